@@ -1,0 +1,39 @@
+// Element types. float32 is the default; float64 runs the same code. int64 holds token ids and indices, boolean holds
+// masks; neither takes a gradient. Types never mix silently: convert with Tensor::to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace weft {
+
+enum class DType : std::uint8_t { float32, float64, int64, boolean };
+
+inline constexpr DType float32 = DType::float32;
+inline constexpr DType float64 = DType::float64;
+inline constexpr DType int64 = DType::int64;
+inline constexpr DType boolean = DType::boolean;
+
+// "float32", "float64", "int64" or "bool".
+const char* name(DType dtype);
+
+// Bytes of one element: 4, 8, 8 or 1.
+std::size_t size_of(DType dtype);
+
+// True for float32 and float64: the types that take a gradient.
+constexpr bool is_floating(DType dtype) { return dtype == float32 || dtype == float64; }
+
+// The DType of a C++ type; float, double, int64_t and bool only.
+template <class T>
+constexpr DType dtype_of() {
+    if constexpr (std::is_same_v<T, float>) return float32;
+    else if constexpr (std::is_same_v<T, double>) return float64;
+    else if constexpr (std::is_same_v<T, std::int64_t>) return int64;
+    else {
+        static_assert(std::is_same_v<T, bool>, "a tensor holds float, double, int64_t or bool");
+        return boolean;
+    }
+}
+
+}  // namespace weft

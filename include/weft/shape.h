@@ -1,0 +1,77 @@
+// Shape: the sizes of a tensor's axes, at most eight of them, held in place (no allocation).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+class Shape {
+public:
+    static constexpr int max_rank = 8;
+
+    Shape() = default;                                // rank 0: a scalar
+    Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+    Shape(const std::vector<std::int64_t>& sizes) : Shape(std::span(sizes)) {}
+    explicit Shape(std::span<const std::int64_t> sizes);  // ShapeError above max_rank axes
+    Shape(int rank, std::int64_t value);              // `rank` axes of one value
+
+    int rank() const { return rank_; }
+    bool empty() const { return rank_ == 0; }
+    std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+    std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis)]; }
+    const std::int64_t* begin() const { return sizes_.data(); }
+    const std::int64_t* end() const { return sizes_.data() + rank_; }
+    std::int64_t* begin() { return sizes_.data(); }
+    std::int64_t* end() { return sizes_.data() + rank_; }
+    std::int64_t back() const { return sizes_[static_cast<std::size_t>(rank_ - 1)]; }
+    void push_back(std::int64_t size);                // ShapeError above max_rank axes
+    void insert(int axis, std::int64_t size);         // before `axis`
+    void erase(int axis);
+
+    // The product of the sizes; 1 for a scalar.
+    std::int64_t numel() const;
+
+    // "(2, 3)", "(4,)", "()".
+    std::string str() const;
+
+    friend bool operator==(const Shape& a, const Shape& b) {
+        if (a.rank_ != b.rank_) return false;
+        for (int i = 0; i < a.rank_; ++i)
+            if (a[i] != b[i]) return false;
+        return true;
+    }
+
+private:
+    std::array<std::int64_t, max_rank> sizes_{};
+    int rank_ = 0;
+};
+
+using Strides = Shape;  // in elements, not bytes
+
+// The shape that a and b broadcast to by NumPy's rule (aligned from the right; a size of 1 stretches).
+// Refused with ShapeError, naming `operation`, both shapes and the axis, where two sizes differ and neither is 1.
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);
+
+// `axis` as 0 … rank − 1; negative axes count from the end. IndexError, naming `operation`, when out of range.
+int normalize_axis(int axis, int rank, const char* operation);
+
+// The row-major strides of a shape.
+Strides contiguous_strides(const Shape& shape);
+
+// The axes of a reduction: sum(x, 0), sum(x, {0, -1}). An empty list means every axis.
+struct Axes {
+    std::vector<int> axes;
+    Axes() = default;
+    Axes(int axis) : axes{axis} {}
+    Axes(std::initializer_list<int> list) : axes(list) {}
+    Axes(std::vector<int> list) : axes(std::move(list)) {}
+};
+
+inline constexpr bool keepdim = true;  // sum(x, -1, keepdim): reduced axes stay, with size 1
+
+}  // namespace weft
