@@ -13,13 +13,15 @@ weft_need(xsimd_FOUND libxsimd-dev "xsimd")
 find_path(WEFT_XTENSOR_BLAS_INCLUDE xtensor-blas/xlinalg.hpp)
 weft_need(WEFT_XTENSOR_BLAS_INCLUDE libxtensor-blas-dev "xtensor-blas")
 find_package(OpenMP QUIET COMPONENTS CXX)
-weft_need(OpenMP_CXX_FOUND "g++, or libomp-14-dev for clang" "OpenMP")
-find_library(WEFT_OPENBLAS openblas)
+weft_need(OpenMP_CXX_FOUND "g++, or libomp-14-dev for clang 14" "OpenMP")
+include(cmake/openblas.cmake)
 weft_need(WEFT_OPENBLAS libopenblas-openmp-dev "OpenBLAS")
 find_package(nlohmann_json QUIET)
 weft_need(nlohmann_json_FOUND nlohmann-json3-dev "nlohmann::json")
 
-# Headers of the numeric dependencies, as system headers: their warnings are not ours.
+# The numeric dependencies, as system headers: their warnings are not ours. The definitions must be the same in every
+# file that includes xtensor.
 add_library(weft_dependencies INTERFACE)
 target_include_directories(weft_dependencies SYSTEM INTERFACE
   $<TARGET_PROPERTY:xtensor,INTERFACE_INCLUDE_DIRECTORIES> ${WEFT_XTENSOR_BLAS_INCLUDE})
+target_compile_definitions(weft_dependencies INTERFACE XTENSOR_USE_XSIMD HAVE_CBLAS=1)

@@ -1,0 +1,35 @@
+// Catch2, whichever of its versions is installed (2 is one header, 3 is many), and what every test of an error
+// needs.
+#pragma once
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
+
+#include <string>
+#include <typeinfo>
+
+// The message of the exception of exactly type E that `action` throws; the test fails where it throws nothing
+// or another type.
+template <class E, class Action>
+std::string message_of(Action&& action) {
+    try {
+        action();
+    } catch (const E& error) {
+        if (typeid(error) == typeid(E)) return error.what();
+        FAIL_CHECK("threw " << typeid(error).name() << " instead: " << error.what());
+        return {};
+    } catch (const std::exception& error) {
+        FAIL_CHECK("threw " << typeid(error).name() << " instead: " << error.what());
+        return {};
+    }
+    FAIL_CHECK("did not throw");
+    return {};
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
