@@ -1,0 +1,73 @@
+# A front door to CMake: each target installs the Debian packages that are missing, configures, builds and runs.
+# Everything behind it also works by hand: see CMakePresets.json and README.md.
+
+BUILD := build/release
+TEXT  ?=
+STEPS ?=
+ARGS  ?=
+FLAGS ?=
+
+PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
+            catch2 libcli11-dev nlohmann-json3-dev
+BENCH_PACKAGES  := libbenchmark-dev
+FORMAT_PACKAGES := clang-format-14
+CI_PACKAGES     := git clang-14 libomp-14-dev $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
+
+# Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
+CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
+CTEST = $(dir $(filter /%,$(CMAKE)))ctest
+
+.DEFAULT_GOAL := help
+.PHONY: help train test bench examples format clean packages bench-packages format-packages ci-packages configure
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+train: configure  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--layers 6 --prompt Once"
+	$(CMAKE) --build $(BUILD) --target train_gpt
+	$(BUILD)/examples/train_gpt $(if $(TEXT),--text "$(TEXT)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
+
+test: configure  ## build everything and run every test
+	$(CMAKE) --build $(BUILD)
+	$(CTEST) --test-dir $(BUILD) --output-on-failure
+	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
+
+bench: bench-packages configure  ## build and run the benchmarks
+	$(CMAKE) -S . -B $(BUILD) -DWEFT_BENCH=ON
+	$(CMAKE) --build $(BUILD) --target bench
+	$(BUILD)/bench/bench $(ARGS)
+
+examples: configure  ## build the examples and run the small ones
+	$(CMAKE) --build $(BUILD)
+	$(BUILD)/examples/linear_regression
+	$(BUILD)/examples/xor
+	$(BUILD)/examples/toy_attention
+
+format: format-packages  ## write every source file in the project's format
+	git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i
+
+clean:  ## remove what was built
+	rm -rf build
+
+configure: packages
+	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
+
+# Debian packages: nothing is touched when all of them are there.
+packages: ; @$(call install,$(PACKAGES))
+bench-packages: ; @$(call install,$(BENCH_PACKAGES))
+format-packages: ; @$(call install,$(FORMAT_PACKAGES))
+ci-packages: ; @$(call install,$(PACKAGES) $(CI_PACKAGES))
+
+define install
+missing=""; \
+for package in $(1); do \
+    dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
+done; \
+if [ -n "$$missing" ]; then \
+    if ! command -v apt-get >/dev/null; then echo "Weft needs, by their Debian names:$$missing"; exit 1; fi; \
+    root=$$([ $$(id -u) = 0 ] || echo sudo); \
+    echo "installing:$$missing"; \
+    $$root apt-get update -q && \
+    $$root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+fi
+endef
