@@ -77,6 +77,12 @@ public:
     Tensor& mul_(double factor);                          // x ← x · factor
     Tensor& copy_(const Tensor& other);                   // x ← other
 
+    // From here on this handle, and every copy of it, is other's values (a contiguous copy of its own), shape and type, as a
+    // leaf that requires a gradient as before; its gradient is cleared. What modules use to change type. GraphError on a
+    // non-leaf; DTypeError where a tensor that requires a gradient would become int64 or bool.
+    Tensor& set_data(const Tensor& other);
+    void bump_version();  // after values were written through data(): adds one to version()
+
     // ---- the graph (rules of leaves as in PyTorch)
     bool requires_grad() const;
     // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool; GraphError on a non-leaf, whose

@@ -1,15 +1,14 @@
-// Module: named parameters, buffers and children. A module is a handle, as a Tensor is: a copy shares its parameters.
-// Parameters are constructed and registered in one act, in the constructor:
+// Module: named parameters, buffers, generators and children. A module is a handle, as a Tensor is: a copy
+// shares them all. Parameters are constructed and registered in one act, in the constructor:
 //
 //     struct Scale : nn::Module {
 //         Tensor weight;
-//         explicit Scale(std::int64_t n) : weight(parameter("weight", ones({n}))) {}
+//         explicit Scale(std::int64_t n) : Module("Scale"), weight(parameter("weight", ones({n}))) {}
 //         Tensor operator()(const Tensor& x) const { return x * weight; }
 //     };
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,23 +19,31 @@
 namespace weft::nn {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in the order of registration
+using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;
 
 class Module {
 public:
     explicit Module(std::string kind = "Module");
     virtual ~Module() = default;
 
-    // Every parameter of this module and its children, "child.name", each tensor once (tied ones under their first name).
+    // Every parameter of this module and its children, "child.name", each tensor once (tied ones under their
+    // first name).
     NamedTensors named_parameters() const;
     std::vector<Tensor> parameters() const;
+    // Every buffer, persistent or not, each tensor once.
     NamedTensors named_buffers() const;
+    // Every generator (of dropout): what a run that is to be resumed exactly keeps beside the state_dict.
+    NamedGenerators named_generators() const;
     // Direct children, in the order of registration.
     std::vector<std::pair<std::string, Module>> named_children() const;
 
-    // Parameters and persistent buffers under all their names (tied ones under each).
+    // Parameters and persistent buffers under all their names (tied ones under each), the tensors themselves,
+    // not copies.
     NamedTensors state_dict() const;
-    // Copies the values in. When strict, ShapeError/DTypeError/ValueError listing every missing and unexpected name and every
-    // shape and type that differs; when not, names that do not meet are left alone. Nothing changes when it throws.
+    // Copies the values in. When strict, refuses with one message that lists every missing, unexpected and
+    // repeated name (ValueError), every other shape (ShapeError when only shapes and types differ) and every
+    // other type (DTypeError when only types do); when not, names that do not meet are left alone. Nothing
+    // changes when it throws.
     void load_state_dict(const NamedTensors& state, bool strict = true);
 
     // Training (the default) or evaluation, recursively: dropout acts in training only.
@@ -44,7 +51,8 @@ public:
     void eval() { train(false); }
     bool training() const;
 
-    void to(DType dtype);  // every floating parameter and buffer, in place; DTypeError unless floating
+    // Every floating parameter and buffer, in place; gradients are cleared. DTypeError unless dtype is floating.
+    void to(DType dtype);
     void zero_grad();      // every parameter's gradient is undefined again
     std::int64_t parameter_count() const;  // elements of all parameters, tied ones once
     const std::string& kind() const;       // "Linear", "GPT", …
@@ -53,11 +61,18 @@ public:
     std::string summary() const;
 
 protected:
-    // Registers a tensor that is trained; returns it with requires_grad. ValueError when the name is empty, holds a dot or is taken.
+    // Each of these is refused with ValueError when the name is empty, holds a dot or is taken already.
+
+    // Registers a tensor that is trained, and returns it, contiguous and requiring a gradient. GraphError on a
+    // tensor that an operation made, DTypeError unless floating. One that is a parameter elsewhere is tied:
+    // both are the same tensor.
     Tensor parameter(const std::string& name, Tensor value);
     // Registers a tensor that is state but not trained; in the state_dict when persistent.
     Tensor buffer(const std::string& name, Tensor value, bool persistent = true);
-    // Registers a module under a name and returns it.
+    // Registers a random generator of this module's own, its seed drawn from `rng`, which need not outlive this
+    // call.
+    std::shared_ptr<Rng> generator(const std::string& name, Rng& rng);
+    // Registers a module under a name and returns it. ValueError also when it holds this module.
     template <class M>
     M child(const std::string& name, M module) {
         adopt(name, module);
@@ -67,6 +82,7 @@ protected:
 private:
     struct Registry;
     std::shared_ptr<Registry> registry_;
+    explicit Module(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}
     void adopt(const std::string& name, const Module& module);
 };
 

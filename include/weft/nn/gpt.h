@@ -1,0 +1,57 @@
+// GPT: a language model of causal transformer blocks (Radford et al., "Language models are unsupervised
+// multitask learners", 2019, §2.3). B batch, T tokens, C = d_model, V vocabulary.
+#pragma once
+
+#include "weft/nn/embedding.h"
+#include "weft/nn/module_list.h"
+#include "weft/nn/transformer.h"
+
+namespace weft::nn {
+
+struct GPTConfig {
+    std::int64_t vocab = 256;
+    std::int64_t block_size = 64;  // the longest sequence
+    std::int64_t layers = 4;
+    std::int64_t heads = 4;
+    std::int64_t d_model = 128;
+    double dropout = 0;
+    bool bias = false;  // of every linear layer and norm
+};
+
+struct SampleOptions {
+    double temperature =
+        1;  // 0: greedy, the first of the largest logits; ValueError when negative or not finite
+    std::int64_t top_k =
+        0;  // only the k largest logits (of equals the first); 0, or more than there are: all of them
+    Rng* rng = nullptr;  // ValueError when missing and temperature > 0
+};
+
+// One id, drawn with probability softmax(logits / temperature) from logits (V,), any floating type. ShapeError
+// unless rank is 1 and V ≥ 1; ValueError on a NaN or +inf logit.
+std::int64_t sample(const Tensor& logits, const SampleOptions& options);
+
+// x = token_embedding(ids) + position_embedding(0 … T − 1), through the blocks, a last norm, and the head,
+// whose weight is token_embedding's (Press and Wolf, "Using the output embedding to improve language models",
+// 2017). ids int64 (B, T) or (T,), each in 0 … V − 1, → logits (B, T, V) or (T, V). First values as GPT-2's:
+// normal with deviation 0.02, that of each projection into the residual stream divided by √(2 · layers); biases
+// 0. ValueError when the config's sizes are not ≥ 1 or heads does not divide d_model; ShapeError when T >
+// block_size; IndexError on an id out of range.
+struct GPT : Module {
+    GPTConfig config;
+    Embedding token_embedding;     // (V, C)
+    Embedding position_embedding;  // (block_size, C)
+    Dropout drop;
+    ModuleList<TransformerBlock> blocks;
+    LayerNorm norm;
+    Linear head;  // C → V, tied
+
+    GPT(const GPTConfig& config, Rng& rng);
+    Tensor operator()(const Tensor& ids) const;
+
+    // ids (T,) or (B, T), T ≥ 1, → (T + n,) or (B, T + n): n times the next id, sampled from what the model
+    // says about the last block_size ids. In evaluation mode and outside the graph, whatever the modes were;
+    // they come back.
+    Tensor generate(const Tensor& ids, std::int64_t n, const SampleOptions& options);
+};
+
+}  // namespace weft::nn

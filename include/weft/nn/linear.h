@@ -1,0 +1,19 @@
+// Linear: y = x Wᵀ + b.
+#pragma once
+
+#include "weft/nn/module.h"
+
+namespace weft::nn {
+
+// x (…, in) → (…, out), with weight (out, in) and bias (out,). First values of both are uniform in ±1/√in, as
+// PyTorch's. ValueError unless in ≥ 1 and out ≥ 1; ShapeError from `linear` where x's last axis is not `in`.
+struct Linear : Module {
+    Tensor weight;  // (out, in)
+    Tensor bias;    // (out,), undefined without bias
+
+    Linear(std::int64_t in, std::int64_t out, Rng& rng, bool bias = true);
+    explicit Linear(Tensor weight);  // no bias, and a weight from elsewhere: tied where it is a parameter there
+    Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
+};
+
+}  // namespace weft::nn

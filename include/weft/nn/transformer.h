@@ -1,0 +1,34 @@
+// TransformerBlock: attention, then an MLP, each added to what it reads.
+#pragma once
+
+#include "weft/nn/attention.h"
+#include "weft/nn/dropout.h"
+#include "weft/nn/layer_norm.h"
+#include "weft/nn/mlp.h"
+
+namespace weft::nn {
+
+struct TransformerBlockOptions {
+    std::int64_t max_seq_len = 1024;
+    bool bias = false;   // of every linear layer and norm
+    double dropout = 0;  // on the attention weights and on what is added to x, in training
+};
+
+// h = x + attn(norm1(x)), y = h + mlp(norm2(h)), attention causal: the pre-norm order (Xiong et al., "On layer
+// normalization in the transformer architecture", 2020, §3.1; Radford et al., GPT-2, 2019, §2.3). x (B, T, C) →
+// (B, T, C), C = d_model. Refuses what CausalMultiHeadAttention refuses.
+struct TransformerBlock : Module {
+    LayerNorm norm1;
+    CausalMultiHeadAttention attn;
+    LayerNorm norm2;
+    MLP mlp;
+    Dropout drop;
+
+    TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, TransformerBlockOptions options = {});
+    Tensor operator()(const Tensor& x, const Mask& also = {}) const {
+        Tensor h = x + drop(attn(norm1(x), also));
+        return h + drop(mlp(norm2(h)));
+    }
+};
+
+}  // namespace weft::nn
