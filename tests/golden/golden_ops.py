@@ -1,0 +1,228 @@
+"""Golden values and gradients of every operation in weft/ops.h, one case a line: name, PyTorch's function, inputs."""
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from golden import Draw, Golden, add_case
+
+
+def safe_attention(q, k, v, blocked=None, bias=None, scale=None):
+    """Attention in which a row that sees nothing has weights 0; returns output and weights."""
+    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if bias is not None:
+        scores = scores + bias
+        blocked = torch.isinf(bias) if blocked is None else blocked | torch.isinf(bias)
+    if blocked is None:
+        blocked = torch.zeros(scores.shape[-2:], dtype=torch.bool)
+    blocked = blocked.expand(scores.shape)
+    dead = blocked.all(-1, keepdim=True)
+    scores = scores.masked_fill(blocked & ~dead, -math.inf)
+    weights = torch.softmax(scores.masked_fill(dead, 0.0), -1).masked_fill(dead | blocked, 0.0)
+    return weights @ v, weights
+
+
+def causal(T, S):
+    return torch.ones(T, S, dtype=torch.bool).triu(1 + S - T)
+
+
+def arithmetic(case):
+    two = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div}
+    for name, f in two.items():
+        case(f"{name}.same", f, lambda d: [d.normal(2, 3), d.away(2, 3, gap=0.5)])
+        case(f"{name}.broadcast", f, lambda d: [d.normal(2, 1, 3), d.away(4, 1, gap=0.5)])
+        case(f"{name}.scalar", f, lambda d: [d.normal(), d.away(2, 3, gap=0.5)])
+        case(f"{name}.trailing", f, lambda d: [d.normal(3, 2, 4), d.away(4, gap=0.5)])
+        if name != "div":
+            case(f"{name}.int64", f, lambda d: [d.integers(-9, 9, 2, 3), d.integers(-9, 9, 3)])
+    case("neg", torch.neg, lambda d: [d.normal(2, 3)])
+    case("add_number", lambda x: x + 1.5, lambda d: [d.normal(2, 3)])
+    case("sub_number", lambda x: x - 1.5, lambda d: [d.normal(2, 3)])
+    case("mul_number", lambda x: x * 1.5, lambda d: [d.normal(2, 3)])
+    case("div_number", lambda x: x / 1.5, lambda d: [d.normal(2, 3)])
+    case("number_add", lambda x: 1.5 + x, lambda d: [d.normal(2, 3)])
+    case("number_sub", lambda x: 1.5 - x, lambda d: [d.normal(2, 3)])
+    case("number_mul", lambda x: 1.5 * x, lambda d: [d.normal(2, 3)])
+    case("number_div", lambda x: 1.5 / x, lambda d: [d.away(2, 3, gap=0.5)])
+    for name, p in [("cube", 3.0), ("square", 2.0), ("root", 0.5), ("inverse", -2.0), ("zero", 0.0), ("fraction", 1.7)]:
+        case(f"pow.{name}", lambda x, p=p: x ** p,
+             lambda d: [d.positive(2, 3) if name in ("root", "fraction") else d.away(2, 3, gap=0.5)])
+    case("pow_tensor.same", torch.pow, lambda d: [d.positive(2, 3), d.normal(2, 3)])
+    case("pow_tensor.broadcast", torch.pow, lambda d: [d.positive(2, 1, 3), d.normal(4, 1)])
+    case("pow_tensor.zero", torch.pow, lambda d: [np.array([0.0, 0.0, 2.0]), np.array([2.0, 3.0, 0.0])])
+
+
+def comparisons(case):
+    for name in ["eq", "ne", "lt", "le", "gt", "ge"]:
+        f = getattr(torch, name)
+        case(f"{name}.broadcast", f, lambda d: [d.integers(0, 3, 2, 1, 3), d.integers(0, 3, 4, 1)])
+        case(f"{name}.float", f, lambda d: [np.array([1.0, 2.0, np.nan, np.inf]), np.array([1.0, 3.0, np.nan, 0.0])])
+        case(f"{name}_number", lambda x, f=f: f(x, 1), lambda d: [d.integers(0, 3, 3, 4)])
+    case("or", torch.logical_or, lambda d: [d.boolean(2, 1, 3), d.boolean(4, 1)])
+    case("and", torch.logical_and, lambda d: [d.boolean(2, 1, 3), d.boolean(4, 1)])
+    case("not", torch.logical_not, lambda d: [d.boolean(2, 3)])
+    case("isfinite", torch.isfinite, lambda d: [np.array([[1.0, np.nan, np.inf], [-np.inf, 0.0, 1e38]])])
+    case("all", torch.all, lambda d: [np.array([True, True, False])])
+    case("any", torch.any, lambda d: [np.array([False, False, True])])
+
+
+def elementwise(case):
+    for name in ["exp", "tanh", "sigmoid", "sin", "cos", "erf"]:
+        case(name, getattr(torch, name), lambda d: [2 * d.normal(3, 5)])
+    for name in ["log", "sqrt"]:
+        case(name, getattr(torch, name), lambda d: [d.positive(3, 4)])
+    for name in ["relu", "abs", "sign"]:
+        case(name, getattr(torch, name), lambda d: [d.away(3, 4)])
+        case(f"{name}.zero", getattr(torch, name), lambda d: [np.array([-1.0, 0.0, 2.0])])
+    case("sigmoid.far", torch.sigmoid, lambda d: [np.array([-800.0, -90.0, -30.0, 30.0, 90.0, 800.0])])
+    case("gelu.exact", F.gelu, lambda d: [2 * d.normal(3, 4)])
+    case("gelu.tanh", lambda x: F.gelu(x, approximate="tanh"), lambda d: [2 * d.normal(3, 4)])
+    case("clamp", lambda x: torch.clamp(x, -0.5, 1.0), lambda d: [np.array([-2.0, -0.6, -0.4, 0.0, 0.9, 1.1, 3.0])])
+    case("clamp.edge", lambda x: torch.clamp(x, -0.5, 1.0), lambda d: [np.array([-0.5, 1.0])])
+    for name in ["maximum", "minimum"]:
+        f = getattr(torch, name)
+        case(f"{name}.same", f, lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]])
+        case(f"{name}.broadcast", f, lambda d: [d.distinct(2, 1, 3), d.distinct(4, 1) + 0.0625])
+        case(f"{name}.ties", f, lambda d: [np.array([1.0, 2.0, -3.0]), np.array([1.0, 0.0, -3.0])])
+    case("where", torch.where, lambda d: [d.boolean(4, 1), d.normal(2, 1, 3), d.normal(3)])
+    case("masked_fill", lambda x, m: x.masked_fill(m, -7.5), lambda d: [d.normal(2, 3, 4), d.boolean(3, 1)])
+
+
+def reductions(case):
+    forms = {"all": (None, False), "axis": (1, False), "negative_keepdim": (-1, True), "several": ((0, -1), False),
+             "several_keepdim": ((0, 2), True)}
+    for name, f in {"sum": torch.sum, "mean": torch.mean, "var": torch.var}.items():
+        for form, (dim, keep) in forms.items():
+            case(f"{name}.{form}", lambda x, f=f, dim=dim, keep=keep: f(x, dim=dim, keepdim=keep) if dim is not None else f(x),
+                 lambda d: [d.normal(2, 3, 4)])
+    case("sum.int64", torch.sum, lambda d: [d.integers(-9, 9, 3, 4)])
+    case("var.population", lambda x: torch.var(x, dim=1, correction=0), lambda d: [d.normal(2, 5)])
+    for name in ["max", "min"]:
+        f = getattr(torch, name)
+        case(f"{name}.axis", lambda x, f=f: tuple(f(x, dim=1)), lambda d: [d.distinct(2, 3, 4)])
+        case(f"{name}.negative_keepdim", lambda x, f=f: tuple(f(x, dim=-1, keepdim=True)), lambda d: [d.distinct(2, 3, 4)])
+        case(f"{name}_all", f, lambda d: [d.distinct(2, 3, 4)])
+    case("argmax.axis", lambda x: torch.argmax(x, 1), lambda d: [d.distinct(2, 3, 4)])
+    case("argmax.keepdim", lambda x: torch.argmax(x, -1, keepdim=True), lambda d: [d.distinct(2, 3, 4)])
+    case("cumsum.first", lambda x: torch.cumsum(x, 0), lambda d: [d.normal(3, 4)])
+    case("cumsum.last", lambda x: torch.cumsum(x, -1), lambda d: [d.normal(2, 3, 4)])
+    for name in ["softmax", "log_softmax"]:
+        f = getattr(torch, name)
+        case(f"{name}.last", lambda x, f=f: f(x, -1), lambda d: [2 * d.normal(3, 5)])
+        case(f"{name}.middle", lambda x, f=f: f(x, 1), lambda d: [2 * d.normal(2, 3, 4)])
+        case(f"{name}.far", lambda x, f=f: f(x, -1), lambda d: [np.array([[1e4, -1e4, 1e4 - 1], [-1e4, -1e4, -1e4]])])
+
+
+def products(case):
+    shapes = {"matrices": ((2, 3), (3, 4)), "vectors": ((5,), (5,)), "matrix_vector": ((3, 4), (4,)),
+              "vector_matrix": ((3,), (3, 4)), "batched": ((2, 3, 4), (2, 4, 5)), "broadcast": ((2, 1, 3, 4), (5, 4, 2)),
+              "shared_right": ((2, 3, 4), (4, 5)), "shared_left": ((3, 4), (2, 4, 5)), "batched_vector": ((2, 3, 4), (4,)),
+              "vector_batched": ((3,), (2, 3, 4))}
+    for name, (a, b) in shapes.items():
+        case(f"matmul.{name}", torch.matmul, lambda d: [d.normal(*a), d.normal(*b)])
+    case("matmul.transposed", lambda a, b: a.mT @ b, lambda d: [d.normal(2, 4, 3), d.normal(2, 4, 5)])
+
+
+def shapes(case):
+    case("broadcast_to", lambda x: torch.broadcast_to(x, (2, 4, 3)), lambda d: [d.normal(4, 1)])
+    case("sum_to", lambda x: x.sum((0, 2), keepdim=True)[0], lambda d: [d.normal(2, 4, 3)])
+    case("cat.first", lambda *x: torch.cat(x, 0), lambda d: [d.normal(2, 3), d.normal(1, 3), d.normal(4, 3)])
+    case("cat.negative", lambda *x: torch.cat(x, -1), lambda d: [d.normal(2, 1, 3), d.normal(2, 1, 2)])
+    case("stack.first", lambda *x: torch.stack(x, 0), lambda d: [d.normal(2, 3), d.normal(2, 3)])
+    case("stack.last", lambda *x: torch.stack(x, -1), lambda d: [d.normal(2, 3), d.normal(2, 3), d.normal(2, 3)])
+    case("split.size", lambda x: torch.split(x, 3, 1), lambda d: [d.normal(2, 7)])
+    case("split.sizes", lambda x: torch.split(x, [1, 4, 2], -1), lambda d: [d.normal(2, 7)])
+    case("chunk.even", lambda x: torch.chunk(x, 3, -1), lambda d: [d.normal(2, 6)])
+    case("chunk.missing", lambda x: torch.chunk(x, 4, 0), lambda d: [d.normal(6, 2)])
+    case("flip", lambda x: torch.flip(x, (1,)), lambda d: [d.normal(2, 3, 2)])
+    for name, f in {"triu": torch.triu, "tril": torch.tril}.items():
+        for form, k in [("main", 0), ("above", 1), ("below", -2)]:
+            case(f"{name}.{form}", lambda x, f=f, k=k: f(x, k), lambda d: [d.normal(2, 4, 3)])
+    case("reshape", lambda x: x.reshape(4, -1), lambda d: [d.normal(2, 3, 4)])
+    case("reshape.copy", lambda x: x.permute(2, 0, 1).reshape(4, 6), lambda d: [d.normal(2, 3, 4)])
+    case("view", lambda x: x.view(-1, 6), lambda d: [d.normal(2, 3, 4)])
+    case("permute", lambda x: x.permute(2, 0, 1), lambda d: [d.normal(2, 3, 4)])
+    case("transpose", lambda x: x.transpose(0, -1), lambda d: [d.normal(2, 3, 4)])
+    case("T", lambda x: x.T, lambda d: [d.normal(2, 3)])
+    case("squeeze.axis", lambda x: x.squeeze(1), lambda d: [d.normal(2, 1, 3, 1)])
+    case("squeeze.all", lambda x: x.squeeze(), lambda d: [d.normal(2, 1, 3, 1)])
+    case("unsqueeze", lambda x: x.unsqueeze(-1), lambda d: [d.normal(2, 3)])
+    case("expand", lambda x: x.expand(2, 4, -1), lambda d: [d.normal(1, 3)])
+    case("slice", lambda x: x[:, 1:6:2], lambda d: [d.normal(2, 7)])
+    case("slice.negative", lambda x: x[-3:-1], lambda d: [d.normal(5, 2)])
+    case("select", lambda x: x.select(1, -2), lambda d: [d.normal(2, 3, 4)])
+    case("subscript", lambda x: x[1], lambda d: [d.normal(2, 3)])
+    case("contiguous", lambda x: x.mT.contiguous(), lambda d: [d.normal(2, 3)])
+    case("clone", lambda x: x.mT.clone(), lambda d: [d.normal(2, 3)])
+    case("to", lambda x: x.float().double(), lambda d: [d.normal(2, 3)])
+
+
+def indexing(case):
+    case("index_select.first", lambda x, i: torch.index_select(x, 0, i), lambda d: [d.normal(4, 3), np.array([2, 0, 2, 2, 1])])
+    case("index_select.negative", lambda x, i: x[:, i % 3], lambda d: [d.normal(2, 3, 2), np.array([-1, 0, -1, -3])])
+    case("gather.first", lambda x, i: torch.gather(x, 0, i), lambda d: [d.normal(4, 3), d.integers(0, 4, 6, 2)])
+    case("gather.last", lambda x, i: torch.gather(x, -1, i), lambda d: [d.normal(2, 3, 4), d.integers(0, 4, 2, 3, 6)])
+    case("scatter_add", lambda i, s: torch.zeros(2, 5).scatter_add(1, i, s),
+         lambda d: [d.integers(0, 5, 2, 7), d.normal(2, 7)])
+    case("scatter_add.first", lambda i, s: torch.zeros(4, 3).scatter_add(0, i, s),
+         lambda d: [d.integers(0, 4, 6, 2), d.normal(6, 2)])
+    case("embedding", lambda t, i: F.embedding(i, t), lambda d: [d.normal(5, 3), np.array([[0, 4, 4], [2, 4, 0]])])
+
+
+def functions(case):
+    case("linear.batched", F.linear, lambda d: [d.normal(2, 3, 4), d.normal(5, 4), d.normal(5)])
+    case("linear.no_bias", F.linear, lambda d: [d.normal(3, 4), d.normal(5, 4)])
+    case("linear.vector", F.linear, lambda d: [d.normal(4), d.normal(5, 4), d.normal(5)])
+    case("layer_norm.full", lambda x, w, b: F.layer_norm(x, (6,), w, b), lambda d: [d.normal(2, 3, 6), d.normal(6), d.normal(6)])
+    case("layer_norm.weight", lambda x, w: F.layer_norm(x, (6,), w), lambda d: [3 + 2 * d.normal(4, 6), d.normal(6)])
+    case("layer_norm.plain", lambda x: F.layer_norm(x, (6,), eps=1e-3), lambda d: [d.normal(4, 6)])
+    case("dropout.evaluation", lambda x: x * 1, lambda d: [d.normal(3, 4)])
+    ignore = np.array([3, -100, 0, 6, -100])
+    case("cross_entropy.ignored", F.cross_entropy, lambda d: [2 * d.normal(5, 7), ignore])
+    case("cross_entropy.batched", lambda x, t: F.cross_entropy(x.reshape(-1, 7), t.reshape(-1), ignore_index=2),
+         lambda d: [2 * d.normal(2, 3, 7), d.integers(0, 7, 2, 3)])
+    case("cross_entropy.far", F.cross_entropy, lambda d: [np.array([[1e4, -1e4, 0.0], [-1e4, 1e4, 5.0]]), np.array([1, 1])])
+    case("mse_loss", F.mse_loss, lambda d: [d.normal(3, 4), d.normal(3, 4)])
+
+
+def attention(case):
+    def qkv(d, T=5, S=5, d_k=4, d_v=4, lead=(2, 3)):
+        return [d.normal(*lead, T, d_k), d.normal(*lead, S, d_k), d.normal(*lead, S, d_v)]
+
+    first = lambda f: lambda *x: f(*x)[0]
+    case("attention.plain", F.scaled_dot_product_attention, qkv)
+    case("attention.causal", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), qkv)
+    case("attention.cross", F.scaled_dot_product_attention, lambda d: qkv(d, T=3, S=6, d_v=5))
+    case("attention.scale", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3), qkv)
+    case("attention.rank2", F.scaled_dot_product_attention, lambda d: qkv(d, lead=()))
+    case("attention.rank3", F.scaled_dot_product_attention, lambda d: qkv(d, lead=(3,)))
+    case("attention.cached", first(lambda q, k, v: safe_attention(q, k, v, causal(2, 5))), lambda d: qkv(d, T=2))
+    case("attention.few_keys", first(lambda q, k, v: safe_attention(q, k, v, causal(5, 3))), lambda d: qkv(d, S=3))
+    per_head = lambda d: qkv(d) + [np.concatenate([d.boolean(2, 3, 4, 5), np.ones((2, 3, 1, 5), bool)], 2)]
+    case("attention.blocked", first(safe_attention), per_head)
+    case("attention.allowed", lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m),
+         lambda d: qkv(d) + [d.boolean(5, 5) | np.eye(5, dtype=bool)])
+    per_sample = lambda d: qkv(d) + [d.boolean(2, 5, 5)]
+    case("attention.per_sample", first(lambda q, k, v, m: safe_attention(q, k, v, m[:, None])), per_sample)
+    padding = torch.tensor([[False] * 5, [False] * 2 + [True] * 3])[:, None, None, :]
+    case("attention.padding_causal", first(lambda q, k, v: safe_attention(q, k, v, padding | causal(5, 5))), qkv)
+    case("attention.no_keys_left", first(lambda q, k, v: safe_attention(q, k, v, torch.ones(5, 5, dtype=torch.bool))), qkv)
+    case("attention.bias", lambda q, k, v, b: F.scaled_dot_product_attention(q, k, v, attn_mask=b.expand(2, 3, 5, 5)),
+         lambda d: qkv(d) + [d.normal(3, 1, 5)])
+    case("attention.bias_causal", first(lambda q, k, v, b: safe_attention(q, k, v, causal(5, 5), b)),
+         lambda d: qkv(d) + [d.normal(5, 5)])
+    case("attention_weights.plain", safe_attention, qkv)
+    case("attention_weights.causal", lambda q, k, v: safe_attention(q, k, v, causal(5, 5)), qkv)
+    case("attention_weights.blocked", safe_attention, per_head)
+
+
+def write(path):
+    golden = Golden()
+
+    def case(name, function, inputs):
+        add_case(golden, name, function, inputs(Draw(name)))
+
+    for family in [arithmetic, comparisons, elementwise, reductions, products, shapes, indexing, functions, attention]:
+        family(case)
+    golden.save(path)

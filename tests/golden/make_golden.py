@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+"""Writes the golden files beside this script from PyTorch and NumPy:
+
+    python3 make_golden.py            needs torch, numpy, safetensors
+
+ops.safetensors       every operation: inputs, outputs, seed gradients and gradients
+modules.safetensors   every module: parameters, inputs, outputs and gradients
+training.safetensors  ten AdamW steps of a GPT of two blocks
+printing.*            arrays and how NumPy prints them
+Each file says the versions that made it.
+"""
+import pathlib
+
+import golden_modules
+import golden_ops
+import golden_printing
+
+here = pathlib.Path(__file__).parent
+golden_ops.write(here / "ops.safetensors")
+golden_modules.write(here / "modules.safetensors", here / "training.safetensors")
+golden_printing.write(here / "printing.safetensors", here / "printing.txt")

@@ -1,0 +1,84 @@
+// Run by the build: every function declared in weft/ops.h, and every member of Tensor that returns a Tensor in
+// the graph, must have a row in the table of operations, and every row must belong to a declaration.
+//
+//     op_table_check path/to/ops.h path/to/tensor.h
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "op_table.h"
+
+namespace {
+
+std::string read_without_comments(const char* path) {
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error(std::string("cannot read ") + path);
+    std::string text, line;
+    while (std::getline(file, line))
+        if (!line.starts_with('#')) text += line.substr(0, line.find("//")) + ' ';
+    return text;
+}
+
+std::string replace_all(const std::string& text, const char* pattern, const char* by) {
+    return std::regex_replace(text, std::regex(pattern), by);
+}
+
+// "const Tensor& x, int axis = 0" → "Tensor, int"
+std::string types_of(std::string parameters) {
+    parameters = replace_all(parameters, R"(\s*=\s*(\{\}|[^,]*))", "");
+    parameters = replace_all(parameters, R"(\bconst\b|\bstd::|&)", "");
+    parameters = replace_all(parameters, R"((\S)\s+\w+\s*(,|$))", "$1$2");
+    return replace_all(replace_all(parameters, R"(^\s+|\s+$)", ""), R"(\s*,\s*)", ", ");
+}
+
+// Every "Type name(parameters);" at the level of the namespace: bodies in braces go first, innermost to
+// outermost.
+std::set<std::string> functions_of(std::string text) {
+    text = replace_all(text, R"(=\s*\{\})", "");  // default arguments
+    text = replace_all(text, R"(namespace weft\s*\{)", "");
+    for (std::string shorter; (shorter = replace_all(text, R"(\{[^{}]*\})", " ")) != text;) text = shorter;
+    std::set<std::string> found;
+    const std::regex declaration(R"(([\w:<>]+)\s+(operator\s*[^\s(]+|\w+)\(([^()]*)\)\s*;)");
+    for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at)
+        found.insert((*at)[2].str() + "(" + types_of((*at)[3]) + ")");
+    return found;
+}
+
+// Every "Tensor name(parameters) const" of class Tensor, but for the two that leave the graph.
+std::set<std::string> members_of(const std::string& text) {
+    const std::set<std::string> outside_the_graph = {"Tensor::grad()", "Tensor::detach()"};
+    std::set<std::string> found;
+    const std::regex declaration(R"(\sTensor\s+(operator\[\]|\w+)\(([^()]*)\)\s*const)");
+    for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) {
+        const std::string name = "Tensor::" + (*at)[1].str() + "(" + types_of((*at)[2]) + ")";
+        if (!outside_the_graph.count(name)) found.insert(name);
+    }
+    return found;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    if (argc != 3) throw std::runtime_error("usage: op_table_check ops.h tensor.h");
+    std::set<std::string> declared = functions_of(read_without_comments(argv[1]));
+    declared.merge(members_of(read_without_comments(argv[2])));
+    if (declared.size() < 90)
+        throw std::runtime_error("read fewer declarations than there are: check the patterns");
+
+    std::set<std::string> rows;
+    for (const Op& op : op_table()) rows.insert(op.declaration);
+    int wrong = 0;
+    for (const auto& name : declared)
+        if (!rows.count(name))
+            ++wrong, std::cerr << "declared, but not in tests/op_table_*.cpp: " << name << '\n';
+    for (const auto& name : rows)
+        if (!declared.count(name))
+            ++wrong, std::cerr << "in tests/op_table_*.cpp, but not declared: " << name << '\n';
+    if (wrong == 0) std::cout << declared.size() << " operations, " << op_table().size() << " samples\n";
+    return wrong != 0;
+} catch (const std::exception& error) {
+    std::cerr << "op_table_check: " << error.what() << '\n';
+    return 1;
+}

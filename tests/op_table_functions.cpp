@@ -1,0 +1,111 @@
+// Products and the functions of neural networks, which have fused kernels.
+#include "op_table.h"
+
+using namespace weft;
+using enum Gradient;
+
+namespace {
+
+Tensor attend(In x, const Mask& mask = {}, const Tensor& bias = {}) {
+    AttentionOptions options;
+    options.mask = mask;
+    options.bias = bias;
+    return scaled_dot_product_attention(x[0], x[1], x[2], options);
+}
+
+AttentionResult attend_with_weights(In x, const Mask& mask = {}) {
+    AttentionOptions options;
+    options.mask = mask;
+    return scaled_dot_product_attention_with_weights(x[0], x[1], x[2], options);
+}
+
+}  // namespace
+
+std::vector<Op> function_ops() {
+    const auto product = [](In x) { return matmul(x[0], x[1]); };
+    std::vector<Op> rows;
+    for (const std::string sample :
+         {"matrices", "vectors", "matrix_vector", "vector_matrix", "batched", "broadcast", "shared_right",
+          "shared_left", "batched_vector", "vector_batched"})
+        rows.push_back({"matmul(Tensor, Tensor)", "matmul." + sample, twice, product});
+    const std::string sdpa = "scaled_dot_product_attention(Tensor, Tensor, Tensor, AttentionOptions)";
+    const std::string weights =
+        "scaled_dot_product_attention_with_weights(Tensor, Tensor, Tensor, AttentionOptions)";
+    const std::vector<Op> others = {
+        {"matmul(Tensor, Tensor)", "matmul.transposed", twice,
+         [](In x) { return matmul(x[0].transpose(-2, -1), x[1]); }},
+
+        {"linear(Tensor, Tensor, Tensor)", "linear.batched", twice,
+         [](In x) { return linear(x[0], x[1], x[2]); }},
+        {"linear(Tensor, Tensor, Tensor)", "linear.no_bias", twice, [](In x) { return linear(x[0], x[1]); }},
+        {"linear(Tensor, Tensor, Tensor)", "linear.vector", twice,
+         [](In x) { return linear(x[0], x[1], x[2]); }},
+        {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm.full", twice,
+         [](In x) { return layer_norm(x[0], x[1], x[2]); }},
+        {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm.weight", twice,
+         [](In x) { return layer_norm(x[0], x[1]); }},
+        {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm.plain", twice,
+         [](In x) { return layer_norm(x[0], {}, {}, 1e-3); }},
+        {"dropout(Tensor, double, Rng, bool)", "dropout.evaluation", twice,
+         [](In x) {
+             Rng rng(1);
+             return dropout(x[0], 0.5, rng, false);
+         }},
+        {"dropout(Tensor, double, Rng, bool)", "dropout.evaluation", twice,
+         [](In x) {
+             Rng rng(1);  // the same draw at every call, so that differences apply
+             return dropout(x[0], 0.5, rng);
+         },
+         false},
+        {"cross_entropy(Tensor, Tensor, int64_t)", "cross_entropy.ignored", twice,
+         [](In x) { return cross_entropy(x[0], x[1]); }},
+        {"cross_entropy(Tensor, Tensor, int64_t)", "cross_entropy.batched", twice,
+         [](In x) { return cross_entropy(x[0], x[1], 2); }},
+        {"cross_entropy(Tensor, Tensor, int64_t)", "cross_entropy.far", kink,
+         [](In x) { return cross_entropy(x[0], x[1]); }},
+        {"mse_loss(Tensor, Tensor)", "mse_loss", twice, [](In x) { return mse_loss(x[0], x[1]); }},
+
+        {sdpa, "attention.plain", twice, [](In x) { return attend(x); }},
+        {sdpa, "attention.causal", twice, [](In x) { return attend(x, Mask::causal()); }},
+        {sdpa, "attention.cross", twice, [](In x) { return attend(x); }},
+        {sdpa, "attention.scale", twice,
+         [](In x) {
+             AttentionOptions options;
+             options.scale = 0.3;
+             return scaled_dot_product_attention(x[0], x[1], x[2], options);
+         }},
+        {sdpa, "attention.rank2", twice, [](In x) { return attend(x); }},
+        {sdpa, "attention.rank3", twice, [](In x) { return attend(x); }},
+        {sdpa, "attention.cached", twice, [](In x) { return attend(x, Mask::causal()); }},
+        {sdpa, "attention.few_keys", twice, [](In x) { return attend(x, Mask::causal()); }},
+        {sdpa, "attention.blocked", twice, [](In x) { return attend(x, Mask::blocked(x[3])); }},
+        {sdpa, "attention.allowed", twice, [](In x) { return attend(x, Mask::allowed(x[3])); }},
+        {sdpa, "attention.per_sample", twice, [](In x) { return attend(x, Mask::blocked(x[3])); }},
+        {sdpa, "attention.padding_causal", twice,
+         [](In x) {
+             return attend(x, Mask::padding({5, 2}) | Mask::causal());
+         }},
+        {sdpa, "attention.no_keys_left", twice,
+         [](In x) {
+             return attend(x, Mask::padding({0, 0}));
+         }},
+        {sdpa, "attention.bias", twice, [](In x) { return attend(x, {}, x[3]); }},
+        {sdpa, "attention.bias_causal", twice, [](In x) { return attend(x, Mask::causal(), x[3]); }},
+        {sdpa, "attention.plain", twice,
+         [](In x) {
+             Rng rng(3);
+             AttentionOptions options;
+             options.dropout = 0.4;
+             options.rng = &rng;
+             return scaled_dot_product_attention(x[0], x[1], x[2], options);
+         },
+         false},
+        {weights, "attention_weights.plain", twice, [](In x) { return attend_with_weights(x); }},
+        {weights, "attention_weights.causal", twice,
+         [](In x) { return attend_with_weights(x, Mask::causal()); }},
+        {weights, "attention_weights.blocked", twice,
+         [](In x) { return attend_with_weights(x, Mask::blocked(x[3])); }},
+    };
+    rows.insert(rows.end(), others.begin(), others.end());
+    return rows;
+}
