@@ -1,0 +1,27 @@
+// A file that appears whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace weft::io {
+
+class AtomicFile {
+public:
+    // Opens a temporary file in the folder of `path`. IoError when it cannot.
+    explicit AtomicFile(const std::filesystem::path& path);
+    ~AtomicFile();  // without commit(), the temporary file goes and the old one stays
+    AtomicFile(const AtomicFile&) = delete;
+    AtomicFile& operator=(const AtomicFile&) = delete;
+
+    void write(const void* data, std::size_t bytes);
+    void commit();  // syncs, then renames over `path`
+
+private:
+    std::filesystem::path path_, target_, temporary_;
+    int file_ = -1;
+    [[noreturn]] void fail(const char* what) const;
+};
+
+}  // namespace weft::io

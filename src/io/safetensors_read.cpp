@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "io/safetensors.h"
+#include "weft/io.h"
+
+namespace weft::io {
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_header = 100'000'000;  // as the reference reader allows
+
+// ∏ sizes · width; false where it does not fit 64 bits.
+bool bytes_of(const Shape& shape, DType dtype, std::uint64_t& bytes) {
+    bytes = size_of(dtype);
+    bool fits = true;
+    for (std::int64_t size : shape)
+        fits &= !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes);
+    return fits || std::find(shape.begin(), shape.end(), 0) != shape.end();
+}
+
+// One tensor's line of the header.
+struct Entry {
+    std::string name;
+    DType dtype = float32;
+    Shape shape;
+    std::uint64_t begin = 0, end = 0;
+};
+
+// Reads one file; its members are the stages, so that each refusal can name the path.
+class Reader {
+public:
+    explicit Reader(const fs::path& path) : path_(path) {}
+
+    SafeTensors read() {
+        open();
+        SafeTensors result;
+        std::vector<Entry> entries;
+        const json header = parse_header();
+        for (const auto& [name, value] : header.items()) {
+            if (name == metadata_key)
+                result.metadata = metadata_of(value);
+            else
+                entries.push_back(entry_of(name, value));
+        }
+        std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+            return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+        });
+        check_cover(entries);
+        for (const Entry& entry : entries) result.tensors.emplace_back(entry.name, values_of(entry));
+        return result;
+    }
+
+private:
+    fs::path path_;
+    std::ifstream in_;
+    std::uint64_t size_ = 0, header_size_ = 0;
+
+    [[noreturn]] void refuse(const std::string& reason) const {
+        throw IoError("cannot read " + path_.string() + ": " + reason);
+    }
+    [[noreturn]] void refuse(const std::string& name, const std::string& reason) const {
+        refuse("tensor \"" + name + "\": " + reason);
+    }
+
+    std::uint64_t data_size() const { return size_ - 8 - header_size_; }
+
+    void take(void* to, std::uint64_t bytes) {
+        in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+        if (!in_) refuse("it ends before it should; is it being written?");
+    }
+
+    void open() {
+        std::error_code error;
+        const auto status = fs::status(path_, error);
+        if (!fs::exists(status)) refuse("no such file");
+        if (fs::is_directory(status)) refuse("it is a directory");
+        size_ = fs::file_size(path_, error);
+        in_.open(path_, std::ios::binary);
+        if (error || !in_) refuse("it cannot be opened; may you read it?");
+        if (size_ < 8)
+            refuse("it has " + std::to_string(size_) +
+                   " bytes, and a safetensors file begins with 8 for its header's length");
+        take(&header_size_, 8);
+        if (header_size_ > largest_header)
+            refuse("its header claims " + std::to_string(header_size_) + " bytes; at most 100000000 are read");
+        if (header_size_ > size_ - 8)
+            refuse("its header claims " + std::to_string(header_size_) + " bytes, and " +
+                   std::to_string(size_ - 8) + " follow");
+    }
+
+    // The header, with names that are given twice refused (the parser by itself keeps the last).
+    json parse_header() {
+        std::string text(header_size_, '\0');
+        take(text.data(), header_size_);
+        std::vector<std::set<std::string>> names;
+        const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+            if (depth > 3) refuse("its header is nested too deeply");
+            if (event == json::parse_event_t::object_start) names.emplace_back();
+            if (event == json::parse_event_t::object_end) names.pop_back();
+            if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second)
+                refuse("its header has \"" + parsed.get<std::string>() + "\" twice");
+            return true;
+        };
+        json header;
+        try {
+            header = json::parse(text, watch);
+        } catch (const json::exception& error) {
+            refuse(std::string("its header is not valid JSON: ") + error.what());
+        }
+        if (!header.is_object()) refuse("its header is not a JSON object");
+        return header;
+    }
+
+    Metadata metadata_of(const json& value) const {
+        if (!value.is_object()) refuse("its __metadata__ is not an object");
+        Metadata metadata;
+        for (const auto& [key, entry] : value.items()) {
+            if (!entry.is_string()) refuse("its __metadata__ holds \"" + key + "\", which is not a string");
+            metadata[key] = entry.get<std::string>();
+        }
+        return metadata;
+    }
+
+    Entry entry_of(const std::string& name, const json& value) const {
+        if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+            !value.contains("data_offsets"))
+            refuse(name, "its entry has to hold dtype, shape and data_offsets, and nothing else");
+        Entry entry;
+        entry.name = name;
+        const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
+        const auto* type = std::find_if(std::begin(types), std::end(types),
+                                        [&](const TypeName& t) { return dtype == t.name; });
+        if (type == std::end(types))
+            refuse(name, "its type is " + dtype.dump() + "; F32, F64, I64 and BOOL are read");
+        entry.dtype = type->dtype;
+
+        const auto is_count = [](const json& n) {
+            return n.is_number_unsigned() && n.get<std::uint64_t>() <= INT64_MAX;
+        };
+        if (!shape.is_array() || shape.size() > Shape::max_rank ||
+            !std::all_of(shape.begin(), shape.end(), is_count))
+            refuse(name, "its shape " + shape.dump() + " is not a list of at most 8 sizes");
+        for (const json& size : shape) entry.shape.push_back(size.get<std::int64_t>());
+        if (!offsets.is_array() || offsets.size() != 2 ||
+            !std::all_of(offsets.begin(), offsets.end(), is_count))
+            refuse(name, "its data_offsets " + offsets.dump() + " are not a begin and an end");
+        entry.begin = offsets[0].get<std::uint64_t>();
+        entry.end = offsets[1].get<std::uint64_t>();
+
+        if (entry.end < entry.begin)
+            refuse(name, "its data_offsets " + offsets.dump() + " end before they begin");
+        if (entry.end > data_size())
+            refuse(name, "its data_offsets " + offsets.dump() + " reach past the file's " +
+                             std::to_string(data_size()) + " bytes of values");
+        std::uint64_t bytes = 0;
+        if (!bytes_of(entry.shape, entry.dtype, bytes))
+            refuse(name, "its shape " + entry.shape.str() + " overflows");
+        if (bytes != entry.end - entry.begin)
+            refuse(name, "its shape " + entry.shape.str() + " of " + type->name + " takes " +
+                             std::to_string(bytes) + " bytes, and its data_offsets give " +
+                             std::to_string(entry.end - entry.begin));
+        return entry;
+    }
+
+    // Every byte of the values belongs to exactly one tensor. `entries` are sorted by their begin.
+    void check_cover(const std::vector<Entry>& entries) const {
+        std::uint64_t next = 0;
+        for (const Entry& entry : entries) {
+            if (entry.begin < next) refuse(entry.name, "its values overlap those of another tensor");
+            if (entry.begin > next)
+                refuse(entry.name,
+                       "a hole of " + std::to_string(entry.begin - next) + " bytes stands before its values");
+            next = entry.end;
+        }
+        if (next != data_size()) refuse(std::to_string(data_size() - next) + " bytes follow its last tensor");
+    }
+
+    Tensor values_of(const Entry& entry) {
+        Tensor x = empty(entry.shape, entry.dtype);
+        const std::uint64_t bytes = entry.end - entry.begin;
+        if (bytes == 0) return x;
+        std::byte* to = bytes_at(x);
+        in_.seekg(static_cast<std::streamoff>(8 + header_size_ + entry.begin));
+        take(to, bytes);
+        if (entry.dtype == boolean && std::any_of(to, to + bytes, [](std::byte b) { return b > std::byte{1}; }))
+            refuse(entry.name, "it holds a byte that is neither 0 nor 1");
+        return x;
+    }
+};
+
+}  // namespace
+
+SafeTensors load_safetensors(const fs::path& path) { return Reader(path).read(); }
+
+bool SafeTensors::has(const std::string& name) const {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
+}
+
+const Tensor& SafeTensors::at(const std::string& name) const {
+    for (const auto& [key, tensor] : tensors)
+        if (key == name) return tensor;
+    throw IndexError("safetensors: there is no tensor \"" + name + "\" among " +
+                     std::to_string(tensors.size()));
+}
+
+const std::string& SafeTensors::meta(const std::string& key) const {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) throw IndexError("safetensors: there is no metadata \"" + key + "\"");
+    return found->second;
+}
+
+}  // namespace weft::io
