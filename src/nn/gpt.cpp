@@ -1,0 +1,157 @@
+// The blocks, the language model made of them, and sampling from it. B batch, T tokens, C = d_model, V
+// vocabulary.
+#include "weft/nn/gpt.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "weft/nn/init.h"
+
+namespace weft::nn {
+
+TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng,
+                                   TransformerBlockOptions options)
+    : Module("TransformerBlock"),
+      norm1(child("norm1", LayerNorm(d_model, {.bias = options.bias}))),
+      attn(child("attn",
+                 CausalMultiHeadAttention(
+                     d_model, heads, rng,
+                     {.max_seq_len = options.max_seq_len, .bias = options.bias, .dropout = options.dropout}))),
+      norm2(child("norm2", LayerNorm(d_model, {.bias = options.bias}))),
+      mlp(child("mlp", MLP(d_model, rng, {.bias = options.bias}))),
+      drop(child("drop", Dropout(options.dropout, rng))) {}
+
+namespace {
+
+const GPTConfig& checked(const GPTConfig& config) {
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"vocab", config.vocab}, {"block_size", config.block_size}, {"layers", config.layers}};
+    for (const auto& [name, size] : sizes)
+        if (size < 1)
+            throw ValueError(std::string("GPT: ") + name + " must be at least 1, not " + std::to_string(size));
+    head_size(config.d_model, config.heads, "GPT");
+    return config;
+}
+
+void overwrite(Tensor parameter, const Tensor& values) {
+    NoGrad off;
+    parameter.copy_(values);
+}
+
+// Evaluation mode for as long as this lives; then each module is again in the mode it had.
+class Evaluating {
+public:
+    explicit Evaluating(Module& module) {
+        remember(module);
+        module.eval();
+    }
+    ~Evaluating() {
+        for (auto& [module, training] : before_) module.train(training);  // a parent before its children
+    }
+    Evaluating(const Evaluating&) = delete;
+    Evaluating& operator=(const Evaluating&) = delete;
+
+private:
+    std::vector<std::pair<Module, bool>> before_;
+
+    void remember(const Module& module) {
+        before_.emplace_back(module, module.training());
+        for (const auto& [name, child] : module.named_children()) remember(child);
+    }
+};
+
+}  // namespace
+
+GPT::GPT(const GPTConfig& wanted, Rng& rng)
+    : Module("GPT"),
+      config(checked(wanted)),
+      token_embedding(child("token_embedding", Embedding(config.vocab, config.d_model, rng))),
+      position_embedding(child("position_embedding", Embedding(config.block_size, config.d_model, rng))),
+      drop(child("drop", Dropout(config.dropout, rng))),
+      blocks(child("blocks", ModuleList<TransformerBlock>())),
+      norm(child("norm", LayerNorm(config.d_model, {.bias = config.bias}))),
+      head(child("head", Linear(token_embedding.weight))) {
+    for (std::int64_t i = 0; i < config.layers; ++i)
+        blocks.add(TransformerBlock(
+            config.d_model, config.heads, rng,
+            {.max_seq_len = config.block_size, .bias = config.bias, .dropout = config.dropout}));
+
+    const double into_stream = 0.02 / std::sqrt(2.0 * static_cast<double>(config.layers));
+    for (const auto& [name, parameter] : named_parameters()) {
+        if (parameter.rank() >= 2)
+            overwrite(parameter,
+                      normal(parameter.shape(), 0, name.ends_with("W_out.weight") ? into_stream : 0.02, rng));
+        else if (name.ends_with(".bias"))
+            overwrite(parameter, zeros(parameter.shape()));
+    }
+}
+
+Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
+    if (ids.rank() != 1 && ids.rank() != 2)
+        throw ShapeError("GPT: ids must be (B, T) or (T,), not " + ids.shape().str());
+    const std::int64_t T = ids.size(-1);
+    if (T > config.block_size)
+        throw ShapeError("GPT: " + std::to_string(T) + " tokens in " + ids.shape().str() +
+                         ", but block_size is " + std::to_string(config.block_size) +
+                         "; give it the last block_size tokens");
+    Tensor x = drop(token_embedding(ids) + position_embedding(arange(T)));  // (B, T, C)
+    for (const TransformerBlock& block : blocks) x = block(x);              // (B, T, C)
+    return head(norm(x));                                                   // (B, T, V)
+}
+
+std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
+    const double temperature = options.temperature;
+    if (!(temperature >= 0) || !std::isfinite(temperature))
+        throw ValueError("sample: temperature must be finite and at least 0 (greedy), not " +
+                         std::to_string(temperature));
+    if (options.top_k < 0)
+        throw ValueError("sample: top_k must be at least 0 (all), not " + std::to_string(options.top_k));
+    if (temperature > 0 && options.rng == nullptr)
+        throw ValueError("sample: a temperature above 0 needs a random generator: {.rng = &rng}");
+    if (logits.rank() != 1 || logits.numel() == 0)
+        throw ShapeError("sample: logits must be (V,) with V ≥ 1, not " + logits.shape().str());
+
+    std::vector<double> scores = logits.detach().to(float64).to_vector<double>();
+    for (std::size_t i = 0; i < scores.size(); ++i)
+        if (std::isnan(scores[i]) || scores[i] == std::numeric_limits<double>::infinity())
+            throw ValueError("sample: logit " + std::to_string(i) + " is " + std::to_string(scores[i]));
+
+    const auto best = std::max_element(scores.begin(), scores.end());
+    const double highest = *best;
+    if (temperature == 0) return best - scores.begin();
+    if (highest == -std::numeric_limits<double>::infinity()) throw ValueError("sample: every logit is -inf");
+
+    if (options.top_k > 0 && static_cast<std::size_t>(options.top_k) < scores.size()) {
+        std::vector<std::size_t> order(scores.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+        for (std::size_t i = static_cast<std::size_t>(options.top_k); i < order.size(); ++i)
+            scores[order[i]] = -std::numeric_limits<double>::infinity();
+    }
+    for (double& score : scores) score = std::exp((score - highest) / temperature);
+    return options.rng->categorical(scores);
+}
+
+Tensor GPT::generate(const Tensor& ids, std::int64_t n, const SampleOptions& options) {
+    if (n < 0) throw ValueError("generate: the number of tokens must be at least 0, not " + std::to_string(n));
+    if ((ids.rank() != 1 && ids.rank() != 2) || ids.size(-1) == 0)
+        throw ShapeError("generate: ids must be (T,) or (B, T) with T ≥ 1, not " + ids.shape().str());
+    NoGrad off;
+    Evaluating evaluating(*this);
+    Tensor all = ids.rank() == 1 ? ids.unsqueeze(0) : ids;  // (B, T)
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t T = all.size(1);
+        const Tensor seen =
+            all.slice(1, std::max<std::int64_t>(0, T - config.block_size), T);  // (B, ≤ block_size)
+        const Tensor logits = (*this)(seen).select(1, -1);                      // (B, V)
+        std::vector<std::int64_t> next;
+        for (std::int64_t b = 0; b < all.size(0); ++b) next.push_back(sample(logits[b], options));
+        all = cat({all, from_vector(next, {all.size(0), 1})}, 1);
+    }
+    return ids.rank() == 1 ? all.squeeze(0) : all;
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,147 @@
+// What a module is: a registry of names, shared by every copy of it.
+#include "weft/nn/module.h"
+
+#include <limits>
+#include <set>
+
+#include "registry.h"
+
+namespace weft::nn {
+
+namespace {
+
+// Calls visit(prefix, registry) for a registry and all below it, "" and "child." and "child.grandchild." …
+template <class Registry, class Visit>
+void walk(const std::string& prefix, Registry& registry, const Visit& visit) {
+    visit(prefix, registry);
+    for (const auto& [name, child] : registry.children) walk(prefix + name + ".", *child, visit);
+}
+
+// Keeps the first of each tensor.
+class Once {
+public:
+    bool operator()(const Tensor& x) { return seen_.insert(x.handle().get()).second; }
+
+private:
+    std::set<const TensorImpl*> seen_;
+};
+
+}  // namespace
+
+Module::Module(std::string kind) : registry_(std::make_shared<Registry>()) {
+    registry_->kind = std::move(kind);
+}
+
+NamedTensors Module::named_parameters() const {
+    NamedTensors result;
+    Once once;
+    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+        for (const auto& [name, value] : registry.parameters)
+            if (once(value)) result.emplace_back(prefix + name, value);
+    });
+    return result;
+}
+
+std::vector<Tensor> Module::parameters() const {
+    std::vector<Tensor> result;
+    for (const auto& [name, value] : named_parameters()) result.push_back(value);
+    return result;
+}
+
+NamedTensors Module::named_buffers() const {
+    NamedTensors result;
+    Once once;
+    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+        for (const auto& buffer : registry.buffers)
+            if (once(buffer.value)) result.emplace_back(prefix + buffer.name, buffer.value);
+    });
+    return result;
+}
+
+NamedGenerators Module::named_generators() const {
+    NamedGenerators result;
+    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+        for (const auto& [name, rng] : registry.generators) result.emplace_back(prefix + name, rng);
+    });
+    return result;
+}
+
+std::vector<std::pair<std::string, Module>> Module::named_children() const {
+    std::vector<std::pair<std::string, Module>> result;
+    for (const auto& [name, child] : registry_->children) result.emplace_back(name, Module(child));
+    return result;
+}
+
+NamedTensors Module::state_dict() const {
+    NamedTensors result;
+    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+        for (const auto& [name, value] : registry.parameters) result.emplace_back(prefix + name, value);
+        for (const auto& buffer : registry.buffers)
+            if (buffer.persistent) result.emplace_back(prefix + buffer.name, buffer.value);
+    });
+    return result;
+}
+
+void Module::train(bool training) {
+    walk("", *registry_, [&](const std::string&, Registry& registry) { registry.training = training; });
+}
+
+bool Module::training() const { return registry_->training; }
+
+void Module::to(DType dtype) {
+    if (!is_floating(dtype))
+        throw DTypeError("Module::to: parameters are float32 or float64, not " + std::string(name(dtype)));
+    NamedTensors tensors = named_parameters();
+    for (auto& buffer : named_buffers()) tensors.push_back(std::move(buffer));
+    NoGrad off;
+    for (auto& [name, value] : tensors)
+        if (is_floating(value.dtype()) && value.dtype() != dtype) value.set_data(value.to(dtype));
+    zero_grad();
+}
+
+void Module::zero_grad() {
+    for (auto& parameter : parameters()) parameter.zero_grad();
+}
+
+std::int64_t Module::parameter_count() const {
+    std::int64_t count = 0;
+    for (const auto& parameter : parameters()) count += parameter.numel();
+    return count;
+}
+
+const std::string& Module::kind() const { return registry_->kind; }
+
+Tensor Module::parameter(const std::string& name, Tensor value) {
+    registry_->claim(name, "parameter");
+    if (!value.is_contiguous()) value = value.contiguous();
+    value.requires_grad_();
+    registry_->parameters.emplace_back(name, value);
+    return value;
+}
+
+Tensor Module::buffer(const std::string& name, Tensor value, bool persistent) {
+    registry_->claim(name, "buffer");
+    (void)value.shape();  // refuses an undefined one
+    registry_->buffers.push_back({name, value, persistent});
+    return value;
+}
+
+std::shared_ptr<Rng> Module::generator(const std::string& name, Rng& rng) {
+    registry_->claim(name, "generator");
+    const auto seed = rng.randint(0, std::numeric_limits<std::int64_t>::max());
+    auto own = std::make_shared<Rng>(static_cast<std::uint64_t>(seed));
+    registry_->generators.emplace_back(name, own);
+    return own;
+}
+
+void Module::adopt(const std::string& name, const Module& module) {
+    registry_->claim(name, "child");
+    walk("", *module.registry_, [&](const std::string&, const Registry& registry) {
+        if (&registry == registry_.get())
+            throw ValueError("Module: '" + name + "' holds the " + kind() +
+                             " that it would be a child of; a module cannot hold itself");
+    });
+    registry_->children.emplace_back(name, module.registry_);
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,113 @@
+// SGD, Adam and AdamW, element by element.
+#include "rules.h"
+
+#include <cmath>
+
+namespace weft::optim {
+
+void check_rate(double value, const char* what) {
+    if (!(value >= 0) || !std::isfinite(value))
+        throw ValueError(std::string("optimiser: ") + what + " must be finite and at least 0, not " +
+                         std::to_string(value));
+}
+
+namespace {
+
+void check_beta(double beta, const char* what) {
+    if (!(beta >= 0 && beta < 1))
+        throw ValueError(std::string("optimiser: ") + what + " must be at least 0 and below 1, not " +
+                         std::to_string(beta));
+}
+
+template <class Options>
+void check_adam(const Options& options) {
+    check_rate(options.lr, "lr");
+    check_rate(options.eps, "eps");
+    check_rate(options.weight_decay, "weight_decay");
+    check_beta(options.beta1, "beta1");
+    check_beta(options.beta2, "beta2");
+}
+
+// Adam (decoupled = false) adds weight_decay·p to the gradient, AdamW shrinks p first; all else is one.
+template <bool decoupled, class T, class Options>
+void update_adam(T* p, const T* g, T* m, T* v, std::int64_t n, std::int64_t t, double weight_decay,
+                 const Options& options) {
+    const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
+    const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(t));
+    const T step_size = static_cast<T>(options.lr / correction1);
+    const T root_correction2 = static_cast<T>(std::sqrt(correction2));
+    const T shrink = static_cast<T>(1 - options.lr * weight_decay), decay = static_cast<T>(weight_decay);
+    const T rest1 = static_cast<T>(1 - options.beta1);
+    const T beta2 = static_cast<T>(options.beta2), rest2 = static_cast<T>(1 - options.beta2);
+    const T eps = static_cast<T>(options.eps);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const T x = decoupled ? p[i] * shrink : p[i];
+        const T gradient = decoupled ? g[i] : g[i] + decay * x;
+        m[i] += rest1 * (gradient - m[i]);
+        v[i] = beta2 * v[i] + rest2 * gradient * gradient;
+        p[i] = x - step_size * m[i] / (std::sqrt(v[i]) / root_correction2 + eps);
+    }
+}
+
+}  // namespace
+
+std::vector<const char*> moment_names(const SGDOptions& options) {
+    if (options.momentum == 0) return {};
+    return {"momentum_buffer"};
+}
+std::vector<const char*> moment_names(const AdamOptions&) { return {"exp_avg", "exp_avg_sq"}; }
+std::vector<const char*> moment_names(const AdamWOptions&) { return {"exp_avg", "exp_avg_sq"}; }
+
+void check(const SGDOptions& options) {
+    check_rate(options.lr, "lr");
+    check_rate(options.momentum, "momentum");
+    check_rate(options.weight_decay, "weight_decay");
+    if (options.nesterov && options.momentum == 0)
+        throw ValueError("SGD: Nesterov's momentum needs a momentum above 0");
+}
+void check(const AdamOptions& options) { check_adam(options); }
+void check(const AdamWOptions& options) { check_adam(options); }
+
+template <class T>
+void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t t,
+            double weight_decay, const SGDOptions& options) {
+    const T lr = static_cast<T>(options.lr), decay = static_cast<T>(weight_decay);
+    if (moments.empty()) {
+        for (std::int64_t i = 0; i < n; ++i) p[i] -= lr * (g[i] + decay * p[i]);
+        return;
+    }
+    T* b = moments[0];
+    const T momentum = static_cast<T>(options.momentum);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const T gradient = g[i] + decay * p[i];
+        b[i] = t == 1 ? gradient : momentum * b[i] + gradient;
+        p[i] -= lr * (options.nesterov ? gradient + momentum * b[i] : b[i]);
+    }
+}
+
+template <class T>
+void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t t,
+            double weight_decay, const AdamOptions& options) {
+    update_adam<false>(p, g, moments[0], moments[1], n, t, weight_decay, options);
+}
+
+template <class T>
+void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t t,
+            double weight_decay, const AdamWOptions& options) {
+    update_adam<true>(p, g, moments[0], moments[1], n, t, weight_decay, options);
+}
+
+template void update(float*, const float*, const std::vector<float*>&, std::int64_t, std::int64_t, double,
+                     const SGDOptions&);
+template void update(double*, const double*, const std::vector<double*>&, std::int64_t, std::int64_t, double,
+                     const SGDOptions&);
+template void update(float*, const float*, const std::vector<float*>&, std::int64_t, std::int64_t, double,
+                     const AdamOptions&);
+template void update(double*, const double*, const std::vector<double*>&, std::int64_t, std::int64_t, double,
+                     const AdamOptions&);
+template void update(float*, const float*, const std::vector<float*>&, std::int64_t, std::int64_t, double,
+                     const AdamWOptions&);
+template void update(double*, const double*, const std::vector<double*>&, std::int64_t, std::int64_t, double,
+                     const AdamWOptions&);
+
+}  // namespace weft::optim
