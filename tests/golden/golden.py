@@ -3,6 +3,7 @@
 Every floating value that Weft is given (inputs and seed gradients) is representable in float32, so the float64 results serve
 as the reference for float32 as well.
 """
+import os
 import zlib
 
 import numpy as np
@@ -41,6 +42,7 @@ class Golden:
 
     def save(self, path):
         save_file(self.arrays, path, metadata=versions())
+        os.chmod(path, 0o644)
         print(f"{path}: {len(self.arrays)} arrays, {sum(a.nbytes for a in self.arrays.values())} bytes of values")
 
 
