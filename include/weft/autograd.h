@@ -13,8 +13,8 @@ namespace weft {
 // Operations are recorded only while this is true (per thread; true at first).
 bool grad_enabled();
 
-// While one of these lives, operations are not recorded (NoGrad) or are again (EnableGrad). They nest; the former mode
-// comes back when they end, also by an exception.
+// While one of these lives, operations are not recorded (NoGrad) or are again (EnableGrad). They nest; the
+// former mode comes back when they end, also by an exception.
 class GradMode {
 public:
     explicit GradMode(bool enabled);
@@ -32,8 +32,9 @@ struct EnableGrad : GradMode {
     EnableGrad() : GradMode(true) {}
 };
 
-// While one of these lives, every fused operation (linear, layer_norm, gelu, cross_entropy, attention) is computed by its
-// readable definition from small operations, so that the textbook arithmetic can be stepped through.
+// While one of these lives, every fused operation (linear, layer_norm, gelu, cross_entropy, attention) is
+// computed by its readable definition from small operations, so that the textbook arithmetic can be stepped
+// through.
 class Composed {
 public:
     explicit Composed(bool composed = true);
@@ -49,11 +50,12 @@ bool composed_mode();
 struct GradOptions {
     bool create_graph = false;  // the gradients are themselves part of the graph, for gradients of gradients
     bool retain_graph = false;  // keep saved values for another backward (create_graph implies it)
-    bool allow_unused = false;  // an input that no output depends on gives an undefined tensor instead of GraphError
+    bool allow_unused =
+        false;  // an input that no output depends on gives an undefined tensor instead of GraphError
 };
 
-// Returns ∂(Σ_k seed_k · output_k)/∂x for each input x, in their order; leaves' grad() stays as it is. `seeds` like the
-// outputs, or empty where each output has one element.
+// Returns ∂(Σ_k seed_k · output_k)/∂x for each input x, in their order; leaves' grad() stays as it is. `seeds`
+// like the outputs, or empty where each output has one element.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& seeds = {}, GradOptions options = {});
 
@@ -68,10 +70,12 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 //         });
 //     }
 
-// What a rule finds: the tensors that record was asked to keep, in their order, and which inputs want a gradient.
+// What a rule finds: the tensors that record was asked to keep, in their order, and which inputs want a
+// gradient.
 class Saved {
 public:
-    Saved(std::vector<Tensor> tensors, std::vector<bool> needs) : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
+    Saved(std::vector<Tensor> tensors, std::vector<bool> needs)
+        : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
     const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }
     bool needs(std::size_t input) const { return needs_.at(input); }
 
@@ -84,11 +88,13 @@ private:
 using Grads = std::vector<Tensor>;
 using Rule = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
-// Returns y as the result of an operation on `inputs`; y must be new (not an input, not in the graph already). `keep` are
-// the tensors that the rule needs again (inputs, y itself, or others); backward refuses when one of them was changed in
-// place since. The rule is written with Weft's own operations, so that gradients of gradients need nothing more; it must
-// not capture y. Where no input takes part in the graph, or under NoGrad, nothing is recorded and y is returned.
-Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs, const std::vector<Tensor>& keep, Rule rule);
+// Returns y as the result of an operation on `inputs`; y must be new (not an input, not in the graph already).
+// `keep` are the tensors that the rule needs again (inputs, y itself, or others); backward refuses when one of
+// them was changed in place since. The rule is written with Weft's own operations, so that gradients of
+// gradients need nothing more; it must not capture y. Where no input takes part in the graph, or under NoGrad,
+// nothing is recorded and y is returned.
+Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
+              const std::vector<Tensor>& keep, Rule rule);
 
 // The operation that made x, "leaf" for a leaf in the graph, "" outside it.
 const char* operation_of(const Tensor& x);

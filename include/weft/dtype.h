@@ -1,5 +1,5 @@
-// Element types. float32 is the default; float64 runs the same code. int64 holds token ids and indices, boolean holds
-// masks; neither takes a gradient. Types never mix silently: convert with Tensor::to.
+// Element types. float32 is the default; float64 runs the same code. int64 holds token ids and indices, boolean
+// holds masks; neither takes a gradient. Types never mix silently: convert with Tensor::to.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,12 @@ constexpr bool is_floating(DType dtype) { return dtype == float32 || dtype == fl
 // The DType of a C++ type; float, double, int64_t and bool only.
 template <class T>
 constexpr DType dtype_of() {
-    if constexpr (std::is_same_v<T, float>) return float32;
-    else if constexpr (std::is_same_v<T, double>) return float64;
-    else if constexpr (std::is_same_v<T, std::int64_t>) return int64;
+    if constexpr (std::is_same_v<T, float>)
+        return float32;
+    else if constexpr (std::is_same_v<T, double>)
+        return float64;
+    else if constexpr (std::is_same_v<T, std::int64_t>)
+        return int64;
     else {
         static_assert(std::is_same_v<T, bool>, "a tensor holds float, double, int64_t or bool");
         return boolean;

@@ -1,5 +1,6 @@
-// Everything that Weft refuses is refused with one of these. Each message names the operation, the shapes or values,
-// and the way out; nothing has been changed when it is thrown. Memory that cannot be had is std::bad_alloc.
+// Everything that Weft refuses is refused with one of these. Each message names the operation, the shapes or
+// values, and the way out; nothing has been changed when it is thrown. Memory that cannot be had is
+// std::bad_alloc.
 #pragma once
 
 #include <stdexcept>

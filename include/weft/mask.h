@@ -1,4 +1,5 @@
-// Mask: which keys a query may not see. Its polarity is in its name, never in a bare bool, and its rank says its meaning:
+// Mask: which keys a query may not see. Its polarity is in its name, never in a bare bool, and its rank says
+// its meaning:
 //     (T, S) for all samples and heads · (B, T, S) per sample · (B|1, H|1, T, S) per sample and head.
 // B samples, H heads, T queries, S keys.
 #pragma once
@@ -14,15 +15,18 @@ class Mask {
 public:
     Mask() = default;  // blocks nothing
 
-    // Query i may not see key j where j > i + (S − T): the last query sees every key, so a query that follows cached keys
-    // sees all of them and itself. With S < T the first T − S queries see nothing.
+    // Query i may not see key j where j > i + (S − T): the last query sees every key, so a query that follows
+    // cached keys sees all of them and itself. With S < T the first T − S queries see nothing.
     static Mask causal();
 
-    // (B,) lengths: sample b's keys j ≥ lengths[b] are padding and blocked. ValueError when a length is negative.
+    // (B,) lengths: sample b's keys j ≥ lengths[b] are padding and blocked. ValueError when a length is
+    // negative.
     static Mask padding(const std::vector<std::int64_t>& lengths);
 
-    static Mask blocked(const Tensor& mask);  // bool of rank 2, 3 or 4: true = may not be seen (as masked_fill takes it)
-    static Mask allowed(const Tensor& mask);  // bool of rank 2, 3 or 4: true = may be seen (as PyTorch's attention takes it)
+    static Mask blocked(
+        const Tensor& mask);  // bool of rank 2, 3 or 4: true = may not be seen (as masked_fill takes it)
+    static Mask allowed(
+        const Tensor& mask);  // bool of rank 2, 3 or 4: true = may be seen (as PyTorch's attention takes it)
 
     // Blocked where either blocks.
     friend Mask operator|(const Mask& a, const Mask& b);
@@ -31,9 +35,11 @@ public:
     bool is_causal() const { return causal_; }
     bool only_causal() const { return causal_ && parts_.empty() && paddings_.empty(); }
 
-    // bool, (B|1, H|1, T, S), true = blocked. ShapeError, naming both shapes, where a part of the mask does not fit.
+    // bool, (B|1, H|1, T, S), true = blocked. ShapeError, naming both shapes, where a part of the mask does not
+    // fit.
     Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const;
-    // The same without the causal part, which attention takes care of itself; undefined when nothing else blocks.
+    // The same without the causal part, which attention takes care of itself; undefined when nothing else
+    // blocks.
     Tensor materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const;
 
 private:

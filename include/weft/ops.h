@@ -1,6 +1,7 @@
-// Every differentiable function. Two tensors broadcast as in NumPy unless a line says otherwise (ShapeError naming the axis
-// where they do not fit); types never mix (DTypeError; a plain number takes the tensor's type); axes may be negative
-// (IndexError out of range). Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN; check_finite finds them.
+// Every differentiable function. Two tensors broadcast as in NumPy unless a line says otherwise (ShapeError
+// naming the axis where they do not fit); types never mix (DTypeError; a plain number takes the tensor's type);
+// axes may be negative (IndexError out of range). Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1)
+// is NaN; check_finite finds them.
 #pragma once
 
 #include <optional>
@@ -27,8 +28,8 @@ Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
 
-// xᵖ elementwise. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow. ∂/∂x = p·xᵖ⁻¹, which is 0 for p = 0;
-// ∂/∂p = xᵖ·log x, taken as 0 where x = 0 and p ≥ 0.
+// xᵖ elementwise. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow. ∂/∂x = p·xᵖ⁻¹, which
+// is 0 for p = 0; ∂/∂p = xᵖ·log x, taken as 0 where x = 0 and p ≥ 0.
 Tensor pow(const Tensor& x, double p);
 Tensor pow(const Tensor& x, const Tensor& p);
 
@@ -53,9 +54,9 @@ bool all(const Tensor& x);         // bool tensor: every element true (true when
 bool any(const Tensor& x);         // bool tensor: some element true
 
 // ---- elementwise functions of one floating tensor
-Tensor exp(const Tensor& x);      // eˣ; inf above 88.7 (float32) or 709.7 (float64)
-Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf
-Tensor sqrt(const Tensor& x);     // √x; gradient at 0 is inf
+Tensor exp(const Tensor& x);   // eˣ; inf above 88.7 (float32) or 709.7 (float64)
+Tensor log(const Tensor& x);   // ln x; gradient at 0 is inf
+Tensor sqrt(const Tensor& x);  // √x; gradient at 0 is inf
 Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);  // 1 / (1 + e⁻ˣ), without overflow
 Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
@@ -63,17 +64,18 @@ Tensor abs(const Tensor& x);      // |x|; gradient at 0 is 0
 Tensor sign(const Tensor& x);     // −1, 0 or 1; gradient 0
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
-Tensor erf(const Tensor& x);      // 2/√π ∫₀ˣ e^(−t²) dt
+Tensor erf(const Tensor& x);  // 2/√π ∫₀ˣ e^(−t²) dt
 
-// x·Φ(x) (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2); exact by erf, or its tanh approximation
-// ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
+// x·Φ(x) (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2); exact by erf, or its tanh
+// approximation ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
 enum class Gelu { exact, tanh };
 Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
 
 // min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError when low > high.
 Tensor clamp(const Tensor& x, double low, double high);
 
-// The larger, the smaller, of two; NaN where either is NaN; where they are equal each gets half of the gradient.
+// The larger, the smaller, of two; NaN where either is NaN; where they are equal each gets half of the
+// gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 
@@ -82,8 +84,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 // x with `value` where mask (bool, broadcasts to x) is true, whatever x holds there; gradient 0 there.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
-// ---- reductions. `axes` one axis or several, none for all; kept with size 1 if keepdim. IndexError when one is out of range
-// or named twice.
+// ---- reductions. `axes` one axis or several, none for all; kept with size 1 if keepdim. IndexError when one
+// is out of range or named twice.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // Σx; 0 over an empty axis
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // Σx / n; NaN over an empty axis
 // Σ(x − mean)² / (n − correction); PyTorch's correction of 1 by default.
@@ -92,8 +94,8 @@ Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int cor
 struct ValuesIndices {
     Tensor values, indices;
 };
-// Along one axis, the extreme value and the index (int64) of its first occurrence, which alone gets the gradient. NaN counts
-// as the extreme. ShapeError over an empty axis.
+// Along one axis, the extreme value and the index (int64) of its first occurrence, which alone gets the
+// gradient. NaN counts as the extreme. ShapeError over an empty axis.
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
 ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);
 Tensor max(const Tensor& x);  // of all elements: rank 0; the first occurrence gets the gradient
@@ -103,67 +105,81 @@ Tensor argmax(const Tensor& x, int axis, bool keepdim = false);  // int64: the i
 // y_i = Σ_{j ≤ i} x_j along the axis.
 Tensor cumsum(const Tensor& x, int axis);
 
-// e^(x_i) / Σ_j e^(x_j) along the axis, the row's maximum subtracted first. A row of −inf gives zeros, with gradient 0.
+// e^(x_i) / Σ_j e^(x_j) along the axis, the row's maximum subtracted first. A row of −inf gives zeros, with
+// gradient 0.
 Tensor softmax(const Tensor& x, int axis);
 // x_i − ln Σ_j e^(x_j) along the axis. A row of −inf gives −inf, with gradient 0.
 Tensor log_softmax(const Tensor& x, int axis);
 
-// ---- products. (…, m, k) @ (…, k, n) → (…, m, n), leading axes broadcast; a vector (k,) is a row on the left, a column on
-// the right, and its axis goes. k = 0 gives zeros. ShapeError when inner dimensions differ, naming both; DTypeError unless
-// both are of one floating type.
+// ---- products. (…, m, k) @ (…, k, n) → (…, m, n), leading axes broadcast; a vector (k,) is a row on the left,
+// a column on the right, and its axis goes. k = 0 gives zeros. ShapeError when inner dimensions differ, naming
+// both; DTypeError unless both are of one floating type.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // ---- shape
-Tensor broadcast_to(const Tensor& x, const Shape& shape);  // as expand; ShapeError where x does not broadcast to it
-Tensor sum_to(const Tensor& x, const Shape& shape);        // sums over the axes that broadcasting `shape` to x's would stretch
-Tensor cat(const std::vector<Tensor>& tensors, int axis = 0);    // ShapeError on an empty list, or unless the other sizes are equal
-Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);  // along a new axis; ShapeError unless all shapes are equal
-// Parts of size `size` along the axis, the last one smaller where it does not divide. PyTorch's split(3): parts OF SIZE 3.
+Tensor broadcast_to(const Tensor& x,
+                    const Shape& shape);  // as expand; ShapeError where x does not broadcast to it
+Tensor sum_to(const Tensor& x,
+              const Shape& shape);  // sums over the axes that broadcasting `shape` to x's would stretch
+Tensor cat(const std::vector<Tensor>& tensors,
+           int axis = 0);  // ShapeError on an empty list, or unless the other sizes are equal
+Tensor stack(const std::vector<Tensor>& tensors,
+             int axis = 0);  // along a new axis; ShapeError unless all shapes are equal
+// Parts of size `size` along the axis, the last one smaller where it does not divide. PyTorch's split(3): parts
+// OF SIZE 3.
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
-// `parts` parts of equal size ⌈n / parts⌉ (the last may be smaller or, as in PyTorch, missing). PyTorch's chunk(3): 3 PARTS.
+// `parts` parts of equal size ⌈n / parts⌉ (the last may be smaller or, as in PyTorch, missing). PyTorch's
+// chunk(3): 3 PARTS.
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis = 0);
-Tensor flip(const Tensor& x, int axis);  // in reverse order along the axis
+Tensor flip(const Tensor& x, int axis);                   // in reverse order along the axis
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≥ diagonal, else 0
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≤ diagonal, else 0
 
-// ---- indexing. Indices are int64; −n ≤ i < n, IndexError with position and value otherwise. Gradients of repeated indices add.
-// y = x with its axis replaced by x's slices at `indices` (n,).
+// ---- indexing. Indices are int64; −n ≤ i < n, IndexError with position and value otherwise. Gradients of
+// repeated indices add. y = x with its axis replaced by x's slices at `indices` (n,).
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices);
-// y_{i…} = x at index_{i…} along `axis`, the other coordinates kept; index has x's rank and is no larger elsewhere.
+// y_{i…} = x at index_{i…} along `axis`, the other coordinates kept; index has x's rank and is no larger
+// elsewhere.
 Tensor gather(const Tensor& x, int axis, const Tensor& index);
 // The transpose of gather: zeros of `shape` with source added at index along `axis`.
 Tensor scatter_add(const Shape& shape, int axis, const Tensor& index, const Tensor& source);
-// table (V, C), ids int64 of any shape (…) → (…, C): row ids of the table. IndexError when an id is < 0 or ≥ V, naming
-// its position: ids do not wrap.
+// table (V, C), ids int64 of any shape (…) → (…, C): row ids of the table. IndexError when an id is < 0 or ≥ V,
+// naming its position: ids do not wrap.
 Tensor embedding(const Tensor& table, const Tensor& ids);
 
 // ---- neural network functions (fused kernels, with their definition beside them: see Composed)
 // x Wᵀ + b: x (…, in), W (out, in), b (out,) or undefined → (…, out).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-// (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer normalization", 2016, eq. 4; var with
-// correction 0). weight and bias (C,) or undefined. A constant row gives bias, with finite gradients.
+// (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer normalization",
+// 2016, eq. 4; var with correction 0). weight and bias (C,) or undefined. A constant row gives bias, with
+// finite gradients.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, double eps = 1e-5);
-// In training each element is 0 with probability p, else x / (1 − p) (Srivastava et al., JMLR 2014, in its inverted form);
-// otherwise, or with p = 0, x itself. ValueError unless 0 ≤ p < 1.
+// In training each element is 0 with probability p, else x / (1 − p) (Srivastava et al., JMLR 2014, in its
+// inverted form); otherwise, or with p = 0, x itself. ValueError unless 0 ≤ p < 1.
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training = true);
-// −ln softmax(logits)[target], averaged over the targets that are not ignore_index: logits (…, V), targets int64 (…) → ().
-// 0 when every target is ignored. IndexError when a target is out of range, naming its position; ShapeError when shapes differ.
+// −ln softmax(logits)[target], averaged over the targets that are not ignore_index: logits (…, V), targets
+// int64 (…) → (). 0 when every target is ignored. IndexError when a target is out of range, naming its
+// position; ShapeError when shapes differ.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index = -100);
-Tensor mse_loss(const Tensor& prediction, const Tensor& target);  // mean (prediction − target)²; ShapeError unless of one shape
+Tensor mse_loss(const Tensor& prediction,
+                const Tensor& target);  // mean (prediction − target)²; ShapeError unless of one shape
 
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
-// q (…, T, d_k), k (…, S, d_k), v (…, S, d_v) → (…, T, d_v); leading axes the same, at most two of them: none, (H) or (B, H).
-// A query that may see nothing gives 0, with gradient 0; nothing that is blocked has any influence. Memory grows with T + S, not
-// with T × S, unless weights are asked for, dropout is on, or Composed rules. ShapeError when sizes do not fit.
+// q (…, T, d_k), k (…, S, d_k), v (…, S, d_v) → (…, T, d_v); leading axes the same, at most two of them: none,
+// (H) or (B, H). A query that may see nothing gives 0, with gradient 0; nothing that is blocked has any
+// influence. Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, or Composed
+// rules. ShapeError when sizes do not fit.
 struct AttentionOptions {
     Mask mask = {};
-    Tensor bias = {};                  // added to the scores, broadcasts to (B, H, T, S); −inf blocks; ValueError on NaN or +inf
+    Tensor bias =
+        {};  // added to the scores, broadcasts to (B, H, T, S); −inf blocks; ValueError on NaN or +inf
     std::optional<double> scale = {};  // 1/√d_k when not given
     double dropout = 0;                // on the weights, after softmax; needs rng when > 0
     Rng* rng = nullptr;
 };
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options = {});
 struct AttentionResult {
     Tensor output, weights;  // (…, T, d_v), (…, T, S)
 };

@@ -1,6 +1,6 @@
-// Random numbers that are the same everywhere: a counter-based generator (Philox4x32-10, Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3", SC 2011), so that element i of a draw is a function of (seed, position) alone, whatever the
-// number of threads, the compiler or the standard library.
+// Random numbers that are the same everywhere: a counter-based generator (Philox4x32-10, Salmon et al.,
+// "Parallel random numbers: as easy as 1, 2, 3", SC 2011), so that element i of a draw is a function of (seed,
+// position) alone, whatever the number of threads, the compiler or the standard library.
 #pragma once
 
 #include <array>
@@ -20,10 +20,11 @@ public:
 
     explicit Rng(std::uint64_t seed = 0) : state_{seed, 0} {}
 
-    double uniform();                                               // in [0, 1), 53 bits
-    double normal();                                                // mean 0, standard deviation 1 (Box–Muller)
-    std::int64_t randint(std::int64_t low, std::int64_t high);      // low ≤ i < high; ValueError when low ≥ high
-    std::int64_t categorical(const std::vector<double>& weights);   // i with probability w_i / Σw; ValueError when none > 0
+    double uniform();                                           // in [0, 1), 53 bits
+    double normal();                                            // mean 0, standard deviation 1 (Box–Muller)
+    std::int64_t randint(std::int64_t low, std::int64_t high);  // low ≤ i < high; ValueError when low ≥ high
+    std::int64_t categorical(
+        const std::vector<double>& weights);  // i with probability w_i / Σw; ValueError when none > 0
 
     // Takes the next `count` positions for a tensor's draw and returns the first of them.
     std::uint64_t reserve(std::uint64_t count);
@@ -39,5 +40,6 @@ private:
 // The draw at one position, which tensors and Rng share.
 double uniform_at(std::uint64_t seed, std::uint64_t position);
 double normal_at(std::uint64_t seed, std::uint64_t position);
+std::int64_t randint_at(std::uint64_t seed, std::uint64_t position, std::int64_t low, std::int64_t high);
 
 }  // namespace weft

@@ -14,11 +14,11 @@ class Shape {
 public:
     static constexpr int max_rank = 8;
 
-    Shape() = default;                                // rank 0: a scalar
+    Shape() = default;  // rank 0: a scalar
     Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
     Shape(const std::vector<std::int64_t>& sizes) : Shape(std::span(sizes)) {}
     explicit Shape(std::span<const std::int64_t> sizes);  // ShapeError above max_rank axes
-    Shape(int rank, std::int64_t value);              // `rank` axes of one value
+    Shape(int rank, std::int64_t value);                  // `rank` axes of one value
 
     int rank() const { return rank_; }
     bool empty() const { return rank_ == 0; }
@@ -29,8 +29,8 @@ public:
     std::int64_t* begin() { return sizes_.data(); }
     std::int64_t* end() { return sizes_.data() + rank_; }
     std::int64_t back() const { return sizes_[static_cast<std::size_t>(rank_ - 1)]; }
-    void push_back(std::int64_t size);                // ShapeError above max_rank axes
-    void insert(int axis, std::int64_t size);         // before `axis`
+    void push_back(std::int64_t size);         // ShapeError above max_rank axes
+    void insert(int axis, std::int64_t size);  // before `axis`
     void erase(int axis);
 
     // The product of the sizes; 1 for a scalar.
@@ -54,7 +54,8 @@ private:
 using Strides = Shape;  // in elements, not bytes
 
 // The shape that a and b broadcast to by NumPy's rule (aligned from the right; a size of 1 stretches).
-// Refused with ShapeError, naming `operation`, both shapes and the axis, where two sizes differ and neither is 1.
+// Refused with ShapeError, naming `operation`, both shapes and the axis, where two sizes differ and neither
+// is 1.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);
 
 // `axis` as 0 … rank − 1; negative axes count from the end. IndexError, naming `operation`, when out of range.

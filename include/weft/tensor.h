@@ -1,4 +1,5 @@
-// Tensor: values, and a place in the graph. A Tensor is a handle: copies of it are the same tensor, as in PyTorch.
+// Tensor: values, and a place in the graph. A Tensor is a handle: copies of it are the same tensor, as in
+// PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ namespace weft {
 
 struct Array;       // storage, shape and strides of the values   (src/array/array.h)
 struct TensorImpl;  // an Array and a place in the graph          (src/autograd/tensor_impl.h)
+struct Node;        // a place in the graph                       (src/autograd/node.h)
 
 class Tensor {
 public:
@@ -26,7 +28,8 @@ public:
     // ---- what it is
     bool defined() const { return impl_ != nullptr; }
     const Shape& shape() const;
-    std::int64_t size(int axis) const;  // of one axis; negative axes count from the end; IndexError out of range
+    std::int64_t size(
+        int axis) const;  // of one axis; negative axes count from the end; IndexError out of range
     int rank() const { return shape().rank(); }
     std::int64_t numel() const { return shape().numel(); }
     DType dtype() const;
@@ -37,39 +40,46 @@ public:
     std::string str() const;        // as NumPy's str() prints it
 
     // ---- values
-    // The address of the first element. DTypeError when T is not the tensor's type. Elements lie at strides() from it.
-    // Writing here is not seen by version(): prefer the in-place operations.
+    // The address of the first element. DTypeError when T is not the tensor's type. Elements lie at strides()
+    // from it. Writing here is not seen by version(): prefer the in-place operations.
     template <class T>
     T* data() const;
     double item() const;  // the only element, as double; ShapeError when there is not exactly one
-    double at(const Shape& index) const;  // one element, as double; IndexError out of range; a negative index wraps once
+    double at(const Shape& index)
+        const;  // one element, as double; IndexError out of range; a negative index wraps once
     template <class T>
-    std::vector<T> to_vector() const;  // all elements in row-major order; DTypeError when T is not the tensor's type
+    std::vector<T> to_vector()
+        const;  // all elements in row-major order; DTypeError when T is not the tensor's type
 
-    // The same values in another type; differentiable between float32 and float64. To int64 the fraction is cut off; to
-    // bool, non-zero is true. The tensor itself when it has that type already.
+    // The same values in another type; differentiable between float32 and float64. To int64 the fraction is cut
+    // off; to bool, non-zero is true. The tensor itself when it has that type already.
     Tensor to(DType dtype) const;
     Tensor clone() const;  // a contiguous copy of its own storage; differentiable
 
     // ---- views: they share storage. None of them copies, but for reshape and contiguous where they must.
-    Tensor reshape(const Shape& shape) const;  // same numel, one size may be −1; shares storage where strides allow, else copies
-    Tensor view(const Shape& shape) const;     // as reshape, but ShapeError where it would have to copy
-    Tensor permute(const Shape& axes) const;   // y.size(i) = x.size(axes[i]); ShapeError unless axes is a permutation
-    Tensor transpose(int a, int b) const;      // axes a and b exchanged
-    Tensor T() const;                          // (m, n) → (n, m); ShapeError unless rank 2
-    Tensor squeeze(int axis) const;            // without that axis; ShapeError unless its size is 1
-    Tensor squeeze() const;                    // without every axis of size 1
-    Tensor unsqueeze(int axis) const;          // with an axis of size 1 before `axis` (−1: after the last)
-    Tensor expand(const Shape& shape) const;   // broadcast to `shape` by strides of 0; −1 keeps a size. Not for writing.
-    Tensor slice(int axis, std::int64_t from, std::int64_t to, std::int64_t step = 1) const;  // [from, to) as Python's; step ≥ 1
-    Tensor select(int axis, std::int64_t index) const;  // one index of an axis, which goes; IndexError out of range
+    Tensor reshape(const Shape& shape)
+        const;  // same numel, one size may be −1; shares storage where strides allow, else copies
+    Tensor view(const Shape& shape) const;  // as reshape, but ShapeError where it would have to copy
+    Tensor permute(
+        const Shape& axes) const;  // y.size(i) = x.size(axes[i]); ShapeError unless axes is a permutation
+    Tensor transpose(int a, int b) const;  // axes a and b exchanged
+    Tensor T() const;                      // (m, n) → (n, m); ShapeError unless rank 2
+    Tensor squeeze(int axis) const;        // without that axis; ShapeError unless its size is 1
+    Tensor squeeze() const;                // without every axis of size 1
+    Tensor unsqueeze(int axis) const;      // with an axis of size 1 before `axis` (−1: after the last)
+    Tensor expand(
+        const Shape& shape) const;  // broadcast to `shape` by strides of 0; −1 keeps a size. Not for writing.
+    Tensor slice(int axis, std::int64_t from, std::int64_t to,
+                 std::int64_t step = 1) const;  // [from, to) as Python's; step ≥ 1
+    Tensor select(int axis,
+                  std::int64_t index) const;  // one index of an axis, which goes; IndexError out of range
     Tensor operator[](std::int64_t index) const { return select(0, index); }
     Tensor contiguous() const;  // itself where it is contiguous, else a row-major copy
 
-    // ---- in place: they change the values, add one to version(), and are seen by every view. They are for values, not for
-    // the graph: where this tensor or an operand takes part in the graph, GraphError outside NoGrad. The operand
-    // broadcasts to this tensor's shape (ShapeError when the result would be larger) and has its type (DTypeError).
-    // GraphError also on an expanded tensor, whose elements share memory.
+    // ---- in place: they change the values, add one to version(), and are seen by every view. They are for
+    // values, not for the graph: where this tensor or an operand takes part in the graph, GraphError outside
+    // NoGrad. The operand broadcasts to this tensor's shape (ShapeError when the result would be larger) and
+    // has its type (DTypeError). GraphError also on an expanded tensor, whose elements share memory.
     Tensor& fill_(double value);
     Tensor& zero_() { return fill_(0); }
     Tensor& add_(const Tensor& other, double alpha = 1);  // x ← x + alpha · other
@@ -77,34 +87,36 @@ public:
     Tensor& mul_(double factor);                          // x ← x · factor
     Tensor& copy_(const Tensor& other);                   // x ← other
 
-    // From here on this handle, and every copy of it, is other's values (a contiguous copy of its own), shape and type, as a
-    // leaf that requires a gradient as before; its gradient is cleared. What modules use to change type. GraphError on a
-    // non-leaf; DTypeError where a tensor that requires a gradient would become int64 or bool.
+    // From here on this handle, and every copy of it, is other's values (a contiguous copy of its own), shape
+    // and type, as a leaf that requires a gradient as before; its gradient is cleared. What modules use to
+    // change type. GraphError on a non-leaf; DTypeError where a tensor that requires a gradient would become
+    // int64 or bool.
     Tensor& set_data(const Tensor& other);
     void bump_version();  // after values were written through data(): adds one to version()
 
     // ---- the graph (rules of leaves as in PyTorch)
     bool requires_grad() const;
-    // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool; GraphError on a non-leaf, whose
-    // requirement follows from its inputs.
+    // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool; GraphError on a non-leaf,
+    // whose requirement follows from its inputs.
     Tensor& requires_grad_(bool wanted = true);
-    bool is_leaf() const;     // not made by a recorded operation
-    Tensor grad() const;      // ∂(backward's root)/∂(this), summed over backwards; undefined when there is none
+    bool is_leaf() const;  // not made by a recorded operation
+    Tensor grad() const;  // ∂(backward's root)/∂(this), summed over backwards; undefined when there is none
     void set_grad(Tensor g);  // ShapeError or DTypeError unless like this tensor; an undefined g clears it
     void zero_grad();         // the gradient is undefined again
     void retain_grad();       // also a non-leaf keeps its gradient
     Tensor detach() const;    // the same values, outside the graph (shares storage and version)
 
-    // `hook` sees the whole gradient of this tensor during backward, once, and returns one in its place (same shape), or
-    // an undefined Tensor to leave it. Returns a number for remove_hook. A hook must not own its own tensor.
+    // `hook` sees the whole gradient of this tensor during backward, once, and returns one in its place (same
+    // shape), or an undefined Tensor to leave it. Returns a number for remove_hook. A hook must not own its own
+    // tensor.
     using Hook = std::function<Tensor(const Tensor& gradient)>;
     std::uint64_t register_hook(Hook hook);
     void remove_hook(std::uint64_t number);
 
-    // Adds ∂(seed · this)/∂x to x.grad() for every leaf x this depends on. `seed` has this tensor's shape, and may be left
-    // out (1) for a single element. Saved values are released on the way unless retain_graph; GraphError on a graph that
-    // was released before, on a tensor outside the graph, or without a seed where there is more than one element.
-    // If anything throws, no gradient has changed.
+    // Adds ∂(seed · this)/∂x to x.grad() for every leaf x this depends on. `seed` has this tensor's shape, and
+    // may be left out (1) for a single element. Saved values are released on the way unless retain_graph;
+    // GraphError on a graph that was released before, on a tensor outside the graph, or without a seed where
+    // there is more than one element. If anything throws, no gradient has changed.
     void backward(const Tensor& seed = {}, bool retain_graph = false) const;
 
     // ---- for the library
@@ -128,12 +140,13 @@ Tensor empty(const Shape& shape, DType dtype = float32);  // values not set
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor eye(std::int64_t n, DType dtype = float32);  // (n, n), ones on the diagonal
-// (⌈(end − start) / step⌉,): start, start + step, … before end; ValueError when step is 0 or points away from end.
+// (⌈(end − start) / step⌉,): start, start + step, … before end; ValueError when step is 0 or points away from
+// end.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
-Tensor arange(std::int64_t end);                                                          // int64: 0 … end − 1
-Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);                        // normal, mean 0, deviation 1
-Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);                         // uniform in [0, 1)
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng);        // int64, low ≤ i < high
+Tensor arange(std::int64_t end);                                    // int64: 0 … end − 1
+Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  // normal, mean 0, deviation 1
+Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);   // uniform in [0, 1)
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng);  // int64, low ≤ i < high
 
 // Nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2). ShapeError when the rows are ragged.
 struct Nested {

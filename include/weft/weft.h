@@ -5,6 +5,7 @@
 #include "weft/check.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
+#include "weft/io.h"
 #include "weft/mask.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/dropout.h"

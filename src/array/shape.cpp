@@ -1,0 +1,95 @@
+#include "weft/shape.h"
+
+#include <algorithm>
+
+#include "weft/dtype.h"
+#include "weft/error.h"
+
+namespace weft {
+
+const char* name(DType dtype) {
+    switch (dtype) {
+        case DType::float32:
+            return "float32";
+        case DType::float64:
+            return "float64";
+        case DType::int64:
+            return "int64";
+        case DType::boolean:
+            return "bool";
+    }
+    return "unknown";
+}
+
+std::size_t size_of(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
+
+Shape::Shape(std::span<const std::int64_t> sizes) {
+    if (sizes.size() > max_rank)
+        throw ShapeError("shape: " + std::to_string(sizes.size()) + " axes, but a tensor has at most " +
+                         std::to_string(max_rank));
+    std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+    rank_ = static_cast<int>(sizes.size());
+}
+
+Shape::Shape(int rank, std::int64_t value) {
+    for (int i = 0; i < rank; ++i) push_back(value);
+}
+
+void Shape::push_back(std::int64_t size) { insert(rank_, size); }
+
+void Shape::insert(int axis, std::int64_t size) {
+    if (rank_ == max_rank)
+        throw ShapeError("shape: one axis more than " + str() + ", but a tensor has at most " +
+                         std::to_string(max_rank));
+    std::copy_backward(begin() + axis, end(), end() + 1);
+    sizes_[static_cast<std::size_t>(axis)] = size;
+    ++rank_;
+}
+
+void Shape::erase(int axis) {
+    std::copy(begin() + axis + 1, end(), begin() + axis);
+    --rank_;
+}
+
+std::int64_t Shape::numel() const {
+    std::int64_t product = 1;
+    for (std::int64_t size : *this) product *= size;
+    return product;
+}
+
+std::string Shape::str() const {
+    std::string text = "(";
+    for (int i = 0; i < rank_; ++i) text += (i ? ", " : "") + std::to_string((*this)[i]);
+    return text + (rank_ == 1 ? ",)" : ")");
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
+    Shape result(std::max(a.rank(), b.rank()), 1);
+    for (int i = 1; i <= result.rank(); ++i) {
+        const std::int64_t m = i <= a.rank() ? a[a.rank() - i] : 1, n = i <= b.rank() ? b[b.rank() - i] : 1;
+        if (m != n && m != 1 && n != 1)
+            throw ShapeError(std::string(operation) + ": " + a.str() + " and " + b.str() +
+                             " do not broadcast: axis " + std::to_string(-i) + " has " + std::to_string(m) +
+                             " against " + std::to_string(n) + "; sizes must be equal, or one of them 1");
+        result[result.rank() - i] = m == 1 ? n : m;
+    }
+    return result;
+}
+
+int normalize_axis(int axis, int rank, const char* operation) {
+    const int wrapped = axis < 0 ? axis + rank : axis;
+    if (wrapped < 0 || wrapped >= rank)
+        throw IndexError(std::string(operation) + ": axis " + std::to_string(axis) +
+                         " is out of range for rank " + std::to_string(rank) +
+                         (rank == 0 ? " (a scalar has no axes)"
+                                    : "; use " + std::to_string(-rank) + " to " + std::to_string(rank - 1)));
+    return wrapped;
+}
+
+Strides contiguous_strides(const Shape& shape) {
+    Strides strides(shape.rank(), 1);
+    for (int i = shape.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * shape[i + 1];
+    return strides;
+}
+
+}  // namespace weft

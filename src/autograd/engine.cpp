@@ -1,0 +1,198 @@
+// Backward: nodes with a gradient wait in a map, the highest number first. A node's consumers all have higher
+// numbers, so when a node comes up its gradient is whole, and its rule runs once.
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "autograd/tensor_impl.h"
+#include "kernels/elementwise.h"
+
+namespace weft {
+namespace {
+
+// a + b as a new tensor, so that neither is shared with another holder. (The engine lies below weft/ops.h.)
+Tensor add(const Tensor& a, const Tensor& b) {
+    Array sum = make_array(a.shape(), a.dtype());
+    kernels::binary(kernels::Binary::add, sum, a.array(), b.array());
+    return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
+        return Grads{dy, dy};
+    });
+}
+
+void check_gradient(const Tensor& g, const Node& of, const std::string& who) {
+    if (g.shape() != of.shape)
+        throw ShapeError(who + " has shape " + g.shape().str() + ", but the tensor has " + of.shape.str() +
+                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
+    if (g.dtype() != of.dtype)
+        throw DTypeError(who + " is " + name(g.dtype()) + ", but the tensor is " + name(of.dtype) +
+                         "; convert it with to()");
+}
+
+class Backward {
+public:
+    Backward(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
+
+    void seed(const char* operation, const Tensor& root, const Tensor& seed) {
+        const std::shared_ptr<Node>& node = root.impl().node;
+        if (!node)
+            throw GraphError(
+                std::string(operation) + ": a tensor of shape " + root.shape().str() +
+                " is outside the graph: nothing it was made from requires a gradient; call requires_grad_() on "
+                "the leaves before computing it");
+        if (seed.defined()) {
+            check_gradient(seed, *node, std::string(operation) + ": the seed");
+            give(node, seed);
+            return;
+        }
+        if (root.numel() != 1)
+            throw GraphError(
+                std::string(operation) + ": a tensor of shape " + root.shape().str() +
+                " has more than one element, or none, and so no implied seed; reduce it (sum, mean) or pass a "
+                "seed of its shape");
+        Array one = make_array(root.shape(), root.dtype());
+        kernels::fill(one, 1);
+        give(node, Tensor(std::move(one)));
+    }
+
+    // Only nodes on a path to one of `targets` will run; without targets, all.
+    void limit_to(const std::vector<Node*>& targets) {
+        limited_ = true;
+        std::uint64_t lowest = UINT64_MAX;
+        for (Node* t : targets) lowest = std::min(lowest, t->number);
+        std::map<std::uint64_t, Node*> reachable;
+        std::vector<Node*> stack;
+        for (auto& [number, waiting] : waiting_) stack.push_back(waiting.node.get());
+        while (!stack.empty()) {
+            Node* node = stack.back();
+            stack.pop_back();
+            if (node->number < lowest || !reachable.emplace(node->number, node).second) continue;
+            for (const auto& input : node->inputs)
+                if (input) stack.push_back(input.get());
+        }
+        targets_.insert(targets.begin(), targets.end());
+        useful_ = targets_;
+        for (auto& [number, node] : reachable)
+            for (const auto& input : node->inputs)
+                if (input && useful_.count(input.get())) useful_.insert(node), inner_.insert(node);
+    }
+
+    void run() {
+        const GradMode mode(create_);
+        while (!waiting_.empty()) {
+            Waiting next = std::move(waiting_.begin()->second);
+            waiting_.erase(waiting_.begin());
+            visit(*next.node, next.gradient, next.node);
+        }
+    }
+
+    // The gradients asked for, once everything has gone well.
+    const std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>>& results() const { return results_; }
+
+private:
+    struct Waiting {
+        std::shared_ptr<Node> node;
+        Tensor gradient;
+    };
+
+    void give(const std::shared_ptr<Node>& node, const Tensor& g) {
+        auto [it, is_new] = waiting_.try_emplace(node->number, Waiting{node, g});
+        if (!is_new) {
+            const GradMode mode(create_);
+            it->second.gradient = add(it->second.gradient, g);
+        }
+    }
+
+    void visit(Node& node, Tensor gradient, const std::shared_ptr<Node>& owner) {
+        const auto hooks = node.hooks;  // a hook may remove itself
+        for (const auto& [number, hook] : hooks) {
+            Tensor replaced = hook(gradient);
+            if (!replaced.defined()) continue;
+            check_gradient(replaced, node, std::string(node.operation) + ": what a hook returned");
+            gradient = replaced;
+        }
+        if (limited_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[&node] = {owner, gradient};
+        if (node.is_leaf || (limited_ && !inner_.count(&node))) return;
+        if (node.is_released)
+            throw GraphError(
+                std::string(node.operation) +
+                ": backward has been here before and released what it needs; pass retain_graph = true to the "
+                "first backward, or compute the output anew");
+        const Grads gradients = node.rule(node.unpack(), gradient);
+        if (gradients.size() != node.inputs.size())
+            throw GraphError(std::string(node.operation) + ": its rule returned " +
+                             std::to_string(gradients.size()) + " gradients for " +
+                             std::to_string(node.inputs.size()) +
+                             " inputs; return one for each, undefined where there is none");
+        if (!retain_) node.release();
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+            const auto& input = node.inputs[i];
+            if (!input || !gradients[i].defined() || (limited_ && !useful_.count(input.get()))) continue;
+            check_gradient(gradients[i], *input,
+                           std::string(node.operation) + ": the gradient of input " + std::to_string(i));
+            give(input, gradients[i]);
+        }
+    }
+
+    const bool retain_, create_;
+    bool limited_ = false;
+    std::set<Node*> targets_, useful_, inner_;
+    std::map<std::uint64_t, Waiting, std::greater<>> waiting_;
+    std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>> results_;
+};
+
+// A gradient that nobody else holds: later in-place changes of it (clipping) must not be seen elsewhere.
+Tensor owned(const Tensor& g) {
+    const Array& x = g.array();
+    if (g.handle().use_count() == 1 && x.storage.use_count() == 1 && x.is_contiguous()) return g.detach();
+    Array copy = make_array(x.shape, x.dtype);
+    kernels::copy(copy, x);
+    return Tensor(std::move(copy));
+}
+
+}  // namespace
+
+void Tensor::backward(const Tensor& seed, bool retain_graph) const {
+    Backward run(retain_graph, false);
+    run.seed("backward", *this, seed);
+    run.run();
+    const NoGrad off;
+    std::vector<std::pair<Node*, Tensor>> sums;  // made before anything is changed
+    for (const auto& [node, result] : run.results())
+        sums.emplace_back(node,
+                          node->gradient.defined() ? add(node->gradient, result.second) : owned(result.second));
+    for (auto& [node, sum] : sums) node->gradient = sum;
+}
+
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& seeds, GradOptions options) {
+    if (!seeds.empty() && seeds.size() != outputs.size())
+        throw ValueError("grad: " + std::to_string(seeds.size()) + " seeds for " +
+                         std::to_string(outputs.size()) + " outputs; pass one for each, or none");
+    std::vector<Node*> targets;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        targets.push_back(inputs[i].impl().node.get());
+        if (!targets.back())
+            throw GraphError(
+                "grad: input " + std::to_string(i) + " of shape " + inputs[i].shape().str() +
+                " does not require a gradient; call requires_grad_() on it before computing the outputs");
+    }
+    Backward run(options.retain_graph || options.create_graph, options.create_graph);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        run.seed("grad", outputs[i], seeds.empty() ? Tensor() : seeds[i]);
+    run.limit_to(targets);
+    run.run();
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const auto found = run.results().find(targets[i]);
+        if (found == run.results().end() && !options.allow_unused)
+            throw GraphError(
+                "grad: no output depends on input " + std::to_string(i) + " of shape " +
+                inputs[i].shape().str() +
+                "; leave it out, or pass allow_unused = true for an undefined tensor in its place");
+        gradients.push_back(found == run.results().end() ? Tensor() : found->second.second);
+    }
+    return gradients;
+}
+
+}  // namespace weft

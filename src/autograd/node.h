@@ -1,0 +1,47 @@
+// Node: a place in the graph. A leaf's node has no inputs and gathers the gradient; another's knows the rule
+// that turns its gradient into its inputs'.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "array/array.h"
+#include "weft/autograd.h"
+
+namespace weft {
+
+// A tensor as it was when it was kept for backward.
+struct Kept {
+    Array array;
+    std::uint64_t version = 0;   // of its storage, at that time
+    std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
+    bool is_output = false;      // the node's own: held without its node, or it would own itself
+};
+
+struct Node : std::enable_shared_from_this<Node> {
+    Node(const char* made_by, const Array& output);
+    ~Node();  // iterative: a chain of a million nodes dies on a small stack
+
+    // The kept tensors as they come back for the rule. GraphError when one was changed in place.
+    Saved unpack();
+    void release();  // of all that backward needs: another backward is then refused
+
+    const std::uint64_t number;  // larger than those of its inputs: descending numbers are a topological order
+    const char* const operation;
+    const Shape shape;  // of its output, and so of its gradient
+    const DType dtype;
+
+    std::vector<std::shared_ptr<Node>> inputs;  // null for an input outside the graph
+    std::vector<Kept> kept;
+    Rule rule;
+    bool is_leaf = true;
+    bool is_released = false;
+
+    bool retains_gradient = true;  // leaves do
+    Tensor gradient;
+    std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
+};
+
+}  // namespace weft

@@ -1,0 +1,199 @@
+#include "kernels/attention.h"
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/gemm.h"
+#include "kernels/map.h"
+#include "kernels/rows.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr std::int64_t tile = 64;  // queries and keys of one tile of scores
+
+// One (sample, head): its matrices, and which keys its queries see.
+template <class T>
+struct Head {
+    std::int64_t b, h, T_, S, d_k, d_v;
+    const AttentionRules& rules;
+
+    Head(std::int64_t index, const Array& q, const Array& v, const AttentionRules& r)
+        : b(index / q.shape[1]),
+          h(index % q.shape[1]),
+          T_(q.shape[2]),
+          S(v.shape[2]),
+          d_k(q.shape[3]),
+          d_v(v.shape[3]),
+          rules(r) {}
+
+    template <class U>
+    Matrix<U> rows(const Array& x, std::int64_t first) const {  // of x (B, H, n, d), from row `first`
+        return {x.data<T>() + b * x.strides[0] + h * x.strides[1] + first * x.strides[2], x.strides[2], 1};
+    }
+    // The keys before `end` are all that queries [from, to) may see by causality.
+    std::int64_t visible_keys(std::int64_t to) const {
+        return rules.causal ? std::clamp<std::int64_t>(to + (S - T_), 0, S) : S;
+    }
+    // scores (n_q, n_k) = scale · q kᵀ + bias, −∞ where blocked.
+    void scores(T* s, const Array& q, const Array& k, std::int64_t i0, std::int64_t n_q, std::int64_t j0,
+                std::int64_t n_k) const {
+        const auto keys = rows<const T>(k, j0);
+        gemm<T>(n_q, n_k, d_k, static_cast<T>(rules.scale), rows<const T>(q, i0), {keys.data, 1, keys.row},
+                T(0), {s, tile, 1});
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            T* row = s + i * tile;
+            if (rules.bias) {
+                const Array& x = *rules.bias;
+                const T* from = x.data<T>() + b * x.strides[0] + h * x.strides[1] + (i0 + i) * x.strides[2] +
+                                j0 * x.strides[3];
+                for (std::int64_t j = 0; j < n_k; ++j) row[j] += from[j * x.strides[3]];
+            }
+            if (rules.blocked) {
+                const Array& x = *rules.blocked;
+                const bool* from = x.data<bool>() + b * x.strides[0] + h * x.strides[1] +
+                                   (i0 + i) * x.strides[2] + j0 * x.strides[3];
+                for (std::int64_t j = 0; j < n_k; ++j)
+                    if (from[j * x.strides[3]]) row[j] = -INFINITY;
+            }
+            if (rules.causal)
+                for (std::int64_t j = std::max<std::int64_t>(0, i0 + i + (S - T_) + 1 - j0); j < n_k; ++j)
+                    row[j] = -INFINITY;
+        }
+    }
+};
+
+template <class T>
+void multiply_row(std::int64_t n, T* y, T factor) {
+    simd_run(
+        n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, static_cast<const T*>(y));
+}
+
+// p = e^(s − shift).
+template <class T>
+void exp_row(std::int64_t n, T* p, T shift) {
+    simd_run(
+        n, p, [f = xsimd::batch<T>(shift)](auto v) { return xsimd::exp(v - f); }, static_cast<const T*>(p));
+}
+
+template <class T>
+void forward_tile_row(const Head<T>& head, const Array& y, const Array& lse, const Array& q, const Array& k,
+                      const Array& v, std::int64_t i0, std::vector<T>& s) {
+    const std::int64_t n_q = std::min(tile, head.T_ - i0), keys = head.visible_keys(i0 + n_q);
+    const auto out = head.template rows<T>(y, i0);
+    T largest[tile], total[tile];
+    std::fill(largest, largest + n_q, -INFINITY);
+    std::fill(total, total + n_q, T(0));
+    for (std::int64_t i = 0; i < n_q; ++i)
+        std::fill(out.data + i * out.row, out.data + i * out.row + head.d_v, T(0));
+
+    for (std::int64_t j0 = 0; j0 < keys; j0 += tile) {
+        const std::int64_t n_k = std::min(tile, keys - j0);
+        head.scores(s.data(), q, k, i0, n_q, j0, n_k);
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            T* row = s.data() + i * tile;
+            const T m = std::max(largest[i], row_max(n_k, row));
+            if (m == -INFINITY && !std::isnan(row_sum(n_k, row))) {  // nothing seen so far
+                std::fill(row, row + n_k, T(0));
+                continue;
+            }
+            if (m != largest[i]) {  // what was summed with the old maximum is brought to the new one
+                const T factor = std::exp(largest[i] - m);
+                total[i] *= factor;
+                multiply_row(head.d_v, out.data + i * out.row, factor);
+                largest[i] = m;
+            }
+            exp_row(n_k, row, m);
+            total[i] += static_cast<T>(row_sum(n_k, row));
+        }
+        gemm<T>(n_q, head.d_v, n_k, T(1), {s.data(), tile, 1}, head.template rows<const T>(v, j0), T(1), out);
+    }
+    T* l = lse.data<T>() + (head.b * y.shape[1] + head.h) * head.T_ + i0;
+    for (std::int64_t i = 0; i < n_q; ++i) {
+        if (total[i] == 0) {
+            l[i] = INFINITY;
+            continue;
+        }
+        multiply_row(head.d_v, out.data + i * out.row, 1 / total[i]);
+        l[i] = largest[i] + std::log(total[i]);
+    }
+}
+
+// Adds the part of queries i0 … to dk and dv, and makes their dq.
+//   p = e^(s − lse), y = p v:  dv = pᵀ dy,  dp = dy vᵀ,  ds = p (dp − dy·y),  dq = scale · ds k,  dk = scale ·
+//   dsᵀ q
+template <class T>
+void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, const Array& dv, const Array& dy,
+                       const Array& y, const Array& lse, const Array& q, const Array& k, const Array& v,
+                       std::int64_t i0, std::vector<T>& p, std::vector<T>& ds) {
+    const std::int64_t n_q = std::min(tile, head.T_ - i0), keys = head.visible_keys(i0 + n_q);
+    const auto dout = head.template rows<const T>(dy, i0), out = head.template rows<const T>(y, i0);
+    const T scale = static_cast<T>(head.rules.scale);
+    T delta[tile];
+    for (std::int64_t i = 0; i < n_q; ++i)
+        delta[i] = static_cast<T>(row_sum_of<T>(
+            head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
+    const T* l = lse.data<T>() + (head.b * y.shape[1] + head.h) * head.T_ + i0;
+    const auto dqr = head.template rows<T>(dq, i0);
+    if (keys == 0) gemm<T>(n_q, head.d_k, 0, T(1), {}, {}, T(0), dqr);
+
+    for (std::int64_t j0 = 0; j0 < keys; j0 += tile) {
+        const std::int64_t n_k = std::min(tile, keys - j0);
+        const auto vr = head.template rows<const T>(v, j0);
+        head.scores(p.data(), q, k, i0, n_q, j0, n_k);
+        gemm<T>(n_q, n_k, head.d_v, T(1), dout, {vr.data, 1, vr.row}, T(0), {ds.data(), tile, 1});
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            T* row = p.data() + i * tile;
+            T* d = ds.data() + i * tile;
+            exp_row(n_k, row, l[i]);
+            simd_run(
+                n_k, d, [f = xsimd::batch<T>(delta[i])](auto w, auto g) { return w * (g - f); },
+                static_cast<const T*>(row), static_cast<const T*>(d));
+        }
+        const Matrix<const T> pt{p.data(), 1, tile}, dst{ds.data(), 1, tile};
+        gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), head.template rows<T>(dv, j0));
+        gemm<T>(n_q, head.d_k, n_k, scale, {ds.data(), tile, 1}, head.template rows<const T>(k, j0),
+                j0 == 0 ? T(0) : T(1), dqr);
+        gemm<T>(n_k, head.d_k, n_q, scale, dst, head.template rows<const T>(q, i0), T(1),
+                head.template rows<T>(dk, j0));
+    }
+}
+
+template <class T>
+void clear(const Head<T>& head, const Array& x) {
+    const auto all = head.template rows<T>(x, 0);
+    for (std::int64_t i = 0; i < x.shape[2]; ++i)
+        std::fill(all.data + i * all.row, all.data + i * all.row + x.shape[3], T(0));
+}
+
+}  // namespace
+
+void attention(const Array& y, const Array& lse, const Array& q, const Array& k, const Array& v,
+               const AttentionRules& rules) {
+    visit_floating(q.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        parallel_for(q.shape[0] * q.shape[1], [&](std::int64_t index) {
+            const Head<T> head(index, q, v, rules);
+            std::vector<T> s(tile * tile);
+            for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile) forward_tile_row(head, y, lse, q, k, v, i0, s);
+        });
+    });
+}
+
+void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
+                        const Array& lse, const Array& q, const Array& k, const Array& v,
+                        const AttentionRules& rules) {
+    visit_floating(q.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        parallel_for(q.shape[0] * q.shape[1], [&](std::int64_t index) {
+            const Head<T> head(index, q, v, rules);
+            std::vector<T> p(tile * tile), ds(tile * tile);
+            clear(head, dk);
+            clear(head, dv);
+            for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
+                backward_tile_row(head, dq, dk, dv, dy, y, lse, q, k, v, i0, p, ds);
+        });
+    });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,27 @@
+// Tiled attention: no T × S matrix is ever held (Dao et al., "FlashAttention", 2022, algorithms 1 and 4; the
+// running maximum is Milakov and Gimelshein's, "Online normalizer calculation for softmax", 2018). B samples, H
+// heads, T queries, S keys, d_k and d_v widths.
+#pragma once
+
+#include "array/array.h"
+
+namespace weft::kernels {
+
+struct AttentionRules {
+    double scale = 1;
+    bool causal = false;             // query i sees key j only where j ≤ i + (S − T)
+    const Array* blocked = nullptr;  // bool (B, H, T, S), true = not seen; strides of 0 where it broadcasts
+    const Array* bias = nullptr;     // like q's type, (B, H, T, S), added to the scores
+};
+
+// q (B, H, T, d_k), k (B, H, S, d_k), v (B, H, S, d_v) with last strides of 1 → y (B, H, T, d_v), likewise, and
+// lse (B, H, T), contiguous: ln Σ e^score over what a query sees, +∞ where it sees nothing (then y is 0).
+void attention(const Array& y, const Array& lse, const Array& q, const Array& k, const Array& v,
+               const AttentionRules& rules);
+
+// The gradients of q, k and v, in arrays with last strides of 1; what they held is overwritten.
+void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
+                        const Array& lse, const Array& q, const Array& k, const Array& v,
+                        const AttentionRules& rules);
+
+}  // namespace weft::kernels

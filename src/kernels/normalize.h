@@ -1,0 +1,29 @@
+// Kernels over rows of the last axis. All arrays are contiguous and of one floating type; R rows of C elements.
+#pragma once
+
+#include "array/array.h"
+
+namespace weft::kernels {
+
+// y = e^(x − max) / Σ; a row of −inf gives zeros.
+void softmax(const Array& y, const Array& x);
+// y = x − max − ln Σ e^(x − max); a row of −inf stays −inf.
+void log_softmax(const Array& y, const Array& x);
+
+// y = (x − mean) · rstd · weight + bias; mean and rstd (R,) are kept for the gradient. weight and bias (C,) or
+// nullptr.
+void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array* weight,
+                const Array* bias, double eps);
+// dx, and dweight and dbias (C,) where not nullptr.
+void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbias, const Array& dy,
+                         const Array& x, const Array& mean, const Array& rstd, const Array* weight);
+
+// loss () = mean over counted rows of −ln softmax(x)[target], and lse (R,) = ln Σ e^x for the gradient; 0 when
+// no row counts. targets int64 (R,), valid or ignore_index. Returns how many rows count.
+std::int64_t cross_entropy(const Array& loss, const Array& lse, const Array& x, const Array& targets,
+                           std::int64_t ignore_index);
+// dx = (softmax(x) − onehot(target)) · dloss / counted, 0 in ignored rows.
+void cross_entropy_backward(const Array& dx, const Array& x, const Array& lse, const Array& targets,
+                            std::int64_t ignore_index, double factor);
+
+}  // namespace weft::kernels

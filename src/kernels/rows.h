@@ -1,0 +1,66 @@
+// Sums and maxima of one row of consecutive elements, in SIMD lanes whose number and order are fixed.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <xsimd/xsimd.hpp>
+
+namespace weft::kernels {
+
+// Σ f(x_i) in blocks that keep the rounding error small: lanes inside a block, blocks in double.
+template <class T, class F, class... X>
+double row_sum_of(std::int64_t n, const F& f, const X*... x) {
+    using Batch = xsimd::batch<T>;
+    constexpr std::int64_t width = Batch::size, block = 64 * width;
+    double total = 0;
+    for (std::int64_t begin = 0; begin < n; begin += block) {
+        const std::int64_t end = std::min(n, begin + block);
+        Batch a(T(0)), b(T(0));
+        std::int64_t i = begin;
+        for (; i + 2 * width <= end; i += 2 * width) {
+            a += f(Batch::load_unaligned(x + i)...);
+            b += f(Batch::load_unaligned(x + i + width)...);
+        }
+        for (; i + width <= end; i += width) a += f(Batch::load_unaligned(x + i)...);
+        total += static_cast<double>(xsimd::hadd(a + b));
+        if (i < end) {
+            auto padded = [&](const T* from) {
+                T buffer[width] = {};
+                std::copy(from + i, from + end, buffer);
+                return Batch::load_unaligned(buffer);
+            };
+            T buffer[width];
+            f(padded(x)...).store_unaligned(buffer);
+            for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(buffer[j]);
+        }
+    }
+    return total;
+}
+
+template <class T>
+double row_sum(std::int64_t n, const T* x) {
+    return row_sum_of<T>(
+        n, [](auto v) { return v; }, x);
+}
+
+// The largest element, −inf over nothing. A NaN may or may not be seen: callers whose result a NaN must reach
+// find it in the sums that follow.
+template <class T>
+T row_max(std::int64_t n, const T* x) {
+    using Batch = xsimd::batch<T>;
+    constexpr std::int64_t width = Batch::size;
+    T largest = -std::numeric_limits<T>::infinity();
+    std::int64_t i = 0;
+    if (n >= width) {
+        Batch m(largest);
+        for (; i + width <= n; i += width) m = xsimd::max(m, Batch::load_unaligned(x + i));
+        T lanes[width];
+        m.store_unaligned(lanes);
+        for (T lane : lanes) largest = lane > largest ? lane : largest;
+    }
+    for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+    return largest;
+}
+
+}  // namespace weft::kernels

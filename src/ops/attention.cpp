@@ -1,0 +1,151 @@
+// B samples, H heads, T queries, S keys, d_k and d_v widths of keys and values.
+#include "kernels/attention.h"
+
+#include <cmath>
+
+#include "kernels/elementwise.h"
+#include "ops/common.h"
+
+namespace weft {
+namespace {
+
+struct Prepared {
+    Tensor q, k, v, bias;  // (B, H, ·, d); bias (B|1, H|1, T|1, S|1) or undefined
+    std::int64_t B, H, T, S;
+    double scale;
+    Mask mask;
+};
+
+Tensor with_rank_4(const Tensor& x) {
+    Tensor y = x;
+    while (y.rank() < 4) y = y.unsqueeze(0);
+    return y;
+}
+
+Prepared prepare(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+    const char* const who = "scaled_dot_product_attention";
+    check_floating(who, q);
+    check_same_dtype(who, q, k);
+    check_same_dtype(who, q, v);
+    const std::string shapes =
+        std::string(who) + ": q " + q.shape().str() + ", k " + k.shape().str() + ", v " + v.shape().str();
+    if (q.rank() < 2 || q.rank() > 4 || k.rank() != q.rank() || v.rank() != q.rank())
+        throw ShapeError(shapes + ": all three must have rank 2, 3 or 4: (T, d), (H, T, d) or (B, H, T, d)");
+    for (int axis = 0; axis + 2 < q.rank(); ++axis)
+        if (q.size(axis) != k.size(axis) || q.size(axis) != v.size(axis))
+            throw ShapeError(shapes + ": axis " + std::to_string(axis) +
+                             " differs; samples and heads must be equal");
+    if (q.size(-1) != k.size(-1))
+        throw ShapeError(shapes + ": queries are " + std::to_string(q.size(-1)) + " wide, keys " +
+                         std::to_string(k.size(-1)) + "; d_k must be one");
+    if (k.size(-2) != v.size(-2))
+        throw ShapeError(shapes + ": " + std::to_string(k.size(-2)) + " keys for " +
+                         std::to_string(v.size(-2)) + " values; there must be one value for each key");
+    Prepared p{with_rank_4(q), with_rank_4(k), with_rank_4(v), {}, 0, 0, 0, 0, 0, options.mask};
+    p.B = p.q.size(0), p.H = p.q.size(1), p.T = p.q.size(2), p.S = p.k.size(2);
+    p.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, q.size(-1)))));
+    if (!std::isfinite(p.scale))
+        throw ValueError(std::string(who) + ": a scale of " + std::to_string(p.scale) + "; it must be finite");
+    if (!(options.dropout >= 0 && options.dropout < 1))
+        throw ValueError(std::string(who) + ": dropout = " + std::to_string(options.dropout) +
+                         " is no probability of dropping; use 0 ≤ p < 1");
+    if (options.dropout > 0 && options.rng == nullptr)
+        throw ValueError(std::string(who) + ": dropout needs random numbers; set options.rng");
+    if (options.bias.defined()) {
+        check_same_dtype(who, q, options.bias);
+        const Shape scores{p.B, p.H, p.T, p.S};
+        if (broadcast_shapes(options.bias.shape(), scores, who) != scores)
+            throw ShapeError(std::string(who) + ": a bias of shape " + options.bias.shape().str() +
+                             " does not broadcast to the scores, " + scores.str());
+        if (!all(isfinite(options.bias) || options.bias == -INFINITY))
+            throw ValueError(std::string(who) +
+                             ": the bias holds NaN or +inf; use finite values, or −inf to block");
+        p.bias = with_rank_4(options.bias);
+    }
+    return p;
+}
+
+// The definition: every step a tensor of its own.
+AttentionResult definition(const Prepared& p, double dropout_p, Rng* rng) {
+    Tensor scores = matmul(p.q, p.k.transpose(-2, -1)) * p.scale;  // (B, H, T, S)
+    if (p.bias.defined()) scores = scores + p.bias;
+    if (!p.mask.blocks_nothing())
+        scores = masked_fill(scores, p.mask.materialize(p.B, p.H, p.T, p.S), -INFINITY);
+    Tensor weights = softmax(scores, -1);  // (B, H, T, S); rows that see nothing are 0
+    if (dropout_p > 0) weights = dropout(weights, dropout_p, *rng);
+    return {matmul(weights, p.v), weights};  // (B, H, T, d_v)
+}
+
+Array last_stride_one(const Tensor& x) {
+    const Array& a = x.array();
+    return a.strides[3] == 1 || a.shape[3] == 1 ? a : kernels::contiguous(a);
+}
+
+// (B, H, n, d) laid out as (B, n, H, d), so that merging the heads copies nothing.
+Array by_token(std::int64_t B, std::int64_t H, std::int64_t n, std::int64_t d, DType dtype) {
+    return transposed_view(make_array({B, n, H, d}, dtype), 1, 2);
+}
+
+Tensor fused(const Prepared& p) {
+    const Tensor rest = p.mask.materialize_rest(p.B, p.H, p.T, p.S);
+    const Shape scores{p.B, p.H, p.T, p.S};
+    Array blocked, bias;
+    if (rest.defined()) blocked = broadcast_view(rest.array(), scores);
+    if (p.bias.defined()) bias = broadcast_view(p.bias.array(), scores);
+    const kernels::AttentionRules rules{p.scale, p.mask.is_causal(), nullptr, nullptr};
+    auto with_pointers = [](kernels::AttentionRules rules, const Array& blocked, const Array& bias) {
+        rules.blocked = blocked.storage ? &blocked : nullptr;
+        rules.bias = bias.storage ? &bias : nullptr;
+        return rules;
+    };
+    Array y = by_token(p.B, p.H, p.T, p.v.size(3), p.q.dtype()), lse = make_array({p.B, p.H, p.T}, p.q.dtype());
+    kernels::attention(y, lse, last_stride_one(p.q), last_stride_one(p.k), last_stride_one(p.v),
+                       with_pointers(rules, blocked, bias));
+
+    const Tensor output(std::move(y));
+    return record(
+        "scaled_dot_product_attention", output, {p.q, p.k, p.v},
+        {p.q, p.k, p.v, output, Tensor(std::move(lse)), p.bias},
+        [=, B = p.B, H = p.H, T = p.T, S = p.S, scale = p.scale, mask = p.mask](const Saved& saved,
+                                                                                const Tensor& dy) {
+            const Tensor &q = saved[0], &k = saved[1], &v = saved[2];
+            if (grad_enabled())
+                return grads_of_definition(
+                    [&] {
+                        return definition({q, k, v, saved[5], B, H, T, S, scale, mask}, 0, nullptr).output;
+                    },
+                    {q, k, v}, dy);
+            Array dq = by_token(B, H, T, q.size(3), q.dtype()), dk = by_token(B, H, S, k.size(3), q.dtype()),
+                  dv = by_token(B, H, S, v.size(3), q.dtype());
+            kernels::attention_backward(dq, dk, dv, last_stride_one(dy), saved[3].array(), saved[4].array(),
+                                        last_stride_one(q), last_stride_one(k), last_stride_one(v),
+                                        with_pointers(rules, blocked, bias));
+            return Grads{Tensor(std::move(dq)), Tensor(std::move(dk)), Tensor(std::move(dv))};
+        });
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+    const Prepared p = prepare(q, k, v, options);
+    const bool differentiates_bias = p.bias.defined() && p.bias.requires_grad() && grad_enabled();
+    const Tensor y = composed_mode() || options.dropout > 0 || differentiates_bias
+                         ? definition(p, options.dropout, options.rng).output
+                         : fused(p);
+    Shape shape = q.shape();
+    shape[q.rank() - 1] = v.size(-1);
+    return y.reshape(shape);
+}
+
+AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                          const AttentionOptions& options) {
+    const Prepared p = prepare(q, k, v, options);
+    const AttentionResult result = definition(p, options.dropout, options.rng);
+    Shape y = q.shape(), w = q.shape();
+    y[q.rank() - 1] = v.size(-1);
+    w[q.rank() - 1] = k.size(-2);
+    return {result.output.reshape(y), result.weights.reshape(w)};
+}
+
+}  // namespace weft

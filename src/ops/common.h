@@ -1,0 +1,49 @@
+// What the operations share: refusals, and the way back from broadcasting.
+#pragma once
+
+#include <string>
+
+#include "array/array.h"
+#include "weft/ops.h"
+
+namespace weft {
+
+inline void check_floating(const char* operation, const Tensor& x) {
+    if (!is_floating(x.dtype()))
+        throw DTypeError(std::string(operation) + ": takes float32 or float64, not " + name(x.dtype()) +
+                         "; convert it with to()");
+}
+
+inline void check_dtype(const char* operation, const char* what, const Tensor& x, DType wanted) {
+    if (x.dtype() != wanted)
+        throw DTypeError(std::string(operation) + ": " + what + " must be " + name(wanted) + ", not " +
+                         name(x.dtype()) + "; convert it with to()");
+}
+
+inline void check_same_dtype(const char* operation, const Tensor& a, const Tensor& b) {
+    if (a.dtype() != b.dtype())
+        throw DTypeError(std::string(operation) + ": " + name(a.dtype()) + " and " + name(b.dtype()) +
+                         " do not mix; convert one with to()");
+}
+
+// The gradient of an input of `shape` from that of what it was broadcast to; undefined where it is not needed.
+inline Tensor back_to(const Tensor& d, const Shape& shape) { return d.shape() == shape ? d : sum_to(d, shape); }
+
+// A scalar of x's type, for arithmetic with plain numbers.
+inline Tensor scalar_like(const Tensor& x, double value) { return full({}, value, x.dtype()); }
+
+// The gradient of a fused operation where gradients of gradients are wanted: that of its composed definition.
+template <class Definition>
+Grads grads_of_definition(const Definition& definition, const std::vector<Tensor>& inputs, const Tensor& dy) {
+    std::vector<Tensor> wanted;
+    for (const Tensor& x : inputs)
+        if (x.defined() && x.requires_grad()) wanted.push_back(x);
+    const std::vector<Tensor> found =
+        grad({definition()}, wanted, {dy}, {.create_graph = true, .allow_unused = true});
+    Grads all;
+    std::size_t next = 0;
+    for (const Tensor& x : inputs) all.push_back(x.defined() && x.requires_grad() ? found[next++] : Tensor());
+    return all;
+}
+
+}  // namespace weft

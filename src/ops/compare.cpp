@@ -1,0 +1,63 @@
+#include "kernels/elementwise.h"
+#include "ops/common.h"
+
+namespace weft {
+namespace {
+
+using kernels::Compare;
+using kernels::Logic;
+
+Tensor compare(const char* operation, Compare op, const Tensor& a, const Tensor& b) {
+    check_same_dtype(operation, a, b);
+    const Shape shape = broadcast_shapes(a.shape(), b.shape(), operation);
+    Array y = make_array(shape, boolean);
+    kernels::compare(op, y, broadcast_view(a.array(), shape), broadcast_view(b.array(), shape));
+    return Tensor(std::move(y));
+}
+
+Tensor logic(const char* operation, Logic op, const Tensor& a, const Tensor& b) {
+    check_dtype(operation, "the left operand", a, boolean);
+    check_dtype(operation, "the right operand", b, boolean);
+    const Shape shape = broadcast_shapes(a.shape(), b.shape(), operation);
+    Array y = make_array(shape, boolean);
+    kernels::logic(op, y, broadcast_view(a.array(), shape), broadcast_view(b.array(), shape));
+    return Tensor(std::move(y));
+}
+
+}  // namespace
+
+Tensor operator==(const Tensor& a, const Tensor& b) { return compare("==", Compare::equal, a, b); }
+Tensor operator!=(const Tensor& a, const Tensor& b) { return compare("!=", Compare::not_equal, a, b); }
+Tensor operator<(const Tensor& a, const Tensor& b) { return compare("<", Compare::less, a, b); }
+Tensor operator<=(const Tensor& a, const Tensor& b) { return compare("<=", Compare::less_equal, a, b); }
+Tensor operator>(const Tensor& a, const Tensor& b) { return compare(">", Compare::greater, a, b); }
+Tensor operator>=(const Tensor& a, const Tensor& b) { return compare(">=", Compare::greater_equal, a, b); }
+Tensor operator==(const Tensor& a, double b) { return a == scalar_like(a, b); }
+Tensor operator!=(const Tensor& a, double b) { return a != scalar_like(a, b); }
+Tensor operator<(const Tensor& a, double b) { return a < scalar_like(a, b); }
+Tensor operator<=(const Tensor& a, double b) { return a <= scalar_like(a, b); }
+Tensor operator>(const Tensor& a, double b) { return a > scalar_like(a, b); }
+Tensor operator>=(const Tensor& a, double b) { return a >= scalar_like(a, b); }
+
+Tensor operator||(const Tensor& a, const Tensor& b) { return logic("||", Logic::either, a, b); }
+Tensor operator&&(const Tensor& a, const Tensor& b) { return logic("&&", Logic::both, a, b); }
+Tensor operator!(const Tensor& a) { return logic("!", Logic::differ, a, full({}, 1, boolean)); }
+
+Tensor isfinite(const Tensor& x) {
+    if (!is_floating(x.dtype())) return ones(x.shape(), boolean);
+    Array y = make_array(x.shape(), boolean);
+    kernels::isfinite(y, x.array());
+    return Tensor(std::move(y));
+}
+
+bool all(const Tensor& x) {
+    check_dtype("all", "x", x, boolean);
+    return kernels::all(x.array());
+}
+
+bool any(const Tensor& x) {
+    check_dtype("any", "x", x, boolean);
+    return !kernels::all((!x).array());
+}
+
+}  // namespace weft
