@@ -113,6 +113,9 @@ const std::string& Module::kind() const { return registry_->kind; }
 
 Tensor Module::parameter(const std::string& name, Tensor value) {
     registry_->claim(name, "parameter");
+    if (!value.is_leaf())
+        throw GraphError(kind() + ": parameter '" + name + "' was made by " + operation_of(value) +
+                         " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
     value.requires_grad_();
     registry_->parameters.emplace_back(name, value);

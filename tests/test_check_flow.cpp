@@ -1,0 +1,100 @@
+// gradient_flow and check_finite.
+#include <cmath>
+#include <limits>
+
+#include "catch.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+struct Net : nn::Module {
+    nn::Linear first, second;
+    explicit Net(Rng& rng)
+        : Module("Net"),
+          first(child("first", nn::Linear(2, 2, rng))),
+          second(child("second", nn::Linear(2, 1, rng))) {}
+};
+
+}  // namespace
+
+TEST_CASE("gradient_flow gives each parameter's gradient norm", "[check]") {
+    Rng rng(1);
+    Net net(rng);
+    net.first.weight.set_grad(tensor({{3, 0}, {0, 4}}));
+    net.first.bias.set_grad(tensor({1, 0}));
+    net.second.weight.set_grad(tensor({{5, 12}}));
+    net.second.bias.set_grad(tensor({-2}));
+    const auto flow = check::gradient_flow(net);
+    REQUIRE(flow.rows.size() == 4);
+    CHECK(flow.passed());
+    CHECK(flow.rows[0].name == "first.weight");
+    CHECK(flow.rows[0].shape == Shape{2, 2});
+    CHECK(flow.rows[0].norm == 5);
+    CHECK(flow.rows[1].norm == 1);
+    CHECK(flow.rows[2].norm == 13);
+    CHECK(flow.rows[3].norm == 2);
+    CHECK(flow.str() ==
+          "parameter      shape   gradient norm  \n"
+          "first.weight   (2, 2)  5              ok\n"
+          "first.bias     (2,)    1              ok\n"
+          "second.weight  (1, 2)  13             ok\n"
+          "second.bias    (1,)    2              ok\n"
+          "every one of 4 parameters has a gradient\n");
+}
+
+TEST_CASE("gradient_flow fails where a gradient is absent, zero or not finite", "[check]") {
+    Rng rng(1);
+    Net net(rng);
+    net.first.weight.set_grad(zeros({2, 2}));
+    net.first.bias.set_grad(tensor({1, std::nan("")}));
+    net.second.weight.set_grad(tensor({{std::numeric_limits<double>::infinity(), 0}}));
+    const auto flow = check::gradient_flow(net);
+    CHECK_FALSE(flow.passed());
+    CHECK(flow.rows[0].problem == "zero");
+    CHECK(flow.rows[1].problem == "not finite");
+    CHECK(flow.rows[2].problem == "not finite");
+    CHECK(flow.rows[3].problem == "absent");
+    CHECK(contains(flow.str(), "FAILED: the gradient is zero"));
+    CHECK(contains(flow.str(), "4 of 4 parameters have no usable gradient"));
+}
+
+TEST_CASE("gradient_flow finds the branch that was cut off", "[check]") {
+    Rng rng(1);
+    Net net(rng);
+    const Tensor x = ones({3, 2});
+    sum(net.second(net.first(x).detach())).backward();
+    const auto flow = check::gradient_flow(net);
+    CHECK(flow.rows[0].problem == "absent");
+    CHECK(flow.rows[2].problem.empty());
+    net.zero_grad();
+    sum(net.second(net.first(x))).backward();
+    CHECK(check::gradient_flow(net).passed());
+}
+
+TEST_CASE("a norm whose squares overflow or vanish is still a norm", "[check]") {
+    struct One : nn::Module {
+        Tensor w;
+        One() : w(parameter("w", zeros({2}, float64))) {}
+    } one;
+    one.w.set_grad(tensor({3e200, 4e200}, float64));
+    CHECK(check::gradient_flow(one).rows[0].norm == Approx(5e200));
+    one.w.set_grad(tensor({3e-300, 4e-300}, float64));
+    CHECK(check::gradient_flow(one).rows[0].norm == Approx(5e-300).margin(0));
+    CHECK(check::gradient_flow(one).passed());
+}
+
+TEST_CASE("check_finite names the first value that is not", "[check]") {
+    const double inf = std::numeric_limits<double>::infinity();
+    check::check_finite(tensor({{1, 2}, {3, 4}}), "x");
+    check::check_finite(tensor({1, 2}, int64), "ids");
+    check::check_finite(zeros({0}), "empty");
+    CHECK(message_of<ValueError>([&] {
+              check::check_finite(tensor({{1, 2}, {-inf, std::nan("")}}), "loss");
+          }) == "loss: -inf at (1, 0) of (2, 2) is not finite");
+    CHECK(contains(message_of<ValueError>([&] {
+                       check::check_finite(tensor({{1, 2}, {3, inf}}).T(), "x");
+                   }),
+                   "inf at (1, 1)"));
+}

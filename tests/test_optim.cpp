@@ -1,0 +1,276 @@
+// SGD, Adam and AdamW by hand; groups; what a step refuses.
+#include <cmath>
+#include <limits>
+
+#include "catch.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+const double not_a_number = std::numeric_limits<double>::quiet_NaN(),
+             inf = std::numeric_limits<double>::infinity();
+
+Tensor leaf(const Doubles& values, const Shape& shape = {}) {
+    const Shape flat{static_cast<std::int64_t>(values.size())};
+    return from_vector(values, shape.empty() ? flat : shape).requires_grad_();
+}
+
+void give(Tensor parameter, const Doubles& gradient) {
+    parameter.set_grad(from_vector(gradient, parameter.shape()));
+}
+
+Doubles values(const Tensor& x) { return x.detach().to_vector<double>(); }
+
+struct Layer : nn::Module {
+    Tensor matrix, vector;
+    Layer()
+        : Module("Layer"),
+          matrix(parameter("matrix", tensor({{1, 2}, {3, 4}}, float64))),
+          vector(parameter("vector", tensor({5, 6}, float64))) {}
+};
+
+// Adam's update of one number, written out.
+struct OneAdam {
+    double p, m = 0, v = 0;
+    int t = 0;
+    void step(double g, double lr, double b1, double b2, double eps, double coupled, double decoupled) {
+        ++t;
+        p -= lr * decoupled * p;
+        g += coupled * p;
+        m = b1 * m + (1 - b1) * g;
+        v = b2 * v + (1 - b2) * g * g;
+        p -= lr * (m / (1 - std::pow(b1, t))) / (std::sqrt(v / (1 - std::pow(b2, t))) + eps);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("SGD walks down the gradient", "[optim]") {
+    Tensor p = leaf({1, 2});
+    optim::SGD optimizer({p}, {.lr = 0.5});
+    give(p, {1, -2});
+    optimizer.step();
+    CHECK(values(p) == Doubles{0.5, 3});
+    optimizer.set_lr(0.25);
+    optimizer.step();
+    CHECK(values(p) == Doubles{0.25, 3.5});
+    CHECK(optimizer.steps() == 2);
+}
+
+TEST_CASE("SGD's weight decay pulls towards 0", "[optim]") {
+    Tensor p = leaf({8});
+    optim::SGD optimizer({p}, {.lr = 0.5, .weight_decay = 0.25});
+    give(p, {1});
+    optimizer.step();
+    CHECK(values(p) == Doubles{8 - 0.5 * (1 + 0.25 * 8)});
+}
+
+TEST_CASE("SGD's momentum adds up past gradients, plainly or by Nesterov", "[optim]") {
+    Tensor p = leaf({0}), q = leaf({0});
+    optim::SGD plain({p}, {.lr = 1, .momentum = 0.5}),
+        nesterov({q}, {.lr = 1, .momentum = 0.5, .nesterov = true});
+    // buffers 1, 2.5, 5.25 for gradients 1, 2, 4
+    const Doubles gradients{1, 2, 4}, after{-1, -3.5, -8.75}, after_nesterov{-1.5, -4.75, -11.375};
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        give(p, {gradients[i]});
+        give(q, {gradients[i]});
+        plain.step();
+        nesterov.step();
+        CHECK(values(p) == Doubles{after[i]});
+        CHECK(values(q) == Doubles{after_nesterov[i]});
+    }
+}
+
+TEST_CASE("Adam's first step is the learning rate, whatever the gradient's size", "[optim]") {
+    Tensor p = leaf({1, 1, 1});
+    optim::Adam optimizer({p}, {.lr = 0.125, .eps = 0});
+    give(p, {1e-6, -3, 1e6});
+    optimizer.step();
+    CHECK(values(p)[0] == Approx(0.875).epsilon(1e-14));
+    CHECK(values(p)[1] == Approx(1.125).epsilon(1e-14));
+    CHECK(values(p)[2] == Approx(0.875).epsilon(1e-14));
+}
+
+TEST_CASE("Adam and AdamW follow their formulas over many steps", "[optim]") {
+    Tensor p = leaf({2}), q = leaf({2});
+    optim::Adam adam({p}, {.lr = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.3});
+    optim::AdamW adamw({q}, {.lr = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.3});
+    OneAdam one{2}, other{2};
+    for (int step = 0; step < 20; ++step) {
+        const double g = std::sin(step) + 0.5;
+        give(p, {g});
+        give(q, {g});
+        adam.step();
+        adamw.step();
+        one.step(g, 0.1, 0.8, 0.95, 1e-3, 0.3, 0);
+        other.step(g, 0.1, 0.8, 0.95, 1e-3, 0, 0.3);
+        CHECK(p.item() == Approx(one.p).epsilon(1e-13));
+        CHECK(q.item() == Approx(other.p).epsilon(1e-13));
+    }
+}
+
+TEST_CASE("float32 parameters are updated in float32", "[optim]") {
+    Tensor p = tensor({1, 2, 3}).requires_grad_(), q = tensor({1, 2, 3}, float64).requires_grad_();
+    optim::AdamW single({p}, {.lr = 0.1}), twice({q}, {.lr = 0.1});
+    for (int step = 1; step < 6; ++step) {
+        p.set_grad(tensor({1, -0.5, 2}) * step);
+        q.set_grad(tensor({1, -0.5, 2}, float64) * step);
+        single.step();
+        twice.step();
+    }
+    CHECK(max(abs(p.detach().to(float64) - q.detach())).item() < 1e-6);
+}
+
+TEST_CASE("matrices decay and vectors do not", "[optim]") {
+    Layer layer;
+    const auto groups = optim::decay_groups(layer, 0.5);
+    REQUIRE(groups.size() == 2);
+    CHECK(groups[0].parameters.at(0).first == "matrix");
+    CHECK(groups[1].parameters.at(0).first == "vector");
+    optim::AdamW optimizer(groups, {.lr = 0.5, .weight_decay = 100});
+    give(layer.matrix, {0, 0, 0, 0});
+    give(layer.vector, {0, 0});
+    optimizer.step();
+    CHECK(values(layer.matrix) == Doubles{0.75, 1.5, 2.25, 3});  // (1 − 0.5 · 0.5) of each
+    CHECK(values(layer.vector) == Doubles{5, 6});
+}
+
+TEST_CASE("a parameter without a gradient is skipped, and counts its own updates", "[optim]") {
+    Tensor p = leaf({1}), q = leaf({1});
+    optim::Adam optimizer({p, q}, {.lr = 0.5, .eps = 0, .weight_decay = 0.1});
+    give(p, {3});
+    optimizer.step();
+    optimizer.step();
+    CHECK(values(q) == Doubles{1});
+    give(q, {-2});
+    p.zero_grad();
+    const double before = p.item();
+    optimizer.step();
+    CHECK(q.item() == Approx(1.5));  // its first step: the learning rate
+    CHECK(p.item() == before);
+    CHECK(optimizer.steps() == 3);
+}
+
+TEST_CASE("a tied parameter is updated once", "[optim]") {
+    Tensor p = leaf({1});
+    optim::SGD optimizer({p, p}, {.lr = 0.5});
+    give(p, {1});
+    optimizer.step();
+    CHECK(values(p) == Doubles{0.5});
+
+    struct Tied : nn::Module {
+        Tensor a, b;
+        Tied() : a(parameter("a", tensor({1}, float64))), b(parameter("b", a)) {}
+    } tied;
+    optim::SGD other(tied, {.lr = 0.5});
+    give(tied.a, {1});
+    other.step();
+    CHECK(values(tied.b) == Doubles{0.5});
+}
+
+TEST_CASE("a gradient that is not finite refuses the whole step by name and changes nothing", "[optim]") {
+    for (const double bad : {not_a_number, inf, -inf}) {
+        Layer layer;
+        optim::AdamW optimizer(layer, {.lr = 0.5});
+        give(layer.matrix, {1, 1, 1, 1});
+        give(layer.vector, {1, bad});
+        const auto version = layer.matrix.version();
+        CHECK(contains(message_of<ValueError>([&] { optimizer.step(); }),
+                       "the gradient of 'vector' (2,) is not finite"));
+        CHECK(values(layer.matrix) == Doubles{1, 2, 3, 4});
+        CHECK(values(layer.vector) == Doubles{5, 6});
+        CHECK(layer.matrix.version() == version);
+        CHECK(optimizer.steps() == 0);
+        CHECK(optimizer.state_dict().size() == 1);
+    }
+    Tensor p = tensor({1, 2, 3}).requires_grad_();
+    p.set_grad(tensor({1, inf, 3}));
+    optim::SGD single({p});
+    CHECK(contains(message_of<ValueError>([&] { single.step(); }), "'0'"));
+}
+
+TEST_CASE("the largest finite gradient is no infinity", "[optim]") {
+    Tensor p = leaf({1});
+    optim::SGD optimizer({p}, {.lr = 0});
+    give(p, {std::numeric_limits<double>::max()});
+    optimizer.step();
+    CHECK(optimizer.steps() == 1);
+}
+
+TEST_CASE("a step is seen by versions: backward through values of before is refused", "[optim]") {
+    Tensor p = leaf({3});
+    optim::SGD optimizer({p}, {.lr = 0.5});
+    const Tensor y = sum(p * p);
+    give(p, {1});
+    optimizer.step();
+    CHECK_THROWS_AS(y.backward(), GraphError);
+}
+
+TEST_CASE("a transposed parameter and a transposed gradient are updated where they stand", "[optim]") {
+    Tensor base = tensor({{1, 2, 3}, {4, 5, 6}}, float64);
+    Tensor p = base.T().requires_grad_();  // (3, 2), strided
+    p.set_grad(tensor({{10, 20, 30}, {40, 50, 60}}, float64).T());
+    optim::SGD optimizer({p}, {.lr = 0.1});
+    optimizer.step();
+    CHECK(max(abs(base - tensor({{0, 0, 0}, {0, 0, 0}}, float64))).item() < 1e-15);
+}
+
+TEST_CASE("zero_grad clears every gradient", "[optim]") {
+    Layer layer;
+    optim::SGD optimizer(layer);
+    give(layer.vector, {1, 1});
+    optimizer.zero_grad();
+    CHECK_FALSE(layer.vector.grad().defined());
+}
+
+TEST_CASE("rates that are negative or not finite are refused, and the old one stays", "[optim]") {
+    Tensor p = leaf({1});
+    for (const double bad : {-1.0, not_a_number, inf}) {
+        CHECK(contains(message_of<ValueError>([&] { optim::SGD({p}, {.lr = bad}); }), "lr must be finite"));
+        CHECK(contains(message_of<ValueError>([&] { optim::Adam({p}, {.lr = bad}); }), "lr must be finite"));
+        CHECK(contains(message_of<ValueError>([&] { optim::AdamW({p}, {.lr = bad}); }), "lr must be finite"));
+        optim::SGD optimizer({p}, {.lr = 0.5});
+        CHECK(contains(message_of<ValueError>([&] { optimizer.set_lr(bad); }),
+                       "lr must be finite and at least 0"));
+        CHECK(optimizer.lr() == 0.5);
+    }
+    CHECK(contains(message_of<ValueError>([&] { optim::SGD({p}, {.momentum = -1}); }), "momentum"));
+    CHECK(contains(message_of<ValueError>([&] { optim::SGD({p}, {.nesterov = true}); }), "Nesterov"));
+    CHECK(contains(message_of<ValueError>([&] { optim::Adam({p}, {.beta1 = 1}); }),
+                   "beta1 must be at least 0 and below 1"));
+    CHECK(contains(message_of<ValueError>([&] { optim::AdamW({p}, {.beta2 = -0.1}); }), "beta2"));
+    CHECK(contains(message_of<ValueError>([&] { optim::AdamW({p}, {.eps = -1}); }), "eps"));
+    CHECK(contains(message_of<ValueError>([&] { optim::AdamW({p}, {.weight_decay = not_a_number}); }),
+                   "weight_decay"));
+}
+
+TEST_CASE("parameters that cannot be optimised are refused", "[optim]") {
+    Tensor p = leaf({1});
+    using Group = optim::ParameterGroup;
+    CHECK(contains(message_of<ValueError>([&] { optim::SGD(std::vector<Tensor>{}); }), "no parameter"));
+    CHECK(contains(message_of<GraphError>([&] { optim::SGD({p * 2}); }), "'0' was made by an operation"));
+    CHECK(contains(message_of<ValueError>([&] {
+                       optim::SGD({Group{{{"a", p}}}, Group{{{"b", p}}}});
+                   }),
+                   "two groups"));
+    CHECK(contains(message_of<ValueError>([&] {
+                       optim::SGD(nn::NamedTensors{{"a", p}, {"a", leaf({2})}});
+                   }),
+                   "two parameters are named 'a'"));
+    CHECK(contains(message_of<DTypeError>([&] { optim::SGD({tensor({1}, int64)}); }), "int64"));
+}
+
+TEST_CASE("an optimiser notices that its parameters changed type", "[optim]") {
+    Layer layer;
+    optim::Adam optimizer(layer);
+    give(layer.vector, {1, 1});
+    optimizer.step();
+    layer.to(float32);
+    layer.vector.set_grad(tensor({1, 1}));
+    CHECK(contains(message_of<DTypeError>([&] { optimizer.step(); }), "make a new optimiser after Module::to"));
+    CHECK(optimizer.steps() == 1);
+}

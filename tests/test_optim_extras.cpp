@@ -1,0 +1,174 @@
+// What goes with optimisers: resuming, clipping, schedules.
+#include <cmath>
+#include <limits>
+
+#include "catch.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+Doubles values(const Tensor& x) { return x.detach().to_vector<double>(); }
+
+const Tensor goal = tensor({{3, -1}, {0.5, 2}}, float64);
+
+struct Run {
+    Tensor p = tensor({{1, 2}, {3, 4}}, float64).requires_grad_();
+    Tensor late = tensor({1, 1}, float64).requires_grad_();  // has its first gradient at step 2
+
+    template <class Optimizer>
+    void step(Optimizer& optimizer) {
+        optimizer.zero_grad();
+        Tensor loss = sum(pow(p - goal, 2));
+        if (optimizer.steps() >= 2) loss = loss + sum(late * p);
+        loss.backward();
+        optimizer.step();
+    }
+};
+
+// Three steps, a checkpoint, one more step that is lost; the checkpoint then goes on for three steps.
+template <class Optimizer, class Options>
+void check_resume(const Options& options) {
+    Run whole;
+    Optimizer without_pause({whole.p, whole.late}, options);
+    for (int i = 0; i < 6; ++i) whole.step(without_pause);
+
+    Run stopped;
+    Optimizer before({stopped.p, stopped.late}, options);
+    for (int i = 0; i < 3; ++i) stopped.step(before);
+    const nn::NamedTensors state = before.state_dict();
+    Run resumed{.p = stopped.p.detach().clone().requires_grad_(),
+                .late = stopped.late.detach().clone().requires_grad_()};
+    stopped.step(before);
+
+    Optimizer after({resumed.p, resumed.late}, options);
+    after.load_state_dict(state);
+    CHECK(after.steps() == 3);
+    for (int i = 0; i < 3; ++i) resumed.step(after);
+    CHECK(values(resumed.p) == values(whole.p));
+    CHECK(values(resumed.late) == values(whole.late));
+}
+
+}  // namespace
+
+TEST_CASE("an optimiser that takes up a state goes on as if nothing had happened, bit for bit", "[optim]") {
+    check_resume<optim::SGD>(optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
+    check_resume<optim::SGD>(optim::SGDOptions{.lr = 0.05});
+    check_resume<optim::Adam>(optim::AdamOptions{.lr = 0.05});
+    check_resume<optim::AdamW>(optim::AdamWOptions{.lr = 0.05});
+}
+
+TEST_CASE("a state names what it holds", "[optim]") {
+    Run run;
+    optim::AdamW optimizer(nn::NamedTensors{{"p", run.p}, {"late", run.late}});
+    run.step(optimizer);
+    const auto state = optimizer.state_dict();
+    std::vector<std::string> names;
+    for (const auto& [name, value] : state) names.push_back(name);
+    CHECK(names == std::vector<std::string>{"step", "p.step", "p.exp_avg", "p.exp_avg_sq"});
+    CHECK(state[0].second.item() == 1);
+    CHECK(state[2].second.at({0, 0}) == Approx(0.1 * 2 * (1 - 3)));
+    CHECK(state[3].second.at({0, 0}) == Approx(0.001 * 16));
+}
+
+TEST_CASE("a state that does not fit is refused by name and changes nothing", "[optim]") {
+    Run run;
+    const nn::NamedTensors named{{"p", run.p}, {"late", run.late}};
+    optim::AdamW optimizer(named);
+    run.step(optimizer);
+    const nn::NamedTensors good = optimizer.state_dict();
+    const auto refuse = [&](auto error, const std::string& part, auto change) {
+        nn::NamedTensors bad = good;
+        change(bad);
+        CHECK(contains(message_of<decltype(error)>([&] { optimizer.load_state_dict(bad); }), part));
+        CHECK(values(optimizer.state_dict()[2].second) == values(good[2].second));
+        CHECK(optimizer.steps() == 1);
+    };
+    refuse(ValueError(""), "lacks 'step'", [](auto& s) { s.erase(s.begin()); });
+    refuse(ValueError(""), "lacks 'p.exp_avg_sq'", [](auto& s) { s.pop_back(); });
+    refuse(ValueError(""), "'q.exp_avg', which this optimiser has no place for",
+           [](auto& s) { s.emplace_back("q.exp_avg", zeros({1})); });
+    refuse(ValueError(""), "twice", [](auto& s) { s.push_back(s.front()); });
+    refuse(ShapeError(""), "'p.exp_avg' in the state is (3,), but must be (2, 2)",
+           [](auto& s) { s[2].second = zeros({3}, float64); });
+    refuse(DTypeError(""), "float32, but must be float64", [](auto& s) { s[2].second = zeros({2, 2}); });
+    refuse(ValueError(""), "'step' in the state is -1", [](auto& s) { s[0].second = full({}, -1, int64); });
+}
+
+TEST_CASE("clipping scales all gradients to the norm asked for, and returns the norm they had", "[optim]") {
+    Tensor a = zeros({2}, float64).requires_grad_(), b = zeros({1}).requires_grad_(),
+           none = zeros({5}).requires_grad_();
+    a.set_grad(tensor({2, 3}, float64));
+    b.set_grad(tensor({6}));
+    CHECK(optim::clip_grad_norm({a, b, none, a}, 3.5) == Approx(7));  // √(4 + 9 + 36); a counts once
+    CHECK(a.grad().at({0}) == Approx(1).epsilon(1e-6));
+    CHECK(a.grad().at({1}) == Approx(1.5).epsilon(1e-6));
+    CHECK(b.grad().item() == Approx(3).epsilon(1e-6));
+    CHECK_FALSE(none.grad().defined());
+    CHECK(a.grad().at({0}) == 2 * (3.5 / (7 + 1e-6)));  // PyTorch's 1e-6
+}
+
+TEST_CASE("gradients within the norm are left as they are, bit for bit", "[optim]") {
+    Tensor a = zeros({2}, float64).requires_grad_();
+    a.set_grad(tensor({0.3, 0.4}, float64));
+    CHECK(optim::clip_grad_norm({a}, 1) == Approx(0.5));
+    CHECK(values(a.grad()) == Doubles{0.3, 0.4});
+}
+
+TEST_CASE("clipping a zero norm divides by nothing", "[optim]") {
+    Tensor a = zeros({2}).requires_grad_();
+    CHECK(optim::clip_grad_norm({a}, 1) == 0);  // no gradient at all
+    a.set_grad(zeros({2}));
+    CHECK(optim::clip_grad_norm({a}, 1) == 0);
+    CHECK(optim::clip_grad_norm({a}, 0) == 0);
+    CHECK(a.grad().to_vector<float>() == std::vector<float>{0, 0});
+}
+
+TEST_CASE("the norm of many elements is that of a plain sum", "[optim]") {
+    Rng rng(1);
+    for (const std::int64_t n : {1, 7, 8, 9, 1003}) {
+        Tensor a = zeros({n}, float64).requires_grad_();
+        a.set_grad(randn({n}, rng, float64));
+        double squares = 0;
+        for (const double g : values(a.grad())) squares += g * g;
+        CHECK(optim::clip_grad_norm({a}, 1e9) == Approx(std::sqrt(squares)).epsilon(1e-14));
+    }
+}
+
+TEST_CASE("a norm that is not finite is returned and leaves the gradients for step to refuse", "[optim]") {
+    Tensor a = zeros({2}).requires_grad_();
+    a.set_grad(tensor({1, std::nan("")}));
+    CHECK(std::isnan(optim::clip_grad_norm({a}, 1)));
+    CHECK(a.grad().at({0}) == 1);
+    a.set_grad(tensor({1, std::numeric_limits<double>::infinity()}));
+    CHECK(std::isinf(optim::clip_grad_norm({a}, 1)));
+    CHECK(a.grad().at({0}) == 1);
+    CHECK(contains(message_of<ValueError>([&] { optim::clip_grad_norm({a}, -1); }),
+                   "max_norm must be at least 0"));
+    CHECK(contains(message_of<ValueError>([&] { optim::clip_grad_norm({a}, std::nan("")); }), "nan"));
+}
+
+TEST_CASE("the cosine schedule warms up in a line and comes down in half a cosine", "[optim]") {
+    const optim::CosineOptions options{.lr = 1, .min_lr = 0.2, .warmup = 4, .steps = 14};
+    const auto at = [&](std::int64_t step) { return optim::cosine_lr(step, options); };
+    CHECK(at(0) == Approx(0.2));
+    CHECK(at(3) == Approx(0.8));
+    CHECK(at(4) == Approx(1));
+    CHECK(at(9) == Approx(0.6));  // half way
+    CHECK(at(14) == Approx(0.2));
+    CHECK(at(1000) == Approx(0.2));
+    CHECK(at(6) == Approx(0.2 + 0.4 * (1 + std::cos(3.14159265358979323846 / 5))));
+    CHECK(optim::cosine_lr(0, {.lr = 3, .warmup = 0, .steps = 10}) == 3);
+    CHECK(optim::cosine_lr(5, {.lr = 1, .warmup = 9, .steps = 5}) == Approx(0.6));  // still warming up
+}
+
+TEST_CASE("the cosine schedule refuses what makes no rate", "[optim]") {
+    CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.lr = -1}); }), "lr must be finite"));
+    CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.lr = std::nan("")}); }), "nan"));
+    CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.lr = 1, .min_lr = 2}); }), "is above lr"));
+    CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(-1, {}); }), "step -1"));
+    CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.warmup = -2}); }), "warmup -2"));
+}
