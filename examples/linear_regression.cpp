@@ -12,7 +12,7 @@ int main() {
     Rng rng(1);
     nn::Linear model(1, 1, rng);
     Tensor x = celsius / 50;  // inputs of size about 1, so that one learning rate suits both parameters
-    optim::SGD optimizer(model.parameters(), {.lr = 0.1, .momentum = 0.9});
+    optim::SGD optimizer(model, {.lr = 0.1, .momentum = 0.9});
     for (int step = 0; step < 300; ++step) {
         optimizer.zero_grad();
         Tensor loss = mse_loss(model(x), fahrenheit);

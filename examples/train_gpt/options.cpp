@@ -1,0 +1,194 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+#include "numbers.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+enum class Kept { no, training, model };  // by a checkpoint, and as part of what
+
+struct Setting {
+    std::string name;
+    std::variant<std::int64_t*, double*, bool*, std::string*, fs::path*> value;
+    double low, high;
+    Kept kept;
+    std::string help;
+
+    void set(const std::string& to) const {
+        const std::string flag = "--" + name;
+        if (const auto* whole = std::get_if<std::int64_t*>(&value)) **whole = whole_number(flag, to, low, high);
+        if (const auto* real = std::get_if<double*>(&value)) **real = real_number(flag, to, low, high);
+        if (const auto* is = std::get_if<bool*>(&value)) **is = to == "true";
+        if (const auto* text = std::get_if<std::string*>(&value)) **text = to;
+        if (const auto* path = std::get_if<fs::path*>(&value)) **path = to;
+    }
+    std::string get() const {
+        if (const auto* whole = std::get_if<std::int64_t*>(&value)) return std::to_string(**whole);
+        if (const auto* real = std::get_if<double*>(&value)) return number_text(**real);
+        if (const auto* is = std::get_if<bool*>(&value)) return **is ? "true" : "false";
+        if (const auto* text = std::get_if<std::string*>(&value)) return **text;
+        return std::get<fs::path*>(value)->string();
+    }
+};
+
+std::vector<Setting> settings_of(Options& o) {
+    constexpr double million = 1e6, billion = 1e9;
+    const double below_1 = std::nextafter(1.0, 0.0);
+    using enum Kept;
+    return {
+        {"text", &o.text, 0, 0, training, "file to learn from, UTF-8 (default: Weft's own README and docs)"},
+        {"out", &o.out, 0, 0, no, "folder for model.safetensors and loss.csv"},
+        {"steps", &o.steps, 1, billion, training, "training steps"},
+        {"eval_interval", &o.eval_interval, 1, billion, training,
+         "steps from one evaluation on the held-out tenth to the next"},
+        {"seed", &o.seed, 0, 1e15, training, "of every random number"},
+        {"threads", &o.threads, 0, 1024, no, "0: as many as there are; the results are the same bits"},
+        {"resume", &o.resume, 0, 0, no,
+         "go on from the checkpoint in --out, with its settings where none are given"},
+        {"sample_only", &o.sample_only, 0, 0, no, "do not train, only write with the checkpoint in --out"},
+        {"layers", &o.layers, 1, 1000, model, "transformer blocks"},
+        {"heads", &o.heads, 1, 1000, model, "attention heads of each"},
+        {"d_model", &o.d_model, 1, million, model, "width; divisible by heads"},
+        {"block_size", &o.block_size, 1, million, model, "characters that the model sees at once"},
+        {"dropout", &o.dropout, 0, below_1, model, "probability"},
+        {"bias", &o.bias, 0, 0, model, "biases in linear layers and norms"},
+        {"batch", &o.batch, 1, million, training, "sequences in each step"},
+        {"lr", &o.lr, 0, million, training, "highest learning rate"},
+        {"min_lr", &o.min_lr, 0, million, training, "last learning rate (default: a tenth of --lr)"},
+        {"warmup", &o.warmup, 0, billion, training, "steps in which the learning rate rises"},
+        {"weight_decay", &o.weight_decay, 0, million, training, "of matrices (AdamW)"},
+        {"beta2", &o.beta2, 0, below_1, training, "AdamW's second beta; the first is 0.9"},
+        {"clip", &o.clip, 0, million, training, "largest norm of all gradients together; 0: any"},
+        {"prompt", &o.prompt, 0, 0, no, "what the sample begins with (default: a line break)"},
+        {"length", &o.length, 0, million, no, "characters to sample"},
+        {"temperature", &o.temperature, 0, million, no, "0: always the likeliest character"},
+        {"top_k", &o.top_k, 0, million, no, "sample from the k likeliest characters; 0: all"},
+    };
+}
+
+// The number of letters to insert, delete or change to get from a to b (Levenshtein).
+std::size_t distance(const std::string& a, const std::string& b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0]++;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+        }
+    }
+    return row.back();
+}
+
+// "--block-size" and "--block_size" are one flag.
+std::string with_underscores(const std::string& argument) {
+    if (!argument.starts_with("--")) return argument;
+    std::string result = argument;
+    std::replace(result.begin() + 2,
+                 result.begin() + static_cast<std::ptrdiff_t>(std::min(result.find('='), result.size())), '-',
+                 '_');
+    return result;
+}
+
+void refuse_unknown(const std::string& argument, const std::vector<Setting>& settings) {
+    if (!argument.starts_with("-"))
+        throw UsageError("unexpected argument " + argument + "; every setting has a flag, see --help");
+    const std::string name = argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
+    const auto nearer = [&](const Setting& a, const Setting& b) {
+        return distance(name, a.name) < distance(name, b.name);
+    };
+    const auto nearest = std::min_element(settings.begin(), settings.end(), nearer);
+    throw UsageError("unknown flag " + argument + "; did you mean --" + nearest->name + "?");
+}
+
+void check(const Options& options) {
+    if (options.d_model % options.heads != 0)
+        throw UsageError("--d_model " + std::to_string(options.d_model) + " is not divisible by --heads " +
+                         std::to_string(options.heads));
+    if (options.min_lr > options.lr)
+        throw UsageError("--min_lr " + number_text(options.min_lr) + " is above --lr " +
+                         number_text(options.lr));
+    if (options.resume && options.sample_only)
+        throw UsageError("--resume goes on training and --sample_only does not: choose one");
+}
+
+}  // namespace
+
+bool parse(int argc, char** argv, Options& options) {
+    CLI::App app("Trains a character-level GPT on a text, then lets it write.", "train_gpt");
+    app.allow_extras();  // refused below, with a suggestion
+    const std::vector<Setting> settings = settings_of(options);
+    for (const Setting& setting : settings) {
+        const std::string flag = "--" + setting.name;
+        const auto set = [&options, setting](const std::string& to) {
+            setting.set(to);
+            options.given.insert(setting.name);
+        };
+        if (std::holds_alternative<bool*>(setting.value))
+            app.add_flag_function(
+                flag, [set](std::int64_t) { set("true"); }, setting.help);
+        else
+            app.add_option_function<std::string>(flag, set, setting.help)
+                ->type_name("")
+                ->default_str(setting.get());
+    }
+    std::vector<std::string> arguments;  // in reverse, as CLI11 takes them
+    for (int i = argc - 1; i > 0; --i) arguments.push_back(with_underscores(argv[i]));
+    try {
+        app.parse(arguments);
+    } catch (const CLI::CallForHelp&) {
+        std::cout << app.help();
+        return false;
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(error.what());
+    }
+    for (const std::string& argument : app.remaining())
+        refuse_unknown(argument.substr(0, argument.find('=')), settings);
+    if (!options.given.contains("min_lr")) options.min_lr = options.lr / 10;
+    if (!options.text.empty())
+        options.text = fs::absolute(options.text).string();  // a checkpoint may be read from elsewhere
+    check(options);
+    return true;
+}
+
+std::vector<fs::path> text_files(const Options& options) {
+    if (!options.text.empty()) return {options.text};
+    const fs::path root = WEFT_SOURCE_DIR;
+    std::vector<fs::path> files;
+    if (fs::is_directory(root / "docs"))
+        for (const auto& entry : fs::directory_iterator(root / "docs"))
+            if (entry.path().extension() == ".md") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    files.insert(files.begin(), root / "README.md");
+    return files;
+}
+
+weft::io::Metadata to_metadata(const Options& options) {
+    Options copy = options;
+    weft::io::Metadata metadata;
+    for (const Setting& setting : settings_of(copy))
+        if (setting.kept != Kept::no) metadata[setting.name] = setting.get();
+    return metadata;
+}
+
+void complete_from(const weft::io::Metadata& metadata, Options& options) {
+    for (const Setting& setting : settings_of(options)) {
+        if (setting.kept == Kept::no) continue;
+        const auto kept = metadata.find(setting.name);
+        if (kept == metadata.end()) throw weft::IoError("the checkpoint does not say its " + setting.name);
+        if (!options.given.contains(setting.name))
+            setting.set(kept->second);
+        else if (setting.kept == Kept::model && setting.get() != kept->second)
+            throw UsageError("--" + setting.name + " " + setting.get() +
+                             " is another model than the checkpoint's, which has " + kept->second +
+                             "; leave the flag out, or choose another --out");
+    }
+    check(options);
+}

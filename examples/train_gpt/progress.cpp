@@ -1,0 +1,55 @@
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+Progress::Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step)
+    : first_(first_step),
+      steps_(steps),
+      tokens_per_step_(tokens_per_step),
+      done_(first_step),
+      terminal_(isatty(STDOUT_FILENO) == 1),
+      start_(Clock::now()),
+      drawn_(start_) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::step(std::int64_t done, double loss) {
+    loss_ = done_ == first_ ? loss : 0.95 * loss_ + 0.05 * loss;
+    done_ = done;
+    const Clock::time_point now = Clock::now();
+    if (!terminal_ || now - drawn_ < std::chrono::milliseconds(100)) return;
+    drawn_ = now;
+    constexpr std::int64_t width = 30;
+    const auto filled = static_cast<std::size_t>(width * done / steps_);
+    const std::string bar = std::string(filled, '#') + std::string(width - filled, '.');
+    std::printf("\r\x1b[K[%s] %lld/%lld  loss %.4f  %s", bar.c_str(), static_cast<long long>(done),
+                static_cast<long long>(steps_), loss_, speed().c_str());
+    std::fflush(stdout);
+}
+
+void Progress::evaluated(std::int64_t done, double loss, double held_out) const {
+    clear();
+    std::printf("step %6lld/%lld  loss %.4f  held out %.4f", static_cast<long long>(done),
+                static_cast<long long>(steps_), loss, held_out);
+    if (done > first_) std::printf("  %s", speed().c_str());
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+std::string Progress::speed() const {
+    const double seconds = std::max(1e-9, std::chrono::duration<double>(Clock::now() - start_).count());
+    const double steps_per_second = static_cast<double>(done_ - first_) / seconds;
+    const auto left =
+        static_cast<long long>(static_cast<double>(steps_ - done_) / std::max(1e-9, steps_per_second));
+    char text[80];
+    std::snprintf(text, sizeof text, "%.0f tokens/s  %lld:%02lld left",
+                  steps_per_second * static_cast<double>(tokens_per_step_), left / 60, left % 60);
+    return text;
+}
+
+void Progress::clear() const {
+    if (terminal_) std::printf("\r\x1b[K");
+}

@@ -1,0 +1,253 @@
+// The example programs, run as their users run them: what they learn, what they refuse, and with which exit
+// code.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include "catch.h"
+#include "scratch.h"
+#include "weft/io.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+
+namespace {
+
+struct Result {
+    int code = -1;  // of exit
+    std::string output;
+};
+
+Result run(const std::string& arguments) {
+    const std::string command = std::string(WEFT_PROGRAMS_DIR) + "/" + arguments + " 2>&1";
+    Result result;
+    FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::array<char, 4096> buffer;
+    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+        result.output.append(buffer.data(), n);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+    UNSCOPED_INFO(command << "\n" << result.output);
+    return result;
+}
+
+// A model small enough to train in a moment.
+const std::string tiny = "train_gpt --layers 1 --heads 2 --d_model 16 --block_size 16 --batch 4 --length 20 ";
+
+std::string in(const Scratch& scratch) { return "--out " + scratch.folder().string() + " "; }
+
+std::string pangrams() {
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+        text += "The quick brown fox jumps over the lazy dog.\nPack my box with five dozen jugs.\n";
+    return text;
+}
+
+// Runs the tiny model on a file of these bytes.
+Result train_on(const std::string& bytes, const std::string& arguments = "--steps 2") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", bytes);
+    return run(tiny + in(scratch) + "--text " + (scratch / "text").string() + " " + arguments);
+}
+
+void check_refusal(const Result& result, int code, const std::string& message) {
+    CHECK(result.code == code);
+    CHECK(contains(result.output, message));
+}
+
+}  // namespace
+
+TEST_CASE("linear_regression finds the rule from Celsius to Fahrenheit", "[programs]") {
+    const Result result = run("linear_regression");
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "F = 1.8000 C + 32.0000"));
+}
+
+TEST_CASE("xor is learned", "[programs]") {
+    const Result result = run("xor");
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "0 xor 1 = 0.9"));
+    CHECK(contains(result.output, "1 xor 1 = 0.0"));
+}
+
+TEST_CASE("toy_attention learns to copy, and a gradient reaches each of its parameters", "[programs]") {
+    const Result result = run("toy_attention");
+    CHECK(result.code == 0);
+    for (const char* part :
+         {"attention.W_qkv.weight", "attention.W_out.weight", "head.weight", "head.bias", "accuracy"})
+        CHECK(contains(result.output, part));
+}
+
+TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    const std::string text = "--text " + (scratch / "text").string() + " ";
+    const Result first = run(tiny + in(scratch) + text + "--steps 30 --eval_interval 10 --prompt The");
+    CHECK(first.code == 0);
+    CHECK(contains(first.output, "gradients reach all 9 parameters"));
+    CHECK(contains(first.output, "step     30/30"));
+    CHECK(contains(first.output, "\nThe"));
+    CHECK(first.output.find('\x1b') == std::string::npos);  // no control codes where there is no terminal
+
+    const io::SafeTensors saved = io::load_safetensors(scratch / "model.safetensors");
+    CHECK(saved.meta("step") == "30");
+    CHECK(saved.at("token_embedding.weight").size(1) == 16);
+
+    const std::string losses = io::load_text(scratch / "loss.csv");
+    CHECK(losses.starts_with("step,learning_rate,loss,held_out_loss\n0,"));
+    CHECK(std::count(losses.begin(), losses.end(), '\n') == 32);  // names, 30 steps, the last evaluation
+
+    const Result sampled = run(tiny + in(scratch) + "--sample-only --prompt Pack");
+    CHECK(sampled.code == 0);
+    CHECK(sampled.output.starts_with("Pack"));
+    CHECK(run(tiny + in(scratch) + "--sample-only --prompt Pack").output == sampled.output);
+}
+
+TEST_CASE("train_gpt resumed at step 10 ends with the bits of a run that never stopped", "[programs]") {
+    const Scratch whole, parts;
+    io::save_text(whole / "text", pangrams());
+    // A constant learning rate: a schedule would depend on how many steps there are to be.
+    const std::string common = "--text " + (whole / "text").string() +
+                               " --dropout 0.1 --eval_interval 10 --lr 1e-3 --min_lr 1e-3 --warmup 0 ";
+    REQUIRE(run(tiny + in(parts) + common + "--steps 10").code == 0);
+    REQUIRE(run("train_gpt " + in(parts) + "--resume --steps 20").code == 0);
+    REQUIRE(run(tiny + in(whole) + common + "--steps 20").code == 0);
+    const io::SafeTensors a = io::load_safetensors(whole / "model.safetensors");
+    const io::SafeTensors b = io::load_safetensors(parts / "model.safetensors");
+    REQUIRE(a.tensors.size() == b.tensors.size());
+    for (const auto& [name, tensor] : a.tensors) {
+        INFO(name);
+        CHECK(tensor.str() == b.at(name).str());
+        if (tensor.dtype() == float32) CHECK(tensor.to_vector<float>() == b.at(name).to_vector<float>());
+    }
+    CHECK(io::load_text(whole / "loss.csv") == io::load_text(parts / "loss.csv"));
+}
+
+TEST_CASE("train_gpt --help names every setting and ends with 0", "[programs]") {
+    const Result result = run("train_gpt --help");
+    CHECK(result.code == 0);
+    for (const char* flag :
+         {"--text",   "--steps",   "--layers", "--heads",  "--d_model",      "--block_size",
+          "--batch",  "--lr",      "--min_lr", "--warmup", "--weight_decay", "--beta2",
+          "--clip",   "--dropout", "--bias",   "--seed",   "--threads",      "--eval_interval",
+          "--prompt", "--length",  "--out",    "--resume", "--sample_only"})
+        CHECK(contains(result.output, flag));
+}
+
+TEST_CASE("train_gpt refuses an unknown flag with 2 and names the nearest one", "[programs]") {
+    check_refusal(run("train_gpt --layer 3"), 2, "unknown flag --layer; did you mean --layers?");
+    check_refusal(run("train_gpt --wieght_decay=0.1"), 2, "did you mean --weight_decay?");
+    check_refusal(run("train_gpt --blocksize 8"), 2, "did you mean --block_size?");
+    check_refusal(run("train_gpt book.txt"), 2, "unexpected argument book.txt");
+}
+
+TEST_CASE("train_gpt refuses values that are no numbers, or out of range, with 2", "[programs]") {
+    check_refusal(run("train_gpt --lr abc"), 2, "--lr: \"abc\" is not a number");
+    check_refusal(run("train_gpt --lr 0,001"), 2, "--lr: \"0,001\" is not a number");
+    check_refusal(run("train_gpt --lr nan"), 2, "--lr: nan is not in 0");
+    check_refusal(run("train_gpt --lr 1e999"), 2, "--lr: 1e999 is not in 0");
+    check_refusal(run("train_gpt --lr"), 2, "--lr");
+    check_refusal(run("train_gpt --steps -1"), 2, "--steps: -1 is not in 1");
+    check_refusal(run("train_gpt --steps 99999999999999999999"), 2,
+                  "--steps: 99999999999999999999 is not in 1");
+    check_refusal(run("train_gpt --steps 2.5"), 2, "--steps: \"2.5\" is not a whole number");
+    check_refusal(run("train_gpt --steps ''"), 2, "--steps: \"\" is not a whole number");
+    check_refusal(run("train_gpt --dropout 1"), 2, "--dropout: 1 is not in 0");
+    check_refusal(run("train_gpt --d_model 10 --heads 3"), 2, "--d_model 10 is not divisible by --heads 3");
+    check_refusal(run("train_gpt --lr 0.1 --min_lr 0.2"), 2, "--min_lr 0.2 is above --lr 0.1");
+}
+
+TEST_CASE("train_gpt refuses a text that is missing, a directory or unreadable with 1", "[programs]") {
+    const Scratch scratch;
+    check_refusal(run(tiny + in(scratch) + "--text /no/such/file"), 1,
+                  "cannot read /no/such/file: no such file");
+    check_refusal(run(tiny + in(scratch) + "--text " + scratch.folder().string()), 1, "it is a directory");
+    io::save_text(scratch / "secret", pangrams());
+    std::filesystem::permissions(scratch / "secret", std::filesystem::perms::none);
+    if (geteuid() != 0)
+        check_refusal(run(tiny + in(scratch) + "--text " + (scratch / "secret").string()), 1,
+                      "cannot be opened");
+}
+
+TEST_CASE("train_gpt refuses a text that is empty or shorter than it needs, naming the minimum", "[programs]") {
+    check_refusal(train_on(""), 1, "it is empty");
+    check_refusal(train_on("\xEF\xBB\xBF"), 1, "it is empty");
+    check_refusal(train_on(std::string(80, 'a') + std::string(80, 'b')), 1,
+                  "the text has 160 characters; with --block_size 16 it needs at least 161");
+    CHECK(train_on(std::string(81, 'a') + std::string(80, 'b')).code == 0);
+}
+
+TEST_CASE("train_gpt refuses a text that is not UTF-8, naming the byte's offset", "[programs]") {
+    const std::string good(200, 'a');
+    check_refusal(train_on(good + "\xFF" + good), 1, "byte 0xFF at offset 200 is not UTF-8");
+    check_refusal(train_on("é" + good + "\xC3"), 1, "byte 0xC3 at offset 202 is not UTF-8");  // cut short
+    check_refusal(train_on(good + "\xC0\xAF"), 1,
+                  "byte 0xC0 at offset 200 is not UTF-8");  // longer than needed
+    check_refusal(train_on(good + "\xE0\x80\xAF"), 1,
+                  "byte 0xE0 at offset 200 is not UTF-8");  // longer than needed
+    check_refusal(train_on(good + "\xED\xA0\x80"), 1,
+                  "byte 0xED at offset 200 is not UTF-8");  // half of a pair
+    check_refusal(train_on(good + "\xF4\x90\x80\x80"), 1,
+                  "byte 0xF4 at offset 200 is not UTF-8");  // above U+10FFFF
+    check_refusal(train_on("\xEF\xBB\xBF" + good + "\xFF"), 1, "byte 0xFF at offset 203 is not UTF-8");
+}
+
+TEST_CASE("train_gpt drops a byte-order mark and reads CR LF as LF", "[programs]") {
+    std::string plain, windows = "\xEF\xBB\xBF";
+    for (int i = 0; i < 30; ++i)
+        plain += "día\n", plain += "noche\n", windows += "día\r\n", windows += "noche\r\n";
+    const Result a = train_on(plain), b = train_on(windows);
+    CHECK(a.code == 0);
+    CHECK(contains(a.output, "270 characters to learn from, 30 held out, 9 different"));
+    CHECK(contains(b.output, "270 characters to learn from, 30 held out, 9 different"));
+}
+
+TEST_CASE("train_gpt learns from a text of one character", "[programs]") {
+    const Result result = train_on(std::string(200, 'a'), "--steps 2 --length 5");
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "aaaaaa\n"));
+}
+
+TEST_CASE("train_gpt refuses a prompt that the model cannot read before it trains", "[programs]") {
+    const Result result = train_on(std::string(200, 'a'), "--prompt aaß");
+    check_refusal(result, 1, "--prompt: the character \"ß\" at place 2 is none of the 1");
+    CHECK_FALSE(contains(result.output, "step"));
+}
+
+TEST_CASE("train_gpt refuses to go on from what is no checkpoint, or with another model", "[programs]") {
+    const Scratch scratch;
+    check_refusal(run("train_gpt --resume " + in(scratch)), 1, "model.safetensors: no such file");
+    io::save_text(scratch / "model.safetensors", "1234567");
+    check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "it has 7 bytes");
+    io::save_safetensors(scratch / "model.safetensors", {{"x", zeros({1})}});
+    check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "the checkpoint does not say its");
+    io::save_text(scratch / "text", pangrams());
+    REQUIRE(run(tiny + in(scratch) + "--steps 1 --text " + (scratch / "text").string()).code == 0);
+    check_refusal(run("train_gpt --resume --layers 2 " + in(scratch)), 2,
+                  "--layers 2 is another model than the checkpoint's");
+}
+
+TEST_CASE("train_gpt that is interrupted saves, says how to go on and ends with 130", "[programs]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    // SIGINT is sent when the first evaluation has been printed: by then the training runs.
+    const std::string command =
+        std::string("sh -c '") + WEFT_PROGRAMS_DIR + "/" + tiny + in(scratch) + "--steps 1000000 --text " +
+        (scratch / "text").string() + " > " + (scratch / "log").string() +
+        " & child=$!; while ! grep -q \"held out [0-9]\" " + (scratch / "log").string() +
+        "; do sleep 0.05; done; kill -INT $child; wait $child'";
+    const int status = std::system(command.c_str());
+    REQUIRE(WIFEXITED(status));
+    const std::string log = io::load_text(scratch / "log");
+    INFO(log);
+    CHECK(WEXITSTATUS(status) == 130);
+    CHECK(contains(log, "interrupted at step"));
+    CHECK(io::load_safetensors(scratch / "model.safetensors").has("token_embedding.weight"));
+}
+
+#endif
