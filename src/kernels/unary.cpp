@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "kernels/elementwise.h"
@@ -39,7 +40,10 @@ void unary(Unary op, const Array& out, const Array& x) {
             case Unary::exp:
                 return simd<T>(out, x, [](B v) { return xsimd::exp(v); });
             case Unary::log:
-                return simd<T>(out, x, [](B v) { return xsimd::log(v); });
+                return simd<T>(out, x, [](B v) {  // xsimd's log of inf is NaN
+                    const B infinite(std::numeric_limits<T>::infinity());
+                    return xsimd::select(v == infinite, v, xsimd::log(v));
+                });
             case Unary::sqrt:
                 return simd<T>(out, x, [](B v) { return xsimd::sqrt(v); });
             case Unary::tanh:
