@@ -43,12 +43,9 @@ auto as_xtensor(const Tensor& x) {
     T* const data = x.data<T>();
     const std::vector<std::size_t> shape(x.shape().begin(), x.shape().end());
     std::vector<std::ptrdiff_t> strides;
-    std::size_t reach = x.numel() == 0 ? 0 : 1;  // elements from the first to the last
-    for (int axis = 0; axis < x.rank(); ++axis) {
+    for (int axis = 0; axis < x.rank(); ++axis)
         strides.push_back(x.shape()[axis] == 1 ? 0 : x.strides()[axis]);  // xtensor's own convention
-        if (reach > 0) reach += static_cast<std::size_t>((x.shape()[axis] - 1) * x.strides()[axis]);
-    }
-    return xt::adapt(data, reach, xt::no_ownership(), shape, strides);
+    return xt::adapt(data, static_cast<std::size_t>(x.numel()), xt::no_ownership(), shape, strides);
 }
 
 }  // namespace weft
