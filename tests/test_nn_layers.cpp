@@ -54,12 +54,12 @@ TEST_CASE("Embedding gives a row for each id and refuses ids outside its table",
 }
 
 TEST_CASE("LayerNorm brings each token to mean 0 and variance 1, then scales and shifts", "[nn]") {
-    nn::LayerNorm layer(2, {.eps = 0});
+    nn::LayerNorm layer(2, {.eps = 1e-30});
     CHECK(layer(tensor({{1, 3}, {10, 2}})).to_vector<float>() == Floats{-1, 1, 1, -1});
     layer.load_state_dict({{"weight", tensor({2, 3})}, {"bias", tensor({10, 20})}});
     CHECK(layer(tensor({1, 3})).to_vector<float>() == Floats{8, 23});
     CHECK(nn::LayerNorm(4, {.bias = false}).parameter_count() == 4);
-    CHECK(contains(message_of<ValueError>([] { nn::LayerNorm(4, {.eps = -1}); }), "eps"));
+    CHECK(contains(message_of<ValueError>([] { nn::LayerNorm(4, {.eps = 0}); }), "eps must be above 0"));
 }
 
 TEST_CASE("LayerNorm of a constant row is its bias, with a finite gradient", "[nn]") {

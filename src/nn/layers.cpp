@@ -48,7 +48,7 @@ LayerNorm::LayerNorm(std::int64_t dim, LayerNormOptions options)
     : Module("LayerNorm"),
       weight(parameter("weight", ones({positive(dim, "LayerNorm: dim")}))),
       eps(options.eps) {
-    if (!(eps >= 0)) throw ValueError("LayerNorm: eps must be at least 0, not " + std::to_string(eps));
+    if (!(eps > 0)) throw ValueError("LayerNorm: eps must be above 0, not " + std::to_string(eps));
     if (options.bias) bias = parameter("bias", zeros({dim}));
 }
 

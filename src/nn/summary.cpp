@@ -15,7 +15,7 @@ struct Row {
 // 1234567 as "1,234,567".
 std::string grouped(std::int64_t number) {
     std::string digits = std::to_string(number);
-    for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+    for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
     return digits;
 }
 

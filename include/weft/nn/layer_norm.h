@@ -12,7 +12,7 @@ struct LayerNormOptions {
 
 // (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer normalization",
 // 2016, eq. 4). x (…, dim) → (…, dim), with weight (dim,) of ones and bias (dim,) of zeros. ValueError unless
-// dim ≥ 1 and eps ≥ 0; ShapeError from `layer_norm` where x's last axis is not dim.
+// dim ≥ 1 and eps > 0; ShapeError from `layer_norm` where x's last axis is not dim.
 struct LayerNorm : Module {
     Tensor weight;  // (dim,)
     Tensor bias;    // (dim,), undefined without bias
