@@ -137,7 +137,8 @@ bool parse(int argc, char** argv, Options& options) {
         else
             app.add_option_function<std::string>(flag, set, setting.help)
                 ->type_name("")
-                ->default_str(setting.get());
+                ->default_str(setting.get())
+                ->take_last();
     }
     std::vector<std::string> arguments;  // in reverse, as CLI11 takes them
     for (int i = argc - 1; i > 0; --i) arguments.push_back(with_underscores(argv[i]));
