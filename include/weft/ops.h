@@ -166,10 +166,11 @@ Tensor mse_loss(const Tensor& prediction,
                 const Tensor& target);  // mean (prediction − target)²; ShapeError unless of one shape
 
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
-// q (…, T, d_k), k (…, S, d_k), v (…, S, d_v) → (…, T, d_v); leading axes the same, at most two of them: none,
-// (H) or (B, H). A query that may see nothing gives 0, with gradient 0; nothing that is blocked has any
-// influence. Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, or Composed
-// rules. ShapeError when sizes do not fit.
+// q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v); also (T, d_k) alone, as one head. G =
+// H, or G divides H and head h reads keys and values h / (H/G) (Ainslie et al., "GQA", 2023, §2.2). The axes
+// before the heads are samples, B in all, equal for q, k and v. A query that may see nothing gives 0, with
+// gradient 0. Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, the bias
+// takes a gradient, or Composed rules. ShapeError when sizes do not fit.
 struct AttentionOptions {
     Mask mask = {};
     Tensor bias =

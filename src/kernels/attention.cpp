@@ -15,12 +15,13 @@ constexpr std::int64_t tile = 64;  // queries and keys of one tile of scores
 // One (sample, head): its matrices, and which keys its queries see.
 template <class T>
 struct Head {
-    std::int64_t b, h, T_, S, d_k, d_v;
+    std::int64_t b, h, H, T_, S, d_k, d_v;
     const AttentionRules& rules;
 
     Head(std::int64_t index, const Array& q, const Array& v, const AttentionRules& r)
         : b(index / q.shape[1]),
           h(index % q.shape[1]),
+          H(q.shape[1]),
           T_(q.shape[2]),
           S(v.shape[2]),
           d_k(q.shape[3]),
@@ -29,7 +30,8 @@ struct Head {
 
     template <class U>
     Matrix<U> rows(const Array& x, std::int64_t first) const {  // of x (B, H, n, d), from row `first`
-        return {x.data<T>() + b * x.strides[0] + h * x.strides[1] + first * x.strides[2], x.strides[2], 1};
+        const std::int64_t own = h / (H / x.shape[1]);          // keys and values may serve several heads
+        return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
     }
     // The keys before `end` are all that queries [from, to) may see by causality.
     std::int64_t visible_keys(std::int64_t to) const {
@@ -185,13 +187,16 @@ void attention_backward(const Array& dq, const Array& dk, const Array& dv, const
                         const AttentionRules& rules) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
-        parallel_for(q.shape[0] * q.shape[1], [&](std::int64_t index) {
-            const Head<T> head(index, q, v, rules);
+        // A task is a head of keys with all the query heads that it serves: they add to the same dk and dv.
+        parallel_for(k.shape[0] * k.shape[1], [&](std::int64_t task) {
+            const std::int64_t served = q.shape[1] / k.shape[1];
             std::vector<T> p(tile * tile), ds(tile * tile);
-            clear(head, dk);
-            clear(head, dv);
-            for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
-                backward_tile_row(head, dq, dk, dv, dy, y, lse, q, k, v, i0, p, ds);
+            for (std::int64_t index = task * served; index < (task + 1) * served; ++index) {
+                const Head<T> head(index, q, v, rules);
+                if (index == task * served) clear(head, dk), clear(head, dv);
+                for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
+                    backward_tile_row(head, dq, dk, dv, dy, y, lse, q, k, v, i0, p, ds);
+            }
         });
     });
 }

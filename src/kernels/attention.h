@@ -14,8 +14,9 @@ struct AttentionRules {
     const Array* bias = nullptr;     // like q's type, (B, H, T, S), added to the scores
 };
 
-// q (B, H, T, d_k), k (B, H, S, d_k), v (B, H, S, d_v) with last strides of 1 → y (B, H, T, d_v), likewise, and
-// lse (B, H, T), contiguous: ln Σ e^score over what a query sees, +∞ where it sees nothing (then y is 0).
+// q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v), G dividing H, with last strides of 1 → y (B, H, T,
+// d_v), likewise, and lse (B, H, T), contiguous: ln Σ e^score over what a query sees, +∞ where it sees nothing
+// (then y is 0).
 void attention(const Array& y, const Array& lse, const Array& q, const Array& k, const Array& v,
                const AttentionRules& rules);
 

@@ -10,13 +10,16 @@ namespace weft {
 namespace {
 
 struct Prepared {
-    Tensor q, k, v, bias;  // (B, H, ·, d); bias (B|1, H|1, T|1, S|1) or undefined
+    Tensor q, k, v, bias;  // q (B, H, T, d_k), k and v (B, G, S, ·) with G dividing H; bias (B|1, H|1, T|1,
+                           // S|1) or undefined
     std::int64_t B, H, T, S;
     double scale;
     Mask mask;
 };
 
+// (…, H, n, d) as (B, H, n, d): what lies before the heads is one row of samples.
 Tensor with_rank_4(const Tensor& x) {
+    if (x.rank() > 4) return x.reshape({-1, x.size(-3), x.size(-2), x.size(-1)});
     Tensor y = x;
     while (y.rank() < 4) y = y.unsqueeze(0);
     return y;
@@ -29,12 +32,15 @@ Prepared prepare(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     check_same_dtype(who, q, v);
     const std::string shapes =
         std::string(who) + ": q " + q.shape().str() + ", k " + k.shape().str() + ", v " + v.shape().str();
-    if (q.rank() < 2 || q.rank() > 4 || k.rank() != q.rank() || v.rank() != q.rank())
-        throw ShapeError(shapes + ": all three must have rank 2, 3 or 4: (T, d), (H, T, d) or (B, H, T, d)");
-    for (int axis = 0; axis + 2 < q.rank(); ++axis)
+    if (q.rank() < 2 || k.rank() != q.rank() || v.rank() != q.rank())
+        throw ShapeError(shapes + ": all three must have one rank: (T, d), (H, T, d), (B, H, T, d) or more");
+    for (int axis = 0; axis + 3 < q.rank(); ++axis)
         if (q.size(axis) != k.size(axis) || q.size(axis) != v.size(axis))
-            throw ShapeError(shapes + ": axis " + std::to_string(axis) +
-                             " differs; samples and heads must be equal");
+            throw ShapeError(shapes + ": axis " + std::to_string(axis) + " differs; samples must be equal");
+    const std::int64_t H = q.rank() > 2 ? q.size(-3) : 1, G = q.rank() > 2 ? k.size(-3) : 1;
+    if ((q.rank() > 2 && v.size(-3) != G) || (H != G && (H == 0 || G == 0 || H % G != 0)))
+        throw ShapeError(
+            shapes + ": keys and values must have as many heads as the queries, or a number that divides it");
     if (q.size(-1) != k.size(-1))
         throw ShapeError(shapes + ": queries are " + std::to_string(q.size(-1)) + " wide, keys " +
                          std::to_string(k.size(-1)) + "; d_k must be one");
@@ -65,15 +71,23 @@ Prepared prepare(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     return p;
 }
 
+// (B, G, S, d) → (B, H, S, d): each of G heads serves H / G query heads that follow each other.
+Tensor for_each_query_head(const Tensor& x, std::int64_t H) {
+    const std::int64_t B = x.size(0), G = x.size(1), S = x.size(2), d = x.size(3);
+    if (G == H) return x;
+    return x.unsqueeze(2).expand({B, G, H / G, S, d}).reshape({B, H, S, d});
+}
+
 // The definition: every step a tensor of its own.
 AttentionResult definition(const Prepared& p, double dropout_p, Rng* rng) {
-    Tensor scores = matmul(p.q, p.k.transpose(-2, -1)) * p.scale;  // (B, H, T, S)
+    const Tensor k = for_each_query_head(p.k, p.H), v = for_each_query_head(p.v, p.H);  // (B, H, S, ·)
+    Tensor scores = matmul(p.q, k.transpose(-2, -1)) * p.scale;                         // (B, H, T, S)
     if (p.bias.defined()) scores = scores + p.bias;
     if (!p.mask.blocks_nothing())
         scores = masked_fill(scores, p.mask.materialize(p.B, p.H, p.T, p.S), -INFINITY);
     Tensor weights = softmax(scores, -1);  // (B, H, T, S); rows that see nothing are 0
     if (dropout_p > 0) weights = dropout(weights, dropout_p, *rng);
-    return {matmul(weights, p.v), weights};  // (B, H, T, d_v)
+    return {matmul(weights, v), weights};  // (B, H, T, d_v)
 }
 
 Array last_stride_one(const Tensor& x) {
@@ -115,8 +129,9 @@ Tensor fused(const Prepared& p) {
                         return definition({q, k, v, saved[5], B, H, T, S, scale, mask}, 0, nullptr).output;
                     },
                     {q, k, v}, dy);
-            Array dq = by_token(B, H, T, q.size(3), q.dtype()), dk = by_token(B, H, S, k.size(3), q.dtype()),
-                  dv = by_token(B, H, S, v.size(3), q.dtype());
+            Array dq = by_token(B, H, T, q.size(3), q.dtype()),
+                  dk = by_token(B, k.size(1), S, k.size(3), q.dtype()),
+                  dv = by_token(B, v.size(1), S, v.size(3), q.dtype());
             kernels::attention_backward(dq, dk, dv, last_stride_one(dy), saved[3].array(), saved[4].array(),
                                         last_stride_one(q), last_stride_one(k), last_stride_one(v),
                                         with_pointers(rules, blocked, bias));
