@@ -32,11 +32,11 @@ std::vector<std::string> Golden::names() const {
     return names;
 }
 
-double distance(const Tensor& found, const Tensor& expected) {
+double distance(const Tensor& found, const Tensor& expected, double floor) {
     if (!(found.shape() == expected.shape())) return std::numeric_limits<double>::infinity();
     const NoGrad off;
     const auto a = found.to(float64).to_vector<double>(), b = expected.to(float64).to_vector<double>();
-    double largest = 0, scale = 1e-3;
+    double largest = 0, scale = floor;
     for (std::size_t i = 0; i < a.size(); ++i) {
         if (std::isfinite(b[i])) scale = std::max(scale, std::abs(b[i]));
         if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;

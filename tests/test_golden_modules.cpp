@@ -45,7 +45,9 @@ void compare(const std::string& name, nn::Module module, const Call& call, DType
     for (const auto& [key, parameter] : module.named_parameters()) {
         INFO("gradient of " << key);
         REQUIRE(parameter.grad().defined());
-        CHECK(distance(parameter.grad(), golden()(name + "/grad/" + key)) <= tolerance);
+        // floor: a key's bias cancels in softmax, so its gradient is 0 but for rounding
+        CHECK(distance(parameter.grad(), golden()(name + "/grad/" + key), dtype == float64 ? 1e-3 : 1) <=
+              tolerance);
         ++compared;
     }
     std::size_t stored = 0;

@@ -24,13 +24,18 @@ void exp_row(std::int64_t n, T* y, const T* x, T shift) {
         n, y, [s = xsimd::batch<T>(shift)](auto v) { return xsimd::exp(v - s); }, x);
 }
 
-// ln Σ e^x of a row; −inf for a row of −inf.
+// ln Σ e^x of a row, in two parts whose sum it is: large logits would round the small part away.
 template <class T>
-T log_sum_exp(std::int64_t n, const T* x) {
+struct LogSumExp {
+    T max, rest;  // −inf and 0 for a row of −inf
+};
+
+template <class T>
+LogSumExp<T> log_sum_exp(std::int64_t n, const T* x) {
     const T m = row_max(n, x);
-    if (m == -INFINITY) return std::isnan(row_sum(n, x)) ? T(NAN) : m;
-    return m + static_cast<T>(std::log(row_sum_of<T>(
-                   n, [s = xsimd::batch<T>(m)](auto v) { return xsimd::exp(v - s); }, x)));
+    if (m == -INFINITY) return {std::isnan(row_sum(n, x)) ? T(NAN) : m, 0};
+    return {m, static_cast<T>(std::log(row_sum_of<T>(
+                   n, [s = xsimd::batch<T>(m)](auto v) { return xsimd::exp(v - s); }, x)))};
 }
 
 }  // namespace
@@ -60,12 +65,13 @@ void log_softmax(const Array& y, const Array& x) {
         for_rows(x, [&](std::int64_t r, std::int64_t C) {
             const T* row = x.data<T>() + r * C;
             T* out = y.data<T>() + r * C;
-            const T lse = log_sum_exp(C, row);
-            if (lse == -INFINITY)
-                std::fill(out, out + C, lse);
+            const auto [max, rest] = log_sum_exp(C, row);
+            if (max == -INFINITY)
+                std::fill(out, out + C, max);
             else
                 simd_run(
-                    C, out, [s = xsimd::batch<T>(lse)](auto v) { return v - s; }, row);
+                    C, out, [m = xsimd::batch<T>(max), s = xsimd::batch<T>(rest)](auto v) { return v - m - s; },
+                    row);
         });
     });
 }
@@ -79,7 +85,12 @@ std::int64_t cross_entropy(const Array& loss, const Array& lse, const Array& x, 
         using T = decltype(zero);
         T* l = lse.data<T>();
         for_rows(x, [&](std::int64_t r, std::int64_t C) {
-            l[r] = target[r] == ignore_index ? T(0) : log_sum_exp(C, x.data<T>() + r * C);
+            if (target[r] == ignore_index) {
+                l[r] = 0;
+                return;
+            }
+            const auto [max, rest] = log_sum_exp(C, x.data<T>() + r * C);
+            l[r] = max + rest;
         });
         double total = 0;
         const std::int64_t C = x.shape.back();

@@ -90,9 +90,12 @@ AttentionResult definition(const Prepared& p, double dropout_p, Rng* rng) {
     return {matmul(weights, v), weights};  // (B, H, T, d_v)
 }
 
-Array last_stride_one(const Tensor& x) {
+// As the kernel reads it: rows of neighbouring elements that do not lie on each other, as expanded ones do.
+Array in_rows(const Tensor& x) {
     const Array& a = x.array();
-    return a.strides[3] == 1 || a.shape[3] == 1 ? a : kernels::contiguous(a);
+    const bool dense = a.strides[3] == 1 || a.shape[3] == 1,
+               apart = a.strides[2] >= a.shape[3] || a.shape[2] == 1;
+    return dense && apart ? a : kernels::contiguous(a);
 }
 
 // (B, H, n, d) laid out as (B, n, H, d), so that merging the heads copies nothing.
@@ -113,8 +116,7 @@ Tensor fused(const Prepared& p) {
         return rules;
     };
     Array y = by_token(p.B, p.H, p.T, p.v.size(3), p.q.dtype()), lse = make_array({p.B, p.H, p.T}, p.q.dtype());
-    kernels::attention(y, lse, last_stride_one(p.q), last_stride_one(p.k), last_stride_one(p.v),
-                       with_pointers(rules, blocked, bias));
+    kernels::attention(y, lse, in_rows(p.q), in_rows(p.k), in_rows(p.v), with_pointers(rules, blocked, bias));
 
     const Tensor output(std::move(y));
     return record(
@@ -132,9 +134,8 @@ Tensor fused(const Prepared& p) {
             Array dq = by_token(B, H, T, q.size(3), q.dtype()),
                   dk = by_token(B, k.size(1), S, k.size(3), q.dtype()),
                   dv = by_token(B, v.size(1), S, v.size(3), q.dtype());
-            kernels::attention_backward(dq, dk, dv, last_stride_one(dy), saved[3].array(), saved[4].array(),
-                                        last_stride_one(q), last_stride_one(k), last_stride_one(v),
-                                        with_pointers(rules, blocked, bias));
+            kernels::attention_backward(dq, dk, dv, in_rows(dy), saved[3].array(), saved[4].array(), in_rows(q),
+                                        in_rows(k), in_rows(v), with_pointers(rules, blocked, bias));
             return Grads{Tensor(std::move(dq)), Tensor(std::move(dk)), Tensor(std::move(dv))};
         });
 }

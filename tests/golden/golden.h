@@ -19,9 +19,10 @@ private:
     std::map<std::string, weft::Tensor> tensors_;
 };
 
-// The largest |found − expected| over max(largest finite |expected|, 1e-3); infinite where the shapes differ or
-// where one is NaN or infinite and the other is not the same. Types may differ: both are compared as float64.
-double distance(const weft::Tensor& found, const weft::Tensor& expected);
+// The largest |found − expected| over max(largest finite |expected|, floor); infinite where the shapes differ
+// or where one is NaN or infinite and the other is not the same. Types may differ: both are compared as
+// float64.
+double distance(const weft::Tensor& found, const weft::Tensor& expected, double floor = 1e-3);
 
 // The same values as x in memory with gaps (that hold NaN, or the opposite), so that no axis has its usual
 // stride.
