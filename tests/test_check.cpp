@@ -43,6 +43,16 @@ TEST_CASE("gradcheck passes right gradients to ten digits", "[check]") {
     CHECK(report.message.empty());
 }
 
+TEST_CASE("gradcheck's differences follow functions that bend sharply", "[check]") {
+    const auto fast = gradcheck("sin 20x", [](const Inputs& x) { return sin(20 * x[0]); }, {input({5})});
+    INFO(fast.message);
+    CHECK(fast.passed);  // differences of order 4 would be wrong by 20⁵ h⁴ / 30 ≈ 1e-7
+    const auto steep = gradcheck("log", [](const Inputs& x) { return log(x[0]); },
+                                 {tensor({0.05, 0.1, 1}, float64).requires_grad_()});
+    INFO(steep.message);
+    CHECK(steep.passed);
+}
+
 TEST_CASE("gradcheck names operation, input, index, expected and found of a wrong gradient", "[check]") {
     Tensor factor = full({2, 3}, 2, float64);
     const auto f = [&](const Inputs& x) { return square(x[1], factor); };
@@ -125,6 +135,7 @@ TEST_CASE("gradcheck reports a gradient that is not finite", "[check]") {
     CHECK_FALSE(report.passed);
     CHECK(contains(report.message, "found nan"));
     CHECK(contains(report.message, "2 of 2 elements"));
+    CHECK(report.largest_error == std::numeric_limits<double>::infinity());
 }
 
 TEST_CASE("gradcheck reports a function that is not deterministic", "[check]") {

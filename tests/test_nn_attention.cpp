@@ -267,6 +267,17 @@ TEST_CASE("inputs of another width, rank or length are refused by name", "[nn][a
     CHECK_THROWS_AS(attention(x, Mask::blocked(full({T, T + 1}, 0, boolean))), ShapeError);
 }
 
+TEST_CASE("MultiHeadAttention's dropout acts in training only", "[nn][attention]") {
+    Rng rng(1), same(1);
+    auto attention = in_double(nn::MultiHeadAttention(C, H, rng, {.dropout = 0.5}));
+    const auto without = in_double(nn::MultiHeadAttention(C, H, same));
+    const Tensor x = input(), plain = without(x);
+    CHECK(distance(attention(x), plain) > 1e-3);
+    CHECK(distance(attention(x), attention(x)) > 1e-3);
+    attention.eval();
+    CHECK(distance(attention(x), plain) < 1e-14);
+}
+
 TEST_CASE("attention dropout acts on the weights in training only", "[nn][attention]") {
     Rng rng(1);
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.dropout = 0.5}));

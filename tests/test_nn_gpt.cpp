@@ -86,6 +86,19 @@ TEST_CASE("GPT is its parts, one after another", "[nn][gpt]") {
     CHECK(distance(model(ids[1]), expected[1]) < 1e-14);  // unbatched
 }
 
+TEST_CASE("GPT's dropout also acts on the embeddings, in training only", "[nn][gpt]") {
+    nn::GPTConfig config = small;
+    config.dropout = 0.5;
+    nn::GPT model = model_in_double(config);
+    NoGrad off;
+    for (auto [name, parameter] : model.named_parameters())
+        if (name.ends_with("W_out.weight")) parameter.zero_();  // every block is the identity now
+    const Tensor ids = ids_of({3, 4});
+    CHECK(distance(model(ids), model(ids)) > 1e-3);
+    model.eval();
+    CHECK(distance(model(ids), model(ids)) == 0);
+}
+
 TEST_CASE("GPT's prediction at a position does not change with what follows", "[nn][gpt]") {
     const nn::GPT model = model_in_double();
     const Tensor ids = ids_of({1, 6});
@@ -211,6 +224,20 @@ TEST_CASE("generate appends, greedily what the model says of the last block", "[
           all[1].to_vector<std::int64_t>());
     CHECK(model.generate(prompt, 0, {.temperature = 0}).to_vector<std::int64_t>() ==
           prompt.to_vector<std::int64_t>());
+}
+
+TEST_CASE("generate samples each next id from what the model says of the last block", "[nn][gpt]") {
+    nn::GPT model = model_in_double();
+    Rng a(5), b(5);
+    const Tensor all = model.generate(ids_of({4}), 30, {.top_k = 9, .rng = &a});
+    std::size_t different = 0;
+    for (std::int64_t t = 4; t < 34; ++t) {
+        const Tensor said = model(all.slice(0, std::max<std::int64_t>(0, t - 6), t))[-1];
+        const std::int64_t next = nn::sample(said, {.top_k = 9, .rng = &b});
+        CHECK(static_cast<double>(next) == all.at({t}));
+        different += next == argmax(said, 0).item() ? 0 : 1;
+    }
+    CHECK(different > 10);
 }
 
 TEST_CASE("generate is the same for the same seed and leaves every mode as it was", "[nn][gpt]") {

@@ -179,8 +179,11 @@ TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module
                    "buffer 'w': there is a parameter of that name"));
     CHECK(contains(message_of<ValueError>([&] { free.child("w", Scale({1})); }), "child 'w'"));
     CHECK(contains(message_of<ValueError>([&] { free.child("self", free); }), "cannot hold itself"));
-    CHECK(free.parameters().size() == 1);
-    CHECK(free.named_children().empty());
+    free.child("scale", Scale({1, 2}));
+    CHECK(contains(message_of<ValueError>([&] { free.child("scale", Scale({1})); }),
+                   "there is a child of that name"));
+    CHECK(free.parameters().size() == 2);
+    CHECK(free.named_children().size() == 1);
 }
 
 TEST_CASE("what cannot be trained is refused as a parameter", "[nn][module]") {

@@ -96,7 +96,6 @@ void Module::to(DType dtype) {
     NoGrad off;
     for (auto& [name, value] : tensors)
         if (is_floating(value.dtype()) && value.dtype() != dtype) value.set_data(value.to(dtype));
-    zero_grad();
 }
 
 void Module::zero_grad() {

@@ -69,8 +69,8 @@ void check(const AdamOptions& options) { check_adam(options); }
 void check(const AdamWOptions& options) { check_adam(options); }
 
 template <class T>
-void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t t,
-            double weight_decay, const SGDOptions& options) {
+void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t, double weight_decay,
+            const SGDOptions& options) {
     const T lr = static_cast<T>(options.lr), decay = static_cast<T>(weight_decay);
     if (moments.empty()) {
         for (std::int64_t i = 0; i < n; ++i) p[i] -= lr * (g[i] + decay * p[i]);
@@ -80,7 +80,7 @@ void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, st
     const T momentum = static_cast<T>(options.momentum);
     for (std::int64_t i = 0; i < n; ++i) {
         const T gradient = g[i] + decay * p[i];
-        b[i] = t == 1 ? gradient : momentum * b[i] + gradient;
+        b[i] = momentum * b[i] + gradient;  // at first b = 0
         p[i] -= lr * (options.nesterov ? gradient + momentum * b[i] : b[i]);
     }
 }

@@ -51,9 +51,10 @@ public:
     void eval() { train(false); }
     bool training() const;
 
-    // Every floating parameter and buffer, in place; gradients are cleared. DTypeError unless dtype is floating.
+    // Every floating parameter and buffer, in place; one that changes loses its gradient. DTypeError unless
+    // dtype is floating.
     void to(DType dtype);
-    void zero_grad();      // every parameter's gradient is undefined again
+    void zero_grad();                      // every parameter's gradient is undefined again
     std::int64_t parameter_count() const;  // elements of all parameters, tied ones once
     const std::string& kind() const;       // "Linear", "GPT", …
 
