@@ -1,0 +1,72 @@
+// What the tests of the sources share. Each test carries the number of a statement, [S0.07], as its tag.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "weft/weft.h"
+
+namespace source {
+
+using namespace weft;
+
+inline Tensor random(const Shape& shape, std::uint64_t seed = 1, DType dtype = float64) {
+    Rng rng(seed);
+    return randn(shape, rng, dtype);
+}
+
+// The largest |a − b|; a ShapeError of its own where the shapes differ, so that nothing broadcasts unseen.
+inline double distance(const Tensor& a, const Tensor& b) {
+    if (a.shape() != b.shape()) throw ShapeError("distance of " + a.shape().str() + " and " + b.shape().str());
+    return max(abs(a.detach() - b.detach())).item();
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && (a.dtype() == float32 ? a.to_vector<float>() == b.to_vector<float>()
+                                                           : a.to_vector<double>() == b.to_vector<double>());
+}
+
+inline bool has_nan(const Tensor& x) { return any(x.detach() != x.detach()); }
+
+// A row as a page prints it: "0.35 0.65 0.00".
+inline std::string printed(const Tensor& row, int decimals) {
+    std::string text;
+    for (const double value : row.detach().to(float64).to_vector<double>()) {
+        char number[64];
+        std::snprintf(number, sizeof number, "%.*f", decimals, value);
+        text += (text.empty() ? "" : " ") + std::string(number);
+    }
+    return text;
+}
+
+template <class M>
+M in_double(M module) {
+    module.to(float64);
+    return module;
+}
+
+// Matrix products that count their multiply-adds: one for each element of the result and inner index.
+struct Counter {
+    std::int64_t multiply_adds = 0;
+    Tensor product(const Tensor& a, const Tensor& b) {  // (…, m, k) @ (…, k, n)
+        Tensor y = matmul(a, b);
+        multiply_adds += y.numel() * a.size(-1);
+        return y;
+    }
+};
+
+// softmax(Q_h K_hᵀ / √d_k) V_h of every head, concatenated, @ W_O: x (N, C), W_Q, W_K and W_V (C, H·d_k), W_O
+// (H·d_k, C) → (N, C). The width of a head is whatever the weights make it.
+inline Tensor textbook(const Tensor& x, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V,
+                       const Tensor& W_O, std::int64_t heads, Counter& counter) {
+    const Tensor q = nn::to_heads(counter.product(x, W_Q), heads);  // (H, N, d_k)
+    const Tensor k = nn::to_heads(counter.product(x, W_K), heads);
+    const Tensor v = nn::to_heads(counter.product(x, W_V), heads);
+    const double root = std::sqrt(static_cast<double>(q.size(-1)));
+    const Tensor weights = softmax(counter.product(q, k.transpose(-2, -1)) / root, -1);  // (H, N, N)
+    return counter.product(nn::merge_heads(counter.product(weights, v)), W_O);
+}
+
+}  // namespace source

@@ -1,0 +1,250 @@
+// Statements S1.01 – S1.11 and S1.13: multi-head attention with one fused projection.
+// B batch, T tokens, C = d_model, H heads, d_k = C / H.
+#include "catch.h"
+#include "source.h"
+
+using namespace source;
+
+namespace {
+
+constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = 4;
+
+// The chapter's forward pass: x (B, T, C), blocked (T, T) with 1 = blocked or undefined → (B, T, C).
+template <class M>
+Tensor chapter(const M& attention, const nn::Linear& W_qkv, const Tensor& x, const Tensor& blocked = {}) {
+    const std::int64_t b = x.size(0), t = x.size(1), heads = attention.heads, width = attention.d_k;
+    const Tensor qkv = W_qkv(x).reshape({b, t, 3, heads, width}).permute({2, 0, 3, 1, 4});  // (3, B, H, T, d_k)
+    const Tensor Q = qkv[0], K = qkv[1], V = qkv[2];
+    Tensor scores = matmul(Q, K.transpose(-2, -1)) / std::sqrt(static_cast<double>(width));  // (B, H, T, T)
+    if (blocked.defined()) scores = scores + blocked * -1e9;
+    const Tensor out = matmul(softmax(scores, -1), V);  // (B, H, T, d_k)
+    return attention.W_out(out.permute({0, 2, 1, 3}).reshape({b, t, heads * width}));
+}
+
+Tensor future(std::int64_t n, DType dtype = float64) { return triu(ones({n, n}, dtype), 1); }
+
+}  // namespace
+
+TEST_CASE("S1.01 d_k is d_model / heads; W_qkv is d to 3d and W_out d to d, both without bias",
+          "[S1.01][source]") {
+    Rng rng(1);
+    const nn::MultiHeadAttention attention(C, H, rng);
+    CHECK(attention.d_k == 4);
+    REQUIRE(attention.W_qkv.has_value());
+    CHECK(attention.W_qkv->weight.shape() == Shape{3 * C, C});
+    CHECK(attention.W_out.weight.shape() == Shape{C, C});
+    CHECK_FALSE(attention.W_qkv->bias.defined());
+    CHECK_FALSE(attention.W_out.bias.defined());
+    CHECK(attention.parameters().size() == 2);
+    CHECK(max(abs(attention(zeros({B, T, C})))).item() == 0);  // without biases nothing comes of nothing
+    CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(C, 5, rng); }),
+                   "d_model 12 does not divide into 5 heads"));
+}
+
+TEST_CASE("S1.02 reshape (B, T, 3, H, d_k), permute (2, 0, 3, 1, 4): Q, K and V, each (B, H, T, d_k)",
+          "[S1.02][source]") {
+    const Tensor x = random({B, T, 3 * C});
+    const Tensor qkv = x.reshape({B, T, 3, H, d_k}).permute({2, 0, 3, 1, 4});
+    CHECK(qkv.shape() == Shape{3, B, H, T, d_k});
+    const auto parts = nn::split_heads(x, H);
+    for (std::int64_t part = 0; part < 3; ++part) {
+        const Tensor one = qkv[part];
+        REQUIRE(one.shape() == Shape{B, H, T, d_k});
+        CHECK(one.shares_storage(x));  // three views of the projection: nothing is copied
+        CHECK(same_bits(parts[static_cast<std::size_t>(part)], one));
+        for (std::int64_t h = 0; h < H; ++h)
+            for (std::int64_t i = 0; i < d_k; ++i)
+                CHECK(one.at({1, h, 3, i}) == x.at({1, 3, part * C + h * d_k + i}));
+    }
+}
+
+TEST_CASE("S1.03 the chapter's forward pass is the module's, without a mask and with mask·(−1e9)",
+          "[S1.03][source]") {
+    Rng rng(1);
+    auto attention = nn::MultiHeadAttention(C, H, rng);
+    auto causal = nn::CausalMultiHeadAttention(C, H, rng);
+    for (const DType dtype : {float32, float64}) {
+        attention.to(dtype);
+        causal.to(dtype);
+        const Tensor x = random({B, T, C}, 4, dtype);
+        const double close = dtype == float32 ? 1e-6 : 1e-14;
+        CHECK(distance(attention(x), chapter(attention, *attention.W_qkv, x)) < close);
+        // Every row sees a token here, so adding −1e9 blocks as well as −inf does.
+        CHECK(distance(causal(x), chapter(causal, causal.W_qkv, x, future(T, dtype))) < close);
+        CHECK(distance(causal(x), chapter(causal, causal.W_qkv, x)) > 1e-2);
+    }
+}
+
+TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, used as [:T, :T]",
+          "[S1.04][source]") {
+    Rng rng(1);
+    const nn::CausalMultiHeadAttention by_default(8, 2, rng);
+    CHECK(by_default.max_seq_len == 1024);
+    CHECK(by_default.mask.shape() == Shape{1024, 1024});
+    CHECK(all(by_default.mask == (triu(ones({1024, 1024}), 1) != 0)));
+    CHECK(by_default.parameters().size() == 2);
+
+    auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = 9}));
+    const Tensor x = random({B, T, C});
+    const Composed composed;  // the definition reads the buffer
+    const Tensor before = attention(x);
+    CHECK(distance(before, chapter(attention, attention.W_qkv, x, future(T))) < 1e-14);
+    attention.mask.slice(0, T, 9).fill_(1);  // outside [:T, :T]
+    attention.mask.slice(1, T, 9).fill_(1);
+    CHECK(same_bits(attention(x), before));
+    attention.mask[T - 1].slice(0, 0, 1).fill_(1);  // inside: the last token no longer sees the first
+    CHECK(same_bits(attention(x).slice(1, 0, T - 1), before.slice(1, 0, T - 1)));
+    CHECK(distance(attention(x), before) > 1e-3);
+}
+
+TEST_CASE("S1.05 the mask is a registered buffer that is no parameter, and stays bool", "[S1.05][source]") {
+    Rng rng(1);
+    auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = T}));
+    REQUIRE(attention.named_buffers().size() == 1);
+    CHECK(attention.named_buffers()[0].first == "mask");
+    CHECK(attention.named_buffers()[0].second.handle() == attention.mask.handle());
+    CHECK(attention.mask.dtype() == boolean);
+    for (const auto& [name, parameter] : attention.named_parameters())
+        CHECK(parameter.handle() != attention.mask.handle());
+    for (const auto& [name, tensor] : attention.state_dict()) CHECK(name != "mask");  // it is made, not learned
+    CHECK(attention.parameter_count() == 4 * C * C);
+}
+
+TEST_CASE("S1.05 more tokens than max_seq_len are refused, with both numbers", "[S1.05][source]") {
+    Rng rng(1);
+    const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = T});
+    const std::string message = message_of<ShapeError>([&] { attention(zeros({B, T + 1, C})); });
+    CHECK(contains(message, "6 tokens"));
+    CHECK(contains(message, "max_seq_len is 5"));
+    CHECK_THROWS_AS(attention.with_weights(zeros({T + 1, C})), ShapeError);
+    const Composed composed;
+    CHECK_THROWS_AS(attention(zeros({B, T + 1, C})), ShapeError);
+}
+
+TEST_CASE("S1.06 GPT-2 small: 768 / 12 = 64, and the shapes on the way", "[S1.06][source]") {
+    Rng rng(1);
+    const nn::MultiHeadAttention attention(768, 12, rng);
+    CHECK(attention.d_k == 64);
+    const Tensor x = random({B, T, 768}, 2, float32);
+    const auto [Q, K, V] = nn::split_heads((*attention.W_qkv)(x), 12);
+    for (const Tensor& part : {Q, K, V}) CHECK(part.shape() == Shape{B, 12, T, 64});
+    const Tensor scores = matmul(Q, K.transpose(-2, -1)) / 8;
+    CHECK(scores.shape() == Shape{B, 12, T, T});
+    const auto [output, weights] = attention.with_weights(x);
+    CHECK(weights.shape() == Shape{B, 12, T, T});
+    CHECK(distance(weights, softmax(scores, -1)) < 1e-6);
+    CHECK(output.shape() == Shape{B, T, 768});
+    // Each head works on its 64 dimensions alone: head 5 by itself is head 5 among twelve.
+    const Tensor alone = scaled_dot_product_attention(Q.slice(1, 5, 6), K.slice(1, 5, 6), V.slice(1, 5, 6));
+    CHECK(distance(scaled_dot_product_attention(Q, K, V).slice(1, 5, 6), alone) < 1e-6);
+}
+
+TEST_CASE("S1.07 768 / 12 has 1,769,472 + 589,824 = 2,359,296 parameters, 2,362,368 with biases",
+          "[S1.07][source]") {
+    Rng rng(1);
+    const nn::CausalMultiHeadAttention attention(768, 12, rng, {.max_seq_len = 4});
+    CHECK(attention.W_qkv.parameter_count() == 1'769'472);
+    CHECK(attention.W_out.parameter_count() == 589'824);
+    CHECK(attention.parameter_count() == 2'359'296);
+    const nn::CausalMultiHeadAttention biased(768, 12, rng, {.max_seq_len = 4, .bias = true});
+    CHECK(biased.parameter_count() == 2'362'368);
+    for (const std::int64_t heads : {1, 2, 64})  // whatever the number of heads
+        CHECK(nn::MultiHeadAttention(768, heads, rng).parameter_count() == 2'359'296);
+}
+
+TEST_CASE("S1.08 one fused projection is three separate ones that hold its column blocks", "[S1.08][source]") {
+    Rng rng(1);
+    const nn::Linear W_qkv(768, 3 * 768, rng, false);
+    Tensor x = random({B, T, 768}, 2, float32).requires_grad_();
+    const Tensor fused = W_qkv(x);
+    const std::vector<Tensor> weights = chunk(W_qkv.weight, 3, 0), parts = chunk(fused, 3, -1);
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(distance(parts[i], linear(x, weights[i].detach().contiguous())) < 1e-5);
+
+    const Tensor seed = random({B, T, 3 * 768}, 3, float32);
+    fused.backward(seed);
+    const Tensor together = x.grad().clone();
+    x.zero_grad();
+    const std::vector<Tensor> seeds = chunk(seed, 3, -1);
+    for (std::size_t i = 0; i < 3; ++i) linear(x, weights[i].detach()).backward(seeds[i].contiguous());
+    CHECK(distance(x.grad(), together) < 1e-4);
+}
+
+TEST_CASE("S1.09 split(3) makes parts of size 3, chunk(3) makes 3 equal parts", "[S1.09][source]") {
+    const Tensor qkv = random({B, T, 3 * C});
+    const auto of_size_3 = split(qkv, 3, -1), three = chunk(qkv, 3, -1);
+    CHECK(of_size_3.size() == 12);  // d_model of them: no Q, K and V
+    CHECK(same_bits(of_size_3[1], qkv.slice(-1, 3, 6)));
+    REQUIRE(three.size() == 3);
+    const auto heads = nn::split_heads(qkv, H);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(three[i].shape() == Shape{B, T, C});
+        CHECK(same_bits(nn::to_heads(three[i], H), heads[i]));
+        CHECK(same_bits(split(qkv, C, -1)[i], three[i]));  // what split needs for the same
+    }
+}
+
+TEST_CASE("S1.10 permute takes all axes at once, transpose exchanges two", "[S1.10][source]") {
+    const Tensor x = random({B, T, 3, H, d_k});
+    const Tensor moved = x.permute({2, 0, 3, 1, 4});
+    CHECK(same_bits(x.transpose(0, 2).transpose(1, 2).transpose(2, 3), moved));  // (2,1,0,3,4), (2,0,1,…), …
+    for (std::int64_t t = 0; t < T; ++t)
+        for (std::int64_t h = 0; h < H; ++h) CHECK(moved.at({2, 1, h, t, 3}) == x.at({1, t, 2, h, 3}));
+    const Tensor K = moved[1];  // (B, H, T, d_k)
+    CHECK(same_bits(K.transpose(-2, -1), K.permute({0, 1, 3, 2})));
+    CHECK(contains(message_of<ShapeError>([&] { x.permute({2, 0}); }), "(2, 5, 3, 3, 4)"));
+    CHECK_THROWS_AS(x.permute({2, 0, 3, 1, 1}), ShapeError);
+    CHECK_THROWS_AS(x.transpose(0, 5), IndexError);
+}
+
+namespace {
+
+// The chapter's chain with one step after which the graph is cut, or none. W (3C, C) → (B, T, C).
+Tensor chain(const Tensor& W, const Tensor& x, const std::string& cut) {
+    const auto step = [&](const char* name, const Tensor& y) { return cut == name ? y.detach() : y; };
+    Tensor qkv = step("reshape", linear(x, W).reshape({B, T, 3, H, d_k}));
+    qkv = step("permute", qkv.permute({2, 0, 3, 1, 4}));
+    const Tensor Q = step("index", qkv[0]), K = step("transpose", qkv[1].transpose(-2, -1));
+    const Tensor out = matmul(softmax(matmul(Q, K) / 2, -1), qkv[2]);
+    return step("merge", out.permute({0, 2, 1, 3}).reshape({B, T, C}));
+}
+
+}  // namespace
+
+TEST_CASE("S1.11 reshape, permute, transpose and indexing pass gradients, and a cut one is seen",
+          "[S1.11][source]") {
+    const Tensor x = random({B, T, C}, 2), seed = random({B, T, C}, 3);
+    const auto W = [] { return random({3 * C, C}).requires_grad_(); };
+    const auto checked =
+        check::gradcheck("chain", [&](const std::vector<Tensor>& in) { return chain(in[0], in[1], ""); },
+                         {W(), x.clone().requires_grad_()});
+    INFO(checked.message);
+    CHECK(checked.passed);
+
+    const auto block = [&](const std::string& cut, std::int64_t i) {  // of Q, K or V in W's gradient
+        Tensor weight = W();
+        const Tensor y = chain(weight, x, cut);
+        if (!y.requires_grad()) return 0.0;
+        y.backward(seed);
+        return max(abs(weight.grad().slice(0, i * C, (i + 1) * C))).item();
+    };
+    for (std::int64_t i = 0; i < 3; ++i) {
+        CHECK(block("", i) > 1e-2);
+        for (const char* cut : {"reshape", "permute", "merge"}) CHECK(block(cut, i) == 0);
+        CHECK((block("index", i) == 0) == (i == 0));
+        CHECK((block("transpose", i) == 0) == (i == 1));
+    }
+}
+
+TEST_CASE("S1.13 input, split, heads, concatenation, projection, output: the flow chart step by step",
+          "[S1.13][source]") {
+    Rng rng(1);
+    const auto attention = in_double(nn::MultiHeadAttention(16, 4, rng));
+    const Tensor input = random({T, 16});
+    const auto [q, k, v] = nn::split_heads((*attention.W_qkv)(input), 4);  // split
+    std::vector<Tensor> heads;                                             // four heads, each by itself
+    for (std::int64_t h = 0; h < 4; ++h) heads.push_back(scaled_dot_product_attention(q[h], k[h], v[h]));
+    const Tensor concatenated = cat(heads, -1);  // (T, 16)
+    CHECK(same_bits(concatenated, nn::merge_heads(stack(heads))));
+    CHECK(distance(attention.W_out(concatenated), attention(input)) < 1e-14);
+}

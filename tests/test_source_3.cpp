@@ -1,0 +1,208 @@
+// Statements S3.01 – S3.12: multi-head attention, the long form; its masks are in test_source_3_masks.cpp.
+// B batch, T tokens, C = d_model, H heads, d_k and d_v the widths of a head.
+#include "catch.h"
+#include "source.h"
+
+using namespace source;
+
+namespace {
+
+constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = 4;
+
+// "The creek was cold and the spunky dog wanted to jump over it", each word by the number of its first place.
+const std::vector<std::int64_t> sentence{0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 10, 11, 12};
+
+nn::MultiHeadAttention biased(std::int64_t d_model = C, std::int64_t heads = H) {
+    Rng rng(1);
+    return in_double(nn::MultiHeadAttention(d_model, heads, rng, {.bias = true, .fused = false}));
+}
+
+}  // namespace
+
+TEST_CASE("S3.01 Concat(head_i) W_O, each head with its own d_model × d_k and d_model × d_v",
+          "[S3.01][source]") {
+    constexpr std::int64_t d_v = 6;  // differs from d_k
+    const Tensor X = random({T, C});
+    const Tensor W_Q = random({H, C, d_k}, 2), W_K = random({H, C, d_k}, 3), W_V = random({H, C, d_v}, 4),
+                 W_O = random({H * d_v, C}, 5);
+    const Tensor q = matmul(X, W_Q), k = matmul(X, W_K), v = matmul(X, W_V);  // (H, T, d_k) and (H, T, d_v)
+    const Tensor heads = scaled_dot_product_attention(q, k, v);
+    REQUIRE(heads.shape() == Shape{H, T, d_v});
+    std::vector<Tensor> one_by_one;
+    for (std::int64_t h = 0; h < H; ++h) {
+        const Tensor scores = matmul(matmul(X, W_Q[h]), matmul(X, W_K[h]).T()) / 2;  // √d_k
+        one_by_one.push_back(matmul(softmax(scores, -1), matmul(X, W_V[h])));
+    }
+    const Tensor concat = cat(one_by_one, -1);  // (T, h·d_v)
+    CHECK(concat.shape() == Shape{T, H * d_v});
+    CHECK(distance(matmul(nn::merge_heads(heads), W_O), matmul(concat, W_O)) < 1e-12);
+    const Composed composed;
+    CHECK(distance(scaled_dot_product_attention(q, k, v), heads) < 1e-12);
+}
+
+TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
+    const auto attention = biased();
+    const Tensor X = random({B, T, C});
+    const auto project = [&](const nn::Linear& W) {
+        const Tensor by_hand = matmul(X, W.weight.T()) + W.bias;
+        CHECK(max(abs(W.bias)).item() > 0);
+        CHECK(distance(W(X), by_hand) < 1e-14);
+        return nn::to_heads(by_hand, H);
+    };
+    const Tensor q = project(*attention.W_q), k = project(*attention.W_k), v = project(*attention.W_v);
+    const Tensor heads = matmul(softmax(matmul(q, k.transpose(-2, -1)) / 2, -1), v);
+    CHECK(distance(attention(X), attention.W_out(nn::merge_heads(heads))) < 1e-14);
+}
+
+TEST_CASE("S3.03 both \"the\" of the 13-token sentence have one row of X, and without positions one output",
+          "[S3.03][source]") {
+    const Tensor ids = from_vector(sentence, {13}), table = random({13, C}, 3);
+    const Tensor X = embedding(table, ids);  // (13, C)
+    REQUIRE(X.shape() == Shape{13, C});
+    CHECK(same_bits(X[0], X[5]));
+    const auto attention = biased();
+    const Tensor Y = attention(X);
+    CHECK(distance(Y[0], Y[5]) < 1e-15);
+    for (std::int64_t t = 1; t < 13; ++t)
+        if (t != 5) CHECK(distance(Y[t], Y[0]) > 1e-3);  // and no other word has it
+
+    const Tensor placed = attention(X + random({13, C}, 4));  // with positions the two differ,
+    CHECK(distance(placed[0], placed[5]) > 1e-3);
+    const Tensor causal = attention(X, Mask::causal());  // and so they do where each sees its own past
+    CHECK(distance(causal[0], causal[5]) > 1e-3);
+}
+
+TEST_CASE("S3.04 parameters: 4·d² whatever h, 4·h·d² without the reduction", "[S3.04][source]") {
+    Rng rng(1);
+    for (const std::int64_t heads : {1, 8, 64}) {
+        CHECK(nn::MultiHeadAttention(512, heads, rng, {.fused = false}).parameter_count() == 1'048'576);
+        CHECK(nn::MultiHeadAttention(512, heads, rng, {.bias = true, .fused = false}).parameter_count() ==
+              1'050'624);
+    }
+    // Heads of full width: 512 → 8 · 512 three times, and 8 · 512 → 512.
+    const auto full = [&](std::int64_t heads) {
+        const nn::Linear in(512, heads * 512, rng, false), out(heads * 512, 512, rng, false);
+        return 3 * in.parameter_count() + out.parameter_count();
+    };
+    CHECK(full(8) == 8'388'608);
+    CHECK(full(1) == 1'048'576);
+}
+
+TEST_CASE("S3.05 a head of d_k costs 2·T²·d_k multiply-adds, one of d_model h times that", "[S3.05][source]") {
+    const auto attend = [](std::int64_t n, std::int64_t width) {
+        const Tensor q = random({n, width}, 1), k = random({n, width}, 2), v = random({n, width}, 3);
+        Counter counter;
+        const Tensor weights = softmax(counter.product(q, k.T()) / std::sqrt(static_cast<double>(width)), -1);
+        const Tensor y = counter.product(weights, v);
+        CHECK(distance(y, scaled_dot_product_attention(q, k, v)) < 1e-13);  // what was counted is attention
+        return counter.multiply_adds;
+    };
+    CHECK(attend(16, 64) == 2 * 16 * 16 * 64);
+    CHECK(attend(16, 512) == 8 * attend(16, 64));
+    CHECK(attend(32, 64) == 4 * attend(16, 64));   // twice the tokens, four times the cost
+    CHECK(8 * attend(16, 64) == attend(16, 512));  // eight narrow heads cost one wide one
+}
+
+TEST_CASE("S3.06 512 in 8 heads: one d × d matrix is 8 separate d × 64 projections, side by side",
+          "[S3.06][source]") {
+    const auto attention = biased(512, 8);
+    CHECK(attention.d_k == 64);
+    const Tensor X = random({T, 512});
+    std::vector<Tensor> heads;
+    for (std::int64_t h = 0; h < 8; ++h) {
+        const auto small = [&](const nn::Linear& W) {
+            Rng rng(7);
+            nn::Linear own = in_double(nn::Linear(512, 64, rng));  // 512 → 64, of its own
+            own.load_state_dict({{"weight", W.weight.detach().slice(0, 64 * h, 64 * (h + 1)).clone()},
+                                 {"bias", W.bias.detach().slice(0, 64 * h, 64 * (h + 1)).clone()}});
+            return own(X);
+        };
+        const Tensor weights = softmax(matmul(small(*attention.W_q), small(*attention.W_k).T()) / 8, -1);
+        heads.push_back(matmul(weights, small(*attention.W_v)));
+    }
+    for (const nn::Linear& W : {*attention.W_q, *attention.W_k, *attention.W_v, attention.W_out}) {
+        CHECK(W.weight.shape() == Shape{512, 512});
+        CHECK(W.bias.shape() == Shape{512});
+    }
+    CHECK(distance(attention(X), attention.W_out(cat(heads, -1))) < 1e-12);
+}
+
+TEST_CASE("S3.07 (T, d) and (B, T, d) both work: T is shape[−2]", "[S3.07][source]") {
+    const auto attention = biased();
+    const Tensor batch = random({B, T, C}), Y = attention(batch);
+    CHECK(batch.size(-2) == T);
+    for (std::int64_t b = 0; b < B; ++b) {
+        CHECK(batch[b].size(-2) == T);
+        CHECK(attention(batch[b]).shape() == Shape{T, C});
+        CHECK(distance(attention(batch[b]), Y[b]) < 1e-14);
+        CHECK(distance(attention(batch[b], Mask::causal()), attention(batch, Mask::causal())[b]) < 1e-14);
+    }
+    // With B = shape[0], as the chapter's last listing has it, a single sequence does not fit the view.
+    CHECK_THROWS_AS(batch[0].view({T, T, H, d_k}), ShapeError);
+}
+
+TEST_CASE(
+    "S3.08 split: view (B, T, h, d_k), permute (0, 2, 1, 3); unbatched view (T, h, d_k), permute (1, 0, 2)",
+    "[S3.08][source]") {
+    const Tensor q = random({B, T, C});
+    const Tensor split = q.view({B, T, H, d_k}).permute({0, 2, 1, 3}),
+                 one = q[1].view({T, H, d_k}).permute({1, 0, 2});
+    CHECK(same_bits(split, nn::to_heads(q, H)));
+    CHECK(same_bits(one, split[1]));
+    CHECK(split.shares_storage(q));  // neither of them copies
+    CHECK(split.at({1, 2, 3, 1}) == q.at({1, 3, 2 * d_k + 1}));
+}
+
+TEST_CASE("S3.09 without the permute, row 0 is the first d_model elements of head 0: wrong",
+          "[S3.09][source]") {
+    const Tensor heads = random({H, T, d_k});
+    const Tensor right = heads.permute({1, 0, 2}).reshape({T, C}), wrong = heads.reshape({T, C});
+    CHECK(same_bits(right, nn::merge_heads(heads)));
+    CHECK(same_bits(wrong[0], heads[0].reshape({T * d_k}).slice(0, 0, C)));    // tokens 0 to 2 of head 0
+    CHECK(same_bits(right[0], cat({heads[0][0], heads[1][0], heads[2][0]})));  // token 0 of every head
+    CHECK(distance(wrong, right) > 1);
+}
+
+TEST_CASE("S3.10 permute breaks contiguity: view refuses and names the way out, reshape copies",
+          "[S3.10][source]") {
+    const Tensor x = random({H, T, d_k}), moved = x.permute({1, 0, 2});
+    CHECK(x.is_contiguous());
+    CHECK_FALSE(moved.is_contiguous());
+    const std::string message = message_of<ShapeError>([&] { moved.view({T, C}); });
+    CHECK(contains(message, "contiguous()"));
+    CHECK(contains(message, "reshape()"));
+    CHECK(contains(message, "(5, 3, 4)"));
+    CHECK(contains(message, "(5, 12)"));
+    const Tensor reshaped = moved.reshape({T, C});
+    CHECK(same_bits(reshaped, moved.contiguous().view({T, C})));
+    CHECK_FALSE(reshaped.shares_storage(x));                   // it had to copy
+    CHECK(x.reshape({H * T, d_k}).shares_storage(x));          // and does not where it need not,
+    CHECK(moved.reshape({T, H, 2, 2}).shares_storage(moved));  // even on a tensor that is not contiguous
+    CHECK(x.contiguous().shares_storage(x));
+}
+
+TEST_CASE("S3.11 masked_fill(mask, −inf) before softmax, true = blocked", "[S3.11][source]") {
+    const Tensor Q = random({B, H, T, d_k}, 1), K = random({B, H, T, d_k}, 2), V = random({B, H, T, d_k}, 3);
+    const Tensor mask = random({T, T}, 4) > 0.3;
+    const Tensor blocked = mask && !(eye(T, float64) != 0);  // every row sees itself
+    const Tensor scaled = matmul(Q, K.transpose(-1, -2)) / 2;
+    const Tensor weights = softmax(masked_fill(scaled, blocked, -INFINITY), -1);
+    const auto result = scaled_dot_product_attention_with_weights(Q, K, V, {.mask = Mask::blocked(blocked)});
+    CHECK(distance(result.output, matmul(weights, V)) < 1e-14);
+    for (std::int64_t i = 0; i < T; ++i)
+        for (std::int64_t j = 0; j < T; ++j)
+            CHECK((result.weights.at({1, 2, i, j}) == 0) == (blocked.at({i, j}) == 1));
+    CHECK(distance(scaled_dot_product_attention(Q, K, V, {.mask = Mask::allowed(!blocked)}), result.output) <
+          1e-14);
+}
+
+TEST_CASE("S3.12 d_model that n_heads does not divide is refused at construction", "[S3.12][source]") {
+    Rng rng(1);
+    for (const std::int64_t heads : {3, 7, 0, -2, 513}) {
+        const std::string message = message_of<ValueError>([&] { nn::MultiHeadAttention(512, heads, rng); });
+        CHECK(contains(message, "d_model 512"));
+        CHECK(contains(message, std::to_string(heads) + " heads"));
+    }
+    // The chapter's int(512 / 3) = 170: three such heads hold 510 of 512 columns, and its view fails later.
+    CHECK_THROWS_AS(zeros({B, T, 512}).view({B, T, 3, 512 / 3}), ShapeError);
+}
