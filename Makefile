@@ -32,10 +32,10 @@ test: configure  ## build everything and run every test
 	$(CTEST) --test-dir $(BUILD) --output-on-failure
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
 
-bench: bench-packages configure  ## build and run the benchmarks
+bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"
 	$(CMAKE) -S . -B $(BUILD) -DWEFT_BENCH=ON
-	$(CMAKE) --build $(BUILD) --target bench
-	$(BUILD)/bench/bench $(ARGS)
+	$(CMAKE) --build $(BUILD) --target compare
+	$(BUILD)/bench/compare $(ARGS)
 
 examples: configure  ## build the examples and run the small ones
 	$(CMAKE) --build $(BUILD)

@@ -1,0 +1,124 @@
+// The floor: how long the matrix products that a workload cannot do without take on this machine, through this
+// BLAS, with nothing else done. Measured time over floor says what everything else costs.
+//
+//     gemm_floor WORKLOAD [--threads N]
+//
+// Counted are, for each linear layer, three products (forward, gradient of x, gradient of W), and for causal
+// attention six products per visible 64 × 64 tile of scores (two forward, four backward; the tiles above the
+// diagonal need none). Large products run through BLAS with all its threads; the small ones, one head each, on
+// all threads side by side. N = B·T rows, C = d_model, V vocabulary.
+#include <omp.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#if __has_include(<cblas-openblas.h>)
+#include <cblas-openblas.h>
+#else
+#include <cblas.h>
+#endif
+
+extern "C" void openblas_set_num_threads(int);
+
+namespace {
+
+struct Sizes {
+    long layers, heads, C, B, T, V;
+    bool mlp;
+};
+
+const std::map<std::string, Sizes> workloads{
+    {"toy", {1, 2, 32, 8, 16, 32, true}},        {"char", {4, 4, 128, 12, 64, 65, true}},
+    {"gpt2", {12, 12, 768, 4, 64, 50257, true}}, {"attention", {1, 12, 768, 4, 1024, 0, false}},
+    {"long", {1, 12, 768, 1, 4096, 0, false}},
+};
+
+// times products of (m, k) by (k, n); per_head ones run side by side, one thread each.
+struct Product {
+    long m, n, k;
+    double times;
+    bool per_head;
+    double flop() const {
+        return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    }
+};
+
+std::vector<Product> products_of(const Sizes& s) {
+    const long N = s.B * s.T, d_k = s.C / s.heads, tile = std::min(s.T, 64L);
+    std::vector<Product> list;
+    auto linear = [&](long in, long out, double layers) {
+        list.push_back({N, out, in, layers, false});
+        list.push_back({N, in, out, layers, false});
+        list.push_back({out, in, N, layers, false});
+    };
+    const auto layers = static_cast<double>(s.layers);
+    linear(s.C, 3 * s.C, layers);
+    linear(s.C, s.C, layers);
+    if (s.mlp) linear(s.C, 4 * s.C, layers), linear(4 * s.C, s.C, layers);
+    if (s.V > 0) linear(s.C, s.V, 1);
+    const double per_side = static_cast<double>(s.T / tile), tiles = per_side * (per_side + 1) / 2;
+    list.push_back({tile, tile, d_k, 6 * layers * static_cast<double>(s.B * s.heads) * tiles, true});
+    return list;
+}
+
+// The least time of one such product, over five rounds of enough of them to be measured.
+double seconds(const Product& p, int threads) {
+    const int copies = p.per_head ? threads : 1;
+    const auto elements = [](long rows, long columns) { return static_cast<std::size_t>(rows * columns); };
+    std::vector<float> a(elements(p.m, p.k), 0.5f), b(elements(p.k, p.n), 0.25f),
+        c(elements(p.m, p.n) * static_cast<std::size_t>(copies));
+    const int rounds = std::max(5, static_cast<int>(4e8 / p.flop())) * copies;
+    auto multiply = [&](std::size_t copy) {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(p.m), static_cast<int>(p.n),
+                    static_cast<int>(p.k), 1, a.data(), static_cast<int>(p.k), b.data(), static_cast<int>(p.k),
+                    0, c.data() + copy * elements(p.m, p.n), static_cast<int>(p.n));
+    };
+    double best = INFINITY;
+    for (int trial = 0; trial < 5; ++trial) {
+        const auto start = std::chrono::steady_clock::now();
+        if (p.per_head) {
+#pragma omp parallel for num_threads(threads)
+            for (int i = 0; i < rounds; ++i) multiply(static_cast<std::size_t>(omp_get_thread_num()));
+        } else {
+            for (int i = 0; i < rounds; ++i) multiply(0);
+        }
+        best = std::min(
+            best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / rounds);
+    }
+    return best;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Time the matrix products that a workload cannot do without; one line of JSON");
+    std::string name;
+    int threads = 2;
+    std::vector<std::string> names;
+    for (const auto& [key, sizes] : workloads) names.push_back(key);
+    app.add_option("workload", name)->required()->check(CLI::IsMember(names));
+    app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
+    CLI11_PARSE(app, argc, argv);
+
+    openblas_set_num_threads(threads);
+    double total = 0, flop = 0;
+    for (const Product& p : products_of(workloads.at(name))) {
+        total += seconds(p, threads) * p.times;
+        flop += p.flop() * p.times;
+    }
+    nlohmann::ordered_json line;
+    line["workload"] = name;
+    line["peer"] = "floor";
+    line["threads"] = threads;
+    line["min_ms"] = std::round(total * 1e6) / 1e3;
+    line["gflop"] = std::round(flop / 1e6) / 1e3;
+    line["gflops_per_s"] = std::round(flop / 1e8 / total) / 10;
+    std::cout << line.dump() << "\n";
+}

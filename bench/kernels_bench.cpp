@@ -1,0 +1,70 @@
+// Kernels by themselves, on one thread and on two: kernels_bench [--benchmark_filter=softmax]
+#include <benchmark/benchmark.h>
+
+#include "weft/weft.h"
+
+namespace {
+
+using namespace weft;
+
+// Times `f`, and counts the bytes that it cannot avoid moving.
+template <class F>
+void measure(benchmark::State& state, double bytes, const F& f) {
+    set_num_threads(static_cast<int>(state.range(0)));
+    const NoGrad off;
+    for (auto _ : state) benchmark::DoNotOptimize(f());
+    state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+constexpr std::int64_t R = 4096, C = 768;  // rows and columns
+constexpr double one_array = 4.0 * R * C;
+
+Tensor matrix(std::uint64_t seed) {
+    Rng rng(seed);
+    return randn({R, C}, rng);
+}
+
+void add(benchmark::State& state) {
+    measure(state, 3 * one_array, [a = matrix(1), b = matrix(2)] { return a + b; });
+}
+void add_row(benchmark::State& state) {
+    measure(state, 2 * one_array, [a = matrix(1), b = matrix(2)[0]] { return a + b; });
+}
+void exponential(benchmark::State& state) {
+    measure(state, 2 * one_array, [a = matrix(1)] { return exp(a); });
+}
+void gelu_tanh(benchmark::State& state) {
+    measure(state, 2 * one_array, [a = matrix(1)] { return gelu(a, Gelu::tanh); });
+}
+void sum_rows(benchmark::State& state) {
+    measure(state, one_array, [a = matrix(1)] { return sum(a, -1); });
+}
+void sum_columns(benchmark::State& state) {
+    measure(state, one_array, [a = matrix(1)] { return sum(a, 0); });
+}
+void softmax_rows(benchmark::State& state) {
+    measure(state, 2 * one_array, [a = matrix(1)] { return softmax(a, -1); });
+}
+void norm(benchmark::State& state) {
+    measure(state, 2 * one_array, [a = matrix(1), w = matrix(2)[0]] { return layer_norm(a, w); });
+}
+void permuted_copy(benchmark::State& state) {
+    measure(state, 2 * one_array,
+            [a = matrix(1).reshape({64, 64, 12, 64}).permute({0, 2, 1, 3})] { return a.contiguous(); });
+}
+void product(benchmark::State& state) {
+    measure(state, 0, [a = matrix(1), b = matrix(2)[0].expand({C, C}).contiguous()] { return matmul(a, b); });
+}
+
+BENCHMARK(add)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(add_row)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(exponential)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(gelu_tanh)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(sum_rows)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(sum_columns)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(softmax_rows)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(norm)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(permuted_copy)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(product)->Arg(1)->Arg(2)->UseRealTime();
+
+}  // namespace

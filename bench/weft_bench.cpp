@@ -1,0 +1,68 @@
+// Times Weft on one workload and prints one line of JSON, in the form of torch_peer.py:
+//
+//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed]
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "weft/weft.h"
+#include "workloads.h"
+
+using namespace weft;
+
+namespace {
+
+double milliseconds(const std::function<void()>& step) {
+    const auto start = std::chrono::steady_clock::now();
+    step();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double rounded(double x, double digits) { return std::round(x * digits) / digits; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Time Weft on one workload; one line of JSON");
+    std::string name;
+    int threads = 2, repetitions = 0;
+    bool composed = false;
+    std::vector<std::string> names;
+    for (const auto& w : bench::workloads()) names.push_back(w.name);
+    app.add_option("workload", name, "what to time")->required()->check(CLI::IsMember(names));
+    app.add_option("--threads", threads, "threads of the team")->check(CLI::Range(1, 1024));
+    app.add_option("--reps", repetitions, "timed steps; 0: the workload's own number")
+        ->check(CLI::NonNegativeNumber);
+    app.add_flag("--composed", composed, "every operation by its definition, nothing fused");
+    CLI11_PARSE(app, argc, argv);
+
+    set_num_threads(threads);
+    std::optional<Composed> definitions;
+    if (composed) definitions.emplace();
+    const auto& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
+                                         [&](const auto& w) { return w.name == name; });
+    const std::function<void()> step = workload.make();
+    for (int i = 0; i < workload.warm_up; ++i) step();
+    std::vector<double> times;
+    for (int i = 0; i < (repetitions > 0 ? repetitions : workload.repetitions); ++i)
+        times.push_back(milliseconds(step));
+
+    std::sort(times.begin(), times.end());
+    const std::size_t middle = times.size() / 2;
+    const double median = times.size() % 2 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    nlohmann::ordered_json line;
+    line["workload"] = name;
+    line["peer"] = composed ? "weft composed" : "weft";
+    line["threads"] = threads;
+    line["min_ms"] = rounded(times.front(), 1e3);
+    line["median_ms"] = rounded(median, 1e3);
+    line["peak_rss_mb"] = rounded(static_cast<double>(usage.ru_maxrss) / 1024, 10);
+    std::cout << line.dump() << "\n";
+}

@@ -1,0 +1,71 @@
+// B batch, T tokens, C = d_model.
+#include "workloads.h"
+
+#include <memory>
+
+#include "weft/weft.h"
+
+namespace weft::bench {
+namespace {
+
+// Forward, backward, clipping to norm 1, AdamW, gradients cleared.
+std::function<void()> training(nn::GPTConfig config, std::int64_t B, std::int64_t T) {
+    Rng rng(0);
+    auto model = std::make_shared<nn::GPT>(config, rng);
+    auto optimizer = std::make_shared<optim::AdamW>(
+        *model, optim::AdamWOptions{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
+    const Tensor x = randint(0, config.vocab, {B, T}, rng), y = randint(0, config.vocab, {B, T}, rng);
+    return [=] {
+        cross_entropy((*model)(x), y).backward();
+        optim::clip_grad_norm(*model, 1.0);
+        optimizer->step();
+        optimizer->zero_grad();
+    };
+}
+
+// Causal attention alone: forward and backward from a given gradient.
+std::function<void()> attention(std::int64_t B, std::int64_t T) {
+    Rng rng(0);
+    auto layer = std::make_shared<nn::CausalMultiHeadAttention>(
+        768, 12, rng, nn::CausalMultiHeadAttentionOptions{.max_seq_len = T, .bias = true});
+    auto x = std::make_shared<Tensor>(randn({B, T, 768}, rng).requires_grad_());
+    const Tensor dy = randn({B, T, 768}, rng);
+    return [=] {
+        x->zero_grad();
+        layer->zero_grad();
+        (*layer)(*x).backward(dy);
+    };
+}
+
+}  // namespace
+
+const std::vector<Workload>& workloads() {
+    using Config = nn::GPTConfig;
+    static const std::vector<Workload> all{
+        {"toy", 200, 20,
+         [] {
+             return training(Config{.vocab = 32, .block_size = 16, .layers = 1, .heads = 2, .d_model = 32}, 8,
+                             16);
+         }},
+        {"char", 60, 5,
+         [] {
+             return training(Config{.vocab = 65, .block_size = 64, .layers = 4, .heads = 4, .d_model = 128}, 12,
+                             64);
+         }},
+        {"gpt2", 4, 1,
+         [] {
+             return training(Config{.vocab = 50257,
+                                    .block_size = 1024,
+                                    .layers = 12,
+                                    .heads = 12,
+                                    .d_model = 768,
+                                    .bias = true},
+                             4, 64);
+         }},
+        {"attention", 8, 2, [] { return attention(4, 1024); }},
+        {"long", 4, 1, [] { return attention(1, 4096); }},
+    };
+    return all;
+}
+
+}  // namespace weft::bench
