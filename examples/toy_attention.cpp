@@ -19,10 +19,10 @@ struct Copier : nn::Module {
         : attention(child("attention", nn::CausalMultiHeadAttention(C, heads, rng, {.max_seq_len = T}))),
           head(child("head", nn::Linear(C, V, rng))) {}
 
-    Tensor operator()(const Tensor& ids) const {                        // (B, T)
-        Tensor tokens = embedding(eye(V), ids);                         // (B, T, V)
-        Tensor places = broadcast_to(eye(T), {ids.size(0), T, T});      // (B, T, T)
-        return head(attention(cat({tokens, places}, -1)));              // (B, T, C) → (B, T, V)
+    Tensor operator()(const Tensor& ids) const {                    // (B, T)
+        Tensor tokens = embedding(eye(V), ids);                     // (B, T, V)
+        Tensor places = broadcast_to(eye(T), {ids.size(0), T, T});  // (B, T, T)
+        return head(attention(cat({tokens, places}, -1)));          // (B, T, C) → (B, T, V)
     }
 };
 

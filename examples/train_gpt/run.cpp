@@ -48,8 +48,7 @@ Run::Run(const Options& wanted, const Vocabulary& known)
     : options(wanted),
       vocabulary(known),
       model(model_of(options, vocabulary)),
-      optimizer(optim::decay_groups(model, options.weight_decay), {.lr = options.lr, .beta2 = options.beta2}),
-      batches(static_cast<std::uint64_t>(options.seed) + 1) {}
+      optimizer(optim::decay_groups(model, options.weight_decay), {.lr = options.lr, .beta2 = options.beta2}) {}
 
 double Run::learning_rate() const {
     return optim::cosine_lr(
@@ -85,7 +84,6 @@ void save(const Run& run) {
     io::Metadata metadata = to_metadata(run.options);
     metadata["step"] = std::to_string(run.step);
     metadata["vocabulary"] = encode(run.vocabulary.characters());
-    metadata[generator_prefix + "batches"] = text_of(run.batches.state());
     for (const auto& [name, rng] : run.model.named_generators())
         metadata[generator_prefix + name] = text_of(rng->state());
 
@@ -111,7 +109,6 @@ Run load(const Options& wanted) {
     run.model.load_state_dict(weights);
     run.optimizer.load_state_dict(state);
     run.step = whole_number("the checkpoint's step", file.meta("step"), 0, 1e15);
-    run.batches.restore(state_of(file.meta(generator_prefix + "batches")));
     for (const auto& [name, rng] : run.model.named_generators())
         rng->restore(state_of(file.meta(generator_prefix + name)));
     return run;

@@ -11,7 +11,6 @@ struct Run {
     Vocabulary vocabulary;
     weft::nn::GPT model;
     weft::optim::AdamW optimizer;
-    weft::Rng batches;  // where the next batches come from
     std::int64_t step = 0;
 
     Run(const Options& options, const Vocabulary& vocabulary);  // new, every value drawn from the seed

@@ -137,9 +137,27 @@ Corpus::Corpus(const std::vector<std::int64_t>& ids, std::int64_t block_size) : 
     held_out_.assign(ids.begin() + cut, ids.end());
 }
 
-Batch Corpus::random_batch(std::int64_t batch, weft::Rng& rng) const {
-    std::vector<std::int64_t> starts(static_cast<std::size_t>(batch));
-    for (std::int64_t& start : starts) start = rng.randint(0, training_size() - block_size_);
+void Corpus::draw_pass(std::int64_t pass, std::uint64_t seed) {
+    if (pass == pass_) return;
+    const auto bits = weft::philox(seed, static_cast<std::uint64_t>(pass));
+    weft::Rng rng(bits[0] | std::uint64_t{bits[1]} << 32);
+    const std::int64_t offset = rng.randint(0, block_size_);
+    starts_.resize(static_cast<std::size_t>((training_size() - block_size_) / block_size_));
+    for (std::size_t i = 0; i < starts_.size(); ++i) {  // each new block changes places with one before it
+        const auto j = static_cast<std::size_t>(rng.randint(0, static_cast<std::int64_t>(i) + 1));
+        starts_[i] = starts_[j];
+        starts_[j] = offset + static_cast<std::int64_t>(i) * block_size_;
+    }
+    pass_ = pass;
+}
+
+Batch Corpus::training_batch(std::int64_t step, std::int64_t batch, std::uint64_t seed) {
+    const std::int64_t blocks = (training_size() - block_size_) / block_size_;
+    std::vector<std::int64_t> starts;
+    for (std::int64_t i = step * batch; i < (step + 1) * batch; ++i) {
+        draw_pass(i / blocks, seed);
+        starts.push_back(starts_[static_cast<std::size_t>(i % blocks)]);
+    }
     return batch_at(training_, starts, block_size_);
 }
 

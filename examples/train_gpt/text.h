@@ -49,7 +49,10 @@ public:
     std::int64_t training_size() const { return static_cast<std::int64_t>(training_.size()); }
     std::int64_t held_out_size() const { return static_cast<std::int64_t>(held_out_.size()); }
 
-    Batch random_batch(std::int64_t batch, weft::Rng& rng) const;  // of the training part
+    // The batch of one step: a function of the seed and the step alone. Each pass through the training part
+    // cuts it into blocks at another place and takes them in another order, so that all of it is read before
+    // any of it again.
+    Batch training_batch(std::int64_t step, std::int64_t batch, std::uint64_t seed);
     // The held-out tenth in blocks side by side, at most `limit` batches; where there are more blocks, evenly
     // spread ones.
     std::vector<Batch> held_out_batches(std::int64_t batch, std::int64_t limit) const;
@@ -57,4 +60,9 @@ public:
 private:
     std::vector<std::int64_t> training_, held_out_;
     std::int64_t block_size_;
+
+    // The pass that was drawn last: where its blocks begin, in its order.
+    std::int64_t pass_ = -1;
+    std::vector<std::int64_t> starts_;
+    void draw_pass(std::int64_t pass, std::uint64_t seed);
 };

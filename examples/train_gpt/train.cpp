@@ -69,7 +69,7 @@ void describe(const Run& run, const Corpus& corpus) {
 
 bool train(Run& run, const std::u32string& text) {
     const Options& o = run.options;
-    const Corpus corpus(run.vocabulary.ids_of(text, "the text"), o.block_size);
+    Corpus corpus(run.vocabulary.ids_of(text, "the text"), o.block_size);
     const std::vector<Batch> held_out = corpus.held_out_batches(o.batch, evaluation_batches);
     describe(run, corpus);
 
@@ -97,7 +97,7 @@ bool train(Run& run, const std::u32string& text) {
         }
         const std::int64_t step = run.step;
         const double learning_rate = run.learning_rate();
-        const double loss = run.train(corpus.random_batch(o.batch, run.batches));
+        const double loss = run.train(corpus.training_batch(step, o.batch, static_cast<std::uint64_t>(o.seed)));
         if (step == 0) check_gradients(run);
         losses.add(step, learning_rate, number_text(loss), measured);
         progress.step(run.step, loss);
