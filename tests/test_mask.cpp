@@ -1,0 +1,178 @@
+// Masks: polarity by name, meaning by rank, combination by |, and errors that name the shapes.
+// B samples, H heads, T queries, S keys.
+#include "catch.h"
+#include "source.h"
+
+using namespace source;
+
+namespace {
+
+constexpr std::int64_t B = 2, H = 3, T = 4, S = 5;
+
+Tensor some_bools(const Shape& shape, std::uint64_t seed = 1) { return random(shape, seed) > 0; }
+
+bool blocks(const Mask& mask, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+    return mask.materialize(B, H, T, S).expand({B, H, T, S}).at({b, h, i, j}) == 1;
+}
+
+// Calls check(b, h, i, j) for every place.
+template <class Check>
+void everywhere(Check check) {
+    for (std::int64_t b = 0; b < B; ++b)
+        for (std::int64_t h = 0; h < H; ++h)
+            for (std::int64_t i = 0; i < T; ++i)
+                for (std::int64_t j = 0; j < S; ++j) check(b, h, i, j);
+}
+
+}  // namespace
+
+TEST_CASE("a default mask blocks nothing", "[mask]") {
+    CHECK(Mask().blocks_nothing());
+    CHECK_FALSE(any(Mask().materialize(B, H, T, S)));
+    CHECK_FALSE((Mask() | Mask()).is_causal());
+    CHECK_FALSE(Mask::causal().blocks_nothing());
+}
+
+TEST_CASE("the causal mask lets the last query see every key, whatever the lengths", "[mask]") {
+    everywhere(
+        [](auto b, auto h, auto i, auto j) { CHECK(blocks(Mask::causal(), b, h, i, j) == (j > i + S - T)); });
+    // S < T: the first T − S queries see nothing at all
+    const Tensor short_of_keys = Mask::causal().materialize(1, 1, 4, 2).reshape({4, 2});
+    CHECK(short_of_keys.to_vector<bool>() == std::vector<bool>{1, 1, 1, 1, 0, 1, 0, 0});
+    const Tensor q = random({4, 3}), k = random({2, 3}, 2), v = random({2, 3}, 3);
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()});
+    CHECK(max(abs(y.slice(0, 0, 2))).item() == 0);
+    CHECK(distance(y[2], v[0]) < 1e-15);
+}
+
+TEST_CASE("a query that follows cached keys sees all of them and itself", "[mask]") {
+    const Tensor q = random({S, 3}), k = random({S, 3}, 2), v = random({S, 3}, 3);
+    const Tensor all = scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()});
+    for (std::int64_t n = 1; n < S; ++n)
+        CHECK(distance(scaled_dot_product_attention(q.slice(0, S - n, S), k, v, {.mask = Mask::causal()}),
+                       all.slice(0, S - n, S)) < 1e-14);
+}
+
+TEST_CASE("padding blocks the keys from each sample's length on", "[mask]") {
+    const Mask mask = Mask::padding({3, 5});
+    everywhere([&](auto b, auto h, auto i, auto j) { CHECK(blocks(mask, b, h, i, j) == (b == 0 && j >= 3)); });
+    CHECK(all(Mask::padding({0, 0}).materialize(B, H, T, S)));
+}
+
+TEST_CASE("rank says the meaning: (T, S) for all, (B, T, S) per sample, (B, H, T, S) per head", "[mask]") {
+    const Tensor rank2 = some_bools({T, S}), rank3 = some_bools({B, T, S}, 2),
+                 rank4 = some_bools({B, H, T, S}, 3);
+    everywhere([&](auto b, auto h, auto i, auto j) {
+        CHECK(blocks(Mask::blocked(rank2), b, h, i, j) == (rank2.at({i, j}) == 1));
+        CHECK(blocks(Mask::blocked(rank3), b, h, i, j) == (rank3.at({b, i, j}) == 1));
+        CHECK(blocks(Mask::blocked(rank4), b, h, i, j) == (rank4.at({b, h, i, j}) == 1));
+        CHECK(blocks(Mask::blocked(rank4.slice(0, 0, 1)), b, h, i, j) == (rank4.at({0, h, i, j}) == 1));
+        CHECK(blocks(Mask::blocked(rank4.slice(1, 0, 1)), b, h, i, j) == (rank4.at({b, 0, i, j}) == 1));
+    });
+}
+
+TEST_CASE("S3.18 rank alone decides, also where B = H, B = 1 or T = H", "[S3.18][mask]") {
+    const auto full = [](const Mask& mask, std::int64_t b, std::int64_t h, std::int64_t t) {
+        return mask.materialize(b, h, t, t).expand({b, h, t, t});
+    };
+    const Tensor per_sample = some_bools({3, 4, 4});
+    const Tensor as_samples = full(Mask::blocked(per_sample), 3, 3, 4);  // B = H = 3
+    for (std::int64_t h = 0; h < 3; ++h) CHECK(all(as_samples.select(1, h) == per_sample));
+    CHECK_THROWS_AS(full(Mask::blocked(per_sample), 1, 3, 4), ShapeError);  // B = 1 is not three samples,
+    CHECK_THROWS_AS(full(Mask::blocked(per_sample.slice(0, 0, 1)), 3, 3, 4), ShapeError);  // nor one three
+    const Tensor per_head = some_bools({1, 3, 4, 4}, 2), as_heads = full(Mask::blocked(per_head), 3, 3, 4);
+    for (std::int64_t b = 0; b < 3; ++b) CHECK(all(as_heads[b] == per_head[0]));
+    const Tensor square = some_bools({3, 3}, 3), for_all = full(Mask::blocked(square), 2, 3, 3);  // T = H
+    for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t h = 0; h < 3; ++h) CHECK(all(for_all[b][h] == square));
+    CHECK_THROWS_AS(full(Mask::blocked(square.unsqueeze(1)), 3, 3, 3),
+                    ShapeError);  // (3, 1, 3) is no (B, T, S)
+}
+
+TEST_CASE("polarity is in the name: allowed is the opposite of blocked", "[mask]") {
+    const Tensor mask = some_bools({B, T, S});
+    everywhere([&](auto b, auto h, auto i, auto j) {
+        CHECK(blocks(Mask::allowed(mask), b, h, i, j) != blocks(Mask::blocked(mask), b, h, i, j));
+        CHECK(blocks(Mask::allowed(mask), b, h, i, j) == (mask.at({b, i, j}) == 0));
+    });
+    // allowed as PyTorch's attention takes it: true may be seen
+    const Tensor one = eye(2), y = scaled_dot_product_attention(
+                                   one, one, one, {.mask = Mask::allowed(tensor({{1, 0}, {0, 1}}, boolean))});
+    CHECK(same_bits(y, one));
+}
+
+TEST_CASE("a | b blocks where either does, in any order and of any ranks", "[mask]") {
+    const std::vector<Mask> masks{Mask(),
+                                  Mask::causal(),
+                                  Mask::padding({3, 5}),
+                                  Mask::blocked(some_bools({T, S})),
+                                  Mask::allowed(some_bools({B, T, S}, 2)),
+                                  Mask::blocked(some_bools({1, H, T, S}, 3))};
+    for (const Mask& a : masks)
+        for (const Mask& b : masks) {
+            const Tensor either = (a.materialize(B, H, T, S) || b.materialize(B, H, T, S)).expand({B, H, T, S});
+            CHECK(all((a | b).materialize(B, H, T, S).expand({B, H, T, S}) == either));
+        }
+    Mask all_of_them;
+    for (const Mask& mask : masks) all_of_them = all_of_them | mask;
+    everywhere([&](auto b, auto h, auto i, auto j) {
+        bool any_blocks = false;
+        for (const Mask& mask : masks) any_blocks = any_blocks || blocks(mask, b, h, i, j);
+        CHECK(blocks(all_of_them, b, h, i, j) == any_blocks);
+    });
+    CHECK((Mask::causal() | masks[3]).is_causal());
+    CHECK_FALSE((Mask::causal() | masks[3]).only_causal());
+    CHECK((Mask::causal() | Mask()).only_causal());
+}
+
+TEST_CASE("combining leaves the parts as they were", "[mask]") {
+    const Mask a = Mask::causal(), b = Mask::padding({3, 5});
+    const Mask both = a | b;
+    CHECK(a.only_causal());
+    CHECK_FALSE(b.is_causal());
+    CHECK(sum(both.materialize(B, H, T, S).to(float32)).item() >
+          sum(b.materialize(B, H, T, S).to(float32)).item());
+}
+
+TEST_CASE("a mask that does not fit is refused with both shapes and the meaning of ranks", "[mask]") {
+    for (const Shape& wrong : {Shape{T, S + 1}, Shape{S, T}, Shape{B + 1, T, S}, Shape{H, T, S}, Shape{1, T, S},
+                               Shape{B, 2, T, S}, Shape{H, B, T, S}, Shape{B, H, 1, S}, Shape{B, H, T, 1}}) {
+        const std::string message =
+            message_of<ShapeError>([&] { Mask::blocked(zeros(wrong, boolean)).materialize(B, H, T, S); });
+        CHECK(contains(message, wrong.str()));
+        CHECK(contains(message, "(2, 3, 4, 5)"));
+        CHECK(contains(message, "(B, T, S) per sample"));
+    }
+    const Tensor q = random({B, H, T, 3}), k = random({B, H, S, 3});
+    CHECK(contains(message_of<ShapeError>([&] {
+                       scaled_dot_product_attention(q, k, k, {.mask = Mask::blocked(zeros({S, T}, boolean))});
+                   }),
+                   "(5, 4)"));
+}
+
+TEST_CASE("a mask of rank 0, 1 or 5, or that is not bool, is refused where it is made", "[mask]") {
+    for (const Shape& wrong : {Shape{}, Shape{S}, Shape{1, B, H, T, S}})
+        for (const bool allowed : {false, true}) {
+            const Tensor mask = zeros(wrong, boolean);
+            const std::string message =
+                message_of<ShapeError>([&] { allowed ? Mask::allowed(mask) : Mask::blocked(mask); });
+            CHECK(contains(message, wrong.str()));
+            CHECK(contains(message, allowed ? "Mask::allowed" : "Mask::blocked"));
+        }
+    CHECK(contains(message_of<DTypeError>([] { Mask::blocked(zeros({T, S})); }), "float32"));
+    CHECK(contains(message_of<DTypeError>([] { Mask::allowed(zeros({T, S}, int64)); }), "int64"));
+}
+
+TEST_CASE("padding lengths that are negative, too many, too few or too long are refused", "[mask]") {
+    CHECK(contains(message_of<ValueError>([] { Mask::padding({3, -1}); }), "length -1 of sample 1"));
+    CHECK(contains(message_of<ShapeError>([] { Mask::padding({3}).materialize(B, H, T, S); }),
+                   "1 lengths for 2"));
+    CHECK(contains(message_of<ShapeError>([] {
+                       Mask::padding({3, 3, 3}).materialize(B, H, T, S);
+                   }),
+                   "3 lengths"));
+    CHECK(contains(message_of<ShapeError>([] {
+                       Mask::padding({3, 6}).materialize(B, H, T, S);
+                   }),
+                   "length 6 of sample 1 is more than the 5 keys"));
+}
