@@ -71,18 +71,23 @@ void multiply_row(std::int64_t n, T* y, T factor) {
         n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, static_cast<const T*>(y));
 }
 
-// p = e^(s − shift).
+// p = e^(s − shift) · factor.
 template <class T>
-void exp_row(std::int64_t n, T* p, T shift) {
+void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
     simd_run(
-        n, p, [f = xsimd::batch<T>(shift)](auto v) { return xsimd::exp(v - f); }, static_cast<const T*>(p));
+        n, p,
+        [m = xsimd::batch<T>(shift), f = xsimd::batch<T>(factor)](auto v) { return xsimd::exp(v - m) * f; },
+        static_cast<const T*>(p));
 }
 
 template <class T>
-void forward_tile_row(const Head<T>& head, const Array& y, const Array& lse, const Array& q, const Array& k,
-                      const Array& v, std::int64_t i0, std::vector<T>& s) {
+void forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxRows& kept, const Array& q,
+                      const Array& k, const Array& v, std::int64_t i0, std::vector<T>& s) {
     const std::int64_t n_q = std::min(tile, head.T_ - i0), keys = head.visible_keys(i0 + n_q);
     const auto out = head.template rows<T>(y, i0);
+    const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
+    T* shift = kept.max.data<T>() + row0;
+    T* factor = kept.rsum.data<T>() + row0;
     T largest[tile], total[tile];
     std::fill(largest, largest + n_q, -INFINITY);
     std::fill(total, total + n_q, T(0));
@@ -100,9 +105,9 @@ void forward_tile_row(const Head<T>& head, const Array& y, const Array& lse, con
                 continue;
             }
             if (m != largest[i]) {  // what was summed with the old maximum is brought to the new one
-                const T factor = std::exp(largest[i] - m);
-                total[i] *= factor;
-                multiply_row(head.d_v, out.data + i * out.row, factor);
+                const T decay = std::exp(largest[i] - m);
+                total[i] *= decay;
+                multiply_row(head.d_v, out.data + i * out.row, decay);
                 largest[i] = m;
             }
             exp_row(n_k, row, m);
@@ -110,23 +115,20 @@ void forward_tile_row(const Head<T>& head, const Array& y, const Array& lse, con
         }
         gemm<T>(n_q, head.d_v, n_k, T(1), {s.data(), tile, 1}, head.template rows<const T>(v, j0), T(1), out);
     }
-    T* l = lse.data<T>() + (head.b * y.shape[1] + head.h) * head.T_ + i0;
     for (std::int64_t i = 0; i < n_q; ++i) {
-        if (total[i] == 0) {
-            l[i] = INFINITY;
-            continue;
-        }
-        multiply_row(head.d_v, out.data + i * out.row, 1 / total[i]);
-        l[i] = largest[i] + std::log(total[i]);
+        const bool sees_nothing = total[i] == 0;
+        shift[i] = sees_nothing ? T(0) : largest[i];
+        factor[i] = sees_nothing ? T(0) : 1 / total[i];
+        multiply_row(head.d_v, out.data + i * out.row, factor[i]);
     }
 }
 
 // Adds the part of queries i0 … to dk and dv, and makes their dq.
-//   p = e^(s − lse), y = p v:  dv = pᵀ dy,  dp = dy vᵀ,  ds = p (dp − dy·y),  dq = scale · ds k,  dk = scale ·
-//   dsᵀ q
+//   p = e^(s − max) · rsum, y = p v:  dv = pᵀ dy,  dp = dy vᵀ,  ds = p (dp − dy·y),  dq = scale · ds k,  dk =
+//   scale · dsᵀ q
 template <class T>
 void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, const Array& dv, const Array& dy,
-                       const Array& y, const Array& lse, const Array& q, const Array& k, const Array& v,
+                       const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                        std::int64_t i0, std::vector<T>& p, std::vector<T>& ds) {
     const std::int64_t n_q = std::min(tile, head.T_ - i0), keys = head.visible_keys(i0 + n_q);
     const auto dout = head.template rows<const T>(dy, i0), out = head.template rows<const T>(y, i0);
@@ -135,7 +137,9 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
     for (std::int64_t i = 0; i < n_q; ++i)
         delta[i] = static_cast<T>(row_sum_of<T>(
             head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
-    const T* l = lse.data<T>() + (head.b * y.shape[1] + head.h) * head.T_ + i0;
+    const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
+    const T* shift = kept.max.data<T>() + row0;
+    const T* factor = kept.rsum.data<T>() + row0;
     const auto dqr = head.template rows<T>(dq, i0);
     if (keys == 0) gemm<T>(n_q, head.d_k, 0, T(1), {}, {}, T(0), dqr);
 
@@ -147,7 +151,7 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = p.data() + i * tile;
             T* d = ds.data() + i * tile;
-            exp_row(n_k, row, l[i]);
+            exp_row(n_k, row, shift[i], factor[i]);
             simd_run(
                 n_k, d, [f = xsimd::batch<T>(delta[i])](auto w, auto g) { return w * (g - f); },
                 static_cast<const T*>(row), static_cast<const T*>(d));
@@ -170,20 +174,20 @@ void clear(const Head<T>& head, const Array& x) {
 
 }  // namespace
 
-void attention(const Array& y, const Array& lse, const Array& q, const Array& k, const Array& v,
+void attention(const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                const AttentionRules& rules) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
         parallel_for(q.shape[0] * q.shape[1], [&](std::int64_t index) {
             const Head<T> head(index, q, v, rules);
             std::vector<T> s(tile * tile);
-            for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile) forward_tile_row(head, y, lse, q, k, v, i0, s);
+            for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile) forward_tile_row(head, y, kept, q, k, v, i0, s);
         });
     });
 }
 
 void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
-                        const Array& lse, const Array& q, const Array& k, const Array& v,
+                        const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                         const AttentionRules& rules) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -195,7 +199,7 @@ void attention_backward(const Array& dq, const Array& dk, const Array& dv, const
                 const Head<T> head(index, q, v, rules);
                 if (index == task * served) clear(head, dk), clear(head, dv);
                 for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
-                    backward_tile_row(head, dq, dk, dv, dy, y, lse, q, k, v, i0, p, ds);
+                    backward_tile_row(head, dq, dk, dv, dy, y, kept, q, k, v, i0, p, ds);
             }
         });
     });

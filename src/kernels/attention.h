@@ -14,15 +14,21 @@ struct AttentionRules {
     const Array* bias = nullptr;     // like q's type, (B, H, T, S), added to the scores
 };
 
+// What backward needs to make the weights again, e^(score − max) · rsum, each (B, H, T) and contiguous. A query
+// that sees nothing has 0 for both. (One number, max − ln rsum, would round the small one away where logits are
+// large.)
+struct SoftmaxRows {
+    Array max, rsum;
+};
+
 // q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v), G dividing H, with last strides of 1 → y (B, H, T,
-// d_v), likewise, and lse (B, H, T), contiguous: ln Σ e^score over what a query sees, +∞ where it sees nothing
-// (then y is 0).
-void attention(const Array& y, const Array& lse, const Array& q, const Array& k, const Array& v,
+// d_v), likewise; and `kept`. A query that sees nothing has y = 0.
+void attention(const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                const AttentionRules& rules);
 
 // The gradients of q, k and v, in arrays with last strides of 1; what they held is overwritten.
 void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
-                        const Array& lse, const Array& q, const Array& k, const Array& v,
+                        const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                         const AttentionRules& rules);
 
 }  // namespace weft::kernels

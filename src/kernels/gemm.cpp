@@ -5,6 +5,7 @@
 
 #include "array/xtensor_bridge.h"
 #include "kernels/parallel.h"
+#include "kernels/rows.h"
 
 extern "C" void openblas_set_num_threads(int);
 
@@ -42,9 +43,29 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
                        beta, c.data, leading(c, m, n, false));
 }
 
+namespace {
+
+// c (n,) = alpha · W a + beta · c with W's rows, of k elements, one after another: one pass over W, which BLAS
+// would copy first.
+template <class T>
+void dot_rows(std::int64_t n, std::int64_t k, T alpha, const T* a, const T* w, std::int64_t w_row, T beta,
+              T* c) {
+    parallel_blocks(n, (1 << 16) / std::max<std::int64_t>(k, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t j = begin; j < end; ++j) {
+            const T dot = static_cast<T>(row_sum_of<T>(
+                k, [](auto p, auto q) { return p * q; }, a, w + j * w_row));
+            c[j] = alpha * dot + (beta == 0 ? T(0) : beta * c[j]);
+        }
+    });
+}
+
+}  // namespace
+
 template <class T>
 void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a,
                    Matrix<const T> b, T beta, Matrix<T> c) {
+    if (m == 1 && b.row == 1 && a.column == 1)
+        return dot_rows(n, k, alpha, a.data, b.data, b.column, beta, c.data);
     // Up to four blocks of at least ~1 M multiply-adds, cut along the longer side of c at multiples of 16.
     const std::int64_t work = m * n * std::max<std::int64_t>(k, 1), longer = std::max(m, n);
     const std::int64_t blocks = std::clamp<std::int64_t>(work >> 20, 1, 4);

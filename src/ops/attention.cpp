@@ -115,27 +115,30 @@ Tensor fused(const Prepared& p) {
         rules.bias = bias.storage ? &bias : nullptr;
         return rules;
     };
-    Array y = by_token(p.B, p.H, p.T, p.v.size(3), p.q.dtype()), lse = make_array({p.B, p.H, p.T}, p.q.dtype());
-    kernels::attention(y, lse, in_rows(p.q), in_rows(p.k), in_rows(p.v), with_pointers(rules, blocked, bias));
+    Array y = by_token(p.B, p.H, p.T, p.v.size(3), p.q.dtype()), max = make_array({p.B, p.H, p.T}, p.q.dtype()),
+          rsum = make_array({p.B, p.H, p.T}, p.q.dtype());
+    kernels::attention(y, {max, rsum}, in_rows(p.q), in_rows(p.k), in_rows(p.v),
+                       with_pointers(rules, blocked, bias));
 
     const Tensor output(std::move(y));
     return record(
         "scaled_dot_product_attention", output, {p.q, p.k, p.v},
-        {p.q, p.k, p.v, output, Tensor(std::move(lse)), p.bias},
+        {p.q, p.k, p.v, output, p.bias, Tensor(std::move(max)), Tensor(std::move(rsum))},
         [=, B = p.B, H = p.H, T = p.T, S = p.S, scale = p.scale, mask = p.mask](const Saved& saved,
                                                                                 const Tensor& dy) {
             const Tensor &q = saved[0], &k = saved[1], &v = saved[2];
             if (grad_enabled())
                 return grads_of_definition(
                     [&] {
-                        return definition({q, k, v, saved[5], B, H, T, S, scale, mask}, 0, nullptr).output;
+                        return definition({q, k, v, saved[4], B, H, T, S, scale, mask}, 0, nullptr).output;
                     },
                     {q, k, v}, dy);
             Array dq = by_token(B, H, T, q.size(3), q.dtype()),
                   dk = by_token(B, k.size(1), S, k.size(3), q.dtype()),
                   dv = by_token(B, v.size(1), S, v.size(3), q.dtype());
-            kernels::attention_backward(dq, dk, dv, in_rows(dy), saved[3].array(), saved[4].array(), in_rows(q),
-                                        in_rows(k), in_rows(v), with_pointers(rules, blocked, bias));
+            kernels::attention_backward(dq, dk, dv, in_rows(dy), saved[3].array(),
+                                        {saved[5].array(), saved[6].array()}, in_rows(q), in_rows(k),
+                                        in_rows(v), with_pointers(rules, blocked, bias));
             return Grads{Tensor(std::move(dq)), Tensor(std::move(dk)), Tensor(std::move(dv))};
         });
 }
