@@ -96,8 +96,8 @@ public:
 
     // ---- the graph (rules of leaves as in PyTorch)
     bool requires_grad() const;
-    // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool; GraphError on a non-leaf,
-    // whose requirement follows from its inputs.
+    // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool. A non-leaf requires a
+    // gradient because its inputs do: true changes nothing there, false is a GraphError.
     Tensor& requires_grad_(bool wanted = true);
     bool is_leaf() const;  // not made by a recorded operation
     Tensor grad() const;  // ∂(backward's root)/∂(this), summed over backwards; undefined when there is none
