@@ -34,6 +34,7 @@ bool Array::is_contiguous() const {
 }
 
 bool Array::overlaps_itself() const {
+    if (numel() == 0) return false;  // nothing can; and contiguous strides beside a size of 0 are 0
     for (int i = 0; i < rank(); ++i)
         if (shape[i] > 1 && strides[i] == 0) return true;
     return false;
