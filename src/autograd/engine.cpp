@@ -20,12 +20,14 @@ Tensor add(const Tensor& a, const Tensor& b) {
     });
 }
 
-void check_gradient(const Tensor& g, const Node& of, const std::string& who) {
+// Refused unless g is like the tensor that `of` belongs to; who() says whose gradient it is.
+template <class Who>
+void check_gradient(const Tensor& g, const Node& of, const Who& who) {
     if (g.shape() != of.shape)
-        throw ShapeError(who + " has shape " + g.shape().str() + ", but the tensor has " + of.shape.str() +
+        throw ShapeError(who() + " has shape " + g.shape().str() + ", but the tensor has " + of.shape.str() +
                          "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
     if (g.dtype() != of.dtype)
-        throw DTypeError(who + " is " + name(g.dtype()) + ", but the tensor is " + name(of.dtype) +
+        throw DTypeError(who() + " is " + name(g.dtype()) + ", but the tensor is " + name(of.dtype) +
                          "; convert it with to()");
 }
 
@@ -41,7 +43,7 @@ public:
                 " is outside the graph: nothing it was made from requires a gradient; call requires_grad_() on "
                 "the leaves before computing it");
         if (seed.defined()) {
-            check_gradient(seed, *node, std::string(operation) + ": the seed");
+            check_gradient(seed, *node, [&] { return std::string(operation) + ": the seed"; });
             give(node, seed);
             return;
         }
@@ -108,7 +110,8 @@ private:
         for (const auto& [number, hook] : hooks) {
             Tensor replaced = hook(gradient);
             if (!replaced.defined()) continue;
-            check_gradient(replaced, node, std::string(node.operation) + ": what a hook returned");
+            check_gradient(replaced, node,
+                           [&] { return std::string(node.operation) + ": what a hook returned"; });
             gradient = replaced;
         }
         if (limited_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[&node] = {owner, gradient};
@@ -128,8 +131,9 @@ private:
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const auto& input = node.inputs[i];
             if (!input || !gradients[i].defined() || (limited_ && !useful_.count(input.get()))) continue;
-            check_gradient(gradients[i], *input,
-                           std::string(node.operation) + ": the gradient of input " + std::to_string(i));
+            check_gradient(gradients[i], *input, [&] {
+                return std::string(node.operation) + ": the gradient of input " + std::to_string(i);
+            });
             give(input, gradients[i]);
         }
     }
@@ -190,7 +194,10 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                 "grad: no output depends on input " + std::to_string(i) + " of shape " +
                 inputs[i].shape().str() +
                 "; leave it out, or pass allow_unused = true for an undefined tensor in its place");
-        gradients.push_back(found == run.results().end() ? Tensor() : found->second.second);
+        if (found == run.results().end())
+            gradients.emplace_back();
+        else
+            gradients.push_back(options.create_graph ? found->second.second : owned(found->second.second));
     }
     return gradients;
 }

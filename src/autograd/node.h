@@ -42,6 +42,7 @@ struct Node : std::enable_shared_from_this<Node> {
     bool retains_gradient = true;  // leaves do
     Tensor gradient;
     std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
+    std::uint64_t next_hook = 0;  // numbers are never given twice
 };
 
 }  // namespace weft

@@ -24,14 +24,14 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     bool takes_part = false;
     for (const Tensor& x : inputs) takes_part = takes_part || (x.defined() && x.requires_grad());
     if (!takes_part) return y;
-    if (result.node)
-        throw GraphError(
-            std::string(operation) +
-            ": record wants a new tensor, but this one is in the graph already; compute it under NoGrad");
     for (const Tensor& x : inputs)
         if (x.handle() == y.handle())
             throw GraphError(std::string(operation) +
                              ": record wants a new tensor, but this one is an input; clone() it first");
+    if (result.node)
+        throw GraphError(
+            std::string(operation) +
+            ": record wants a new tensor, but this one is in the graph already; compute it under NoGrad");
 
     auto node = std::make_shared<Node>(operation, result.array);
     node->is_leaf = false;

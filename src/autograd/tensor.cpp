@@ -218,9 +218,9 @@ std::uint64_t Tensor::register_hook(Hook hook) {
         throw GraphError(
             "register_hook: this tensor does not require a gradient, so no gradient will pass; call "
             "requires_grad_() first");
-    auto& hooks = impl().node->hooks;
-    const std::uint64_t number = hooks.empty() ? 0 : hooks.back().first + 1;
-    hooks.emplace_back(number, std::move(hook));
+    Node& node = *impl().node;
+    const std::uint64_t number = node.next_hook++;
+    node.hooks.emplace_back(number, std::move(hook));
     return number;
 }
 

@@ -1,0 +1,113 @@
+// weft::grad, and graphs of graphs.
+#include <cmath>
+
+#include "catch.h"
+#include "golden/golden.h"
+#include "weft/ops.h"
+
+using namespace weft;
+
+namespace {
+Tensor leaf(const Nested& values) { return tensor(values, float64).requires_grad_(); }
+const GradOptions again{.create_graph = true, .retain_graph = true, .allow_unused = false};
+}  // namespace
+
+TEST_CASE("grad leaves the leaves' own gradients as they are", "[autograd]") {
+    Tensor x = leaf({3}), w = leaf({4});
+    x.set_grad(tensor({100}, float64));
+    const auto g = grad({x * w}, {x});
+    CHECK(g.size() == 1);
+    CHECK(g[0].item() == 4);
+    CHECK(x.grad().item() == 100);
+    CHECK_FALSE(w.grad().defined());
+}
+
+TEST_CASE("grad takes several outputs and seeds, inputs twice, and tensors inside the graph", "[autograd]") {
+    const Tensor x = leaf({2, 3});
+    const Tensor h = x * x, y = h * 5, z = exp(x);
+    const Tensor a = tensor({1, 10}, float64), b = tensor({100, 1000}, float64);
+    const auto g = grad({y, z}, {h, x, x}, {a, b});
+    CHECK(distance(g[0], a * 5) < 1e-15);
+    CHECK(distance(g[1], a * 10 * x.detach() + b * exp(x.detach())) < 1e-15);
+    CHECK(same_bits(g[1], g[2]));
+    const Tensor w = x * 2;
+    CHECK(grad({w}, {w}, {a})[0].to_vector<double>() == std::vector<double>{1, 10});
+}
+
+TEST_CASE("grad runs only what lies between the outputs and the inputs", "[autograd]") {
+    const Tensor x = leaf({2}), w = leaf({3});
+    int runs = 0;
+    const Tensor side = record("side", w.detach().clone(), {w}, {}, [&](const Saved&, const Tensor& dy) {
+        ++runs;
+        return Grads{dy};
+    });
+    const Tensor y = x * side;
+    CHECK(grad({y}, {x}, {}, {.retain_graph = true})[0].item() == 3);
+    CHECK(runs == 0);
+    CHECK(grad({y}, {w})[0].item() == 2);
+    CHECK(runs == 1);
+}
+
+TEST_CASE("an input that nothing depends on is an error, or undefined when that is allowed", "[autograd]") {
+    const Tensor x = leaf({2}), other = leaf({{1, 1}});
+    const auto message = message_of<GraphError>([&] { grad({x * x}, {x, other}); });
+    CHECK(contains(message, "input 1"));
+    CHECK(contains(message, "(1, 2)"));
+    CHECK(contains(message, "allow_unused"));
+    const auto g = grad({x * x}, {x, other}, {}, {.allow_unused = true});
+    CHECK(g[0].item() == 4);
+    CHECK_FALSE(g[1].defined());
+}
+
+TEST_CASE("a graph of a graph of a graph: the derivatives of x⁴", "[autograd]") {
+    const Tensor x = leaf({3});
+    const Tensor y = x * x * x * x;
+    const Tensor d1 = grad({y}, {x}, {}, again)[0];
+    const Tensor d2 = grad({d1}, {x}, {}, again)[0];
+    const Tensor d3 = grad({d2}, {x}, {}, again)[0];
+    const Tensor d4 = grad({d3}, {x}, {}, again)[0];
+    CHECK(d1.item() == 4 * 27);
+    CHECK(d2.item() == 12 * 9);
+    CHECK(d3.item() == 24 * 3);
+    CHECK(d4.item() == 24);
+}
+
+TEST_CASE("the derivatives of smooth functions go round: sin four times, exp as often as one likes",
+          "[autograd]") {
+    const Tensor x = leaf({0.7});
+    Tensor s = sin(x), e = exp(x);
+    for (int i = 0; i < 4; ++i) {
+        s = grad({s}, {x}, {}, again)[0];
+        e = grad({e}, {x}, {}, again)[0];
+    }
+    CHECK(s.item() == Approx(std::sin(0.7)).epsilon(1e-14));
+    CHECK(e.item() == Approx(std::exp(0.7)).epsilon(1e-14));
+}
+
+TEST_CASE("a gradient penalty trains: the gradient of a squared gradient norm", "[autograd]") {
+    // y = ½ xᵀ A x,  ∂y/∂x = ½(A + Aᵀ)x = Sx,  ∂‖Sx‖²/∂x = 2SᵀSx
+    Rng rng(4);
+    const Tensor A = randn({4, 4}, rng, float64), x = randn({4}, rng, float64).requires_grad_();
+    const Tensor y = 0.5 * matmul(x, matmul(A, x));
+    const Tensor g = grad({y}, {x}, {}, {.create_graph = true})[0];
+    sum(g * g).backward();
+    const Tensor S = 0.5 * (A + A.T());
+    CHECK(distance(x.grad(), 2 * matmul(S.T(), matmul(S, x.detach()))) < 1e-13);
+}
+
+TEST_CASE("without create_graph a gradient is outside the graph", "[autograd]") {
+    const Tensor x = leaf({3});
+    CHECK_FALSE(grad({x * x}, {x})[0].requires_grad());
+    CHECK(grad({x * x}, {x}, {}, {.create_graph = true})[0].requires_grad());
+    (x * x).backward();
+    CHECK_FALSE(x.grad().requires_grad());
+}
+
+TEST_CASE("a Hessian, row by row", "[autograd]") {
+    // f = x₀² x₁ + sin x₁:  H = ((2x₁, 2x₀), (2x₀, −sin x₁))
+    const Tensor x = leaf({1.5, 0.5});
+    const Tensor f = x[0] * x[0] * x[1] + sin(x[1]);
+    const Tensor g = grad({f}, {x}, {}, {.create_graph = true})[0];
+    const Tensor H = stack({grad({g[0]}, {x}, {}, {.retain_graph = true})[0], grad({g[1]}, {x})[0]});
+    CHECK(distance(H, tensor({{1, 3}, {3, -std::sin(0.5)}}, float64)) < 1e-15);
+}
