@@ -46,13 +46,13 @@ Tensor product(const Tensor& a, const Tensor& b) {
 Tensor matmul(const Tensor& a, const Tensor& b) {
     check_same_dtype("matmul", a, b);
     check_floating("matmul", a);
-    const std::string both = a.shape().str() + " @ " + b.shape().str();
+    const auto both = [&] { return a.shape().str() + " @ " + b.shape().str(); };
     if (a.rank() == 0 || b.rank() == 0)
-        throw ShapeError("matmul: a scalar has no rows or columns: " + both + "; use * to scale");
+        throw ShapeError("matmul: a scalar has no rows or columns: " + both() + "; use * to scale");
     const std::int64_t k = b.rank() == 1 ? b.size(0) : b.size(-2);
     if (a.size(-1) != k)
         throw ShapeError(
-            "matmul: inner dimensions differ: " + both + ": " + std::to_string(a.size(-1)) + " against " +
+            "matmul: inner dimensions differ: " + both() + ": " + std::to_string(a.size(-1)) + " against " +
             std::to_string(k) +
             "; the last axis of the left and the last but one of the right must be equal (transpose one?)");
     const Tensor y = product(a.rank() == 1 ? a.unsqueeze(0) : a, b.rank() == 1 ? b.unsqueeze(1) : b);
@@ -70,13 +70,14 @@ Tensor linear_definition(const Tensor& x, const Tensor& weight, const Tensor& bi
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_floating("linear", x);
     check_same_dtype("linear", x, weight);
-    const std::string sizes = "x " + x.shape().str() + ", weight " + weight.shape().str();
+    const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
-        throw ShapeError("linear: " + sizes + ": x must be (…, in) and weight (out, in), with one size for in");
+        throw ShapeError("linear: " + sizes() +
+                         ": x must be (…, in) and weight (out, in), with one size for in");
     if (bias.defined()) check_same_dtype("linear", x, bias);
     const std::int64_t in = weight.size(1), out = weight.size(0);
     if (bias.defined() && bias.shape() != Shape{out})
-        throw ShapeError("linear: " + sizes + ", bias " + bias.shape().str() + ": the bias must be (" +
+        throw ShapeError("linear: " + sizes() + ", bias " + bias.shape().str() + ": the bias must be (" +
                          std::to_string(out) + ",)");
     if (composed_mode()) return linear_definition(x, weight, bias);
 

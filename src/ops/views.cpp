@@ -9,28 +9,31 @@ namespace {
 
 // One size of −1 is what the others leave.
 Shape resolve(const char* operation, const Tensor& x, const Shape& wanted) {
-    const std::string who = std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
+    const auto who = [&] {
+        return std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
+    };
     Shape shape = wanted;
     int unknown = -1;
     std::int64_t known = 1;
     for (int i = 0; i < shape.rank(); ++i) {
         if (shape[i] < -1)
-            throw ShapeError(who + "negative size " + std::to_string(shape[i]) + "; use 0 or more, or one −1");
+            throw ShapeError(who() + "negative size " + std::to_string(shape[i]) +
+                             "; use 0 or more, or one −1");
         if (shape[i] == -1 && unknown >= 0)
-            throw ShapeError(who + "two sizes are −1, so neither is known; give one of them");
+            throw ShapeError(who() + "two sizes are −1, so neither is known; give one of them");
         if (shape[i] == -1)
             unknown = i;
         else
             known *= shape[i];
     }
     if (unknown >= 0) {
-        if (known == 0) throw ShapeError(who + "−1 beside a size of 0 could be anything; give it");
+        if (known == 0) throw ShapeError(who() + "−1 beside a size of 0 could be anything; give it");
         if (x.numel() % known != 0)
-            throw ShapeError(who + std::to_string(x.numel()) + " elements do not divide into " +
+            throw ShapeError(who() + std::to_string(x.numel()) + " elements do not divide into " +
                              std::to_string(known) + " for −1");
         shape[unknown] = x.numel() / known;
     } else if (known != x.numel()) {
-        throw ShapeError(who + std::to_string(x.numel()) + " elements do not fit " + std::to_string(known) +
+        throw ShapeError(who() + std::to_string(x.numel()) + " elements do not fit " + std::to_string(known) +
                          "; the products must be equal");
     }
     return shape;
@@ -135,20 +138,21 @@ Tensor Tensor::unsqueeze(int axis) const {
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {
-    const std::string who = "expand: " + shape().str() + " to " + wanted.str() + ": ";
+    const auto who = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
     if (wanted.rank() < rank())
-        throw ShapeError(who + "fewer axes than the tensor has; expand only adds or stretches axes");
+        throw ShapeError(who() + "fewer axes than the tensor has; expand only adds or stretches axes");
     Shape target = wanted;
     for (int i = 1; i <= target.rank(); ++i) {
         std::int64_t& size = target[target.rank() - i];
         const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
         if (size == -1 && i > rank())
-            throw ShapeError(who + "−1 keeps a size, but a new axis has none; give it");
+            throw ShapeError(who() + "−1 keeps a size, but a new axis has none; give it");
         if (size == -1) size = own;
         if (size < 0)
-            throw ShapeError(who + "negative size " + std::to_string(size) + "; use 0 or more, or −1 to keep");
+            throw ShapeError(who() + "negative size " + std::to_string(size) +
+                             "; use 0 or more, or −1 to keep");
         if (own != size && own != 1)
-            throw ShapeError(who + "axis " + std::to_string(-i) + " has size " + std::to_string(own) +
+            throw ShapeError(who() + "axis " + std::to_string(-i) + " has size " + std::to_string(own) +
                              " and cannot become " + std::to_string(size) + "; only a size of 1 stretches");
     }
     return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
