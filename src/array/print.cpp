@@ -51,6 +51,16 @@ std::string scientific(T value) {
     return text;
 }
 
+// The same with `fraction` digits, exact ones behind the shortest, and an exponent of `width` characters:
+// "1.000e+005".
+template <class T>
+std::string scientific(T value, std::size_t fraction, std::size_t width) {
+    std::string text = chars(value, std::chars_format::scientific, static_cast<int>(fraction));
+    if (fraction == 0) text.insert(text.find('e'), ".");
+    const std::size_t e = text.find('e');
+    return text.insert(e + 2, width - (text.size() - e), '0');
+}
+
 std::string nonfinite(double value) { return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf"; }
 
 std::string padded_left(const std::string& text, std::size_t width) {
@@ -110,10 +120,9 @@ std::function<std::string(T)> formatter(const std::vector<T>& values) {
 
     return [=](T v) {
         if (!std::isfinite(v)) return padded_left(nonfinite(v), left + 1 + right);
-        std::string text = use_exponent ? scientific(v) : positional(v);
-        const std::size_t e = std::min(text.find('e'), text.size());
-        const std::size_t missing = fraction - (e - text.find('.') - 1);
-        text.insert(e, std::string(missing, use_exponent ? '0' : ' '));
+        std::string text = use_exponent ? scientific(v, fraction, exponent) : positional(v);
+        const std::size_t missing = use_exponent ? 0 : fraction - (text.size() - text.find('.') - 1);
+        text.append(missing, ' ');
         return padded_left(text, left + 1 + right);
     };
 }
