@@ -152,8 +152,12 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
             T* row = p.data() + i * tile;
             T* d = ds.data() + i * tile;
             exp_row(n_k, row, shift[i], factor[i]);
+            // Where p is 0 so is ds, also where v is so large that dp overflows.
             simd_run(
-                n_k, d, [f = xsimd::batch<T>(delta[i])](auto w, auto g) { return w * (g - f); },
+                n_k, d,
+                [f = xsimd::batch<T>(delta[i]), none = xsimd::batch<T>(T(0))](auto w, auto g) {
+                    return xsimd::select(w == none, none, w * (g - f));
+                },
                 static_cast<const T*>(row), static_cast<const T*>(d));
         }
         const Matrix<const T> pt{p.data(), 1, tile}, dst{ds.data(), 1, tile};
