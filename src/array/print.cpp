@@ -76,7 +76,8 @@ std::string scalar(T value) {
     else {
         if (!std::isfinite(value)) return nonfinite(value);
         const double size = std::fabs(static_cast<double>(value));
-        if (size != 0 && (size < 1e-4 || size >= 1e16)) return chars(value, std::chars_format::scientific);
+        const double cutoff = std::is_same_v<T, float> ? 1e6 : 1e16;
+        if (size != 0 && (size < 1e-4 || size >= cutoff)) return chars(value, std::chars_format::scientific);
         std::string text = chars(value, std::chars_format::fixed);
         return text.find('.') == std::string::npos ? text + ".0" : text;
     }
@@ -95,13 +96,15 @@ std::function<std::string(bool)> formatter(const std::vector<bool>&) {
 
 template <class T>
 std::function<std::string(T)> formatter(const std::vector<T>& values) {
-    double largest = 0, smallest = INFINITY;
+    T largest = 0, smallest = INFINITY;
     for (T v : values)
         if (std::isfinite(v) && v != 0) {
-            largest = std::max(largest, std::fabs(static_cast<double>(v)));
-            smallest = std::min(smallest, std::fabs(static_cast<double>(v)));
+            largest = std::max(largest, std::fabs(v));
+            smallest = std::min(smallest, std::fabs(v));
         }
-    const bool use_exponent = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000));
+    const T cutoff = std::is_same_v<T, float> ? 1e6 : 1e8;  // since NumPy 2.3
+    const bool use_exponent =
+        largest >= cutoff || (largest > 0 && (smallest < T(1e-4) || largest / smallest > 1000));
 
     std::size_t left = 0, fraction = 0, exponent = 0, special = 0;
     for (T v : values) {

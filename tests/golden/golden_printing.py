@@ -1,7 +1,7 @@
 """Arrays, and the text that NumPy's str() gives for them: '=== name' and then the text, for each."""
 import numpy as np
 
-from golden import Draw, Golden, versions
+from golden import Draw, Golden
 
 
 def arrays():
@@ -15,6 +15,11 @@ def arrays():
     yield "scalar_nan", np.array(np.nan)
     yield "scalar_int", np.array(-7, np.int64)
     yield "scalar_bool", np.array(True)
+    yield "scalar_million_float32", np.array(1e6, f32)
+    yield "scalar_below_million_float32", np.array(999999.9, f32)
+    yield "million_float32", np.array([1e6, 5e5], f32)
+    yield "below_million_float32", np.array([999999.0, 5e5], f32)
+    yield "ten_thousandth_float32", np.array([1e-4, 2e-4], f32)
     yield "one", np.array([1.0])
     yield "one_small", np.array([1e-5])
     yield "empty", np.zeros((0,), f32)
@@ -83,7 +88,7 @@ def arrays():
 
 
 def write(arrays_path, text_path):
-    golden, lines = Golden(), ["NumPy " + versions()["numpy"] + ", str() of the arrays in printing.safetensors"]
+    golden, lines = Golden(), ["NumPy " + np.__version__ + ", str() of the arrays in printing.safetensors"]
     for name, x in arrays():
         golden.put(name, x)
         lines += ["=== " + name, str(x)]
