@@ -71,12 +71,15 @@ void multiply_row(std::int64_t n, T* y, T factor) {
         n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, static_cast<const T*>(y));
 }
 
-// p = e^(s − shift) · factor.
+// p = e^(s − shift) · factor; exactly 0 where s is −∞, also in a row that another score has made NaN.
 template <class T>
 void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
+    using Batch = xsimd::batch<T>;
     simd_run(
         n, p,
-        [m = xsimd::batch<T>(shift), f = xsimd::batch<T>(factor)](auto v) { return xsimd::exp(v - m) * f; },
+        [m = Batch(shift), f = Batch(factor), none = Batch(T(0)), blocked = Batch(T(-INFINITY))](auto v) {
+            return xsimd::select(v == blocked, none, xsimd::exp(v - m) * f);
+        },
         static_cast<const T*>(p));
 }
 
