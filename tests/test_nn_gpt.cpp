@@ -55,14 +55,17 @@ TEST_CASE("GPT has the parameters that its sizes say, its head tied to the token
     CHECK(biased.parameter_count() == 65 * C + 64 * C + block + (3 * C + C + 4 * C + C) + 2 * C + C + C);
 }
 
-TEST_CASE("GPT starts as GPT-2 does", "[nn][gpt]") {
+TEST_CASE("GPT starts with projections that keep the size of what they read", "[nn][gpt]") {
     Rng rng(1);
     const nn::GPT model({.vocab = 200, .block_size = 64, .layers = 2, .heads = 4, .d_model = 64, .bias = true},
                         rng);
     for (const auto& [name, parameter] : model.named_parameters()) {
         INFO(name);
         if (parameter.rank() == 2) {
-            const double wanted = name.ends_with("W_out.weight") ? 0.02 / 2 : 0.02;  // √(2 · 2 layers) = 2
+            const double keeps_size = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
+            const double wanted = name.ends_with("embedding.weight") ? 0.02
+                                  : name.ends_with("W_out.weight")   ? keeps_size / 2  // √(2 · 2 layers) = 2
+                                                                     : keeps_size;
             CHECK(std::sqrt(var(parameter).item()) == Approx(wanted).epsilon(0.05));
             CHECK(std::abs(mean(parameter).item()) < 0.1 * wanted);
         } else {

@@ -78,13 +78,16 @@ GPT::GPT(const GPTConfig& wanted, Rng& rng)
             config.d_model, config.heads, rng,
             {.max_seq_len = config.block_size, .bias = config.bias, .dropout = config.dropout}));
 
-    const double into_stream = 0.02 / std::sqrt(2.0 * static_cast<double>(config.layers));
+    const double into_stream = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
     for (const auto& [name, parameter] : named_parameters()) {
-        if (parameter.rank() >= 2)
-            overwrite(parameter,
-                      normal(parameter.shape(), 0, name.ends_with("W_out.weight") ? into_stream : 0.02, rng));
-        else if (name.ends_with(".bias"))
-            overwrite(parameter, zeros(parameter.shape()));
+        if (name.ends_with("embedding.weight")) {
+            overwrite(parameter, normal(parameter.shape(), 0, 0.02, rng));
+        } else if (parameter.rank() >= 2) {
+            const double keeps_size = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
+            const double deviation = name.ends_with("W_out.weight") ? keeps_size * into_stream : keeps_size;
+            overwrite(parameter, normal(parameter.shape(), 0, deviation, rng));
+        }
+        if (name.ends_with(".bias")) overwrite(parameter, zeros(parameter.shape()));
     }
 }
 
