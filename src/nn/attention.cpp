@@ -3,6 +3,7 @@
 #include "weft/nn/attention.h"
 
 #include "weft/nn/dropout.h"
+#include "weft/trace.h"
 
 namespace weft::nn {
 
@@ -84,18 +85,24 @@ std::array<Tensor, 3> MultiHeadAttention::project(const Tensor& query, const Ten
     check_input(query, d_model, "MultiHeadAttention", "query");
     check_input(key, d_model, "MultiHeadAttention", "key");
     check_input(value, d_model, "MultiHeadAttention", "value");
-    if (!W_qkv)
-        return {to_heads((*W_q)(query), heads), to_heads((*W_k)(key), heads), to_heads((*W_v)(value), heads)};
-    if (query.handle() == key.handle() && key.handle() == value.handle())
-        return split_heads((*W_qkv)(query), heads);
+    const bool is_self = query.handle() == key.handle() && key.handle() == value.handle();
+    traced("X", query);
+    if (!is_self) {
+        traced("X of keys", key);
+        traced("X of values", value);
+    }
+    const auto in_heads = [&](const char* name, const Tensor& x) { return to_heads(traced(name, x), heads); };
+    if (!W_qkv) return {in_heads("Q", (*W_q)(query)), in_heads("K", (*W_k)(key)), in_heads("V", (*W_v)(value))};
+    if (is_self) return split_heads(traced("QKV", (*W_qkv)(query)), heads);
 
-    const auto block = [&](const Tensor& x, std::int64_t i) {  // rows i·C … (i+1)·C − 1 of W_qkv
+    // Rows i·C … (i+1)·C − 1 of W_qkv.
+    const auto block = [&](const char* name, const Tensor& x, std::int64_t i) {
         const Tensor weight = W_qkv->weight.slice(0, i * d_model, (i + 1) * d_model);  // (C, C)
         const Tensor bias =
             W_qkv->bias.defined() ? W_qkv->bias.slice(0, i * d_model, (i + 1) * d_model) : Tensor();
-        return to_heads(linear(x, weight, bias), heads);
+        return in_heads(name, linear(x, weight, bias));
     };
-    return {block(query, 0), block(key, 1), block(value, 2)};
+    return {block("Q", query, 0), block("K", key, 1), block("V", value, 2)};
 }
 
 AttentionOptions MultiHeadAttention::options(const Mask& mask) const {
@@ -106,7 +113,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
                                       const Mask& mask) const {
     const auto [q, k, v] = project(query, key, value);                // (B, H, T, d_k), k and v (B, H, S, d_k)
     Tensor y = scaled_dot_product_attention(q, k, v, options(mask));  // (B, H, T, d_k)
-    return W_out(merge_heads(y));                                     // (B, T, C)
+    return traced("Y", W_out(traced("merged", merge_heads(y))));      // (B, T, C)
 }
 
 AttentionResult MultiHeadAttention::with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -114,7 +121,7 @@ AttentionResult MultiHeadAttention::with_weights(const Tensor& query, const Tens
     const auto [q, k, v] = project(query, key, value);
     auto [y, weights] =
         scaled_dot_product_attention_with_weights(q, k, v, options(mask));  // weights (B, H, T, S)
-    return {W_out(merge_heads(y)), weights};
+    return {traced("Y", W_out(traced("merged", merge_heads(y)))), weights};
 }
 
 // ---- CausalMultiHeadAttention
@@ -150,16 +157,16 @@ AttentionOptions CausalMultiHeadAttention::options(const Tensor& x, const Mask& 
 
 Tensor CausalMultiHeadAttention::operator()(const Tensor& x, const Mask& also) const {  // x: (B, T, C)
     const AttentionOptions how = options(x, also);
-    const auto [q, k, v] = split_heads(W_qkv(x), heads);    // each (B, H, T, d_k)
-    Tensor y = scaled_dot_product_attention(q, k, v, how);  // (B, H, T, d_k)
-    return W_out(merge_heads(y));                           // (B, T, C)
+    const auto [q, k, v] = split_heads(traced("QKV", W_qkv(traced("X", x))), heads);  // each (B, H, T, d_k)
+    Tensor y = scaled_dot_product_attention(q, k, v, how);                            // (B, H, T, d_k)
+    return traced("Y", W_out(traced("merged", merge_heads(y))));                      // (B, T, C)
 }
 
 AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Mask& also) const {
     const AttentionOptions how = options(x, also);
-    const auto [q, k, v] = split_heads(W_qkv(x), heads);
+    const auto [q, k, v] = split_heads(traced("QKV", W_qkv(traced("X", x))), heads);
     auto [y, weights] = scaled_dot_product_attention_with_weights(q, k, v, how);  // weights (B, H, T, T)
-    return {W_out(merge_heads(y)), weights};
+    return {traced("Y", W_out(traced("merged", merge_heads(y)))), weights};
 }
 
 }  // namespace weft::nn

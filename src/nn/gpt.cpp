@@ -99,9 +99,9 @@ Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
         throw ShapeError("GPT: " + std::to_string(T) + " tokens in " + ids.shape().str() +
                          ", but block_size is " + std::to_string(config.block_size) +
                          "; give it the last block_size tokens");
-    Tensor x = drop(token_embedding(ids) + position_embedding(arange(T)));  // (B, T, C)
-    for (const TransformerBlock& block : blocks) x = block(x);              // (B, T, C)
-    return head(norm(x));                                                   // (B, T, V)
+    Tensor x = traced("embedded", drop(token_embedding(ids) + position_embedding(arange(T))));  // (B, T, C)
+    for (const TransformerBlock& block : blocks) x = block(x);                                  // (B, T, C)
+    return traced("logits", head(norm(x)));                                                     // (B, T, V)
 }
 
 std::int64_t sample(const Tensor& logits, const SampleOptions& options) {

@@ -5,6 +5,7 @@
 
 #include "kernels/elementwise.h"
 #include "ops/common.h"
+#include "weft/trace.h"
 
 namespace weft {
 namespace {
@@ -67,6 +68,9 @@ Prepared prepare(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
             throw ValueError(std::string(who) +
                              ": the bias holds NaN or +inf; use finite values, or −inf to block");
         p.bias = with_rank_4(options.bias);
+        // What −∞ blocks is blocked as by a mask: a score that overflowed plus −∞ would not be −∞.
+        if (const Tensor blocked = p.bias == -INFINITY; any(blocked))
+            p.mask = p.mask | Mask::blocked(blocked.expand({p.bias.size(0), p.bias.size(1), p.T, p.S}));
     }
     return p;
 }
@@ -78,16 +82,22 @@ Tensor for_each_query_head(const Tensor& x, std::int64_t H) {
     return x.unsqueeze(2).expand({B, G, H / G, S, d}).reshape({B, H, S, d});
 }
 
-// The definition: every step a tensor of its own.
+// The definition: every step a tensor of its own, with its name.
 AttentionResult definition(const Prepared& p, double dropout_p, Rng* rng) {
-    const Tensor k = for_each_query_head(p.k, p.H), v = for_each_query_head(p.v, p.H);  // (B, H, S, ·)
-    Tensor scores = matmul(p.q, k.transpose(-2, -1)) * p.scale;                         // (B, H, T, S)
-    if (p.bias.defined()) scores = scores + p.bias;
-    if (!p.mask.blocks_nothing())
-        scores = masked_fill(scores, p.mask.materialize(p.B, p.H, p.T, p.S), -INFINITY);
-    Tensor weights = softmax(scores, -1);  // (B, H, T, S); rows that see nothing are 0
-    if (dropout_p > 0) weights = dropout(weights, dropout_p, *rng);
-    return {matmul(weights, v), weights};  // (B, H, T, d_v)
+    const Tensor q = traced("q", p.q);                                           // (B, H, T, d_k)
+    const Tensor k = traced("k", for_each_query_head(p.k, p.H));                 // (B, H, S, d_k)
+    const Tensor v = traced("v", for_each_query_head(p.v, p.H));                 // (B, H, S, d_v)
+    Tensor scores = traced("scores", matmul(q, k.transpose(-2, -1)) * p.scale);  // (B, H, T, S)
+    if (p.bias.defined()) scores = traced("biased scores", scores + p.bias);
+    Tensor mask;
+    if (!p.mask.blocks_nothing()) mask = traced("mask", p.mask.materialize(p.B, p.H, p.T, p.S));
+    if (mask.defined()) scores = traced("masked scores", masked_fill(scores, mask, -INFINITY));
+    Tensor weights = softmax(scores, -1);  // rows that see nothing are 0
+    // Blocked weights are 0 already; now so are their gradients, also where v is so large that they overflow.
+    if (mask.defined()) weights = masked_fill(weights, mask, 0);
+    traced("weights", weights);
+    if (dropout_p > 0) weights = traced("kept weights", dropout(weights, dropout_p, *rng));
+    return {traced("heads", matmul(weights, v)), weights};  // (B, H, T, d_v)
 }
 
 // As the kernel reads it: rows of neighbouring elements that do not lie on each other, as expanded ones do.

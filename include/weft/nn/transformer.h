@@ -5,6 +5,7 @@
 #include "weft/nn/dropout.h"
 #include "weft/nn/layer_norm.h"
 #include "weft/nn/mlp.h"
+#include "weft/trace.h"
 
 namespace weft::nn {
 
@@ -26,8 +27,8 @@ struct TransformerBlock : Module {
 
     TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, TransformerBlockOptions options = {});
     Tensor operator()(const Tensor& x, const Mask& also = {}) const {
-        Tensor h = x + drop(attn(norm1(x), also));
-        return h + drop(mlp(norm2(h)));
+        Tensor h = traced("h", x + drop(attn(norm1(x), also)));
+        return traced("y", h + drop(mlp(norm2(h))));
     }
 };
 

@@ -1,0 +1,61 @@
+// What a run leaves to be looked at: the tensors that it named on its way, and the graph behind its result.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/tensor.h"
+
+namespace weft {
+
+struct TraceEntry {
+    std::string name;
+    Tensor tensor;
+};
+
+// While one of these lives, traced() writes down what it is given on this thread. They nest: the innermost gets
+// it all. Attention computed by its fused kernel has no scores and no weights to name: see Composed.
+class Trace {
+public:
+    Trace();
+    ~Trace();
+    Trace(const Trace&) = delete;
+    Trace& operator=(const Trace&) = delete;
+
+    const std::vector<TraceEntry>& entries() const { return entries_; }  // in the order of the run
+    void add(const char* name, const Tensor& x);
+
+    static Trace* current() { return current_; }  // of this thread; null when none lives
+
+private:
+    static constinit thread_local Trace* current_;
+    Trace* before_;
+    std::vector<TraceEntry> entries_;
+};
+
+// x itself, any shape; written down under `name` while a Trace lives. An undefined x is not.
+inline Tensor traced(const char* name, Tensor x) {
+    if (Trace::current() != nullptr) [[unlikely]]
+        Trace::current()->add(name, x);
+    return x;
+}
+
+// A node of the graph as it can be told to a reader.
+struct GraphNode {
+    std::uint64_t number = 0;  // larger than those of its inputs
+    std::string operation;     // "leaf" for a leaf
+    Shape shape;               // of its output
+    DType dtype = float32;
+    std::vector<std::size_t> inputs;  // positions in the list, in the operation's order; without those outside
+                                      // the graph
+};
+
+// Every node that x was made from, each once, inputs before what uses them, x's own last; empty when x is
+// outside the graph. Tensors that need no gradient (data, masks) are not in the graph, and so not here.
+std::vector<GraphNode> graph_nodes(const Tensor& x);
+
+// The number of x's node; 0 outside the graph.
+std::uint64_t graph_number(const Tensor& x);
+
+}  // namespace weft

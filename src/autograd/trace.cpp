@@ -1,0 +1,45 @@
+#include "weft/trace.h"
+
+#include <map>
+
+#include "autograd/tensor_impl.h"
+
+namespace weft {
+
+constinit thread_local Trace* Trace::current_ = nullptr;
+
+Trace::Trace() : before_(current_) { current_ = this; }
+Trace::~Trace() { current_ = before_; }
+
+void Trace::add(const char* name, const Tensor& x) {
+    if (x.defined()) entries_.push_back({name, x});
+}
+
+std::vector<GraphNode> graph_nodes(const Tensor& x) {
+    std::map<std::uint64_t, const Node*> reached;  // ascending numbers: inputs come before what uses them
+    std::vector<const Node*> stack;                // no recursion: a graph may be a million nodes deep
+    if (x.impl().node) stack.push_back(x.impl().node.get());
+    while (!stack.empty()) {
+        const Node* node = stack.back();
+        stack.pop_back();
+        if (!reached.emplace(node->number, node).second) continue;
+        for (const auto& input : node->inputs)
+            if (input) stack.push_back(input.get());
+    }
+
+    std::map<std::uint64_t, std::size_t> position;
+    std::vector<GraphNode> nodes;
+    nodes.reserve(reached.size());
+    for (const auto& [number, node] : reached) {
+        position[number] = nodes.size();
+        GraphNode told{number, node->operation, node->shape, node->dtype, {}};
+        for (const auto& input : node->inputs)
+            if (input) told.inputs.push_back(position.at(input->number));
+        nodes.push_back(std::move(told));
+    }
+    return nodes;
+}
+
+std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? x.impl().node->number : 0; }
+
+}  // namespace weft
