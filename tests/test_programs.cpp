@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstdio>
-#include <fstream>
+#include <cstdlib>
 
 #include "catch.h"
 #include "scratch.h"
@@ -106,6 +106,23 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
     CHECK(sampled.code == 0);
     CHECK(sampled.output.starts_with("Pack"));
     CHECK(run(tiny + in(scratch) + "--sample-only --prompt Pack").output == sampled.output);
+}
+
+TEST_CASE("train_gpt shows a bar on a terminal", "[programs]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    const std::string command = std::string(WEFT_PROGRAMS_DIR) + "/" + tiny + in(scratch) +
+                                "--steps 4000 --text " + (scratch / "text").string();
+    io::save_text(scratch / "command", command + "\n");
+    const std::string typescript = (scratch / "typescript").string();
+    const int status = std::system(
+        ("script -qec 'sh " + (scratch / "command").string() + "' " + typescript + " >/dev/null").c_str());
+    const std::string screen = io::load_text(typescript);
+    INFO(screen);
+    CHECK(status == 0);
+    CHECK(contains(screen, "\r\x1b[K["));
+    CHECK(contains(screen, "/4000  loss "));
+    CHECK(contains(screen, " tokens/s  0:0"));
 }
 
 TEST_CASE("train_gpt resumed at step 10 ends with the bits of a run that never stopped", "[programs]") {
