@@ -7,12 +7,15 @@
 #include <mutex>
 #include <string>
 
-#include "weft/tensor.h"
+#include "weft/error.h"
 
 namespace weft {
 namespace {
 std::atomic<int> chosen_threads{0};  // 0: what OMP_NUM_THREADS or the machine says
 }
+
+// Declared in weft/tensor.h, which stands a floor above.
+int num_threads();
 
 void set_num_threads(int n) {
     if (n < 1 || n > 1024)
