@@ -3,6 +3,8 @@
 
 #include "weft/autograd.h"
 #include "weft/check.h"
+#include "weft/check/attention.h"
+#include "weft/check/mask_oracle.h"
 #include "weft/check/mask_oracle.h"
 #include "weft/dtype.h"
 #include "weft/error.h"

@@ -1,0 +1,162 @@
+// What only further runs can show: gradients, influence, and masks that the checklist brings along.
+// B batch, T tokens, C = d_model, H heads, d_k the width of a head.
+#include <cmath>
+
+#include "attention_story.h"
+#include "text.h"
+
+namespace weft::check {
+
+namespace {
+
+// A fixed random weighting of y, so that no gradient cancels by chance.
+Tensor loss_of(const Tensor& y) {
+    Rng rng(1);
+    return sum(y * randn(y.shape(), rng, y.dtype()));
+}
+
+std::string range(std::int64_t from, std::int64_t to) {
+    return std::to_string(from) + " to " + std::to_string(to - 1);
+}
+
+// The first block of `width` rows or columns of a matrix's gradient that is all zero, or "".
+std::string dead_block(const Tensor& gradient, std::int64_t width, std::int64_t heads) {
+    for (int axis = 0; axis < 2; ++axis) {
+        if (gradient.size(axis) % (width * heads) != 0) continue;
+        for (std::int64_t from = 0; from < gradient.size(axis); from += width)
+            if (largest(gradient.slice(axis, from, from + width)) == 0)
+                return std::string(axis == 0 ? "rows " : "columns ") + range(from, from + width) + " (head " +
+                       std::to_string(from / width % heads) + ")";
+    }
+    return "";
+}
+
+// H samples made of x's: its samples again and again, their tokens rotated by one more each time around.
+Tensor as_many_as_heads(const Tensor& x, std::int64_t heads) {
+    const std::int64_t B = x.size(0), T = x.size(1);
+    std::vector<Tensor> samples;
+    for (std::int64_t s = 0; s < std::max<std::int64_t>(2, heads); ++s) {
+        const std::int64_t turn = s / B % T;
+        samples.push_back(cat({x[s % B].slice(0, turn, T), x[s % B].slice(0, 0, turn)}));
+    }
+    return stack(samples);
+}
+
+bool fits(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T) {
+    try {
+        mask.materialize(B, H, T, T);
+        return true;
+    } catch (const ShapeError&) {
+        return false;
+    }
+}
+
+// (B, T, T) as seen by Mask::blocked: sample s hides key s mod T from all queries but that token's own.
+Tensor masks_of_their_own(std::int64_t B, std::int64_t T) {
+    std::vector<bool> blocked;
+    for (std::int64_t s = 0; s < B; ++s)
+        for (std::int64_t i = 0; i < T; ++i)
+            for (std::int64_t j = 0; j < T; ++j) blocked.push_back(j == s % T && i != j);
+    return from_vector(blocked, {B, T, T});
+}
+
+}  // namespace
+
+Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
+    const Story story = traced_run(subject, x);
+    if (!story.y.requires_grad()) return {false, "the output is outside the graph"};
+    const std::int64_t width = story["q"].size(-1);
+    std::vector<std::string> names;
+    std::vector<Tensor> wanted;
+    for (const auto& [name, parameter] : subject.parameters) names.push_back(name), wanted.push_back(parameter);
+    const bool of_steps = wanted.empty();
+    if (of_steps)
+        for (const char* name : {"q", "k", "v"}) names.push_back(name), wanted.push_back(story[name]);
+    const std::vector<Tensor> gradients = grad({loss_of(story.y)}, wanted, {}, {.allow_unused = true});
+    std::size_t matrices = 0;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        const Tensor& gradient = gradients[i];
+        if (!gradient.defined()) return {false, names[i] + " has no gradient"};
+        if (!std::isfinite(largest(gradient))) return {false, names[i] + " has a gradient that is not finite"};
+        if (of_steps) {
+            for (std::int64_t h = 0; h < gradient.size(1); ++h)
+                if (largest(gradient.select(1, h)) == 0)
+                    return {false, names[i] + " has no gradient in head " + std::to_string(h)};
+        } else if (gradient.rank() == 2) {
+            ++matrices;
+            const std::string dead = dead_block(gradient, width, subject.heads);
+            if (!dead.empty()) return {false, names[i] + " has no gradient in " + dead};
+        }
+    }
+    return {true, of_steps ? "q, k and v in each of " + std::to_string(subject.heads) + " heads"
+                           : std::to_string(gradients.size()) + " parameters, " + std::to_string(matrices) +
+                                 " of them matrices, in every block of " + std::to_string(width)};
+}
+
+Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
+    const NoGrad off;
+    const Story story = traced_run(subject, x);
+    const std::int64_t B = x.size(0), H = subject.heads, T = x.size(1);
+    const std::int64_t edits = std::min<std::int64_t>(T, 16);  // tokens, spread evenly
+    std::int64_t rows = 0;
+    for (std::int64_t edit = 0; edit < edits; ++edit) {
+        const std::int64_t j = edit * (T - 1) / std::max<std::int64_t>(1, edits - 1), b = edit % B;
+        Tensor other = x.clone();
+        other[b][j].copy_(x[b][j] * -3 + 1);
+        const Tensor y = traced_run(subject, other).y;
+        for (std::int64_t sample = 0; sample < B; ++sample)
+            for (std::int64_t i = 0; i < T; ++i) {
+                bool may_see = sample == b && i == j;
+                for (std::int64_t h = 0; h < H && sample == b; ++h)
+                    may_see = may_see || story.blocked.at({b, h, i, j}) == 0;
+                if (may_see) continue;
+                ++rows;
+                if (!same_bits(y[sample][i], story.y[sample][i]))
+                    return {false, "editing token " + std::to_string(j) + " of sample " + std::to_string(b) +
+                                       " changed the output of token " + std::to_string(i) + " of sample " +
+                                       std::to_string(sample) + ", which may not see it"};
+            }
+    }
+    return {true, std::to_string(edits) + " tokens edited, " + std::to_string(rows) +
+                      " outputs that may not see them unchanged to the last bit"};
+}
+
+Outcome own_masks(const AttentionSubject& subject, const Tensor& x) {
+    const NoGrad off;
+    // As many samples as heads, where a mask per sample is most easily taken for one per head; but x itself
+    // where the subject's own mask is for so many samples.
+    const std::int64_t T = x.size(1);
+    const Tensor more = as_many_as_heads(x, subject.heads);
+    const Tensor samples = fits(subject.mask, more.size(0), subject.heads, T) ? more : x;
+    const std::int64_t B = samples.size(0);
+    const Tensor own = masks_of_their_own(B, T);
+    const Story story = traced_run(subject, samples, Mask::blocked(own));
+    const Tensor weights = story["weights"];
+    for (const Outcome& outcome :
+         {blocked_are_0(weights, story.blocked), rows_sum_to_1(weights, story.blocked, true)})
+        if (!outcome.passed)
+            return {false, std::to_string(B) + " samples, sample s hiding key s: " + outcome.evidence};
+    return {true, std::to_string(B) + " samples, sample s hiding key s: each hides its own"};
+}
+
+Outcome blind_row(const AttentionSubject& subject, const Tensor& x) {
+    const std::int64_t T = x.size(1), i = T - 1;
+    Tensor blocked = zeros({T, T}, boolean);
+    blocked[i].fill_(1);
+    Tensor input = x.clone().requires_grad_();
+    const Story story = traced_run(subject, input, Mask::blocked(blocked));
+    for (const char* name : {"weights", "heads"}) {
+        const Tensor row = story[name].detach().select(2, i);
+        if (largest(row) != 0)
+            return {false, std::string(name) + " of a token that sees nothing: up to " +
+                               number_text(largest(row), 4) + ", not 0"};
+    }
+    if (largest(story["merged"].detach().select(1, i)) != 0) return {false, "merged is not 0 there"};
+    std::vector<Tensor> wanted{input};
+    for (const auto& [name, parameter] : subject.parameters) wanted.push_back(parameter);
+    for (const Tensor& gradient : grad({loss_of(story.y)}, wanted, {}, {.allow_unused = true}))
+        if (gradient.defined() && !std::isfinite(largest(gradient))) return {false, "a gradient is not finite"};
+    return {true, "token " + std::to_string(i) + " blinded: weights, heads and merged 0, gradients finite"};
+}
+
+}  // namespace weft::check

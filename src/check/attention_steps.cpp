@@ -1,0 +1,170 @@
+// What one traced run of an attention shows, step by step.
+// B batch, T tokens, C = d_model, H heads, d_k and d_v the widths of a head.
+#include <cmath>
+
+#include "attention_story.h"
+#include "text.h"
+
+namespace weft::check {
+
+namespace {
+
+// True for a row (b, h, i) that sees something: (B, H, T, 1).
+Tensor sighted(const Tensor& blocked) { return sum((!blocked).to(float32), -1, keepdim) > 0; }
+
+std::string place(const Tensor& x, std::size_t position) { return index_text(position, x.shape()); }
+
+Outcome shapes_of_qkv(const AttentionSubject& subject, const Story& story) {
+    const Tensor q = story["q"], k = story["k"], v = story["v"];
+    const std::int64_t B = story.x.size(0), T = story.x.size(1), H = subject.heads;
+    const bool right = q.rank() == 4 && q.shape() == Shape{B, H, T, q.size(-1)} && k.shape() == q.shape() &&
+                       v.rank() == 4 && v.shape() == Shape{B, H, T, v.size(-1)};
+    return {right, "q " + q.shape().str() + ", k " + k.shape().str() + ", v " + v.shape().str() +
+                       (right ? ""
+                              : ", not (" + std::to_string(B) + ", " + std::to_string(H) + ", " +
+                                    std::to_string(T) + ", d)")};
+}
+
+Outcome has_shape(const Tensor& x, const Shape& expected) {
+    return {x.shape() == expected, x.shape().str() + (x.shape() == expected ? "" : ", not " + expected.str())};
+}
+
+// scores = factor · q kᵀ: which factor is it?
+Outcome scaled(const Story& story) {
+    const Tensor q = story["q"].detach(), k = story["k"].detach(), scores = story["scores"].detach();
+    const Tensor dots = matmul(q, k.transpose(-2, -1)).to(float64);
+    if (dots.shape() != scores.shape()) return {false, "scores are " + scores.shape().str()};
+    const double squares = sum(dots * dots).item();
+    const double factor = squares == 0 ? 0 : sum(dots * scores.to(float64)).item() / squares;
+    const double d_k = static_cast<double>(q.size(-1)), C = static_cast<double>(story.x.size(-1));
+    const double right = 1 / std::sqrt(d_k), apart = distance(scores, dots * right);
+    const std::string as =
+        std::abs(factor * std::sqrt(d_k) - 1) < 1e-3 ? " = 1/sqrt(" + number_text(d_k, 6) + ")"
+        : std::abs(factor * std::sqrt(C) - 1) < 1e-3 ? " = 1/sqrt(" + number_text(C, 6) + "), which is d_model"
+                                                     : "";
+    const std::string found = "scores = " + number_text(factor, 4) + as + " times q k^T";
+    if (apart <= tolerance(scores.dtype())) return {true, found};
+    return {false, found + "; d_k is " + number_text(d_k, 6) + ", so it should be " + number_text(right, 4) +
+                       "; the scores are off by up to " + number_text(apart, 3)};
+}
+
+Outcome masked_before(const Story& story) {
+    if (!any(story.blocked)) return {true, "nothing is blocked"};
+    const Tensor scores = story.unmasked(), masked = story["masked scores"].detach();
+    if (masked.shape() != scores.shape())
+        return {false, "masked scores are " + masked.shape().str() + ", scores " + scores.shape().str()};
+    const double moved = distance(masked_fill(masked, story.blocked, 0), masked_fill(scores, story.blocked, 0));
+    if (moved > tolerance(scores.dtype()))
+        return {false, "visible scores were changed, by up to " + number_text(moved, 3)};
+    // Blocked scores lie so far below all others that e^x of them is 0.
+    const double highest = max(masked_fill(masked, !story.blocked, -INFINITY)).item();
+    const double far_below = min(masked_fill(scores, story.blocked, INFINITY)).item() - 1000;
+    return {highest <= far_below || !any(!story.blocked),
+            "the largest blocked score is " + number_text(highest, 4) + ", the smallest visible one " +
+                number_text(far_below + 1000, 4)};
+}
+
+Outcome softmaxed(const Story& story) {
+    const Tensor weights = story["weights"].detach(), scores = story.softmaxed();
+    const Tensor rows = sighted(story.blocked);
+    const auto apart = [&](const Tensor& expected) {
+        return distance(masked_fill(weights, !rows, 0), masked_fill(expected, !rows, 0));
+    };
+    if (weights.shape() != scores.shape())
+        return {false, "weights are " + weights.shape().str() + ", scores " + scores.shape().str()};
+    const double off = apart(softmax(scores, -1)), close = tolerance(weights.dtype());
+    const std::string by = "weights differ from softmax of the scores by " + number_text(off, 3);
+    for (int axis = 0; axis < 3 && off > close; ++axis)
+        if (apart(softmax(scores, axis)) <= close)
+            return {false, by + "; they are softmax over axis " + std::to_string(axis)};
+    return {off <= close, by};
+}
+
+Outcome sample_row(const Story& story) {
+    const Tensor row = story["weights"].detach()[0][0][story.x.size(1) - 1];
+    std::string text;
+    bool right = true;
+    const auto values = row.to(float64).to_vector<double>();
+    for (std::size_t j = 0; j < values.size(); ++j) {
+        right = right && values[j] >= 0 && std::isfinite(values[j]);
+        if (j < 8) text += (j == 0 ? "" : " ") + number_text(values[j], 3);
+    }
+    return {right, "last token, head 0: " + text + (values.size() > 8 ? " …" : "")};
+}
+
+Outcome equal(const Tensor& found, const Tensor& expected, const std::string& what) {
+    if (found.shape() != expected.shape())
+        return {false, found.shape().str() + ", but " + what + " are " + expected.shape().str()};
+    const double apart = distance(found, expected);
+    return {apart <= tolerance(found.dtype()), "differ from " + what + " by " + number_text(apart, 3)};
+}
+
+Outcome side_by_side(const Story& story) {
+    const Tensor heads = story["heads"].detach(), merged = story["merged"].detach();
+    const Tensor right = nn::merge_heads(heads);
+    const Outcome outcome = equal(merged, right, "the heads side by side");
+    if (!outcome.passed && merged.numel() == heads.numel() &&
+        same_bits(merged.reshape({-1}), heads.contiguous().reshape({-1})))
+        return {false, outcome.evidence + ": they were reshaped without the permute"};
+    return outcome;
+}
+
+}  // namespace
+
+Outcome rows_sum_to_1(const Tensor& weights, const Tensor& blocked, bool visible_only) {
+    if (weights.shape() != blocked.shape())
+        return {false, "weights are " + weights.shape().str() + ", not " + blocked.shape().str()};
+    const Tensor counted = visible_only ? masked_fill(weights.detach(), blocked, 0) : weights.detach();
+    const Tensor sums = sum(counted.to(float64), -1, keepdim), rows = sighted(blocked);  // (B, H, T, 1)
+    const auto values = sums.to_vector<double>();
+    const auto sees = rows.to_vector<bool>();
+    double worst = 0;
+    std::size_t at = 0, count = 0;
+    for (std::size_t row = 0; row < values.size(); ++row) {
+        if (!sees[row]) continue;
+        ++count;
+        const double off = std::abs(values[row] - 1);
+        if (!(off <= worst)) worst = off, at = row;
+    }
+    return {worst <= tolerance(weights.dtype()),
+            std::to_string(count) + " rows; the farthest from 1 is " +
+                (values.empty() ? "none" : number_text(values[at], 8) + " at " + place(sums.squeeze(-1), at))};
+}
+
+Outcome blocked_are_0(const Tensor& weights, const Tensor& blocked) {
+    if (weights.shape() != blocked.shape())
+        return {false, "weights are " + weights.shape().str() + ", not " + blocked.shape().str()};
+    const auto values =
+        masked_fill(weights.detach(), !(blocked && sighted(blocked)), 0).to(float64).to_vector<double>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i] != 0)
+            return {false, "a blocked key gets " + number_text(values[i], 4) + " at " + place(weights, i)};
+    return {true, number_text(sum(blocked.to(float64)).item(), 9) + " blocked weights, all exactly 0"};
+}
+
+std::vector<AttentionCheck> check_steps(const AttentionSubject& subject, const Story& story) {
+    const std::int64_t B = story.x.size(0), T = story.x.size(1), H = subject.heads;
+    std::vector<AttentionCheck> checks;
+    const auto add = [&](const char* name, const std::function<Outcome()>& check) {
+        checks.push_back(checked(name, check));
+    };
+    add("shapes of q, k, v", [&] { return shapes_of_qkv(subject, story); });
+    add("shape of scores", [&] { return has_shape(story["scores"], {B, H, T, T}); });
+    add("scaled by sqrt(d_k)", [&] { return scaled(story); });
+    add("masked before softmax", [&] { return masked_before(story); });
+    add("softmax over the last axis", [&] { return softmaxed(story); });
+    add("weights sum to 1", [&] { return rows_sum_to_1(story["weights"], story.blocked, false); });
+    add("blocked weights are 0", [&] { return blocked_are_0(story["weights"], story.blocked); });
+    add("visible weights sum to 1", [&] { return rows_sum_to_1(story["weights"], story.blocked, true); });
+    add("sample row", [&] { return sample_row(story); });
+    add("heads are weights times values", [&] {
+        return equal(story["heads"], matmul(story["weights"].detach(), story["v"].detach()),
+                     "weights times values");
+    });
+    add("shape of merged", [&] { return has_shape(story["merged"], {B, T, H * story["v"].size(-1)}); });
+    add("heads side by side", [&] { return side_by_side(story); });
+    add("shape of the output", [&] { return has_shape(story.y, story.x.shape()); });
+    return checks;
+}
+
+}  // namespace weft::check

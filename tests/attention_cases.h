@@ -1,0 +1,129 @@
+// Random cases of attention: sizes, types, masks of every kind, and what can be seen in them.
+// B samples, H query heads, G key heads, T queries, S keys, d_k and d_v widths.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "source.h"
+
+namespace source {
+
+struct AttentionCase {
+    std::int64_t B, H, G, T, S, d_k, d_v;
+    DType dtype;
+    double largest;  // bound of |logit|
+    Mask mask;
+    Tensor bias;         // undefined, or with values and −∞
+    Tensor q, k, v, dy;  // (B, H, T, d_k), (B, G, S, d_k), (B, G, S, d_v), (B, H, T, d_v); v's last column is 1
+    std::vector<bool> seen;  // (B, H, T, S)
+
+    AttentionOptions options() const {
+        return {.mask = mask, .bias = bias, .scale = 1 / static_cast<double>(d_k)};
+    }
+    bool sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+        return seen[static_cast<std::size_t>(((b * H + h) * T + i) * S + j)];
+    }
+    std::int64_t key_head(std::int64_t h) const { return h / (H / G); }
+    bool blind(std::int64_t b, std::int64_t h, std::int64_t i) const {
+        for (std::int64_t j = 0; j < S; ++j)
+            if (sees(b, h, i, j)) return false;
+        return true;
+    }
+};
+
+// Uniform in ±bound.
+inline Tensor uniform(const Shape& shape, double bound, Rng& rng, DType dtype) {
+    return (rand(shape, rng, float64) * (2 * bound) - bound).to(dtype);
+}
+
+inline Tensor bools(const Shape& shape, double share, Rng& rng) { return rand(shape, rng) < share; }
+
+inline Mask random_mask(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S, Rng& rng) {
+    const double shares[]{0, 0.2, 0.6, 1};
+    const auto share = [&] { return shares[rng.randint(0, 4)]; };
+    const auto coin = [&](double p) { return rng.uniform() < p; };
+    Mask mask;
+    if (coin(0.4)) mask = mask | Mask::causal();
+    if (coin(0.4)) {
+        std::vector<std::int64_t> lengths;
+        for (std::int64_t b = 0; b < B; ++b) lengths.push_back(rng.randint(0, S + 1));
+        mask = mask | Mask::padding(lengths);
+    }
+    if (coin(0.2)) mask = mask | Mask::blocked(bools({T, S}, share(), rng));
+    if (coin(0.2)) mask = mask | Mask::allowed(bools({B, T, S}, 1 - share(), rng));
+    if (coin(0.2))
+        mask = mask | Mask::blocked(bools({coin(0.5) ? B : 1, coin(0.5) ? H : 1, T, S}, share(), rng));
+    return mask;
+}
+
+inline AttentionCase attention_case(std::uint64_t seed) {
+    Rng rng(seed);
+    AttentionCase c;
+    const auto size = [&](std::int64_t most) { return rng.uniform() < 0.02 ? 0 : rng.randint(1, most + 1); };
+    const bool large = rng.uniform() < 0.02;  // over the edges of a tile of 64
+    c.B = size(3), c.G = rng.randint(1, 3), c.H = c.G * rng.randint(1, 3);
+    c.T = size(large ? 140 : 8), c.S = rng.uniform() < 0.5 ? c.T : size(large ? 140 : 8);
+    c.d_k = rng.randint(1, 9), c.d_v = rng.randint(2, 9);
+    c.dtype = rng.uniform() < 0.5 ? float32 : float64;
+    const double bounds[]{1, 30, 1e4};
+    c.largest = bounds[rng.randint(0, 3)];
+    c.mask = random_mask(c.B, c.H, c.T, c.S, rng);
+    if (rng.uniform() < 0.2) {
+        const Shape shape{1, c.H, c.T, c.S};
+        c.bias = masked_fill(uniform(shape, 2, rng, c.dtype), bools(shape, 0.2, rng), -INFINITY);
+    }
+    const double root = std::sqrt(c.largest);
+    c.q = uniform({c.B, c.H, c.T, c.d_k}, root, rng, c.dtype);
+    c.k = uniform({c.B, c.G, c.S, c.d_k}, root, rng, c.dtype);
+    c.v = uniform({c.B, c.G, c.S, c.d_v}, 2, rng, c.dtype);
+    c.v.slice(3, c.d_v - 1, c.d_v).fill_(1);  // so that the output's last column is the sum of the weights
+    c.dy = uniform({c.B, c.H, c.T, c.d_v}, 1, rng, c.dtype);
+    const Shape scores{c.B, c.H, c.T, c.S};
+    Tensor blocked = c.mask.materialize(c.B, c.H, c.T, c.S).expand(scores);
+    if (c.bias.defined()) blocked = blocked || c.bias.expand(scores) == -INFINITY;
+    c.seen = (!blocked).to_vector<bool>();
+    return c;
+}
+
+// The same case with P more queries and keys of any content: no real query sees the keys, the padded queries
+// see what they like, and no loss depends on them.
+inline AttentionCase with_padding(const AttentionCase& c, std::int64_t P, Rng& rng) {
+    AttentionCase longer = c;
+    longer.T += P, longer.S += P;
+    const auto more = [&](const Tensor& x, double bound) {
+        Shape shape = x.shape();
+        shape[2] = P;
+        return cat({x, uniform(shape, bound, rng, c.dtype)}, 2);
+    };
+    longer.q = more(c.q, 100), longer.k = more(c.k, 100), longer.v = more(c.v, 100), longer.dy = more(c.dy, 0);
+    Tensor blocked = !from_vector(c.seen, {c.B, c.H, c.T, c.S});
+    blocked = cat({blocked, bools({c.B, c.H, P, c.S}, 0.5, rng)}, 2);
+    blocked = cat({blocked, bools({c.B, c.H, c.T + P, P}, 0.5, rng)}, 3);
+    const std::vector<std::int64_t> lengths(static_cast<std::size_t>(c.B), c.S);
+    longer.mask = Mask::blocked(blocked) | Mask::padding(lengths);
+    if (c.bias.defined()) {
+        const Tensor below = cat({c.bias, zeros({1, c.H, P, c.S}, c.dtype)}, 2);
+        longer.bias = cat({below, zeros({1, c.H, c.T + P, P}, c.dtype)}, 3);
+    }
+    return longer;
+}
+
+// The output and the gradients of one run, as doubles, which hold every float exactly.
+struct AttentionRun {
+    std::vector<double> y, dq, dk, dv;
+};
+
+inline AttentionRun run_attention(const AttentionCase& c, const Tensor& q, const Tensor& k, const Tensor& v,
+                                  const Tensor& dy, bool composed) {
+    const Composed path(composed);
+    Tensor leaf_q = q.detach().requires_grad_(), leaf_k = k.detach().requires_grad_(),
+           leaf_v = v.detach().requires_grad_();
+    const Tensor y = scaled_dot_product_attention(leaf_q, leaf_k, leaf_v, c.options());
+    y.backward(dy);
+    const auto values = [](const Tensor& x) { return x.detach().to(float64).to_vector<double>(); };
+    return {values(y), values(leaf_q.grad()), values(leaf_k.grad()), values(leaf_v.grad())};
+}
+
+}  // namespace source

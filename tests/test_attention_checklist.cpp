@@ -1,0 +1,255 @@
+// S2.09: the attention checklist on Weft's own modules, on a user's function, and on a gallery of classic bugs,
+// each of which is caught by name. The switches of the bugs live here alone. B batch, T tokens, C = d_model, H
+// heads, d_k = C / H.
+#include "catch.h"
+#include "source.h"
+#include "weft/check/attention.h"
+#include "weft/trace.h"
+
+using namespace source;
+
+namespace {
+
+constexpr std::int64_t B = 3, T = 5, C = 12,
+                       H = 3;  // B = H: what a mask per sample is taken for one per head by
+
+enum class Bug {
+    none,
+    scaled_by_d_model,
+    softmax_over_queries,
+    softmax_over_heads,
+    mask_after_softmax,
+    no_permute_before_merge,
+    mask_of_the_wrong_sample,
+    mask_per_head,
+    cut_head,
+    cut_keys,
+    finite_mask,
+    future_in_values,
+    samples_mixed,
+    unnamed_scores,
+    noise
+};
+
+// Causal self-attention as a user would write it from small operations, with one bug or none.
+struct UsersAttention : nn::Module {
+    nn::Linear W_q, W_k, W_v, W_out;
+    Bug bug;
+
+    UsersAttention(Rng& rng, Bug bug)
+        : Module("UsersAttention"),
+          W_q(child("W_q", nn::Linear(C, C, rng))),
+          W_k(child("W_k", nn::Linear(C, C, rng))),
+          W_v(child("W_v", nn::Linear(C, C, rng))),
+          W_out(child("W_out", nn::Linear(C, C, rng))),
+          bug(bug) {
+        to(float64);
+    }
+
+    static Tensor without_graph(const Tensor& x, std::int64_t head) {  // (B, H, T, d_k)
+        return cat({x.slice(1, 0, head), x.slice(1, head, head + 1).detach(), x.slice(1, head + 1, H)}, 1);
+    }
+
+    Tensor blocked_for(const Mask& also, std::int64_t b, std::int64_t t) const {
+        Tensor blocked = (Mask::causal() | also).materialize(b, H, t, t);  // (B|1, 1, T, T)
+        if (bug == Bug::mask_of_the_wrong_sample) return cat({blocked.slice(0, 1, b), blocked.slice(0, 0, 1)});
+        if (bug == Bug::mask_per_head && blocked.size(0) == H) return blocked.transpose(0, 1);
+        return blocked;
+    }
+
+    Tensor operator()(const Tensor& x, const Mask& also) const {
+        const std::int64_t b = x.size(0), t = x.size(1), d_k = C / H;
+        Tensor q = nn::to_heads(W_q(x), H), k = nn::to_heads(W_k(x), H), v = nn::to_heads(W_v(x), H);
+        if (bug == Bug::cut_head) v = without_graph(v, 1);
+        if (bug == Bug::cut_keys) k = k.detach();
+        traced("q", q), traced("k", k), traced("v", v);
+        const double width = static_cast<double>(bug == Bug::scaled_by_d_model ? C : d_k);
+        const Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(width);  // (B, H, T, T)
+        if (bug != Bug::unnamed_scores) traced("scores", scores);
+        const Tensor blocked = blocked_for(also, b, t);
+        Tensor weights;
+        if (bug == Bug::mask_after_softmax) {
+            weights = masked_fill(softmax(scores, -1), blocked, 0);
+        } else {
+            const Tensor masked = traced(
+                "masked scores", masked_fill(scores, blocked, bug == Bug::finite_mask ? -1e9 : -INFINITY));
+            weights = softmax(masked, bug == Bug::softmax_over_queries ? -2
+                                      : bug == Bug::softmax_over_heads ? 1
+                                                                       : -1);
+        }
+        traced("weights", weights);
+        Tensor values = v;
+        if (bug == Bug::future_in_values) values = v + flip(v, 2) * 1e-9;
+        if (bug == Bug::samples_mixed) values = v + mean(v, 0, keepdim) * 1e-9;
+        const Tensor heads = traced("heads", matmul(weights, values));  // (B, H, T, d_k)
+        const Tensor merged = traced(
+            "merged", bug == Bug::no_permute_before_merge ? heads.reshape({b, t, C}) : nn::merge_heads(heads));
+        static double runs = 0;
+        return W_out(merged) + (bug == Bug::noise ? ++runs * 1e-6 : 0);
+    }
+};
+
+check::AttentionReport report_on(Bug bug, const Tensor& x) {
+    Rng rng(2);
+    const UsersAttention attention(rng, bug);
+    return check::attention({[&](const Tensor& in, const Mask& also) { return attention(in, also); }, H,
+                             Mask::causal(), attention.named_parameters()},
+                            x);
+}
+
+}  // namespace
+
+TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it", "[S2.09][attention checklist]") {
+    Rng rng(1);
+    const Tensor x = random({B, T, C});
+    const auto causal = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.bias = true}));
+    const auto fused = in_double(nn::MultiHeadAttention(C, H, rng));
+    const auto separate = in_double(nn::MultiHeadAttention(C, H, rng, {.bias = true, .fused = false}));
+    const Mask padding = Mask::padding({3, 5, 4});
+    for (const auto& report :
+         {report_on(Bug::none, x), report_on(Bug::none, x[0]), check::attention(causal, x),
+          check::attention(causal, x[1]), check::attention(fused, x), check::attention(fused, x, padding),
+          check::attention(separate, x, Mask::causal()),
+          check::attention(separate, x, Mask::causal() | padding)}) {
+        INFO(report.str());
+        CHECK(report.checks.size() == 18);
+        CHECK(report.passed());
+    }
+    const nn::CausalMultiHeadAttention in_float(C, H, rng);
+    const auto report = check::attention(in_float, random({2, 70, C}, 3, float32));
+    INFO(report.str());
+    CHECK(report.passed());
+}
+
+TEST_CASE("S2.09 each classic bug is caught by a named check, with the evidence",
+          "[S2.09][attention checklist]") {
+    struct Caught {
+        Bug bug;
+        const char* by;
+        const char* evidence;
+    };
+    const Tensor x = random({B, T, C});
+    for (const Caught& bug : {
+             Caught{Bug::scaled_by_d_model, "scaled by sqrt(d_k)", "1/sqrt(12), which is d_model"},
+             {Bug::softmax_over_queries, "softmax over the last axis", "softmax over axis 2"},
+             {Bug::softmax_over_queries, "weights sum to 1", "the farthest from 1"},
+             {Bug::softmax_over_heads, "softmax over the last axis", "softmax over axis 1"},
+             {Bug::mask_after_softmax, "masked before softmax", "no step is named \"masked scores\""},
+             {Bug::mask_after_softmax, "visible weights sum to 1", "the farthest from 1"},
+             {Bug::no_permute_before_merge, "heads side by side", "reshaped without the permute"},
+             {Bug::mask_of_the_wrong_sample, "each sample has its own mask", "a blocked key gets"},
+             {Bug::mask_per_head, "each sample has its own mask", "a blocked key gets"},
+             {Bug::cut_head, "gradient reaches every head",
+              "W_v.weight has no gradient in rows 4 to 7 (head 1)"},
+             {Bug::cut_keys, "gradient reaches every head", "W_k.weight has no gradient"},
+             {Bug::finite_mask, "a row that sees nothing is 0", "up to 0.2, not 0"},
+             {Bug::future_in_values, "blocked tokens have no influence", "which may not see it"},
+             {Bug::samples_mixed, "blocked tokens have no influence", "of sample 1"},
+             {Bug::unnamed_scores, "scaled by sqrt(d_k)", "traced(\"scores\", …)"},
+             {Bug::noise, "same result twice", "differ"},
+         }) {
+        const auto report = report_on(bug.bug, x);
+        INFO(bug.by << "\n" << report.str());
+        CHECK_FALSE(report.passed());
+        CHECK_FALSE(report[bug.by].passed);
+        CHECK(contains(report[bug.by].evidence, bug.evidence));
+    }
+}
+
+TEST_CASE("S2.09 a bug fails its own checks and leaves the others as they are",
+          "[S2.09][attention checklist]") {
+    const auto failed = [](Bug bug) {
+        std::string names;
+        for (const auto& check : report_on(bug, random({B, T, C})).checks)
+            if (!check.passed) names += (names.empty() ? "" : ", ") + check.name;
+        return names;
+    };
+    CHECK(failed(Bug::none) == "");
+    CHECK(failed(Bug::scaled_by_d_model) == "scaled by sqrt(d_k)");
+    CHECK(failed(Bug::no_permute_before_merge) ==
+          "heads side by side, blocked tokens have no influence, a row that sees nothing is 0");
+    CHECK(failed(Bug::cut_head) == "gradient reaches every head");
+    CHECK(failed(Bug::finite_mask) == "a row that sees nothing is 0");
+    CHECK(failed(Bug::mask_per_head) == "each sample has its own mask");
+    CHECK(failed(Bug::noise) == "same result twice, blocked tokens have no influence");
+}
+
+TEST_CASE("S2.06 the scale is checked also where d_model is large: 768 in 12 heads",
+          "[S2.06][S2.09][attention checklist]") {
+    Rng rng(1);
+    const nn::CausalMultiHeadAttention attention(768, 12, rng, {.max_seq_len = 8});
+    const auto report = check::attention(attention, random({2, 4, 768}, 2, float32));
+    CHECK(report["scaled by sqrt(d_k)"].passed);
+    CHECK(contains(report["scaled by sqrt(d_k)"].evidence, "0.125 = 1/sqrt(64)"));
+}
+
+TEST_CASE("S2.09 the report prints shapes, a sample row and what decided", "[S2.09][attention checklist]") {
+    const auto report = report_on(Bug::scaled_by_d_model, random({B, T, C}));
+    CHECK(report["shapes of q, k, v"].evidence == "q (3, 3, 5, 4), k (3, 3, 5, 4), v (3, 3, 5, 4)");
+    CHECK(report["shape of scores"].evidence == "(3, 3, 5, 5)");
+    CHECK(report["shape of merged"].evidence == "(3, 5, 12)");
+    const std::string text = report.str();
+    CHECK(contains(text, "passed  shape of scores"));
+    CHECK(contains(text, "FAILED  scaled by sqrt(d_k)"));
+    CHECK(contains(text, "d_k is 4, so it should be 0.5"));
+    CHECK(contains(text, "1 of 18 checks failed"));
+    CHECK(contains(report_on(Bug::none, random({B, T, C})).str(), "all 18 checks passed"));
+
+    // The sample row is the run's own.
+    Rng rng(1);
+    const auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng));
+    const Tensor x = random({B, T, C}), row = attention.with_weights(x).weights[0][0][T - 1];
+    std::string expected;
+    for (const double weight : row.to_vector<double>()) {
+        char number[32];
+        std::snprintf(number, sizeof number, " %.3g", weight);
+        expected += number;
+    }
+    CHECK(check::attention(attention, x)["sample row"].evidence == "last token, head 0:" + expected);
+    CHECK_THROWS_AS(report["no such check"], ValueError);
+}
+
+TEST_CASE("S2.09 a function without parameters and without a mask argument is checked as far as it goes",
+          "[S2.09][attention checklist]") {
+    const auto plain = [](const Tensor& x,
+                          const Mask&) {  // q = k = v = x, one head, every token sees every token
+        return traced("merged",
+                      scaled_dot_product_attention(x.unsqueeze(1), x.unsqueeze(1), x.unsqueeze(1)).squeeze(1));
+    };
+    Tensor x = random({2, T, 4});
+    const auto outside = check::attention({plain, 1, {}, {}, false}, x);
+    CHECK(outside.checks.size() == 16);
+    CHECK_FALSE(outside["gradient reaches every head"].passed);  // nothing here requires a gradient
+    CHECK(outside["masked before softmax"].evidence == "nothing is blocked");
+    const Tensor scale = ones({}, float64).requires_grad_();
+    const auto inside = check::attention(
+        {[&](const Tensor& in, const Mask& also) { return plain(in * scale, also); }, 1, {}, {}, false}, x);
+    INFO(inside.str());
+    CHECK(inside.passed());
+    CHECK(inside["gradient reaches every head"].evidence == "q, k and v in each of 1 heads");
+}
+
+TEST_CASE("S2.09 the checklist touches no gradient, mode or generator of the module",
+          "[S2.09][attention checklist]") {
+    Rng rng(1);
+    auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.dropout = 0.5}));
+    const auto before = attention.named_generators()[0].second->state();
+    const auto report = check::attention(attention, random({B, T, C}));
+    INFO(report.str());
+    CHECK(report.passed());
+    CHECK(attention.training());
+    CHECK(attention.named_generators()[0].second->state().position == before.position);
+    for (const Tensor& parameter : attention.parameters()) CHECK_FALSE(parameter.grad().defined());
+}
+
+TEST_CASE("S2.09 what cannot be checked is refused, and an exception is evidence",
+          "[S2.09][attention checklist]") {
+    Rng rng(1);
+    const nn::MultiHeadAttention attention(C, H, rng);
+    for (const Shape& wrong : {Shape{C}, Shape{1, C}, Shape{0, T, C}, Shape{1, 1, T, C}})
+        CHECK(
+            contains(message_of<ValueError>([&] { check::attention(attention, zeros(wrong)); }), wrong.str()));
+    const auto report = check::attention(attention, zeros({B, T, C + 1}));
+    CHECK_FALSE(report.passed());
+    CHECK(contains(report.str(), "(3, 5, 13)"));
+}

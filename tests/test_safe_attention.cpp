@@ -1,0 +1,220 @@
+// Safe attention, by properties: 10,000 random cases (see attention_cases.h), fused and composed.
+#include <cstring>
+
+#include "attention_cases.h"
+#include "catch.h"
+
+using namespace source;
+
+namespace {
+
+constexpr std::uint64_t cases = 10'000;
+
+// What the cases held, so that no property is true for want of cases.
+struct Counts {
+    std::int64_t rows = 0, blind = 0, keys = 0, unseen = 0, untouched_rows = 0, untouched_keys = 0, empty = 0;
+};
+
+// Fails with the number of the case, which makes it again.
+void fail(const AttentionCase& c, std::uint64_t seed, bool composed, const std::string& what) {
+    FAIL("case " << seed << (composed ? ", composed, " : ", fused, ") << name(c.dtype) << ", B " << c.B << " H "
+                 << c.H << " G " << c.G << " T " << c.T << " S " << c.S << " d_k " << c.d_k << " d_v " << c.d_v
+                 << ", logits to " << c.largest << ": " << what);
+}
+
+bool finite(const std::vector<double>& x) {
+    return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+}
+bool finite(const AttentionRun& r) { return finite(r.y) && finite(r.dq) && finite(r.dk) && finite(r.dv); }
+
+bool zero(const std::vector<double>& x, std::int64_t row, std::int64_t width) {
+    const auto first = x.begin() + row * width;
+    return std::all_of(first, first + width, [](double value) { return value == 0; });
+}
+
+bool same_row(const std::vector<double>& a, const std::vector<double>& b, std::int64_t row,
+              std::int64_t width) {
+    const auto at = static_cast<std::size_t>(row * width);
+    return std::memcmp(a.data() + at, b.data() + at, static_cast<std::size_t>(width) * sizeof(double)) == 0;
+}
+
+// Calls f(b, h, i, row) for every query, row counting them all.
+template <class F>
+void for_queries(const AttentionCase& c, F f) {
+    for (std::int64_t row = 0; row < c.B * c.H * c.T; ++row)
+        f(row / (c.H * c.T), row / c.T % c.H, row % c.T, row);
+}
+template <class F>
+void for_keys(const AttentionCase& c, F f) {  // f(b, g, j, row)
+    for (std::int64_t row = 0; row < c.B * c.G * c.S; ++row)
+        f(row / (c.G * c.S), row / c.S % c.G, row % c.S, row);
+}
+// True where some query of key head g sees key j and makes good(h, i) true.
+template <class F>
+bool some_query(const AttentionCase& c, std::int64_t b, std::int64_t g, std::int64_t j, F good) {
+    for (std::int64_t h = g * (c.H / c.G); h < (g + 1) * (c.H / c.G); ++h)
+        for (std::int64_t i = 0; i < c.T; ++i)
+            if (c.sees(b, h, i, j) && good(h, i)) return true;
+    return false;
+}
+
+// Rows of a flat (n, width) tensor changed to other values, up to the largest of the type, with which scores
+// and their gradients overflow; `which` says which.
+Tensor edited(const Tensor& x, const std::vector<bool>& which, Rng& rng) {
+    const double bounds[]{1, 1e3, x.dtype() == float32 ? 3.4e38 : 8e307};
+    const Tensor other = uniform(x.shape(), bounds[rng.randint(0, 3)], rng, x.dtype());
+    Shape rows = x.shape();
+    rows[3] = 1;
+    return where(from_vector(which, rows), other, x);
+}
+
+std::vector<bool> some(std::int64_t n, Rng& rng) {
+    const double share = rng.uniform();
+    std::vector<bool> which;
+    for (std::int64_t i = 0; i < n; ++i) which.push_back(rng.uniform() < share);
+    return which;
+}
+
+template <class Property>
+Counts over_cases(Property property) {
+    const int threads = num_threads();
+    set_num_threads(1);  // the cases are far too small to share out
+    Counts counts;
+    for (std::uint64_t seed = 1; seed <= cases; ++seed) {
+        const AttentionCase c = attention_case(seed);
+        for (const bool composed : {false, true}) property(c, seed, composed, counts);
+        counts.empty += c.B * c.T * c.S == 0;
+    }
+    set_num_threads(threads);
+    return counts;
+}
+
+}  // namespace
+
+TEST_CASE("10,000 cases: nothing is ever non-finite, the blind give 0, weights sum to 1", "[safe attention]") {
+    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, bool composed, Counts& n) {
+        const AttentionRun r = run_attention(c, c.q, c.k, c.v, c.dy, composed);
+        if (!finite(r)) fail(c, seed, composed, "a value or gradient is not finite");
+        const double close = c.dtype == float32 ? 1e-6 : 1e-12;
+        for_queries(c, [&](auto b, auto h, auto i, auto row) {
+            ++n.rows;
+            if (c.blind(b, h, i)) {
+                ++n.blind;
+                if (!zero(r.y, row, c.d_v) || !zero(r.dq, row, c.d_k))
+                    fail(c, seed, composed, "a query that sees nothing gives or learns something");
+            } else if (std::abs(r.y[static_cast<std::size_t>((row + 1) * c.d_v - 1)] - 1) > close)
+                fail(c, seed, composed, "weights do not sum to 1");
+        });
+        for_keys(c, [&](auto b, auto g, auto j, auto row) {
+            ++n.keys;
+            if (some_query(c, b, g, j, [](auto, auto) { return true; })) return;
+            ++n.unseen;
+            if (!zero(r.dk, row, c.d_k) || !zero(r.dv, row, c.d_v))
+                fail(c, seed, composed, "a key that nothing sees has a gradient");
+        });
+    });
+    CHECK(counts.rows > 300'000);
+    CHECK(counts.blind > 50'000);
+    CHECK(counts.unseen > 30'000);
+    CHECK(counts.empty > 200);
+    SUCCEED(counts.rows << " queries (" << counts.blind << " blind), " << counts.keys << " keys (" << counts.unseen
+                     << " unseen), " << counts.empty << " empty cases");
+}
+
+TEST_CASE("10,000 cases: editing keys and values changes no bit of what cannot see them", "[safe attention]") {
+    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, bool composed, Counts& n) {
+        Rng rng(seed + cases);
+        const std::vector<bool> edit = some(c.B * c.G * c.S, rng);
+        const auto is_edited = [&](auto b, auto g, auto j) {
+            return static_cast<bool>(edit[static_cast<std::size_t>((b * c.G + g) * c.S + j)]);
+        };
+        const auto touched = [&](auto b, auto h, auto i) {  // this query sees an edited key
+            for (std::int64_t j = 0; j < c.S; ++j)
+                if (is_edited(b, c.key_head(h), j) && c.sees(b, h, i, j)) return true;
+            return false;
+        };
+        const AttentionRun before = run_attention(c, c.q, c.k, c.v, c.dy, composed);
+        const AttentionRun after =
+            run_attention(c, c.q, edited(c.k, edit, rng), edited(c.v, edit, rng), c.dy, composed);
+        for_queries(c, [&](auto b, auto h, auto i, auto row) {
+            if (touched(b, h, i)) return;
+            ++n.untouched_rows;
+            if (!same_row(before.y, after.y, row, c.d_v))
+                fail(c, seed, composed, "an output saw a blocked key");
+            if (!same_row(before.dq, after.dq, row, c.d_k)) fail(c, seed, composed, "a query's gradient did");
+        });
+        for_keys(c, [&](auto b, auto g, auto j, auto row) {
+            if (some_query(c, b, g, j, [&](auto h, auto i) { return touched(b, h, i); })) return;
+            ++n.untouched_keys;
+            if (!same_row(before.dv, after.dv, row, c.d_v)) fail(c, seed, composed, "a value's gradient did");
+            if (!same_row(before.dk, after.dk, row, c.d_k)) fail(c, seed, composed, "a key's gradient did");
+        });
+    });
+    CHECK(counts.untouched_rows > 100'000);
+    CHECK(counts.untouched_keys > 100'000);
+    SUCCEED(counts.untouched_rows << " queries and " << counts.untouched_keys << " keys that saw no edit");
+}
+
+TEST_CASE("10,000 cases: editing queries changes no bit of other queries or of keys they do not see",
+          "[safe attention]") {
+    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, bool composed, Counts& n) {
+        Rng rng(seed + cases);
+        const std::vector<bool> edit = some(c.B * c.H * c.T, rng);
+        const auto is_edited = [&](auto b, auto h, auto i) {
+            return static_cast<bool>(edit[static_cast<std::size_t>((b * c.H + h) * c.T + i)]);
+        };
+        const AttentionRun before = run_attention(c, c.q, c.k, c.v, c.dy, composed);
+        const AttentionRun after =
+            run_attention(c, edited(c.q, edit, rng), c.k, c.v, edited(c.dy, edit, rng), composed);
+        for_queries(c, [&](auto b, auto h, auto i, auto row) {
+            if (is_edited(b, h, i)) return;
+            ++n.untouched_rows;
+            if (!same_row(before.y, after.y, row, c.d_v))
+                fail(c, seed, composed, "an output saw another query");
+            if (!same_row(before.dq, after.dq, row, c.d_k)) fail(c, seed, composed, "a query's gradient did");
+        });
+        for_keys(c, [&](auto b, auto g, auto j, auto row) {
+            if (some_query(c, b, g, j, [&](auto h, auto i) { return is_edited(b, h, i); })) return;
+            ++n.untouched_keys;
+            if (!same_row(before.dv, after.dv, row, c.d_v) || !same_row(before.dk, after.dk, row, c.d_k))
+                fail(c, seed, composed, "a key's or value's gradient saw a query that does not see it");
+        });
+    });
+    CHECK(counts.untouched_rows > 100'000);
+    CHECK(counts.untouched_keys > 100'000);
+    SUCCEED(counts.untouched_rows << " queries and " << counts.untouched_keys << " keys that saw no edit");
+}
+
+TEST_CASE("10,000 cases: padding changes nothing for real tokens, but for rounding", "[safe attention]") {
+    std::int64_t compared = 0, equal = 0;
+    over_cases([&](const AttentionCase& c, std::uint64_t seed, bool composed, Counts&) {
+        Rng rng(seed + cases);
+        const std::int64_t P = rng.randint(1, 6);  // more queries and keys
+        const AttentionCase longer = with_padding(c, P, rng);
+        const AttentionRun alone = run_attention(c, c.q, c.k, c.v, c.dy, composed);
+        const AttentionRun padded = run_attention(longer, longer.q, longer.k, longer.v, longer.dy, composed);
+        // Scores are rounded to ε of the largest, and what is made of them with it.
+        const double close = (c.dtype == float32 ? 1.2e-7 : 2.3e-16) * 4 * (1 + c.largest);
+        const auto compare = [&](const char* what, const std::vector<double>& a, const std::vector<double>& b,
+                                 std::int64_t blocks, std::int64_t rows, std::int64_t width) {
+            double largest = 1;
+            for (const double value : a) largest = std::max(largest, std::abs(value));
+            for (std::int64_t block = 0; block < blocks; ++block)
+                for (std::int64_t at = 0; at < (rows + P) * width; ++at) {
+                    const double now = b[static_cast<std::size_t>(block * (rows + P) * width + at)];
+                    const bool real = at < rows * width;
+                    const double expected = real ? a[static_cast<std::size_t>(block * rows * width + at)] : 0;
+                    if (!real && *what == 'y') continue;  // padded queries give what they like
+                    ++compared, equal += now == expected;
+                    if (!(std::abs(now - expected) <= (real ? close * largest : 0)))
+                        fail(c, seed, composed, what);
+                }
+        };
+        compare("y of a real token changed", alone.y, padded.y, c.B * c.H, c.T, c.d_v);
+        compare("dq of a real token changed, or padding learns", alone.dq, padded.dq, c.B * c.H, c.T, c.d_k);
+        compare("dk of a real token changed, or padding learns", alone.dk, padded.dk, c.B * c.G, c.S, c.d_k);
+        compare("dv of a real token changed, or padding learns", alone.dv, padded.dv, c.B * c.G, c.S, c.d_v);
+    });
+    CHECK(compared > 5'000'000);
+    SUCCEED(compared << " numbers compared, " << equal << " of them equal to the last bit");
+}
