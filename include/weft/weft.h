@@ -5,7 +5,6 @@
 #include "weft/check.h"
 #include "weft/check/attention.h"
 #include "weft/check/mask_oracle.h"
-#include "weft/check/mask_oracle.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/io.h"
