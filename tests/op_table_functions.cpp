@@ -19,6 +19,14 @@ AttentionResult attend_with_weights(In x, const Mask& mask = {}) {
     return scaled_dot_product_attention_with_weights(x[0], x[1], x[2], options);
 }
 
+// Attention from q, k and v (B, H, T, d) packed into one (B, T, 3·H·d), and its result taken apart again.
+Tensor attend_packed(In x, const Mask& mask) {
+    const std::int64_t B = x[0].size(0), H = x[0].size(1), T = x[0].size(2), d = x[0].size(3);
+    const auto merged = [&](const Tensor& t) { return t.permute({0, 2, 1, 3}).reshape({B, T, H * d}); };
+    const Tensor qkv = cat({merged(x[0]), merged(x[1]), merged(x[2])}, -1);
+    return multi_head_attention(qkv, H, {.mask = mask}).reshape({B, T, H, d}).permute({0, 2, 1, 3});
+}
+
 }  // namespace
 
 std::vector<Op> function_ops() {
@@ -100,6 +108,10 @@ std::vector<Op> function_ops() {
              return scaled_dot_product_attention(x[0], x[1], x[2], options);
          },
          false},
+        {"multi_head_attention(Tensor, int64_t, AttentionOptions)", "attention.causal", twice,
+         [](In x) { return attend_packed(x, Mask::causal()); }},
+        {"multi_head_attention(Tensor, int64_t, AttentionOptions)", "attention.plain", twice,
+         [](In x) { return attend_packed(x, {}); }},
         {weights, "attention_weights.plain", twice, [](In x) { return attend_with_weights(x); }},
         {weights, "attention_weights.causal", twice,
          [](In x) { return attend_with_weights(x, Mask::causal()); }},

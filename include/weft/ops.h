@@ -186,5 +186,9 @@ struct AttentionResult {
 };
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
+// The same from a packed projection, split in heads before and merged after: qkv (B, T, 3C) or (T, 3C), the
+// columns of q, then k, then v, each with head h in columns h·C/H … → (B, T, C) or (T, C). Reads q, k and v in
+// place. ShapeError unless the heads divide C.
+Tensor multi_head_attention(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
 
 }  // namespace weft

@@ -45,14 +45,14 @@ struct Head {
                 T(0), {s, tile, 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s + i * tile;
-            if (rules.bias) {
-                const Array& x = *rules.bias;
+            if (rules.bias.storage) {
+                const Array& x = rules.bias;
                 const T* from = x.data<T>() + b * x.strides[0] + h * x.strides[1] + (i0 + i) * x.strides[2] +
                                 j0 * x.strides[3];
                 for (std::int64_t j = 0; j < n_k; ++j) row[j] += from[j * x.strides[3]];
             }
-            if (rules.blocked) {
-                const Array& x = *rules.blocked;
+            if (rules.blocked.storage) {
+                const Array& x = rules.blocked;
                 const bool* from = x.data<bool>() + b * x.strides[0] + h * x.strides[1] +
                                    (i0 + i) * x.strides[2] + j0 * x.strides[3];
                 for (std::int64_t j = 0; j < n_k; ++j)

@@ -9,9 +9,9 @@ namespace weft::kernels {
 
 struct AttentionRules {
     double scale = 1;
-    bool causal = false;             // query i sees key j only where j ≤ i + (S − T)
-    const Array* blocked = nullptr;  // bool (B, H, T, S), true = not seen; strides of 0 where it broadcasts
-    const Array* bias = nullptr;     // like q's type, (B, H, T, S), added to the scores
+    bool causal = false;  // query i sees key j only where j ≤ i + (S − T)
+    Array blocked;        // bool (B, H, T, S), true = not seen, or nothing; strides of 0 where it broadcasts
+    Array bias;           // like q's type, (B, H, T, S), added to the scores, or nothing
 };
 
 // What backward needs to make the weights again, e^(score − max) · rsum, each (B, H, T) and contiguous. A query

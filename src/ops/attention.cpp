@@ -113,44 +113,70 @@ Array by_token(std::int64_t B, std::int64_t H, std::int64_t n, std::int64_t d, D
     return transposed_view(make_array({B, n, H, d}, dtype), 1, 2);
 }
 
-Tensor fused(const Prepared& p) {
+kernels::AttentionRules rules_of(const Prepared& p) {
     const Tensor rest = p.mask.materialize_rest(p.B, p.H, p.T, p.S);
     const Shape scores{p.B, p.H, p.T, p.S};
-    Array blocked, bias;
-    if (rest.defined()) blocked = broadcast_view(rest.array(), scores);
-    if (p.bias.defined()) bias = broadcast_view(p.bias.array(), scores);
-    const kernels::AttentionRules rules{p.scale, p.mask.is_causal(), nullptr, nullptr};
-    auto with_pointers = [](kernels::AttentionRules rules, const Array& blocked, const Array& bias) {
-        rules.blocked = blocked.storage ? &blocked : nullptr;
-        rules.bias = bias.storage ? &bias : nullptr;
-        return rules;
-    };
-    Array y = by_token(p.B, p.H, p.T, p.v.size(3), p.q.dtype()), max = make_array({p.B, p.H, p.T}, p.q.dtype()),
-          rsum = make_array({p.B, p.H, p.T}, p.q.dtype());
-    kernels::attention(y, {max, rsum}, in_rows(p.q), in_rows(p.k), in_rows(p.v),
-                       with_pointers(rules, blocked, bias));
+    return {p.scale, p.mask.is_causal(), rest.defined() ? broadcast_view(rest.array(), scores) : Array(),
+            p.bias.defined() ? broadcast_view(p.bias.array(), scores) : Array()};
+}
+
+kernels::SoftmaxRows rows_of(const Prepared& p) {
+    return {make_array({p.B, p.H, p.T}, p.q.dtype()), make_array({p.B, p.H, p.T}, p.q.dtype())};
+}
+
+// The mask that the kernel read, for the rule to keep: changed in place it would make another gradient.
+Tensor mask_of(const kernels::AttentionRules& rules) {
+    return rules.blocked.storage ? Tensor(rules.blocked) : Tensor();
+}
+
+// Whether the kernel serves: it has no dropout, and makes no gradient of the bias.
+bool is_fused(const Prepared& p, const AttentionOptions& options) {
+    const bool differentiates_bias = p.bias.defined() && p.bias.requires_grad() && grad_enabled();
+    return !composed_mode() && options.dropout == 0 && !differentiates_bias;
+}
+
+Tensor fused(const Prepared& p) {
+    const kernels::AttentionRules rules = rules_of(p);
+    const kernels::SoftmaxRows kept = rows_of(p);
+    Array y = by_token(p.B, p.H, p.T, p.v.size(3), p.q.dtype());
+    kernels::attention(y, kept, in_rows(p.q), in_rows(p.k), in_rows(p.v), rules);
 
     const Tensor output(std::move(y));
     return record(
         "scaled_dot_product_attention", output, {p.q, p.k, p.v},
-        {p.q, p.k, p.v, output, p.bias, Tensor(std::move(max)), Tensor(std::move(rsum))},
-        [=, B = p.B, H = p.H, T = p.T, S = p.S, scale = p.scale, mask = p.mask](const Saved& saved,
-                                                                                const Tensor& dy) {
-            const Tensor &q = saved[0], &k = saved[1], &v = saved[2];
+        {p.q, p.k, p.v, output, p.bias, Tensor(kept.max), Tensor(kept.rsum), mask_of(rules)},
+        [rules, B = p.B, H = p.H, T = p.T, S = p.S, mask = p.mask](const Saved& saved, const Tensor& dy) {
+            const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &y = saved[3], &bias = saved[4];
             if (grad_enabled())
                 return grads_of_definition(
                     [&] {
-                        return definition({q, k, v, saved[4], B, H, T, S, scale, mask}, 0, nullptr).output;
+                        return definition({q, k, v, bias, B, H, T, S, rules.scale, mask}, 0, nullptr).output;
                     },
                     {q, k, v}, dy);
             Array dq = by_token(B, H, T, q.size(3), q.dtype()),
                   dk = by_token(B, k.size(1), S, k.size(3), q.dtype()),
                   dv = by_token(B, v.size(1), S, v.size(3), q.dtype());
-            kernels::attention_backward(dq, dk, dv, in_rows(dy), saved[3].array(),
+            kernels::attention_backward(dq, dk, dv, in_rows(dy), y.array(),
                                         {saved[5].array(), saved[6].array()}, in_rows(q), in_rows(k),
-                                        in_rows(v), with_pointers(rules, blocked, bias));
+                                        in_rows(v), rules);
             return Grads{Tensor(std::move(dq)), Tensor(std::move(dk)), Tensor(std::move(dv))};
         });
+}
+
+// q, k and v of a packed projection (B, T, 3C), as views (B, H, T, d_k): 0 is q, 1 is k, 2 is v.
+Array unpacked(const Array& qkv, std::int64_t heads, std::int64_t which) {
+    const std::int64_t C = qkv.shape[2] / 3, d_k = C / heads;
+    return view_of(qkv, {qkv.shape[0], heads, qkv.shape[1], d_k}, {qkv.strides[0], d_k, qkv.strides[1], 1},
+                   qkv.offset + which * C);
+}
+
+// The definition of multi_head_attention. qkv: (B, T, 3C)
+Tensor multi_head_definition(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
+    const std::int64_t B = qkv.size(0), T = qkv.size(1), C = qkv.size(2) / 3;
+    const Tensor split =
+        qkv.reshape({B, T, 3, heads, C / heads}).permute({2, 0, 3, 1, 4});                 // (3, B, H, T, d_k)
+    const Tensor y = scaled_dot_product_attention(split[0], split[1], split[2], options);  // (B, H, T, d_k)
+    return traced("merged", y.permute({0, 2, 1, 3}).reshape({B, T, C}));
 }
 
 }  // namespace
@@ -158,10 +184,7 @@ Tensor fused(const Prepared& p) {
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {
     const Prepared p = prepare(q, k, v, options);
-    const bool differentiates_bias = p.bias.defined() && p.bias.requires_grad() && grad_enabled();
-    const Tensor y = composed_mode() || options.dropout > 0 || differentiates_bias
-                         ? definition(p, options.dropout, options.rng).output
-                         : fused(p);
+    const Tensor y = is_fused(p, options) ? fused(p) : definition(p, options.dropout, options.rng).output;
     Shape shape = q.shape();
     shape[q.rank() - 1] = v.size(-1);
     return y.reshape(shape);
@@ -175,6 +198,47 @@ AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const
     y[q.rank() - 1] = v.size(-1);
     w[q.rank() - 1] = k.size(-2);
     return {result.output.reshape(y), result.weights.reshape(w)};
+}
+
+Tensor multi_head_attention(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
+    const char* const who = "multi_head_attention";
+    check_floating(who, qkv);
+    if ((qkv.rank() != 2 && qkv.rank() != 3) || heads < 1 || qkv.size(-1) % (3 * heads) != 0)
+        throw ShapeError(std::string(who) + ": qkv " + qkv.shape().str() + " and " + std::to_string(heads) +
+                         " heads: qkv must be (B, T, 3C) or (T, 3C), and the heads must divide C");
+    if (qkv.rank() == 2) return multi_head_attention(qkv.unsqueeze(0), heads, options).squeeze(0);
+
+    const Tensor packed(kernels::contiguous(qkv.array()));  // outside the graph: only its values are looked at
+    auto part = [&](std::int64_t which) { return Tensor(unpacked(packed.array(), heads, which)); };
+    const Prepared p = prepare(part(0), part(1), part(2), options);
+    if (!is_fused(p, options)) return multi_head_definition(qkv, heads, options);
+
+    const kernels::AttentionRules rules = rules_of(p);
+    const kernels::SoftmaxRows kept = rows_of(p);
+    const Tensor y = empty({p.B, p.T, qkv.size(2) / 3}, qkv.dtype());
+    auto by_head = [heads](const Array& x) {  // (B, T, C) → (B, H, T, d_k)
+        const std::int64_t d_k = x.shape[2] / heads;
+        return view_of(x, {x.shape[0], heads, x.shape[1], d_k}, {x.strides[0], d_k, x.strides[1], 1}, x.offset);
+    };
+    kernels::attention(by_head(y.array()), kept, p.q.array(), p.k.array(), p.v.array(), rules);
+    return record(
+        who, y, {qkv}, {qkv, y, p.bias, Tensor(kept.max), Tensor(kept.rsum), mask_of(rules)},
+        [rules, heads, by_head, mask = p.mask](const Saved& saved, const Tensor& dy) {
+            const Tensor &qkv = saved[0], &y = saved[1], &bias = saved[2];
+            if (grad_enabled())
+                return grads_of_definition(
+                    [&] {
+                        const Composed on;
+                        return multi_head_definition(qkv, heads, {mask, bias, rules.scale});
+                    },
+                    {qkv}, dy);
+            const Array packed = kernels::contiguous(qkv.array()), d = make_array(qkv.shape(), qkv.dtype());
+            auto of = [&](const Array& x, std::int64_t which) { return unpacked(x, heads, which); };
+            kernels::attention_backward(of(d, 0), of(d, 1), of(d, 2), by_head(kernels::contiguous(dy.array())),
+                                        by_head(y.array()), {saved[3].array(), saved[4].array()}, of(packed, 0),
+                                        of(packed, 1), of(packed, 2), rules);
+            return Grads{Tensor(d)};
+        });
 }
 
 }  // namespace weft
