@@ -1,0 +1,82 @@
+#include "viz/map.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viz/text.h"
+#include "weft/trace.h"
+
+namespace weft::viz {
+namespace {
+
+// (T, S), (H, T, S) or (1, H, T, S) as float64 (H, T, S).
+Tensor as_heads(const char* operation, const Tensor& weights) {
+    if (!is_floating(weights.dtype()))
+        throw DTypeError(std::string(operation) + ": weights are float32 or float64, not " +
+                         name(weights.dtype()) + "; convert them with to()");
+    const int rank = weights.rank();
+    if (rank < 2 || rank > 4 || (rank == 4 && weights.size(0) != 1))
+        throw ShapeError(std::string(operation) + ": weights of shape " + weights.shape().str() +
+                         "; takes (T, S), (H, T, S) or (1, H, T, S): select one sample with weights[b]");
+    const Tensor w = weights.detach().to(float64);
+    return rank == 2 ? w.unsqueeze(0) : rank == 4 ? w[0] : w;
+}
+
+std::vector<double> checked_values(const char* operation, const Tensor& head) {
+    std::vector<double> values = head.to_vector<double>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (!std::isfinite(values[i]) || values[i] < 0) {
+            const auto S = static_cast<std::size_t>(head.size(1));
+            throw ValueError(std::string(operation) + ": the weight of query " + std::to_string(i / S) +
+                             " on key " + std::to_string(i % S) + " is " + number(values[i]) +
+                             "; weights are finite and at least 0 (scores are not weights: softmax them)");
+        }
+    return values;
+}
+
+}  // namespace
+
+std::vector<Tensor> attention_weights(const Run& run, const Tensor& input) {
+    const Composed definitions;
+    const NoGrad off;
+    const Trace trace;
+    run(input);
+    std::vector<Tensor> found;
+    for (const auto& [name, tensor] : trace.entries())
+        if (name == "weights") found.push_back(tensor);
+    return found;
+}
+
+Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOptions& options) {
+    if (layers.empty())
+        throw ValueError(std::string(operation) + ": no layers; give the weights of at least one");
+    if (!(options.top >= 0) || !std::isfinite(options.top))
+        throw ValueError(std::string(operation) + ": top = " + number(options.top) +
+                         "; it is the weight drawn strongest, finite and above 0, or 0 for the largest");
+    Map map;
+    map.has_mask = !options.mask.blocks_nothing();
+    double largest = 0;
+    for (const Tensor& layer : layers) {
+        const Tensor weights = as_heads(operation, layer);  // (H, T, S)
+        const std::int64_t H = weights.size(0), T = weights.size(1), S = weights.size(2);
+        if (map.layers.empty()) map.T = T, map.S = S;
+        if (T != map.T || S != map.S)
+            throw ShapeError(std::string(operation) + ": layers of " + std::to_string(map.T) + " × " +
+                             std::to_string(map.S) + " and of " + std::to_string(T) + " × " +
+                             std::to_string(S) + " weights; one picture has one T and one S");
+        const Tensor blocked = options.mask.materialize(1, H, T, S).expand({1, H, T, S});
+        LayerMap told;
+        for (std::int64_t h = 0; h < H; ++h) {
+            told.heads.push_back({checked_values(operation, weights[h]), blocked[0][h].to_vector<bool>()});
+            for (const double w : told.heads.back().weights) largest = std::max(largest, w);
+        }
+        map.layers.push_back(std::move(told));
+    }
+    map.top = options.top > 0 ? options.top : largest > 0 ? largest : 1;
+    const bool same = options.keys.empty() && map.T == map.S;
+    map.queries = labels(operation, "queries", options.queries, map.T);
+    map.keys = labels(operation, "keys", same ? options.queries : options.keys, map.S);
+    return map;
+}
+
+}  // namespace weft::viz

@@ -1,0 +1,30 @@
+// What the attention maps have in common: weights and blocked cells of several heads, checked and labelled.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/viz.h"
+
+namespace weft::viz {
+
+struct HeadMap {
+    std::vector<double> weights;                                                       // (T, S), row-major
+    std::vector<bool> blocked;                                                         // (T, S)
+    bool leaks(std::size_t cell) const { return blocked[cell] && weights[cell] > 0; }  // what must not be
+};
+struct LayerMap {
+    std::vector<HeadMap> heads;
+};
+struct Map {
+    std::int64_t T = 0, S = 0;
+    std::vector<LayerMap> layers;
+    std::vector<std::string> queries, keys;  // visible
+    double top = 1;                          // the weight drawn strongest; > 0
+    bool has_mask = false;
+};
+
+// Each of `layers` (T, S), (H, T, S) or (1, H, T, S). Refuses what weft/viz.h says, in the name of `operation`.
+Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOptions& options);
+
+}  // namespace weft::viz
