@@ -1,0 +1,76 @@
+// docs/errata.md: its tables are what examples/errata.cpp prints, and every test that it names exists.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+#include "catch.h"
+#include "source.h"
+
+using namespace source;
+
+namespace {
+
+std::string read(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string page() { return read(std::filesystem::path(WEFT_SOURCE_DIR) / "docs/errata.md"); }
+
+}  // namespace
+
+TEST_CASE("S1.12 of the pictures' filled cells one looks at the future: head 2, The at cat",
+          "[S1.12][source][errata]") {
+    const Tensor head_1 = tensor({{1, 0, 0}, {1, 1, 0}, {0, 1, 1}}, boolean),
+                 head_2 = tensor({{0, 1, 0}, {1, 0, 0}, {0, 1, 0}}, boolean);
+    const Tensor future = Mask::causal().materialize(1, 1, 3, 3).reshape({3, 3});
+    CHECK_FALSE(any(head_1 && future));
+    const Tensor ahead = head_2 && future;
+    CHECK(ahead.to_vector<bool>() == std::vector<bool>{0, 1, 0, 0, 0, 0, 0, 0, 0});
+    // Causal attention cannot make that picture: its first token sees itself alone.
+    Rng rng(1);
+    const nn::CausalMultiHeadAttention attention(8, 2, rng);
+    const Tensor weights = attention.with_weights(random({3, 8}, 2, float32)).weights;  // (2, 3, 3)
+    for (std::int64_t h = 0; h < 2; ++h) CHECK(printed(weights[h][0], 2) == "1.00 0.00 0.00");
+}
+
+TEST_CASE("errata.md names each statement that differs, and only tests that exist", "[errata]") {
+    const std::string text = page();
+    for (const char* id : {"S0.07", "S1.05", "S1.09", "S1.10", "S1.12", "S3.12", "S3.15", "S3.18", "S4.05"})
+        CHECK(contains(text, std::string("`weft_tests \"[") + id + "]\"`"));
+    std::string tests;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(WEFT_SOURCE_DIR) / "tests"))
+        if (entry.path().extension() == ".cpp") tests += read(entry.path());
+    static const std::regex command("weft_tests \"(\\[[^\\]]+\\])\"");
+    int commands = 0;
+    for (std::sregex_iterator at(text.begin(), text.end(), command), end; at != end; ++at, ++commands) {
+        INFO(at->str());
+        CHECK(std::regex_search(tests, std::regex("TEST_CASE\\([^;{]*\\" + (*at)[1].str())));
+    }
+    CHECK(commands >= 14);
+}
+
+#ifdef WEFT_PROGRAMS_DIR
+
+TEST_CASE("errata.md's tables are what examples/errata prints", "[programs][errata]") {
+    FILE* pipe = popen((std::string(WEFT_PROGRAMS_DIR) + "/errata").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string output;
+    std::array<char, 4096> buffer;
+    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+        output.append(buffer.data(), n);
+    REQUIRE(pclose(pipe) == 0);
+    const std::size_t between = output.find("\n\n");
+    REQUIRE(between != std::string::npos);
+    const std::string text = page();
+    for (const std::string& table : {output.substr(0, between + 1), output.substr(between + 2)}) {
+        INFO("the page does not hold this table, which examples/errata prints:\n" << table);
+        CHECK(contains(text, "\n\n" + table));
+        CHECK(std::count(table.begin(), table.end(), '\n') >= 7);
+    }
+}
+
+#endif
