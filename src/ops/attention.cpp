@@ -92,10 +92,9 @@ AttentionResult definition(const Prepared& p, double dropout_p, Rng* rng) {
     Tensor mask;
     if (!p.mask.blocks_nothing()) mask = traced("mask", p.mask.materialize(p.B, p.H, p.T, p.S));
     if (mask.defined()) scores = traced("masked scores", masked_fill(scores, mask, -INFINITY));
-    Tensor weights = softmax(scores, -1);  // rows that see nothing are 0
+    Tensor weights = traced("weights", softmax(scores, -1));  // rows that see nothing are 0
     // Blocked weights are 0 already; now so are their gradients, also where v is so large that they overflow.
     if (mask.defined()) weights = masked_fill(weights, mask, 0);
-    traced("weights", weights);
     if (dropout_p > 0) weights = traced("kept weights", dropout(weights, dropout_p, *rng));
     return {traced("heads", matmul(weights, v)), weights};  // (B, H, T, d_v)
 }
