@@ -19,10 +19,10 @@ using Run = std::function<Tensor(const Tensor&)>;
 // ---- the tensor story
 
 enum class Memory {
-    given,  // the input, and what no recorded operation made (ids, masks)
+    given,  // from outside the run, or not recorded: the input, ids, masks
     own,    // new values in storage of its own
-    view,   // the storage of another tensor
-    copy    // another tensor's values, copied by a reshape, clone or to that could not share
+    view,   // the storage of an earlier tensor
+    copy    // an earlier tensor's values, only rearranged, in storage of its own
 };
 struct StoryRow {
     std::string name;  // as the run called it (see weft/trace.h); a name that comes again is "name #2"
@@ -30,10 +30,10 @@ struct StoryRow {
     Strides strides;  // in elements
     DType dtype = float32;
     bool contiguous = true;
-    std::string made_by;  // the operation; "" where none was recorded
+    std::vector<std::string> made_by;  // the operations since the tensors named before, in their order
     Memory memory = Memory::given;
-    std::string view_of;  // the first earlier name whose storage this one shares; "" when there is none
-    Tensor values;        // a copy, when there are few; else undefined
+    std::string of;  // the name of the earlier tensor that this is a view or a copy of
+    Tensor values;   // a copy, when there are few; else undefined
 };
 struct Story {
     std::vector<StoryRow> rows;
@@ -74,8 +74,8 @@ struct MapOptions {
 std::string attention_text(const Tensor& weights, const MapOptions& options = {});
 
 // weights (T, S) → an SVG picture of one head: cells in the colours of viridis (van der Walt and Smith, 2015),
-// with their numbers where there is room and in tooltips, blocked cells hatched (in red where a weight is above
-// 0 all the same), and a colour bar.
+// with their numbers where there is room and (up to 20,000 cells) in tooltips, blocked cells hatched (in red
+// where a weight is above 0 all the same), and a colour bar.
 std::string attention_svg(const Tensor& weights, const MapOptions& options = {});
 
 // layers of weights (H, T, S) or (1, H, T, S), of one T and S → an SVG picture: a row of heads for each layer,

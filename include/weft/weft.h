@@ -26,3 +26,5 @@
 #include "weft/random.h"
 #include "weft/shape.h"
 #include "weft/tensor.h"
+#include "weft/trace.h"
+#include "weft/viz.h"

@@ -1,5 +1,4 @@
-// All layers and heads as one SVG: a row of panels for each layer. A panel draws the cells of one colour as one
-// path, so that 144 heads of 64 tokens stay a few megabytes.
+// All layers and heads as one SVG: a row of panels for each layer.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,8 +15,8 @@ constexpr double margin = 16, gap = 10;
 constexpr int levels = 255;        // colours are as fine as a screen's
 constexpr double labels_from = 9;  // tokens are written beside cells of that size
 
-// The cells of one panel in units of cells, neighbours of one colour in a row as one piece.
-std::string panel_cells(const HeadMap& head, std::int64_t T, std::int64_t S, double top) {
+// The cells that are not blocked or leak, in units of cells, neighbours of one colour in a row as one piece.
+std::string cells_svg(const HeadMap& head, std::int64_t T, std::int64_t S, double top) {
     std::map<int, std::string> paths;  // by level; −1: blocked, and yet above 0
     constexpr int leak = -1, hidden = -2;
     for (std::int64_t t = 0; t < T; ++t)
@@ -43,6 +42,17 @@ std::string panel_cells(const HeadMap& head, std::int64_t T, std::int64_t S, dou
 
 }  // namespace
 
+std::string panel_svg(const Map& map, const HeadMap& head, double x, double y, double size,
+                      const std::string& title) {
+    const std::string box = "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" +
+                            decimal(static_cast<double>(map.S) * size) + "\" height=\"" +
+                            decimal(static_cast<double>(map.T) * size) + "\"";
+    return "<g><title>" + xml(title) + "</title>\n" + box +
+           " fill=\"url(#blocked)\"/>\n<g transform=\"translate(" + decimal(x) + " " + decimal(y) + ") scale(" +
+           number(size, 9) + ")\" shape-rendering=\"crispEdges\">\n" + cells_svg(head, map.T, map.S, map.top) +
+           "</g>\n" + box + " fill=\"none\" stroke=\"#999\" stroke-width=\"0.5\"/></g>\n";
+}
+
 std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptions& options) {
     const Map map = map_of("attention_grid_svg", layers, options);
     std::size_t most = 1;
@@ -66,7 +76,7 @@ std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptio
                  all_rows = row * static_cast<double>(map.layers.size()) - gap;
     const double bar = std::max(60.0, std::min(all_rows, 240.0));
     const double width = std::max(bar_x + colour_bar_width, 2 * margin + text_width(options.title, 15)),
-                 height = upper + std::max(all_rows, bar + (map.has_mask ? 32 : 0)) + margin;
+                 height = upper + std::max(all_rows, bar + legend_height(map.has_mask, map.leaks)) + margin;
 
     const std::string title = visible(options.title);
     std::string svg = svg_start(width, height, title.empty() ? "attention weights of all heads" : title);
@@ -84,16 +94,11 @@ std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptio
         if (labelled) svg += labels_svg(map.queries, rows, left - 6, y, size, true);
         for (std::size_t h = 0; h < map.layers[l].heads.size(); ++h) {
             const double x = left + column * static_cast<double>(h);
-            const std::string box = "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" +
-                                    decimal(panel_width) + "\" height=\"" + decimal(panel_height) + "\"";
-            svg += "<g><title>layer " + std::to_string(l + 1) + ", head " + std::to_string(h + 1) +
-                   "</title>\n" + box + " fill=\"url(#blocked)\"/>\n<g transform=\"translate(" + decimal(x) +
-                   " " + decimal(y) + ") scale(" + number(size, 9) + ")\" shape-rendering=\"crispEdges\">\n" +
-                   panel_cells(map.layers[l].heads[h], map.T, map.S, map.top) + "</g>\n" + box +
-                   " fill=\"none\" stroke=\"#999\" stroke-width=\"0.5\"/></g>\n";
+            svg += panel_svg(map, map.layers[l].heads[h], x, y, size,
+                             "layer " + std::to_string(l + 1) + ", head " + std::to_string(h + 1));
         }
     }
-    return svg + colour_bar(bar_x, upper, bar, map.top, map.has_mask) + svg_end();
+    return svg + colour_bar(bar_x, upper, bar, map.top, map.has_mask, map.leaks) + svg_end();
 }
 
 }  // namespace weft::viz

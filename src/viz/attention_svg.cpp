@@ -11,6 +11,7 @@ namespace weft::viz {
 namespace {
 
 constexpr double margin = 16, numbers_from = 34;  // numbers are written into cells of that size
+constexpr std::int64_t most_tooltips = 20000;     // above that many cells they would fill megabytes
 
 // ".71", "1.0"
 std::string short_number(double weight) {
@@ -53,7 +54,7 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
                          " heads; draw one with weights[h], or all with attention_grid_svg");
     const HeadMap& head = map.layers[0].heads[0];
     const auto T = static_cast<double>(map.T), S = static_cast<double>(map.S);
-    const double size = std::clamp(std::floor(560 / std::max({T, S, 1.0})), 2.0, 44.0);
+    const double size = std::clamp(std::floor(640 / std::max({T, S, 1.0})), 2.0, 44.0);
     const LabelLayout rows = label_layout(map.queries, size, /*beside=*/true),
                       tops = label_layout(map.keys, size, /*beside=*/false);
 
@@ -61,7 +62,7 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
     const double left = margin + 20 + rows.extent + 6, upper = margin + title_height + 18 + tops.extent + 6;
     const double bar = std::max(60.0, std::min(T * size, 240.0)), bar_x = left + S * size + 24;
     const double width = std::max(bar_x + colour_bar_width, 2 * margin + text_width(options.title, 15)),
-                 height = upper + std::max(T * size, bar + (map.has_mask ? 32 : 0)) + margin;
+                 height = upper + std::max(T * size, bar + legend_height(map.has_mask, map.leaks)) + margin;
 
     const std::string title = visible(options.title);
     std::string svg = svg_start(width, height, title.empty() ? "attention weights" : title);
@@ -72,13 +73,16 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
                     {.size = 11, .anchor = "middle", .fill = "#666", .rotate = -90});
     svg += labels_svg(map.keys, tops, left, upper - 6, size, /*beside=*/false);
     svg += labels_svg(map.queries, rows, left - 6, upper, size, /*beside=*/true);
+    if (map.T * map.S > most_tooltips)
+        return svg + panel_svg(map, head, left, upper, size, title) +
+               colour_bar(bar_x, upper, bar, map.top, map.has_mask, map.leaks) + svg_end();
     svg += "<g shape-rendering=\"crispEdges\">\n";
     for (std::size_t t = 0; t < map.queries.size(); ++t)
         for (std::size_t s = 0; s < map.keys.size(); ++s)
             svg += cell_svg(left + static_cast<double>(s) * size, upper + static_cast<double>(t) * size, size,
                             map.queries[t] + " → " + map.keys[s], head, t * map.keys.size() + s, map.top);
     svg += "</g>\n";
-    return svg + colour_bar(bar_x, upper, bar, map.top, map.has_mask) + svg_end();
+    return svg + colour_bar(bar_x, upper, bar, map.top, map.has_mask, map.leaks) + svg_end();
 }
 
 }  // namespace weft::viz

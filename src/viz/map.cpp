@@ -68,7 +68,11 @@ Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOp
         LayerMap told;
         for (std::int64_t h = 0; h < H; ++h) {
             told.heads.push_back({checked_values(operation, weights[h]), blocked[0][h].to_vector<bool>()});
-            for (const double w : told.heads.back().weights) largest = std::max(largest, w);
+            const HeadMap& head = told.heads.back();
+            for (std::size_t i = 0; i < head.weights.size(); ++i) {
+                largest = std::max(largest, head.weights[i]);
+                map.leaks = map.leaks || head.leaks(i);
+            }
         }
         map.layers.push_back(std::move(told));
     }

@@ -3,6 +3,7 @@
 #include <array>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "viz/text.h"
 #include "weft/trace.h"
@@ -11,18 +12,10 @@
 namespace weft::viz {
 namespace {
 
-bool is_one_of(const std::string& operation, std::initializer_list<const char*> names) {
-    return std::any_of(names.begin(), names.end(), [&](const char* name) { return operation == name; });
-}
-
-Memory memory_of(const StoryRow& row) {
-    if (!row.view_of.empty()) return Memory::view;
-    if (row.made_by.empty()) return Memory::given;
-    if (is_one_of(row.made_by, {"reshape", "clone", "to"})) return Memory::copy;
-    // A view whose owner has no name in this run: of a parameter, say.
-    if (is_one_of(row.made_by, {"permute", "transpose", "slice", "select", "squeeze", "unsqueeze", "expand"}))
-        return Memory::view;
-    return Memory::own;
+bool rearranges(const std::string& operation) {
+    static const std::set<std::string> names = {"reshape", "permute",   "transpose", "slice", "select",
+                                                "squeeze", "unsqueeze", "expand",    "clone", "to"};
+    return names.count(operation) > 0;
 }
 
 std::string told(const StoryRow& row) {
@@ -31,12 +24,21 @@ std::string told(const StoryRow& row) {
             return "given";
         case Memory::own:
             return "its own";
-        case Memory::copy:
-            return "a copy";
         case Memory::view:
+            return "a view of " + visible(row.of);
+        case Memory::copy:
             break;
     }
-    return row.view_of.empty() ? "a view" : "a view of " + visible(row.view_of);
+    return "a copy of " + visible(row.of);
+}
+
+// "matmul, multiply"; of a long chain the end.
+std::string told(const std::vector<std::string>& operations) {
+    constexpr std::size_t most = 4;
+    const std::size_t first = operations.size() > most ? operations.size() - most : 0;
+    std::string text = operations.empty() ? "-" : first > 0 ? "…, " : "";
+    for (std::size_t i = first; i < operations.size(); ++i) text += (i > first ? ", " : "") + operations[i];
+    return text;
 }
 
 // A tensor under all the names it was given in the run.
@@ -62,6 +64,33 @@ std::vector<Named> told_once(const std::vector<TraceEntry>& entries) {
     return tensors;
 }
 
+// How a tensor was made from those that have a name, and the leaves.
+struct Making {
+    std::vector<std::string> operations;
+    std::set<std::size_t> from;  // positions in `tensors`
+    bool uses_a_parameter = false;
+};
+
+Making making_of(const Tensor& x, const std::map<std::uint64_t, std::size_t>& named) {
+    const std::vector<GraphNode> nodes = graph_nodes(x);  // inputs first, x last
+    std::vector<bool> needed(nodes.size(), false);
+    if (!nodes.empty()) needed.back() = true;
+    Making making;
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+        if (!needed[i]) continue;
+        const auto name = named.find(nodes[i].number);
+        if (i + 1 < nodes.size() && name != named.end()) {
+            making.from.insert(name->second);
+        } else if (nodes[i].operation == "leaf") {
+            making.uses_a_parameter = making.uses_a_parameter || name == named.end();
+        } else {
+            making.operations.insert(making.operations.begin(), nodes[i].operation);
+            for (const std::size_t input : nodes[i].inputs) needed[input] = true;
+        }
+    }
+    return making;
+}
+
 }  // namespace
 
 Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
@@ -80,21 +109,34 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     if (!names(x)) entries.insert(entries.begin(), {"input", x});
     if (!names(output)) entries.push_back({"output", output});
 
-    Story story;
     const std::vector<Named> tensors = told_once(entries);
-    for (const auto& [name, tensor] : tensors) {
+    std::map<std::uint64_t, std::size_t> named;  // by place in the graph
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        if (const std::uint64_t number = graph_number(tensors[i].tensor); number != 0) named.emplace(number, i);
+
+    Story story;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const Tensor& tensor = tensors[i].tensor;
+        const Making making = making_of(tensor, named);
         StoryRow row;
-        row.name = name;
+        row.name = tensors[i].name;
         row.shape = tensor.shape();
         row.strides = tensor.strides();
         row.dtype = tensor.dtype();
         row.contiguous = tensor.is_contiguous();
-        if (!tensor.is_leaf()) row.made_by = operation_of(tensor);
-        const auto owner = std::find_if(tensors.begin(), tensors.end(), [&, &t = tensor](const Named& earlier) {
-            return earlier.tensor.shares_storage(t);
-        });
-        if (owner->tensor.handle() != tensor.handle()) row.view_of = owner->name;
-        row.memory = memory_of(row);
+        row.made_by = making.operations;
+        std::size_t owner = 0;
+        while (!tensors[owner].tensor.shares_storage(tensor)) ++owner;
+        const bool only_moved = std::all_of(row.made_by.begin(), row.made_by.end(), rearranges);
+        if (owner < i) {
+            row.memory = Memory::view;
+            row.of = tensors[owner].name;
+        } else if (!only_moved) {
+            row.memory = Memory::own;
+        } else if (making.from.size() == 1 && !making.uses_a_parameter) {
+            row.memory = Memory::copy;
+            row.of = tensors[*making.from.begin()].name;
+        }
         if (tensor.numel() <= options.values_up_to) row.values = tensor.detach().clone();
         story.rows.push_back(std::move(row));
     }
@@ -107,8 +149,7 @@ std::string Story::str() const {
     for (const StoryRow& row : rows) {
         const std::string type = row.dtype == float32 ? "" : std::string(" ") + name(row.dtype);
         lines.push_back({visible(row.name), row.shape.str() + type, row.strides.str(),
-                         row.contiguous ? "contiguous" : "strided", row.made_by.empty() ? "-" : row.made_by,
-                         told(row)});
+                         row.contiguous ? "contiguous" : "strided", told(row.made_by), told(row)});
     }
     std::array<std::size_t, 6> widths{};
     for (const Line& line : lines)

@@ -76,7 +76,9 @@ std::string svg_start(double width, double height, const std::string& title) {
 
 std::string svg_end() { return "</svg>\n"; }
 
-std::string colour_bar(double x, double y, double height, double top, bool has_mask) {
+double legend_height(bool has_mask, bool leaks) { return leaks ? 52 : has_mask ? 32 : 0; }
+
+std::string colour_bar(double x, double y, double height, double top, bool has_mask, bool leaks) {
     constexpr double width = 14;
     std::string text = "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" + decimal(width) +
                        "\" height=\"" + decimal(height) + "\" fill=\"url(#viridis)\"/>\n";
@@ -87,11 +89,15 @@ std::string colour_bar(double x, double y, double height, double top, bool has_m
                 svg_text(x + width + 7, at, number(top * i / steps, 3), {.size = 11});
     }
     text += svg_text(x, y - 18, "weight", {.size = 11});
-    if (has_mask)
-        text += "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y + height + 16) + "\" width=\"" +
-                decimal(width) + "\" height=\"" + decimal(width) +
-                "\" fill=\"url(#blocked)\" stroke=\"#bbb\" stroke-width=\"0.5\"/>\n" +
-                svg_text(x + width + 7, y + height + 16 + width / 2, "blocked", {.size = 11});
+    const auto swatch = [&](double under, const char* fill, const char* what) {
+        const double at = y + height + under;
+        return "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(at) + "\" width=\"" + decimal(width) +
+               "\" height=\"" + decimal(width) + "\" fill=\"" + fill +
+               "\" stroke=\"#bbb\" stroke-width=\"0.5\"/>\n" +
+               svg_text(x + width + 7, at + width / 2, what, {.size = 11});
+    };
+    if (has_mask) text += swatch(16, "url(#blocked)", "blocked");
+    if (leaks) text += swatch(36, "#d00", "yet > 0");
     return text;
 }
 

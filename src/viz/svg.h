@@ -39,8 +39,9 @@ std::string svg_start(double width, double height, const std::string& title);
 std::string svg_end();
 
 constexpr double colour_bar_width = 96;  // with its numbers
-// A bar from 0 (below) to `top` (above), x and y its upper left corner; beneath it what hatched cells are,
-// where there is a mask.
-std::string colour_bar(double x, double y, double height, double top, bool has_mask);
+// A bar from 0 (below) to `top` (above), x and y its upper left corner; beneath it what hatched and red cells
+// are.
+std::string colour_bar(double x, double y, double height, double top, bool has_mask, bool leaks);
+double legend_height(bool has_mask, bool leaks);  // of what is beneath the bar
 
 }  // namespace weft::viz
