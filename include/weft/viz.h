@@ -56,12 +56,13 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options = {
 std::vector<Tensor> attention_weights(const Run& run, const Tensor& input);
 
 struct MapOptions {
-    std::vector<std::string> queries, keys;  // labels, T and S of them; keys like queries when left out and T =
-                                             // S; positions from 1 when both are. Spaces at the ends, newlines
-                                             // and control characters are shown.
-    Mask mask = {};                          // what the weights were made with: blocked cells are drawn as such
-    double top = 0;                          // the weight drawn strongest; 0: the largest of all
-    std::string title;
+    std::vector<std::string> queries = {},
+                             keys = {};  // labels, T and S of them; keys like queries when left out and T =
+                                         // S; positions from 1 when both are. Spaces at the ends, newlines
+                                         // and control characters are shown.
+    Mask mask = {};                      // what the weights were made with: blocked cells are drawn as such
+    double top = 0;                      // the weight drawn strongest; 0: the largest of all
+    std::string title = {};
     bool wide = false;  // in text: columns as wide as their labels
 };
 // All three refuse: ShapeError, weights of another rank, labels of another number, a mask that does not fit;
@@ -96,7 +97,7 @@ void save_svg(const std::filesystem::path& path, const std::string& dot);
 // ---- masks
 
 struct MaskGridOptions {
-    std::vector<std::string> queries, keys;  // as in MapOptions
+    std::vector<std::string> queries = {}, keys = {};  // as in MapOptions
     std::string visible = "1", blocked = "−∞";
     std::string corner = "Q ↓ / K →";  // above the queries' labels
 };
