@@ -1,108 +1,125 @@
 // Multi-head attention: project, split in heads, attend, merge, project.
-// B batch, T tokens (queries), S keys, C = d_model, H heads, d_k = C / H.
+// B batch, T tokens (queries), S keys, C = d_model, H heads of queries, G of keys and values.
 #include "weft/nn/attention.h"
 
+#include "nn/attention_checks.h"
 #include "weft/nn/dropout.h"
+#include "weft/nn/rotary.h"
 #include "weft/trace.h"
 
 namespace weft::nn {
 
 namespace {
 
-// The size of one part of x's last axis cut into `parts`. ShapeError unless x is a batch or a sample and they
-// are equal.
-std::int64_t columns_per_head(const Tensor& x, std::int64_t parts, const char* operation) {
-    if (x.rank() != 2 && x.rank() != 3)
-        throw ShapeError(std::string(operation) + ": takes (B, T, C) or (T, C), not " + x.shape().str());
-    if (parts < 1 || x.size(-1) % parts != 0)
-        throw ShapeError(std::string(operation) + ": the last axis of " + x.shape().str() +
-                         " does not divide into " + std::to_string(parts) + " equal parts");
-    return x.size(-1) / parts;
+const char* const who = "MultiHeadAttention";
+
+// The options with every size in its place.
+MultiHeadAttentionOptions completed(std::int64_t d_model, std::int64_t heads, MultiHeadAttentionOptions o) {
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"d_k", o.d_k}, {"d_v", o.d_v}, {"key_width", o.key_width}, {"value_width", o.value_width}};
+    for (const auto& [name, size] : sizes)
+        if (size < 0)
+            throw ValueError(std::string(who) + ": " + name + " must be at least 1, or 0 for the usual, not " +
+                             std::to_string(size));
+    if (d_model < 1 || heads < 1 || o.d_k == 0 || o.d_v == 0) {
+        const std::int64_t usual = head_size(d_model, heads, who);
+        o.d_k = o.d_k == 0 ? usual : o.d_k;
+        o.d_v = o.d_v == 0 ? usual : o.d_v;
+    }
+    o.kv_heads = key_heads(heads, o.kv_heads, who);
+    o.key_width = o.key_width == 0 ? d_model : o.key_width;
+    o.value_width = o.value_width == 0 ? d_model : o.value_width;
+    if (o.fused && (o.key_width != d_model || o.value_width != d_model))
+        throw ValueError(std::string(who) +
+                         ": one fused projection reads tokens of one width, but d_model is " +
+                         std::to_string(d_model) + ", key_width " + std::to_string(o.key_width) +
+                         " and value_width " + std::to_string(o.value_width) + "; set fused = false");
+    return o;
 }
 
-void check_input(const Tensor& x, std::int64_t d_model, const char* module, const char* what) {
-    if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != d_model)
-        throw ShapeError(std::string(module) + ": " + what + " must be (B, T, " + std::to_string(d_model) +
-                         ") or (T, " + std::to_string(d_model) + "), not " + x.shape().str());
+// What must be so of all three together.
+void check_samples(const Tensor& query, const Tensor& key, const Tensor& value) {
+    const auto all = [&] {
+        return std::string(who) + ": query " + query.shape().str() + ", key " + key.shape().str() + ", value " +
+               value.shape().str() + ": ";
+    };
+    const auto samples = [](const Tensor& x) { return x.rank() == 3 ? x.size(0) : -1; };
+    if (samples(query) != samples(key) || samples(query) != samples(value))
+        throw ShapeError(all() +
+                         "all three must be batches of one size, or all one sample without a batch axis");
+    if (key.size(-2) != value.size(-2))
+        throw ShapeError(all() + std::to_string(key.size(-2)) + " keys for " + std::to_string(value.size(-2)) +
+                         " values; there must be one value for each key");
 }
 
 }  // namespace
 
-Tensor to_heads(const Tensor& x, std::int64_t heads) {
-    const std::int64_t d_k = columns_per_head(x, heads, "to_heads");
-    if (x.rank() == 2) return x.reshape({x.size(0), heads, d_k}).permute({1, 0, 2});  // (T, C) → (H, T, d_k)
-    return x.reshape({x.size(0), x.size(1), heads, d_k}).permute({0, 2, 1, 3});  // (B, T, C) → (B, H, T, d_k)
-}
-
-std::array<Tensor, 3> split_heads(const Tensor& qkv, std::int64_t heads) {
-    const std::int64_t d_k = columns_per_head(qkv, 3 * heads, "split_heads");
-    const Tensor split =
-        qkv.rank() == 2 ? qkv.reshape({qkv.size(0), 3, heads, d_k}).permute({1, 2, 0, 3})  // (3, H, T, d_k)
-                        : qkv.reshape({qkv.size(0), qkv.size(1), 3, heads, d_k})           // (B, T, 3, H, d_k)
-                              .permute({2, 0, 3, 1, 4});                                   // (3, B, H, T, d_k)
-    return {split[0], split[1], split[2]};
-}
-
-Tensor merge_heads(const Tensor& x) {
-    if (x.rank() == 3)  // (H, T, d_k) → (T, H, d_k) → (T, C)
-        return x.permute({1, 0, 2}).reshape({x.size(1), x.size(0) * x.size(2)});
-    if (x.rank() == 4)  // (B, H, T, d_k) → (B, T, H, d_k) → (B, T, C)
-        return x.permute({0, 2, 1, 3}).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
-    throw ShapeError("merge_heads: takes (B, H, T, d_k) or (H, T, d_k), not " + x.shape().str());
-}
-
-std::int64_t head_size(std::int64_t d_model, std::int64_t heads, const char* module) {
-    if (d_model < 1 || heads < 1 || d_model % heads != 0)
-        throw ValueError(std::string(module) + ": d_model " + std::to_string(d_model) +
-                         " does not divide into " + std::to_string(heads) +
-                         " heads; both must be at least 1 and d_model a multiple of heads");
-    return d_model / heads;
-}
-
-// ---- MultiHeadAttention
-
 MultiHeadAttention::MultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
                                        MultiHeadAttentionOptions options)
-    : Module("MultiHeadAttention"),
+    : MultiHeadAttention(completed(d_model, heads, options), d_model, heads, rng) {}
+
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model,
+                                       std::int64_t heads, Rng& rng)
+    : Module(who),
       d_model(d_model),
       heads(heads),
-      d_k(head_size(d_model, heads, "MultiHeadAttention")),
-      dropout(checked_probability(options.dropout, "MultiHeadAttention")),
-      W_qkv(options.fused ? std::optional(child("W_qkv", Linear(d_model, 3 * d_model, rng, options.bias)))
-                          : std::nullopt),
-      W_q(options.fused ? std::nullopt
-                        : std::optional(child("W_q", Linear(d_model, d_model, rng, options.bias)))),
-      W_k(options.fused ? std::nullopt
-                        : std::optional(child("W_k", Linear(d_model, d_model, rng, options.bias)))),
-      W_v(options.fused ? std::nullopt
-                        : std::optional(child("W_v", Linear(d_model, d_model, rng, options.bias)))),
-      W_out(child("W_out", Linear(d_model, d_model, rng, options.bias))) {
+      kv_heads(all.kv_heads),
+      d_k(all.d_k),
+      d_v(all.d_v),
+      key_width(all.key_width),
+      value_width(all.value_width),
+      dropout(checked_probability(all.dropout, who)),
+      rotary_base(checked_rotary(all.rotary_base, d_k, who)),
+      W_qkv(projection(all.fused, "W_qkv", d_model, heads * d_k + kv_heads * (d_k + d_v), rng, all.bias)),
+      W_q(projection(!all.fused, "W_q", d_model, heads * d_k, rng, all.bias)),
+      W_k(projection(!all.fused, "W_k", key_width, kv_heads * d_k, rng, all.bias)),
+      W_v(projection(!all.fused, "W_v", value_width, kv_heads * d_v, rng, all.bias)),
+      W_out(child("W_out", Linear(heads * d_v, d_model, rng, all.bias))) {
     if (dropout > 0) rng_ = generator("rng", rng);
+}
+
+std::optional<Linear> MultiHeadAttention::projection(bool wanted, const char* name, std::int64_t in,
+                                                     std::int64_t out, Rng& rng, bool bias) {
+    if (!wanted) return std::nullopt;
+    return child(name, Linear(in, out, rng, bias));
 }
 
 std::array<Tensor, 3> MultiHeadAttention::project(const Tensor& query, const Tensor& key,
                                                   const Tensor& value) const {
-    check_input(query, d_model, "MultiHeadAttention", "query");
-    check_input(key, d_model, "MultiHeadAttention", "key");
-    check_input(value, d_model, "MultiHeadAttention", "value");
+    check_tokens(query, d_model, who, "query");
+    check_tokens(key, key_width, who, "key");
+    check_tokens(value, value_width, who, "value");
+    check_samples(query, key, value);
     const bool is_self = query.handle() == key.handle() && key.handle() == value.handle();
+    if (rotary_base && !is_self)
+        throw ValueError(std::string(who) +
+                         ": rotary positions count the tokens of one sequence, so query, key and value must be "
+                         "the same tensor; make it without rotary_base for cross-attention");
     traced("X", query);
     if (!is_self) {
         traced("X of keys", key);
         traced("X of values", value);
     }
-    const auto in_heads = [&](const char* name, const Tensor& x) { return to_heads(traced(name, x), heads); };
-    if (!W_qkv) return {in_heads("Q", (*W_q)(query)), in_heads("K", (*W_k)(key)), in_heads("V", (*W_v)(value))};
-    if (is_self) return split_heads(traced("QKV", (*W_qkv)(query)), heads);
 
-    // Rows i·C … (i+1)·C − 1 of W_qkv.
-    const auto block = [&](const char* name, const Tensor& x, std::int64_t i) {
-        const Tensor weight = W_qkv->weight.slice(0, i * d_model, (i + 1) * d_model);  // (C, C)
-        const Tensor bias =
-            W_qkv->bias.defined() ? W_qkv->bias.slice(0, i * d_model, (i + 1) * d_model) : Tensor();
-        return in_heads(name, linear(x, weight, bias));
-    };
-    return {block("Q", query, 0), block("K", key, 1), block("V", value, 2)};
+    std::vector<Tensor> qkv;  // (B, T, H·d_k), (B, S, G·d_k), (B, S, G·d_v)
+    if (!W_qkv) {
+        qkv = {traced("Q", (*W_q)(query)), traced("K", (*W_k)(key)), traced("V", (*W_v)(value))};
+    } else {
+        const std::vector<std::int64_t> columns{heads * d_k, kv_heads * d_k, kv_heads * d_v};
+        if (is_self) {
+            qkv = split(traced("QKV", (*W_qkv)(query)), columns, -1);
+        } else {  // each reads another sequence through its own rows of W_qkv
+            const std::vector<Tensor> weights = split(W_qkv->weight, columns);
+            const std::vector<Tensor> biases =
+                W_qkv->bias.defined() ? split(W_qkv->bias, columns) : std::vector<Tensor>(3);
+            qkv = {traced("Q", linear(query, weights[0], biases[0])),
+                   traced("K", linear(key, weights[1], biases[1])),
+                   traced("V", linear(value, weights[2], biases[2]))};
+        }
+    }
+    Tensor q = to_heads(qkv[0], heads), k = to_heads(qkv[1], kv_heads), v = to_heads(qkv[2], kv_heads);
+    if (rotary_base) q = rotary(q, 0, *rotary_base), k = rotary(k, 0, *rotary_base);
+    return {q, k, v};  // (B, H, T, d_k), (B, G, S, d_k), (B, G, S, d_v)
 }
 
 AttentionOptions MultiHeadAttention::options(const Mask& mask) const {
@@ -111,8 +128,8 @@ AttentionOptions MultiHeadAttention::options(const Mask& mask) const {
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const Mask& mask) const {
-    const auto [q, k, v] = project(query, key, value);                // (B, H, T, d_k), k and v (B, H, S, d_k)
-    Tensor y = scaled_dot_product_attention(q, k, v, options(mask));  // (B, H, T, d_k)
+    const auto [q, k, v] = project(query, key, value);                // (B, H, T, d_k), k and v (B, G, S, ·)
+    Tensor y = scaled_dot_product_attention(q, k, v, options(mask));  // (B, H, T, d_v)
     return traced("Y", W_out(traced("merged", merge_heads(y))));      // (B, T, C)
 }
 
@@ -121,51 +138,6 @@ AttentionResult MultiHeadAttention::with_weights(const Tensor& query, const Tens
     const auto [q, k, v] = project(query, key, value);
     auto [y, weights] =
         scaled_dot_product_attention_with_weights(q, k, v, options(mask));  // weights (B, H, T, S)
-    return {traced("Y", W_out(traced("merged", merge_heads(y)))), weights};
-}
-
-// ---- CausalMultiHeadAttention
-
-CausalMultiHeadAttention::CausalMultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
-                                                   CausalMultiHeadAttentionOptions options)
-    : Module("CausalMultiHeadAttention"),
-      d_model(d_model),
-      heads(heads),
-      d_k(head_size(d_model, heads, "CausalMultiHeadAttention")),
-      max_seq_len(options.max_seq_len),
-      dropout(checked_probability(options.dropout, "CausalMultiHeadAttention")),
-      W_qkv(child("W_qkv", Linear(d_model, 3 * d_model, rng, options.bias))),
-      W_out(child("W_out", Linear(d_model, d_model, rng, options.bias))) {
-    const std::int64_t n = max_seq_len;
-    if (n < 1)
-        throw ValueError("CausalMultiHeadAttention: max_seq_len must be at least 1, not " + std::to_string(n));
-    mask = buffer("mask", Mask::causal().materialize(1, 1, n, n).reshape({n, n}).contiguous(),
-                  /*persistent=*/false);
-    if (dropout > 0) rng_ = generator("rng", rng);
-}
-
-AttentionOptions CausalMultiHeadAttention::options(const Tensor& x, const Mask& also) const {
-    check_input(x, d_model, "CausalMultiHeadAttention", "x");
-    const std::int64_t T = x.size(-2);
-    if (T > max_seq_len)
-        throw ShapeError("CausalMultiHeadAttention: " + std::to_string(T) + " tokens in " + x.shape().str() +
-                         ", but max_seq_len is " + std::to_string(max_seq_len) +
-                         "; make it with a larger one, or give fewer tokens");
-    const Mask causal = composed_mode() ? Mask::blocked(mask.slice(0, 0, T).slice(1, 0, T)) : Mask::causal();
-    return {.mask = causal | also, .dropout = training() ? dropout : 0, .rng = rng_.get()};
-}
-
-Tensor CausalMultiHeadAttention::operator()(const Tensor& x, const Mask& also) const {  // x: (B, T, C)
-    const AttentionOptions how = options(x, also);
-    const auto [q, k, v] = split_heads(traced("QKV", W_qkv(traced("X", x))), heads);  // each (B, H, T, d_k)
-    Tensor y = scaled_dot_product_attention(q, k, v, how);                            // (B, H, T, d_k)
-    return traced("Y", W_out(traced("merged", merge_heads(y))));                      // (B, T, C)
-}
-
-AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Mask& also) const {
-    const AttentionOptions how = options(x, also);
-    const auto [q, k, v] = split_heads(traced("QKV", W_qkv(traced("X", x))), heads);
-    auto [y, weights] = scaled_dot_product_attention_with_weights(q, k, v, how);  // weights (B, H, T, T)
     return {traced("Y", W_out(traced("merged", merge_heads(y)))), weights};
 }
 

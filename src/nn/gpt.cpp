@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "nn/cache_guard.h"
 #include "weft/nn/init.h"
 
 namespace weft::nn {
@@ -91,17 +92,48 @@ GPT::GPT(const GPTConfig& wanted, Rng& rng)
     }
 }
 
-Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
+// T, of ids (B, T) or (T,) that follow `past` others.
+std::int64_t GPT::count_tokens(const Tensor& ids, std::int64_t past) const {
     if (ids.rank() != 1 && ids.rank() != 2)
         throw ShapeError("GPT: ids must be (B, T) or (T,), not " + ids.shape().str());
     const std::int64_t T = ids.size(-1);
-    if (T > config.block_size)
+    if (past + T > config.block_size)
         throw ShapeError("GPT: " + std::to_string(T) + " tokens in " + ids.shape().str() +
+                         (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()) +
                          ", but block_size is " + std::to_string(config.block_size) +
-                         "; give it the last block_size tokens");
+                         "; give it the last block_size tokens" + (past > 0 ? ", and cleared caches" : ""));
+    return T;
+}
+
+Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
+    const std::int64_t T = count_tokens(ids, 0);
     Tensor x = traced("embedded", drop(token_embedding(ids) + position_embedding(arange(T))));  // (B, T, C)
     for (const TransformerBlock& block : blocks) x = block(x);                                  // (B, T, C)
     return traced("logits", head(norm(x)));                                                     // (B, T, V)
+}
+
+Tensor GPT::operator()(const Tensor& ids, std::vector<KeyValueCache>& caches) const {  // (B, T)
+    if (caches.size() != blocks.size())
+        throw ValueError("GPT: " + std::to_string(caches.size()) + " caches for " +
+                         std::to_string(blocks.size()) + " blocks; make_caches() makes one for each");
+    const std::int64_t past = caches[0].length();
+    for (const KeyValueCache& cache : caches)
+        if (cache.length() != past)
+            throw ValueError("GPT: caches of " + std::to_string(past) + " and of " +
+                             std::to_string(cache.length()) +
+                             " tokens; all must hold the same ones: clear() them");
+    const std::int64_t T = count_tokens(ids, past);
+    const CacheGuard guard(caches);
+    const Tensor positions = arange(T) + static_cast<double>(past);                             // (T,)
+    Tensor x = traced("embedded", drop(token_embedding(ids) + position_embedding(positions)));  // (B, T, C)
+    for (std::size_t i = 0; i < caches.size(); ++i) x = blocks[i](x, caches[i]);                // (B, T, C)
+    return traced("logits", head(norm(x)));                                                     // (B, T, V)
+}
+
+std::vector<KeyValueCache> GPT::make_caches() const {
+    std::vector<KeyValueCache> caches;
+    for (std::size_t i = 0; i < blocks.size(); ++i) caches.emplace_back(config.block_size);
+    return caches;
 }
 
 std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
@@ -144,15 +176,19 @@ Tensor GPT::generate(const Tensor& ids, std::int64_t n, const SampleOptions& opt
         throw ShapeError("generate: ids must be (T,) or (B, T) with T ≥ 1, not " + ids.shape().str());
     NoGrad off;
     Evaluating evaluating(*this);
-    Tensor all = ids.rank() == 1 ? ids.unsqueeze(0) : ids;  // (B, T)
-    for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t T = all.size(1);
-        const Tensor seen =
-            all.slice(1, std::max<std::int64_t>(0, T - config.block_size), T);  // (B, ≤ block_size)
-        const Tensor logits = (*this)(seen).select(1, -1);                      // (B, V)
+    const Tensor prompt = ids.rank() == 1 ? ids.unsqueeze(0) : ids;  // (B, T)
+    const std::int64_t B = prompt.size(0), given = prompt.size(1), block = config.block_size;
+    const Tensor all = empty({B, given + n}, int64);
+    all.slice(1, 0, given).copy_(prompt);
+    std::vector<KeyValueCache> caches = make_caches();
+    for (std::int64_t T = given; T < given + n; ++T) {
+        // Beyond block_size the window slides, so every token has another position, and nothing cached holds.
+        const Tensor said = T <= block ? (*this)(all.slice(1, caches[0].length(), T), caches)
+                                       : (*this)(all.slice(1, T - block, T));  // (B, ·, V)
+        const Tensor logits = said.select(1, -1);                              // (B, V)
         std::vector<std::int64_t> next;
-        for (std::int64_t b = 0; b < all.size(0); ++b) next.push_back(sample(logits[b], options));
-        all = cat({all, from_vector(next, {all.size(0), 1})}, 1);
+        for (std::int64_t b = 0; b < B; ++b) next.push_back(sample(logits[b], options));
+        all.slice(1, T, T + 1).copy_(from_vector(next, {B, 1}));
     }
     return ids.rank() == 1 ? all.squeeze(0) : all;
 }

@@ -1,11 +1,12 @@
 // Multi-head attention (Vaswani et al., "Attention is all you need", 2017, §3.2.2).
-// B batch, T tokens (queries), S keys, C = d_model, H heads, d_k = C / H.
+// B batch, T tokens (queries), S keys, C = d_model, H heads of queries, G of keys and values, d_k = C / H.
 #pragma once
 
 #include <array>
 #include <optional>
 
 #include "weft/mask.h"
+#include "weft/nn/kv_cache.h"
 #include "weft/nn/linear.h"
 
 namespace weft::nn {
@@ -15,8 +16,9 @@ namespace weft::nn {
 Tensor to_heads(const Tensor& x, std::int64_t heads);
 
 // qkv (B, T, 3C) or (T, 3C), the columns of Q, then of K, then of V → q, k, v, each (B, H, T, d_k) or (H, T,
-// d_k). ShapeError unless rank is 2 or 3 and 3H divides the last axis.
-std::array<Tensor, 3> split_heads(const Tensor& qkv, std::int64_t heads);
+// d_k). With kv_heads = G given, qkv is (…, T, (H + 2G)·d_k), and k and v have G heads. ShapeError unless rank
+// is 2 or 3 and H + 2G divides the last axis.
+std::array<Tensor, 3> split_heads(const Tensor& qkv, std::int64_t heads, std::int64_t kv_heads = 0);
 
 // The way back: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError on any other rank.
 Tensor merge_heads(const Tensor& x);
@@ -24,23 +26,33 @@ Tensor merge_heads(const Tensor& x);
 // d_model / heads. ValueError, naming `module`, unless heads ≥ 1, d_model ≥ 1 and heads divides d_model.
 std::int64_t head_size(std::int64_t d_model, std::int64_t heads, const char* module);
 
+// A size of 0 stands for the usual one.
 struct MultiHeadAttentionOptions {
-    bool bias = false;   // of every projection
-    bool fused = true;   // one W_qkv (3C, C), its rows those of Q, K, V; else W_q, W_k, W_v
-    double dropout = 0;  // on the weights, after softmax, in training
+    bool bias = false;          // of every projection
+    bool fused = true;          // one W_qkv, its rows those of Q, K, V; else W_q, W_k, W_v
+    double dropout = 0;         // on the weights, after softmax, in training
+    std::int64_t kv_heads = 0;  // G: each head of keys and values serves H / G of queries; heads
+    std::int64_t d_k = 0;       // width of a head's queries and keys; d_model / heads
+    std::int64_t d_v = 0;       // width of a head's values; d_model / heads
+    std::int64_t key_width = 0, value_width = 0;  // of the tokens of key and value; d_model
+    std::optional<double> rotary_base = {};       // turns queries and keys by their positions, see rotary.h
 };
 
 // W_out concat_h(softmax(q_h k_hᵀ / √d_k, masked) v_h), with q = W_q query, k = W_k key, v = W_v value, split
-// in heads. query (B, T, C), key and value (B, S, C) → (B, T, C); all of them without B is one sample.
-// Self-attention: the same tensor three times; cross-attention: key and value from another sequence. A query
-// that may see nothing gives W_out's bias. ValueError unless heads divides d_model and 0 ≤ dropout < 1;
-// ShapeError when sizes do not fit.
+// in heads. query (B, T, C), key (B, S, key_width) and value (B, S, value_width) → (B, T, C); all of them
+// without B is one sample. Self-attention: the same tensor three times; cross-attention: key and value from
+// another sequence. Padding among the keys: Mask::padding(lengths), one length for each sample. A query that
+// may see nothing gives W_out's bias. ValueError unless heads divides d_model (where d_k or d_v is not given),
+// kv_heads divides heads, all sizes are at least 1, 0 ≤ dropout < 1, the three widths are one where fused, and
+// d_k is even where rotary; ShapeError when sizes do not fit; ValueError on cross-attention with rotary
+// positions, which count one sequence's tokens.
 struct MultiHeadAttention : Module {
-    std::int64_t d_model, heads, d_k;
+    std::int64_t d_model, heads, kv_heads, d_k, d_v, key_width, value_width;
     double dropout;
-    std::optional<Linear> W_qkv;          // fused: C → 3C
-    std::optional<Linear> W_q, W_k, W_v;  // separate: C → C each
-    Linear W_out;                         // C → C
+    std::optional<double> rotary_base;
+    std::optional<Linear> W_qkv;          // fused: C → H·d_k + G·d_k + G·d_v, 3C in the usual case
+    std::optional<Linear> W_q, W_k, W_v;  // separate: C → H·d_k, key_width → G·d_k, value_width → G·d_v
+    Linear W_out;                         // H·d_v → C
 
     MultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
                        MultiHeadAttentionOptions options = {});
@@ -55,27 +67,35 @@ struct MultiHeadAttention : Module {
     AttentionResult with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                  const Mask& mask = {}) const;
 
-    // q (B, H, T, d_k), k and v (B, H, S, d_k), as attention takes them.
+    // q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), as attention takes them.
     std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const;
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
+    // With every size filled in and checked.
+    MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model, std::int64_t heads,
+                       Rng& rng);
+    std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
+                                     bool bias);
     AttentionOptions options(const Mask& mask) const;
 };
 
 struct CausalMultiHeadAttentionOptions {
     std::int64_t max_seq_len = 1024;
     bool bias = false;
-    double dropout = 0;  // on the weights, after softmax, in training
+    double dropout = 0;         // on the weights, after softmax, in training
+    std::int64_t kv_heads = 0;  // G: each head of keys and values serves H / G of queries; 0: heads
+    std::optional<double> rotary_base = {};  // turns queries and keys by their positions, see rotary.h
 };
 
 // Self-attention in which token i sees the tokens up to i only: x (B, T, C) → (B, T, C), or (T, C) → (T, C).
-// ValueError unless heads divides d_model, max_seq_len ≥ 1 and 0 ≤ dropout < 1; ShapeError when T >
-// max_seq_len.
+// ValueError unless heads divides d_model, kv_heads divides heads, max_seq_len ≥ 1, 0 ≤ dropout < 1, and d_k is
+// even where rotary; ShapeError when T > max_seq_len.
 struct CausalMultiHeadAttention : Module {
-    std::int64_t d_model, heads, d_k, max_seq_len;
+    std::int64_t d_model, heads, kv_heads, d_k, max_seq_len;
     double dropout;
-    Linear W_qkv;  // C → 3C
+    std::optional<double> rotary_base;
+    Linear W_qkv;  // C → (H + 2G)·d_k, 3C in the usual case
     Linear W_out;  // C → C
     // bool (max_seq_len, max_seq_len), true = blocked: ones above the diagonal. The definition, which Composed
     // reads; otherwise attention counts to the diagonal itself and gives the same. A buffer that is not in the
@@ -89,10 +109,16 @@ struct CausalMultiHeadAttention : Module {
     Tensor operator()(const Tensor& x, const Mask& also = {}) const;
     AttentionResult with_weights(const Tensor& x,
                                  const Mask& also = {}) const;  // and each head's weights (B, H, T, T)
+    // The same for the T tokens that follow those in the cache, which takes them in: what the pass over all S =
+    // cache.length() + T tokens gives at the last T positions; `also` is of T queries and S keys. Refuses also
+    // what KeyValueCache::append refuses, and S > max_seq_len (ShapeError). The cache is as before when it
+    // throws.
+    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& also = {}) const;
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
-    AttentionOptions options(const Tensor& x, const Mask& also) const;
+    std::array<Tensor, 3> project(const Tensor& x, std::int64_t past) const;
+    AttentionOptions options(std::int64_t past, std::int64_t T, const Mask& also) const;
 };
 
 }  // namespace weft::nn

@@ -48,11 +48,20 @@ struct GPT : Module {
 
     GPT(const GPTConfig& config, Rng& rng);
     Tensor operator()(const Tensor& ids) const;
+    // The same for the T tokens that follow those in the caches, which take them in: what the pass over all S
+    // tokens gives at the last T positions. One cache for each block, all of one length; make_caches() makes
+    // them, for block_size tokens. ValueError on another number of caches or on lengths that differ; ShapeError
+    // when S > block_size; GraphError unless a NoGrad lives. The caches are as before when it throws.
+    Tensor operator()(const Tensor& ids, std::vector<KeyValueCache>& caches) const;
+    std::vector<KeyValueCache> make_caches() const;
 
     // ids (T,) or (B, T), T ≥ 1, → (T + n,) or (B, T + n): n times the next id, sampled from what the model
-    // says about the last block_size ids. In evaluation mode and outside the graph, whatever the modes were;
-    // they come back.
+    // says about the last block_size ids; while all of them fit, each is computed once and cached. In
+    // evaluation mode and outside the graph, whatever the modes were; they come back.
     Tensor generate(const Tensor& ids, std::int64_t n, const SampleOptions& options);
+
+private:
+    std::int64_t count_tokens(const Tensor& ids, std::int64_t past) const;
 };
 
 }  // namespace weft::nn

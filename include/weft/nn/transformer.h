@@ -30,6 +30,11 @@ struct TransformerBlock : Module {
         Tensor h = traced("h", x + drop(attn(norm1(x), also)));
         return traced("y", h + drop(mlp(norm2(h))));
     }
+    // For the T tokens that follow those in the cache, as CausalMultiHeadAttention takes it.
+    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& also = {}) const {
+        Tensor h = traced("h", x + drop(attn(norm1(x), cache, also)));
+        return traced("y", h + drop(mlp(norm2(h))));
+    }
 };
 
 }  // namespace weft::nn

@@ -1,0 +1,89 @@
+// The cache of keys and values. B batch, G heads of keys and values, T new tokens, S tokens so far.
+#include "weft/nn/kv_cache.h"
+
+#include <algorithm>
+
+#include "weft/autograd.h"
+
+namespace weft::nn {
+
+namespace {
+
+// x's shape with another size of one axis.
+Shape with_size(const Tensor& x, int axis, std::int64_t size) {
+    Shape shape = x.shape();
+    shape[normalize_axis(axis, x.rank(), "KeyValueCache")] = size;
+    return shape;
+}
+
+Shape with_tokens(const Tensor& x, std::int64_t tokens) { return with_size(x, -2, tokens); }
+
+bool differ_in_tokens_alone(const Tensor& a, const Tensor& b) {
+    return a.rank() == b.rank() && a.shape() == with_tokens(b, a.size(-2));
+}
+
+}  // namespace
+
+KeyValueCache::KeyValueCache(std::int64_t capacity) : capacity_(capacity) {
+    if (capacity < 1)
+        throw ValueError("KeyValueCache: capacity must be at least 1, not " + std::to_string(capacity) +
+                         "; leave it out for a cache that grows");
+}
+
+void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
+    const auto offered = [&] { return "keys " + k.shape().str() + " and values " + v.shape().str(); };
+    if (k.rank() < 3 || k.rank() != v.rank() || k.shape() != with_size(v, -1, k.size(-1)))
+        throw ShapeError("KeyValueCache: " + offered() +
+                         " must be (B, G, T, d_k) and (B, G, T, d_v), or both without B");
+    if (!is_floating(k.dtype()) || k.dtype() != v.dtype())
+        throw DTypeError("KeyValueCache: keys of " + std::string(name(k.dtype())) + " and values of " +
+                         name(v.dtype()) + "; both must be float32, or both float64");
+    if (grad_enabled() && (k.requires_grad() || v.requires_grad()))
+        throw GraphError(
+            "KeyValueCache: keys or values require a gradient, but the cache holds values only; decode while a "
+            "NoGrad lives, or attend without a cache");
+    if (length_ > 0 && !(differ_in_tokens_alone(k, keys_) && differ_in_tokens_alone(v, values_)))
+        throw ShapeError("KeyValueCache: " + offered() + " do not follow the " + std::to_string(length_) +
+                         " tokens held, keys " + with_tokens(keys_, length_).str() + " and values " +
+                         with_tokens(values_, length_).str() +
+                         "; only the number of tokens may differ: clear() before another sequence");
+    if (length_ > 0 && k.dtype() != keys_.dtype())
+        throw DTypeError("KeyValueCache: holds " + std::string(name(keys_.dtype())) + ", not " +
+                         name(k.dtype()) + "; clear() it, or convert with to()");
+    if (capacity_ > 0 && length_ + k.size(-2) > capacity_)
+        throw ShapeError("KeyValueCache: " + std::to_string(k.size(-2)) + " more tokens after " +
+                         std::to_string(length_) + " are " + std::to_string(length_ + k.size(-2)) +
+                         ", but its capacity is " + std::to_string(capacity_) +
+                         "; make it with a larger one, or clear() it");
+}
+
+// `held` where x fits behind the tokens in it; else larger storage with those tokens in it.
+Tensor KeyValueCache::with_room(const Tensor& held, const Tensor& x) const {
+    const std::int64_t wanted = length_ + x.size(-2);
+    const bool is_alike = held.defined() && held.dtype() == x.dtype() && differ_in_tokens_alone(held, x);
+    if (is_alike && held.size(-2) >= wanted) return held;
+    const std::int64_t room = capacity_ > 0 ? capacity_ : std::max<std::int64_t>({wanted, 2 * length_, 16});
+    const Tensor larger = empty(with_tokens(x, room), x.dtype());
+    if (length_ > 0) larger.slice(-2, 0, length_).copy_(held.slice(-2, 0, length_));
+    return larger;
+}
+
+std::array<Tensor, 2> KeyValueCache::append(const Tensor& k, const Tensor& v) {
+    check(k, v);
+    const NoGrad off;
+    const std::int64_t length = length_ + k.size(-2);
+    const Tensor keys = with_room(keys_, k), values = with_room(values_, v);
+    keys.slice(-2, length_, length).copy_(k);
+    values.slice(-2, length_, length).copy_(v);
+    keys_ = keys, values_ = values, length_ = length;
+    return {keys.slice(-2, 0, length), values.slice(-2, 0, length)};
+}
+
+void KeyValueCache::truncate(std::int64_t length) {
+    if (length < 0 || length > length_)
+        throw ValueError("KeyValueCache: cannot be cut to " + std::to_string(length) + " tokens; it holds " +
+                         std::to_string(length_));
+    length_ = length;
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,337 @@
+// The key/value cache: decoding in any steps gives what the pass over the whole sequence gives.
+#include <numeric>
+
+#include "catch.h"
+#include "source.h"
+
+using namespace weft;
+using source::distance;
+using source::random;
+
+namespace {
+
+constexpr std::int64_t B = 2, T = 7, C = 12, H = 6;
+
+using Steps = std::vector<std::int64_t>;  // how many tokens each call gets
+
+// Every way to write n as a sum of positive numbers in order: 2ⁿ⁻¹ of them.
+std::vector<Steps> all_splits(std::int64_t n) {
+    std::vector<Steps> all;
+    for (unsigned cuts = 0; cuts < 1U << (n - 1); ++cuts) {
+        Steps steps{1};
+        for (std::int64_t t = 0; t + 1 < n; ++t)
+            if (cuts >> t & 1U)
+                steps.push_back(1);
+            else
+                ++steps.back();
+        all.push_back(steps);
+    }
+    return all;
+}
+
+Steps random_split(std::int64_t n, Rng& rng) {
+    Steps steps;
+    for (std::int64_t left = n; left > 0; left -= steps.back()) steps.push_back(rng.randint(1, left + 1));
+    return steps;
+}
+
+// What the attention says of x (…, T, C), given to it in steps.
+Tensor in_steps(const nn::CausalMultiHeadAttention& attention, const Tensor& x, const Steps& steps) {
+    const NoGrad off;
+    nn::KeyValueCache cache;
+    std::vector<Tensor> said;
+    std::int64_t t = 0;
+    for (const std::int64_t n : steps) {
+        said.push_back(attention(x.slice(-2, t, t + n), cache));
+        t += n;
+        REQUIRE(cache.length() == t);
+    }
+    return cat(said, -2);
+}
+
+std::string name_of(const Steps& steps) {
+    std::string name;
+    for (const std::int64_t n : steps) name += std::to_string(n) + " ";
+    return name;
+}
+
+nn::CausalMultiHeadAttention make_attention(DType dtype, std::int64_t kv_heads = 0,
+                                            std::optional<double> rotary_base = {}) {
+    Rng rng(1);
+    nn::CausalMultiHeadAttention attention(
+        C, H, rng, {.max_seq_len = 64, .bias = true, .kv_heads = kv_heads, .rotary_base = rotary_base});
+    attention.to(dtype);
+    return attention;
+}
+
+nn::GPT make_model(DType dtype = float64) {
+    Rng rng(1);
+    nn::GPT model({.vocab = 11, .block_size = 9, .layers = 2, .heads = 2, .d_model = 8, .bias = true}, rng);
+    model.to(dtype);
+    return model;
+}
+
+Tensor some_ids(const Shape& shape) {
+    Rng rng(3);
+    return randint(0, 11, shape, rng);
+}
+
+}  // namespace
+
+TEST_CASE("a cache gives all keys and values so far, in the order in which they came", "[nn][cache]") {
+    const Tensor k = random({B, 3, T, 4}, 1), v = random({B, 3, T, 5}, 2);
+    for (const Steps& steps : all_splits(T)) {
+        INFO(name_of(steps));
+        nn::KeyValueCache growing, fixed(T);
+        std::int64_t t = 0;
+        for (const std::int64_t n : steps) {
+            for (nn::KeyValueCache* cache : {&growing, &fixed}) {
+                const auto [keys, values] = cache->append(k.slice(2, t, t + n), v.slice(2, t, t + n));
+                CHECK(source::same_bits(keys, k.slice(2, 0, t + n)));
+                CHECK(source::same_bits(values, v.slice(2, 0, t + n)));
+                CHECK(cache->length() == t + n);
+            }
+            t += n;
+        }
+    }
+}
+
+TEST_CASE("a cache of a capacity never moves what it holds; one that grows moves it when it doubles",
+          "[nn][cache]") {
+    const Tensor k = random({1, 2, 1, 4}), v = random({1, 2, 1, 3});
+    nn::KeyValueCache fixed(1000);
+    const auto [keys, values] = fixed.append(k, v);
+    for (int t = 1; t < 1000; ++t) {
+        const auto [all_keys, all_values] = fixed.append(k, v);
+        REQUIRE(all_keys.data<double>() == keys.data<double>());
+        REQUIRE(all_values.data<double>() == values.data<double>());
+    }
+    Tensor seen = keys;
+    seen.fill_(7);  // the first token of the storage itself
+    CHECK(fixed.append(k.slice(2, 0, 0), v.slice(2, 0, 0))[0].at({0, 1, 0, 3}) == 7);
+
+    nn::KeyValueCache growing;
+    std::int64_t moves = 0;
+    Tensor before = growing.append(k, v)[0];
+    for (int t = 1; t < 1000; ++t) {
+        const Tensor after = growing.append(k, v)[0];
+        moves += after.shares_storage(before) ? 0 : 1;
+        before = after;
+    }
+    CHECK(moves == 6);  // 16 → 32 → 64 → 128 → 256 → 512 → 1024
+    CHECK(source::same_bits(before, k.expand({1, 2, 1000, 4}).contiguous()));
+}
+
+TEST_CASE("a cache that was cleared or cut takes another sequence", "[nn][cache]") {
+    nn::KeyValueCache cache(4);
+    const Tensor k = random({1, 2, 4, 4}), other = random({3, 1, 2, 6}, 5);
+    cache.append(k, k);
+    cache.truncate(1);
+    CHECK(cache.length() == 1);
+    const Tensor next = random({1, 2, 2, 4}, 8);
+    CHECK(source::same_bits(cache.append(next, next)[1], cat({k.slice(2, 0, 1), next}, 2)));
+    cache.clear();
+    CHECK(cache.length() == 0);
+    CHECK(source::same_bits(cache.append(other, other)[0], other));  // other shapes
+    CHECK(contains(message_of<ValueError>([&] { cache.truncate(3); }), "cut to 3 tokens; it holds 2"));
+    CHECK(contains(message_of<ValueError>([&] { cache.truncate(-1); }), "-1"));
+    CHECK(contains(message_of<ValueError>([&] { nn::KeyValueCache(0); }), "at least 1, not 0"));
+}
+
+TEST_CASE("what does not follow what a cache holds is refused, and the cache stays as it was", "[nn][cache]") {
+    nn::KeyValueCache cache(6);
+    const auto of = [](const Shape& shape, DType dtype = float64) { return zeros(shape, dtype); };
+    cache.append(random({2, 3, 5, 4}), random({2, 3, 5, 6}));
+    const Tensor before = cache.append(of({2, 3, 0, 4}), of({2, 3, 0, 6}))[0].clone();
+    const auto refused = [&](const Tensor& k, const Tensor& v) {
+        const std::string message = message_of<ShapeError>([&] { cache.append(k, v); });
+        CHECK(cache.length() == 5);
+        return message;
+    };
+    const std::string follow = refused(of({1, 3, 1, 4}), of({1, 3, 1, 6}));
+    for (const char* part :
+         {"keys (1, 3, 1, 4)", "the 5 tokens held, keys (2, 3, 5, 4) and values (2, 3, 5, 6)", "clear()"})
+        CHECK(contains(follow, part));
+    CHECK(contains(refused(of({2, 3, 1, 5}), of({2, 3, 1, 6})), "do not follow"));   // d_k
+    CHECK(contains(refused(of({2, 3, 1, 4}), of({2, 3, 1, 4})), "do not follow"));   // d_v
+    CHECK(contains(refused(of({2, 1, 1, 4}), of({2, 1, 1, 6})), "do not follow"));   // G
+    CHECK(contains(refused(of({3, 1, 4}), of({3, 1, 6})), "do not follow"));         // rank
+    CHECK(contains(refused(of({2, 3, 1, 4}), of({2, 3, 2, 6})), "(B, G, T, d_k)"));  // tokens of k and v
+    CHECK(contains(refused(of({2, 3, 1, 4}), of({2, 2, 1, 6})), "(2, 2, 1, 6)"));    // heads of k and v
+    CHECK(contains(refused(of({1, 4}), of({1, 6})), "(1, 4)"));
+    CHECK(contains(refused(of({2, 3, 2, 4}), of({2, 3, 2, 6})),
+                   "2 more tokens after 5 are 7, but its capacity is 6"));
+    CHECK(contains(message_of<DTypeError>([&] {
+                       cache.append(of({2, 3, 1, 4}, float32), of({2, 3, 1, 6}, float32));
+                   }),
+                   "holds float64, not float32"));
+    CHECK(contains(message_of<DTypeError>([&] {
+                       cache.append(of({2, 3, 1, 4}), of({2, 3, 1, 6}, float32));
+                   }),
+                   "keys of float64 and values of float32"));
+    CHECK(contains(message_of<DTypeError>([&] {
+                       cache.append(of({2, 3, 1, 4}, int64), of({2, 3, 1, 6}, int64));
+                   }),
+                   "int64"));
+    CHECK(cache.length() == 5);
+    CHECK(source::same_bits(cache.append(of({2, 3, 0, 4}), of({2, 3, 0, 6}))[0], before));
+}
+
+TEST_CASE("a cache refuses what takes part in the graph, and takes it under NoGrad", "[nn][cache]") {
+    const Tensor k = random({1, 2, 1, 4}).requires_grad_(), v = random({1, 2, 1, 4});
+    nn::KeyValueCache cache;
+    for (const auto& [keys, values] : {std::pair(k, v), std::pair(v, k)})
+        CHECK(contains(message_of<GraphError>([&, a = keys, b = values] { cache.append(a, b); }), "NoGrad"));
+    CHECK(cache.length() == 0);
+    CHECK_FALSE(cache.append(v, v)[0].requires_grad());
+    const NoGrad off;
+    CHECK_FALSE(cache.append(k, k)[0].requires_grad());
+    CHECK(cache.length() == 2);
+}
+
+TEST_CASE("attention with a cache equals the full pass at every position, in every split", "[nn][cache]") {
+    struct Kind {
+        std::int64_t kv_heads;
+        std::optional<double> rotary_base;
+    };
+    for (const auto& [kv_heads, rotary_base] : {Kind{0, {}}, Kind{2, {}}, Kind{1, 10000.0}, Kind{0, 100.0}})
+        for (const DType dtype : {float64, float32})
+            for (const bool composed : {false, true}) {
+                const Composed path(composed);
+                const auto attention = make_attention(dtype, kv_heads, rotary_base);
+                const Tensor x = random({B, T, C}, 4, dtype), full = attention(x), one = attention(x[1]);
+                for (const Steps& steps : all_splits(T)) {
+                    INFO(kv_heads << " heads of keys, " << name(dtype) << ", composed " << composed << ": "
+                                  << name_of(steps));
+                    const double tolerance = dtype == float64 ? 1e-12 : 1e-5;
+                    CHECK(distance(in_steps(attention, x, steps), full) < tolerance);
+                    CHECK(distance(in_steps(attention, x[1], steps), one) < tolerance);  // unbatched
+                }
+            }
+}
+
+TEST_CASE("attention with a cache equals the full pass in random splits of longer sequences", "[nn][cache]") {
+    Rng rng(7);
+    for (int trial = 0; trial < 100; ++trial) {
+        const std::int64_t divisors[]{1, 2, 3, 6};
+        const bool turns = rng.uniform() < 0.5;
+        const auto attention =
+            make_attention(float64, divisors[rng.randint(0, 4)], turns ? std::optional(50.0) : std::nullopt);
+        const Tensor x = randn({rng.randint(1, 4), rng.randint(1, 65), C}, rng, float64);
+        const Steps steps = random_split(x.size(1), rng);
+        INFO("trial " << trial << ", x " << x.shape().str() << ": " << name_of(steps));
+        CHECK(distance(in_steps(attention, x, steps), attention(x)) < 1e-12);
+    }
+}
+
+TEST_CASE("padding hides cached keys as it hides those of a full pass", "[nn][cache]") {
+    const NoGrad off;
+    const auto attention = make_attention(float64);
+    const Tensor x = random({B, T, C}, 4);
+    const Mask unseen = Mask::blocked(tensor({{0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}}, boolean)
+                                          .reshape({B, 1, 1, T})
+                                          .expand({B, 1, T, T}));
+    const Tensor full = attention(x, unseen | Mask::padding({T, 6}));
+    nn::KeyValueCache cache;
+    attention(x.slice(1, 0, 5), cache, Mask::padding({0, 0}));  // what this says is not what is asked here
+    const Mask rest = Mask::blocked(tensor({{0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}}, boolean)
+                                        .reshape({B, 1, 1, T})
+                                        .expand({B, 1, 2, T}));
+    CHECK(distance(attention(x.slice(1, 5, T), cache, rest | Mask::padding({T, 6})), full.slice(1, 5, T)) <
+          1e-14);
+}
+
+TEST_CASE("cached attention beyond max_seq_len, or with a mask that does not fit, leaves the cache alone",
+          "[nn][cache]") {
+    Rng rng(1);
+    const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = 8});
+    const Tensor x = random({B, T, C}, 4, float32);
+    nn::KeyValueCache cache;
+    const NoGrad off;
+    const Tensor first = attention(x, cache);
+    CHECK(contains(message_of<ShapeError>([&] { attention(x.slice(1, 0, 2), cache); }),
+                   "2 tokens in (2, 2, 12) after 7 in the cache, but max_seq_len is 8"));
+    CHECK(cache.length() == 7);
+    const Mask of_two = Mask::blocked(zeros({1, 7}, boolean));  // of 7 keys; there are 8
+    CHECK(contains(message_of<ShapeError>([&] { attention(x.slice(1, 0, 1), cache, of_two); }), "(1, 7)"));
+    CHECK(cache.length() == 7);
+    CHECK_THROWS_AS(attention(x.slice(0, 0, 1).slice(1, 0, 1), cache), ShapeError);  // another batch
+    CHECK(cache.length() == 7);
+    cache.clear();
+    CHECK(source::same_bits(attention(x, cache), first));
+    const EnableGrad on;
+    CHECK(contains(message_of<GraphError>([&] { attention(x.slice(1, 0, 1), cache); }), "NoGrad"));
+    CHECK(cache.length() == 7);
+}
+
+TEST_CASE("GPT with caches equals its full pass at every position, in every split", "[nn][cache]") {
+    const NoGrad off;
+    for (const DType dtype : {float64, float32}) {
+        const nn::GPT model = make_model(dtype);
+        const Tensor ids = some_ids({B, T}), full = model(ids);
+        for (const Steps& steps : all_splits(T)) {
+            INFO(name(dtype) << ": " << name_of(steps));
+            std::vector<nn::KeyValueCache> caches = model.make_caches(), single = model.make_caches();
+            std::int64_t t = 0;
+            for (const std::int64_t n : steps) {
+                const Tensor next = ids.slice(1, t, t + n);
+                const double tolerance = dtype == float64 ? 1e-12 : 1e-5;
+                CHECK(distance(model(next, caches), full.slice(1, t, t + n)) < tolerance);
+                CHECK(distance(model(next[1], single), full[1].slice(0, t, t + n)) < tolerance);
+                t += n;
+            }
+        }
+    }
+}
+
+TEST_CASE("GPT refuses caches that are not its own, and leaves them as they were", "[nn][cache]") {
+    const nn::GPT model = make_model();
+    const NoGrad off;
+    auto caches = model.make_caches();
+    CHECK(caches.size() == 2);
+    CHECK(caches[0].capacity() == 9);
+    model(some_ids({B, 6}), caches);
+    const auto lengths = [&] { return std::pair(caches[0].length(), caches[1].length()); };
+    const std::string long_message = message_of<ShapeError>([&] { model(some_ids({B, 4}), caches); });
+    CHECK(contains(long_message, "4 tokens in (2, 4) after 6 in the caches, but block_size is 9"));
+    CHECK_THROWS_AS(model(some_ids({3, 1}), caches), ShapeError);  // another batch
+    CHECK_THROWS_AS(model(full({B, 1}, 11, int64), caches), IndexError);
+    CHECK(lengths() == std::pair<std::int64_t, std::int64_t>(6, 6));
+
+    auto odd = model.make_caches();
+    odd[1].append(zeros({B, 2, 1, 3}, float64), zeros({B, 2, 1, 3}, float64));
+    odd[0].append(zeros({B, 2, 1, 4}, float64), zeros({B, 2, 1, 4}, float64));
+    CHECK_THROWS_AS(model(some_ids({B, 1}), odd), ShapeError);  // the second block's cache holds other widths
+    CHECK(odd[0].length() == 1);                                // and the first block's has forgotten its token
+
+    caches[1].truncate(5);
+    CHECK(contains(message_of<ValueError>([&] {
+                       model(some_ids({B, 1}), caches);
+                   }),
+                   "caches of 6 and of 5 tokens"));
+    caches.pop_back();
+    CHECK(contains(message_of<ValueError>([&] { model(some_ids({B, 1}), caches); }), "1 caches for 2 blocks"));
+    auto fresh = model.make_caches();
+    const EnableGrad on;
+    CHECK(contains(message_of<GraphError>([&] { model(some_ids({B, 1}), fresh); }), "NoGrad"));
+    CHECK(fresh[0].length() == 0);
+}
+
+TEST_CASE("generation with caches is, token for token, generation without, also when the window slides",
+          "[nn][cache]") {
+    for (const DType dtype : {float64, float32}) {
+        nn::GPT model = make_model(dtype);
+        for (const std::int64_t given : {1, 4, 9, 12}) {  // shorter than a block, a whole one, and more
+            const Tensor ids = some_ids({B, given});
+            Tensor all = ids;
+            const NoGrad off;
+            for (int i = 0; i < 14; ++i) {
+                const Tensor seen = all.slice(1, std::max<std::int64_t>(0, all.size(1) - 9), all.size(1));
+                all = cat({all, argmax(model(seen).select(1, -1), -1).unsqueeze(1)}, 1);
+            }
+            INFO(name(dtype) << ", " << given << " tokens given");
+            CHECK(model.generate(ids, 14, {.temperature = 0}).to_vector<std::int64_t>() ==
+                  all.to_vector<std::int64_t>());
+        }
+    }
+}
