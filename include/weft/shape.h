@@ -33,7 +33,7 @@ public:
     void insert(int axis, std::int64_t size);  // before `axis`
     void erase(int axis);
 
-    // The product of the sizes; 1 for a scalar.
+    // The product of the sizes; 1 for a scalar. ValueError when it does not fit in 63 bits.
     std::int64_t numel() const;
 
     // "(2, 3)", "(4,)", "()".

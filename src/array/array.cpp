@@ -2,21 +2,25 @@
 
 namespace weft {
 
+bool product_overflows(const Shape& shape) {
+    std::int64_t product = 1;
+    for (std::int64_t size : shape)
+        if (size > 0 && __builtin_mul_overflow(product, size, &product)) return true;
+    return false;
+}
+
 Array make_array(const Shape& shape, DType dtype, const char* operation) {
-    std::int64_t bytes = static_cast<std::int64_t>(size_of(dtype));
-    bool is_empty = false;
-    for (std::int64_t size : shape) {
+    for (std::int64_t size : shape)
         if (size < 0)
             throw ValueError(std::string(operation) + ": negative size in shape " + shape.str() +
                              "; sizes are 0 or more");
-        is_empty = is_empty || size == 0;
-    }
-    for (std::int64_t size : shape)
-        if (!is_empty && __builtin_mul_overflow(bytes, size, &bytes))
-            throw ValueError(std::string(operation) + ": shape " + shape.str() + " of " + name(dtype) +
-                             " overflows: its bytes do not fit in 63 bits; use a smaller shape");
+    std::int64_t bytes = 0;
+    if (product_overflows(shape) ||
+        __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(size_of(dtype)), &bytes))
+        throw ValueError(std::string(operation) + ": shape " + shape.str() + " of " + name(dtype) +
+                         " overflows: its bytes do not fit in 63 bits; use a smaller shape");
     Array x;
-    x.storage = std::make_shared<Storage>(is_empty ? 0 : static_cast<std::size_t>(bytes));
+    x.storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
     x.shape = shape;
     x.strides = contiguous_strides(shape);
     x.dtype = dtype;
@@ -25,8 +29,8 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
 
 bool Array::is_contiguous() const {
     std::int64_t expected = 1;
+    if (numel() == 0) return true;
     for (int i = rank() - 1; i >= 0; --i) {
-        if (shape[i] == 0) return true;
         if (shape[i] != 1 && strides[i] != expected) return false;
         expected *= shape[i];
     }

@@ -41,6 +41,9 @@ struct Array {
     bool overlaps_itself() const;  // two elements share memory (a stride of 0)
 };
 
+// Whether the product of the sizes (those of 0 left out: strides multiply the others) does not fit in 63 bits.
+bool product_overflows(const Shape& shape);
+
 // New, contiguous, values not set. ValueError naming `operation` for a negative size or a product that
 // overflows.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "array/array.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 
@@ -52,6 +53,8 @@ void Shape::erase(int axis) {
 }
 
 std::int64_t Shape::numel() const {
+    if (product_overflows(*this))
+        throw ValueError("shape: the product of " + str() + " does not fit in 63 bits; use smaller sizes");
     std::int64_t product = 1;
     for (std::int64_t size : *this) product *= size;
     return product;

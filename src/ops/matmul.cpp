@@ -20,7 +20,13 @@ Tensor product(const Tensor& a, const Tensor& b) {
     kernels::check_gemm_sizes("matmul", m, n, k);
     Shape batch_a = a.shape(), batch_b = b.shape();
     for (Shape* s : {&batch_a, &batch_b}) s->erase(s->rank() - 1), s->erase(s->rank() - 1);
-    const Shape batch = broadcast_shapes(batch_a, batch_b, "matmul (leading axes)");
+    const Shape batch = [&] {
+        try {
+            return broadcast_shapes(batch_a, batch_b, "leading axes");
+        } catch (const ShapeError& error) {
+            throw ShapeError("matmul: " + a.shape().str() + " @ " + b.shape().str() + ": " + error.what());
+        }
+    }();
     auto stretched = [&](const Tensor& x) {
         const Array array = readable(x.array());
         Shape shape = batch;

@@ -14,6 +14,8 @@ Shape resolve(const char* operation, const Tensor& x, const Shape& wanted) {
     };
     Shape shape = wanted;
     int unknown = -1;
+    if (product_overflows(wanted))
+        throw ShapeError(who() + "the product does not fit in 63 bits; use smaller sizes");
     std::int64_t known = 1;
     for (int i = 0; i < shape.rank(); ++i) {
         if (shape[i] < -1)
@@ -155,6 +157,8 @@ Tensor Tensor::expand(const Shape& wanted) const {
             throw ShapeError(who() + "axis " + std::to_string(-i) + " has size " + std::to_string(own) +
                              " and cannot become " + std::to_string(size) + "; only a size of 1 stretches");
     }
+    if (product_overflows(target))
+        throw ShapeError(who() + "the product does not fit in 63 bits; use smaller sizes");
     return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
                   [shape = shape()](const Saved&, const Tensor& dy) { return Grads{sum_to(dy, shape)}; });
 }
