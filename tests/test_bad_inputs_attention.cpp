@@ -1,0 +1,263 @@
+// Faults 40–43, 46–49, 51, 53, 54: attention, normalisation, losses; and what documented values they have.
+// B batch, H heads, T queries, S keys.
+#include <cmath>
+#include <functional>
+
+#include "catch.h"
+#include "golden/golden.h"
+#include "weft/ops.h"
+
+using namespace weft;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+struct Qkv {
+    Tensor q, k, v;
+    Tensor attend(const Mask& mask = {}, const Tensor& bias = {}) const {
+        AttentionOptions options;
+        options.mask = mask;
+        options.bias = bias;
+        return scaled_dot_product_attention(q, k, v, options);
+    }
+    Tensor weights(const Mask& mask = {}) const {
+        AttentionOptions options;
+        options.mask = mask;
+        return scaled_dot_product_attention_with_weights(q, k, v, options).weights;
+    }
+};
+
+Qkv make(const Shape& q, const Shape& k, double scale = 1, DType dtype = float64) {
+    Rng rng(11);
+    const auto draw = [&](const Shape& shape) { return (randn(shape, rng, dtype) * scale).requires_grad_(); };
+    Tensor a = draw(q), b = draw(k), c = draw(k);
+    return {a, b, c};
+}
+
+Tensor falses(const Shape& shape) { return zeros(shape, boolean); }
+
+// Runs the fused kernel and the composed definition.
+void both_ways(const std::function<void()>& test) {
+    for (const bool composed : {false, true}) {
+        INFO((composed ? "composed" : "fused"));
+        const Composed mode(composed);
+        test();
+    }
+}
+
+}  // namespace
+
+TEST_CASE("fault 40: a query that sees nothing has weights, output and gradients of exactly 0",
+          "[fault][attention]") {
+    both_ways([] {
+        for (const DType dtype : {float32, float64}) {
+            const Qkv x = make({2, 2, 4, 3}, {2, 2, 5, 3}, 1, dtype);
+            Tensor blocked = falses({2, 1, 4, 5});
+            blocked.select(2, 1).fill_(1);  // query 1 of every sample
+            blocked[1].fill_(1);            // the whole of sample 1
+            const Mask mask = Mask::blocked(blocked);
+            const Tensor y = x.attend(mask), w = x.weights(mask);
+            CHECK(same_bits(y.select(2, 1), zeros({2, 2, 3}, dtype)));
+            CHECK(same_bits(y[1], zeros({2, 4, 3}, dtype)));
+            CHECK(same_bits(w.select(2, 1), zeros({2, 2, 5}, dtype)));
+            CHECK(all(isfinite(y)));
+            CHECK(distance(sum(w[0].slice(1, 2, 4), -1), ones({2, 2}, dtype)) < 1e-6);
+            (sum(y) + sum(w * w)).backward();
+            CHECK(same_bits(x.q.grad().select(2, 1), zeros({2, 2, 3}, dtype)));
+            for (const Tensor& t : {x.q, x.k, x.v}) {
+                CHECK(all(isfinite(t.grad())));
+                CHECK(same_bits(t.grad()[1], zeros(t.grad()[1].shape(), dtype)));
+                CHECK(any(t.grad()[0] != 0));
+            }
+        }
+    });
+}
+
+TEST_CASE("fault 40: nothing that is blocked has any influence, not by a bit", "[fault][attention]") {
+    both_ways([] {
+        const Qkv x = make({1, 2, 6, 4}, {1, 2, 6, 4}, 1, float32);
+        for (const Mask& mask : {Mask::causal(), Mask::padding({3})}) {
+            Qkv changed = {x.q.detach(), x.k.detach().clone(), x.v.detach().clone()};
+            changed.k.slice(2, 3, 6).fill_(-3e38);  // products of them overflow
+            changed.v.slice(2, 3, 6).fill_(3e38);
+            const NoGrad off;
+            const std::int64_t unaffected = mask.is_causal() ? 3 : 6;
+            CHECK(same_bits(x.attend(mask).slice(2, 0, unaffected),
+                            changed.attend(mask).slice(2, 0, unaffected)));
+        }
+    });
+}
+
+TEST_CASE("fault 41: a mask that does not fit is named with both shapes", "[fault][attention]") {
+    const Qkv x = make({2, 3, 4, 5}, {2, 3, 6, 5});
+    for (const Shape& wrong : std::vector<Shape>{{4, 5},
+                                                 {6, 4},
+                                                 {1, 6},
+                                                 {3, 4, 6},
+                                                 {1, 4, 6},
+                                                 {2, 2, 4, 6},
+                                                 {3, 3, 4, 6},
+                                                 {2, 3, 1, 6},
+                                                 {2, 3, 4, 1}}) {
+        const auto message = message_of<ShapeError>([&] { x.attend(Mask::blocked(falses(wrong))); });
+        INFO(message);
+        CHECK(contains(message, wrong.str()));
+        CHECK(contains(message, "(2, 3, 4, 6)"));
+        CHECK(contains(message, "per sample"));
+    }
+    for (const Shape& right :
+         std::vector<Shape>{{4, 6}, {2, 4, 6}, {2, 3, 4, 6}, {1, 3, 4, 6}, {2, 1, 4, 6}, {1, 1, 4, 6}})
+        CHECK_NOTHROW(x.attend(Mask::allowed(!falses(right))));
+    CHECK(contains(message_of<ShapeError>([] { Mask::blocked(falses({6})); }), "(6,)"));
+    CHECK(contains(message_of<ShapeError>([] { Mask::allowed(falses({1, 1, 1, 2, 2})); }), "rank"));
+    CHECK(contains(message_of<ShapeError>([&] { x.attend(Mask::padding({6})); }), "1 lengths for 2 samples"));
+    CHECK(contains(message_of<ShapeError>([&] { x.attend(Mask::padding({6, 7})); }), "length 7"));
+    CHECK(contains(message_of<ValueError>([] { Mask::padding({1, -1}); }), "-1"));
+}
+
+TEST_CASE("fault 42: polarity is in the name, and a mask is bool", "[fault][attention]") {
+    const Qkv x = make({1, 1, 2, 3}, {1, 1, 2, 3});
+    const Tensor upper = tensor({{0, 1}, {0, 0}}, boolean);
+    CHECK(same_bits(x.weights(Mask::blocked(upper)), x.weights(Mask::allowed(!upper))));
+    CHECK(same_bits(x.weights(Mask::blocked(upper))[0][0][0], tensor({1, 0}, float64)));
+    CHECK(same_bits(x.weights(Mask::allowed(upper))[0][0], tensor({{0, 1}, {0, 0}}, float64)));
+    for (const DType dtype : {float32, int64}) {
+        CHECK(contains(message_of<DTypeError>([&] { Mask::blocked(upper.to(dtype)); }), "bool"));
+        CHECK(contains(message_of<DTypeError>([&] { Mask::allowed(upper.to(dtype)); }), name(dtype)));
+    }
+    const Mask both = Mask::causal() | Mask::blocked(tensor({{1, 0}, {1, 0}}, boolean));
+    CHECK(same_bits(x.weights(both)[0][0], tensor({{0, 0}, {0, 1}}, float64)));
+}
+
+TEST_CASE("fault 43: a bias with NaN or +inf is refused; −inf blocks", "[fault][attention]") {
+    const Qkv x = make({1, 1, 2, 3}, {1, 1, 2, 3});
+    for (const double bad : {double(NAN), double(INFINITY)}) {
+        const auto message = message_of<ValueError>([&] {
+            x.attend({}, tensor({{0.0, bad}, {0.0, 0.0}}, float64));
+        });
+        CHECK(contains(message, "bias"));
+        CHECK(contains(message, "−inf"));
+    }
+    const Tensor blocking = tensor({{0.0, -INFINITY}, {0.0, 0.0}}, float64);
+    CHECK(distance(x.attend({}, blocking), x.attend(Mask::causal())) < 1e-15);
+    CHECK(contains(message_of<ShapeError>([&] { x.attend({}, zeros({3, 3}, float64)); }), "(3, 3)"));
+    CHECK_THROWS_AS(x.attend({}, zeros({2, 2})), DTypeError);
+    const Tensor nothing = full({2, 2}, -INFINITY, float64);
+    CHECK(same_bits(x.attend({}, nothing), zeros({1, 1, 2, 3}, float64)));
+}
+
+TEST_CASE("fault 46: T = 0, S = 0 or B = 0 gives empty or zero results, and zero gradients",
+          "[fault][attention]") {
+    both_ways([] {
+        for (const auto& [q, k] : std::vector<std::pair<Shape, Shape>>{{{2, 2, 0, 3}, {2, 2, 4, 3}},
+                                                                       {{2, 2, 4, 3}, {2, 2, 0, 3}},
+                                                                       {{0, 2, 4, 3}, {0, 2, 4, 3}},
+                                                                       {{0, 0, 3}, {0, 0, 3}}}) {
+            for (const Mask& mask : {Mask(), Mask::causal()}) {
+                const Qkv x = make(q, k);
+                INFO("q " << q.str() << ", k " << k.str());
+                const Tensor y = x.attend(mask);
+                CHECK(same_bits(y, zeros(q, float64)));
+                CHECK(x.weights(mask).numel() == 0);
+                sum(y).backward();
+                for (const Tensor& t : {x.q, x.k, x.v}) CHECK(same_bits(t.grad(), zeros(t.shape(), float64)));
+            }
+        }
+    });
+}
+
+TEST_CASE("fault 47: with a causal mask the last query sees the last key", "[fault][attention]") {
+    both_ways([] {
+        const Tensor more = make({1, 1, 2, 3}, {1, 1, 5, 3}).weights(Mask::causal())[0][0];  // T 2, S 5
+        CHECK(same_bits(more > 0, tensor({{1, 1, 1, 1, 0}, {1, 1, 1, 1, 1}}, boolean)));
+        const Qkv x = make({1, 1, 4, 3}, {1, 1, 2, 3});  // T 4, S 2: two queries see nothing
+        CHECK(
+            same_bits(x.weights(Mask::causal())[0][0] > 0, tensor({{0, 0}, {0, 0}, {1, 0}, {1, 1}}, boolean)));
+        CHECK(same_bits(x.attend(Mask::causal())[0][0].slice(0, 0, 2), zeros({2, 3}, float64)));
+    });
+}
+
+TEST_CASE("fault 48: logits of ±1e4 stay finite, forward and backward", "[fault][attention]") {
+    both_ways([] {
+        for (const DType dtype : {float32, float64}) {
+            const Qkv x = make({1, 2, 4, 8}, {1, 2, 4, 8}, 100, dtype);
+            const Tensor y = x.attend(Mask::causal());
+            sum(y).backward();
+            CHECK(all(isfinite(y)));
+            for (const Tensor& t : {x.q, x.k, x.v}) CHECK(all(isfinite(t.grad())));
+            const Tensor logits = tensor({{1e4, -1e4, 0}, {-1e4, -1e4, -1e4}}, dtype).requires_grad_();
+            const Tensor p = softmax(logits, -1);
+            CHECK(p[0].to(float64).to_vector<double>() == Doubles{1, 0, 0});
+            CHECK(distance(p[1], full({3}, 1.0 / 3, dtype)) < 1e-6);
+            const Tensor loss =
+                cross_entropy(logits, tensor({1, 0}, int64)) + sum(log_softmax(logits, -1)) * 1e-4;
+            loss.backward();
+            CHECK(all(isfinite(loss)));
+            CHECK(all(isfinite(logits.grad())));
+        }
+    });
+}
+
+TEST_CASE("fault 49: queries, keys and values that do not go together", "[fault][attention]") {
+    const auto attend = [](const Shape& q, const Shape& k, const Shape& v) {
+        return message_of<ShapeError>([&] { scaled_dot_product_attention(ones(q), ones(k), ones(v)); });
+    };
+    auto message = attend({2, 3, 4, 5}, {2, 3, 6, 5}, {2, 3, 7, 5});
+    for (const char* part :
+         {"scaled_dot_product_attention", "(2, 3, 6, 5)", "(2, 3, 7, 5)", "6 keys for 7 values"})
+        CHECK(contains(message, part));
+    CHECK(contains(attend({4, 5}, {6, 4}, {6, 4}), "queries are 5 wide, keys 4"));
+    CHECK(contains(attend({2, 4, 5}, {6, 5}, {6, 5}), "rank"));
+    CHECK(contains(attend({2, 3, 4, 5}, {1, 3, 6, 5}, {1, 3, 6, 5}), "axis 0"));
+    CHECK(contains(attend({2, 3, 4, 5}, {2, 2, 6, 5}, {2, 2, 6, 5}), "heads"));
+    CHECK(contains(attend({5}, {5}, {5}), "rank"));
+    CHECK_THROWS_AS(scaled_dot_product_attention(ones({2, 3}), ones({2, 3}), ones({2, 3}, float64)),
+                    DTypeError);
+}
+
+TEST_CASE("fault 51: a constant row in layer_norm gives the bias, with finite gradients", "[fault]") {
+    both_ways([] {
+        for (const DType dtype : {float32, float64}) {
+            const Tensor x = tensor({{3, 3, 3, 3}, {1, 2, 3, 4}}, dtype).requires_grad_();
+            const Tensor weight = tensor({1, 2, 3, 4}, dtype).requires_grad_();
+            const Tensor bias = tensor({0.5, -0.5, 0.25, 0}, dtype).requires_grad_();
+            const Tensor y = layer_norm(x, weight, bias);
+            CHECK(same_bits(y[0], bias.detach()));
+            sum(y * y).backward();
+            for (const Tensor& t : {x, weight, bias}) CHECK(all(isfinite(t.grad())));
+            CHECK(all(isfinite(layer_norm(zeros({1, 1}, dtype), {}))));
+        }
+    });
+}
+
+TEST_CASE("fault 53: a loss whose every target is ignored is 0, with gradient 0", "[fault]") {
+    both_ways([] {
+        const Tensor logits = ones({2, 3, 5}, float64).requires_grad_();
+        const Tensor loss = cross_entropy(logits, full({2, 3}, -100, int64));
+        CHECK(loss.item() == 0);
+        loss.backward();
+        CHECK(same_bits(logits.grad(), zeros({2, 3, 5}, float64)));
+        CHECK(cross_entropy(zeros({0, 5}), zeros({0}, int64)).item() == 0);
+        CHECK(cross_entropy(ones({1, 5}), tensor({2}, int64), 2).item() == 0);
+    });
+}
+
+TEST_CASE("fault 54: targets that do not go with the logits", "[fault]") {
+    both_ways([] {
+        const Tensor logits = ones({2, 3, 5});
+        auto message = message_of<ShapeError>([&] { cross_entropy(logits, zeros({2, 4}, int64)); });
+        for (const char* part : {"cross_entropy", "(2, 3, 5)", "(2, 4)"}) CHECK(contains(message, part));
+        CHECK_THROWS_AS(cross_entropy(logits, zeros({6}, int64)), ShapeError);
+        CHECK_THROWS_AS(cross_entropy(ones({}), zeros({}, int64)), ShapeError);
+        CHECK(contains(message_of<DTypeError>([&] { cross_entropy(logits, zeros({2, 3})); }), "int64"));
+        CHECK_THROWS_AS(cross_entropy(ones({1, 5}, int64), zeros({1}, int64)), DTypeError);
+        for (const double bad : {5.0, -1.0}) {
+            message = message_of<IndexError>([&] { cross_entropy(ones({3, 5}), tensor({0, 4, bad}, int64)); });
+            CHECK(contains(message, bad < 0 ? "-1" : "5"));
+            CHECK(contains(message, "2"));
+        }
+        message = message_of<ShapeError>([] { mse_loss(ones({2, 3}), ones({3})); });
+        for (const char* part : {"mse_loss", "(2, 3)", "(3,)"}) CHECK(contains(message, part));
+    });
+}
