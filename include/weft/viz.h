@@ -56,12 +56,11 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options = {
 std::vector<Tensor> attention_weights(const Run& run, const Tensor& input);
 
 struct MapOptions {
-    std::vector<std::string> queries = {},
-                             keys = {};  // labels, T and S of them; keys like queries when left out and T =
-                                         // S; positions from 1 when both are. Spaces at the ends, newlines
-                                         // and control characters are shown.
-    Mask mask = {};                      // what the weights were made with: blocked cells are drawn as such
-    double top = 0;                      // the weight drawn strongest; 0: the largest of all
+    // Labels, T and S of them; keys like queries when left out and T = S; positions from 1 when both are.
+    // Spaces at the ends, newlines and control characters are shown.
+    std::vector<std::string> queries = {}, keys = {};
+    Mask mask = {};  // what the weights were made with: blocked cells are drawn as such
+    double top = 0;  // the weight drawn strongest; 0: the largest of all
     std::string title = {};
     bool wide = false;  // in text: columns as wide as their labels
 };

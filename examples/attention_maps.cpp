@@ -1,0 +1,90 @@
+// A small GPT learns a verse by heart, letter by letter; then its attention is looked at: on the terminal, and,
+// given a folder, as SVG pictures.
+//
+//     attention_maps [folder]    writes folder/layers.svg and folder/layer_1_head_1.svg …
+#include <weft/weft.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+using namespace weft;
+
+namespace {
+
+const std::string verse = "the cat sat on the mat and the rat sat on the cat ";
+const std::string shown = "the cat sat on the mat";
+constexpr std::int64_t block_size = 24, batch = 16;
+constexpr int steps = 200;
+
+// Letters and the space: 0 … 26.
+std::int64_t id_of(char c) { return c == ' ' ? 0 : c - 'a' + 1; }
+
+// `count` letters of the endless verse, from place `start`.
+std::vector<std::int64_t> letters(std::int64_t start, std::int64_t count) {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t i = start; i < start + count; ++i)
+        ids.push_back(id_of(verse[static_cast<std::size_t>(i) % verse.size()]));
+    return ids;
+}
+
+double learn(nn::GPT& model, Rng& rng) {
+    optim::AdamW optimizer(model, {.lr = 3e-3});
+    double last = 0;
+    for (int step = 0; step < steps; ++step) {
+        std::vector<std::int64_t> inputs, targets;
+        for (std::int64_t b = 0; b < batch; ++b) {
+            const std::int64_t start = rng.randint(0, static_cast<std::int64_t>(verse.size()));
+            const auto x = letters(start, block_size), y = letters(start + 1, block_size);
+            inputs.insert(inputs.end(), x.begin(), x.end());
+            targets.insert(targets.end(), y.begin(), y.end());
+        }
+        optimizer.zero_grad();
+        const Tensor loss = cross_entropy(model(from_vector(inputs, {batch, block_size})),
+                                          from_vector(targets, {batch, block_size}));
+        loss.backward();
+        optimizer.step();
+        last = loss.item();
+    }
+    return last;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    if (argc > 2) {
+        std::fprintf(stderr, "usage: attention_maps [folder]\n");
+        return 2;
+    }
+    set_num_threads(1);  // there is too little to do at a time to share it out
+    Rng rng(1);
+    nn::GPT model({.vocab = 27, .block_size = block_size, .layers = 2, .heads = 4, .d_model = 32}, rng);
+    const double loss = learn(model, rng);
+    std::printf("loss after %d steps: %.3f\n\n", steps, loss);
+
+    std::vector<std::string> tokens;
+    std::vector<std::int64_t> ids;
+    for (const char c : shown) tokens.emplace_back(1, c), ids.push_back(id_of(c));
+    const auto T = static_cast<std::int64_t>(ids.size());
+    const std::vector<Tensor> layers =
+        viz::attention_weights(model, from_vector(ids, {1, T}));  // each (1, H, T, T)
+
+    viz::MapOptions options{.queries = tokens, .mask = Mask::causal(), .title = "layer 1", .wide = true};
+    std::printf("%s\n", viz::attention_text(layers[0], options).c_str());
+    if (argc == 2) {
+        const std::filesystem::path folder = argv[1];
+        options.title = "a GPT of 2 layers, \"" + shown + "\"";
+        io::save_text(folder / "layers.svg", viz::attention_grid_svg(layers, options));
+        for (std::size_t l = 0; l < layers.size(); ++l)
+            for (std::int64_t h = 0; h < layers[l].size(1); ++h) {
+                const std::string name = "layer_" + std::to_string(l + 1) + "_head_" + std::to_string(h + 1);
+                options.title = "layer " + std::to_string(l + 1) + ", head " + std::to_string(h + 1);
+                io::save_text(folder / (name + ".svg"), viz::attention_svg(layers[l][0][h], options));
+            }
+        std::printf("pictures are in %s\n", folder.c_str());
+    }
+    return loss < 0.5 ? 0 : 1;
+} catch (const Error& error) {
+    std::fprintf(stderr, "attention_maps: %s\n", error.what());
+    return 1;
+}
