@@ -25,6 +25,7 @@ struct AttentionCase {
     bool sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
         return seen[static_cast<std::size_t>(((b * H + h) * T + i) * S + j)];
     }
+    bool packs() const { return G == H && T == S && d_k == d_v; }  // fits a packed projection
     std::int64_t key_head(std::int64_t h) const { return h / (H / G); }
     bool blind(std::int64_t b, std::int64_t h, std::int64_t i) const {
         for (std::int64_t j = 0; j < S; ++j)
@@ -66,6 +67,7 @@ inline AttentionCase attention_case(std::uint64_t seed) {
     c.B = size(3), c.G = rng.randint(1, 3), c.H = c.G * rng.randint(1, 3);
     c.T = size(large ? 140 : 8), c.S = rng.uniform() < 0.5 ? c.T : size(large ? 140 : 8);
     c.d_k = rng.randint(1, 9), c.d_v = rng.randint(2, 9);
+    if (rng.uniform() < 0.25) c.G = c.H, c.S = c.T, c.d_k = c.d_v;
     c.dtype = rng.uniform() < 0.5 ? float32 : float64;
     const double bounds[]{1, 30, 1e4};
     c.largest = bounds[rng.randint(0, 3)];
@@ -115,14 +117,27 @@ struct AttentionRun {
     std::vector<double> y, dq, dk, dv;
 };
 
+enum class Path { fused, composed, packed };  // packed: multi_head_attention on q, k and v side by side
+inline const char* name(Path path) {
+    return path == Path::fused ? "fused" : path == Path::composed ? "composed" : "packed";
+}
+
 inline AttentionRun run_attention(const AttentionCase& c, const Tensor& q, const Tensor& k, const Tensor& v,
-                                  const Tensor& dy, bool composed) {
-    const Composed path(composed);
+                                  const Tensor& dy, Path path) {
+    const Composed composed(path == Path::composed);
+    const auto values = [](const Tensor& x) { return x.detach().to(float64).to_vector<double>(); };
+    if (path == Path::packed) {
+        Tensor qkv =
+            cat({nn::merge_heads(q), nn::merge_heads(k), nn::merge_heads(v)}, -1).detach().requires_grad_();
+        const Tensor y = multi_head_attention(qkv, c.H, c.options());  // (B, T, C)
+        y.backward(nn::merge_heads(dy));
+        const auto [dq, dk, dv] = nn::split_heads(qkv.grad(), c.H);
+        return {values(nn::to_heads(y, c.H)), values(dq), values(dk), values(dv)};
+    }
     Tensor leaf_q = q.detach().requires_grad_(), leaf_k = k.detach().requires_grad_(),
            leaf_v = v.detach().requires_grad_();
     const Tensor y = scaled_dot_product_attention(leaf_q, leaf_k, leaf_v, c.options());
     y.backward(dy);
-    const auto values = [](const Tensor& x) { return x.detach().to(float64).to_vector<double>(); };
     return {values(y), values(leaf_q.grad()), values(leaf_k.grad()), values(leaf_v.grad())};
 }
 

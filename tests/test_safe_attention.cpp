@@ -1,4 +1,5 @@
-// Safe attention, by properties: 10,000 random cases (see attention_cases.h), fused and composed.
+// Safe attention, by properties: 10,000 random cases (see attention_cases.h), fused, composed and, where the
+// sizes allow it, from a packed projection.
 #include <cstring>
 
 #include "attention_cases.h"
@@ -12,13 +13,14 @@ constexpr std::uint64_t cases = 10'000;
 
 // What the cases held, so that no property is true for want of cases.
 struct Counts {
-    std::int64_t rows = 0, blind = 0, keys = 0, unseen = 0, untouched_rows = 0, untouched_keys = 0, empty = 0;
+    std::int64_t rows = 0, blind = 0, keys = 0, unseen = 0, untouched_rows = 0, untouched_keys = 0, empty = 0,
+                 packed = 0;
 };
 
 // Fails with the number of the case, which makes it again.
-void fail(const AttentionCase& c, std::uint64_t seed, bool composed, const std::string& what) {
-    FAIL("case " << seed << (composed ? ", composed, " : ", fused, ") << name(c.dtype) << ", B " << c.B << " H "
-                 << c.H << " G " << c.G << " T " << c.T << " S " << c.S << " d_k " << c.d_k << " d_v " << c.d_v
+void fail(const AttentionCase& c, std::uint64_t seed, Path path, const std::string& what) {
+    FAIL("case " << seed << ", " << name(path) << ", " << name(c.dtype) << ", B " << c.B << " H " << c.H
+                 << " G " << c.G << " T " << c.T << " S " << c.S << " d_k " << c.d_k << " d_v " << c.d_v
                  << ", logits to " << c.largest << ": " << what);
 }
 
@@ -82,7 +84,11 @@ Counts over_cases(Property property) {
     Counts counts;
     for (std::uint64_t seed = 1; seed <= cases; ++seed) {
         const AttentionCase c = attention_case(seed);
-        for (const bool composed : {false, true}) property(c, seed, composed, counts);
+        for (const Path path : {Path::fused, Path::composed, Path::packed}) {
+            if (path == Path::packed && !c.packs()) continue;
+            property(c, seed, path, counts);
+            counts.packed += path == Path::packed;
+        }
         counts.empty += c.B * c.T * c.S == 0;
     }
     set_num_threads(threads);
@@ -92,37 +98,39 @@ Counts over_cases(Property property) {
 }  // namespace
 
 TEST_CASE("10,000 cases: nothing is ever non-finite, the blind give 0, weights sum to 1", "[safe attention]") {
-    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, bool composed, Counts& n) {
-        const AttentionRun r = run_attention(c, c.q, c.k, c.v, c.dy, composed);
-        if (!finite(r)) fail(c, seed, composed, "a value or gradient is not finite");
+    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, Path path, Counts& n) {
+        const AttentionRun r = run_attention(c, c.q, c.k, c.v, c.dy, path);
+        if (!finite(r)) fail(c, seed, path, "a value or gradient is not finite");
         const double close = c.dtype == float32 ? 1e-6 : 1e-12;
         for_queries(c, [&](auto b, auto h, auto i, auto row) {
             ++n.rows;
             if (c.blind(b, h, i)) {
                 ++n.blind;
                 if (!zero(r.y, row, c.d_v) || !zero(r.dq, row, c.d_k))
-                    fail(c, seed, composed, "a query that sees nothing gives or learns something");
+                    fail(c, seed, path, "a query that sees nothing gives or learns something");
             } else if (std::abs(r.y[static_cast<std::size_t>((row + 1) * c.d_v - 1)] - 1) > close)
-                fail(c, seed, composed, "weights do not sum to 1");
+                fail(c, seed, path, "weights do not sum to 1");
         });
         for_keys(c, [&](auto b, auto g, auto j, auto row) {
             ++n.keys;
             if (some_query(c, b, g, j, [](auto, auto) { return true; })) return;
             ++n.unseen;
             if (!zero(r.dk, row, c.d_k) || !zero(r.dv, row, c.d_v))
-                fail(c, seed, composed, "a key that nothing sees has a gradient");
+                fail(c, seed, path, "a key that nothing sees has a gradient");
         });
     });
     CHECK(counts.rows > 300'000);
     CHECK(counts.blind > 50'000);
     CHECK(counts.unseen > 30'000);
     CHECK(counts.empty > 200);
-    SUCCEED(counts.rows << " queries (" << counts.blind << " blind), " << counts.keys << " keys (" << counts.unseen
-                     << " unseen), " << counts.empty << " empty cases");
+    CHECK(counts.packed > 2'000);
+    SUCCEED(counts.rows << " queries (" << counts.blind << " blind), " << counts.keys << " keys ("
+                        << counts.unseen << " unseen), " << counts.empty << " empty cases, " << counts.packed
+                        << " packed");
 }
 
 TEST_CASE("10,000 cases: editing keys and values changes no bit of what cannot see them", "[safe attention]") {
-    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, bool composed, Counts& n) {
+    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, Path path, Counts& n) {
         Rng rng(seed + cases);
         const std::vector<bool> edit = some(c.B * c.G * c.S, rng);
         const auto is_edited = [&](auto b, auto g, auto j) {
@@ -133,21 +141,20 @@ TEST_CASE("10,000 cases: editing keys and values changes no bit of what cannot s
                 if (is_edited(b, c.key_head(h), j) && c.sees(b, h, i, j)) return true;
             return false;
         };
-        const AttentionRun before = run_attention(c, c.q, c.k, c.v, c.dy, composed);
+        const AttentionRun before = run_attention(c, c.q, c.k, c.v, c.dy, path);
         const AttentionRun after =
-            run_attention(c, c.q, edited(c.k, edit, rng), edited(c.v, edit, rng), c.dy, composed);
+            run_attention(c, c.q, edited(c.k, edit, rng), edited(c.v, edit, rng), c.dy, path);
         for_queries(c, [&](auto b, auto h, auto i, auto row) {
             if (touched(b, h, i)) return;
             ++n.untouched_rows;
-            if (!same_row(before.y, after.y, row, c.d_v))
-                fail(c, seed, composed, "an output saw a blocked key");
-            if (!same_row(before.dq, after.dq, row, c.d_k)) fail(c, seed, composed, "a query's gradient did");
+            if (!same_row(before.y, after.y, row, c.d_v)) fail(c, seed, path, "an output saw a blocked key");
+            if (!same_row(before.dq, after.dq, row, c.d_k)) fail(c, seed, path, "a query's gradient did");
         });
         for_keys(c, [&](auto b, auto g, auto j, auto row) {
             if (some_query(c, b, g, j, [&](auto h, auto i) { return touched(b, h, i); })) return;
             ++n.untouched_keys;
-            if (!same_row(before.dv, after.dv, row, c.d_v)) fail(c, seed, composed, "a value's gradient did");
-            if (!same_row(before.dk, after.dk, row, c.d_k)) fail(c, seed, composed, "a key's gradient did");
+            if (!same_row(before.dv, after.dv, row, c.d_v)) fail(c, seed, path, "a value's gradient did");
+            if (!same_row(before.dk, after.dk, row, c.d_k)) fail(c, seed, path, "a key's gradient did");
         });
     });
     CHECK(counts.untouched_rows > 100'000);
@@ -157,27 +164,26 @@ TEST_CASE("10,000 cases: editing keys and values changes no bit of what cannot s
 
 TEST_CASE("10,000 cases: editing queries changes no bit of other queries or of keys they do not see",
           "[safe attention]") {
-    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, bool composed, Counts& n) {
+    const Counts counts = over_cases([](const AttentionCase& c, std::uint64_t seed, Path path, Counts& n) {
         Rng rng(seed + cases);
         const std::vector<bool> edit = some(c.B * c.H * c.T, rng);
         const auto is_edited = [&](auto b, auto h, auto i) {
             return static_cast<bool>(edit[static_cast<std::size_t>((b * c.H + h) * c.T + i)]);
         };
-        const AttentionRun before = run_attention(c, c.q, c.k, c.v, c.dy, composed);
+        const AttentionRun before = run_attention(c, c.q, c.k, c.v, c.dy, path);
         const AttentionRun after =
-            run_attention(c, edited(c.q, edit, rng), c.k, c.v, edited(c.dy, edit, rng), composed);
+            run_attention(c, edited(c.q, edit, rng), c.k, c.v, edited(c.dy, edit, rng), path);
         for_queries(c, [&](auto b, auto h, auto i, auto row) {
             if (is_edited(b, h, i)) return;
             ++n.untouched_rows;
-            if (!same_row(before.y, after.y, row, c.d_v))
-                fail(c, seed, composed, "an output saw another query");
-            if (!same_row(before.dq, after.dq, row, c.d_k)) fail(c, seed, composed, "a query's gradient did");
+            if (!same_row(before.y, after.y, row, c.d_v)) fail(c, seed, path, "an output saw another query");
+            if (!same_row(before.dq, after.dq, row, c.d_k)) fail(c, seed, path, "a query's gradient did");
         });
         for_keys(c, [&](auto b, auto g, auto j, auto row) {
             if (some_query(c, b, g, j, [&](auto h, auto i) { return is_edited(b, h, i); })) return;
             ++n.untouched_keys;
             if (!same_row(before.dv, after.dv, row, c.d_v) || !same_row(before.dk, after.dk, row, c.d_k))
-                fail(c, seed, composed, "a key's or value's gradient saw a query that does not see it");
+                fail(c, seed, path, "a key's or value's gradient saw a query that does not see it");
         });
     });
     CHECK(counts.untouched_rows > 100'000);
@@ -187,12 +193,12 @@ TEST_CASE("10,000 cases: editing queries changes no bit of other queries or of k
 
 TEST_CASE("10,000 cases: padding changes nothing for real tokens, but for rounding", "[safe attention]") {
     std::int64_t compared = 0, equal = 0;
-    over_cases([&](const AttentionCase& c, std::uint64_t seed, bool composed, Counts&) {
+    over_cases([&](const AttentionCase& c, std::uint64_t seed, Path path, Counts&) {
         Rng rng(seed + cases);
         const std::int64_t P = rng.randint(1, 6);  // more queries and keys
         const AttentionCase longer = with_padding(c, P, rng);
-        const AttentionRun alone = run_attention(c, c.q, c.k, c.v, c.dy, composed);
-        const AttentionRun padded = run_attention(longer, longer.q, longer.k, longer.v, longer.dy, composed);
+        const AttentionRun alone = run_attention(c, c.q, c.k, c.v, c.dy, path);
+        const AttentionRun padded = run_attention(longer, longer.q, longer.k, longer.v, longer.dy, path);
         // Scores are rounded to ε of the largest, and what is made of them with it.
         const double close = (c.dtype == float32 ? 1.2e-7 : 2.3e-16) * 4 * (1 + c.largest);
         const auto compare = [&](const char* what, const std::vector<double>& a, const std::vector<double>& b,
@@ -206,8 +212,7 @@ TEST_CASE("10,000 cases: padding changes nothing for real tokens, but for roundi
                     const double expected = real ? a[static_cast<std::size_t>(block * rows * width + at)] : 0;
                     if (!real && *what == 'y') continue;  // padded queries give what they like
                     ++compared, equal += now == expected;
-                    if (!(std::abs(now - expected) <= (real ? close * largest : 0)))
-                        fail(c, seed, composed, what);
+                    if (!(std::abs(now - expected) <= (real ? close * largest : 0))) fail(c, seed, path, what);
                 }
         };
         compare("y of a real token changed", alone.y, padded.y, c.B * c.H, c.T, c.d_v);
