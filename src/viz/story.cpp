@@ -51,8 +51,9 @@ std::vector<Named> told_once(const std::vector<TraceEntry>& entries) {
     std::vector<Named> tensors;
     std::map<std::string, int> times;
     for (const auto& [name, tensor] : entries) {
-        const auto same = std::find_if(tensors.begin(), tensors.end(),
-                                       [&](const Named& n) { return n.tensor.handle() == tensor.handle(); });
+        const auto same = std::find_if(tensors.begin(), tensors.end(), [&tensor = tensor](const Named& n) {
+            return n.tensor.handle() == tensor.handle();
+        });
         if (same != tensors.end() && same->name == name) continue;
         const int time = ++times[name];
         const std::string numbered = time == 1 ? name : name + " #" + std::to_string(time);
