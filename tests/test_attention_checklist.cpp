@@ -115,6 +115,16 @@ TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it", "[S2
         CHECK(report.checks.size() == 18);
         CHECK(report.passed());
     }
+    // Grouped heads, widths of their own, turned by position.
+    const auto grouped =
+        in_double(nn::CausalMultiHeadAttention(16, 4, rng, {.kv_heads = 2, .rotary_base = 10000}));
+    const auto own =
+        in_double(nn::MultiHeadAttention(C, 4, rng, {.fused = false, .kv_heads = 2, .d_k = 6, .d_v = 4}));
+    for (const auto& report : {check::attention(grouped, random({2, T, 16})), check::attention(own, x),
+                               check::attention(own, x, Mask::causal())}) {
+        INFO(report.str());
+        CHECK(report.passed());
+    }
     const nn::CausalMultiHeadAttention in_float(C, H, rng);
     const auto report = check::attention(in_float, random({2, 70, C}, 3, float32));
     INFO(report.str());

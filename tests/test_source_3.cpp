@@ -40,6 +40,20 @@ TEST_CASE("S3.01 Concat(head_i) W_O, each head with its own d_model × d_k and d
     CHECK(distance(scaled_dot_product_attention(q, k, v), heads) < 1e-12);
 }
 
+TEST_CASE("S3.01 the module with d_v of its own: W_O is h·d_v × d_model", "[S3.01][source]") {
+    Rng rng(1);
+    const auto attention = in_double(nn::MultiHeadAttention(C, H, rng, {.fused = false, .d_k = 5, .d_v = 7}));
+    CHECK(attention.W_q->weight.T().shape() == Shape{C, H * 5});  // W_i^Q: d_model × d_k, h of them
+    CHECK(attention.W_k->weight.T().shape() == Shape{C, H * 5});
+    CHECK(attention.W_v->weight.T().shape() == Shape{C, H * 7});
+    CHECK(attention.W_out.weight.T().shape() == Shape{H * 7, C});
+    const Tensor X = random({T, C});
+    Counter counter;
+    CHECK(distance(attention(X), textbook(X, attention.W_q->weight.T(), attention.W_k->weight.T(),
+                                          attention.W_v->weight.T(), attention.W_out.weight.T(), H, counter)) <
+          1e-14);
+}
+
 TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
     const auto attention = biased();
     const Tensor X = random({B, T, C});
@@ -81,8 +95,7 @@ TEST_CASE("S3.04 parameters: 4·d² whatever h, 4·h·d² without the reduction"
     }
     // Heads of full width: 512 → 8 · 512 three times, and 8 · 512 → 512.
     const auto full = [&](std::int64_t heads) {
-        const nn::Linear in(512, heads * 512, rng, false), out(heads * 512, 512, rng, false);
-        return 3 * in.parameter_count() + out.parameter_count();
+        return nn::MultiHeadAttention(512, heads, rng, {.d_k = 512, .d_v = 512}).parameter_count();
     };
     CHECK(full(8) == 8'388'608);
     CHECK(full(1) == 1'048'576);

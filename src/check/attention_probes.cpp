@@ -1,6 +1,7 @@
 // What only further runs can show: gradients, influence, and masks that the checklist brings along.
 // B batch, T tokens, C = d_model, H heads, d_k the width of a head.
 #include <cmath>
+#include <numeric>
 
 #include "attention_story.h"
 #include "text.h"
@@ -19,14 +20,18 @@ std::string range(std::int64_t from, std::int64_t to) {
     return std::to_string(from) + " to " + std::to_string(to - 1);
 }
 
-// The first block of `width` rows or columns of a matrix's gradient that is all zero, or "".
+// The first block of `width` rows or columns of a matrix's gradient that is all zero, or "". What stands for a
+// head is named so where the blocks are as many as heads, once or several times.
 std::string dead_block(const Tensor& gradient, std::int64_t width, std::int64_t heads) {
     for (int axis = 0; axis < 2; ++axis) {
-        if (gradient.size(axis) % (width * heads) != 0) continue;
-        for (std::int64_t from = 0; from < gradient.size(axis); from += width)
-            if (largest(gradient.slice(axis, from, from + width)) == 0)
-                return std::string(axis == 0 ? "rows " : "columns ") + range(from, from + width) + " (head " +
-                       std::to_string(from / width % heads) + ")";
+        const std::int64_t size = gradient.size(axis);
+        if (size % width != 0) continue;
+        for (std::int64_t from = 0; from < size; from += width) {
+            if (largest(gradient.slice(axis, from, from + width)) != 0) continue;
+            const std::string head =
+                size % (width * heads) == 0 ? " (head " + std::to_string(from / width % heads) + ")" : "";
+            return (axis == 0 ? "rows " : "columns ") + range(from, from + width) + head;
+        }
     }
     return "";
 }
@@ -65,7 +70,7 @@ Tensor masks_of_their_own(std::int64_t B, std::int64_t T) {
 Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
     const Story story = traced_run(subject, x);
     if (!story.y.requires_grad()) return {false, "the output is outside the graph"};
-    const std::int64_t width = story["q"].size(-1);
+    const std::int64_t width = std::gcd(story["q"].size(-1), story["v"].size(-1));  // of a head, d_k or d_v
     std::vector<std::string> names;
     std::vector<Tensor> wanted;
     for (const auto& [name, parameter] : subject.parameters) names.push_back(name), wanted.push_back(parameter);
