@@ -56,6 +56,17 @@ void product(benchmark::State& state) {
     measure(state, 0, [a = matrix(1), b = matrix(2)[0].expand({C, C}).contiguous()] { return matmul(a, b); });
 }
 
+// Q, K and V of 64 tokens: by one projection to 3C columns, or by three to C. The same multiply-adds.
+void one_projection(benchmark::State& state) {
+    const Tensor x = matrix(1).slice(0, 0, 64), W = matrix(2).slice(0, 0, 3 * C);
+    measure(state, 0, [&] { return chunk(linear(x, W), 3, -1); });
+}
+void three_projections(benchmark::State& state) {
+    const Tensor x = matrix(1).slice(0, 0, 64);
+    const std::vector<Tensor> W = chunk(matrix(2).slice(0, 0, 3 * C), 3, 0);
+    measure(state, 0, [&] { return std::vector{linear(x, W[0]), linear(x, W[1]), linear(x, W[2])}; });
+}
+
 BENCHMARK(add)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(add_row)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(exponential)->Arg(1)->Arg(2)->UseRealTime();
@@ -66,5 +77,7 @@ BENCHMARK(softmax_rows)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(norm)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(permuted_copy)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(product)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(one_projection)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK(three_projections)->Arg(1)->Arg(2)->UseRealTime();
 
 }  // namespace
