@@ -36,8 +36,8 @@ CausalMultiHeadAttention::CausalMultiHeadAttention(std::int64_t d_model, std::in
     if (dropout > 0) rng_ = generator("rng", rng);
 }
 
-// q (B, H, T, d_k), k and v (B, G, T, d_k) of tokens that follow `past` others.
-std::array<Tensor, 3> CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) const {
+// Q, K and V side by side, (B, T, (H + 2G)·d_k), of tokens that follow `past` others.
+Tensor CausalMultiHeadAttention::packed(const Tensor& x, std::int64_t past) const {
     check_tokens(x, d_model, who, "x");
     const std::int64_t T = x.size(-2);
     if (past + T > max_seq_len)
@@ -45,7 +45,12 @@ std::array<Tensor, 3> CausalMultiHeadAttention::project(const Tensor& x, std::in
                          (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()) +
                          ", but max_seq_len is " + std::to_string(max_seq_len) +
                          "; make it with a larger one, or give fewer tokens");
-    auto [q, k, v] = split_heads(traced("QKV", W_qkv(traced("X", x))), heads, kv_heads);
+    return traced("QKV", W_qkv(traced("X", x)));
+}
+
+// q (B, H, T, d_k), k and v (B, G, T, d_k).
+std::array<Tensor, 3> CausalMultiHeadAttention::apart(const Tensor& qkv, std::int64_t past) const {
+    auto [q, k, v] = split_heads(qkv, heads, kv_heads);
     if (rotary_base) q = rotary(q, past, *rotary_base), k = rotary(k, past, *rotary_base);
     return {q, k, v};
 }
@@ -57,13 +62,17 @@ AttentionOptions CausalMultiHeadAttention::options(std::int64_t past, std::int64
 }
 
 Tensor CausalMultiHeadAttention::operator()(const Tensor& x, const Mask& also) const {  // x: (B, T, C)
-    const auto [q, k, v] = project(x, 0);                                               // (B, H, T, d_k), …
-    Tensor y = scaled_dot_product_attention(q, k, v, options(0, x.size(-2), also));     // (B, H, T, d_k)
-    return traced("Y", W_out(traced("merged", merge_heads(y))));                        // (B, T, C)
+    const Tensor qkv = packed(x, 0);                                                    // (B, T, (H + 2G)·d_k)
+    const AttentionOptions how = options(0, x.size(-2), also);
+    if (!rotary_base && kv_heads == heads)  // the same as below, with q, k and v read where W_qkv left them
+        return traced("Y", W_out(multi_head_attention(qkv, heads, how)));  // (B, T, C)
+    const auto [q, k, v] = apart(qkv, 0);                                  // (B, H, T, d_k), …
+    Tensor y = scaled_dot_product_attention(q, k, v, how);                 // (B, H, T, d_k)
+    return traced("Y", W_out(traced("merged", merge_heads(y))));           // (B, T, C)
 }
 
 AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Mask& also) const {
-    const auto [q, k, v] = project(x, 0);
+    const auto [q, k, v] = apart(packed(x, 0), 0);
     auto [y, weights] =
         scaled_dot_product_attention_with_weights(q, k, v, options(0, x.size(-2), also));  // (B, H, T, T)
     return {traced("Y", W_out(traced("merged", merge_heads(y)))), weights};
@@ -71,7 +80,7 @@ AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Ma
 
 Tensor CausalMultiHeadAttention::operator()(const Tensor& x, KeyValueCache& cache, const Mask& also) const {
     const std::int64_t past = cache.length();
-    const auto [q, k, v] = project(x, past);  // (B, H, T, d_k), …
+    const auto [q, k, v] = apart(packed(x, past), past);  // (B, H, T, d_k), …
     const CacheGuard guard({&cache, 1});
     const auto [keys, values] = cache.append(k, v);  // (B, G, S, d_k)
     Tensor y =

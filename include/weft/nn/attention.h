@@ -117,7 +117,8 @@ struct CausalMultiHeadAttention : Module {
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
-    std::array<Tensor, 3> project(const Tensor& x, std::int64_t past) const;
+    Tensor packed(const Tensor& x, std::int64_t past) const;
+    std::array<Tensor, 3> apart(const Tensor& qkv, std::int64_t past) const;
     AttentionOptions options(std::int64_t past, std::int64_t T, const Mask& also) const;
 };
 
