@@ -162,7 +162,8 @@ TEST_CASE("fault 30: a reduction over an axis out of range or named twice", "[fa
         {"mean", [&](const Axes& axes) { mean(x, axes); }},
         {"var", [&](const Axes& axes) { var(x, axes); }}};
     for (const auto& [operation, reduce] : reductions) {
-        check_contains(message_of<IndexError>([&reduce = reduce] { reduce(2); }), {operation, "axis 2", "-2 to 1"});
+        check_contains(message_of<IndexError>([&reduce = reduce] { reduce(2); }),
+                       {operation, "axis 2", "-2 to 1"});
         check_contains(message_of<IndexError>([&reduce = reduce] { reduce(-3); }), {operation, "axis -3"});
         check_contains(message_of<IndexError>([&reduce = reduce] { reduce({0, -2}); }), {operation, "twice"});
     }
