@@ -179,17 +179,27 @@ void clear(const Head<T>& head, const Array& x) {
         std::fill(all.data + i * all.row, all.data + i * all.row + x.shape[3], T(0));
 }
 
+// So many that waking the team for a second task pays.
+std::int64_t heads_of_a_task(const Array& q, const Array& k) {
+    const std::int64_t products = q.shape[2] * k.shape[2] * q.shape[3];
+    return (1 << 16) / std::max<std::int64_t>(products, 1) + 1;
+}
+
 }  // namespace
 
 void attention(const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                const AttentionRules& rules) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
-        parallel_for(q.shape[0] * q.shape[1], [&](std::int64_t index) {
-            const Head<T> head(index, q, v, rules);
-            std::vector<T> s(tile * tile);
-            for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile) forward_tile_row(head, y, kept, q, k, v, i0, s);
-        });
+        parallel_blocks(q.shape[0] * q.shape[1], heads_of_a_task(q, k),
+                        [&](std::int64_t begin, std::int64_t end) {
+                            std::vector<T> s(tile * tile);
+                            for (std::int64_t index = begin; index < end; ++index) {
+                                const Head<T> head(index, q, v, rules);
+                                for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
+                                    forward_tile_row(head, y, kept, q, k, v, i0, s);
+                            }
+                        });
     });
 }
 
@@ -198,16 +208,20 @@ void attention_backward(const Array& dq, const Array& dk, const Array& dv, const
                         const AttentionRules& rules) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
-        // A task is a head of keys with all the query heads that it serves: they add to the same dk and dv.
-        parallel_for(k.shape[0] * k.shape[1], [&](std::int64_t task) {
-            const std::int64_t served = q.shape[1] / k.shape[1];
-            std::vector<T> p(tile * tile), ds(tile * tile);
-            for (std::int64_t index = task * served; index < (task + 1) * served; ++index) {
+        // A group is a head of keys with all the query heads that it serves: they add to the same dk and dv.
+        const std::int64_t groups = k.shape[0] * k.shape[1], served = groups == 0 ? 0 : q.shape[1] / k.shape[1];
+        const auto group = [&](std::int64_t first, std::vector<T>& p, std::vector<T>& ds) {
+            for (std::int64_t index = first; index < first + served; ++index) {
                 const Head<T> head(index, q, v, rules);
-                if (index == task * served) clear(head, dk), clear(head, dv);
+                if (index == first) clear(head, dk), clear(head, dv);
                 for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
                     backward_tile_row(head, dq, dk, dv, dy, y, kept, q, k, v, i0, p, ds);
             }
+        };
+        const std::int64_t grain = heads_of_a_task(q, k) / std::max<std::int64_t>(served, 1);
+        parallel_blocks(groups, grain, [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> p(tile * tile), ds(tile * tile);
+            for (std::int64_t g = begin; g < end; ++g) group(g * served, p, ds);
         });
     });
 }
