@@ -10,6 +10,7 @@
 #include "weft/io.h"
 #include "weft/mask.h"
 #include "weft/nn/attention.h"
+#include "weft/nn/attention_weights.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/embedding.h"
 #include "weft/nn/gpt.h"

@@ -1,0 +1,178 @@
+// Weights of attention from one form to another. C = d_model.
+#include "weft/nn/attention_weights.h"
+
+#include <algorithm>
+#include <map>
+
+namespace weft::nn {
+
+namespace {
+
+const char* const projections[] = {"W_q", "W_k", "W_v"};
+
+// "blocks.0.attn.W_q.weight" as "blocks.0.attn.", "W_q", "weight"; layer and part are empty where there are
+// none.
+struct Name {
+    std::string module, layer, part;
+
+    explicit Name(const std::string& name) {
+        const auto last = name.rfind('.');
+        if (last == std::string::npos) return;
+        const auto before = name.rfind('.', last - 1);
+        const auto start = last == 0 || before == std::string::npos ? 0 : before + 1;
+        module = name.substr(0, start), layer = name.substr(start, last - start), part = name.substr(last + 1);
+    }
+};
+
+// The tensors under a prefix. What was not taken in the end is refused.
+class Reader {
+public:
+    Reader(const NamedTensors& state, const std::string& prefix, const char* who) : prefix_(prefix), who_(who) {
+        for (const auto& [name, value] : state)
+            if (name.starts_with(prefix) && !left_.emplace(name.substr(prefix.size()), value.detach()).second)
+                throw ValueError(std::string(who) + ": '" + name + "' is given twice");
+    }
+    bool has(const std::string& name) const { return left_.count(name) > 0; }
+    Tensor take(const std::string& name) {
+        const auto found = left_.find(name);
+        if (found == left_.end())
+            throw ValueError(std::string(who_) + ": '" + prefix_ + name + "' is missing" + there());
+        const Tensor value = found->second;
+        left_.erase(found);
+        return value;
+    }
+    Tensor take_if_there(const std::string& name) { return has(name) ? take(name) : Tensor(); }
+    void refuse(const std::string& name, const char* why) const {
+        if (has(name)) throw ValueError(std::string(who_) + ": '" + prefix_ + name + "' " + why);
+    }
+    void refuse_the_rest() const {
+        if (!left_.empty())
+            throw ValueError(
+                std::string(who_) + ": '" + prefix_ + left_.begin()->first +
+                "' is not known; the prefix must be all that stands before a layer's own names, with "
+                "its dot");
+    }
+
+private:
+    std::map<std::string, Tensor> left_;
+    std::string prefix_;
+    const char* who_;
+
+    std::string there() const {
+        std::string names;
+        for (const auto& [name, value] : left_) names += (names.empty() ? "" : ", ") + prefix_ + name;
+        return names.empty() ? "; nothing begins with '" + prefix_ + "'" : "; there are " + names;
+    }
+};
+
+void add(NamedTensors& state, const std::string& layer, const Tensor& weight, const Tensor& bias) {
+    state.emplace_back(layer + ".weight", weight);
+    if (bias.defined()) state.emplace_back(layer + ".bias", bias);
+}
+
+}  // namespace
+
+NamedTensors fused_state(const NamedTensors& state) {
+    std::map<std::string, Tensor> all;
+    for (const auto& [name, value] : state) all.emplace(name, value.detach());
+    NamedTensors result;
+    for (const auto& [full, value] : state) {
+        const Name name(full);
+        const auto sibling = [&, &full = full](const char* layer) {
+            const std::string wanted = name.module + layer + "." + name.part;
+            const auto found = all.find(wanted);
+            if (found == all.end())
+                throw ValueError("fused_state: '" + full + "' is there, but '" + wanted + "' is missing");
+            return found->second;
+        };
+        if (name.layer == "W_k" || name.layer == "W_v") {
+            sibling("W_q");  // with which it goes
+        } else if (name.layer == "W_q") {
+            const Tensor q = sibling("W_q"), k = sibling("W_k"), v = sibling("W_v");
+            for (const Tensor& other : {k, v})
+                if (other.rank() != q.rank() || (q.rank() == 2 && other.size(1) != q.size(1)))
+                    throw ShapeError("fused_state: '" + full + "' " + q.shape().str() +
+                                     " and its key or value of " + other.shape().str() +
+                                     " read tokens of different widths; keep them separate");
+            if (all.count(name.module + "W_qkv." + name.part) > 0)
+                throw ValueError("fused_state: '" + full + "' is there, and '" + name.module + "W_qkv." +
+                                 name.part + "' too; leave one of them out");
+            result.emplace_back(name.module + "W_qkv." + name.part, cat({q, k, v}));
+        } else {
+            result.emplace_back(full, value.detach());
+        }
+    }
+    return result;
+}
+
+NamedTensors separate_state(const NamedTensors& state, const std::vector<std::int64_t>& rows) {
+    if (!rows.empty() && (rows.size() != 3 || *std::min_element(rows.begin(), rows.end()) < 1))
+        throw ValueError("separate_state: rows must be those of Q, K and V, three numbers of at least 1");
+    NamedTensors result;
+    for (const auto& [full, value] : state) {
+        const Name name(full);
+        if (name.layer != "W_qkv") {
+            result.emplace_back(full, value.detach());
+            continue;
+        }
+        const std::int64_t all = value.size(0);
+        if (rows.empty() ? all % 3 != 0 : rows[0] + rows[1] + rows[2] != all)
+            throw ShapeError("separate_state: '" + full + "' " + value.shape().str() + " has " +
+                             std::to_string(all) + " rows, not " +
+                             (rows.empty() ? "three equal parts; give the rows of Q, K and V"
+                                           : std::to_string(rows[0]) + " + " + std::to_string(rows[1]) + " + " +
+                                                 std::to_string(rows[2])));
+        const std::vector<Tensor> parts =
+            split(value.detach(), rows.empty() ? std::vector<std::int64_t>(3, all / 3) : rows);
+        for (std::size_t i = 0; i < 3; ++i)
+            result.emplace_back(name.module + projections[i] + "." + name.part, parts[i]);
+    }
+    return result;
+}
+
+NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std::string& prefix) {
+    Reader reader(state, prefix, "from_torch_multihead_attention");
+    for (const char* name : {"bias_k", "bias_v"})
+        reader.refuse(
+            name, "is a key or value that add_bias_kv adds to every sequence, which Weft's attention has not");
+    NamedTensors result;
+    if (!reader.has("q_proj_weight")) {
+        const Tensor weight = reader.take("in_proj_weight");  // (3C, C), rows of Q, K, V as here
+        add(result, "W_qkv", weight, reader.take_if_there("in_proj_bias"));
+    } else {
+        const char* const names[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
+        const Tensor bias = reader.take_if_there("in_proj_bias");  // (3C,) also where the weights are separate
+        for (int i = 0; i < 3; ++i) {
+            const Tensor weight = reader.take(names[i]);  // (C, width)
+            const std::int64_t C = weight.size(0);
+            add(result, projections[i], weight, bias.defined() ? bias.slice(0, i * C, (i + 1) * C) : bias);
+        }
+    }
+    const Tensor weight = reader.take("out_proj.weight");
+    add(result, "W_out", weight, reader.take_if_there("out_proj.bias"));
+    reader.refuse_the_rest();
+    return result;
+}
+
+NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix) {
+    Reader reader(state, prefix, "from_gpt2_attention");
+    reader.take_if_there("bias"), reader.take_if_there("masked_bias");  // the causal mask, which is made here
+    NamedTensors result;
+    const std::pair<const char*, const char*> layers[] = {{"c_attn", "W_qkv"}, {"c_proj", "W_out"}};
+    for (const auto& [theirs, ours] : layers) {
+        const std::string name = theirs;
+        const Tensor weight = reader.take(name + ".weight");  // (in, out)
+        if (name == "c_attn" && (weight.rank() != 2 || weight.size(1) != 3 * weight.size(0)))
+            throw ShapeError(
+                "from_gpt2_attention: '" + prefix + "c_attn.weight' must be (C, 3C), not " +
+                weight.shape().str() +
+                (weight.rank() == 2 && weight.size(0) == 3 * weight.size(1)
+                     ? "; weights that are (3C, C), of layers x Wᵀ + b, are W_qkv and W_out as they are"
+                     : ""));
+        add(result, ours, weight.T().contiguous(), reader.take(name + ".bias"));
+    }
+    reader.refuse_the_rest();
+    return result;
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,206 @@
+// MultiHeadAttention beyond the usual sizes: grouped heads, widths of their own, biases, masks of each sample,
+// against the textbook's sum over heads.
+#include "catch.h"
+#include "source.h"
+
+using namespace weft;
+using source::distance;
+using source::in_double;
+using source::random;
+
+namespace {
+
+constexpr std::int64_t B = 2, T = 4, S = 6, C = 12, H = 6;
+
+// Head by head from the rows of the separate projections, as the paper writes it: Σ_h softmax(q_h k_hᵀ / √d_k,
+// −∞ where blocked) v_h W_O,h + b. query (T, C), key (S, ·), value (S, ·) of one sample, blocked (T, S).
+Tensor textbook(const nn::MultiHeadAttention& a, const Tensor& query, const Tensor& key, const Tensor& value,
+                const Tensor& blocked) {
+    const auto rows = [](const nn::Linear& layer, const Tensor& x, std::int64_t from, std::int64_t n) {
+        const Tensor y = matmul(x, layer.weight.slice(0, from, from + n).T());
+        return layer.bias.defined() ? y + layer.bias.slice(0, from, from + n) : y;
+    };
+    Tensor y = zeros({query.size(0), a.d_model}, float64);
+    for (std::int64_t h = 0; h < a.heads; ++h) {
+        const std::int64_t g = h * a.kv_heads / a.heads;  // the head of keys and values that serves head h
+        const Tensor q = rows(*a.W_q, query, h * a.d_k, a.d_k), k = rows(*a.W_k, key, g * a.d_k, a.d_k),
+                     v = rows(*a.W_v, value, g * a.d_v, a.d_v);
+        const Tensor scores = matmul(q, k.T()) / std::sqrt(static_cast<double>(a.d_k));
+        const Tensor weights = softmax(masked_fill(scores, blocked, -INFINITY), -1);  // (T, S)
+        y = y + matmul(matmul(weights, v), a.W_out.weight.slice(1, h * a.d_v, (h + 1) * a.d_v).T());
+    }
+    return a.W_out.bias.defined() ? y + a.W_out.bias : y;
+}
+
+nn::MultiHeadAttention make(const nn::MultiHeadAttentionOptions& options) {
+    Rng rng(1);
+    return in_double(nn::MultiHeadAttention(C, H, rng, options));
+}
+
+// The module with other tensors in the places of its parameters, in their order: as a function of them.
+nn::MultiHeadAttention with_parameters(nn::MultiHeadAttention a, const std::vector<Tensor>& in,
+                                       std::size_t next) {
+    for (auto* layer : {&a.W_qkv, &a.W_q, &a.W_k, &a.W_v})
+        if (*layer) {
+            (*layer)->weight = in.at(next++);
+            if ((*layer)->bias.defined()) (*layer)->bias = in.at(next++);
+        }
+    a.W_out.weight = in.at(next++);
+    if (a.W_out.bias.defined()) a.W_out.bias = in.at(next++);
+    REQUIRE(next == in.size());
+    return a;
+}
+
+Tensor no_block() { return zeros({T, S}, boolean); }
+
+}  // namespace
+
+TEST_CASE("attention of every width and number of key heads is the textbook's sum over heads",
+          "[nn][attention]") {
+    int checked = 0;
+    for (const std::int64_t kv_heads : {0, 1, 2, 3, 6})
+        for (const std::int64_t d_k : {0, 1, 5})
+            for (const std::int64_t d_v : {0, 3, 7})
+                for (const bool bias : {false, true}) {
+                    const bool wide = checked++ % 2 == 0;  // keys and values of other widths
+                    const auto a = make({.bias = bias,
+                                         .fused = false,
+                                         .kv_heads = kv_heads,
+                                         .d_k = d_k,
+                                         .d_v = d_v,
+                                         .key_width = wide ? 7 : 0,
+                                         .value_width = wide ? 5 : 0});
+                    INFO("G " << kv_heads << ", d_k " << d_k << ", d_v " << d_v << ", bias " << bias);
+                    const Tensor query = random({B, T, C}, 1), key = random({B, S, a.key_width}, 2),
+                                 value = random({B, S, a.value_width}, 3);
+                    const Tensor y = a(query, key, value);
+                    for (std::int64_t b = 0; b < B; ++b) {
+                        const Tensor expected = textbook(a, query[b], key[b], value[b], no_block());
+                        CHECK(distance(y[b], expected) < 1e-13);
+                        CHECK(distance(a(query[b], key[b], value[b]), expected) < 1e-13);  // unbatched
+                    }
+                    const auto [again, weights] = a.with_weights(query, key, value);
+                    CHECK(distance(again, y) < 1e-13);
+                    CHECK(distance(sum(weights, -1), ones({B, H, T}, float64)) < 1e-13);
+                }
+}
+
+TEST_CASE("each sample has its own mask, each head may have one, and padding is of each sample's keys",
+          "[nn][attention]") {
+    const auto a = make({.bias = true, .fused = false, .kv_heads = 2, .d_v = 3});
+    const Tensor query = random({B, T, C}, 1), key = random({B, S, C}, 2);
+    Rng rng(5);
+    Tensor blocked = rand({B, T, S}, rng) < 0.5;
+    blocked.select(2, 0).fill_(0);  // every row sees something, so that the textbook has a value
+    const Tensor y = a(query, key, key, Mask::blocked(blocked)),
+                 padded = a(query, key, key, Mask::padding({2, 5}));
+    for (std::int64_t b = 0; b < B; ++b) {
+        const Tensor keys = key[b];
+        CHECK(distance(y[b], textbook(a, query[b], keys, keys, blocked[b])) < 1e-13);
+        CHECK(distance(a(query[b], keys, keys, Mask::blocked(blocked[b])), y[b]) < 1e-13);
+        const std::int64_t length = b == 0 ? 2 : 5;
+        const Tensor real = keys.slice(0, 0, length);
+        CHECK(distance(padded[b], textbook(a, query[b], real, real, zeros({T, length}, boolean))) < 1e-13);
+        CHECK(distance(a(query[b], keys, keys, Mask::padding({length})), padded[b]) < 1e-13);  // one sample
+    }
+    const Tensor of_heads = blocked.unsqueeze(1).expand({B, H, T, S});
+    CHECK(distance(a(query, key, key, Mask::blocked(of_heads)), y) < 1e-14);
+}
+
+TEST_CASE("gradients of grouped heads and widths of their own are right", "[nn][attention]") {
+    for (const bool fused : {true, false}) {
+        const auto a =
+            make({.bias = true, .fused = fused, .kv_heads = 3, .d_k = 2, .d_v = 3, .rotary_base = 10});
+        std::vector<Tensor> inputs{random({1, 3, C}, 1).requires_grad_()};
+        for (const Tensor& parameter : a.parameters()) inputs.push_back(parameter);
+        const auto report = check::gradcheck(
+            "attention",
+            [&](const std::vector<Tensor>& in) { return with_parameters(a, in, 1)(in[0], Mask::causal()); },
+            inputs);
+        CHECK(report.message == "");
+    }
+    const auto cross = make({.fused = false, .kv_heads = 2, .d_v = 1, .key_width = 3, .value_width = 4});
+    std::vector<Tensor> inputs{random({1, 2, C}, 1).requires_grad_(), random({1, 4, 3}, 2).requires_grad_(),
+                               random({1, 4, 4}, 3).requires_grad_()};
+    for (const Tensor& parameter : cross.parameters()) inputs.push_back(parameter);
+    const auto report = check::gradcheck(
+        "attention",
+        [&](const std::vector<Tensor>& in) {
+            return with_parameters(cross, in, 3)(in[0], in[1], in[2], Mask::padding({3}));
+        },
+        inputs);
+    CHECK(report.message == "");
+}
+
+TEST_CASE("sizes show in the weights, and nothing asked for is the usual", "[nn][attention]") {
+    const auto a = make({.fused = false, .kv_heads = 2, .d_k = 5, .d_v = 3, .key_width = 7, .value_width = 9});
+    CHECK(a.W_q->weight.shape() == Shape{6 * 5, 12});
+    CHECK(a.W_k->weight.shape() == Shape{2 * 5, 7});
+    CHECK(a.W_v->weight.shape() == Shape{2 * 3, 9});
+    CHECK(a.W_out.weight.shape() == Shape{12, 6 * 3});
+    CHECK(make({.kv_heads = 2, .d_k = 5, .d_v = 3}).W_qkv->weight.shape() == Shape{6 * 5 + 2 * 5 + 2 * 3, 12});
+    const auto usual = make({});
+    CHECK((usual.kv_heads == H && usual.d_k == 2 && usual.d_v == 2 && usual.key_width == C &&
+           usual.value_width == C));
+    Rng rng(1);
+    CHECK(nn::MultiHeadAttention(10, 3, rng, {.d_k = 4, .d_v = 4}).W_qkv->weight.shape() == Shape{36, 10});
+    const nn::CausalMultiHeadAttention causal(C, H, rng, {.max_seq_len = 8, .kv_heads = 2});
+    CHECK(causal.W_qkv.weight.shape() == Shape{6 * 2 + 2 * 2 + 2 * 2, 12});
+}
+
+TEST_CASE("causal attention of grouped heads is MultiHeadAttention's with a causal mask", "[nn][attention]") {
+    Rng one(1), two(1);
+    const auto causal = in_double(nn::CausalMultiHeadAttention(C, H, one, {.max_seq_len = 8, .kv_heads = 3}));
+    const auto full = in_double(nn::MultiHeadAttention(C, H, two, {.kv_heads = 3}));
+    const Tensor x = random({B, T, C});
+    CHECK(distance(causal(x), full(x, Mask::causal())) < 1e-14);
+    CHECK(distance(causal.with_weights(x).weights, full.with_weights(x, Mask::causal()).weights) < 1e-14);
+    CHECK(causal.with_weights(x).weights.shape() == Shape{B, H, T, T});
+}
+
+TEST_CASE("split_heads cuts grouped projections into the columns of Q, of K and of V", "[nn][attention]") {
+    const Tensor qkv = random({B, T, (4 + 2 * 2) * 3});
+    const auto [q, k, v] = nn::split_heads(qkv, 4, 2);
+    CHECK(source::same_bits(q, nn::to_heads(qkv.slice(2, 0, 12), 4)));
+    CHECK(source::same_bits(k, nn::to_heads(qkv.slice(2, 12, 18), 2)));
+    CHECK(source::same_bits(v, nn::to_heads(qkv.slice(2, 18, 24), 2)));
+    CHECK(contains(message_of<ShapeError>([&] { nn::split_heads(qkv, 4, 3); }),
+                   "(2, 4, 24) does not divide into 10"));
+}
+
+TEST_CASE("sizes that make no attention are refused at construction with their numbers", "[nn][attention]") {
+    Rng rng(1);
+    struct Case {
+        nn::MultiHeadAttentionOptions options;
+        const char* message;
+    };
+    const Case cases[] = {
+        {{.kv_heads = 4},
+         "6 heads of queries cannot share 4 heads of keys and values; kv_heads must divide heads"},
+        {{.kv_heads = 12}, "6 heads of queries cannot share 12 heads"},
+        {{.kv_heads = -1}, "cannot share -1 heads"},
+        {{.d_k = -2}, "d_k must be at least 1, or 0 for the usual, not -2"},
+        {{.d_v = -3}, "d_v must be at least 1"},
+        {{.fused = false, .key_width = -7}, "key_width must be at least 1"},
+        {{.fused = false, .value_width = -8}, "value_width must be at least 1"},
+        {{.key_width = 7}, "d_model is 12, key_width 7 and value_width 12; set fused = false"},
+        {{.value_width = 9}, "d_model is 12, key_width 12 and value_width 9; set fused = false"},
+        {{.dropout = 1}, "below 1, not 1"},
+        {{.d_k = 3, .rotary_base = 10000}, "d_k is 3; it must be even"},
+    };
+    for (const auto& [options, message] : cases) {
+        INFO(message);
+        const std::string found =
+            message_of<ValueError>([&, o = options] { nn::MultiHeadAttention(C, H, rng, o); });
+        CHECK(found.starts_with("MultiHeadAttention: "));
+        CHECK(contains(found, message));
+    }
+    CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(10, 3, rng, {.d_k = 4}); }),
+                   "d_model 10 does not divide into 3 heads"));
+    CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(10, 0, rng, {.d_k = 4, .d_v = 4}); }),
+                   "0 heads"));
+    CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(0, 2, rng, {.d_k = 4, .d_v = 4}); }),
+                   "d_model 0"));
+    CHECK(contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.kv_heads = 5}); }),
+                   "CausalMultiHeadAttention: 6 heads of queries cannot share 5 heads"));
+}
