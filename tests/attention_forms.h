@@ -1,0 +1,137 @@
+// Every form of multi-head attention, to run one test on them all.
+// B samples, T queries, S keys, C = d_model, H heads.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "source.h"
+
+namespace forms {
+
+using namespace weft;
+using source::in_double;
+
+inline constexpr std::int64_t B = 2, T = 3, S = 5, C = 8, H = 4, max_seq_len = 6;
+
+// One way to attend. query (B, T, C), key and value (B, S, C); those that do self-attention look at query
+// alone.
+struct Form {
+    std::string name;
+    std::function<Tensor(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask)> run;
+    bool is_cross = false, is_causal = false, is_unbatched = false, is_cached = false;
+    std::vector<Tensor> parameters;
+
+    Tensor operator()(const Tensor& x, const Mask& mask = {}) const { return run(x, x, x, mask); }
+    std::int64_t keys() const { return is_cross ? S : T; }
+    Tensor attend(const Tensor& x, const Tensor& y, const Mask& mask = {}) const {
+        return is_cross ? run(x, y, y, mask) : run(x, x, x, mask);
+    }
+    std::string shape_of_scores() const {  // as the messages name it
+        return Shape{is_unbatched ? 1 : B, H, T, keys()}.str();
+    }
+};
+
+// 46 forms: 3 kinds of projection × 5 ways to call them, and 2 kinds × 4 ways of the causal, each computed
+// fused and composed.
+inline std::vector<Form> all_forms() {
+    std::vector<Form> forms;
+    const auto add = [&](const Form& form) {
+        forms.push_back(form);
+        Form composed = form;
+        composed.name += ", composed";
+        composed.run = [run = form.run](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
+            const Composed path;
+            return run(q, k, v, mask);
+        };
+        forms.push_back(composed);
+    };
+    const auto one = [](const auto& call) {  // of the first sample alone, without a batch axis
+        return [call](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
+            const Tensor first = q[0];
+            return call(first, k.handle() == q.handle() ? first : k[0], v.handle() == q.handle() ? first : v[0],
+                        mask);
+        };
+    };
+    Rng rng(1);
+    const std::pair<const char*, nn::MultiHeadAttentionOptions> kinds[] = {
+        {"fused", {.bias = true}},
+        {"separate", {.bias = true, .fused = false}},
+        {"grouped", {.bias = true, .kv_heads = 2, .d_v = 3}}};
+    for (const auto& [kind, options] : kinds) {
+        const auto a = in_double(nn::MultiHeadAttention(C, H, rng, options));
+        const auto call = [a](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
+            return a(q, k, v, mask);
+        };
+        const auto weights = [a](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
+            return a.with_weights(q, k, v, mask).output;
+        };
+        const std::string name = std::string("MultiHeadAttention, ") + kind;
+        const std::vector<Tensor> parameters = a.parameters();
+        add({.name = name + ", self", .run = call, .parameters = parameters});
+        add({.name = name + ", cross", .run = call, .is_cross = true, .parameters = parameters});
+        add({.name = name + ", with_weights", .run = weights, .is_cross = true, .parameters = parameters});
+        add({.name = name + ", unbatched", .run = one(call), .is_unbatched = true, .parameters = parameters});
+        add({.name = name + ", cross, unbatched",
+             .run = one(call),
+             .is_cross = true,
+             .is_unbatched = true,
+             .parameters = parameters});
+    }
+    for (const bool turned : {false, true}) {
+        nn::CausalMultiHeadAttentionOptions options{.max_seq_len = max_seq_len, .bias = true};
+        if (turned) options.kv_heads = 2, options.rotary_base = 100;
+        const auto a = in_double(nn::CausalMultiHeadAttention(C, H, rng, options));
+        const auto call = [a](const Tensor& x, const Tensor&, const Tensor&, const Mask& mask) {
+            return a(x, mask);
+        };
+        const auto weights = [a](const Tensor& x, const Tensor&, const Tensor&, const Mask& mask) {
+            return a.with_weights(x, mask).output;
+        };
+        const auto cached = [a](const Tensor& x, const Tensor&, const Tensor&, const Mask& mask) {
+            const NoGrad off;
+            nn::KeyValueCache cache;
+            return a(x, cache, mask);
+        };
+        const std::string name =
+            turned ? "CausalMultiHeadAttention, grouped, rotary" : "CausalMultiHeadAttention";
+        const std::vector<Tensor> parameters = a.parameters();
+        add({.name = name, .run = call, .is_causal = true, .parameters = parameters});
+        add({.name = name + ", with_weights", .run = weights, .is_causal = true, .parameters = parameters});
+        add({.name = name + ", unbatched",
+             .run = one(call),
+             .is_causal = true,
+             .is_unbatched = true,
+             .parameters = parameters});
+        add({.name = name + ", cached",
+             .run = cached,
+             .is_causal = true,
+             .is_cached = true,
+             .parameters = parameters});
+    }
+    return forms;
+}
+
+inline const std::vector<Form>& forms() {
+    static const std::vector<Form> all = all_forms();
+    return all;
+}
+
+// Runs `test` on every form, on those of `kind` where given.
+inline void every(const std::function<void(const Form&)>& test,
+                  const std::function<bool(const Form&)>& kind = {}) {
+    int ran = 0;
+    for (const Form& form : forms())
+        if (!kind || kind(form)) {
+            INFO(form.name);
+            test(form);
+            ++ran;
+        }
+    CHECK(ran >= 4);
+}
+
+inline Tensor falses(const Shape& shape) { return zeros(shape, boolean); }
+
+}  // namespace forms

@@ -1,0 +1,152 @@
+// Faults 40–43 and 46–48 in every form of multi-head attention: what a mask hides, and values at the edges.
+#include <cmath>
+#include <type_traits>
+
+#include "attention_forms.h"
+
+using namespace weft;
+using namespace forms;
+using source::distance;
+using source::random;
+using source::same_bits;
+
+namespace {
+
+// Backward of Σ dy·y, then true when every gradient there is is finite.
+bool finite_gradients(const Form& form, const Tensor& y, const std::vector<Tensor>& inputs) {
+    for (Tensor parameter : form.parameters) parameter.zero_grad();
+    y.backward(random(y.shape(), 77));
+    for (const std::vector<Tensor>& list : {form.parameters, inputs})
+        for (const Tensor& x : list)
+            if (x.grad().defined() && !all(isfinite(x.grad()))) return false;
+    return true;
+}
+
+static_assert(!std::is_convertible_v<Tensor, Mask> && !std::is_constructible_v<Mask, Tensor>,
+              "fault 42: a bare tensor is no mask; its polarity is said by name");
+
+}  // namespace
+
+TEST_CASE("fault 40 in every form: rows that see nothing give the output's bias and no gradient",
+          "[nn][fault]") {
+    CHECK(forms().size() == 46);
+    every([](const Form& form) {
+        Tensor x = random({B, T, C}, 1).requires_grad_(), y = random({B, S, C}, 2).requires_grad_();
+        const Mask nothing = Mask::blocked(!falses({T, form.keys()}));
+        const Tensor out = form.attend(x, y, nothing);
+        const Tensor bias = form.parameters.back().detach();  // W_out's
+        REQUIRE(bias.shape() == Shape{C});
+        CHECK(same_bits(out.detach(), bias.expand(out.shape()).contiguous()));
+        if (form.is_cached) return;
+        CHECK(finite_gradients(form, out, {x, y}));
+        CHECK(max(abs(x.grad())).item() == 0);
+        if (form.is_cross) CHECK(max(abs(y.grad())).item() == 0);
+    });
+}
+
+TEST_CASE("fault 40 in every form: a row that sees nothing does not touch the others", "[nn][fault]") {
+    every([](const Form& form) {
+        const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
+        Tensor blocked = falses({T, form.keys()});
+        blocked[1].fill_(1);
+        const Tensor with = form.attend(x, y, Mask::blocked(blocked)), without = form.attend(x, y);
+        CHECK(distance(with.select(-2, 0), without.select(-2, 0)) < 1e-14);
+        CHECK(distance(with.select(-2, 2), without.select(-2, 2)) < 1e-14);
+        CHECK(distance(with.select(-2, 1), without.select(-2, 1)) > 1e-3);
+    });
+}
+
+TEST_CASE("fault 41 in every form: a mask that does not fit is named with the scores' shape", "[nn][fault]") {
+    every([](const Form& form) {
+        const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
+        const std::int64_t n = form.keys(), batch = form.is_unbatched ? 1 : B;
+        const std::vector<Shape> wrong{{T, n + 1},           {T + 1, n},        {n},
+                                       {batch + 1, T, n},    {batch, T + 1, n}, {batch, H + 1, T, n},
+                                       {batch + 1, H, T, n}, {1, 1, 1, T, n},   {batch, H, 1, n}};
+        for (const Shape& shape : wrong) {
+            const std::string message =
+                message_of<ShapeError>([&] { form.attend(x, y, Mask::blocked(falses(shape))); });
+            INFO(message);
+            CHECK(contains(message, shape.str()));
+            if (shape.rank() >= 2 && shape.rank() <= 4) CHECK(contains(message, form.shape_of_scores()));
+            CHECK(contains(message, "per sample"));
+        }
+        const std::vector<std::int64_t> long_list(static_cast<std::size_t>(batch + 1), 1);
+        CHECK(contains(message_of<ShapeError>([&] { form.attend(x, y, Mask::padding(long_list)); }),
+                       std::to_string(batch + 1) + " lengths for " + std::to_string(batch) + " samples"));
+        const std::vector<std::int64_t> too_long(static_cast<std::size_t>(batch), n + 1);
+        CHECK(contains(message_of<ShapeError>([&] { form.attend(x, y, Mask::padding(too_long)); }),
+                       "is more than the " + std::to_string(n) + " keys"));
+    });
+}
+
+TEST_CASE("faults 42 and 43 in every form: a mask's polarity is in its name, and its type is bool",
+          "[nn][fault]") {
+    every([](const Form& form) {
+        const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
+        Rng rng(3);
+        const Tensor some = rand({T, form.keys()}, rng) < 0.5;
+        CHECK(same_bits(form.attend(x, y, Mask::blocked(some)).detach(),
+                        form.attend(x, y, Mask::allowed(!some)).detach()));
+        CHECK(distance(form.attend(x, y, Mask::blocked(some)), form.attend(x, y, Mask::allowed(some))) > 1e-3);
+        for (const double value : {0.0, double(NAN), double(INFINITY), -double(INFINITY)})
+            CHECK(contains(message_of<DTypeError>([&] {
+                               form.attend(x, y, Mask::blocked(full({T, form.keys()}, value, float64)));
+                           }),
+                           "bool"));
+    });
+}
+
+TEST_CASE("fault 46 in every form: no samples or no tokens give empty outputs and zero gradients",
+          "[nn][fault]") {
+    every([](const Form& form) {
+        for (const Shape& shape : {Shape{0, T, C}, Shape{B, 0, C}}) {
+            if (form.is_unbatched && shape[0] == 0) continue;
+            Tensor x = zeros(shape, float64).requires_grad_(), y = random({shape[0], S, C}, 2).requires_grad_();
+            const Tensor out = form.attend(x, y);
+            CHECK(out.shape() == (form.is_unbatched ? Shape{0, C} : shape));
+            if (form.is_cached) continue;
+            CHECK(finite_gradients(form, out, {x, y}));
+            for (const Tensor& parameter : form.parameters)
+                CHECK((parameter.grad().defined() && !any(parameter.grad() != 0)));
+        }
+    });
+    every(
+        [](const Form& form) {  // queries but no keys: nothing is seen
+            const Tensor x = random({B, T, C}, 1), none = zeros({B, 0, C}, float64);
+            const Tensor out = form.run(x, none, none, {}), bias = form.parameters.back().detach();
+            CHECK(same_bits(out.detach(), bias.expand(out.shape()).contiguous()));
+        },
+        [](const Form& form) { return form.is_cross; });
+}
+
+TEST_CASE("fault 47 in every cross form: a causal mask lets the last query see every key", "[nn][fault]") {
+    every(
+        [](const Form& form) {
+            const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
+            Tensor aligned = falses({T, S});  // query i sees keys up to i + (S − T)
+            for (std::int64_t i = 0; i < T; ++i) aligned[i].slice(0, i + S - T + 1, S).fill_(1);
+            CHECK(distance(form.attend(x, y, Mask::causal()), form.attend(x, y, Mask::blocked(aligned))) <
+                  1e-14);
+            const Tensor more = random({B, T + 2, C}, 3), fewer = random({B, T, C}, 4);  // S < T
+            const Tensor out = form.run(more, fewer, fewer, Mask::causal()),
+                         bias = form.parameters.back().detach();
+            for (std::int64_t i = 0; i < 2; ++i) {  // the first T − S queries see nothing
+                const Tensor row = out.detach().select(-2, i);
+                CHECK(same_bits(row.contiguous(), bias.expand(row.shape()).contiguous()));
+            }
+            CHECK(distance(out.select(-2, 2), bias.expand(out.select(-2, 2).shape())) > 1e-3);
+        },
+        [](const Form& form) { return form.is_cross; });
+}
+
+TEST_CASE("fault 48 in every form: logits of ten thousand and more give finite values and gradients",
+          "[nn][fault]") {
+    every([](const Form& form) {
+        Tensor x = (random({B, T, C}, 1) * 300).detach().requires_grad_(),
+               y = (random({B, S, C}, 2) * 300).detach().requires_grad_();
+        const Tensor out = form.attend(x, y);
+        CHECK(all(isfinite(out)));
+        if (!form.is_cached) CHECK(finite_gradients(form, out, {x, y}));
+    });
+}
