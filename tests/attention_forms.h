@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "source.h"
 
-namespace forms {
+namespace attention_forms {
 
 using namespace weft;
 using source::in_double;
@@ -134,4 +134,4 @@ inline void every(const std::function<void(const Form&)>& test,
 
 inline Tensor falses(const Shape& shape) { return zeros(shape, boolean); }
 
-}  // namespace forms
+}  // namespace attention_forms

@@ -5,7 +5,7 @@
 #include "attention_forms.h"
 
 using namespace weft;
-using namespace forms;
+using namespace attention_forms;
 using source::distance;
 using source::random;
 using source::same_bits;

@@ -4,7 +4,7 @@
 #include "attention_forms.h"
 
 using namespace weft;
-using namespace forms;
+using namespace attention_forms;
 using source::random;
 using source::same_bits;
 
