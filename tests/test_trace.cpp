@@ -1,0 +1,137 @@
+// What a run leaves to be looked at: names, and the graph.
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "catch.h"
+#include "weft/trace.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+std::string names_of(const Trace& trace) {
+    std::string names;
+    for (const TraceEntry& entry : trace.entries()) names += (names.empty() ? "" : ", ") + entry.name;
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("a trace holds what the run names, in its order, and nothing from before or after", "[trace]") {
+    const Tensor a = ones({2}), b = ones({3});
+    traced("before", a);
+    std::vector<TraceEntry> entries;
+    {
+        const Trace trace;
+        CHECK(traced("a", a).handle() == a.handle());  // the tensor itself
+        traced("b", b);
+        traced("nothing", Tensor());
+        entries = trace.entries();
+    }
+    CHECK(Trace::current() == nullptr);
+    traced("after", a);
+    REQUIRE(entries.size() == 2);
+    CHECK(entries[0].name == "a");
+    CHECK(entries[0].tensor.handle() == a.handle());
+    CHECK(entries[1].name == "b");
+    CHECK(entries[1].tensor.handle() == b.handle());
+}
+
+TEST_CASE("traces nest, end with an exception, and are a thread's own", "[trace]") {
+    const Tensor x = ones({2});
+    const Trace outer;
+    traced("1", x);
+    try {
+        const Trace inner;
+        traced("2", x);
+        CHECK(names_of(inner) == "2");
+        throw std::runtime_error("out");
+    } catch (const std::runtime_error&) {
+    }
+    traced("3", x);
+    std::thread([&] { traced("elsewhere", x); }).join();
+    CHECK(names_of(outer) == "1, 3");
+}
+
+TEST_CASE("attention names its steps where it is computed by its definition", "[trace]") {
+    Rng rng(1);
+    nn::MultiHeadAttention attention(8, 2, rng, {.dropout = 0.5});
+    const Tensor x = randn({2, 3, 8}, rng), other = randn({2, 5, 8}, rng);
+    {
+        const Composed definitions;
+        const Trace trace;
+        attention(x, Mask::causal());
+        CHECK(names_of(trace) ==
+              "X, QKV, q, k, v, scores, mask, masked scores, weights, kept weights, heads, merged, Y");
+    }
+    attention.eval();
+    {
+        const Composed definitions;
+        const Trace trace;
+        attention(x, other, other);
+        CHECK(names_of(trace) ==
+              "X, X of keys, X of values, Q, K, V, q, k, v, scores, weights, heads, merged, Y");
+    }
+    const Trace trace;
+    attention(x, Mask::causal());
+    CHECK(names_of(trace) == "X, QKV, merged, Y");  // the fused kernel has no scores
+}
+
+TEST_CASE("the weights that the trace names are those that attention returns", "[trace]") {
+    Rng rng(2);
+    const nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
+    const Trace trace;
+    const Tensor weights = attention.with_weights(randn({2, 4, 8}, rng)).weights;
+    int seen = 0;
+    for (const TraceEntry& entry : trace.entries())
+        if (entry.name == "weights") {
+            CHECK(entry.tensor.to_vector<float>() == weights.to_vector<float>());
+            ++seen;
+        }
+    CHECK(seen == 1);
+}
+
+TEST_CASE("the list of the graph has every node once, inputs first", "[trace]") {
+    const Tensor a = ones({2, 3}).requires_grad_(), b = ones({3}).requires_grad_();
+    const Tensor product = a * b, root = sum(product + exp(product) + a);
+    const auto nodes = graph_nodes(root);
+    std::string operations;
+    std::set<std::uint64_t> numbers;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        operations += nodes[i].operation + " " + nodes[i].shape.str() + (i + 1 < nodes.size() ? ", " : "");
+        numbers.insert(nodes[i].number);
+        for (const std::size_t input : nodes[i].inputs) CHECK(input < i);
+    }
+    CHECK(operations == "leaf (2, 3), leaf (3,), multiply (2, 3), exp (2, 3), add (2, 3), add (2, 3), sum ()");
+    CHECK(numbers.size() == nodes.size());
+    CHECK(nodes[2].inputs == std::vector<std::size_t>{0, 1});
+    CHECK(nodes[4].inputs == std::vector<std::size_t>{2, 3});
+    CHECK(nodes[5].inputs == std::vector<std::size_t>{4, 0});
+    CHECK(nodes[0].number == graph_number(a));
+    CHECK(nodes.back().number == graph_number(root));
+
+    sum(root).backward();  // what was released is still a graph
+    CHECK(graph_nodes(root).size() == nodes.size());
+}
+
+TEST_CASE("inputs outside the graph are left out; a tensor outside it has none", "[trace]") {
+    const Tensor x = ones({2}), w = ones({2}, float64).requires_grad_();
+    CHECK(graph_nodes(x).empty());
+    CHECK(graph_number(x) == 0);
+    CHECK(graph_number(w) != 0);
+    const auto nodes = graph_nodes(ones({2}, float64) * w);
+    REQUIRE(nodes.size() == 2);
+    CHECK(nodes[1].inputs == std::vector<std::size_t>{0});
+    CHECK(nodes[1].dtype == float64);
+    const Tensor square = w * w;
+    CHECK(graph_nodes(square).back().inputs == std::vector<std::size_t>{0, 0});
+    CHECK_THROWS_AS(graph_nodes(Tensor()), GraphError);
+}
+
+TEST_CASE("a graph half a million operations deep is listed without recursion", "[trace]") {
+    Tensor x = ones({1}).requires_grad_();
+    for (int i = 0; i < 500000; ++i) x = -x;
+    CHECK(graph_nodes(x).size() == 500001);
+}

@@ -1,0 +1,100 @@
+// The examples that show what was computed, run as their users run them.
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <regex>
+
+#include "catch.h"
+#include "scratch.h"
+#include "svg_reader.h"
+#include "weft/io.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+
+namespace {
+
+struct Result {
+    int code = -1;
+    std::string output;
+};
+
+Result run(const std::string& arguments) {
+    Result result;
+    FILE* pipe = popen((std::string(WEFT_PROGRAMS_DIR) + "/" + arguments + " 2>&1").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::array<char, 4096> buffer;
+    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+        result.output.append(buffer.data(), n);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+    UNSCOPED_INFO(arguments << "\n" << result.output);
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("S0.12 two heads that are asked two things take one each, in most of ten trainings",
+          "[S0.12][source][viz][programs]") {
+    const Scratch scratch;
+    const Result result = run("specialised_heads " + (scratch / "map.svg").string());
+    CHECK(result.code == 0);
+
+    // Its own numbers, judged again.
+    static const std::regex row(
+        R"(^ *(\d+) +([\d.]+) % +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +(1 before, 2 first|1 first, 2 before|shared)$)");
+    std::istringstream lines(result.output);
+    int trainings = 0, specialised = 0;
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch match;
+        if (!std::regex_match(line, match, row)) continue;
+        const auto number = [&](int i) { return std::stod(match[i]); };
+        ++trainings;
+        CHECK(number(2) >= 95);
+        const bool straight = number(3) >= 0.8 && number(6) >= 0.8,
+                   crossed = number(4) >= 0.8 && number(5) >= 0.8;
+        CHECK(match[7] == (straight ? "1 before, 2 first" : crossed ? "1 first, 2 before" : "shared"));
+        specialised += straight || crossed ? 1 : 0;
+    }
+    CHECK(trainings == 10);
+    CHECK(specialised >= 7);  // 9 where it was written; rounding differs between processors
+    CHECK(contains(result.output, "in " + std::to_string(specialised) + " of 10 trainings"));
+    CHECK(read_svg(io::load_text(scratch / "map.svg")).all("g").size() == 4);
+}
+
+TEST_CASE("tensor_story tells X to Y", "[viz][programs]") {
+    const Result result = run("tensor_story");
+    CHECK(result.code == 0);
+    for (const char* part : {"tensor         shape", "X              (1, 3, 12)", "weights        (1, 3, 3, 3)",
+                             "a view of QKV", "a copy of heads", "\nmask =\n[[[[False  True  True]"})
+        CHECK(contains(result.output, part));
+}
+
+TEST_CASE("attention_maps draws every head", "[viz][programs]") {
+    const Scratch scratch;
+    const Result result = run("attention_maps " + scratch.folder().string());
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "\nt [▓ · "));
+    int pictures = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch.folder())) {
+        CHECK(read_svg(io::load_text(entry.path())).name == "svg");
+        ++pictures;
+    }
+    CHECK(pictures == 1 + 2 * 4);
+    const Result refused = run("attention_maps " + (scratch / "no_such_folder").string());
+    CHECK(refused.code == 1);
+    CHECK(contains(refused.output, "attention_maps: cannot write"));
+    CHECK(run("attention_maps a b").code == 2);
+}
+
+TEST_CASE("graph_picture writes DOT", "[viz][programs]") {
+    const Result result = run("graph_picture");
+    CHECK(result.code == 0);
+    CHECK(result.output.starts_with("digraph weft {\n"));
+    CHECK(contains(result.output, "0.weight\\n(8, 2)"));
+    CHECK(run("graph_picture a b").code == 2);
+}
+
+#endif

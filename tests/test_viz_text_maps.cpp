@@ -1,0 +1,162 @@
+// Attention maps for a terminal, and masks as grids.
+#include <cmath>
+#include <limits>
+
+#include "catch.h"
+#include "viz/text.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+const std::vector<std::string> words = {"The", "cat", "sat"};
+}
+
+TEST_CASE("a map has a line for each query and a shade for each key", "[viz][maps]") {
+    const Tensor weights = tensor({{1, 0, 0}, {0.6, 0.4, 0}, {0.1, 0.2, 0.7}});
+    CHECK(viz::attention_text(weights, {.queries = words, .title = "one head"}) ==
+          "one head\n"
+          "    The cat sat\n"
+          "The [▓░░]\n"
+          "cat [▒▒░]\n"
+          "sat [░░▓]\n"
+          "░ < 0.333 ≤ ▒ < 0.667 ≤ ▓\n");
+}
+
+TEST_CASE("shades change at exactly a third and two thirds of the top", "[viz][maps]") {
+    const double third = 1.0 / 3, step = 1e-12;
+    const Tensor row =
+        tensor({{0, third - step, third, third + step, 2 * third - step, 2 * third, 1}}, float64);
+    CHECK(contains(viz::attention_text(row, {.top = 1}), "1 [░░▒▒▒▓▓]\n"));
+    CHECK(contains(viz::attention_text(row * 0.3, {.top = 0.3}), "1 [░░▒▒▒▓▓]\n░ < 0.1 ≤ ▒ < 0.2 ≤ ▓\n"));
+    CHECK(contains(viz::attention_text(row * 0.3, {.top = 1}), "1 [░░░░░░░]\n"));  // all below a third of 1
+    // Left out, the top is the largest weight of the map: here .2, so .1 is half of it.
+    CHECK(contains(viz::attention_text(tensor({{0.05, 0.1, 0.2}})), "1 [░▒▓]\n"));
+    CHECK(contains(viz::attention_text(zeros({1, 2})), "1 [░░]\n"));
+}
+
+TEST_CASE("a blocked cell is not a zero weight, and one that leaks is marked", "[viz][maps]") {
+    const Tensor good = tensor({{1, 0, 0}, {0, 1, 0}, {0.5, 0, 0.5}});
+    const std::string map = viz::attention_text(good, {.mask = Mask::causal()});
+    CHECK(contains(map, "1 [▓··]\n2 [░▓·]\n3 [▒░▒]\n"));
+    CHECK(contains(map, "   · blocked\n"));
+    CHECK_FALSE(contains(map, "!"));
+    const std::string bad = viz::attention_text(tensor({{0.5, 0.5}, {0.5, 0.5}}), {.mask = Mask::causal()});
+    CHECK(contains(bad, "1 [▓!]\n2 [▓▓]\n"));
+    CHECK(contains(bad, "   ! blocked, yet above 0\n"));
+}
+
+TEST_CASE("every head has its own map and its own mask", "[viz][maps]") {
+    const Tensor weights = stack({eye(2), flip(eye(2), 1)});                  // (2, 2, 2)
+    const Tensor blocked = stack({eye(2) < 0.5, eye(2) > 0.5}).unsqueeze(0);  // (1, 2, 2, 2)
+    CHECK(contains(viz::attention_text(weights, {.mask = Mask::blocked(blocked)}),
+                   "Head 1:\n  1 2\n1 [▓·]\n2 [·▓]\n\nHead 2:\n  1 2\n1 [·▓]\n2 [▓·]\n"));
+    CHECK(viz::attention_text(weights.unsqueeze(0)) == viz::attention_text(weights));
+    CHECK(viz::attention_text(weights.to(float64)) == viz::attention_text(weights));
+}
+
+TEST_CASE("in wide maps a column is as wide as its label on a terminal", "[viz][maps]") {
+    CHECK(contains(viz::attention_text(tensor({{1, 0.5, 0}}),
+                                       {.queries = {"naïve"}, .keys = {"a", "猫", "日本"}, .wide = true}),
+                   "       a 猫 日本\n"
+                   "naïve [▓ ▒▒ ░░░░]\n"));
+}
+
+TEST_CASE("what a token hides is shown", "[viz][maps]") {
+    CHECK(viz::visible(" the") == "␣the");
+    CHECK(viz::visible("New York ") == "New York␣");
+    CHECK(viz::visible("  ") == "␣␣");
+    CHECK(viz::visible("a\n\tb") == "a↵⇥b");
+    CHECK(viz::visible(std::string("\x1b[31m\0", 6)) == "\\x1b[31m\\x00");
+    CHECK(viz::visible("naïve 猫 🙂") == "naïve 猫 🙂");
+    CHECK(viz::visible("a\u202e\u200bb") == "a\\u202e\\u200bb");
+    // Not UTF-8: a lone byte, an overlong slash, a surrogate, half a character, beyond the last code point.
+    CHECK(viz::visible("\xff") == "\\xff");
+    CHECK(viz::visible("\xc0\xaf") == "\\xc0\\xaf");
+    CHECK(viz::visible("\xed\xa0\x80") == "\\xed\\xa0\\x80");
+    CHECK(viz::visible("\xe7\x8c") == "\\xe7\\x8c");
+    CHECK(viz::visible("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+    CHECK(viz::columns("naïve") == 5);
+    CHECK(viz::columns("e\u0301") == 1);
+    CHECK(viz::columns("日本語🙂") == 8);
+    CHECK(viz::shortened("日本語", 6) == "日本語");
+    CHECK(viz::shortened("日本語", 5) == "日本…");
+    CHECK(viz::shortened("日本語", 4) == "日…");
+}
+
+TEST_CASE("what is no map is refused", "[viz][maps]") {
+    const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+    using viz::attention_text;
+    CHECK(message_of<ShapeError>([] { attention_text(zeros({3})); }) ==
+          "attention_text: weights of shape (3,); takes (T, S), (H, T, S) or (1, H, T, S): select one sample "
+          "with "
+          "weights[b]");
+    CHECK(contains(message_of<ShapeError>([] { attention_text(zeros({2, 1, 3, 3})); }), "(2, 1, 3, 3)"));
+    CHECK(message_of<ShapeError>([] {
+              attention_text(zeros({3, 2}), {.queries = {"a", "b"}});
+          }) == "attention_text: 2 labels for 3 queries; give one for each, or none");
+    CHECK(contains(message_of<ShapeError>([] { attention_text(zeros({1, 2}), {.keys = {"a"}}); }), "2 keys"));
+    CHECK(contains(message_of<ShapeError>([] {
+                       attention_text(zeros({2, 2}), {.mask = Mask::blocked(zeros({3, 3}, boolean))});
+                   }),
+                   "(3, 3)"));
+    CHECK(contains(message_of<DTypeError>([] { attention_text(zeros({2, 2}, int64)); }), "int64"));
+    CHECK(message_of<ValueError>([&] {
+              attention_text(tensor({{0, 0}, {0, nan}}));
+          }) ==
+          "attention_text: the weight of query 1 on key 1 is nan; weights are finite and at least 0 (scores "
+          "are not "
+          "weights: softmax them)");
+    CHECK(contains(message_of<ValueError>([&] { attention_text(tensor({{inf}})); }), "is inf"));
+    CHECK(contains(message_of<ValueError>([] {
+                       attention_text(tensor({{1, -0.5}}));
+                   }),
+                   "query 0 on key 1 is -0.5"));
+    CHECK(contains(message_of<ValueError>([] { attention_text(zeros({1, 1}), {.top = -1}); }), "top = -1"));
+    CHECK(contains(message_of<ValueError>([&] { attention_text(zeros({1, 1}), {.top = nan}); }), "top = nan"));
+    CHECK(attention_text(zeros({0, 0})) == " \n░ < 0.333 ≤ ▒ < 0.667 ≤ ▓\n");
+}
+
+TEST_CASE("the weights of a run come layer by layer, one softmax each", "[viz][maps]") {
+    Rng rng(1);
+    nn::GPT model({.vocab = 7, .block_size = 5, .layers = 3, .heads = 2, .d_model = 8, .dropout = 0.5}, rng);
+    const Tensor ids = randint(0, 7, {2, 5}, rng);
+    const auto weights = viz::attention_weights(model, ids);  // in training: before dropout
+    REQUIRE(weights.size() == 3);
+    for (const Tensor& w : weights) {
+        CHECK(w.shape() == Shape{2, 2, 5, 5});
+        CHECK(max(abs(sum(w, -1) - 1)).item() < 1e-6);
+        CHECK_FALSE(w.requires_grad());
+    }
+    model.eval();
+    const Tensor x = model.norm(zeros({1, 8}));
+    CHECK(viz::attention_weights(model.norm, x).empty());
+
+    const nn::CausalMultiHeadAttention one(8, 2, rng, {.max_seq_len = 4});
+    const Tensor in = randn({1, 4, 8}, rng);
+    CHECK(viz::attention_weights(one, in).at(0).to_vector<float>() ==
+          one.with_weights(in).weights.to_vector<float>());
+}
+
+TEST_CASE("a mask is a grid, one for each sample and head that differ", "[viz][masks]") {
+    CHECK(viz::mask_grid(Mask::causal(), 4, 2, 2, 3, {.queries = {"a", "b"}, .keys = {"x", "y", "z"}}) ==
+          "Q ↓ / K →   x   y   z\n"
+          "a           1   1  −∞\n"
+          "b           1   1   1\n");
+    CHECK(viz::mask_grid(Mask::padding({1, 2}), 2, 1, 1, 2, {.visible = "+", .blocked = "-", .corner = ""}) ==
+          "sample 1\n   1  2\n1  +  -\n"
+          "\nsample 2\n   1  2\n1  +  +\n");
+    Tensor heads = zeros({2, 2, 1, 1}, boolean);
+    heads[1][0].fill_(1);
+    const std::string grids =
+        viz::mask_grid(Mask::blocked(heads), 2, 2, 1, 1, {.visible = "+", .blocked = "-", .corner = ""});
+    CHECK(grids ==
+          "sample 1, head 1\n   1\n1  +\n\nsample 1, head 2\n   1\n1  +\n\nsample 2, head 1\n   1\n1  "
+          "-\n\nsample "
+          "2, head 2\n   1\n1  +\n");
+    CHECK(contains(viz::mask_grid(Mask::blocked(heads.slice(0, 1, 2)), 5, 2, 1, 1),
+                   "head 1\nQ ↓ / K →   1\n1          −∞\n"));
+    CHECK(contains(message_of<ShapeError>([] { viz::mask_grid({}, 1, 1, 2, 2, {.keys = {"a"}}); }),
+                   "mask_grid: 1 labels for 2 keys"));
+    CHECK_THROWS_AS(viz::mask_grid(Mask::padding({1}), 2, 1, 1, 1), ShapeError);
+}
