@@ -39,9 +39,11 @@ bench: bench-packages configure  ## Weft beside the floor and, where torch is in
 
 examples: configure  ## build the examples and run the small ones
 	$(CMAKE) --build $(BUILD)
+	$(BUILD)/examples/first_steps
 	$(BUILD)/examples/linear_regression
 	$(BUILD)/examples/xor
 	$(BUILD)/examples/toy_attention
+	$(BUILD)/examples/write_an_operation
 
 format: format-packages  ## write every source file in the project's format
 	git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i

@@ -1,3 +1,4 @@
+#include <array>
 #include <fstream>
 
 #include "io/atomic_file.h"
@@ -13,7 +14,10 @@ std::string load_text(const std::filesystem::path& path) {
         throw IoError("cannot read " + path.string() + ": it is a directory");
     std::ifstream in(path, std::ios::binary);
     if (!in) throw IoError("cannot read " + path.string() + ": it cannot be opened; may you read it?");
-    std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::string text;
+    std::array<char, 65536> buffer;
+    while (in.read(buffer.data(), buffer.size()), in.gcount() > 0)
+        text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
     if (in.bad())
         throw IoError("cannot read " + path.string() + ": reading failed after " + std::to_string(text.size()) +
                       " bytes");
