@@ -223,6 +223,13 @@ TEST_CASE("S0.10 self-attention takes Q, K and V from one sequence, cross-attent
     }
     CHECK(distance(y, attention.W_out(cat(heads, -1))) < 1e-12);
     CHECK(distance(attention(x, x, x), attention(x)) < 1e-12);
+    // One fused projection reads both sequences through its blocks of rows, all the same.
+    Rng rng(2);
+    auto fused = in_double(nn::MultiHeadAttention(C, H, rng));
+    fused.load_state_dict({{"W_qkv.weight", cat({attention.W_q->weight.detach(), attention.W_k->weight.detach(),
+                                                 attention.W_v->weight.detach()})},
+                           {"W_out.weight", attention.W_out.weight.detach()}});
+    CHECK(distance(fused(x, encoded, encoded), y) < 1e-12);
 
     Tensor other = x.clone();
     other[2].add_(ones({C}, float64));
