@@ -52,7 +52,7 @@ double learn(nn::GPT& model, Rng& rng) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc > 2) {
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
         std::fprintf(stderr, "usage: attention_maps [folder]\n");
         return 2;
     }

@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) try {
     using namespace weft;
-    if (argc > 2) {
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
         std::fprintf(stderr, "usage: graph_picture [out.svg]\n");
         return 2;
     }

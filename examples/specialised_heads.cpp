@@ -92,7 +92,7 @@ Findings examine(const TwoQuestions& model, std::uint64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc > 2) {
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
         std::fprintf(stderr, "usage: specialised_heads [map.svg]\n");
         return 2;
     }

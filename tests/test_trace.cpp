@@ -135,3 +135,9 @@ TEST_CASE("a graph half a million operations deep is listed without recursion", 
     for (int i = 0; i < 500000; ++i) x = -x;
     CHECK(graph_nodes(x).size() == 500001);
 }
+
+TEST_CASE("a graph with 2¹⁰⁰ paths is listed node by node, not path by path", "[trace]") {
+    Tensor x = ones({1}).requires_grad_();
+    for (int i = 0; i < 100; ++i) x = x + x;
+    CHECK(graph_nodes(x).size() == 101);
+}

@@ -62,6 +62,7 @@ TEST_CASE("S0.12 two heads that are asked two things take one each, in most of t
     CHECK(specialised >= 7);  // 9 where it was written; rounding differs between processors
     CHECK(contains(result.output, "in " + std::to_string(specialised) + " of 10 trainings"));
     CHECK(read_svg(io::load_text(scratch / "map.svg")).all("g").size() == 4);
+    CHECK(run("specialised_heads -x").code == 2);
 }
 
 TEST_CASE("tensor_story tells X to Y", "[viz][programs]") {
@@ -87,6 +88,7 @@ TEST_CASE("attention_maps draws every head", "[viz][programs]") {
     CHECK(refused.code == 1);
     CHECK(contains(refused.output, "attention_maps: cannot write"));
     CHECK(run("attention_maps a b").code == 2);
+    CHECK(run("attention_maps --help").code == 2);
 }
 
 TEST_CASE("graph_picture writes DOT", "[viz][programs]") {
@@ -95,6 +97,7 @@ TEST_CASE("graph_picture writes DOT", "[viz][programs]") {
     CHECK(result.output.starts_with("digraph weft {\n"));
     CHECK(contains(result.output, "0.weight\\n(8, 2)"));
     CHECK(run("graph_picture a b").code == 2);
+    CHECK(run("graph_picture --svg").code == 2);
 }
 
 #endif

@@ -151,6 +151,9 @@ TEST_CASE("a run that names nothing has its input and output; its gradients are 
     CHECK(x.grad().to_vector<float>() == of_x);
     CHECK(x.is_leaf());
     CHECK_FALSE(composed_mode());
+    const Tensor data = ones({1, 2});
+    viz::tensor_story(layer, data);
+    CHECK_FALSE(data.requires_grad());
     const NoGrad off;  // the story knows the operations all the same
     CHECK(viz::tensor_story(layer, x).rows[1].made_by == story.rows[1].made_by);
     CHECK_FALSE(story.rows[1].made_by.empty());

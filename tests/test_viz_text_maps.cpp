@@ -73,6 +73,7 @@ TEST_CASE("what a token hides is shown", "[viz][maps]") {
     // Not UTF-8: a lone byte, an overlong slash, a surrogate, half a character, beyond the last code point.
     CHECK(viz::visible("\xff") == "\\xff");
     CHECK(viz::visible("\xc0\xaf") == "\\xc0\\xaf");
+    CHECK(viz::visible("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");
     CHECK(viz::visible("\xed\xa0\x80") == "\\xed\\xa0\\x80");
     CHECK(viz::visible("\xe7\x8c") == "\\xe7\\x8c");
     CHECK(viz::visible("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
