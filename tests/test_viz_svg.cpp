@@ -127,6 +127,7 @@ TEST_CASE("a zero weight is not drawn as a blocked one", "[viz][svg]") {
     const SvgTag bug = read_svg(viz::attention_svg(full({2, 2}, 0.5), {.mask = Mask::causal()}));
     CHECK(cells_of(bug)[1]->children[0].text == "1 → 2: blocked, yet 0.5");
     CHECK(cells_of(bug)[1]->has("stroke", "#d00"));
+    CHECK(cells_of(bug)[2]->has("fill", "#fde725"));  // the strongest of the picture, .5, has the last colour
 }
 
 TEST_CASE("the colour bar goes from 0 to the strongest weight", "[viz][svg]") {
@@ -169,6 +170,18 @@ TEST_CASE("the grid shows every head of every layer, cell for cell", "[viz][svg]
                           (s > t ? std::string() : viz::viridis(level).hex()));
                 }
         }
+}
+
+TEST_CASE("colours of the grid are relative to the strongest weight, or to the top that is asked for",
+          "[viz][svg]") {
+    const Tensor weights = tensor({{0.2, 0.4}});
+    const auto colours = [&](double top) {
+        return panel_colours(*read_svg(viz::attention_grid_svg({weights}, {.top = top})).all("g").at(0), 1, 2);
+    };
+    CHECK(colours(0) == std::vector<std::string>{viz::viridis(128. / 255).hex(), "#fde725"});
+    CHECK(colours(0.8) ==
+          std::vector<std::string>{viz::viridis(64. / 255).hex(), viz::viridis(128. / 255).hex()});
+    CHECK(colours(0.3).at(1) == "#fde725");  // what is beyond the top
 }
 
 TEST_CASE("panels stand in rows of layers and columns of heads", "[viz][svg]") {
