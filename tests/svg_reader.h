@@ -25,7 +25,7 @@ struct SvgTag {
         return found != attributes.end() && found->second == value;
     }
     // Every tag of this name below, in the order of the file.
-    std::vector<const SvgTag*> all(const std::string& wanted) const {
+    std::vector<const SvgTag*> all(const std::string& wanted) const& {
         std::vector<const SvgTag*> found;
         for (const SvgTag& child : children) {
             if (child.name == wanted) found.push_back(&child);
@@ -33,6 +33,7 @@ struct SvgTag {
         }
         return found;
     }
+    std::vector<const SvgTag*> all(const std::string&) && = delete;  // they would point into what is gone
 };
 
 class SvgReader {

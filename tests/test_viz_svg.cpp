@@ -133,7 +133,8 @@ TEST_CASE("a zero weight is not drawn as a blocked one", "[viz][svg]") {
 TEST_CASE("the colour bar goes from 0 to the strongest weight", "[viz][svg]") {
     const auto ticks = [](const std::string& picture) {
         std::vector<std::string> numbers;
-        for (const SvgTag* text : read_svg(picture).all("text")) numbers.push_back(text->text);
+        const SvgTag svg = read_svg(picture);
+        for (const SvgTag* text : svg.all("text")) numbers.push_back(text->text);
         return std::vector<std::string>(numbers.end() - 6, numbers.end() - 1);
     };
     const Tensor weights = full({10, 10}, 0.2);
@@ -176,7 +177,8 @@ TEST_CASE("colours of the grid are relative to the strongest weight, or to the t
           "[viz][svg]") {
     const Tensor weights = tensor({{0.2, 0.4}});
     const auto colours = [&](double top) {
-        return panel_colours(*read_svg(viz::attention_grid_svg({weights}, {.top = top})).all("g").at(0), 1, 2);
+        const SvgTag svg = read_svg(viz::attention_grid_svg({weights}, {.top = top}));
+        return panel_colours(*svg.all("g").at(0), 1, 2);
     };
     CHECK(colours(0) == std::vector<std::string>{viz::viridis(128. / 255).hex(), "#fde725"});
     CHECK(colours(0.8) ==
