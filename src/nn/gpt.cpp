@@ -15,13 +15,13 @@ namespace weft::nn {
 TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng,
                                    TransformerBlockOptions options)
     : Module("TransformerBlock"),
-      norm1(child("norm1", LayerNorm(d_model, {.bias = options.bias}))),
+      norm1(child("norm1", LayerNorm(d_model, {.eps = options.norm_eps, .bias = options.bias}))),
       attn(child("attn",
                  CausalMultiHeadAttention(
                      d_model, heads, rng,
                      {.max_seq_len = options.max_seq_len, .bias = options.bias, .dropout = options.dropout}))),
-      norm2(child("norm2", LayerNorm(d_model, {.bias = options.bias}))),
-      mlp(child("mlp", MLP(d_model, rng, {.bias = options.bias}))),
+      norm2(child("norm2", LayerNorm(d_model, {.eps = options.norm_eps, .bias = options.bias}))),
+      mlp(child("mlp", MLP(d_model, rng, {.hidden = options.hidden, .bias = options.bias}))),
       drop(child("drop", Dropout(options.dropout, rng))) {}
 
 namespace {
@@ -72,12 +72,15 @@ GPT::GPT(const GPTConfig& wanted, Rng& rng)
       position_embedding(child("position_embedding", Embedding(config.block_size, config.d_model, rng))),
       drop(child("drop", Dropout(config.dropout, rng))),
       blocks(child("blocks", ModuleList<TransformerBlock>())),
-      norm(child("norm", LayerNorm(config.d_model, {.bias = config.bias}))),
+      norm(child("norm", LayerNorm(config.d_model, {.eps = config.norm_eps, .bias = config.bias}))),
       head(child("head", Linear(token_embedding.weight))) {
     for (std::int64_t i = 0; i < config.layers; ++i)
-        blocks.add(TransformerBlock(
-            config.d_model, config.heads, rng,
-            {.max_seq_len = config.block_size, .bias = config.bias, .dropout = config.dropout}));
+        blocks.add(TransformerBlock(config.d_model, config.heads, rng,
+                                    {.max_seq_len = config.block_size,
+                                     .bias = config.bias,
+                                     .dropout = config.dropout,
+                                     .hidden = config.hidden,
+                                     .norm_eps = config.norm_eps}));
 
     const double into_stream = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
     for (const auto& [name, parameter] : named_parameters()) {

@@ -11,8 +11,10 @@ namespace weft::nn {
 
 struct TransformerBlockOptions {
     std::int64_t max_seq_len = 1024;
-    bool bias = false;   // of every linear layer and norm
-    double dropout = 0;  // on the attention weights and on what is added to x, in training
+    bool bias = false;        // of every linear layer and norm
+    double dropout = 0;       // on the attention weights and on what is added to x, in training
+    std::int64_t hidden = 0;  // of the MLP; 4 · d_model when 0
+    double norm_eps = 1e-5;
 };
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)), attention causal: the pre-norm order (Xiong et al., "On layer
