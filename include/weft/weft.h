@@ -14,6 +14,7 @@
 #include "weft/nn/dropout.h"
 #include "weft/nn/embedding.h"
 #include "weft/nn/gpt.h"
+#include "weft/nn/gpt2.h"
 #include "weft/nn/init.h"
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/layer_norm.h"
