@@ -3,6 +3,9 @@
 //
 //     gemm_floor WORKLOAD [--threads N]
 //
+// For decode, where each new token reads every weight once and multiplies it once, it is the memory that
+// counts: the bytes of the weights over the rate at which all threads together read a gigabyte.
+//
 // Counted are, for each linear layer, three products (forward, gradient of x, gradient of W), and for causal
 // attention six products per visible 64 × 64 tile of scores (two forward, four backward; the tiles above the
 // diagonal need none). Large products run through BLAS with all its threads; the small ones, one head each, on
@@ -37,7 +40,7 @@ struct Sizes {
 const std::map<std::string, Sizes> workloads{
     {"toy", {1, 2, 32, 8, 16, 32, true}},        {"char", {4, 4, 128, 12, 64, 65, true}},
     {"gpt2", {12, 12, 768, 4, 64, 50257, true}}, {"attention", {1, 12, 768, 4, 1024, 0, false}},
-    {"long", {1, 12, 768, 1, 4096, 0, false}},
+    {"long", {1, 12, 768, 1, 4096, 0, false}},   {"decode", {12, 12, 768, 1, 1, 50257, true}},
 };
 
 // times products of (m, k) by (k, n); per_head ones run side by side, one thread each.
@@ -95,6 +98,23 @@ double seconds(const Product& p, int threads) {
     return best;
 }
 
+// Bytes per second, the best of ten readings of a gigabyte; sixteen sums side by side keep the adders ahead.
+double bytes_per_second(int threads) {
+    const std::vector<float> memory(std::size_t{1} << 28, 1.0f);
+    const auto size = static_cast<std::ptrdiff_t>(memory.size());
+    double best = 0, kept = 0;
+    for (int trial = 0; trial < 10; ++trial) {
+        const auto start = std::chrono::steady_clock::now();
+        float total = 0;
+#pragma omp parallel for simd reduction(+ : total) num_threads(threads) schedule(static) simdlen(64)
+        for (std::ptrdiff_t i = 0; i < size; ++i) total += memory[static_cast<std::size_t>(i)];
+        const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        best = std::max(best, static_cast<double>(size) * sizeof(float) / time);
+        kept += total;
+    }
+    return kept > 0 ? best : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -107,16 +127,27 @@ int main(int argc, char** argv) {
     app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
     CLI11_PARSE(app, argc, argv);
 
+    nlohmann::ordered_json line;
+    line["workload"] = name;
+    line["peer"] = "floor";
+    line["threads"] = threads;
+    if (name == "decode") {
+        const Sizes s = workloads.at(name);
+        const double rate = bytes_per_second(threads),
+                     bytes = static_cast<double>((s.layers * 12 * s.C * s.C + s.V * s.C) * 4);
+        line["min_ms"] = std::round(bytes / rate * 1e6) / 1e3;
+        line["gb_per_s"] = std::round(rate / 1e7) / 1e2;
+        line["tokens_per_s"] = std::round(rate / bytes * 1e2) / 1e2;
+        std::cout << line.dump() << "\n";
+        return 0;
+    }
+
     openblas_set_num_threads(threads);
     double total = 0, flop = 0;
     for (const Product& p : products_of(workloads.at(name))) {
         total += seconds(p, threads) * p.times;
         flop += p.flop() * p.times;
     }
-    nlohmann::ordered_json line;
-    line["workload"] = name;
-    line["peer"] = "floor";
-    line["threads"] = threads;
     line["min_ms"] = std::round(total * 1e6) / 1e3;
     line["gflop"] = std::round(flop / 1e6) / 1e3;
     line["gflops_per_s"] = std::round(flop / 1e8 / total) / 10;

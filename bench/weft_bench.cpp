@@ -17,12 +17,6 @@ using namespace weft;
 
 namespace {
 
-double milliseconds(const std::function<void()>& step) {
-    const auto start = std::chrono::steady_clock::now();
-    step();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
 double rounded(double x, double digits) { return std::round(x * digits) / digits; }
 
 }  // namespace
@@ -46,11 +40,16 @@ int main(int argc, char** argv) {
     if (composed) definitions.emplace();
     const auto& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
                                          [&](const auto& w) { return w.name == name; });
-    const std::function<void()> step = workload.make();
+    const std::function<double()> step = workload.make();
     for (int i = 0; i < workload.warm_up; ++i) step();
-    std::vector<double> times;
-    for (int i = 0; i < (repetitions > 0 ? repetitions : workload.repetitions); ++i)
-        times.push_back(milliseconds(step));
+    std::vector<double> times;  // in milliseconds
+    double tokens_per_s = 0;
+    for (int i = 0; i < (repetitions > 0 ? repetitions : workload.repetitions); ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        tokens_per_s = std::max(tokens_per_s, step());
+        times.push_back(
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    }
 
     std::sort(times.begin(), times.end());
     const std::size_t middle = times.size() / 2;
@@ -64,5 +63,6 @@ int main(int argc, char** argv) {
     line["min_ms"] = rounded(times.front(), 1e3);
     line["median_ms"] = rounded(median, 1e3);
     line["peak_rss_mb"] = rounded(static_cast<double>(usage.ru_maxrss) / 1024, 10);
+    if (tokens_per_s > 0) line["tokens_per_s"] = rounded(tokens_per_s, 1e2);
     std::cout << line.dump() << "\n";
 }

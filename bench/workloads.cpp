@@ -1,6 +1,7 @@
 // B batch, T tokens, C = d_model.
 #include "workloads.h"
 
+#include <chrono>
 #include <memory>
 
 #include "weft/weft.h"
@@ -9,7 +10,7 @@ namespace weft::bench {
 namespace {
 
 // Forward, backward, clipping to norm 1, AdamW, gradients cleared.
-std::function<void()> training(nn::GPTConfig config, std::int64_t B, std::int64_t T) {
+std::function<double()> training(nn::GPTConfig config, std::int64_t B, std::int64_t T) {
     Rng rng(0);
     auto model = std::make_shared<nn::GPT>(config, rng);
     auto optimizer = std::make_shared<optim::AdamW>(
@@ -20,11 +21,12 @@ std::function<void()> training(nn::GPTConfig config, std::int64_t B, std::int64_
         optim::clip_grad_norm(*model, 1.0);
         optimizer->step();
         optimizer->zero_grad();
+        return 0.0;
     };
 }
 
 // Causal attention alone: forward and backward from a given gradient.
-std::function<void()> attention(std::int64_t B, std::int64_t T) {
+std::function<double()> attention(std::int64_t B, std::int64_t T) {
     Rng rng(0);
     auto layer = std::make_shared<nn::CausalMultiHeadAttention>(
         768, 12, rng, nn::CausalMultiHeadAttentionOptions{.max_seq_len = T, .bias = true});
@@ -34,6 +36,28 @@ std::function<void()> attention(std::int64_t B, std::int64_t T) {
         x->zero_grad();
         layer->zero_grad();
         (*layer)(*x).backward(dy);
+        return 0.0;
+    };
+}
+
+// Greedy: a prompt of T tokens, then T new ones, each by itself with a cache of keys and values. The tokens per
+// second are those of the new ones.
+std::function<double()> decoding(nn::GPTConfig config, std::int64_t T) {
+    Rng rng(0);
+    auto model = std::make_shared<nn::GPT>(config, rng);
+    model->eval();
+    const Tensor prompt = randint(0, config.vocab, {1, T}, rng);
+    return [=] {
+        NoGrad values;
+        auto caches = model->make_caches();
+        const auto next = [&](const Tensor& ids) {  // (1, T) → (1, 1)
+            return argmax((*model)(ids, caches).select(1, -1), 1, true);
+        };
+        Tensor id = next(prompt);
+        const auto start = std::chrono::steady_clock::now();
+        for (std::int64_t i = 0; i < T; ++i) id = next(id);
+        return static_cast<double>(T) /
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     };
 }
 
@@ -41,6 +65,8 @@ std::function<void()> attention(std::int64_t B, std::int64_t T) {
 
 const std::vector<Workload>& workloads() {
     using Config = nn::GPTConfig;
+    const Config gpt2{
+        .vocab = 50257, .block_size = 1024, .layers = 12, .heads = 12, .d_model = 768, .bias = true};
     static const std::vector<Workload> all{
         {"toy", 200, 20,
          [] {
@@ -52,18 +78,10 @@ const std::vector<Workload>& workloads() {
              return training(Config{.vocab = 65, .block_size = 64, .layers = 4, .heads = 4, .d_model = 128}, 12,
                              64);
          }},
-        {"gpt2", 4, 1,
-         [] {
-             return training(Config{.vocab = 50257,
-                                    .block_size = 1024,
-                                    .layers = 12,
-                                    .heads = 12,
-                                    .d_model = 768,
-                                    .bias = true},
-                             4, 64);
-         }},
+        {"gpt2", 4, 1, [=] { return training(gpt2, 4, 64); }},
         {"attention", 8, 2, [] { return attention(4, 1024); }},
         {"long", 4, 1, [] { return attention(1, 4096); }},
+        {"decode", 3, 1, [=] { return decoding(gpt2, 64); }},
     };
     return all;
 }

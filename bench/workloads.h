@@ -9,11 +9,13 @@ namespace weft::bench {
 
 struct Workload {
     std::string name;
-    int repetitions, warm_up;                     // when none are asked for
-    std::function<std::function<void()>()> make;  // builds it, and returns one step
+    int repetitions, warm_up;  // when none are asked for
+    // Builds it, and returns one step, which tells how many tokens a second it wrote, or 0 where it writes
+    // none.
+    std::function<std::function<double()>()> make;
 };
 
-// toy, char, gpt2, attention, long.
+// toy, char, gpt2, attention, long, decode.
 const std::vector<Workload>& workloads();
 
 }  // namespace weft::bench
