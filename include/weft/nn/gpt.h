@@ -37,8 +37,8 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options);
 // 2017). ids int64 (B, T) or (T,), each in 0 … V − 1, → logits (B, T, V) or (T, V). First values are
 // normal: embeddings with deviation 0.02, a projection from n inputs with 1/√n (GPT-2's 0.02 suits its width of
 // 1600; at a width of 128 this learns much faster), divided by √(2 · layers) as GPT-2's where it leads into the
-// residual stream; biases 0. ValueError when the config's sizes are not ≥ 1 (hidden ≥ 0), heads does not divide d_model, or
-// norm_eps is not above 0; ShapeError when T > block_size; IndexError on an id out of range.
+// residual stream; biases 0. ValueError when the config's sizes are not ≥ 1 (hidden ≥ 0), heads does not divide
+// d_model, or norm_eps is not above 0; ShapeError when T > block_size; IndexError on an id out of range.
 struct GPT : Module {
     GPTConfig config;
     Embedding token_embedding;     // (V, C)
