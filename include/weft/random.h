@@ -19,6 +19,11 @@ public:
     };
 
     explicit Rng(std::uint64_t seed = 0) : state_{seed, 0} {}
+    // One from which tensors of rand and randn are zeros, for modules whose values are loaded next: drawing
+    // them takes longer than loading. All else is drawn as from Rng(seed), the seeds of dropout's generators
+    // among it.
+    static Rng of_zeros(std::uint64_t seed = 0);
+    bool gives_zeros() const { return zeros_; }
 
     double uniform();                                           // in [0, 1), 53 bits
     double normal();                                            // mean 0, standard deviation 1 (Box–Muller)
@@ -35,6 +40,7 @@ public:
 
 private:
     State state_;
+    bool zeros_ = false;
 };
 
 // The draw at one position, which tensors and Rng share.

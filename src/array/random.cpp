@@ -50,6 +50,12 @@ std::int64_t randint_at(std::uint64_t seed, std::uint64_t position, std::int64_t
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + step);
 }
 
+Rng Rng::of_zeros(std::uint64_t seed) {
+    Rng rng(seed);
+    rng.zeros_ = true;
+    return rng;
+}
+
 double Rng::uniform() { return uniform_at(state_.seed, state_.position++); }
 double Rng::normal() { return normal_at(state_.seed, state_.position++); }
 

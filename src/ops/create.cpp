@@ -91,14 +91,22 @@ Tensor arange(std::int64_t end) { return arange(0, static_cast<double>(end), 1, 
 Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
     check_draw("randn", dtype);
     Array x = make_array(shape, dtype, "randn");
-    kernels::fill_normal(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())));
+    const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
+    if (rng.gives_zeros())
+        kernels::fill(x, 0);
+    else
+        kernels::fill_normal(x, rng.seed(), first);
     return Tensor(std::move(x));
 }
 
 Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
     check_draw("rand", dtype);
     Array x = make_array(shape, dtype, "rand");
-    kernels::fill_uniform(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())));
+    const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
+    if (rng.gives_zeros())
+        kernels::fill(x, 0);
+    else
+        kernels::fill_uniform(x, rng.seed(), first);
     return Tensor(std::move(x));
 }
 
