@@ -264,3 +264,12 @@ TEST_CASE("a folder without a whole GPT-2 is refused by the file that is missing
     CHECK(contains(with_config("{\"a\": " + std::string(100000, '[')), "nested too deeply"));
     CHECK(contains(with_config("{\"a\": \"\xFF\"}"), "not valid JSON"));
 }
+
+TEST_CASE("a generator of zeros draws tensors of zeros, and all else as any", "[random]") {
+    Rng zero = Rng::of_zeros(7), rng(7);
+    for (const auto& x : {randn({3, 2}, zero), rand({3, 2}, zero)})
+        CHECK(x.to_vector<float>() == std::vector<float>(6, 0));
+    randn({3, 2}, rng), rand({3, 2}, rng);
+    CHECK(zero.randint(0, 1000000) == rng.randint(0, 1000000));
+    CHECK(zero.uniform() == rng.uniform());
+}

@@ -111,7 +111,7 @@ GPT load_gpt2(const std::filesystem::path& folder, const GPT2Options& options) {
         throw IoError("cannot load " + path.string() + ": " + error.what());
     }
     for (auto& [name, value] : state) value = value.to(options.dtype);
-    Rng rng;
+    Rng rng = Rng::of_zeros();
     GPT model(config, rng);
     model.to(options.dtype);
     model.load_state_dict(state);
