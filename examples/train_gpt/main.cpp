@@ -1,9 +1,12 @@
 // Trains a character-level GPT on a text, then lets it write: see --help.
-// Ends with 0; with 1 on a failure, 2 on wrong usage, 130 when interrupted, after saving.
+// Ends with 0; with 1 on a failure, 2 on wrong usage; after saving with 130 when Ctrl-C interrupts it, and with
+// 128 + its number at any other signal that asks it to end.
 #include <csignal>
 #include <cstdio>
 #include <exception>
 
+#include "checkpoint.h"
+#include "interrupt.h"
 #include "train.h"
 
 using namespace weft;
@@ -39,10 +42,11 @@ int run_program(int argc, char** argv) {
     const Tensor prompt = prompt_ids(run);  // refused now rather than after the training
     if (!options.sample_only) {
         if (go_on) text = read_text(text_files(run.options));
-        if (!train(run, text)) {
-            std::printf("interrupted at step %lld and saved: --resume goes on\n",
-                        static_cast<long long>(run.step));
-            return 130;
+        const Ended ended = train(run, text);
+        if (ended != Ended::finished) {
+            std::printf("%s at step %lld and saved: --resume goes on\n",
+                        ended == Ended::stopped ? "stopped" : "interrupted", static_cast<long long>(run.step));
+            return ended == Ended::stopped ? 0 : 128 + CatchInterrupt::signal();
         }
         std::printf("wrote %s and %s\n\n", (run.options.out / "model.safetensors").c_str(),
                     (run.options.out / "loss.csv").c_str());
@@ -54,7 +58,8 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not cost the training
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not cost the training,
+    std::signal(SIGXFSZ, SIG_IGN);  // nor a limit on the size of files
     try {
         return run_program(argc, argv);
     } catch (const UsageError& error) {

@@ -43,15 +43,21 @@ std::vector<Setting> settings_of(Options& o) {
     using enum Kept;
     return {
         {"text", &o.text, 0, 0, training, "file to learn from, UTF-8 (default: Weft's own README and docs)"},
-        {"out", &o.out, 0, 0, no, "folder for model.safetensors and loss.csv"},
+        {"out", &o.out, 0, 0, no, "folder for model.safetensors, best.safetensors and loss.csv"},
         {"steps", &o.steps, 1, billion, training, "training steps"},
         {"eval_interval", &o.eval_interval, 1, billion, training,
          "steps from one evaluation on the held-out tenth to the next"},
+        {"save_interval", &o.save_interval, 1, billion, training,
+         "steps from one checkpoint to the next; --resume goes on from the last"},
+        {"stop_at", &o.stop_at, 0, billion, no,
+         "end at this step as Ctrl-C would, with a checkpoint; 0: when all steps are done"},
         {"seed", &o.seed, 0, 1e15, training, "of every random number"},
         {"threads", &o.threads, 0, 1024, no, "0: as many as there are; the results are the same bits"},
         {"resume", &o.resume, 0, 0, no,
          "go on from the checkpoint in --out, with its settings where none are given"},
         {"sample_only", &o.sample_only, 0, 0, no, "do not train, only write with the checkpoint in --out"},
+        {"best", &o.best, 0, 0, no,
+         "with --sample_only: the weights whose loss on the held-out tenth was lowest"},
         {"layers", &o.layers, 1, 1000, model, "transformer blocks"},
         {"heads", &o.heads, 1, 1000, model, "attention heads of each"},
         {"d_model", &o.d_model, 1, million, model, "width; divisible by heads"},
@@ -65,7 +71,7 @@ std::vector<Setting> settings_of(Options& o) {
         {"weight_decay", &o.weight_decay, 0, million, training, "of matrices (AdamW)"},
         {"beta2", &o.beta2, 0, below_1, training, "AdamW's second beta; the first is 0.9"},
         {"clip", &o.clip, 0, million, training, "largest norm of all gradients together; 0: any"},
-        {"prompt", &o.prompt, 0, 0, no, "what the sample begins with (default: a line break)"},
+        {"prompt", &o.prompt, 0, 0, no, "what the sample begins with, of any length (default: a line break)"},
         {"length", &o.length, 0, million, no, "characters to sample"},
         {"temperature", &o.temperature, 0, million, no, "0: always the likeliest character"},
         {"top_k", &o.top_k, 0, million, no, "sample from the k likeliest characters; 0: all"},
@@ -117,6 +123,8 @@ void check(const Options& options) {
                          number_text(options.lr));
     if (options.resume && options.sample_only)
         throw UsageError("--resume goes on training and --sample_only does not: choose one");
+    if (options.best && !options.sample_only)
+        throw UsageError("--best chooses what --sample_only writes with, and is of no use without it");
 }
 
 }  // namespace
@@ -180,16 +188,25 @@ weft::io::Metadata to_metadata(const Options& options) {
 }
 
 void complete_from(const weft::io::Metadata& metadata, Options& options) {
+    std::string differences;
     for (const Setting& setting : settings_of(options)) {
         if (setting.kept == Kept::no) continue;
         const auto kept = metadata.find(setting.name);
-        if (kept == metadata.end()) throw weft::IoError("the checkpoint does not say its " + setting.name);
-        if (!options.given.contains(setting.name))
+        if (kept == metadata.end()) throw weft::IoError("it does not say its " + setting.name);
+        if (options.given.contains(setting.name)) {
+            if (setting.kept == Kept::model && setting.get() != kept->second)
+                differences +=
+                    "\n  --" + setting.name + " " + setting.get() + ", and the checkpoint has " + kept->second;
+            continue;
+        }
+        try {
             setting.set(kept->second);
-        else if (setting.kept == Kept::model && setting.get() != kept->second)
-            throw UsageError("--" + setting.name + " " + setting.get() +
-                             " is another model than the checkpoint's, which has " + kept->second +
-                             "; leave the flag out, or choose another --out");
+        } catch (const UsageError& error) {
+            throw weft::IoError(std::string("among its settings ") + error.what());
+        }
     }
+    if (!differences.empty())
+        throw UsageError("this is another model than the checkpoint's:" + differences +
+                         "\nleave these flags out, or choose another --out");
     check(options);
 }

@@ -14,8 +14,9 @@ struct Options {
     // the text and the run
     std::string text;  // empty: the project's own README and docs
     std::filesystem::path out = "out";
-    std::int64_t steps = 2000, eval_interval = 250, seed = 1, threads = 0;
-    bool resume = false, sample_only = false;
+    std::int64_t steps = 2000, eval_interval = 250, save_interval = 250, seed = 1, threads = 0;
+    std::int64_t stop_at = 0;  // 0: only when all steps are done
+    bool resume = false, sample_only = false, best = false;
     // the model
     std::int64_t layers = 4, heads = 4, d_model = 128, block_size = 64;
     double dropout = 0;
@@ -45,6 +46,7 @@ bool parse(int argc, char** argv, Options& options);
 std::vector<std::filesystem::path> text_files(const Options& options);
 
 // The settings that make the model and its training what they are, as a checkpoint keeps them; and back, but
-// for those that the command line gave. UsageError where it gave another model than the checkpoint's.
+// for those that the command line gave. UsageError, listing every difference, where it gave another model than
+// the checkpoint's; weft::IoError where the checkpoint lacks a setting or holds one that is none.
 weft::io::Metadata to_metadata(const Options& options);
 void complete_from(const weft::io::Metadata& metadata, Options& options);

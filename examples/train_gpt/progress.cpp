@@ -39,6 +39,12 @@ void Progress::evaluated(std::int64_t done, double loss, double held_out) const 
     std::fflush(stdout);
 }
 
+void Progress::warn(const std::string& message) const {
+    clear();
+    std::fflush(stdout);
+    std::fprintf(stderr, "train_gpt: warning: %s\n", message.c_str());
+}
+
 std::string Progress::speed() const {
     const double seconds = std::max(1e-9, std::chrono::duration<double>(Clock::now() - start_).count());
     const double steps_per_second = static_cast<double>(done_ - first_) / seconds;

@@ -12,6 +12,7 @@ public:
 
     void step(std::int64_t done, double loss);                              // after each step
     void evaluated(std::int64_t done, double loss, double held_out) const;  // a line that stays
+    void warn(const std::string& message) const;                            // a line on standard error
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -3,8 +3,17 @@
 
 #include <weft/weft.h>
 
+#include <functional>
+#include <optional>
+
 #include "options.h"
 #include "text.h"
+
+// The lowest loss on the held-out tenth, and the step before which it was measured.
+struct Best {
+    double loss = 0;
+    std::int64_t step = 0;
+};
 
 struct Run {
     Options options;
@@ -12,19 +21,14 @@ struct Run {
     weft::nn::GPT model;
     weft::optim::AdamW optimizer;
     std::int64_t step = 0;
+    std::optional<Best> best;
+    std::uint64_t text = 0;  // the fingerprint of what it learns from; 0 before it has learned
 
     Run(const Options& options, const Vocabulary& vocabulary);  // new, every value drawn from the seed
 
     // One step on a batch: its loss. weft::ValueError, naming the parameter, when a gradient is not finite.
     double train(const Batch& batch);
-    // The mean loss per character, without dropout.
-    double evaluate(const std::vector<Batch>& held_out);
+    // The mean loss per character, without dropout; none when stop() became true on the way.
+    std::optional<double> evaluate(const std::vector<Batch>& held_out, const std::function<bool()>& stop);
     double learning_rate() const;
 };
-
-// model.safetensors in the run's folder: weights under their own names, the optimiser's state under
-// "optimizer.", and as metadata the settings, the vocabulary and the state of every generator. A run that goes
-// on from it has the same bits as one that never stopped.
-void save(const Run& run);
-// The run that was saved in options.out, with its settings where the command line gave none.
-Run load(const Options& options);

@@ -100,6 +100,12 @@ std::u32string read_text(const std::vector<std::filesystem::path>& paths) {
     return text;
 }
 
+std::uint64_t fingerprint(const std::u32string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char32_t c : text) hash = (hash ^ c) * 0x100000001b3;
+    return hash;
+}
+
 Vocabulary::Vocabulary(const std::u32string& text) : characters_(text) {
     std::sort(characters_.begin(), characters_.end());
     characters_.erase(std::unique(characters_.begin(), characters_.end()), characters_.end());

@@ -18,6 +18,9 @@ std::string encode(const std::u32string& characters);
 // with LF where a line ends in CR LF. weft::IoError where one is missing, empty or not UTF-8.
 std::u32string read_text(const std::vector<std::filesystem::path>& paths);
 
+// A number that is most likely another one when the text is another (FNV-1a).
+std::uint64_t fingerprint(const std::u32string& text);
+
 // The different characters of a text, numbered in the order of their code points.
 class Vocabulary {
 public:

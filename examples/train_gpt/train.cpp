@@ -1,11 +1,12 @@
 #include "train.h"
 
-#include <csignal>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <sstream>
 
-#include "numbers.h"
+#include "checkpoint.h"
+#include "history.h"
+#include "interrupt.h"
 #include "progress.h"
 
 using namespace weft;
@@ -13,40 +14,6 @@ using namespace weft;
 namespace {
 
 constexpr std::int64_t evaluation_batches = 100;  // at most, of the held-out tenth
-
-volatile std::sig_atomic_t interrupted = 0;
-
-// While it lives, Ctrl-C asks the training to stop instead of ending the program.
-class CatchInterrupt {
-public:
-    CatchInterrupt() : before_(std::signal(SIGINT, [](int) { interrupted = 1; })) {}
-    ~CatchInterrupt() { std::signal(SIGINT, before_); }
-    CatchInterrupt(const CatchInterrupt&) = delete;
-    CatchInterrupt& operator=(const CatchInterrupt&) = delete;
-
-private:
-    void (*before_)(int);
-};
-
-// loss.csv: a line per step; those before first_step are kept when a run goes on.
-class Losses {
-public:
-    Losses(const std::filesystem::path& path, std::int64_t first_step) : path_(path) {
-        if (first_step == 0 || !std::filesystem::exists(path)) return;
-        std::istringstream lines(io::load_text(path));
-        std::string line;
-        std::getline(lines, line);  // the names of the columns
-        while (std::getline(lines, line) && std::atoll(line.c_str()) < first_step) text_ += line + "\n";
-    }
-    void add(std::int64_t step, double learning_rate, const std::string& loss, const std::string& held_out) {
-        text_ += std::to_string(step) + "," + number_text(learning_rate) + "," + loss + "," + held_out + "\n";
-    }
-    void save() const { io::save_text(path_, text_); }
-
-private:
-    std::filesystem::path path_;
-    std::string text_ = "step,learning_rate,loss,held_out_loss\n";
-};
 
 // Every parameter's gradient after the first step; a model that cannot learn is found before it is trained.
 void check_gradients(const Run& run) {
@@ -65,45 +32,104 @@ void describe(const Run& run, const Corpus& corpus) {
                 whole(run.options.block_size), whole(run.model.parameter_count()));
 }
 
+// What a training is made of besides the run itself.
+class Training {
+public:
+    Training(Run& run, const std::u32string& text)
+        : run_(run),
+          o_(run.options),
+          corpus_(run.vocabulary.ids_of(text, "the text"), o_.block_size),
+          held_out_(corpus_.held_out_batches(o_.batch, evaluation_batches)),
+          history_(run.step > 0 ? load_history(losses(), run.step) : History{}),
+          progress_(run.step, o_.steps, o_.batch * o_.block_size),
+          saved_(run.step) {
+        describe(run_, corpus_);
+        const std::uint64_t is = fingerprint(text);
+        if (run_.step > 0 && run_.text != is)
+            std::fprintf(stderr,
+                         "train_gpt: warning: this is not the text that the checkpoint was trained on: the run "
+                         "goes on with this one\n");
+        run_.text = is;
+    }
+
+    Ended operator()() {
+        const CatchInterrupt catching;
+        const std::int64_t last = o_.stop_at > 0 ? std::min(o_.stop_at, o_.steps) : o_.steps;
+        std::optional<double> held_out;  // as measured before this step
+        while (run_.step < last && !interrupted()) {
+            held_out = run_.step % o_.eval_interval == 0 ? evaluate() : std::nullopt;
+            if (run_.step % o_.save_interval == 0 && run_.step > saved_) try_to_save();
+            if (!interrupted()) step(held_out);
+        }
+        if (run_.step == o_.steps && !interrupted())
+            if ((held_out = evaluate()))
+                history_.rows.push_back({run_.step, run_.learning_rate(), {}, held_out});
+        save_all();
+        if (interrupted()) return Ended::interrupted;
+        return run_.step < o_.steps ? Ended::stopped : Ended::finished;
+    }
+
+private:
+    Run& run_;
+    const Options& o_;
+    Corpus corpus_;
+    std::vector<Batch> held_out_;
+    History history_;
+    Progress progress_;
+    std::int64_t saved_;  // the step of the last checkpoint
+
+    static bool interrupted() { return CatchInterrupt::signal() != 0; }
+    std::filesystem::path losses() const { return o_.out / "loss.csv"; }
+
+    void step(std::optional<double> held_out) {
+        const std::int64_t at = run_.step;
+        const double learning_rate = run_.learning_rate();
+        try {
+            const double loss =
+                run_.train(corpus_.training_batch(at, o_.batch, static_cast<std::uint64_t>(o_.seed)));
+            history_.rows.push_back({at, learning_rate, loss, held_out});
+            progress_.step(run_.step, loss);
+        } catch (const ValueError& error) {
+            throw Error("the training diverged at step " + std::to_string(at) + ": " + error.what() +
+                        "\nlower --lr, or raise --warmup" +
+                        (saved_ > 0 ? "; --resume goes on from step " + std::to_string(saved_) : ""));
+        }
+        if (at == 0) check_gradients(run_);
+    }
+
+    std::optional<double> evaluate() {
+        const std::optional<double> loss = run_.evaluate(held_out_, interrupted);
+        if (!loss) return loss;
+        progress_.evaluated(run_.step, history_.mean_since_evaluation().value_or(*loss), *loss);
+        if (run_.step > 0 && std::isfinite(*loss) && (!run_.best || *loss < run_.best->loss)) {
+            run_.best = {*loss, run_.step};
+            keep_trying([&] { save_best(run_); });
+        }
+        return loss;
+    }
+
+    // loss.csv first: were it to be the last that is written, its newest lines would be cut off when the run
+    // goes on from the older checkpoint, and come again.
+    void save_all() {
+        std::filesystem::create_directories(o_.out);
+        save(history_, losses());
+        save(run_);
+        saved_ = run_.step;
+    }
+    void try_to_save() {
+        keep_trying([&] { save_all(); });
+    }
+    // A disk that is full now may have room at the next interval.
+    template <class Save>
+    void keep_trying(Save save) {
+        try {
+            save();
+        } catch (const std::exception& error) {
+            progress_.warn(std::string(error.what()) + "; the training goes on without");
+        }
+    }
+};
+
 }  // namespace
 
-bool train(Run& run, const std::u32string& text) {
-    const Options& o = run.options;
-    Corpus corpus(run.vocabulary.ids_of(text, "the text"), o.block_size);
-    const std::vector<Batch> held_out = corpus.held_out_batches(o.batch, evaluation_batches);
-    describe(run, corpus);
-
-    Losses losses(o.out / "loss.csv", run.step);
-    Progress progress(run.step, o.steps, o.batch * o.block_size);
-    double sum = 0;  // of the losses since the last evaluation
-    std::int64_t count = 0;
-    const auto keep = [&] {
-        save(run);
-        losses.save();
-    };
-    const auto evaluate = [&] {
-        const double loss = run.evaluate(held_out);
-        progress.evaluated(run.step, count > 0 ? sum / static_cast<double>(count) : loss, loss);
-        sum = 0, count = 0;
-        return loss;
-    };
-
-    const CatchInterrupt catching;
-    while (run.step < o.steps && !interrupted) {
-        std::string measured;
-        if (run.step % o.eval_interval == 0) {
-            measured = number_text(evaluate());
-            if (run.step > 0) keep();
-        }
-        const std::int64_t step = run.step;
-        const double learning_rate = run.learning_rate();
-        const double loss = run.train(corpus.training_batch(step, o.batch, static_cast<std::uint64_t>(o.seed)));
-        if (step == 0) check_gradients(run);
-        losses.add(step, learning_rate, number_text(loss), measured);
-        progress.step(run.step, loss);
-        sum += loss, ++count;
-    }
-    if (!interrupted) losses.add(run.step, run.learning_rate(), "", number_text(evaluate()));
-    keep();
-    return !interrupted;
-}
+Ended train(Run& run, const std::u32string& text) { return Training(run, text)(); }

@@ -1,6 +1,7 @@
 #include "io/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,19 +15,30 @@ namespace weft::io {
 
 namespace fs = std::filesystem;
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
-    // Through symbolic links to what they mean, so that the rename replaces the file and not the link.
+namespace {
+
+// What a path means through symbolic links, also through one to a file that is not there yet: so that the
+// rename replaces the file and not the link.
+fs::path meaning(fs::path path) {
+    std::error_code error;
+    for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
+        const fs::path to = fs::read_symlink(path, error);
+        if (error) break;
+        path = to.is_absolute() ? to : path.parent_path() / to;
+    }
+    return path;
+}
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+}  // namespace
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(meaning(path)) {
     std::error_code ignored;
-    target_ = fs::weakly_canonical(path, ignored);
-    if (ignored || target_.empty()) target_ = path;
     if (fs::is_directory(target_, ignored))
         throw IoError("cannot write " + path.string() + ": it is a directory");
-
-    static std::atomic<unsigned> count{0};  // two savers in one process write two temporary files
-    temporary_ = target_;
-    temporary_ += "." + std::to_string(::getpid()) + "." + std::to_string(count++) + ".part";
-    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file_ < 0) fail("open a temporary file beside it");
+    remove_abandoned();
+    open();
     struct stat old {};
     if (::stat(target_.c_str(), &old) == 0 && ::fchmod(file_, old.st_mode & 07777) != 0) {
         const int reason = errno;
@@ -34,6 +46,41 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
         ::unlink(temporary_.c_str());
         errno = reason;
         fail("keep its permissions");
+    }
+}
+
+// A temporary file of our own, locked for as long as its writer lives.
+void AtomicFile::open() {
+    static std::atomic<unsigned> count{0};  // two savers in one process write two temporary files
+    for (int tries = 0; tries < 1000; ++tries) {
+        temporary_ = target_;
+        temporary_ += "." + std::to_string(::getpid()) + "." + std::to_string(count++) + ".part";
+        file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file_ < 0 && errno == EEXIST) continue;  // another writer's, with our number on another machine
+        if (file_ < 0) fail("open a temporary file beside it");
+        ::flock(file_, LOCK_EX | LOCK_NB);  // where the file system knows no locks, nobody else can take one
+        struct stat own {};
+        if (::fstat(file_, &own) == 0 && own.st_nlink > 0) return;
+        ::close(file_);  // taken for abandoned before it was locked
+    }
+    file_ = -1;
+    errno = EEXIST;
+    fail("open a temporary file beside it");
+}
+
+// Whoever can lock a temporary file finds that its writer is gone.
+void AtomicFile::remove_abandoned() const {
+    std::error_code error;
+    const std::string start = target_.filename().string() + ".";
+    for (auto entry = fs::directory_iterator(folder_of(target_), error); !error && entry != fs::end(entry);
+         entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        if (!name.starts_with(start) || !name.ends_with(".part")) continue;
+        if (name.find_first_not_of("0123456789.", start.size()) != name.size() - 4) continue;  // "part"
+        const int file = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (file < 0) continue;
+        if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+        ::close(file);
     }
 }
 
@@ -61,8 +108,7 @@ void AtomicFile::commit() {
     file_ = -1;
     // The name is on the disk only once its folder is. Some file systems refuse to sync folders: that is theirs
     // to know.
-    const int folder = ::open(target_.has_parent_path() ? target_.parent_path().c_str() : ".",
-                              O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
     ::fsync(folder);
     ::close(folder);

@@ -9,7 +9,8 @@ namespace weft::io {
 
 class AtomicFile {
 public:
-    // Opens a temporary file in the folder of `path`. IoError when it cannot.
+    // Opens a temporary file "name.….part" in the folder of `path`, and removes those that writers of the same
+    // file left there when they were killed. IoError when it cannot.
     explicit AtomicFile(const std::filesystem::path& path);
     ~AtomicFile();  // without commit(), the temporary file goes and the old one stays
     AtomicFile(const AtomicFile&) = delete;
@@ -21,6 +22,8 @@ public:
 private:
     std::filesystem::path path_, target_, temporary_;
     int file_ = -1;
+    void open();
+    void remove_abandoned() const;
     [[noreturn]] void fail(const char* what) const;
 };
 

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "io/in_file.h"
 #include "io/safetensors.h"
 #include "weft/io.h"
 
@@ -35,7 +35,7 @@ struct Entry {
 // Reads one file; its members are the stages, so that each refusal can name the path.
 class Reader {
 public:
-    explicit Reader(const fs::path& path) : path_(path) {}
+    explicit Reader(const fs::path& path) : in_(path) {}
 
     SafeTensors read() {
         open();
@@ -57,47 +57,32 @@ public:
     }
 
 private:
-    fs::path path_;
-    std::ifstream in_;
-    std::uint64_t size_ = 0, header_size_ = 0;
+    InFile in_;
+    std::uint64_t header_size_ = 0;
 
-    [[noreturn]] void refuse(const std::string& reason) const {
-        throw IoError("cannot read " + path_.string() + ": " + reason);
-    }
+    [[noreturn]] void refuse(const std::string& reason) const { in_.refuse(reason); }
     [[noreturn]] void refuse(const std::string& name, const std::string& reason) const {
         refuse("tensor \"" + name + "\": " + reason);
     }
 
-    std::uint64_t data_size() const { return size_ - 8 - header_size_; }
-
-    void take(void* to, std::uint64_t bytes) {
-        in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
-        if (!in_) refuse("it ends before it should; is it being written?");
-    }
+    std::uint64_t data_size() const { return in_.size() - 8 - header_size_; }
 
     void open() {
-        std::error_code error;
-        const auto status = fs::status(path_, error);
-        if (!fs::exists(status)) refuse("no such file");
-        if (fs::is_directory(status)) refuse("it is a directory");
-        size_ = fs::file_size(path_, error);
-        in_.open(path_, std::ios::binary);
-        if (error || !in_) refuse("it cannot be opened; may you read it?");
-        if (size_ < 8)
-            refuse("it has " + std::to_string(size_) +
+        if (in_.size() < 8)
+            refuse("it has " + std::to_string(in_.size()) +
                    " bytes, and a safetensors file begins with 8 for its header's length");
-        take(&header_size_, 8);
+        in_.take(&header_size_, 8);
         if (header_size_ > largest_header)
             refuse("its header claims " + std::to_string(header_size_) + " bytes; at most 100000000 are read");
-        if (header_size_ > size_ - 8)
+        if (header_size_ > in_.size() - 8)
             refuse("its header claims " + std::to_string(header_size_) + " bytes, and " +
-                   std::to_string(size_ - 8) + " follow");
+                   std::to_string(in_.size() - 8) + " follow");
     }
 
     // The header, with names that are given twice refused (the parser by itself keeps the last).
     json parse_header() {
         std::string text(header_size_, '\0');
-        take(text.data(), header_size_);
+        in_.take(text.data(), header_size_);
         std::vector<std::set<std::string>> names;
         const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
             if (depth > 3) refuse("its header is nested too deeply");
@@ -186,8 +171,8 @@ private:
         const std::uint64_t bytes = entry.end - entry.begin;
         if (bytes == 0) return x;
         std::byte* to = bytes_at(x);
-        in_.seekg(static_cast<std::streamoff>(8 + header_size_ + entry.begin));
-        take(to, bytes);
+        in_.seek(8 + header_size_ + entry.begin);
+        in_.take(to, bytes);
         if (entry.dtype == boolean && std::any_of(to, to + bytes, [](std::byte b) { return b > std::byte{1}; }))
             refuse(entry.name, "it holds a byte that is neither 0 nor 1");
         return x;

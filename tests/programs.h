@@ -1,0 +1,100 @@
+// The example programs, run as their users run them.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "scratch.h"
+#include "weft/io.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+struct Result {
+    int code = -1;       // of exit; −1 when a signal ended it
+    std::string output;  // and errors, as they came
+};
+
+// Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8".
+inline Result run(const std::string& arguments, const std::string& before = ":") {
+    const std::string command = "{ " + before + "; " + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1";
+    Result result;
+    FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::array<char, 4096> buffer;
+    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+        result.output.append(buffer.data(), n);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+    UNSCOPED_INFO(command << "\n" << result.output);
+    return result;
+}
+
+// A program that runs beside the test; its output goes to a file. It is killed when the test is done with it.
+class Running {
+public:
+    Running(const std::string& arguments, const std::filesystem::path& log) {
+        std::vector<std::string> words{WEFT_PROGRAMS_DIR};
+        std::istringstream in(arguments);
+        in >> words[0], words[0] = std::string(WEFT_PROGRAMS_DIR) + "/" + words[0];
+        for (std::string word; in >> word;) words.push_back(word);
+        std::vector<char*> pointers;
+        for (std::string& word : words) pointers.push_back(word.data());
+        pointers.push_back(nullptr);
+        posix_spawn_file_actions_t files;
+        posix_spawn_file_actions_init(&files);
+        posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        posix_spawn_file_actions_adddup2(&files, 1, 2);
+        const int error = posix_spawn(&id_, pointers[0], &files, nullptr, pointers.data(), environ);
+        posix_spawn_file_actions_destroy(&files);
+        if (error != 0) throw std::runtime_error("cannot run " + words[0]);
+    }
+    ~Running() {
+        if (id_ <= 0) return;
+        ::kill(id_, SIGKILL);
+        wait();
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+    void send(int signal) const { ::kill(id_, signal); }
+    // Its exit code, or 128 + the signal that ended it.
+    int wait() {
+        int status = 0;
+        waitpid(id_, &status, 0);
+        id_ = 0;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+
+private:
+    pid_t id_ = 0;
+};
+
+// A model small enough to train in a moment, and a text for it.
+inline const std::string tiny =
+    "train_gpt --layers 1 --heads 2 --d_model 16 --block_size 16 --batch 4 --length 20 ";
+
+inline std::string in(const Scratch& scratch) { return "--out " + scratch.folder().string() + " "; }
+
+inline std::string pangrams() {
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+        text += "The quick brown fox jumps over the lazy dog.\nPack my box with five dozen jugs.\n";
+    return text;
+}
+
+inline void check_refusal(const Result& result, int code, const std::string& message) {
+    CHECK(result.code == code);
+    CHECK(contains(result.output, message));
+}
+
+#endif

@@ -1,0 +1,192 @@
+// Writing a file whole or not at all, when the disk, the folder or another writer is in the way.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "catch.h"
+#include "io/atomic_file.h"
+#include "scratch.h"
+#include "weft/io.h"
+#include "weft/ops.h"
+
+using namespace weft;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::atomic<int> failing_syncs{0};
+
+}  // namespace
+
+// In this program fsync is this function, so that a disk can be made to fail.
+extern "C" int fsync(int file) {
+    if (failing_syncs > 0) {
+        --failing_syncs;
+        errno = EIO;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_fsync, file));
+}
+
+namespace {
+
+std::ptrdiff_t files_in(const Scratch& scratch) {
+    return std::distance(fs::directory_iterator(scratch.folder()), {});
+}
+
+// While it lives no file may grow beyond `bytes`.
+class SmallDisk {
+public:
+    explicit SmallDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit small{bytes, before_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+    }
+    ~SmallDisk() {
+        setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    SmallDisk(const SmallDisk&) = delete;
+    SmallDisk& operator=(const SmallDisk&) = delete;
+
+private:
+    rlimit before_{};
+    void (*handler_)(int);
+};
+
+// The exit code of `action` as a user who may not write everywhere.
+template <class Action>
+int as_nobody(Action action) {
+    const pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(99);
+        _exit(action());
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("fault 93: a disk that fills up leaves the old file, and nothing of the new one", "[fault][io]") {
+    const Scratch scratch;
+    io::save_safetensors(scratch / "a", {{"x", ones({1000})}});
+    const std::string before = io::load_text(scratch / "a");
+    for (const rlim_t bytes : {0, 1, 100, 4000}) {
+        const SmallDisk disk(bytes);
+        CHECK(contains(message_of<IoError>([&] {
+                           io::save_safetensors(scratch / "a", {{"x", zeros({1000})}});
+                       }),
+                       "/a: could not write: File too large"));
+        CHECK(contains(message_of<IoError>([&] { io::save_text(scratch / "a", std::string(5000, 'x')); }),
+                       "could not write"));
+    }
+    CHECK(io::load_text(scratch / "a") == before);
+    CHECK(files_in(scratch) == 1);
+}
+
+TEST_CASE("fault 93: a sync that fails leaves the old file, and nothing of the new one", "[fault][io]") {
+    const Scratch scratch;
+    io::save_text(scratch / "a", "old");
+    failing_syncs = 1;
+    CHECK(contains(message_of<IoError>([&] { io::save_text(scratch / "a", "new"); }),
+                   "/a: could not sync: Input/output error"));
+    CHECK(failing_syncs == 0);
+    CHECK(io::load_text(scratch / "a") == "old");
+    CHECK(files_in(scratch) == 1);
+    io::save_text(scratch / "a", "new");
+    CHECK(io::load_text(scratch / "a") == "new");
+}
+
+TEST_CASE("fault 94: what killed writers left is removed, and what living ones are at is not", "[fault][io]") {
+    const Scratch scratch;
+    for (const char* left : {"a.17.0.part", "a.17.1.part"}) std::ofstream(scratch / left) << "half";
+    for (const char* other : {"a.17.0", "b.17.0.part", "a.old.part", "a.17.0.part.bak", "a..part.x"})
+        std::ofstream(scratch / other) << "somebody's";
+    io::AtomicFile living(scratch / "a");
+    living.write("whole", 5);
+    CHECK_FALSE(fs::exists(scratch / "a.17.0.part"));
+    CHECK_FALSE(fs::exists(scratch / "a.17.1.part"));
+    io::save_text(scratch / "a", "another's");
+    CHECK(io::load_text(scratch / "a") == "another's");
+    living.commit();
+    CHECK(io::load_text(scratch / "a") == "whole");
+    CHECK(files_in(scratch) == 6);
+}
+
+TEST_CASE("fault 95: a folder that may not be written to is named with the reason", "[fault][io]") {
+    const Scratch scratch;
+    fs::create_directory(scratch / "folder");
+    io::save_text(scratch / "folder/a", "old");
+    fs::permissions(scratch.folder(), fs::perms::owner_all | fs::perms::others_exec);
+    fs::permissions(scratch / "folder", fs::perms(0555));
+    CHECK(as_nobody([&] {
+              try {
+                  io::save_text(scratch / "folder/a", "new");
+              } catch (const IoError& error) {
+                  return contains(error.what(),
+                                  "folder/a: could not open a temporary file beside it: Permission denied")
+                             ? 0
+                             : 2;
+              }
+              return 1;
+          }) == 0);
+    CHECK(io::load_text(scratch / "folder/a") == "old");
+    fs::permissions(scratch / "folder", fs::perms(0755));
+}
+
+TEST_CASE("fault 96: a file that is written again keeps its permissions, and links stay links", "[fault][io]") {
+    const Scratch scratch;
+    io::save_text(scratch / "real", "old");
+    for (const int mode : {0600, 0640, 0755, 0444}) {
+        fs::permissions(scratch / "real", fs::perms(mode));
+        io::save_text(scratch / "real", "new");
+        CHECK(static_cast<int>(fs::status(scratch / "real").permissions()) == mode);
+    }
+    fs::permissions(scratch / "real", fs::perms(0644));
+    fs::create_directory(scratch / "folder");
+    fs::create_symlink("real", scratch / "link");                // a link
+    fs::create_symlink(scratch / "link", scratch / "to link");   // to a link
+    fs::create_symlink("folder/later", scratch / "early link");  // to a file that is not there yet
+    io::save_text(scratch / "to link", "newer");
+    io::save_text(scratch / "early link", "first");
+    CHECK(io::load_text(scratch / "real") == "newer");
+    CHECK(io::load_text(scratch / "folder/later") == "first");
+    for (const char* link : {"link", "to link", "early link"}) CHECK(fs::is_symlink(scratch / link));
+}
+
+TEST_CASE("fault 97: of two savers on one path, each reader sees one whole file", "[fault][io]") {
+    const Scratch scratch;
+    const fs::path path = scratch / "a";
+    const auto of = [](float value) {
+        return io::NamedTensors{{"x", full({20'000 + static_cast<int>(value)}, value)}};
+    };
+    io::save_safetensors(path, of(0));
+    std::atomic<int> savers{2};
+    const auto saver = [&](float value) {
+        for (int i = 0; i < 25; ++i) io::save_safetensors(path, of(value));
+        --savers;
+    };
+    std::thread one(saver, 1.0F), two(saver, 2.0F);
+    int read = 0, whole = 0;
+    while (savers > 0) {
+        const std::vector<float> x = io::load_safetensors(path).at("x").to_vector<float>();
+        ++read;
+        whole += std::all_of(x.begin(), x.end(), [&](float value) { return value == x[0]; }) ? 1 : 0;
+    }
+    one.join();
+    two.join();
+    CHECK(read > 0);
+    CHECK(whole == read);
+    CHECK(files_in(scratch) == 1);
+}

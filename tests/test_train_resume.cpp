@@ -1,0 +1,128 @@
+// A run that goes on from a checkpoint is the run that never stopped, to the bit.
+#include "golden/golden.h"
+#include "programs.h"
+#include "weft/weft.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+
+namespace {
+
+constexpr int steps = 24;
+
+// Two blocks with dropout and biases; warm-up and cosine, so that every step has a learning rate of its own;
+// evaluations every 8 steps; the corpus is passed through more than once.
+const std::string common =
+    "train_gpt --layers 2 --heads 2 --d_model 16 --block_size 16 --batch 12 --length 40 --dropout 0.1 --bias "
+    "--lr 1e-2 --warmup 5 --steps " +
+    std::to_string(steps) + " --eval_interval 8 --save_interval 8 ";
+
+struct Outcome {
+    std::string model, best, losses, sample;
+};
+
+// What a folder holds after the last step, and what the program wrote at its end.
+Outcome outcome(const Scratch& scratch, const Result& last) {
+    const auto sample = last.output.find("\n\n");
+    REQUIRE(sample != std::string::npos);
+    return {io::load_text(scratch / "model.safetensors"), io::load_text(scratch / "best.safetensors"),
+            io::load_text(scratch / "loss.csv"), last.output.substr(sample)};
+}
+
+// The same, byte for byte: weights, the optimiser's state, generators, best loss, every loss on the way.
+void check_equal(const Outcome& a, const Outcome& b) {
+    CHECK((a.model == b.model));
+    CHECK((a.best == b.best));
+    CHECK(a.losses == b.losses);
+    CHECK(a.sample == b.sample);
+}
+
+Outcome uninterrupted(const std::string& text) {
+    const Scratch scratch;
+    const Result result = run(common + text + in(scratch));
+    REQUIRE(result.code == 0);
+    return outcome(scratch, result);
+}
+
+}  // namespace
+
+TEST_CASE("fault 100: a run resumed at any of six points ends with the bytes of one that never stopped",
+          "[fault][programs][train]") {
+    const Scratch data;
+    io::save_text(data / "text", pangrams());
+    const std::string text = "--text " + (data / "text").string() + " ";
+    const Outcome whole = uninterrupted(text);
+    // After the first step, in the warm-up, at an evaluation, just after one, at the second, before the last
+    // step.
+    for (const int at : {1, 3, 8, 9, 16, 23}) {
+        INFO("stopped at step " << at);
+        const Scratch scratch;
+        const Result first = run(common + text + in(scratch) + "--stop_at " + std::to_string(at));
+        CHECK(first.code == 0);
+        CHECK(contains(first.output, "stopped at step " + std::to_string(at) + " and saved: --resume goes on"));
+        CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == std::to_string(at));
+        const Result second = run("train_gpt --resume --length 40 " + in(scratch));
+        REQUIRE(second.code == 0);
+        check_equal(outcome(scratch, second), whole);
+    }
+}
+
+TEST_CASE("fault 100: a run stopped and resumed at every step ends with the bytes of one that never stopped",
+          "[fault][programs][train]") {
+    const Scratch data, scratch;
+    io::save_text(data / "text", pangrams());
+    const std::string text = "--text " + (data / "text").string() + " ";
+    const Outcome whole = uninterrupted(text);
+    REQUIRE(run(common + text + in(scratch) + "--stop_at 1").code == 0);
+    for (int at = 2; at < steps; ++at)  // at other numbers of threads, too
+        REQUIRE(run("train_gpt --resume --threads " + std::to_string(at % 3 + 1) + " --stop_at " +
+                    std::to_string(at) + " " + in(scratch))
+                    .code == 0);
+    const Result last = run("train_gpt --resume --length 40 " + in(scratch));
+    REQUIRE(last.code == 0);
+    check_equal(outcome(scratch, last), whole);
+}
+
+TEST_CASE("a run that is resumed when it is done changes nothing", "[programs][train]") {
+    const Scratch data, scratch;
+    io::save_text(data / "text", pangrams());
+    const Result once = run(common + "--text " + (data / "text").string() + " " + in(scratch));
+    REQUIRE(once.code == 0);
+    const Outcome before = outcome(scratch, once);
+    const Result again = run("train_gpt --resume --length 40 " + in(scratch));
+    REQUIRE(again.code == 0);
+    check_equal(outcome(scratch, again), before);
+}
+
+TEST_CASE("a checkpoint holds weights, the optimiser's state, settings, generators, step and best loss",
+          "[programs][train]") {
+    const Scratch data, scratch;
+    io::save_text(data / "text", pangrams());
+    REQUIRE(run(common + "--text " + (data / "text").string() + " --stop_at 20 " + in(scratch)).code == 0);
+    const io::SafeTensors saved = io::load_safetensors(scratch / "model.safetensors");
+    CHECK(saved.meta("step") == "20");
+    CHECK(saved.meta("best_step") == "16");
+    CHECK(saved.meta("steps") == std::to_string(steps));
+    CHECK(saved.meta("warmup") == "5");
+    CHECK(saved.at("optimizer.step").to_vector<std::int64_t>() == std::vector<std::int64_t>{20});
+    CHECK(sum(abs(saved.at("optimizer.blocks.1.norm1.weight.exp_avg"))).item() > 0);
+    int drawn = 0;  // generators that have moved on from their beginning
+    for (const auto& [key, value] : saved.metadata)
+        drawn += key.starts_with("generator.") && !value.ends_with(" 0") ? 1 : 0;
+    CHECK(drawn >= 3);
+
+    // The best weights are those that were evaluated before step 16: the loss of that line of loss.csv.
+    const io::SafeTensors best = io::load_safetensors(scratch / "best.safetensors");
+    CHECK(best.meta("step") == "16");
+    CHECK_FALSE(best.has("optimizer.step"));
+    CHECK_FALSE(same_bits(best.at("token_embedding.weight"), saved.at("token_embedding.weight")));
+    CHECK(contains(io::load_text(scratch / "loss.csv"), "," + best.meta("best_loss") + "\n"));
+    const Result a = run("train_gpt --sample_only --best --length 40 --temperature 0 " + in(scratch));
+    CHECK(a.code == 0);
+    std::filesystem::remove(scratch / "model.safetensors");
+    CHECK(run("train_gpt --sample_only --best --length 40 --temperature 0 " + in(scratch)).output == a.output);
+    CHECK(run("train_gpt --best " + in(scratch)).code == 2);
+}
+
+#endif
