@@ -30,5 +30,7 @@
 #include "weft/random.h"
 #include "weft/shape.h"
 #include "weft/tensor.h"
+#include "weft/tokenizer.h"
 #include "weft/trace.h"
 #include "weft/viz.h"
+#include "weft/viz/report.h"

@@ -1,0 +1,21 @@
+// UTF-8, one character at a time (The Unicode Standard, §3.9, table 3-7: no overlong forms, no surrogates,
+// nothing above U+10FFFF).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft::text {
+
+struct Decoded {
+    enum Kind { character, broken, cut };
+    char32_t value = 0;  // of a character
+    std::size_t length =
+        0;  // its bytes; of what is broken or cut, the bytes that might have begun a character, at least 1
+    Kind kind = character;  // cut: the text ends inside a character
+};
+
+Decoded decode_at(std::string_view text, std::size_t at);  // at < text.size()
+void append_utf8(std::string& text, char32_t c);
+
+}  // namespace weft::text
