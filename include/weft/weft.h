@@ -33,4 +33,3 @@
 #include "weft/tokenizer.h"
 #include "weft/trace.h"
 #include "weft/viz.h"
-#include "weft/viz/report.h"
