@@ -8,7 +8,7 @@ ARGS  ?=
 FLAGS ?=
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
-            catch2 libcli11-dev nlohmann-json3-dev
+            catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
 BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14
 CI_PACKAGES     := git clang-14 libomp-14-dev $(FORMAT_PACKAGES) $(BENCH_PACKAGES)

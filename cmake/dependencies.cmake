@@ -18,6 +18,8 @@ include(cmake/openblas.cmake)
 weft_need(WEFT_OPENBLAS libopenblas-openmp-dev "OpenBLAS")
 find_package(nlohmann_json QUIET)
 weft_need(nlohmann_json_FOUND nlohmann-json3-dev "nlohmann::json")
+find_package(ZLIB QUIET)
+weft_need(ZLIB_FOUND zlib1g-dev "zlib")
 
 # The numeric dependencies, as system headers: their warnings are not ours. The definitions must be the same in every
 # file that includes xtensor.

@@ -38,6 +38,26 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 // holes or reach past the end.
 SafeTensors load_safetensors(const std::filesystem::path& path);
 
+// Writes one tensor (any shape, any strides) as NumPy's .npy (numpy/lib/format.py, version 1.0): row by row,
+// little-endian, aligned as numpy.save does, whose very bytes it writes.
+void save_npy(const std::filesystem::path& path, const Tensor& x);
+
+// Reads an .npy of version 1.0, 2.0 or 3.0, row by row or column by column, of either byte order. float32,
+// float64, int64 and bool come as they are; float16 as float32, and int8, int16, int32, uint8, uint16 and
+// uint32 as int64, which hold all of their values. Refused: every other type (uint64, complex, text, objects,
+// structured ones), more than 8 axes, and a file that is shorter or longer than its header says.
+Tensor load_npy(const std::filesystem::path& path);
+
+// Writes the tensors as numpy.savez does, or numpy.savez_compressed when `compressed`: a ZIP archive with one
+// "name.npy" for each. The same tensors give the same bytes. ValueError on a name that is given twice, holds a
+// zero byte or is not UTF-8, and on an archive of 4 GiB or 65535 tensors.
+void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bool compressed = false);
+
+// Reads what numpy.savez and numpy.savez_compressed write, in the archive's order; each array as load_npy does.
+// Refused, beside load_npy's refusals: an archive that is cut, damaged (its checksums are checked) or
+// encrypted; members that are packed by another method than deflate, overlap, share a name or are no .npy.
+NamedTensors load_npz(const std::filesystem::path& path);
+
 // The bytes of a file; IoError when it is missing, a directory or cannot be read.
 std::string load_text(const std::filesystem::path& path);
 void save_text(const std::filesystem::path& path, const std::string& text);

@@ -15,15 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t largest_header = 100'000'000;  // as the reference reader allows
 
-// ∏ sizes · width; false where it does not fit 64 bits.
-bool bytes_of(const Shape& shape, DType dtype, std::uint64_t& bytes) {
-    bytes = size_of(dtype);
-    bool fits = true;
-    for (std::int64_t size : shape)
-        fits &= !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes);
-    return fits || std::find(shape.begin(), shape.end(), 0) != shape.end();
-}
-
 // One tensor's line of the header.
 struct Entry {
     std::string name;
@@ -144,7 +135,7 @@ private:
             refuse(name, "its data_offsets " + offsets.dump() + " reach past the file's " +
                              std::to_string(data_size()) + " bytes of values");
         std::uint64_t bytes = 0;
-        if (!bytes_of(entry.shape, entry.dtype, bytes))
+        if (!bytes_of(entry.shape, size_of(entry.dtype), bytes))
             refuse(name, "its shape " + entry.shape.str() + " overflows");
         if (bytes != entry.end - entry.begin)
             refuse(name, "its shape " + entry.shape.str() + " of " + type->name + " takes " +
@@ -173,7 +164,7 @@ private:
         std::byte* to = bytes_at(x);
         in_.seek(8 + header_size_ + entry.begin);
         in_.take(to, bytes);
-        if (entry.dtype == boolean && std::any_of(to, to + bytes, [](std::byte b) { return b > std::byte{1}; }))
+        if (entry.dtype == boolean && !all_truth_values(to, bytes))
             refuse(entry.name, "it holds a byte that is neither 0 nor 1");
         return x;
     }
