@@ -33,3 +33,4 @@
 #include "weft/tokenizer.h"
 #include "weft/trace.h"
 #include "weft/viz.h"
+#include "weft/viz/report.h"

@@ -1,0 +1,222 @@
+// Report: what it is told, checked and packed.
+#include "weft/viz/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "optim/norms.h"
+#include "viz/map.h"
+#include "viz/report_content.h"
+#include "viz/text.h"
+#include "weft/io.h"
+
+namespace weft::viz {
+namespace {
+
+void check_step(std::int64_t step, std::int64_t before, const char* what, bool again) {
+    if (step < 0)
+        throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
+                         "; steps are counted from 0");
+    if (step < before || (step == before && !again))
+        throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
+                         " after that of step " + std::to_string(before) + "; steps ascend");
+}
+
+float norm_of(const Tensor& gradient) {
+    if (!gradient.defined()) return GradientColumns::absent;
+    const double squares = optim::sum_of_squares(gradient);
+    return std::isfinite(squares) ? static_cast<float>(std::sqrt(squares))
+                                  : std::numeric_limits<float>::quiet_NaN();
+}
+
+// The text's first bytes, and no half of a character.
+std::string beginning(const std::string& text, std::size_t bytes) {
+    if (text.size() <= bytes) return text;
+    std::size_t end = bytes;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    return text.substr(0, end) + "…";
+}
+
+bool is_causal(const Map& map) {
+    const auto T = static_cast<std::size_t>(map.T);
+    for (const LayerMap& layer : map.layers)
+        for (const HeadMap& head : layer.heads)
+            for (std::size_t q = 0; q < T; ++q)
+                for (std::size_t k = q + 1; k < T; ++k)
+                    if (head.weights[q * T + k] > 0) return false;
+    return true;
+}
+
+std::string packed(const Map& map, bool causal) {
+    std::string bytes;
+    const auto T = static_cast<std::size_t>(map.T);
+    for (const LayerMap& layer : map.layers)
+        for (const HeadMap& head : layer.heads)
+            for (std::size_t q = 0; q < T; ++q)
+                for (std::size_t k = 0; k < (causal ? q + 1 : T); ++k) {
+                    const double weight = std::min(1.0, head.weights[q * T + k]);
+                    bytes.push_back(static_cast<char>(std::lround(255 * std::sqrt(weight))));
+                }
+    return bytes;
+}
+
+void check_weights(const Map& map) {
+    constexpr double rounding = 1e-3;  // a softmax in float may sum to a little more than 1
+    for (const LayerMap& layer : map.layers)
+        for (const HeadMap& head : layer.heads)
+            for (const double weight : head.weights)
+                if (weight > 1 + rounding)
+                    throw ValueError("report: an attention weight of " + number(weight) +
+                                     "; weights are shares of 1 (scores are not weights: softmax them)");
+}
+
+}  // namespace
+
+Report::Report(std::string title, std::size_t attention_bytes) : content_(std::make_unique<Content>()) {
+    content_->title = std::move(title);
+    content_->attention_bytes = attention_bytes;
+}
+Report::Report(std::unique_ptr<Content> content) : content_(std::move(content)) {}
+Report::~Report() = default;
+Report::Report(Report&&) noexcept = default;
+Report& Report::operator=(Report&&) noexcept = default;
+
+void Report::cut(std::int64_t step) {
+    for (Series* series : {&content_->training, &content_->validation, &content_->learning_rate})
+        series->cut(step);
+    content_->gradients.cut(step);
+    content_->sampled.cut(step);
+    content_->attended.cut(step);
+    content_->forget_thinned();
+}
+
+void Report::setting(const std::string& name, const std::string& value) {
+    auto& settings = content_->settings;
+    const auto same =
+        std::find_if(settings.begin(), settings.end(), [&](const auto& s) { return s.first == name; });
+    if (same == settings.end())
+        settings.emplace_back(name, value);
+    else
+        same->second = value;
+}
+
+void Report::loss(std::int64_t step, const ReportLoss& measured) {
+    Content& c = *content_;
+    const auto each = [&](const auto& act) {
+        act(c.training, measured.training, "training loss");
+        act(c.validation, measured.validation, "validation loss");
+        act(c.learning_rate, measured.learning_rate, "learning rate");
+    };
+    each([&](const Series& series, const std::optional<double>& value, const char* what) {
+        if (value) check_step(step, series.end, what, false);
+    });
+    each([&](Series& series, const std::optional<double>& value, const char*) {
+        if (value) series.add(step, *value);
+    });
+}
+
+void Report::gradients(std::int64_t step, const nn::Module& module) {
+    GradientColumns& columns = content_->gradients;
+    check_step(step, columns.end, "gradients", false);
+    std::vector<std::string> names;
+    std::vector<float> norms;
+    for (const auto& [name, parameter] : module.named_parameters()) {
+        names.push_back(name);
+        norms.push_back(norm_of(parameter.grad()));
+    }
+    if (columns.steps.empty()) columns.rows = names;
+    if (columns.rows != names)
+        throw ValueError("report: gradients of " + std::to_string(names.size()) +
+                         " parameters, whose names are not those of the first step (" +
+                         std::to_string(columns.rows.size()) + "); a report is of one model");
+    columns.add(step, norms);
+}
+
+void Report::parameters(const nn::Module& module) {
+    const std::vector<ParameterRow> before = std::move(content_->parameters);
+    content_->parameters.clear();
+    for (const auto& [name, parameter] : module.named_parameters()) {
+        const double norm = std::sqrt(optim::sum_of_squares(parameter));
+        const Shape& shape = parameter.shape();
+        ParameterRow row{name, {shape.begin(), shape.end()}, parameter.numel(), norm, norm};
+        for (const ParameterRow& old : before)
+            if (old.name == name) row.first_norm = old.first_norm;
+        content_->parameters.push_back(std::move(row));
+    }
+}
+
+void Report::sample(std::int64_t step, const std::string& text, const std::string& prompt) {
+    Timeline& sampled = content_->sampled;
+    check_step(step, sampled.kept.empty() ? -1 : sampled.kept.back().step, "sample", true);
+    sampled.add(step);
+    content_->samples.push_back(
+        {step, beginning(prompt, Content::sample_bytes), beginning(text, Content::sample_bytes)});
+    while (sampled.kept.size() > Content::most_samples) sampled.coarsen();
+    content_->forget_thinned();
+}
+
+void Report::attention(std::int64_t step, const std::vector<std::string>& tokens,
+                       const std::vector<Tensor>& layers) {
+    Content& c = *content_;
+    check_step(step, c.attended.kept.empty() ? -1 : c.attended.kept.back().step, "attention", true);
+    const Map map = map_of("report", layers, {.queries = tokens, .keys = tokens});
+    check_weights(map);
+    if (map.T != map.S || tokens.empty())
+        throw ShapeError("report: attention of " + std::to_string(map.T) + " queries over " +
+                         std::to_string(map.S) + " keys; give self-attention over one token or more");
+
+    Sentence sentence{tokens, {}, {}};
+    for (const LayerMap& layer : map.layers)
+        sentence.heads.push_back(static_cast<std::int64_t>(layer.heads.size()));
+    const auto old = std::find_if(c.sentences.begin(), c.sentences.end(),
+                                  [&](const Sentence& s) { return s.tokens == tokens; });
+    if (old != c.sentences.end() && old->heads != sentence.heads)
+        throw ShapeError("report: the sentence had other layers or heads at step " +
+                         std::to_string(old->snapshots.back().step) + "; a report is of one model");
+    if (old != c.sentences.end() && old->snapshots.back().step == step)
+        throw ValueError("report: the sentence was given at step " + std::to_string(step) + " already");
+
+    const bool causal = is_causal(map);
+    std::size_t together = sentence.bytes(causal);
+    for (const Sentence& other : c.sentences)
+        if (other.snapshots.back().step == step) together += other.snapshots.back().bytes.size();
+    if (together > c.attention_bytes)
+        throw ValueError("report: the attention of step " + std::to_string(step) + " takes " +
+                         std::to_string(together) + " bytes, above the " + std::to_string(c.attention_bytes) +
+                         " for all of the run; give fewer or shorter sentences, or more attention_bytes");
+
+    c.attended.add(step);
+    Sentence& kept = old != c.sentences.end() ? *old : c.sentences.emplace_back(std::move(sentence));
+    kept.snapshots.push_back({step, causal, packed(map, causal)});
+    c.forget_thinned();
+    while (c.stored_bytes() > c.attention_bytes) {
+        if (c.attended.kept.size() == 2)
+            c.attended.kept.erase(c.attended.kept.begin());
+        else
+            c.attended.coarsen();
+        c.forget_thinned();
+    }
+}
+
+std::string Report::html() const {
+    std::string page(page_before_data);
+    page += ReportFile::json(*content_);
+    page += page_after_data;
+    return page;
+}
+
+void Report::save(const std::filesystem::path& path) const { io::save_text(path, html()); }
+
+Report Report::load(const std::filesystem::path& path) {
+    const std::string page = io::load_text(path);
+    const std::string where = "cannot read " + path.string() + " as a report: ";
+    const std::string_view mark = page_before_data.substr(page_before_data.rfind('<'));  // the tag of the data
+    const std::size_t tag = page.find(mark);
+    const std::size_t end = tag == std::string::npos ? tag : page.find("</script>", tag);
+    if (end == std::string::npos) throw IoError(where + "it holds no data of a report");
+    const std::size_t start = tag + mark.size();
+    return Report(std::make_unique<Content>(ReportFile::content(page.substr(start, end - start), where)));
+}
+
+}  // namespace weft::viz

@@ -1,0 +1,141 @@
+// ---- what every part uses: the data, elements, numbers, colours, the tooltip
+
+const data = JSON.parse(document.getElementById("data").textContent);
+
+// An element with attributes and children. Text is only ever set as text: nothing of the data is read as HTML.
+function build(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.flat(Infinity));
+  return node;
+}
+const html = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) =>
+  build(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+function section(id, title, ...children) {
+  const node = html("section", { id, "aria-labelledby": id + "-title" },
+    html("h2", { id: id + "-title" }, title), ...children);
+  document.getElementById("main").append(node);
+  document.querySelector("nav").append(html("a", { href: "#" + id }, title));
+  return node;
+}
+
+// ---- numbers
+
+function bytes(text) {
+  const binary = atob(text);
+  const array = new Uint8Array(binary.length);
+  for (let i = 0; i < array.length; ++i) array[i] = binary.charCodeAt(i);
+  return array;
+}
+const doubles = (text) => new Float64Array(bytes(text).buffer);
+const floats = (text) => new Float32Array(bytes(text).buffer);
+
+const whole = (n) => n.toLocaleString("en").replace(/,/g, "\u202f"); // thin spaces between the thousands
+function exact(x) {
+  if (x === null || Number.isNaN(x)) return "NaN";
+  if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+  return String(Number(x.toPrecision(6))).replace("-", "−");
+}
+// A few digits, for tables and axes.
+function brief(x) {
+  if (x === null || !Number.isFinite(x)) return exact(x);
+  const size = Math.abs(x);
+  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return x.toExponential(1).replace("e+", "e").replace(/-/g, "−");
+  return String(Number(x.toPrecision(3))).replace("-", "−");
+}
+const percent = (share) => (share * 100).toFixed(1) + "\u202f%";
+const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
+const plural = (n, what) => whole(n) + " " + what + (n === 1 ? "" : "s");
+
+// The last place in an ascending list whose value is at most x; −1 when there is none.
+function place(list, x) {
+  let low = 0, high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle] <= x) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+// ---- text
+
+// Controls, marks that turn the direction of writing and what takes no room, as it can be seen.
+const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
+function visible(text) {
+  return text.replace(hidden, (c) => {
+    if (c === "\n") return "↵";
+    if (c === "\t") return "⇥";
+    return "\\" + (c < "\u0100" ? "x" : "u") + c.charCodeAt(0).toString(16).padStart(c < "\u0100" ? 2 : 4, "0");
+  });
+}
+// The same, but lines stay lines.
+const paragraphs = (text) => text.split("\n").map(visible).join("\n");
+
+// ---- colours: viridis (van der Walt and Smith, 2015), straight lines between every 17th of its 256
+
+const viridis = (() => {
+  const points = ["440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
+    "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725"]
+    .map((hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  return Array.from({ length: 256 }, (_, i) => {
+    const at = i / 17, low = Math.min(14, Math.floor(at));
+    return points[low].map((from, part) => Math.round(from + (at - low) * (points[low + 1][part] - from)));
+  });
+})();
+const colour = (share) => "rgb(" + viridis[clamp(Math.round(share * 255), 0, 255)].join(" ") + ")";
+
+// ---- what is told: beside the pointer, and to a reader of the screen
+
+const tooltip = document.getElementById("tooltip");
+// At a point of the window; each line is a text or [name, value, colour].
+function tell(x, y, lines) {
+  tooltip.replaceChildren(...lines.map((line) => typeof line === "string"
+    ? html("div", { class: "heading" }, line)
+    : html("div", { class: "entry" },
+        html("span", {}, line[2] ? html("i", { style: "background:" + line[2] }) : "", line[0]),
+        html("b", {}, line[1]))));
+  tooltip.hidden = false;
+  const { width, height } = tooltip.getBoundingClientRect();
+  const room = document.documentElement.clientWidth - width - 8;
+  tooltip.style.left = clamp(x + 14 > room ? x - width - 14 : x + 14, 8, Math.max(8, room)) + "px";
+  tooltip.style.top = Math.max(8, y - height - 12) + "px";
+}
+const hush = () => { tooltip.hidden = true; };
+addEventListener("scroll", hush, { passive: true });
+addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
+
+const announce = (text) => { document.getElementById("announcer").textContent = text; };
+
+// Draws now and whenever the element's width changes.
+function onWidth(element, draw) {
+  let known = 0;
+  new ResizeObserver(() => {
+    const width = Math.floor(element.clientWidth);
+    if (width > 0 && width !== known) draw(known = width);
+  }).observe(element);
+}
+
+// ---- the theme: the system's, or the one that was chosen
+
+const themes = ["automatic", "light", "dark"];
+function setTheme(theme) {
+  const button = document.getElementById("theme");
+  if (theme === "automatic") document.documentElement.removeAttribute("data-theme");
+  else document.documentElement.setAttribute("data-theme", theme);
+  const next = themes[(themes.indexOf(theme) + 1) % themes.length];
+  button.textContent = { automatic: "◐", light: "☀", dark: "☾" }[theme] + "\ufe0e " + theme;
+  button.setAttribute("aria-label", "Colours: " + theme + ". Change to " + next);
+  button.onclick = () => {
+    setTheme(next);
+    try { localStorage.setItem("weft-theme", next); } catch { /* a page may not be let to remember */ }
+  };
+}
+let remembered = null;
+try { remembered = localStorage.getItem("weft-theme"); } catch { /* see above */ }
+setTheme(themes.includes(remembered) ? remembered : "automatic");

@@ -1,0 +1,177 @@
+// ---- the attention explorer: a sentence, a checkpoint, a head, a token; each shows in all the pictures
+
+function drawAttention() {
+  const { sentences } = data;
+  if (sentences.length === 0) {
+    section("attention", "Attention", html("p", { class: "muted" }, "No attention was looked at."));
+    return;
+  }
+  const now = { sentence: sentences[0], weights: [], step: 0, head: 0, token: 0, pinned: false };
+
+  const slider = html("input", { type: "range", id: "checkpoint", min: 0, step: 1 });
+  const sliderText = html("output", { for: "checkpoint" });
+  const play = html("button", { type: "button", id: "play" }, "▶\ufe0e Play");
+  const strip = html("div", { class: "strip", role: "listbox", "aria-label": "Tokens", "aria-orientation": "horizontal" });
+  const looks = html("ol", { id: "looks-at" }), looked = html("ol", { id: "looked-at" });
+  const looksTitle = html("h4", {}), lookedTitle = html("h4", {});
+  const grid = html("div", { class: "heads", role: "radiogroup", "aria-label": "Heads, a row for each layer" });
+  const large = largeHead((q) => { if (!now.pinned) chooseToken(q); });
+
+  section("attention", "Attention",
+    html("p", { class: "muted" }, "Choose a sentence and a head; point at a token to see where it looks. ",
+      "A click holds the token while you move the checkpoint."),
+    html("div", { class: "choices" },
+      sentencePicker(sentences.map((s) => s.text), (i) => chooseSentence(sentences[i])),
+      html("div", { class: "steps" }, html("label", { for: "checkpoint" }, "Checkpoint ", sliderText),
+        html("div", { class: "field" }, slider, play))),
+    strip,
+    html("div", { class: "relations" },
+      html("div", { class: "looks" }, looksTitle, looks), html("div", { class: "looked" }, lookedTitle, looked)),
+    html("div", { class: "panels" }, html("div", { class: "overview" },
+      html("h3", {}, "All heads"), grid), large.node));
+
+  const layerOfHead = (head) => now.weights[now.step].numbered().findIndex((layer) => layer.includes(head));
+  function nameOfHead(head) {
+    const layer = layerOfHead(head);
+    return "Layer " + (layer + 1) + ", head " + (now.weights[now.step].numbered()[layer].indexOf(head) + 1);
+  }
+
+  // ---- the sentence
+  function chooseSentence(sentence) {
+    const before = now.weights.length > 0 ? now.sentence.snapshots[now.step].step : Infinity;
+    now.sentence = sentence;
+    now.weights = sentence.snapshots.map((snapshot) => new Weights(sentence, snapshot));
+    now.step = Math.max(0, place(sentence.snapshots.map((s) => s.step), before));
+    now.head = Math.min(now.head, sentence.heads.reduce((a, b) => a + b) - 1);
+    now.token = Math.min(sentence.tokens.length - 1, Math.floor(sentence.tokens.length * 0.6));
+    now.pinned = false;
+    slider.max = sentence.snapshots.length - 1;
+    slider.disabled = play.disabled = sentence.snapshots.length < 2;
+    strip.replaceChildren(...sentence.tokens.map((token, i) => html("span", {
+      class: "token", role: "option", id: "token-" + i, "aria-label": token + ", token " + (i + 1),
+      onpointerenter: (event) => { if (event.pointerType !== "touch" && !now.pinned) chooseToken(i); },
+      onclick: () => {
+        now.pinned = !(now.pinned && now.token === i);
+        chooseToken(i);
+        strip.children[i].focus();
+      },
+      onfocus: () => { if (now.token !== i) { now.pinned = false; chooseToken(i); } },
+    }, html("bdi", {}, token))));
+    drawGrid();
+    chooseStep(now.step);
+  }
+
+  // ---- the checkpoint
+  function chooseStep(step) {
+    now.step = step;
+    slider.value = step;
+    const text = "step " + whole(now.sentence.snapshots[step].step);
+    slider.setAttribute("aria-valuetext", text);
+    sliderText.textContent = text;
+    const weights = now.weights[step];
+    for (const button of grid.querySelectorAll("[role=radio]")) {
+      const head = Number(button.dataset.head), does = habit(weights, head);
+      paint(button.querySelector("canvas"), weights, head);
+      button.querySelector("small").textContent = does;
+      button.setAttribute("aria-label", nameOfHead(head) + (does ? ": " + does : ""));
+    }
+    chooseHead(now.head);
+  }
+  slider.addEventListener("input", () => { stop(); chooseStep(Number(slider.value)); });
+  let timer = 0;
+  function stop() {
+    clearInterval(timer);
+    timer = 0;
+    play.textContent = "▶\ufe0e Play";
+  }
+  play.addEventListener("click", () => {
+    if (timer) { stop(); return; }
+    play.textContent = "⏸\ufe0e Pause";
+    if (now.step === now.weights.length - 1) chooseStep(0);
+    timer = setInterval(() => {
+      chooseStep(now.step + 1);
+      if (now.step === now.weights.length - 1) stop();
+    }, 700);
+  });
+
+  // ---- the heads
+  function drawGrid() {
+    const layers = now.weights[0].numbered(), most = Math.max(...layers.map((l) => l.length));
+    grid.style.gridTemplateColumns = "auto repeat(" + most + ", minmax(0, 1fr))";
+    grid.classList.toggle("dense", most > 6);
+    const row = (layer, l) => [html("span", { class: "label", "aria-hidden": "true" }, "L" + (l + 1)),
+      ...layer.map((head) => html("button", { type: "button", role: "radio", "data-head": head,
+        onclick: () => { chooseHead(head); grid.querySelector(`[data-head="${head}"]`).focus(); } },
+        html("canvas", { "aria-hidden": "true" }), html("small", { "aria-hidden": "true" }))),
+      ...Array.from({ length: most - layer.length }, () => html("span", {}))];
+    grid.replaceChildren(html("span", {}), ...Array.from({ length: most }, (_, h) =>
+      html("span", { class: "label", "aria-hidden": "true" }, "H" + (h + 1))), ...layers.flatMap(row));
+  }
+  function chooseHead(head) {
+    now.head = head;
+    for (const button of grid.querySelectorAll("[role=radio]")) {
+      const mine = Number(button.dataset.head) === head;
+      button.setAttribute("aria-checked", String(mine));
+      button.tabIndex = mine ? 0 : -1;
+    }
+    large.show({ sentence: now.sentence, tokens: now.sentence.tokens, weights: now.weights[now.step],
+      history: now.weights, step: now.step, head, token: now.token, name: nameOfHead(head) });
+    chooseToken(now.token);
+  }
+  grid.addEventListener("keydown", (event) => {
+    const layers = now.weights[now.step].numbered(), l = layerOfHead(now.head), h = layers[l].indexOf(now.head);
+    const to = { ArrowLeft: [l, h - 1], ArrowRight: [l, h + 1], ArrowUp: [l - 1, h], ArrowDown: [l + 1, h],
+      Home: [l, 0], End: [l, layers[l].length - 1] }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    const layer = layers[clamp(to[0], 0, layers.length - 1)];
+    chooseHead(layer[clamp(to[1], 0, layer.length - 1)]);
+    grid.querySelector(`[data-head="${now.head}"]`).focus();
+  });
+
+  // ---- the token
+  function relation(list, title, heading, pairs) {
+    title.textContent = heading;
+    const best = pairs.sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 5).filter(([, w]) => w > 0);
+    list.replaceChildren(...best.map(([i, w]) => html("li", {},
+      html("span", { class: "name" }, html("bdi", {}, now.sentence.tokens[i]), html("sub", {}, i + 1)),
+      html("span", { class: "length" }, html("i", { style: "width:" + w * 100 + "%" })),
+      html("b", {}, percent(w)))));
+    return best.slice(0, 3).map(([i, w]) => positioned(now.sentence.tokens, i) + " " + percent(w)).join(", ");
+  }
+  function chooseToken(token) {
+    now.token = token;
+    const weights = now.weights[now.step], T = weights.tokens, tokens = now.sentence.tokens;
+    const from = (k) => weights.weight(now.head, token, k), to = (q) => weights.weight(now.head, q, token);
+    [...strip.children].forEach((span, i) => {
+      span.style.setProperty("--looks", Math.sqrt(from(i)).toFixed(3));
+      span.style.setProperty("--looked", Math.sqrt(to(i)).toFixed(3));
+      span.classList.toggle("here", i === token);
+      span.classList.toggle("pinned", i === token && now.pinned);
+      span.setAttribute("aria-selected", String(i === token));
+      span.tabIndex = i === token ? 0 : -1;
+    });
+    const all = Array.from({ length: T }, (_, i) => i), name = positioned(tokens, token);
+    const first = relation(looks, looksTitle, name + " looks at", all.map((i) => [i, from(i)]));
+    relation(looked, lookedTitle, name + " is looked at from", all.map((i) => [i, to(i)]));
+    large.token(token);
+    return name + " looks at " + first;
+  }
+  strip.addEventListener("keydown", (event) => {
+    const last = now.sentence.tokens.length - 1;
+    const to = { ArrowLeft: now.token - 1, ArrowUp: now.token - 1, ArrowRight: now.token + 1,
+      ArrowDown: now.token + 1, Home: 0, End: last }[event.key];
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      now.pinned = !now.pinned;
+      announce(chooseToken(now.token) + (now.pinned ? "; held" : ""));
+    }
+    if (to === undefined) return;
+    event.preventDefault();
+    now.pinned = false;
+    announce(chooseToken(clamp(to, 0, last)));
+    strip.children[now.token].focus();
+  });
+
+  chooseSentence(sentences[0]);
+}

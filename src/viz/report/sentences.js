@@ -1,0 +1,75 @@
+// ---- choosing a sentence: a text field that finds while one types (the combobox of WAI-ARIA 1.2)
+
+function sentencePicker(texts, choose) {
+  const input = html("input", {
+    id: "sentence", type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", dir: "auto",
+    "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "sentences",
+  });
+  const list = html("ul", { id: "sentences", role: "listbox", "aria-label": "Sentences", hidden: true });
+  const node = html("div", { class: "picker" }, html("label", { for: "sentence" },
+    "Sentence ", html("span", { class: "muted" }, "of " + whole(texts.length) + "; type to find")),
+    html("div", { class: "field" }, input, list));
+  const shown = texts.map(visible);
+  let chosen = 0, active = -1, found = [];
+
+  function mark(text, needle) { // the part that was typed stands out
+    const at = needle ? text.toLowerCase().indexOf(needle) : -1;
+    if (at < 0) return [text];
+    return [text.slice(0, at), html("mark", {}, text.slice(at, at + needle.length)), text.slice(at + needle.length)];
+  }
+  function activate(i) {
+    active = i;
+    [...list.querySelectorAll("[role=option]")].forEach((option, at) => {
+      option.classList.toggle("active", at === active);
+      if (at === active) option.scrollIntoView({ block: "nearest" });
+    });
+    if (active >= 0) input.setAttribute("aria-activedescendant", "sentence-" + found[active]);
+    else input.removeAttribute("aria-activedescendant");
+  }
+  function open(needle) {
+    const wanted = visible(needle).toLowerCase();
+    found = shown.map((_, i) => i).filter((i) => shown[i].toLowerCase().includes(wanted));
+    list.replaceChildren(...found.map((i) => html("li", {
+      id: "sentence-" + i, role: "option", dir: "auto", "aria-selected": String(i === chosen),
+      onpointerdown: (event) => { event.preventDefault(); take(i); },
+    }, ...mark(shown[i], wanted))));
+    if (found.length === 0) list.append(html("li", { class: "none" }, "No sentence holds this."));
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    activate(wanted && found.length > 0 ? 0 : found.indexOf(chosen));
+    announce(found.length === 0 ? "No sentence holds this." : plural(found.length, "sentence"));
+  }
+  function close() {
+    list.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    activate(-1);
+    input.value = shown[chosen];
+  }
+  function take(i) {
+    chosen = i;
+    close();
+    choose(i);
+  }
+  input.addEventListener("focus", () => input.select());
+  input.addEventListener("click", () => { if (list.hidden) open(""); });
+  input.addEventListener("input", () => open(input.value));
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    const { key } = event;
+    if (key === "ArrowDown" || key === "ArrowUp") {
+      event.preventDefault();
+      if (list.hidden) { open(""); return; }
+      const count = found.length, by = key === "ArrowDown" ? 1 : -1;
+      if (count > 0) activate((Math.max(active, by > 0 ? -1 : 0) + by + count) % count);
+    } else if (key === "Enter" && !list.hidden) {
+      event.preventDefault();
+      if (active >= 0) take(found[active]);
+    } else if (key === "Escape" && !list.hidden) {
+      event.preventDefault();
+      close();
+      input.select();
+    }
+  });
+  input.value = shown[0];
+  return node;
+}
