@@ -1,11 +1,8 @@
-// The blocks, the language model made of them, and sampling from it. B batch, T tokens, C = d_model, V
+// The blocks and the language model made of them. B batch, T tokens, C = d_model, V
 // vocabulary.
 #include "weft/nn/gpt.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "nn/cache_guard.h"
 #include "weft/nn/init.h"
@@ -40,28 +37,6 @@ void overwrite(Tensor parameter, const Tensor& values) {
     NoGrad off;
     parameter.copy_(values);
 }
-
-// Evaluation mode for as long as this lives; then each module is again in the mode it had.
-class Evaluating {
-public:
-    explicit Evaluating(Module& module) {
-        remember(module);
-        module.eval();
-    }
-    ~Evaluating() {
-        for (auto& [module, training] : before_) module.train(training);  // a parent before its children
-    }
-    Evaluating(const Evaluating&) = delete;
-    Evaluating& operator=(const Evaluating&) = delete;
-
-private:
-    std::vector<std::pair<Module, bool>> before_;
-
-    void remember(const Module& module) {
-        before_.emplace_back(module, module.training());
-        for (const auto& [name, child] : module.named_children()) remember(child);
-    }
-};
 
 }  // namespace
 
@@ -137,63 +112,6 @@ std::vector<KeyValueCache> GPT::make_caches() const {
     std::vector<KeyValueCache> caches;
     for (std::size_t i = 0; i < blocks.size(); ++i) caches.emplace_back(config.block_size);
     return caches;
-}
-
-std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
-    const double temperature = options.temperature;
-    if (!(temperature >= 0) || !std::isfinite(temperature))
-        throw ValueError("sample: temperature must be finite and at least 0 (greedy), not " +
-                         std::to_string(temperature));
-    if (options.top_k < 0)
-        throw ValueError("sample: top_k must be at least 0 (all), not " + std::to_string(options.top_k));
-    if (temperature > 0 && options.rng == nullptr)
-        throw ValueError("sample: a temperature above 0 needs a random generator: {.rng = &rng}");
-    if (logits.rank() != 1 || logits.numel() == 0)
-        throw ShapeError("sample: logits must be (V,) with V ≥ 1, not " + logits.shape().str());
-
-    std::vector<double> scores = logits.detach().to(float64).to_vector<double>();
-    for (std::size_t i = 0; i < scores.size(); ++i)
-        if (std::isnan(scores[i]) || scores[i] == std::numeric_limits<double>::infinity())
-            throw ValueError("sample: logit " + std::to_string(i) + " is " + std::to_string(scores[i]));
-
-    const auto best = std::max_element(scores.begin(), scores.end());
-    const double highest = *best;
-    if (temperature == 0) return best - scores.begin();
-    if (highest == -std::numeric_limits<double>::infinity()) throw ValueError("sample: every logit is -inf");
-
-    if (options.top_k > 0 && static_cast<std::size_t>(options.top_k) < scores.size()) {
-        std::vector<std::size_t> order(scores.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-        for (std::size_t i = static_cast<std::size_t>(options.top_k); i < order.size(); ++i)
-            scores[order[i]] = -std::numeric_limits<double>::infinity();
-    }
-    for (double& score : scores) score = std::exp((score - highest) / temperature);
-    return options.rng->categorical(scores);
-}
-
-Tensor GPT::generate(const Tensor& ids, std::int64_t n, const SampleOptions& options) {
-    if (n < 0) throw ValueError("generate: the number of tokens must be at least 0, not " + std::to_string(n));
-    if ((ids.rank() != 1 && ids.rank() != 2) || ids.size(-1) == 0)
-        throw ShapeError("generate: ids must be (T,) or (B, T) with T ≥ 1, not " + ids.shape().str());
-    NoGrad off;
-    Evaluating evaluating(*this);
-    const Tensor prompt = ids.rank() == 1 ? ids.unsqueeze(0) : ids;  // (B, T)
-    const std::int64_t B = prompt.size(0), given = prompt.size(1), block = config.block_size;
-    const Tensor all = empty({B, given + n}, int64);
-    all.slice(1, 0, given).copy_(prompt);
-    std::vector<KeyValueCache> caches = make_caches();
-    for (std::int64_t T = given; T < given + n; ++T) {
-        // Beyond block_size the window slides, so every token has another position, and nothing cached holds.
-        const Tensor said = T <= block ? (*this)(all.slice(1, caches[0].length(), T), caches)
-                                       : (*this)(all.slice(1, T - block, T));  // (B, ·, V)
-        const Tensor logits = said.select(1, -1);                              // (B, V)
-        std::vector<std::int64_t> next;
-        for (std::int64_t b = 0; b < B; ++b) next.push_back(sample(logits[b], options));
-        all.slice(1, T, T + 1).copy_(from_vector(next, {B, 1}));
-    }
-    return ids.rank() == 1 ? all.squeeze(0) : all;
 }
 
 }  // namespace weft::nn

@@ -4,6 +4,7 @@
 
 #include "weft/nn/embedding.h"
 #include "weft/nn/module_list.h"
+#include "weft/nn/sample.h"
 #include "weft/nn/transformer.h"
 
 namespace weft::nn {
@@ -19,18 +20,6 @@ struct GPTConfig {
     std::int64_t hidden = 0;  // of each block's MLP; 4 · d_model when 0
     double norm_eps = 1e-5;   // of every norm
 };
-
-struct SampleOptions {
-    double temperature =
-        1;  // 0: greedy, the first of the largest logits; ValueError when negative or not finite
-    std::int64_t top_k =
-        0;  // only the k largest logits (of equals the first); 0, or more than there are: all of them
-    Rng* rng = nullptr;  // ValueError when missing and temperature > 0
-};
-
-// One id, drawn with probability softmax(logits / temperature) from logits (V,), any floating type. ShapeError
-// unless rank is 1 and V ≥ 1; ValueError on a NaN or +inf logit.
-std::int64_t sample(const Tensor& logits, const SampleOptions& options);
 
 // x = token_embedding(ids) + position_embedding(0 … T − 1), through the blocks, a last norm, and the head,
 // whose weight is token_embedding's (Press and Wolf, "Using the output embedding to improve language models",

@@ -1,0 +1,81 @@
+// Generation, token after token. B batch, T tokens, V vocabulary.
+#include "weft/nn/generate.h"
+
+#include <algorithm>
+
+namespace weft::nn {
+
+namespace {
+
+// Evaluation mode for as long as this lives; then each module is again in the mode it had.
+class Evaluating {
+public:
+    explicit Evaluating(Module module) {
+        remember(module);
+        module.eval();
+    }
+    ~Evaluating() {
+        for (auto& [module, training] : before_) module.train(training);  // a parent before its children
+    }
+    Evaluating(const Evaluating&) = delete;
+    Evaluating& operator=(const Evaluating&) = delete;
+
+private:
+    std::vector<std::pair<Module, bool>> before_;
+
+    void remember(const Module& module) {
+        before_.emplace_back(module, module.training());
+        for (const auto& [name, child] : module.named_children()) remember(child);
+    }
+};
+
+// prompt (B, T), T ≥ 1, and up to options.length more: (B, T + ·). `each` sees the new ids of one step, (B,).
+Tensor continued(const GPT& model, const Tensor& prompt, const GenerateOptions& options,
+                 const std::function<bool(const text::Ids&)>& each) {
+    if (options.length < 0)
+        throw ValueError("generate: the number of tokens must be at least 0, not " +
+                         std::to_string(options.length));
+    NoGrad off;
+    const Evaluating evaluating(model);
+    const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.config.block_size;
+    const std::int64_t end = given + options.length;
+    const Tensor all = empty({B, end}, int64);
+    all.slice(1, 0, given).copy_(prompt);
+    std::vector<KeyValueCache> caches = model.make_caches();
+    for (std::int64_t T = given; T < end; ++T) {
+        // Beyond block_size the window slides, so every token has another position, and nothing cached holds.
+        const bool cached = options.cache && T <= block;
+        const Tensor said = cached ? model(all.slice(1, caches[0].length(), T), caches)
+                                   : model(all.slice(1, std::max<std::int64_t>(0, T - block), T));  // (B, ·, V)
+        const Tensor logits = said.select(1, -1);                                                   // (B, V)
+        text::Ids next;
+        for (std::int64_t b = 0; b < B; ++b) next.push_back(sample(logits[b], options.how));
+        all.slice(1, T, T + 1).copy_(from_vector(next, {B, 1}));
+        if (!each(next)) return all.slice(1, 0, T + 1);
+    }
+    return all;
+}
+
+}  // namespace
+
+Tensor GPT::generate(const Tensor& ids, std::int64_t n, const SampleOptions& options) {
+    if ((ids.rank() != 1 && ids.rank() != 2) || ids.size(-1) == 0)
+        throw ShapeError("generate: ids must be (T,) or (B, T) with T ≥ 1, not " + ids.shape().str());
+    const Tensor all = continued(*this, ids.rank() == 1 ? ids.unsqueeze(0) : ids, {.length = n, .how = options},
+                                 [](const text::Ids&) { return true; });
+    return ids.rank() == 1 ? all.squeeze(0) : all;
+}
+
+text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOptions& options,
+                   const std::function<bool(std::int64_t)>& each) {
+    const auto given = static_cast<std::int64_t>(prompt.size());
+    if (given == 0) throw ValueError("generate: the prompt is empty; the model needs a token to go on from");
+    if (given > model.config.block_size)
+        throw ValueError("generate: the prompt has " + std::to_string(given) + " tokens, but the model sees " +
+                         std::to_string(model.config.block_size) + " at once; give it the last of them");
+    const Tensor all = continued(model, from_vector(prompt, {1, given}), options,
+                                 [&](const text::Ids& next) { return !each || each(next[0]); });  // (1, T)
+    return all.slice(1, given, all.size(1)).to_vector<std::int64_t>();
+}
+
+}  // namespace weft::nn
