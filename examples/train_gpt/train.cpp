@@ -30,6 +30,7 @@ void describe(const Run& run, const Corpus& corpus) {
     std::printf("model   %lld layers, %lld heads, d_model %lld, block_size %lld: %lld parameters\n",
                 whole(run.options.layers), whole(run.options.heads), whole(run.options.d_model),
                 whole(run.options.block_size), whole(run.model.parameter_count()));
+    std::fflush(stdout);
 }
 
 // What a training is made of besides the run itself.
@@ -53,7 +54,6 @@ public:
     }
 
     Ended operator()() {
-        const CatchInterrupt catching;
         const std::int64_t last = o_.stop_at > 0 ? std::min(o_.stop_at, o_.steps) : o_.steps;
         std::optional<double> held_out;  // as measured before this step
         while (run_.step < last && !interrupted()) {
@@ -132,4 +132,7 @@ private:
 
 }  // namespace
 
-Ended train(Run& run, const std::u32string& text) { return Training(run, text)(); }
+Ended train(Run& run, const std::u32string& text) {
+    const CatchInterrupt catching;
+    return Training(run, text)();
+}
