@@ -1,10 +1,10 @@
 #include "options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <variant>
 
+#include "flags.h"
 #include "numbers.h"
 
 namespace fs = std::filesystem;
@@ -78,42 +78,6 @@ std::vector<Setting> settings_of(Options& o) {
     };
 }
 
-// The number of letters to insert, delete or change to get from a to b (Levenshtein).
-std::size_t distance(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0]++;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
-        }
-    }
-    return row.back();
-}
-
-// "--block-size" and "--block_size" are one flag.
-std::string with_underscores(const std::string& argument) {
-    if (!argument.starts_with("--")) return argument;
-    std::string result = argument;
-    std::replace(result.begin() + 2,
-                 result.begin() + static_cast<std::ptrdiff_t>(std::min(result.find('='), result.size())), '-',
-                 '_');
-    return result;
-}
-
-void refuse_unknown(const std::string& argument, const std::vector<Setting>& settings) {
-    if (!argument.starts_with("-"))
-        throw UsageError("unexpected argument " + argument + "; every setting has a flag, see --help");
-    const std::string name = argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
-    const auto nearer = [&](const Setting& a, const Setting& b) {
-        return distance(name, a.name) < distance(name, b.name);
-    };
-    const auto nearest = std::min_element(settings.begin(), settings.end(), nearer);
-    throw UsageError("unknown flag " + argument + "; did you mean --" + nearest->name + "?");
-}
-
 void check(const Options& options) {
     if (options.d_model % options.heads != 0)
         throw UsageError("--d_model " + std::to_string(options.d_model) + " is not divisible by --heads " +
@@ -131,7 +95,6 @@ void check(const Options& options) {
 
 bool parse(int argc, char** argv, Options& options) {
     CLI::App app("Trains a character-level GPT on a text, then lets it write.", "train_gpt");
-    app.allow_extras();  // refused below, with a suggestion
     const std::vector<Setting> settings = settings_of(options);
     for (const Setting& setting : settings) {
         const std::string flag = "--" + setting.name;
@@ -148,18 +111,7 @@ bool parse(int argc, char** argv, Options& options) {
                 ->default_str(setting.get())
                 ->take_last();
     }
-    std::vector<std::string> arguments;  // in reverse, as CLI11 takes them
-    for (int i = argc - 1; i > 0; --i) arguments.push_back(with_underscores(argv[i]));
-    try {
-        app.parse(arguments);
-    } catch (const CLI::CallForHelp&) {
-        std::cout << app.help();
-        return false;
-    } catch (const CLI::ParseError& error) {
-        throw UsageError(error.what());
-    }
-    for (const std::string& argument : app.remaining())
-        refuse_unknown(argument.substr(0, argument.find('=')), settings);
+    if (!parse_flags(app, argc, argv)) return false;
     if (!options.given.contains("min_lr")) options.min_lr = options.lr / 10;
     if (!options.text.empty())
         options.text = fs::absolute(options.text).string();  // a checkpoint may be read from elsewhere

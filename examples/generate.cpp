@@ -1,0 +1,259 @@
+// Goes on with a prompt, by a model that train_gpt left or a GPT-2 in Hugging Face's form: see --help.
+// Ends with 0; with 1 on a failure, 2 on wrong usage, 130 when Ctrl-C ends the text.
+#include <sys/resource.h>
+#include <weft/weft.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "train_gpt/flags.h"
+#include "train_gpt/interrupt.h"
+#include "train_gpt/numbers.h"
+#include "train_gpt/options.h"
+
+using namespace weft;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Settings {
+    std::string model = "out", prompt, stop, dtype = "float32";
+    std::int64_t length = 200, top_k = 0, seed = 1, threads = 0;
+    double temperature = 0.8, top_p = 1;
+    bool no_cache = false, no_end = false, stats = false, random = false;
+};
+
+bool parse_settings(int argc, char** argv, Settings& s) {
+    CLI::App app("Goes on with a prompt, by a language model in a folder.", "generate");
+    const auto text = [&](const char* flag, std::string& to, const char* help) {
+        app.add_option(flag, to, help)->type_name("")->capture_default_str()->take_last();
+    };
+    const auto number = [&](const std::string& flag, auto& to, double low, double high, const char* help) {
+        const auto set = [=, &to](const std::string& value) {
+            if constexpr (std::is_same_v<decltype(to), double&>)
+                to = real_number(flag, value, low, high);
+            else
+                to = whole_number(flag, value, low, high);
+        };
+        app.add_option_function<std::string>(flag, set, help)
+            ->type_name("")
+            ->default_str(number_text(static_cast<double>(to)))
+            ->take_last();
+    };
+    text("--model", s.model,
+         "folder that train_gpt left (or one of its .safetensors), or one with GPT-2's config.json, "
+         "model.safetensors, "
+         "vocab.json and merges.txt");
+    text("--prompt", s.prompt, "what to go on with (empty: a text begins)");
+    text("--stop", s.stop, "the text ends before this comes up in it (empty: nothing does)");
+    number("--length", s.length, 0, 1e6, "tokens to generate, at most");
+    number("--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
+    number("--top_k", s.top_k, 0, 1e6, "sample from the k likeliest tokens; 0: all");
+    number("--top_p", s.top_p, 1e-9, 1,
+           "sample from the likeliest tokens whose probabilities sum to p; 1: all");
+    number("--seed", s.seed, 0, 1e15, "of every random number");
+    number("--threads", s.threads, 0, 1024, "0: as many as there are; the results are the same bits");
+    text("--dtype", s.dtype, "float32 or float64");
+    app.add_flag("--no_cache", s.no_cache, "compute every token anew for each; the same text, slower");
+    app.add_flag("--no_end", s.no_end, "go on where GPT-2 ends a text");
+    app.add_flag("--stats", s.stats, "tell sizes, memory and speed on standard error");
+    app.add_flag("--random", s.random,
+                 "no model: GPT-2's sizes (124M) with random weights, for --stats; writes ids");
+    if (!parse_flags(app, argc, argv)) return false;
+    if (s.dtype != "float32" && s.dtype != "float64")
+        throw UsageError("--dtype: \"" + s.dtype + "\" is neither float32 nor float64");
+    return true;
+}
+
+struct Language {
+    nn::GPT model;
+    text::Tokenizer tokenizer;
+};
+
+// What train_gpt saved: the weights beside an optimiser's state, sizes and characters as metadata.
+Language load_trained(const fs::path& path, DType dtype) {
+    const io::SafeTensors file = io::load_safetensors(path);
+    try {
+        const auto size = [&](const char* name) { return whole_number(name, file.meta(name), 1, 1e6); };
+        const text::Characters characters(file.meta("vocabulary"));
+        Rng rng = Rng::of_zeros();
+        nn::GPT model({.vocab = characters.size(),
+                       .block_size = size("block_size"),
+                       .layers = size("layers"),
+                       .heads = size("heads"),
+                       .d_model = size("d_model"),
+                       .bias = file.meta("bias") == "true"},
+                      rng);
+        nn::NamedTensors state;
+        for (const auto& [name, tensor] : file.tensors)
+            if (!name.starts_with("optimizer.")) state.emplace_back(name, tensor);
+        model.load_state_dict(state);
+        model.to(dtype);
+        return {model, characters};
+    } catch (const std::runtime_error& error) {  // of the library, or of a number that is none
+        throw IoError(path.string() + " holds no model that train_gpt saved: " + error.what());
+    }
+}
+
+Language load(const Settings& s) {
+    const fs::path path = s.model;
+    const DType dtype = s.dtype == "float64" ? float64 : float32;
+    if (!fs::exists(path))
+        throw IoError("there is no " + path.string() + "; --model names a folder with a model");
+    if (!fs::is_directory(path)) return load_trained(path, dtype);
+    if (fs::exists(path / "config.json"))
+        return {nn::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
+    if (fs::exists(path / "model.safetensors")) return load_trained(path / "model.safetensors", dtype);
+    throw IoError(
+        path.string() +
+        " holds neither a config.json, as a GPT-2 does, nor a model.safetensors, as train_gpt leaves");
+}
+
+// What a text begins with where no prompt is given: its end token, a line break, or the first token.
+std::string beginning(const text::Tokenizer& tokenizer) {
+    if (tokenizer.end()) return tokenizer.piece(*tokenizer.end());
+    try {
+        tokenizer.encode("\n");
+        return "\n";
+    } catch (const ValueError&) {
+        return tokenizer.piece(0);
+    }
+}
+
+// Standard output, of which nothing is lost in silence.
+class Output {
+public:
+    bool write(const std::string& text) {
+        errno = 0;
+        const bool written =
+            std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+        if (!written && reason_ == 0) reason_ = errno;
+        return written;
+    }
+    void check() const {
+        if (reason_ != 0) throw IoError(std::string("cannot write the text: ") + std::strerror(reason_));
+    }
+
+private:
+    int reason_ = 0;
+};
+
+// What --stats tells, on standard error.
+class Stats {
+public:
+    explicit Stats(bool wanted) : wanted_(wanted), last_(Clock::now()) {}
+
+    void model(const nn::GPT& model) {
+        std::int64_t bytes = 0;
+        for (const Tensor& parameter : model.parameters())
+            bytes += parameter.numel() * static_cast<std::int64_t>(size_of(parameter.dtype()));
+        tell("model     %lld parameters, %.1f MiB, made in %.2f s\n",
+             static_cast<long long>(model.parameter_count()), static_cast<double>(bytes) / 0x1p20, lap());
+    }
+    void token() {
+        if (first_ == 0) first_ = lap();
+    }
+    void text(std::size_t prompt, std::size_t generated) {
+        const double rest = lap();
+        if (generated > 0)
+            tell("prompt    %zu tokens, and the first after it, in %.3f s: %.1f tokens/s\n", prompt, first_,
+                 static_cast<double>(prompt) / first_);
+        if (generated > 1)
+            tell("generated %zu more in %.3f s: %.1f tokens/s\n", generated - 1, rest,
+                 static_cast<double>(generated - 1) / rest);
+        struct rusage usage {};
+        ::getrusage(RUSAGE_SELF, &usage);
+        tell("memory    %.1f MiB at most\n", static_cast<double>(usage.ru_maxrss) / 1024);
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    bool wanted_;
+    Clock::time_point last_;
+    double first_ = 0;  // seconds until the first token
+
+    double lap() {
+        const auto now = Clock::now();
+        const double seconds = std::chrono::duration<double>(now - last_).count();
+        last_ = now;
+        return seconds;
+    }
+    template <class... Values>
+    void tell(const char* format, Values... values) const {
+        if (wanted_) std::fprintf(stderr, format, values...);
+    }
+};
+
+nn::GenerateOptions options_of(const Settings& s, Rng& rng) {
+    return {.length = s.length,
+            .how = {.temperature = s.temperature, .top_k = s.top_k, .rng = &rng, .top_p = s.top_p},
+            .cache = !s.no_cache};
+}
+
+void run_random(const Settings& s, Stats& stats, Output& output) {
+    Rng rng(static_cast<std::uint64_t>(s.seed));
+    const nn::GPT model(
+        {.vocab = 50257, .block_size = 1024, .layers = 12, .heads = 12, .d_model = 768, .bias = true}, rng);
+    stats.model(model);
+    const text::Ids prompt = randint(0, 50257, {64}, rng).to_vector<std::int64_t>();
+    const text::Ids ids = nn::generate(model, prompt, options_of(s, rng), [&](std::int64_t id) {
+        stats.token();
+        return output.write(std::to_string(id) + " ") && CatchInterrupt::signal() == 0;
+    });
+    stats.text(prompt.size(), ids.size());
+}
+
+void run(const Settings& s, Stats& stats, Output& output) {
+    const Language language = load(s);
+    for (const auto& [name, parameter] : language.model.named_parameters()) try {
+            check::check_finite(parameter, name);
+        } catch (const ValueError& error) {
+            std::fprintf(stderr, "generate: warning: %s: %s\n", s.model.c_str(), error.what());
+        }
+    stats.model(language.model);
+    Rng rng(static_cast<std::uint64_t>(s.seed));
+    const std::string prompt = s.prompt.empty() ? beginning(language.tokenizer) : s.prompt;
+    bool begun = false;  // then the prompt stands before the text; nothing does when it is refused
+    const auto write = [&](const std::string& text) {
+        stats.token();
+        const std::string before = begun ? "" : s.prompt;
+        begun = true;
+        return output.write(before + text) && CatchInterrupt::signal() == 0;
+    };
+    const nn::GeneratedText result = nn::generate_text(
+        language.model, language.tokenizer, prompt,
+        {.generate = options_of(s, rng), .stop = s.stop, .stop_at_end = !s.no_end, .write = write});
+    if (!begun) output.write(s.prompt);
+    stats.text(language.tokenizer.encode(prompt).size(), result.ids.size());
+}
+
+int run_program(int argc, char** argv) {
+    Settings settings;
+    if (!parse_settings(argc, argv, settings)) return 0;
+    if (settings.threads > 0) set_num_threads(static_cast<int>(settings.threads));
+    const CatchInterrupt catching;
+    Stats stats(settings.stats);
+    Output output;
+    settings.random ? run_random(settings, stats, output) : run(settings, stats, output);
+    output.write("\n");
+    output.check();
+    return CatchInterrupt::signal() == 0 ? 0 : 128 + CatchInterrupt::signal();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is a failed write
+    try {
+        return run_program(argc, argv);
+    } catch (const UsageError& error) {
+        std::fprintf(stderr, "generate: %s\n", error.what());
+        return 2;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "generate: %s\n", error.what());
+        return 1;
+    }
+}
