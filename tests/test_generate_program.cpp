@@ -1,0 +1,194 @@
+// The program generate: with models of train_gpt and a GPT-2, what it writes, and what it refuses with which
+// exit code.
+#include <chrono>
+#include <thread>
+
+#include "programs.h"
+#include "weft/weft.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+
+namespace {
+
+const std::string gpt2 = std::string(WEFT_GOLDEN_DIR) + "/gpt2";
+
+Result generate(const std::string& arguments, const std::string& before = ":") {
+    return run("generate " + arguments, before);
+}
+
+void check_refused(const Result& result, int code, const std::string& part) {
+    CHECK(result.code == code);
+    CHECK(contains(result.output, part));
+    CHECK(result.output.starts_with("generate: "));  // and nothing was written before
+}
+
+// A copy of the golden GPT-2 of which a file can be changed.
+struct Copy {
+    Scratch scratch;
+    Copy() { std::filesystem::copy(gpt2, scratch.folder()); }
+    std::string model() const { return "--model " + scratch.folder().string() + " "; }
+};
+
+}  // namespace
+
+TEST_CASE("generate goes on by a GPT-2 as the library does", "[programs]") {
+    const text::Tokenizer tokenizer = text::BytePairs::load(gpt2);
+    const nn::GPT model = nn::load_gpt2(gpt2);
+    const auto wanted = [&](const std::string& prompt, const nn::TextOptions& options) {
+        return nn::generate_text(model, tokenizer, prompt, options).text + "\n";
+    };
+    const nn::GenerateOptions greedy{.length = 30, .how = {.temperature = 0}};
+    const std::string by_greed = "The weft" + wanted("The weft", {.generate = greedy});
+    const std::string call = "--model " + gpt2 + " --prompt 'The weft' --length 30 --temperature 0 ";
+    text::Utf8Stream shown;
+    const std::string readable = shown.push(by_greed) + shown.finish();
+    CHECK(generate(call).output == readable);
+    CHECK(generate(call + "--no-cache").output == readable);
+    CHECK(generate(call + "--dtype float64").output == readable);
+    CHECK(generate(call + "--threads 1").output == readable);
+
+    Rng rng(7);
+    const std::string sampled = wanted(
+        "<|endoftext|>",
+        {.generate = {.length = 12, .how = {.temperature = 0.5, .top_k = 40, .rng = &rng, .top_p = 0.9}}});
+    const std::string drawn = shown.push(sampled) + shown.finish();
+    const std::string options = " --length 12 --temperature 0.5 --top-k 40 --top-p 0.9 --seed 7";
+    CHECK(generate("--model " + gpt2 + options).output == drawn);  // a text begins after <|endoftext|>
+    CHECK(generate("--model " + gpt2 + options + "1").output != drawn);
+}
+
+TEST_CASE("generate goes on by what train_gpt left, and stops where it is told to", "[programs]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    const std::string text = "--text " + (scratch / "text").string() + " ";
+    REQUIRE(run(tiny + in(scratch) + text + "--steps 150 --eval_interval 150 --lr 0.02 --bias").code == 0);
+    const std::string model = "--model " + scratch.folder().string() + " ";
+    const Result all = generate(model + "--prompt The --length 40 --temperature 0");
+    CHECK(all.code == 0);
+    CHECK(all.output.starts_with("The"));
+    CHECK(all.output.size() == 44);  // the prompt, 40 characters and the last line break
+    CHECK(all.output.find('\x1b') == std::string::npos);
+    const std::string stop = all.output.substr(20, 3);
+    const Result some = generate(model + "--prompt The --length 40 --temperature 0 --stop '" + stop + "'");
+    CHECK(some.output == all.output.substr(0, all.output.find(stop, 3)) + "\n");
+    const Result file = generate("--model " + (scratch / "model.safetensors").string() +
+                                 " --prompt The --length 40 --temperature 0 --stats");
+    CHECK(contains(file.output, "parameters, "));
+    CHECK(contains(file.output, "generated 39 more in "));
+    CHECK(contains(file.output, "MiB at most"));
+    CHECK(generate(model + "--length 0 --prompt The").output == "The\n");
+    CHECK(generate(model + "--length 5").output.size() == 6);  // no prompt: after a line break
+    check_refused(generate(model + "--prompt 'The \xE2\x82\xAC'"), 1,
+                  "\"\xE2\x82\xAC\" at place 4 of the text is none of");
+    check_refused(generate(model + "--prompt 'ab\xFF'"), 1, "byte 0xFF at offset 2");
+    check_refused(generate(model + "--prompt 'The quick brown fox'"), 1,
+                  "the prompt has 19 tokens, but the model sees 16 at once");
+
+    io::SafeTensors saved = io::load_safetensors(scratch / "model.safetensors");
+    const auto with = [&](auto change) {
+        io::SafeTensors other = saved;
+        change(other);
+        io::save_safetensors(scratch / "other.safetensors", other.tensors, other.metadata);
+        return generate("--prompt The --length 4 --model " + (scratch / "other.safetensors").string());
+    };
+    const std::string none = "other.safetensors holds no model that train_gpt saved: ";
+    check_refused(with([](auto& file) { file.metadata["layers"] = "two"; }), 1,
+                  none + "layers: \"two\" is not");
+    check_refused(with([](auto& file) { file.metadata.erase("vocabulary"); }), 1, none);
+    const Result other =
+        with([](auto& file) { file.metadata["layers"] = "2", file.metadata["bias"] = "false"; });
+    check_refused(other, 1, none + "load_state_dict: the state does not fit this GPT");
+    for (const char* part :
+         {"missing: blocks.1.mlp.W_out.weight (16, 64)", "unexpected: blocks.0.attn.W_out.bias (16,)"})
+        CHECK(contains(other.output, part));
+    const Result nan = with([](auto& file) {
+        for (auto& [name, tensor] : file.tensors)
+            if (name == "norm.weight") tensor = full({16}, std::nan(""));
+    });
+    CHECK(nan.code == 1);
+    CHECK(contains(nan.output, "generate: warning: "));
+    CHECK(contains(nan.output, "norm.weight"));
+}
+
+TEST_CASE("generate refuses a GPT-2 that is not whole or whose tokeniser is another's", "[programs]") {
+    for (const char* file : {"vocab.json", "merges.txt", "model.safetensors"}) {
+        const Copy other;
+        std::filesystem::remove(other.scratch / file);
+        check_refused(generate(other.model()), 1, std::string(file) + ": no such file");
+    }
+    const Copy other;
+    text::BytePairs::train(pangrams(), 300).save(other.scratch.folder());
+    check_refused(generate(other.model()), 1, "the tokeniser has 300 tokens and the model 384");
+    io::save_text(other.scratch / "config.json", R"({"model_type": "llama"})");
+    check_refused(generate(other.model()), 1,
+                  "model_type is \"llama\", and only \"gpt2\" is loaded here\n  vocab_size is missing");
+    check_refused(generate("--model " + gpt2 + " --prompt \"$(head -c 400 /dev/zero | tr '\\0' x)\""), 1,
+                  "tokens, but the model sees 24 at once");
+}
+
+TEST_CASE("generate ends wrong usage with 2, and a suggestion", "[programs]") {
+    check_refused(generate("--temprature 1"), 2, "unknown flag --temprature; did you mean --temperature?");
+    check_refused(generate("--no-cash"), 2, "did you mean --no_cache?");
+    check_refused(generate("The"), 2, "unexpected argument The");
+    check_refused(generate("--prompt"), 2, "--prompt");
+    check_refused(generate("--length abc"), 2, "--length: \"abc\" is not a whole number");
+    check_refused(generate("--length -1"), 2, "--length: -1 is not in 0 …");
+    check_refused(generate("--length 1.5"), 2, "is not a whole number");
+    check_refused(generate("--seed 99999999999999999999"), 2, "--seed");
+    check_refused(generate("--temperature -0.1"), 2, "--temperature");
+    check_refused(generate("--temperature nan"), 2, "--temperature");
+    check_refused(generate("--temperature 0,5"), 2, "is not a number");
+    check_refused(generate("--top-p 0"), 2, "--top_p");
+    check_refused(generate("--top-p 1.01"), 2, "--top_p");
+    check_refused(generate("--top-k -3"), 2, "--top_k");
+    check_refused(generate("--dtype float16"), 2, "neither float32 nor float64");
+    const Result help = generate("--help");
+    CHECK(help.code == 0);
+    CHECK(contains(help.output, "--top_p"));
+}
+
+TEST_CASE("generate ends a model that is missing, unreadable or something else with 1", "[programs]") {
+    const Scratch scratch;
+    check_refused(generate("--model " + (scratch / "none").string()), 1,
+                  "none; --model names a folder with a model");
+    check_refused(generate("--model " + scratch.folder().string()), 1, "holds neither a config.json");
+    check_refused(generate("", "cd " + scratch.folder().string()), 1, "there is no out; --model names");
+    io::save_text(scratch / "model.safetensors", "");
+    check_refused(generate("--model " + scratch.folder().string()), 1, "it has 0 bytes");
+    std::filesystem::remove(scratch / "model.safetensors");
+    std::filesystem::create_directory(scratch / "model.safetensors");
+    check_refused(generate("--model " + scratch.folder().string()), 1, "it is a directory");
+}
+
+TEST_CASE("generate survives an output that is closed or full, and tells", "[programs]") {
+    const std::string call = "generate --model " + gpt2 + " --length 1000000 --no-end --prompt x ";
+    const Scratch scratch;
+    const std::string code = (scratch / "code").string();
+    const int piped = std::system(("{ " WEFT_PROGRAMS_DIR "/" + call + "2>" + (scratch / "said").string() +
+                                   "; echo $? >" + code + "; } | head -c 1 >" + (scratch / "got").string())
+                                      .c_str());
+    CHECK(piped == 0);
+    CHECK(io::load_text(code) == "1\n");
+    CHECK(io::load_text(scratch / "said") == "generate: cannot write the text: Broken pipe\n");
+    CHECK(io::load_text(scratch / "got") == "x");
+    const Result full = run(call + ">/dev/full");
+    CHECK(full.code == 1);
+    CHECK(contains(full.output, "No space left on device"));
+}
+
+TEST_CASE("Ctrl-C ends what generate writes, with 130", "[programs]") {
+    const Scratch scratch;
+    const auto log = scratch / "log";
+    Running running("generate --model " + gpt2 + " --length 1000000 --no-end --prompt weft", log);
+    while (!std::filesystem::exists(log) || std::filesystem::file_size(log) == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    running.send(SIGINT);
+    CHECK(running.wait() == 130);
+    const std::string text = io::load_text(log);
+    CHECK(text.starts_with("weft"));
+    CHECK(text.ends_with("\n"));
+}
+
+#endif
