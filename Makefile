@@ -11,14 +11,14 @@ PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-de
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
 BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14
-CI_PACKAGES     := git clang-14 libomp-14-dev $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
+CI_PACKAGES     := git clang-14 libomp-14-dev locales $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 .DEFAULT_GOAL := help
-.PHONY: help train test bench examples format clean packages bench-packages format-packages ci-packages configure
+.PHONY: help train generate test bench examples format clean packages bench-packages format-packages ci-packages configure
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,10 @@ help:  ## this list
 train: configure  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--layers 6 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target train_gpt
 	$(BUILD)/examples/train_gpt $(if $(TEXT),--text "$(TEXT)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
+
+generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
+	$(CMAKE) --build $(BUILD) --target generate
+	$(BUILD)/examples/generate $(ARGS)
 
 test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)

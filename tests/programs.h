@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,10 +25,14 @@ struct Result {
     std::string output;  // and errors, as they came
 };
 
+// Threads that have nothing to do let others run, for the tests are not alone on their machine.
+inline void be_patient() { setenv("OMP_WAIT_POLICY", "passive", 1); }
+
 // Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8".
 inline Result run(const std::string& arguments, const std::string& before = ":") {
     const std::string command = "{ " + before + "; " + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1";
     Result result;
+    be_patient();
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     std::array<char, 4096> buffer;
@@ -54,6 +59,7 @@ public:
         posix_spawn_file_actions_init(&files);
         posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
         posix_spawn_file_actions_adddup2(&files, 1, 2);
+        be_patient();
         const int error = posix_spawn(&id_, pointers[0], &files, nullptr, pointers.data(), environ);
         posix_spawn_file_actions_destroy(&files);
         if (error != 0) throw std::runtime_error("cannot run " + words[0]);
@@ -67,6 +73,11 @@ public:
     Running& operator=(const Running&) = delete;
 
     void send(int signal) const { ::kill(id_, signal); }
+    bool ended() const {
+        siginfo_t about{};
+        return waitid(P_PID, static_cast<id_t>(id_), &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               about.si_pid != 0;
+    }
     // Its exit code, or 128 + the signal that ended it.
     int wait() {
         int status = 0;

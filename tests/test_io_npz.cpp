@@ -126,7 +126,18 @@ TEST_CASE("npz: names that clash or cannot be written are refused, and no file i
 TEST_CASE("npz: an archive cut at any place, or with bytes around it, is refused", "[io][npz]") {
     for (const char* name : {"savez.npz", "savez_compressed.npz", "zip64.npz", "weft.npz"}) {
         const std::string whole = io::load_text(golden / name);
-        for (std::size_t length = 0; length < whole.size(); ++length) refusal(whole.substr(0, length));
+        const Scratch scratch;
+        io::save_text(scratch / "a", whole);
+        std::size_t refused = 0;
+        for (std::size_t length = whole.size(); length-- > 0;) {
+            fs::resize_file(scratch / "a", length);
+            try {
+                io::load_npz(scratch / "a");
+            } catch (const IoError&) {
+                ++refused;
+            }
+        }
+        CHECK(refused == whole.size());
         CHECK(contains(refusal(whole + "x"), "it is cut, or no .npz archive"));
         refusal("x" + whole);
     }
@@ -140,6 +151,7 @@ TEST_CASE("npz: an archive with any byte changed is refused, or says the same", 
         for (std::size_t at = 0; at < whole.size(); ++at) {
             std::string bytes = whole;
             bytes[at] = static_cast<char>(bytes[at] ^ 0x55);
+            fs::remove(scratch / "a");  // some file systems wait for the disk when a file is written over
             std::ofstream(scratch / "a", std::ios::binary) << bytes;
             try {
                 const io::NamedTensors found = io::load_npz(scratch / "a");

@@ -1,15 +1,9 @@
 // The example programs, run as their users run them: what they learn, what they refuse, and with which exit
 // code.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
 
-#include "catch.h"
-#include "scratch.h"
-#include "weft/io.h"
+#include "programs.h"
 
 #ifdef WEFT_PROGRAMS_DIR
 
@@ -17,47 +11,11 @@ using namespace weft;
 
 namespace {
 
-struct Result {
-    int code = -1;  // of exit
-    std::string output;
-};
-
-Result run(const std::string& arguments) {
-    const std::string command = std::string(WEFT_PROGRAMS_DIR) + "/" + arguments + " 2>&1";
-    Result result;
-    FILE* pipe = popen(command.c_str(), "r");
-    REQUIRE(pipe != nullptr);
-    std::array<char, 4096> buffer;
-    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-        result.output.append(buffer.data(), n);
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-    UNSCOPED_INFO(command << "\n" << result.output);
-    return result;
-}
-
-// A model small enough to train in a moment.
-const std::string tiny = "train_gpt --layers 1 --heads 2 --d_model 16 --block_size 16 --batch 4 --length 20 ";
-
-std::string in(const Scratch& scratch) { return "--out " + scratch.folder().string() + " "; }
-
-std::string pangrams() {
-    std::string text;
-    for (int i = 0; i < 40; ++i)
-        text += "The quick brown fox jumps over the lazy dog.\nPack my box with five dozen jugs.\n";
-    return text;
-}
-
 // Runs the tiny model on a file of these bytes.
 Result train_on(const std::string& bytes, const std::string& arguments = "--steps 2") {
     const Scratch scratch;
     io::save_text(scratch / "text", bytes);
     return run(tiny + in(scratch) + "--text " + (scratch / "text").string() + " " + arguments);
-}
-
-void check_refusal(const Result& result, int code, const std::string& message) {
-    CHECK(result.code == code);
-    CHECK(contains(result.output, message));
 }
 
 }  // namespace
@@ -125,7 +83,8 @@ TEST_CASE("train_gpt shows a bar on a terminal", "[programs]") {
     CHECK(contains(screen, " tokens/s  0:0"));
 }
 
-TEST_CASE("train_gpt resumed at step 10 ends with the bits of a run that never stopped", "[programs]") {
+TEST_CASE("fault 100: a run that was done goes on when it gets more steps, with the bits of one that had them",
+          "[fault][programs]") {
     const Scratch whole, parts;
     io::save_text(whole / "text", pangrams());
     // A constant learning rate: a schedule would depend on how many steps there are to be.
@@ -149,21 +108,24 @@ TEST_CASE("train_gpt --help names every setting and ends with 0", "[programs]") 
     const Result result = run("train_gpt --help");
     CHECK(result.code == 0);
     for (const char* flag :
-         {"--text",   "--steps",   "--layers", "--heads",  "--d_model",      "--block_size",
-          "--batch",  "--lr",      "--min_lr", "--warmup", "--weight_decay", "--beta2",
-          "--clip",   "--dropout", "--bias",   "--seed",   "--threads",      "--eval_interval",
-          "--prompt", "--length",  "--out",    "--resume", "--sample_only"})
+         {"--text",    "--steps",   "--layers", "--heads",  "--d_model",      "--block_size",
+          "--batch",   "--lr",      "--min_lr", "--warmup", "--weight_decay", "--beta2",
+          "--clip",    "--dropout", "--bias",   "--seed",   "--threads",      "--eval_interval",
+          "--prompt",  "--length",  "--out",    "--resume", "--sample_only",  "--save_interval",
+          "--stop_at", "--best"})
         CHECK(contains(result.output, flag));
 }
 
-TEST_CASE("train_gpt refuses an unknown flag with 2 and names the nearest one", "[programs]") {
+TEST_CASE("fault 103: train_gpt refuses an unknown flag with 2 and names the nearest one",
+          "[fault][programs]") {
     check_refusal(run("train_gpt --layer 3"), 2, "unknown flag --layer; did you mean --layers?");
     check_refusal(run("train_gpt --wieght_decay=0.1"), 2, "did you mean --weight_decay?");
     check_refusal(run("train_gpt --blocksize 8"), 2, "did you mean --block_size?");
     check_refusal(run("train_gpt book.txt"), 2, "unexpected argument book.txt");
 }
 
-TEST_CASE("train_gpt refuses values that are no numbers, or out of range, with 2", "[programs]") {
+TEST_CASE("fault 104: train_gpt refuses values that are no numbers, or out of range, with 2",
+          "[fault][programs]") {
     check_refusal(run("train_gpt --lr abc"), 2, "--lr: \"abc\" is not a number");
     check_refusal(run("train_gpt --lr 0,001"), 2, "--lr: \"0,001\" is not a number");
     check_refusal(run("train_gpt --lr nan"), 2, "--lr: nan is not in 0");
@@ -179,7 +141,8 @@ TEST_CASE("train_gpt refuses values that are no numbers, or out of range, with 2
     check_refusal(run("train_gpt --lr 0.1 --min_lr 0.2"), 2, "--min_lr 0.2 is above --lr 0.1");
 }
 
-TEST_CASE("train_gpt refuses a text that is missing, a directory or unreadable with 1", "[programs]") {
+TEST_CASE("fault 105: train_gpt refuses a text that is missing, a directory or unreadable with 1",
+          "[fault][programs]") {
     const Scratch scratch;
     check_refusal(run(tiny + in(scratch) + "--text /no/such/file"), 1,
                   "cannot read /no/such/file: no such file");
@@ -193,7 +156,8 @@ TEST_CASE("train_gpt refuses a text that is missing, a directory or unreadable w
     check_refusal(run(tiny + in(scratch) + "--text " + (scratch / "secret").string()), 1, "cannot be opened");
 }
 
-TEST_CASE("train_gpt refuses a text that is empty or shorter than it needs, naming the minimum", "[programs]") {
+TEST_CASE("faults 106 and 107: train_gpt refuses a text that is empty or too short, naming the minimum",
+          "[fault][programs]") {
     check_refusal(train_on(""), 1, "it is empty");
     check_refusal(train_on("\xEF\xBB\xBF"), 1, "it is empty");
     check_refusal(train_on(std::string(80, 'a') + std::string(80, 'b')), 1,
@@ -201,7 +165,8 @@ TEST_CASE("train_gpt refuses a text that is empty or shorter than it needs, nami
     CHECK(train_on(std::string(81, 'a') + std::string(80, 'b')).code == 0);
 }
 
-TEST_CASE("train_gpt refuses a text that is not UTF-8, naming the byte's offset", "[programs]") {
+TEST_CASE("fault 108: train_gpt refuses a text that is not UTF-8, naming the byte's offset",
+          "[fault][programs]") {
     const std::string good(200, 'a');
     check_refusal(train_on(good + "\xFF" + good), 1, "byte 0xFF at offset 200 is not UTF-8");
     check_refusal(train_on("é" + good + "\xC3"), 1, "byte 0xC3 at offset 202 is not UTF-8");  // cut short
@@ -216,7 +181,7 @@ TEST_CASE("train_gpt refuses a text that is not UTF-8, naming the byte's offset"
     check_refusal(train_on("\xEF\xBB\xBF" + good + "\xFF"), 1, "byte 0xFF at offset 203 is not UTF-8");
 }
 
-TEST_CASE("train_gpt drops a byte-order mark and reads CR LF as LF", "[programs]") {
+TEST_CASE("fault 109: train_gpt drops a byte-order mark and reads CR LF as LF", "[fault][programs]") {
     std::string plain, windows = "\xEF\xBB\xBF";
     for (int i = 0; i < 30; ++i)
         plain += "día\n", plain += "noche\n", windows += "día\r\n", windows += "noche\r\n";
@@ -226,13 +191,14 @@ TEST_CASE("train_gpt drops a byte-order mark and reads CR LF as LF", "[programs]
     CHECK(contains(b.output, "270 characters to learn from, 30 held out, 9 different"));
 }
 
-TEST_CASE("train_gpt learns from a text of one character", "[programs]") {
+TEST_CASE("fault 111: train_gpt learns from a text of one character", "[fault][programs]") {
     const Result result = train_on(std::string(200, 'a'), "--steps 2 --length 5");
     CHECK(result.code == 0);
     CHECK(contains(result.output, "aaaaaa\n"));
 }
 
-TEST_CASE("train_gpt refuses a prompt that the model cannot read before it trains", "[programs]") {
+TEST_CASE("fault 110: train_gpt refuses a prompt that the model cannot read before it trains",
+          "[fault][programs]") {
     const Result result = train_on(std::string(200, 'a'), "--prompt aaß");
     check_refusal(result, 1, "--prompt: the character \"ß\" at place 2 is none of the 1");
     CHECK_FALSE(contains(result.output, "step"));
@@ -244,29 +210,11 @@ TEST_CASE("train_gpt refuses to go on from what is no checkpoint, or with anothe
     io::save_text(scratch / "model.safetensors", "1234567");
     check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "it has 7 bytes");
     io::save_safetensors(scratch / "model.safetensors", {{"x", zeros({1})}});
-    check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "the checkpoint does not say its");
+    check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "model.safetensors: it does not say its");
     io::save_text(scratch / "text", pangrams());
     REQUIRE(run(tiny + in(scratch) + "--steps 1 --text " + (scratch / "text").string()).code == 0);
     check_refusal(run("train_gpt --resume --layers 2 " + in(scratch)), 2,
-                  "--layers 2 is another model than the checkpoint's");
-}
-
-TEST_CASE("train_gpt that is interrupted saves, says how to go on and ends with 130", "[programs]") {
-    const Scratch scratch;
-    io::save_text(scratch / "text", pangrams());
-    // SIGINT is sent when the first evaluation has been printed: by then the training runs.
-    const std::string command =
-        std::string("sh -c '") + WEFT_PROGRAMS_DIR + "/" + tiny + in(scratch) + "--steps 1000000 --text " +
-        (scratch / "text").string() + " > " + (scratch / "log").string() +
-        " & child=$!; while ! grep -q \"held out [0-9]\" " + (scratch / "log").string() +
-        "; do sleep 0.05; done; kill -INT $child; wait $child'";
-    const int status = std::system(command.c_str());
-    REQUIRE(WIFEXITED(status));
-    const std::string log = io::load_text(scratch / "log");
-    INFO(log);
-    CHECK(WEXITSTATUS(status) == 130);
-    CHECK(contains(log, "interrupted at step"));
-    CHECK(io::load_safetensors(scratch / "model.safetensors").has("token_embedding.weight"));
+                  "--layers 2, and the checkpoint has 1");
 }
 
 #endif

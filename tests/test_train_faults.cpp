@@ -1,0 +1,264 @@
+// What may go wrong in an evening's training: signals, a terminal that is gone, weights and settings that do
+// not fit, a training that diverges.
+#include <cmath>
+#include <thread>
+
+#include "programs.h"
+#include "weft/weft.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder with a checkpoint of the tiny model at step 2, and the text that it learned from.
+struct Trained {
+    Scratch scratch, data;
+    std::string text = "--text " + (data / "text").string() + " ";
+    Trained() {
+        io::save_text(data / "text", pangrams());
+        REQUIRE(run(tiny + text + out() + "--dropout 0.1 --steps 4 --stop_at 2").code == 0);
+    }
+    std::string out() const { return in(scratch); }
+    fs::path model() const { return scratch / "model.safetensors"; }
+
+    // The checkpoint written again after `change`.
+    template <class Change>
+    void rewrite(Change change) const {
+        io::SafeTensors file = io::load_safetensors(model());
+        change(file);
+        io::save_safetensors(model(), file.tensors, file.metadata);
+    }
+};
+
+void wait_for(const Running& running, const fs::path& log, const std::string& words) {
+    while (!contains(io::load_text(log), words)) {
+        INFO(io::load_text(log));
+        REQUIRE_FALSE(running.ended());
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "fault 112: Ctrl-C and the other requests to end save, say how to go on, and end with 128 + the signal",
+    "[fault][programs][train]") {
+    const Scratch data;
+    io::save_text(data / "text", pangrams());
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        INFO("signal " << signal);
+        const Scratch scratch;
+        Running running(
+            tiny + in(scratch) + "--steps 1000000 --eval_interval 5 --text " + (data / "text").string(),
+            data / "log");
+        wait_for(running, data / "log", "\nstep      5/");
+        running.send(signal);
+        CHECK(running.wait() == 128 + signal);
+        const std::string log = io::load_text(data / "log");
+        INFO(log);
+        const std::string step = io::load_safetensors(scratch / "model.safetensors").meta("step");
+        CHECK(contains(log, "interrupted at step " + step + " and saved: --resume goes on"));
+        CHECK(io::load_text(scratch / "loss.csv").find("\n" + std::to_string(std::stoll(step) - 1) + ",") !=
+              std::string::npos);
+        CHECK(run("train_gpt --resume --length 5 --stop_at " + std::to_string(std::stoll(step) + 1) + " " +
+                  in(scratch))
+                  .code == 0);
+    }
+}
+
+TEST_CASE("fault 112: interrupted in an evaluation, a run does not wait for its end",
+          "[fault][programs][train]") {
+    const Scratch scratch, data;
+    std::string text;
+    for (int i = 0; i < 4000; ++i) text += pangrams();  // so that an evaluation takes its time
+    io::save_text(data / "text", text.substr(0, 2'000'000));
+    Running running("train_gpt --layers 4 --heads 2 --d_model 64 --block_size 256 --batch 12 --text " +
+                        (data / "text").string() + " " + in(scratch),
+                    data / "log");
+    wait_for(running, data / "log", "parameters\n");  // what is said before the first evaluation
+    running.send(SIGINT);
+    CHECK(running.wait() == 130);
+    CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "0");
+    CHECK(io::load_text(scratch / "loss.csv") == "step,learning_rate,loss,held_out_loss\n");
+}
+
+TEST_CASE("fault 112: a signal that is ignored stays ignored, as under nohup", "[fault][programs][train]") {
+    const Trained trained;
+    const Result result = run("train_gpt --resume --length 5 " + trained.out(), "trap '' HUP; kill -HUP $$");
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "step      4/4"));
+}
+
+TEST_CASE("fault 113: a reader that goes away costs neither the training nor the checkpoint",
+          "[fault][programs][train]") {
+    const Trained trained;
+    const std::string log = (trained.data / "code").string();
+    run("train_gpt --resume --steps 40 --eval_interval 1 " + trained.out() + "; echo $? >" + log +
+        "; } | { true");
+    CHECK(io::load_text(log) == "0\n");
+    CHECK(io::load_safetensors(trained.model()).meta("step") == "40");
+    // Nor does one that was never there.
+    CHECK(run("train_gpt --resume --steps 41 " + trained.out() + " >&-").code == 0);
+    CHECK(io::load_safetensors(trained.model()).meta("step") == "41");
+    CHECK(run("train_gpt --resume --steps 42 " + trained.out() + " <&- >&- 2>&-").code == 0);
+    CHECK(io::load_safetensors(trained.model()).meta("step") == "42");
+}
+
+TEST_CASE("fault 114: without a terminal there are no control codes", "[fault][programs][train]") {
+    const Trained trained;
+    const Result result = run("train_gpt --resume --steps 300 " + trained.out());
+    CHECK(result.code == 0);
+    for (const char code : {'\x1b', '\r', '\b'}) CHECK(result.output.find(code) == std::string::npos);
+}
+
+TEST_CASE("a checkpoint of another architecture: every difference is listed, and nothing is changed",
+          "[fault][programs][train]") {
+    const Trained trained;
+    const std::string before = io::load_text(trained.model());
+    const Result other =
+        run("train_gpt --resume --layers 2 --heads 4 --d_model 32 --block_size 8 --dropout 0.2 --bias " +
+            trained.out());
+    check_refusal(other, 2, "this is another model than the checkpoint's:");
+    for (const char* line :
+         {"--layers 2, and the checkpoint has 1", "--heads 4, and the checkpoint has 2",
+          "--d_model 32, and the checkpoint has 16", "--block_size 8, and the checkpoint has 16",
+          "--dropout 0.2, and the checkpoint has 0.1", "--bias true, and the checkpoint has false",
+          "leave these flags out, or choose another --out"})
+        CHECK(contains(other.output, line));
+    CHECK(io::load_text(trained.model()) == before);
+    // What makes the training, and not the model, may be another.
+    CHECK(run("train_gpt --resume --lr 1e-4 --batch 3 --layers 1 --length 5 " + trained.out()).code == 0);
+}
+
+TEST_CASE("faults 89 and 90: a checkpoint whose tensors do not fit its settings: all of them are listed",
+          "[fault][programs][train]") {
+    const Trained trained;
+    trained.rewrite([](io::SafeTensors& file) {
+        file.metadata["d_model"] = "20";
+        file.metadata["layers"] = "2";
+        file.tensors.emplace_back("stranger", zeros({3}));
+    });
+    const Result result = run("train_gpt --sample_only " + trained.out());
+    check_refusal(result, 1,
+                  "cannot go on from " + trained.model().string() + ": load_state_dict: the state does");
+    for (const char* line : {"unexpected: stranger (3,)", "missing: blocks.1.attn.W_qkv.weight (60, 20)",
+                             "token_embedding.weight: shape (31, 16), but the module's is (31, 20)",
+                             "blocks.0.mlp.W_in.weight: shape (64, 16), but the module's is (80, 20)"})
+        CHECK(contains(result.output, line));
+}
+
+TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by its name",
+          "[fault][programs][train]") {
+    const auto why = [](auto change) {
+        const Trained trained;
+        trained.rewrite(change);
+        const Result result = run("train_gpt --resume " + trained.out());
+        CHECK(result.code == 1);
+        CHECK(contains(result.output, "cannot go on from " + trained.model().string()));
+        return result.output;
+    };
+    const auto without = [&](const std::string& key) {
+        return why([&](io::SafeTensors& file) { REQUIRE(file.metadata.erase(key) == 1); });
+    };
+    const auto with = [&](const std::string& key, const std::string& value) {
+        return why([&](io::SafeTensors& file) { file.metadata.at(key) = value; });
+    };
+    CHECK(contains(without("layers"), "it does not say its layers"));
+    CHECK(contains(without("step"), "no metadata \"step\""));
+    CHECK(contains(without("vocabulary"), "no metadata \"vocabulary\""));
+    CHECK(contains(without("generator.drop.rng"), "no metadata \"generator.drop.rng\""));
+    CHECK(contains(with("layers", "many"), "--layers: \"many\" is not a whole number"));
+    CHECK(contains(with("step", "-1"), "its step: -1 is not in 0"));
+    CHECK(contains(with("generator.drop.rng", "17"),
+                   "the state of the generator drop.rng is \"\", not a number"));
+    CHECK(contains(with("vocabulary", "ab"), "token_embedding.weight: shape (31, 16)"));
+    CHECK(contains(why([](io::SafeTensors& file) {
+                       std::erase_if(file.tensors, [](const auto& entry) {
+                           return entry.first == "optimizer.norm.weight.exp_avg";
+                       });
+                   }),
+                   "the state lacks 'norm.weight.exp_avg'"));
+}
+
+TEST_CASE("fault 91: weights that are not finite are loaded, and named in a warning",
+          "[fault][programs][train]") {
+    const Trained trained;
+    trained.rewrite([](io::SafeTensors& file) {
+        for (auto& [name, tensor] : file.tensors) {
+            NoGrad off;
+            if (name == "norm.weight") tensor[3].fill_(INFINITY);
+            if (name == "blocks.0.norm1.weight") tensor[5].fill_(NAN);
+        }
+    });
+    const Result result = run("train_gpt --sample_only --length 0 --prompt T " + trained.out());
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "warning: " + trained.model().string() + ": norm.weight: inf at (3,)"));
+    CHECK(contains(result.output, "blocks.0.norm1.weight: nan at (5,)"));
+    CHECK(contains(result.output, "T\n"));
+}
+
+TEST_CASE("a training that diverges says at which step, and where to go on from", "[fault][programs][train]") {
+    const Trained trained;
+    trained.rewrite([](io::SafeTensors& file) {
+        for (auto& [name, tensor] : file.tensors) {
+            NoGrad off;
+            if (name == "norm.weight") tensor.fill_(NAN);
+        }
+    });
+    const std::string before = io::load_text(trained.model());
+    const Result result = run("train_gpt --resume " + trained.out());
+    check_refusal(result, 1, "the training diverged at step 2: ");
+    CHECK(contains(result.output, "lower --lr, or raise --warmup; --resume goes on from step 2"));
+    CHECK(io::load_text(trained.model()) == before);
+}
+
+TEST_CASE("a text that is not the checkpoint's costs a warning, and characters that it lacks an error",
+          "[fault][programs][train]") {
+    const Trained trained;
+    const Result same = run("train_gpt --resume --length 0 " + trained.out());
+    CHECK(same.code == 0);
+    CHECK_FALSE(contains(same.output, "warning"));
+    io::save_text(trained.data / "text", pangrams() + "The end.\n");
+    const Result changed = run("train_gpt --resume --steps 5 --length 0 " + trained.out());
+    CHECK(changed.code == 0);
+    CHECK(contains(changed.output, "warning: this is not the text that the checkpoint was trained on"));
+    io::save_text(trained.data / "text", pangrams() + "The end!\n");
+    check_refusal(run("train_gpt --resume --steps 6 " + trained.out()), 1,
+                  "the text: the character \"!\" at place 3167 is none of the 31 that the model knows");
+}
+
+TEST_CASE("fault 110: prompts that are empty, longer than the block, or of characters never seen",
+          "[fault][programs][train]") {
+    const Trained trained;
+    const auto sampled = [&](const std::string& prompt) {
+        return run("train_gpt --sample_only --length 30 --prompt " + prompt + " " + trained.out());
+    };
+    CHECK(sampled("''").code == 0);
+    CHECK(sampled("''").output.starts_with("\n"));  // an empty one is a line break
+    const std::string longer = "The quick brown fox jumps over the lazy dog";
+    const Result result = sampled("'" + longer + "'");  // 43 characters, of which the model sees the last 16
+    CHECK(result.code == 0);
+    CHECK(result.output.starts_with(longer));
+    CHECK(result.output.size() == longer.size() + 30 + 1);
+    CHECK(result.output.substr(longer.size()) == sampled("'" + longer.substr(43 - 16) + "'").output.substr(16));
+    check_refusal(sampled("'no way?'"), 1, "--prompt: the character \"?\" at place 6 is none of the 31");
+    check_refusal(sampled("$(printf '\\377')"), 1, "--prompt: byte 0xFF at offset 0 is not UTF-8");
+}
+
+TEST_CASE("a loss.csv that is damaged is refused by its line, and one that is gone begins again",
+          "[fault][programs][train]") {
+    const Trained trained;
+    const std::string losses = io::load_text(trained.scratch / "loss.csv");
+    for (const char* line : {"2,0.1,x,\n", "2,0.1,3\n", "two,0.1,3,\n", "\n"}) {
+        io::save_text(trained.scratch / "loss.csv", losses + line);
+        check_refusal(run("train_gpt --resume " + trained.out()), 1, "loss.csv: line 4 is \"");
+    }
+    fs::remove(trained.scratch / "loss.csv");
+    CHECK(run("train_gpt --resume --length 0 " + trained.out()).code == 0);
+    CHECK(io::load_text(trained.scratch / "loss.csv").starts_with("step,learning_rate,loss,held_out_loss\n2,"));
+}
+
+#endif
