@@ -1,7 +1,7 @@
 // Runs workloads by Weft, by Weft composed, by the floor and, where python3 has torch, by PyTorch: alternately,
-// in rounds, and prints a table of the least times and their ratios.
+// in rounds, and prints tables of the least times and their ratios.
 //
-//     compare [--threads N] [--rounds N] [--python PATH] [WORKLOAD…]
+//     compare [--threads N,…] [--rounds N] [--python PATH] [WORKLOAD…]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -31,15 +30,17 @@ Result run(const std::string& command) {
     return nlohmann::json::parse(text.substr(text.find('{')), nullptr, false);
 }
 
+// The best of several runs of one program.
 struct Best {
     double ms = INFINITY, megabytes = 0, tokens_per_s = 0;
+    std::string kernels;
     void take(const Result& r) {
         if (!r || r->is_discarded()) return;
         ms = std::min(ms, r->value("min_ms", ms));
         megabytes = std::max(megabytes, r->value("peak_rss_mb", 0.0));
         tokens_per_s = std::max(tokens_per_s, r->value("tokens_per_s", 0.0));
+        kernels = r->value("kernels", kernels);
     }
-    bool measured() const { return ms < INFINITY; }
 };
 
 std::string number(double x, const char* unit = "") {
@@ -49,8 +50,11 @@ std::string number(double x, const char* unit = "") {
     return out.str();
 }
 
-std::string ratio(const Best& a, const Best& b) {
-    return a.measured() && b.measured() ? number(a.ms / b.ms, " ×") : "–";
+std::string ratio(double a, double b) { return number(a / b, " ×"); }
+
+void row(const std::vector<std::string>& cells) {
+    for (const std::string& cell : cells) std::cout << "| " << cell << " ";
+    std::cout << "|" << std::endl;
 }
 
 std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
@@ -58,12 +62,15 @@ std::string quoted(const std::filesystem::path& path) { return "'" + path.string
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Weft beside the floor and PyTorch, alternately; a table of least times");
+    CLI::App app("Weft beside the floor and PyTorch, alternately; tables of the best of each");
     std::vector<std::string> names{"toy", "char", "gpt2", "attention", "long", "decode"};
     std::string python = "python3";
-    int threads = 2, rounds = 3;
+    std::vector<int> threads{1, 2};
+    int rounds = 3;
     app.add_option("workloads", names, "which; all of them when none is named");
-    app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
+    app.add_option("--threads", threads, "one or more numbers of threads")
+        ->check(CLI::Range(1, 1024))
+        ->delimiter(',');
     app.add_option("--rounds", rounds, "how often each program runs")->check(CLI::Range(1, 100));
     app.add_option("--python", python, "a Python that has torch; without one PyTorch is left out");
     CLI11_PARSE(app, argc, argv);
@@ -71,22 +78,40 @@ int main(int argc, char** argv) {
     const auto here = std::filesystem::path(argv[0]).parent_path();
     const bool has_torch = std::system((python + " -c 'import torch' 2>/dev/null").c_str()) == 0;
     if (!has_torch) std::cerr << "no torch in " << python << ": PyTorch is left out\n";
-    std::cout << "| workload | threads | Weft ms | floor ms | Weft / floor | composed ms | PyTorch ms | Weft / "
-                 "PyTorch | Weft MB | PyTorch MB | Weft tokens/s | PyTorch tokens/s |\n"
-                 "|---|---|---|---|---|---|---|---|---|---|---|---|\n";
-    for (const std::string& name : names) {
-        const std::string arguments = " " + name + " --threads " + std::to_string(threads);
-        Best weft, floor, composed, torch;
-        for (int round = 0; round < rounds; ++round) {
-            weft.take(run(quoted(here / "weft_bench") + arguments));
-            if (name != "decode") floor.take(run(quoted(here / "gemm_floor") + arguments));
-            if (name != "decode") composed.take(run(quoted(here / "weft_bench") + arguments + " --composed"));
-            if (has_torch) torch.take(run(python + " " + quoted(WEFT_TORCH_PEER) + arguments));
+
+    std::vector<std::vector<std::string>> decoding;
+    std::string kernels;
+    row({"workload", "threads", "Weft ms", "floor ms", "Weft / floor", "composed ms", "composed / Weft",
+         "PyTorch ms", "Weft / PyTorch", "Weft MB", "PyTorch MB"});
+    row(std::vector<std::string>(11, "---"));
+    for (const std::string& name : names)
+        for (const int n : threads) {
+            const bool decodes = name == "decode";
+            const std::string arguments = " " + name + " --threads " + std::to_string(n);
+            Best weft, floor, composed, torch;
+            for (int round = 0; round < rounds; ++round) {
+                weft.take(run(quoted(here / "weft_bench") + arguments));
+                floor.take(run(quoted(here / "gemm_floor") + arguments));
+                if (has_torch) torch.take(run(python + " " + quoted(WEFT_TORCH_PEER) + arguments));
+                if (!decodes) composed.take(run(quoted(here / "weft_bench") + arguments + " --composed"));
+            }
+            kernels = floor.kernels;
+            if (decodes)
+                decoding.push_back({std::to_string(n), number(weft.tokens_per_s), number(floor.tokens_per_s),
+                                    ratio(weft.tokens_per_s, floor.tokens_per_s), number(torch.tokens_per_s),
+                                    ratio(weft.tokens_per_s, torch.tokens_per_s), number(weft.megabytes),
+                                    number(torch.megabytes)});
+            else
+                row({name, std::to_string(n), number(weft.ms), number(floor.ms), ratio(weft.ms, floor.ms),
+                     number(composed.ms), ratio(composed.ms, weft.ms), number(torch.ms),
+                     ratio(weft.ms, torch.ms), number(weft.megabytes), number(torch.megabytes)});
         }
-        std::cout << "| " << name << " | " << threads << " | " << number(weft.ms) << " | " << number(floor.ms)
-                  << " | " << ratio(weft, floor) << " | " << number(composed.ms) << " | " << number(torch.ms)
-                  << " | " << ratio(weft, torch) << " | " << number(weft.megabytes) << " | "
-                  << number(torch.megabytes) << " | " << number(weft.tokens_per_s) << " | "
-                  << number(torch.tokens_per_s) << " |" << std::endl;
+    if (!decoding.empty()) {
+        std::cout << "\ndecode, in tokens a second:\n\n";
+        row({"threads", "Weft", "memory allows", "Weft / memory", "PyTorch", "Weft / PyTorch", "Weft MB",
+             "PyTorch MB"});
+        row(std::vector<std::string>(8, "---"));
+        for (const auto& cells : decoding) row(cells);
     }
+    std::cout << "\nOpenBLAS ran its kernels for " << kernels << ".\n";
 }

@@ -1,6 +1,8 @@
 // Kernels by themselves, on one thread and on two: kernels_bench [--benchmark_filter=softmax]
 #include <benchmark/benchmark.h>
 
+#include <optional>
+
 #include "weft/weft.h"
 
 namespace {
@@ -66,6 +68,45 @@ void three_projections(benchmark::State& state) {
     const std::vector<Tensor> W = chunk(matrix(2).slice(0, 0, 3 * C), 3, 0);
     measure(state, 0, [&] { return std::vector{linear(x, W[0]), linear(x, W[1]), linear(x, W[2])}; });
 }
+
+// What a fused operation buys: forward and backward of one operation at the sizes of the char model (arguments:
+// threads, and 1 for the definition in small operations). N = 12 · 64 rows.
+template <class F>
+void fused(benchmark::State& state, const std::vector<Shape>& shapes, const F& f) {
+    set_num_threads(static_cast<int>(state.range(0)));
+    std::optional<Composed> definitions;
+    if (state.range(1) == 1) definitions.emplace();
+    Rng rng(1);
+    std::vector<Tensor> leaves;
+    for (const Shape& shape : shapes) leaves.push_back(randn(shape, rng).requires_grad_());
+    const Tensor seed = ones_like(f(leaves));
+    for (auto _ : state) benchmark::DoNotOptimize(grad({f(leaves)}, leaves, {seed}));
+}
+using Leaves = std::vector<Tensor>;
+void fused_linear(benchmark::State& state) {
+    fused(state, {{768, 128}, {512, 128}, {512}}, [](const Leaves& x) { return linear(x[0], x[1], x[2]); });
+}
+void fused_gelu(benchmark::State& state) {
+    fused(state, {{768, 512}}, [](const Leaves& x) { return gelu(x[0], Gelu::tanh); });
+}
+void fused_layer_norm(benchmark::State& state) {
+    fused(state, {{768, 128}, {128}}, [](const Leaves& x) { return layer_norm(x[0], x[1]); });
+}
+void fused_cross_entropy(benchmark::State& state) {
+    Rng rng(2);
+    fused(state, {{768, 65}},
+          [targets = randint(0, 65, {768}, rng)](const Leaves& x) { return cross_entropy(x[0], targets); });
+}
+void fused_attention(benchmark::State& state) {
+    fused(state, {{12, 64, 384}},
+          [](const Leaves& x) { return multi_head_attention(x[0], 4, {.mask = Mask::causal()}); });
+}
+
+BENCHMARK(fused_linear)->Args({1, 0})->Args({1, 1})->UseRealTime();
+BENCHMARK(fused_gelu)->Args({1, 0})->Args({1, 1})->UseRealTime();
+BENCHMARK(fused_layer_norm)->Args({1, 0})->Args({1, 1})->UseRealTime();
+BENCHMARK(fused_cross_entropy)->Args({1, 0})->Args({1, 1})->UseRealTime();
+BENCHMARK(fused_attention)->Args({1, 0})->Args({1, 1})->UseRealTime();
 
 BENCHMARK(add)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(add_row)->Arg(1)->Arg(2)->UseRealTime();

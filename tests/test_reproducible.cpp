@@ -1,5 +1,7 @@
 // The same numbers everywhere: streams, threads, serial and concurrent runs.
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "catch.h"
@@ -17,18 +19,21 @@ struct Threads {
     const int before;
 };
 
+const nn::GPTConfig small{
+    .vocab = 17, .block_size = 24, .layers = 2, .heads = 2, .d_model = 32, .dropout = 0.1, .bias = true};
+
 // Everything that a few training steps of a GPT leave: losses and parameters.
-std::vector<Tensor> train(std::uint64_t seed, int steps) {
+std::vector<Tensor> train(std::uint64_t seed, int steps, const nn::GPTConfig& config = small,
+                          std::int64_t B = 6) {
     Rng rng(seed);
-    const nn::GPTConfig config{
-        .vocab = 17, .block_size = 24, .layers = 2, .heads = 2, .d_model = 32, .dropout = 0.1, .bias = true};
+    const std::int64_t T = config.block_size;
     nn::GPT model(config, rng);
     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 1e-2});
     std::vector<Tensor> results;
     for (int step = 0; step < steps; ++step) {
-        const Tensor text = randint(0, 17, {6, 25}, rng);
+        const Tensor text = randint(0, config.vocab, {B, T + 1}, rng);
         optimizer.zero_grad();
-        const Tensor loss = cross_entropy(model(text.slice(1, 0, 24)), text.slice(1, 1, 25));
+        const Tensor loss = cross_entropy(model(text.slice(1, 0, T)), text.slice(1, 1, T + 1));
         loss.backward();
         optim::clip_grad_norm(model, 1.0);
         optimizer.step();
@@ -125,6 +130,19 @@ TEST_CASE("fault 99: training gives the same bytes at 1, 2 and 4 threads, and in
     }
 }
 
+TEST_CASE("20 steps of the char model give the same bytes at 1, 2 and 4 threads, and twice in one process",
+          "[threads]") {
+    const nn::GPTConfig config{.vocab = 65, .block_size = 64, .layers = 4, .heads = 4, .d_model = 128};
+    std::vector<Tensor> expected;
+    for (const int n : {1, 1, 2, 4}) {
+        const Threads threads(n);
+        const auto found = train(7, 20, config, 12);
+        if (expected.empty()) expected = found;
+        INFO(n << " threads");
+        CHECK(equal(found, expected));
+    }
+}
+
 TEST_CASE("fault 98: two models trained in two threads equal the same trained one after the other",
           "[fault][threads]") {
     const auto first = train(1, 4), second = train(2, 4);
@@ -154,6 +172,24 @@ TEST_CASE("the number of threads is checked", "[threads]") {
     for (const int wrong : {0, -1, 1025})
         CHECK(contains(message_of<ValueError>([&] { set_num_threads(wrong); }), std::to_string(wrong)));
     CHECK(num_threads() == before);
+}
+
+// Runs itself in processes of their own, which find WEFT_TEST_THREADS set.
+TEST_CASE("OMP_NUM_THREADS is respected up to 1024", "[threads]") {
+    if (const char* expected = std::getenv("WEFT_TEST_THREADS")) {
+        CHECK(std::to_string(num_threads()) == expected);
+        const Tensor x = ones({600, 700});
+        CHECK(sum(x * x).item() == 600.0 * 700);
+        CHECK(sum(matmul(x, x.T())).item() == 600.0 * 600 * 700);
+        return;
+    }
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+    for (const auto& [asked, used] : {std::pair("1", "1"), std::pair("3", "3"), std::pair("10000", "1024")}) {
+        const std::string command = std::string("OMP_NUM_THREADS=") + asked + " WEFT_TEST_THREADS=" + used +
+                                    " '" + program + "' 'OMP_NUM_THREADS is respected up to 1024' > /dev/null";
+        INFO(command);
+        CHECK(std::system(command.c_str()) == 0);
+    }
 }
 
 TEST_CASE("Philox gives the published numbers", "[rng]") {

@@ -1,8 +1,10 @@
+#include <sys/mman.h>
+
 #include <bit>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <vector>
 
 #include "array/array.h"
@@ -29,47 +31,68 @@ std::size_t size_class(std::size_t bytes) {
     return (bytes + step - 1) / step * step;
 }
 
+// Blocks that nobody uses are kept for the next request of their size, because a training step asks for the
+// same sizes again and again. Blocks in use and idle ones together stay within 5/4 of the most that was ever in
+// use.
 class Pool {
 public:
     void* take(std::size_t bytes) {
-        {
-            std::lock_guard lock(mutex_);
-            auto it = free_.find(bytes);
-            if (it != free_.end() && !it->second.empty()) {
-                void* block = it->second.back();
-                it->second.pop_back();
-                return block;
-            }
+        std::lock_guard lock(mutex_);
+        most_used_ = std::max(most_used_, used_ + bytes);
+        const auto found = idle_.find(bytes);
+        if (found != idle_.end() && !found->second.empty()) {
+            void* block = found->second.back();
+            found->second.pop_back();
+            used_ += bytes;
+            return block;
         }
-        void* block = std::aligned_alloc(64, bytes);
+        release_down_to(most_used_ / 4 * 5, bytes);
+        void* block = allocate(bytes);
         if (block == nullptr) {
-            clear();
-            block = std::aligned_alloc(64, bytes);
+            release_down_to(0, bytes);
+            block = allocate(bytes);
         }
         if (block == nullptr) throw std::bad_alloc();
+        used_ += bytes;
+        held_ += bytes;
         return block;
     }
     void give(void* block, std::size_t bytes) noexcept {
+        std::lock_guard lock(mutex_);
+        used_ -= bytes;
         if (recycle) {
-            std::lock_guard lock(mutex_);
             try {
-                free_[bytes].push_back(block);
+                idle_[bytes].push_back(block);
                 return;
             } catch (const std::bad_alloc&) {  // no room to remember it: let it go
             }
         }
+        held_ -= bytes;
         std::free(block);
     }
 
 private:
-    void clear() {
-        std::lock_guard lock(mutex_);
-        for (auto& [bytes, blocks] : free_)
-            for (void* block : blocks) std::free(block);
-        free_.clear();
-    }
     std::mutex mutex_;
-    std::unordered_map<std::size_t, std::vector<void*>> free_;
+    std::map<std::size_t, std::vector<void*>> idle_;
+    std::size_t used_ = 0, held_ = 0, most_used_ = 0;  // bytes; held: used and idle
+
+    // Frees idle blocks, the largest first, until `bytes` more make no more than `limit`.
+    void release_down_to(std::size_t limit, std::size_t bytes) {
+        for (auto it = idle_.rbegin(); it != idle_.rend(); ++it)
+            for (; !it->second.empty() && held_ + bytes > limit; it->second.pop_back()) {
+                std::free(it->second.back());
+                held_ -= it->first;
+            }
+    }
+    // Large blocks on large pages, where the system has them: fewer to be made, and fewer to be looked up.
+    static void* allocate(std::size_t bytes) {
+        constexpr std::size_t large = std::size_t{1} << 21;
+        void* block = std::aligned_alloc(bytes < 2 * large ? 64 : large, bytes);
+#ifdef MADV_HUGEPAGE
+        if (block != nullptr && bytes >= 2 * large) madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+        return block;
+    }
 };
 
 // Never destroyed: tensors of static storage duration may outlive it otherwise.

@@ -10,13 +10,21 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t tile = 64;  // queries and keys of one tile of scores
+// Queries and keys of one tile of scores. Wide tiles make large products; but on the diagonal of a causal mask
+// half a tile is wasted, which counts where there are few tiles.
+struct Tile {
+    static constexpr std::int64_t most_queries = 128;
+    std::int64_t queries, keys;
+    explicit Tile(std::int64_t S) : queries(S < 2048 ? 64 : most_queries), keys(4 * queries) {}
+    std::int64_t size() const { return queries * keys; }
+};
 
 // One (sample, head): its matrices, and which keys its queries see.
 template <class T>
 struct Head {
     std::int64_t b, h, H, T_, S, d_k, d_v;
     const AttentionRules& rules;
+    const Tile tile{S};
 
     Head(std::int64_t index, const Array& q, const Array& v, const AttentionRules& r)
         : b(index / q.shape[1]),
@@ -42,9 +50,9 @@ struct Head {
                 std::int64_t n_k) const {
         const auto keys = rows<const T>(k, j0);
         gemm<T>(n_q, n_k, d_k, static_cast<T>(rules.scale), rows<const T>(q, i0), {keys.data, 1, keys.row},
-                T(0), {s, tile, 1});
+                T(0), {s, tile.keys, 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
-            T* row = s + i * tile;
+            T* row = s + i * tile.keys;
             if (rules.bias.storage) {
                 const Array& x = rules.bias;
                 const T* from = x.data<T>() + b * x.strides[0] + h * x.strides[1] + (i0 + i) * x.strides[2] +
@@ -86,22 +94,23 @@ void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
 template <class T>
 void forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxRows& kept, const Array& q,
                       const Array& k, const Array& v, std::int64_t i0, std::vector<T>& s) {
-    const std::int64_t n_q = std::min(tile, head.T_ - i0), keys = head.visible_keys(i0 + n_q);
+    const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
+                       width = head.tile.keys;
     const auto out = head.template rows<T>(y, i0);
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
     T* shift = kept.max.data<T>() + row0;
     T* factor = kept.rsum.data<T>() + row0;
-    T largest[tile], total[tile];
+    T largest[Tile::most_queries], total[Tile::most_queries];
     std::fill(largest, largest + n_q, -INFINITY);
     std::fill(total, total + n_q, T(0));
     for (std::int64_t i = 0; i < n_q; ++i)
         std::fill(out.data + i * out.row, out.data + i * out.row + head.d_v, T(0));
 
-    for (std::int64_t j0 = 0; j0 < keys; j0 += tile) {
-        const std::int64_t n_k = std::min(tile, keys - j0);
+    for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
+        const std::int64_t n_k = std::min(width, keys - j0);
         head.scores(s.data(), q, k, i0, n_q, j0, n_k);
         for (std::int64_t i = 0; i < n_q; ++i) {
-            T* row = s.data() + i * tile;
+            T* row = s.data() + i * width;
             const T m = std::max(largest[i], row_max(n_k, row));
             if (m == -INFINITY && !std::isnan(row_sum(n_k, row))) {  // nothing seen so far
                 std::fill(row, row + n_k, T(0));
@@ -116,7 +125,7 @@ void forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxRows& ke
             exp_row(n_k, row, m);
             total[i] += static_cast<T>(row_sum(n_k, row));
         }
-        gemm<T>(n_q, head.d_v, n_k, T(1), {s.data(), tile, 1}, head.template rows<const T>(v, j0), T(1), out);
+        gemm<T>(n_q, head.d_v, n_k, T(1), {s.data(), width, 1}, head.template rows<const T>(v, j0), T(1), out);
     }
     for (std::int64_t i = 0; i < n_q; ++i) {
         const bool sees_nothing = total[i] == 0;
@@ -133,10 +142,11 @@ template <class T>
 void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, const Array& dv, const Array& dy,
                        const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                        std::int64_t i0, std::vector<T>& p, std::vector<T>& ds) {
-    const std::int64_t n_q = std::min(tile, head.T_ - i0), keys = head.visible_keys(i0 + n_q);
+    const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
+                       width = head.tile.keys;
     const auto dout = head.template rows<const T>(dy, i0), out = head.template rows<const T>(y, i0);
     const T scale = static_cast<T>(head.rules.scale);
-    T delta[tile];
+    T delta[Tile::most_queries];
     for (std::int64_t i = 0; i < n_q; ++i)
         delta[i] = static_cast<T>(row_sum_of<T>(
             head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
@@ -146,14 +156,14 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
     const auto dqr = head.template rows<T>(dq, i0);
     if (keys == 0) gemm<T>(n_q, head.d_k, 0, T(1), {}, {}, T(0), dqr);
 
-    for (std::int64_t j0 = 0; j0 < keys; j0 += tile) {
-        const std::int64_t n_k = std::min(tile, keys - j0);
+    for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
+        const std::int64_t n_k = std::min(width, keys - j0);
         const auto vr = head.template rows<const T>(v, j0);
         head.scores(p.data(), q, k, i0, n_q, j0, n_k);
-        gemm<T>(n_q, n_k, head.d_v, T(1), dout, {vr.data, 1, vr.row}, T(0), {ds.data(), tile, 1});
+        gemm<T>(n_q, n_k, head.d_v, T(1), dout, {vr.data, 1, vr.row}, T(0), {ds.data(), width, 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
-            T* row = p.data() + i * tile;
-            T* d = ds.data() + i * tile;
+            T* row = p.data() + i * width;
+            T* d = ds.data() + i * width;
             exp_row(n_k, row, shift[i], factor[i]);
             // Where p is 0 so is ds, also where v is so large that dp overflows.
             simd_run(
@@ -163,9 +173,9 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
                 },
                 static_cast<const T*>(row), static_cast<const T*>(d));
         }
-        const Matrix<const T> pt{p.data(), 1, tile}, dst{ds.data(), 1, tile};
+        const Matrix<const T> pt{p.data(), 1, width}, dst{ds.data(), 1, width};
         gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), head.template rows<T>(dv, j0));
-        gemm<T>(n_q, head.d_k, n_k, scale, {ds.data(), tile, 1}, head.template rows<const T>(k, j0),
+        gemm<T>(n_q, head.d_k, n_k, scale, {ds.data(), width, 1}, head.template rows<const T>(k, j0),
                 j0 == 0 ? T(0) : T(1), dqr);
         gemm<T>(n_k, head.d_k, n_q, scale, dst, head.template rows<const T>(q, i0), T(1),
                 head.template rows<T>(dk, j0));
@@ -193,10 +203,10 @@ void attention(const Array& y, const SoftmaxRows& kept, const Array& q, const Ar
         using T = decltype(zero);
         parallel_blocks(q.shape[0] * q.shape[1], heads_of_a_task(q, k),
                         [&](std::int64_t begin, std::int64_t end) {
-                            std::vector<T> s(tile * tile);
+                            std::vector<T> s(static_cast<std::size_t>(Tile(v.shape[2]).size()));
                             for (std::int64_t index = begin; index < end; ++index) {
                                 const Head<T> head(index, q, v, rules);
-                                for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
+                                for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
                                     forward_tile_row(head, y, kept, q, k, v, i0, s);
                             }
                         });
@@ -214,13 +224,13 @@ void attention_backward(const Array& dq, const Array& dk, const Array& dv, const
             for (std::int64_t index = first; index < first + served; ++index) {
                 const Head<T> head(index, q, v, rules);
                 if (index == first) clear(head, dk), clear(head, dv);
-                for (std::int64_t i0 = 0; i0 < head.T_; i0 += tile)
+                for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
                     backward_tile_row(head, dq, dk, dv, dy, y, kept, q, k, v, i0, p, ds);
             }
         };
         const std::int64_t grain = heads_of_a_task(q, k) / std::max<std::int64_t>(served, 1);
         parallel_blocks(groups, grain, [&](std::int64_t begin, std::int64_t end) {
-            std::vector<T> p(tile * tile), ds(tile * tile);
+            std::vector<T> p(static_cast<std::size_t>(Tile(v.shape[2]).size())), ds(p.size());
             for (std::int64_t g = begin; g < end; ++g) group(g * served, p, ds);
         });
     });

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "kernels/elementwise.h"
+#include "kernels/gelu.h"
 #include "kernels/map.h"
 
 namespace weft::kernels {
@@ -70,14 +71,10 @@ void binary(Binary op, const Array& out, const Array& a, const Array& b) {
                     return dy * (cdf + x * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2) *
                                            std::exp(T(-0.5) * x * x));
                 });
-            case Binary::gelu_tanh_backward:  // y = ½x(1 + t), t = tanh u:  dx = dy · (½(1 + t) + ½x(1 −
-                                              // t²)·u′)
+            case Binary::gelu_tanh_backward:  // y = x·g(x), g = σ(2u):  dx = dy · (g + x·g·(1 − g)·2u′)
                 return simd<T>(out, a, b, [](B x, B dy) {
-                    const B root(T(std::sqrt(2 / std::numbers::pi))), cubic(T(0.044715)), half(T(0.5)),
-                        one(T(1));
-                    const B t = xsimd::tanh(root * (x + cubic * x * x * x));
-                    const B du = root * (one + B(T(3)) * cubic * x * x);
-                    return dy * half * (one + t + x * (one - t * t) * du);
+                    const B g = gelu_gate<T>(x), du = B(gelu_scale<T>) * (B(T(1)) + B(T(3 * 0.044715)) * x * x);
+                    return dy * (g + x * g * (B(T(1)) - g) * du);
                 });
         }
     });

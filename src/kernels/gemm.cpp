@@ -80,9 +80,11 @@ void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matr
                    Matrix<const T> b, T beta, Matrix<T> c) {
     if (m == 1 && b.row == 1 && a.column == 1)
         return dot_rows(n, k, alpha, a.data, b.data, b.column, beta, c.data);
-    // Up to four blocks of at least ~1 M multiply-adds, cut along the longer side of c at multiples of 16.
+    // Two blocks from 2 M multiply-adds on, four and then eight of large products, cut along the longer side of
+    // c at multiples of 16. BLAS copies the whole other side for each block, so fewer are better, if there are
+    // enough of them for the threads.
     const std::int64_t work = m * n * std::max<std::int64_t>(k, 1), longer = std::max(m, n);
-    const std::int64_t blocks = std::clamp<std::int64_t>(work >> 20, 1, 4);
+    const std::int64_t blocks = work < 1 << 21 ? 1 : work < 1 << 27 ? 2 : work < std::int64_t{1} << 34 ? 4 : 8;
     const std::int64_t step = (longer + blocks * 16 - 1) / (blocks * 16) * 16;
     parallel_blocks(longer, step, [&](std::int64_t begin, std::int64_t end) {
         if (m >= n)

@@ -11,19 +11,23 @@
 
 namespace weft {
 namespace {
+constexpr int most_threads = 1024;
 std::atomic<int> chosen_threads{0};  // 0: what OMP_NUM_THREADS or the machine says
-}
+}  // namespace
 
 // Declared in weft/tensor.h, which stands a floor above.
 int num_threads();
 
 void set_num_threads(int n) {
-    if (n < 1 || n > 1024)
-        throw ValueError("set_num_threads: " + std::to_string(n) + " threads; use 1 to 1024");
+    if (n < 1 || n > most_threads)
+        throw ValueError("set_num_threads: " + std::to_string(n) + " threads; use 1 to " +
+                         std::to_string(most_threads));
     chosen_threads = n;
 }
 
-int num_threads() { return chosen_threads > 0 ? chosen_threads.load() : omp_get_max_threads(); }
+int num_threads() {
+    return chosen_threads > 0 ? chosen_threads.load() : std::min(omp_get_max_threads(), most_threads);
+}
 
 namespace kernels {
 

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "kernels/elementwise.h"
+#include "kernels/gelu.h"
 #include "kernels/map.h"
 
 namespace weft::kernels {
@@ -69,10 +70,7 @@ void unary(Unary op, const Array& out, const Array& x) {
                 return each<T>(
                     out, x, [](T v) { return v * T(0.5) * (T(1) + std::erf(v * T(std::numbers::sqrt2 / 2))); });
             case Unary::gelu_tanh:
-                return simd<T>(out, x, [](B v) {
-                    const B u = B(T(std::sqrt(2 / std::numbers::pi))) * (v + B(T(0.044715)) * v * v * v);
-                    return B(T(0.5)) * v * (B(T(1)) + xsimd::tanh(u));
-                });
+                return simd<T>(out, x, [](B v) { return v * gelu_gate<T>(v); });
         }
     });
 }

@@ -25,7 +25,9 @@ Tensor uniform(const Shape& shape, double low, double high, Rng& rng) {
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, Rng& rng) {
-    return randn(shape, rng) * deviation + mean;
+    Tensor x = randn(shape, rng);  // scaled in place: an embedding may be the largest tensor there is
+    x.mul_(deviation);
+    return mean == 0 ? x : x + mean;
 }
 
 Linear::Linear(std::int64_t in, std::int64_t out, Rng& rng, bool with_bias) : Module("Linear") {
