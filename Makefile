@@ -31,10 +31,6 @@ generate: configure  ## go on with a prompt, by the model in out or a GPT-2: mak
 	$(CMAKE) --build $(BUILD) --target generate
 	$(BUILD)/examples/generate $(ARGS)
 
-generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
-	$(CMAKE) --build $(BUILD) --target generate
-	$(BUILD)/examples/generate $(ARGS)
-
 test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
 	$(CTEST) --test-dir $(BUILD) --output-on-failure
