@@ -53,10 +53,11 @@ void Shape::erase(int axis) {
 }
 
 std::int64_t Shape::numel() const {
-    if (product_overflows(*this))
-        throw ValueError("shape: the product of " + str() + " does not fit in 63 bits; use smaller sizes");
     std::int64_t product = 1;
-    for (std::int64_t size : *this) product *= size;
+    bool wrapped = false;
+    for (std::int64_t size : *this) wrapped |= __builtin_mul_overflow(product, size, &product);
+    if (wrapped && product_overflows(*this))  // and no size is 0
+        throw ValueError("shape: the product of " + str() + " does not fit in 63 bits; use smaller sizes");
     return product;
 }
 

@@ -6,12 +6,14 @@
 
 namespace weft::kernels {
 namespace {
-constexpr std::int64_t rows_per_task = 64;  // also the length of the first level of dweight's and dbias' sums
-}
+constexpr std::int64_t grain = 8192;  // elements of one task
+constexpr std::int64_t group = 64;    // rows of the first level of dweight's and dbias' sums
+}  // namespace
 
 void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array* weight,
                 const Array* bias, double eps) {
     const std::int64_t C = x.shape.back(), R = mean.numel();
+    const double per = 1 / static_cast<double>(C);
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
         using Batch = xsimd::batch<T>;
@@ -19,14 +21,14 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
             zeros(bias ? 0 : static_cast<std::size_t>(C), T(0));
         const T* w = weight ? weight->data<T>() : ones.data();
         const T* b = bias ? bias->data<T>() : zeros.data();
-        parallel_blocks(R, rows_per_task, [&](std::int64_t begin, std::int64_t end) {
+        parallel_blocks(R, grain / std::max<std::int64_t>(C, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t r = begin; r < end; ++r) {
                 const T* row = x.data<T>() + r * C;
-                const T m = static_cast<T>(row_sum(C, row) / static_cast<double>(C));
+                const T m = static_cast<T>(row_sum(C, row) * per);
                 const Batch mb(m);
                 const double var = row_sum_of<T>(
-                                       C, [=](auto v) { return (v - mb) * (v - mb); }, row) /
-                                   static_cast<double>(C);
+                                       C, [=](auto v) { return (v - mb) * (v - mb); }, row) *
+                                   per;
                 const T s = static_cast<T>(1 / std::sqrt(var + eps));
                 const Batch sb(s);
                 simd_run(
@@ -41,29 +43,30 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
 
 void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbias, const Array& dy,
                          const Array& x, const Array& mean, const Array& rstd, const Array* weight) {
-    const std::int64_t C = x.shape.back(), R = mean.numel(), tasks = (R + rows_per_task - 1) / rows_per_task;
+    const std::int64_t C = x.shape.back(), R = mean.numel(), groups = (R + group - 1) / group;
+    const double per = 1 / static_cast<double>(C);
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
         using Batch = xsimd::batch<T>;
         const std::vector<T> ones(weight ? 0 : static_cast<std::size_t>(C), T(1));
         const T* w = weight ? weight->data<T>() : ones.data();
-        std::vector<T> parts(static_cast<std::size_t>(2 * tasks * C),
-                             T(0));  // each task's own dweight and dbias
-        parallel_for(tasks, [&](std::int64_t task) {
-            T* dw = parts.data() + 2 * task * C;
+        std::vector<T> parts(static_cast<std::size_t>(2 * groups * C),
+                             T(0));  // each group's own dweight and dbias
+        const auto rows_of = [&](std::int64_t g) {
+            T* dw = parts.data() + 2 * g * C;
             T* db = dw + C;
-            for (std::int64_t r = task * rows_per_task; r < std::min(R, (task + 1) * rows_per_task); ++r) {
+            for (std::int64_t r = g * group; r < std::min(R, (g + 1) * group); ++r) {
                 const T* dyr = dy.data<T>() + r * C;
                 const T* xr = x.data<T>() + r * C;
                 const Batch m(mean.data<T>()[r]), s(rstd.data<T>()[r]);
                 // x̂ = (x − mean)·rstd, g = dy·weight:  dx = rstd·(g − mean(g) − x̂·mean(g·x̂))
                 const double mean_g = row_sum_of<T>(
-                                          C, [](auto d, auto p) { return d * p; }, dyr, w) /
-                                      static_cast<double>(C);
+                                          C, [](auto d, auto p) { return d * p; }, dyr, w) *
+                                      per;
                 const double mean_gx =
                     row_sum_of<T>(
-                        C, [=](auto d, auto p, auto v) { return d * p * (v - m) * s; }, dyr, w, xr) /
-                    static_cast<double>(C);
+                        C, [=](auto d, auto p, auto v) { return d * p * (v - m) * s; }, dyr, w, xr) *
+                    per;
                 const Batch a(static_cast<T>(mean_g)), b(static_cast<T>(mean_gx));
                 simd_run(
                     C, dx.data<T>() + r * C,
@@ -76,12 +79,16 @@ void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbi
                     simd_run(
                         C, db, [](auto sum, auto d) { return sum + d; }, static_cast<const T*>(db), dyr);
             }
-        });
+        };
+        parallel_blocks(groups, grain / std::max<std::int64_t>(group * C, 1) + 1,
+                        [&](std::int64_t begin, std::int64_t end) {
+                            for (std::int64_t g = begin; g < end; ++g) rows_of(g);
+                        });
         auto total = [&](const Array& out, std::int64_t which) {
             T* y = out.data<T>();
             std::fill(y, y + C, T(0));
-            for (std::int64_t task = 0; task < tasks; ++task) {
-                const T* part = parts.data() + (2 * task + which) * C;
+            for (std::int64_t g = 0; g < groups; ++g) {
+                const T* part = parts.data() + (2 * g + which) * C;
                 for (std::int64_t j = 0; j < C; ++j) y[j] += part[j];
             }
         };
