@@ -48,8 +48,8 @@ int run_program(int argc, char** argv) {
                         ended == Ended::stopped ? "stopped" : "interrupted", static_cast<long long>(run.step));
             return ended == Ended::stopped ? 0 : 128 + CatchInterrupt::signal();
         }
-        std::printf("wrote %s and %s\n\n", (run.options.out / "model.safetensors").c_str(),
-                    (run.options.out / "loss.csv").c_str());
+        std::printf("wrote %s, %s and %s\n\n", (run.options.out / "model.safetensors").c_str(),
+                    (run.options.out / "loss.csv").c_str(), (run.options.out / "report.html").c_str());
     }
     write_sample(run, prompt);
     return 0;

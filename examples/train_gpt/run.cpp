@@ -32,11 +32,12 @@ double Run::learning_rate() const {
         step, {.lr = options.lr, .min_lr = options.min_lr, .warmup = options.warmup, .steps = options.steps});
 }
 
-double Run::train(const Batch& batch) {
+double Run::train(const Batch& batch, const std::function<void()>& after_backward) {
     optimizer.set_lr(learning_rate());
     optimizer.zero_grad();
     Tensor loss = cross_entropy(model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
     loss.backward();
+    if (after_backward) after_backward();
     if (options.clip > 0) optim::clip_grad_norm(model, options.clip);
     optimizer.step();
     ++step;

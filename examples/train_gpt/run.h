@@ -26,8 +26,9 @@ struct Run {
 
     Run(const Options& options, const Vocabulary& vocabulary);  // new, every value drawn from the seed
 
-    // One step on a batch: its loss. weft::ValueError, naming the parameter, when a gradient is not finite.
-    double train(const Batch& batch);
+    // One step on a batch: its loss. after_backward() sees the gradients before they are clipped.
+    // weft::ValueError, naming the parameter, when a gradient is not finite.
+    double train(const Batch& batch, const std::function<void()>& after_backward = {});
     // The mean loss per character, without dropout; none when stop() became true on the way.
     std::optional<double> evaluate(const std::vector<Batch>& held_out, const std::function<bool()>& stop);
     double learning_rate() const;

@@ -8,6 +8,7 @@
 #include "history.h"
 #include "interrupt.h"
 #include "progress.h"
+#include "report.h"
 
 using namespace weft;
 
@@ -42,6 +43,7 @@ public:
           corpus_(run.vocabulary.ids_of(text, "the text"), o_.block_size),
           held_out_(corpus_.held_out_batches(o_.batch, evaluation_batches)),
           history_(run.step > 0 ? load_history(losses(), run.step) : History{}),
+          report_(run, history_, text, corpus_),
           progress_(run.step, o_.steps, o_.batch * o_.block_size),
           saved_(run.step) {
         describe(run_, corpus_);
@@ -62,8 +64,7 @@ public:
             if (!interrupted()) step(held_out);
         }
         if (run_.step == o_.steps && !interrupted())
-            if ((held_out = evaluate()))
-                history_.rows.push_back({run_.step, run_.learning_rate(), {}, held_out});
+            if ((held_out = evaluate())) add({run_.step, run_.learning_rate(), {}, held_out});
         save_all();
         if (interrupted()) return Ended::interrupted;
         return run_.step < o_.steps ? Ended::stopped : Ended::finished;
@@ -75,6 +76,7 @@ private:
     Corpus corpus_;
     std::vector<Batch> held_out_;
     History history_;
+    RunReport report_;
     Progress progress_;
     std::int64_t saved_;  // the step of the last checkpoint
 
@@ -86,8 +88,9 @@ private:
         const double learning_rate = run_.learning_rate();
         try {
             const double loss =
-                run_.train(corpus_.training_batch(at, o_.batch, static_cast<std::uint64_t>(o_.seed)));
-            history_.rows.push_back({at, learning_rate, loss, held_out});
+                run_.train(corpus_.training_batch(at, o_.batch, static_cast<std::uint64_t>(o_.seed)),
+                           [this] { report_.gradients(run_); });
+            add({at, learning_rate, loss, held_out});
             progress_.step(run_.step, loss);
         } catch (const ValueError& error) {
             throw Error("the training diverged at step " + std::to_string(at) + ": " + error.what() +
@@ -97,9 +100,15 @@ private:
         if (at == 0) check_gradients(run_);
     }
 
+    void add(const Measured& row) {
+        history_.rows.push_back(row);
+        report_.measured(row);
+    }
+
     std::optional<double> evaluate() {
         const std::optional<double> loss = run_.evaluate(held_out_, interrupted);
         if (!loss) return loss;
+        report_.evaluated(run_);
         progress_.evaluated(run_.step, history_.mean_since_evaluation().value_or(*loss), *loss);
         if (run_.step > 0 && std::isfinite(*loss) && (!run_.best || *loss < run_.best->loss)) {
             run_.best = {*loss, run_.step};
@@ -115,6 +124,7 @@ private:
         save(history_, losses());
         save(run_);
         saved_ = run_.step;
+        report_.save(run_);
     }
     void try_to_save() {
         keep_trying([&] { save_all(); });
