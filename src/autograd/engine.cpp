@@ -31,6 +31,21 @@ void check_gradient(const Tensor& g, const Node& of, const Who& who) {
                          "; convert it with to()");
 }
 
+// True where nobody else holds g or its storage, so that a change of it is seen by nobody.
+bool is_ours(const Tensor& g) {
+    const Array& x = g.array();
+    return g.handle().use_count() == 1 && x.storage.use_count() == 1 && x.is_contiguous();
+}
+
+// A gradient that nobody else holds: later in-place changes of it (clipping) must not be seen elsewhere.
+Tensor owned(const Tensor& g) {
+    const Array& x = g.array();
+    if (is_ours(g)) return g.detach();
+    Array copy = make_array(x.shape, x.dtype);
+    kernels::copy(copy, x);
+    return Tensor(std::move(copy));
+}
+
 class Backward {
 public:
     Backward(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
@@ -99,10 +114,12 @@ private:
 
     void give(const std::shared_ptr<Node>& node, const Tensor& g) {
         auto [it, is_new] = waiting_.try_emplace(node->number, Waiting{node, g});
-        if (!is_new) {
-            const GradMode mode(create_);
-            it->second.gradient = add(it->second.gradient, g);
-        }
+        if (is_new) return;
+        Tensor& sum = it->second.gradient;
+        if (!create_ && is_ours(sum))
+            return kernels::binary(kernels::Binary::add, sum.array(), sum.array(), g.array());
+        const GradMode mode(create_);
+        sum = add(sum, g);
     }
 
     void visit(Node& node, Tensor gradient, const std::shared_ptr<Node>& owner) {
@@ -144,15 +161,6 @@ private:
     std::map<std::uint64_t, Waiting, std::greater<>> waiting_;
     std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>> results_;
 };
-
-// A gradient that nobody else holds: later in-place changes of it (clipping) must not be seen elsewhere.
-Tensor owned(const Tensor& g) {
-    const Array& x = g.array();
-    if (g.handle().use_count() == 1 && x.storage.use_count() == 1 && x.is_contiguous()) return g.detach();
-    Array copy = make_array(x.shape, x.dtype);
-    kernels::copy(copy, x);
-    return Tensor(std::move(copy));
-}
 
 }  // namespace
 
