@@ -1,4 +1,5 @@
 // .npz: NumPy's archives are read, NumPy reads ours, whatever is damaged is refused.
+#include <cstring>
 #include <fstream>
 
 #include "catch.h"
@@ -183,6 +184,16 @@ TEST_CASE("npz: members that are forged, doubled, hidden or packed otherwise are
     CHECK(contains(refusal(forged({{"a", one}}, le32(0x3F800000), le32(0x3F800001))), "it is damaged"));
     // Both members where the first is: the second's local header is not the one that the directory names.
     CHECK(contains(refusal(forged({{"a", one}, {"b", other}}, le32(167), le32(0))), "is another than"));
+    // The second member hides in the values of the first, with all that a member has.
+    const Scratch scratch;
+    io::save_npz(scratch / "b", {{"b", other}});
+    const std::string hidden = io::load_text(scratch / "b").substr(0, 30 + 5 + 128 + 4);
+    std::vector<float> values(hidden.size() / 4 + 1);
+    std::memcpy(values.data(), hidden.data(), hidden.size());
+    const auto count = static_cast<std::int64_t>(values.size());
+    const auto first = static_cast<std::uint32_t>(30 + 5 + 128 + 4 * count);  // all of the first member
+    CHECK(contains(refusal(forged({{"a", from_vector(values, {count})}, {"b", other}}, le32(first), le32(163))),
+                   "two of its members overlap"));
     // What a few bytes can stand for is known: a member that claims more is not believed, and nothing
     // allocated.
     std::string bomb = io::load_text(golden / "long.npz");
