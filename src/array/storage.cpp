@@ -87,9 +87,10 @@ private:
     // Large blocks on large pages, where the system has them: fewer to be made, and fewer to be looked up.
     static void* allocate(std::size_t bytes) {
         constexpr std::size_t large = std::size_t{1} << 21;
-        void* block = std::aligned_alloc(bytes < 2 * large ? 64 : large, bytes);
+        void* block = nullptr;  // aligned_alloc would want a multiple of the alignment
+        if (posix_memalign(&block, bytes < 2 * large ? 64 : large, bytes) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
-        if (block != nullptr && bytes >= 2 * large) madvise(block, bytes, MADV_HUGEPAGE);
+        if (bytes >= 2 * large) madvise(block, bytes, MADV_HUGEPAGE);
 #endif
         return block;
     }
