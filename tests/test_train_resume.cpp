@@ -95,6 +95,27 @@ TEST_CASE("a run that is resumed when it is done changes nothing", "[programs][t
     check_equal(outcome(scratch, again), before);
 }
 
+TEST_CASE("a new run in the folder of another keeps that one's checkpoint under another name",
+          "[programs][train]") {
+    const Scratch data, scratch;
+    io::save_text(data / "text", pangrams());
+    const std::string text = "--text " + (data / "text").string() + " ";
+    const Result first = run(common + text + in(scratch));
+    REQUIRE(first.code == 0);
+    CHECK_FALSE(contains(first.output, "earlier run"));
+    const std::string before = io::load_text(scratch / "model.safetensors");
+    const Result second = run(common + text + "--seed 2 --stop_at 3 " + in(scratch));
+    REQUIRE(second.code == 0);
+    CHECK(contains(second.output, "an earlier run was here; its checkpoint is now " +
+                                      (scratch / "previous.safetensors").string()));
+    CHECK((io::load_text(scratch / "previous.safetensors") == before));
+    CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "3");
+    CHECK_FALSE(std::filesystem::exists(scratch / "best.safetensors"));
+    REQUIRE(run("train_gpt --resume --stop_at 10 --length 0 " + in(scratch)).code == 0);
+    CHECK((io::load_text(scratch / "previous.safetensors") == before));
+    CHECK(std::filesystem::exists(scratch / "best.safetensors"));
+}
+
 TEST_CASE("a checkpoint holds weights, the optimiser's state, settings, generators, step and best loss",
           "[programs][train]") {
     const Scratch data, scratch;

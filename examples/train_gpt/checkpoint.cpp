@@ -105,6 +105,20 @@ void save_best(const Run& run) {
     io::save_safetensors(run.options.out / "best.safetensors", run.model.state_dict(), metadata_of(run));
 }
 
+void set_aside(const Run& run) {
+    namespace fs = std::filesystem;
+    const fs::path model = run.options.out / "model.safetensors",
+                   kept = run.options.out / "previous.safetensors";
+    std::error_code error;
+    fs::remove(run.options.out / "best.safetensors", error);
+    if (!fs::exists(model, error)) return;
+    fs::remove(kept, error);
+    fs::create_hard_link(model, kept, error);  // so that the file never lacks its own name
+    if (error) fs::copy_file(model, kept, fs::copy_options::overwrite_existing, error);
+    if (error) throw IoError("cannot keep " + model.string() + " of an earlier run: " + error.message());
+    std::fprintf(stderr, "train_gpt: an earlier run was here; its checkpoint is now %s\n", kept.c_str());
+}
+
 Run load(const Options& wanted) {
     const std::filesystem::path path = path_of(wanted);
     const io::SafeTensors file = io::load_safetensors(path);

@@ -11,6 +11,10 @@ void save(const Run& run);
 // Writes best.safetensors: the same without the optimiser's state, to sample from.
 void save_best(const Run& run);
 
+// Before a new run saves for the first time: the checkpoint of an earlier one in its folder becomes
+// previous.safetensors, for the evening that --resume was forgotten, and best.safetensors goes.
+void set_aside(const Run& run);
+
 // The run that was saved in options.out, with its settings where the command line gave none; with options.best
 // the weights of best.safetensors. Weights that are not finite are named on standard error. weft::IoError,
 // naming the file and everything that does not fit, where it is no checkpoint; UsageError, listing every

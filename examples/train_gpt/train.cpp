@@ -45,7 +45,8 @@ public:
           history_(run.step > 0 ? load_history(losses(), run.step) : History{}),
           report_(run, history_, text, corpus_),
           progress_(run.step, o_.steps, o_.batch * o_.block_size),
-          saved_(run.step) {
+          saved_(run.step),
+          anew_(run.step == 0) {
         describe(run_, corpus_);
         const std::uint64_t is = fingerprint(text);
         if (run_.step > 0 && run_.text != is)
@@ -79,6 +80,7 @@ private:
     RunReport report_;
     Progress progress_;
     std::int64_t saved_;  // the step of the last checkpoint
+    bool anew_;           // and nothing was saved yet
 
     static bool interrupted() { return CatchInterrupt::signal() != 0; }
     std::filesystem::path losses() const { return o_.out / "loss.csv"; }
@@ -112,15 +114,20 @@ private:
         progress_.evaluated(run_.step, history_.mean_since_evaluation().value_or(*loss), *loss);
         if (run_.step > 0 && std::isfinite(*loss) && (!run_.best || *loss < run_.best->loss)) {
             run_.best = {*loss, run_.step};
-            keep_trying([&] { save_best(run_); });
+            keep_trying([&] { make_room(), save_best(run_); });
         }
         return loss;
     }
 
+    void make_room() {
+        std::filesystem::create_directories(o_.out);
+        if (anew_) set_aside(run_);
+        anew_ = false;
+    }
     // loss.csv first: were it to be the last that is written, its newest lines would be cut off when the run
     // goes on from the older checkpoint, and come again.
     void save_all() {
-        std::filesystem::create_directories(o_.out);
+        make_room();
         save(history_, losses());
         save(run_);
         saved_ = run_.step;
