@@ -11,6 +11,7 @@ PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-de
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
 BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14
+BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
 CI_PACKAGES     := git clang-14 libomp-14-dev locales $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
@@ -18,10 +19,10 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 .DEFAULT_GOAL := help
-.PHONY: help train generate test bench examples format clean packages bench-packages format-packages ci-packages configure
+.PHONY: help train generate test test-browser bench examples format clean packages browser-packages bench-packages format-packages ci-packages configure
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 train: configure  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--layers 6 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target train_gpt
@@ -35,6 +36,10 @@ test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
 	$(CTEST) --test-dir $(BUILD) --output-on-failure
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
+
+test-browser: browser-packages configure  ## the training's report in a real browser; ARGS="--pictures FOLDER" photographs it
+	$(CMAKE) --build $(BUILD) --target train_gpt
+	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
 
 bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"
 	$(CMAKE) -S . -B $(BUILD) -DWEFT_BENCH=ON
@@ -60,6 +65,7 @@ configure: packages
 
 # Debian packages: nothing is touched when all of them are there.
 packages: ; @$(call install,$(PACKAGES))
+browser-packages: ; @$(call install,$(BROWSER_PACKAGES))
 bench-packages: ; @$(call install,$(BENCH_PACKAGES))
 format-packages: ; @$(call install,$(FORMAT_PACKAGES))
 ci-packages: ; @$(call install,$(PACKAGES) $(CI_PACKAGES))

@@ -45,7 +45,8 @@ function exact(x) {
 function brief(x) {
   if (x === null || !Number.isFinite(x)) return exact(x);
   const size = Math.abs(x);
-  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return x.toExponential(1).replace("e+", "e").replace(/-/g, "−");
+  if (size !== 0 && (size < 1e-4 || size >= 1e5))
+    return Number(x.toPrecision(2)).toExponential().replace("e+", "e").replace(/-/g, "−");
   return String(Number(x.toPrecision(3))).replace("-", "−");
 }
 const percent = (share) => (share * 100).toFixed(1) + "\u202f%";

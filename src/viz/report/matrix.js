@@ -73,7 +73,7 @@ function largeHead(pick) {
       [html("dt", {}, name), html("dd", { class: key }, Number.isNaN(now[key]) ? "–" : percent(now[key]))]),
       html("dt", {}, "tokens it spreads over, on average"), html("dd", {}, now.spread.toFixed(1)));
     if (history.length < 2 || sentence.tokens.length < 3) { forming.replaceChildren(); return; }
-    const width = 320, height = 96, left = 36, low = height - 20;
+    const width = 320, height = 96, left = 46, low = height - 20;
     const all = history.map((w) => habits(w, head));
     const x = scale(sentence.snapshots[0].step, sentence.snapshots[history.length - 1].step, left, width - 16);
     const y = scale(0, 1, low, 6), xs = sentence.snapshots.map((s) => x(s.step));

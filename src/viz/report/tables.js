@@ -21,7 +21,7 @@ function drawSamples() {
     html("div", { class: "samples" }, data.samples.map((sample) => html("figure", {},
       html("figcaption", {}, "step " + whole(sample.step)),
       html("blockquote", { dir: "auto" },
-        sample.prompt ? html("span", { class: "prompt", title: "the prompt" }, paragraphs(sample.prompt)) : "",
+        sample.prompt ? html("span", { class: "prompt", title: "the prompt" }, visible(sample.prompt)) : "",
         paragraphs(sample.text))))));
 }
 

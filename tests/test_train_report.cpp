@@ -1,0 +1,148 @@
+// The report that train_gpt writes: its numbers are those of loss.csv and of the checkpoint, and it survives
+// what a run survives.
+#include <cmath>
+
+#include "catch.h"
+#include "programs.h"
+#include "report_reader.h"
+#include "weft/weft.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+using nlohmann::json;
+
+namespace {
+
+// Dropout, so that a look at the model that draws from its generators would be noticed.
+const std::string common = "--dropout 0.1 --eval_interval 10 --save_interval 10 --steps 30 ";
+
+json report_of(const Scratch& scratch) {
+    return json::parse(report_json(io::load_text(scratch / "report.html")));
+}
+
+std::string text_in(const Scratch& scratch) {
+    io::save_text(scratch / "text", pangrams());
+    return "--text " + (scratch / "text").string() + " ";
+}
+
+// One of the columns of loss.csv: the steps where it is not empty, and the numbers there.
+std::pair<std::vector<std::int64_t>, std::vector<double>> column(const std::string& csv, int wanted) {
+    std::pair<std::vector<std::int64_t>, std::vector<double>> found;
+    std::istringstream lines(csv);
+    std::string line;
+    std::getline(lines, line);  // names
+    while (std::getline(lines, line)) {
+        std::vector<std::string> fields(1);
+        for (const char c : line) {
+            if (c == ',')
+                fields.emplace_back();
+            else
+                fields.back() += c;
+        }
+        const std::string& field = fields.at(static_cast<std::size_t>(wanted));
+        if (field.empty()) continue;
+        found.first.push_back(std::stoll(fields[0]));
+        found.second.push_back(std::stod(field));
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("the report of a training holds the losses of loss.csv and the attention of the checkpoint",
+          "[programs][train][report]") {
+    const Scratch scratch;
+    const Result trained = run(tiny + in(scratch) + text_in(scratch) + common);
+    REQUIRE(trained.code == 0);
+    CHECK(contains(trained.output, "report.html"));
+    const json report = report_of(scratch);
+    const std::string csv = io::load_text(scratch / "loss.csv");
+    const std::vector<std::pair<std::string, int>> columns = {
+        {"learning_rate", 1}, {"training", 2}, {"validation", 3}};
+    for (const auto& [name, at] : columns) {
+        INFO(name);
+        const auto [steps, values] = column(csv, at);
+        CHECK(report["loss"][name]["steps"] == json(steps));
+        CHECK(decoded_numbers<double>(report["loss"][name]["mean"]) == values);
+    }
+    CHECK(report["gradients"]["steps"].size() == 30);
+    CHECK(report["samples"].size() == 4);  // at 0, 10, 20 and 30
+
+    const io::SafeTensors saved = io::load_safetensors(scratch / "model.safetensors");
+    nn::GPT model({.vocab = saved.at("token_embedding.weight").size(0),
+                   .block_size = 16,
+                   .layers = 1,
+                   .heads = 2,
+                   .d_model = 16,
+                   .dropout = 0.1},
+                  *std::make_unique<Rng>(1));
+    model.load_state_dict(saved.tensors, /*strict=*/false);
+    model.eval();
+    const std::string vocabulary = saved.meta("vocabulary");
+    REQUIRE(report["sentences"].size() == 2);  // the text has no others
+    for (const json& sentence : report["sentences"]) {
+        const std::string text = sentence["text"];
+        INFO(text);
+        CHECK(contains(pangrams(), text));
+        std::vector<std::int64_t> ids;
+        for (const char letter : text) ids.push_back(static_cast<std::int64_t>(vocabulary.find(letter)));
+        const auto T = static_cast<std::int64_t>(ids.size());
+        const Tensor weights =
+            viz::attention_weights([&](const Tensor& x) { return model(x); }, from_vector(ids, {T}))[0];
+        const json& last = sentence["snapshots"].back();
+        REQUIRE(last["step"] == 30);
+        REQUIRE(last["causal"] == true);
+        const std::string bytes = decoded(last["weights"]);
+        std::size_t at = 0;
+        for (std::int64_t h = 0; h < 2; ++h)
+            for (std::int64_t q = 0; q < T; ++q)
+                for (std::int64_t k = 0; k <= q; ++k, ++at) {
+                    const double w = weights.reshape({2, T, T}).at({h, q, k});
+                    CHECK(std::abs(static_cast<unsigned char>(bytes[at]) - 255 * std::sqrt(w)) <= 0.51);
+                }
+        CHECK(at == bytes.size());
+    }
+}
+
+TEST_CASE("a run that was stopped and resumed leaves the report of one that never stopped",
+          "[programs][train][report]") {
+    const Scratch whole, parts;
+    const std::string text = text_in(whole);
+    REQUIRE(run(tiny + in(whole) + text + common).code == 0);
+    REQUIRE(run(tiny + in(parts) + text + common + "--stop_at 7").code == 0);
+    for (const char* stop : {"8", "20", "25", "30"})
+        REQUIRE(run("train_gpt --resume " + in(parts) + "--stop_at " + stop).code == 0);
+    CHECK((report_of(parts) == report_of(whole)));
+}
+
+TEST_CASE(
+    "fault 115: a disk that is full for the report costs a warning, an error at the end, and no checkpoint",
+    "[fault][programs][train]") {
+    const Scratch scratch;
+    const std::string arguments =
+        "train_gpt --layers 1 --heads 1 --d_model 4 --block_size 8 --batch 2 --length 5 " + in(scratch) +
+        text_in(scratch) + "--steps 6 --save_interval 3 ";
+    const Result full = run(arguments, "ulimit -f 50");  // 25 or 50 KiB; the page alone has more
+    CHECK(full.code == 1);
+    CHECK(contains(full.output, "train_gpt: warning: cannot write " + (scratch / "report.html").string()));
+    CHECK(contains(full.output, "step      6/6"));
+    CHECK_FALSE(std::filesystem::exists(scratch / "report.html"));
+    CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "6");
+    // With room again, a resumed run has a whole report: the losses are those of loss.csv.
+    CHECK(run("train_gpt --resume --length 5 " + in(scratch)).code == 0);
+    CHECK(report_of(scratch)["loss"]["training"]["steps"] == json({0, 1, 2, 3, 4, 5}));
+}
+
+TEST_CASE("a report that is damaged costs a resumed run a warning, and begins anew",
+          "[programs][train][report]") {
+    const Scratch scratch;
+    REQUIRE(run(tiny + in(scratch) + text_in(scratch) + common + "--stop_at 10").code == 0);
+    io::save_text(scratch / "report.html", "<html>");
+    const Result resumed = run("train_gpt --resume " + in(scratch));
+    CHECK(resumed.code == 0);
+    CHECK(contains(resumed.output, "report.html as a report: it holds no data of a report; it begins anew"));
+    CHECK(report_of(scratch)["loss"]["training"]["steps"].size() == 30);
+}
+
+#endif
