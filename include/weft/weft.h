@@ -13,6 +13,7 @@
 #include "weft/nn/attention_weights.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/embedding.h"
+#include "weft/nn/encoder_decoder.h"
 #include "weft/nn/generate.h"
 #include "weft/nn/gpt.h"
 #include "weft/nn/gpt2.h"

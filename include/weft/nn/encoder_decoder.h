@@ -1,0 +1,62 @@
+// The two blocks of an encoder–decoder (Vaswani et al., "Attention is all you need", 2017, §3.1), in the
+// pre-norm order that TransformerBlock has too. B batch, S tokens that are read, T tokens that are written, C =
+// d_model.
+#pragma once
+
+#include "weft/nn/attention.h"
+#include "weft/nn/dropout.h"
+#include "weft/nn/layer_norm.h"
+#include "weft/nn/mlp.h"
+#include "weft/trace.h"
+
+namespace weft::nn {
+
+struct EncoderBlockOptions {
+    bool bias = false;        // of every linear layer and norm
+    double dropout = 0;       // on the attention weights and on what is added to x, in training
+    std::int64_t hidden = 0;  // of the MLP; 4 · d_model when 0
+    double norm_eps = 1e-5;
+};
+using DecoderBlockOptions = EncoderBlockOptions;
+
+// h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token sees every other that `mask` does not block, the
+// later ones too. x (B, S, C) or (S, C) → the same. Sentences of different lengths: Mask::padding(lengths).
+// ValueError and ShapeError where MultiHeadAttention, MLP or Dropout refuse.
+struct EncoderBlock : Module {
+    LayerNorm norm1;
+    MultiHeadAttention attn;
+    LayerNorm norm2;
+    MLP mlp;
+    Dropout drop;
+
+    EncoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, EncoderBlockOptions options = {});
+    Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
+        Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, S, C)
+        return traced("y", h + drop(mlp(norm2(h))));             // (B, S, C)
+    }
+};
+
+// h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) are the
+// tokens written so far, memory (B, S, C) what the encoder made of those it read; → (B, T, C); or all without
+// B. `memory_mask`, of T queries and S keys, is for cross: the padding of what was read. `mask`, of T by T,
+// blocks more of x than its future. The memory is not normalised here: where encoder blocks made it, a norm
+// after the last of them is usual. Refuses what EncoderBlock refuses.
+struct DecoderBlock : Module {
+    LayerNorm norm1;
+    MultiHeadAttention attn;
+    LayerNorm norm2;
+    MultiHeadAttention cross;
+    LayerNorm norm3;
+    MLP mlp;
+    Dropout drop;
+
+    DecoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, DecoderBlockOptions options = {});
+    Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& memory_mask = {},
+                      const Mask& mask = {}) const {
+        Tensor h = traced("h", x + drop(attn(norm1(x), Mask::causal() | mask)));         // (B, T, C)
+        Tensor c = traced("c", h + drop(cross(norm2(h), memory, memory, memory_mask)));  // (B, T, C)
+        return traced("y", c + drop(mlp(norm3(c))));                                     // (B, T, C)
+    }
+};
+
+}  // namespace weft::nn
