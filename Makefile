@@ -52,6 +52,10 @@ examples: configure  ## build the examples and run the small ones
 	$(BUILD)/examples/linear_regression
 	$(BUILD)/examples/xor
 	$(BUILD)/examples/toy_attention
+	$(BUILD)/examples/iris
+	$(BUILD)/examples/encoder_padding
+	$(BUILD)/examples/encoder_decoder
+	$(BUILD)/examples/induction
 	$(BUILD)/examples/write_an_operation
 
 format: format-packages  ## write every source file in the project's format

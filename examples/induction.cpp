@@ -1,0 +1,144 @@
+// Letters drawn at random, then said again and again: from the second saying on, what comes next can be known,
+// by finding where the present letter stood before and reading what followed it there. Two layers of attention
+// and nothing else learn it as language models of every size do: a head of the first layer looks at the letter
+// before, so that each place knows what stood there and one place earlier; an induction head of the second
+// looks for the place whose earlier letter is the present one (Olsson et al., "In-context learning and
+// induction heads", 2022). The program finds both heads by what they look at.
+//
+//     induction [--steps N] [--svg FILE]
+//
+// B batch, T letters, V letters of the alphabet, C = d_model, H heads.
+#include <weft/weft.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "settings.h"
+
+using namespace weft;
+
+namespace {
+
+constexpr std::int64_t B = 32, T = 32, V = 26, C = 64, heads = 2;
+constexpr std::int64_t unknown =
+    -100;  // cross_entropy's ignore_index: in the first saying anything may come next
+
+struct Batch {
+    Tensor letters, next;  // (B, T) both
+};
+
+// Each sequence says `period` letters, no two of them the same, over and over; each draws its period.
+Batch sequences(std::int64_t count, std::int64_t shortest, std::int64_t longest, Rng& rng) {
+    std::vector<std::int64_t> letters, next;
+    for (std::int64_t b = 0; b < count; ++b) {
+        const std::int64_t period = rng.randint(shortest, longest + 1);
+        std::vector<std::int64_t> order(V);
+        std::iota(order.begin(), order.end(), 0);
+        for (std::int64_t i = 0; i < period; ++i) std::swap(order[i], order[rng.randint(i, V)]);
+        for (std::int64_t t = 0; t < T; ++t) {
+            letters.push_back(order[t % period]);
+            next.push_back(t < period ? unknown : order[(t + 1) % period]);
+        }
+    }
+    return {from_vector(letters, {count, T}), from_vector(next, {count, T})};
+}
+
+struct TwoLayers : nn::Module {
+    nn::Embedding letter;
+    nn::LayerNorm norm1, norm2, norm3;
+    nn::CausalMultiHeadAttention first;   // knows how far apart two letters are: rotary
+    nn::CausalMultiHeadAttention second;  // knows of no places, only what the first has written
+    nn::Linear head;
+
+    explicit TwoLayers(Rng& rng)
+        : letter(child("letter", nn::Embedding(V, C, rng))),
+          norm1(child("norm1", nn::LayerNorm(C))),
+          norm2(child("norm2", nn::LayerNorm(C))),
+          norm3(child("norm3", nn::LayerNorm(C))),
+          first(child("first",
+                      nn::CausalMultiHeadAttention(C, heads, rng, {.max_seq_len = T, .rotary_base = 100}))),
+          second(child("second", nn::CausalMultiHeadAttention(C, heads, rng, {.max_seq_len = T}))),
+          head(child("head", nn::Linear(C, V, rng))) {}
+
+    Tensor operator()(const Tensor& letters) const {  // (B, T)
+        Tensor x = letter(letters);                   // (B, T, C)
+        x = x + first(norm1(x));                      // (B, T, C)
+        x = x + second(norm2(x));                     // (B, T, C)
+        return head(norm3(x));                        // (B, T, V)
+    }
+};
+
+double accuracy(const TwoLayers& model, const Batch& batch) {
+    const Tensor right = argmax(model(batch.letters), -1) == batch.next;  // (B, T); never where it is unknown
+    return sum(right.to(float32)).item() / sum((batch.next != unknown).to(float32)).item();
+}
+
+struct Score {
+    double value = 0;
+    std::int64_t layer = 0, head = 0;
+};
+
+// The head with the largest mean weight from a place of the second saying to the one `back` places before it.
+Score best_head(const std::vector<Tensor>& weights, std::int64_t back) {  // of each layer (B, H, T, T)
+    Score best;
+    for (std::int64_t l = 0; l < 2; ++l)
+        for (std::int64_t h = 0; h < heads; ++h) {
+            const Tensor map = mean(weights[l].select(1, h), 0);  // (T, T)
+            double score = 0;
+            for (std::int64_t t = T / 2; t < T; ++t) score += map.at({t, t - back}) / (T / 2);
+            if (score > best.value) best = {score, l, h};
+        }
+    return best;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    const auto settings = read_settings(argc, argv, "induction", {.steps = 300}, true);
+    if (!settings) return 2;
+    set_num_threads(1);  // there is too little to do at a time to share it out
+    Rng rng(1);
+    TwoLayers model(rng);
+    optim::AdamW optimizer(model, {.weight_decay = 0});
+    for (int step = 0; step < settings->steps; ++step) {
+        const Batch batch = sequences(B, 3, T / 2, rng);
+        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup = 20, .steps = settings->steps}));
+        optimizer.zero_grad();
+        const Tensor loss = cross_entropy(model(batch.letters), batch.next);  // (B, T, V), (B, T) → ()
+        loss.backward();
+        optimizer.step();
+        if (step % 50 == 0) std::printf("step %3d  loss %.4f\n", step, loss.item());
+    }
+
+    const NoGrad off;
+    const Batch halves = sequences(512, T / 2, T / 2, rng);  // sixteen letters, said twice
+    const double right = accuracy(model, halves);
+    std::printf("\naccuracy on the second half of sequences not seen before: %.1f %%\n", 100 * right);
+
+    const std::vector<Tensor> weights = viz::attention_weights(model, halves.letters);  // two of (512, H, T, T)
+    const Score before = best_head(weights, 1), followed = best_head(weights, T / 2 - 1);
+    const auto tell = [](const char* role, const Score& score) {
+        std::printf("%s: layer %d, head %d, score %.3f\n", role, static_cast<int>(score.layer) + 1,
+                    static_cast<int>(score.head) + 1, score.value);
+    };
+    tell("the head that looks at the letter before", before);
+    tell("induction head, which looks at what followed the present letter", followed);
+
+    std::vector<std::string> said;
+    for (const std::int64_t id : halves.letters[0].to_vector<std::int64_t>())
+        said.emplace_back(1, 'a' + static_cast<char>(id));
+    viz::MapOptions options{.queries = said, .mask = Mask::causal(), .title = "the induction head"};
+    std::printf("\n%s\n", viz::attention_text(weights[followed.layer][0][followed.head], options).c_str());
+    options.title = "two layers, one sequence said twice";
+    if (!settings->svg.empty())
+        io::save_text(settings->svg, viz::attention_grid_svg({weights[0][0], weights[1][0]}, options));
+
+    const bool found = before.layer == 0 && before.value > 0.5 && followed.layer == 1 && followed.value > 0.5;
+    if (right < 0.99) std::printf("not learned: the accuracy is below 99 %%\n");
+    if (!found) std::printf("no induction head: a score is below 0.5, or not in its layer\n");
+    return right >= 0.99 && found ? 0 : 1;
+} catch (const Error& error) {
+    std::fprintf(stderr, "induction: %s\n", error.what());
+    return 1;
+}
