@@ -273,3 +273,15 @@ TEST_CASE("a generator of zeros draws tensors of zeros, and all else as any", "[
     CHECK(zero.randint(0, 1000000) == rng.randint(0, 1000000));
     CHECK(zero.uniform() == rng.uniform());
 }
+
+TEST_CASE("a GPT from a generator of zeros has zeros, but for its norms, until values are loaded",
+          "[nn][gpt]") {
+    Rng rng = Rng::of_zeros();
+    const nn::GPT model({.vocab = 5, .block_size = 4, .layers = 2, .heads = 2, .d_model = 4, .bias = true},
+                        rng);
+    for (const auto& [name, parameter] : model.named_parameters()) {
+        INFO(name);
+        const bool scale = parameter.rank() == 1 && name.ends_with(".weight");
+        CHECK(difference(parameter, full(parameter.shape(), scale ? 1 : 0)) == 0);
+    }
+}

@@ -57,6 +57,7 @@ GPT::GPT(const GPTConfig& wanted, Rng& rng)
                                      .hidden = config.hidden,
                                      .norm_eps = config.norm_eps}));
 
+    if (rng.gives_zeros()) return;  // the values come from elsewhere
     const double into_stream = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
     for (const auto& [name, parameter] : named_parameters()) {
         if (name.ends_with("embedding.weight")) {

@@ -21,10 +21,12 @@ std::int64_t positive(std::int64_t size, const char* what) {
 }  // namespace
 
 Tensor uniform(const Shape& shape, double low, double high, Rng& rng) {
+    if (rng.gives_zeros()) return zeros(shape);
     return rand(shape, rng) * (high - low) + low;
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, Rng& rng) {
+    if (rng.gives_zeros()) return zeros(shape);
     Tensor x = randn(shape, rng);  // scaled in place: an embedding may be the largest tensor there is
     x.mul_(deviation);
     return mean == 0 ? x : x + mean;
