@@ -97,7 +97,7 @@ void RunReport::evaluated(Run& run) {
 }
 
 void RunReport::look(Run& run) {
-    constexpr std::int64_t characters = 160;
+    constexpr std::int64_t characters = 100;
     Rng rng(static_cast<std::uint64_t>(run.options.seed));
     const std::u32string prompt = prompt_of(run);
     const auto ids = [&](const std::u32string& text) {
