@@ -59,7 +59,8 @@ TEST_CASE("generate goes on by a GPT-2 as the library does", "[programs]") {
     CHECK(generate("--model " + gpt2 + options + "1").output != drawn);
 }
 
-TEST_CASE("generate goes on by what train_gpt left, and stops where it is told to", "[programs]") {
+TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), and stops where it is told to",
+          "[programs][fault]") {
     const Scratch scratch;
     io::save_text(scratch / "text", pangrams());
     const std::string text = "--text " + (scratch / "text").string() + " ";
@@ -128,7 +129,7 @@ TEST_CASE("generate refuses a GPT-2 that is not whole or whose tokeniser is anot
                   "tokens, but the model sees 24 at once");
 }
 
-TEST_CASE("generate ends wrong usage with 2, and a suggestion", "[programs]") {
+TEST_CASE("faults 103 and 104: generate ends wrong usage with 2, and a suggestion", "[programs][fault]") {
     check_refused(generate("--temprature 1"), 2, "unknown flag --temprature; did you mean --temperature?");
     check_refused(generate("--no-cash"), 2, "did you mean --no_cache?");
     check_refused(generate("The"), 2, "unexpected argument The");
@@ -149,7 +150,8 @@ TEST_CASE("generate ends wrong usage with 2, and a suggestion", "[programs]") {
     CHECK(contains(help.output, "--top_p"));
 }
 
-TEST_CASE("generate ends a model that is missing, unreadable or something else with 1", "[programs]") {
+TEST_CASE("fault 105: generate ends a model that is missing, a folder or something else with 1",
+          "[programs][fault]") {
     const Scratch scratch;
     check_refused(generate("--model " + (scratch / "none").string()), 1,
                   "none; --model names a folder with a model");
@@ -162,7 +164,7 @@ TEST_CASE("generate ends a model that is missing, unreadable or something else w
     check_refused(generate("--model " + scratch.folder().string()), 1, "it is a directory");
 }
 
-TEST_CASE("generate survives an output that is closed or full, and tells", "[programs]") {
+TEST_CASE("fault 113: generate survives an output that is closed or full, and tells", "[programs][fault]") {
     const std::string call = "generate --model " + gpt2 + " --length 1000000 --no-end --prompt x ";
     const Scratch scratch;
     const std::string code = (scratch / "code").string();
@@ -178,7 +180,7 @@ TEST_CASE("generate survives an output that is closed or full, and tells", "[pro
     CHECK(contains(full.output, "No space left on device"));
 }
 
-TEST_CASE("Ctrl-C ends what generate writes, with 130", "[programs]") {
+TEST_CASE("fault 112: Ctrl-C ends what generate writes, with 130", "[programs][fault]") {
     const Scratch scratch;
     const auto log = scratch / "log";
     Running running("generate --model " + gpt2 + " --length 1000000 --no-end --prompt weft", log);
