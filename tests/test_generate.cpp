@@ -26,19 +26,16 @@ nn::GPT model_of(std::int64_t vocab, DType dtype = float32) {
 // A model over characters that says `next[i]` after character i, whatever came before.
 nn::GPT model_that_says(const Ids& next) {
     const auto V = static_cast<std::int64_t>(next.size());
-    Rng rng(1);
+    Rng rng = Rng::of_zeros();
     nn::GPT model({.vocab = V, .block_size = block, .layers = 1, .heads = 1, .d_model = 2 * V}, rng);
     NoGrad off;
-    for (auto [name, parameter] : model.named_parameters())
-        if (!name.ends_with("norm.weight")) parameter.zero_();
     // Token i is seen in column i. The head, tied to the embedding, reads columns V … 2V: the mlp moves them
     // there.
     for (std::int64_t i = 0; i < V; ++i) {
         model.token_embedding.weight[i][i].fill_(1);
         model.token_embedding.weight[i][V + i].fill_(1e-3);
     }
-    nn::TransformerBlock only = model.blocks[0];
-    only.norm2.weight.fill_(1);
+    const nn::TransformerBlock& only = model.blocks[0];
     for (std::int64_t i = 0; i < V; ++i) {
         only.mlp.W_in.weight[i][i].fill_(1);
         only.mlp.W_out.weight[V + next[static_cast<std::size_t>(i)]][i].fill_(1e4);
@@ -180,7 +177,7 @@ TEST_CASE("top_p keeps the likeliest whose probabilities first sum to p, of thos
 
 TEST_CASE("top_k and top_p keep the same of a large vocabulary as a full sort", "[sample]") {
     Rng draw(4);
-    const Tensor logits = (randn({3000}, draw, float64) * 20.0).to(int64).to(float64) / 8.0;  // with ties
+    const Tensor logits = (randn({600}, draw, float64) * 20.0).to(int64).to(float64) / 8.0;  // with ties
     const std::vector<double> values = logits.to_vector<double>();
     std::vector<std::int64_t> order(values.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
@@ -190,10 +187,10 @@ TEST_CASE("top_k and top_p keep the same of a large vocabulary as a full sort", 
     for (const double v : values) total += std::exp(v / 4);
     std::size_t nucleus = 0;
     while (sum < 0.9 * total) sum += std::exp(value(order[nucleus++]) / 4);
-    REQUIRE(nucleus > 600);
+    REQUIRE(nucleus > 200);
     Rng rng(6);
     std::set<std::int64_t> by_k, by_p;
-    for (int i = 0; i < 4000; ++i) {
+    for (int i = 0; i < 1500; ++i) {
         by_k.insert(nn::sample(logits, {.temperature = 1e9, .top_k = 100, .rng = &rng}));
         by_p.insert(nn::sample(logits, {.temperature = 4, .rng = &rng, .top_p = 0.9}));
     }
