@@ -70,7 +70,7 @@ std::u32string prompt_of(const Run& run) {
 RunReport::RunReport(const Run& run, const History& history, const std::u32string& text, const Corpus& corpus)
     : report_(begun(run, history)),
       sentences_(sentences_of(run.options, text.substr(static_cast<std::size_t>(corpus.training_size())))),
-      gradients_every_(std::max<std::int64_t>(1, run.options.steps / 256)),
+      gradients_every_((run.options.steps + 255) / 256),  // a column of the report for each
       // a multiple of eval_interval; about 32 looks, however often there is an evaluation
       look_every_(run.options.eval_interval *
                   std::max<std::int64_t>(1, run.options.steps / 32 / run.options.eval_interval)) {
