@@ -82,7 +82,7 @@ struct Score {
 // The head with the largest mean weight from a place of the second saying to the one `back` places before it.
 Score best_head(const std::vector<Tensor>& weights, std::int64_t back) {  // of each layer (B, H, T, T)
     Score best;
-    for (std::int64_t l = 0; l < 2; ++l)
+    for (std::int64_t l = 0; l < std::ssize(weights); ++l)
         for (std::int64_t h = 0; h < heads; ++h) {
             const Tensor map = mean(weights[l].select(1, h), 0);  // (T, T)
             double score = 0;

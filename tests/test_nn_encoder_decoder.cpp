@@ -141,6 +141,22 @@ TEST_CASE("the blocks' dropout acts in training only", "[nn]") {
     CHECK(same_bits(decoder(x, x), decoder(x, x)));
 }
 
+TEST_CASE("the blocks drop from each thing that they add to the stream", "[nn]") {
+    const NoGrad off;
+    Rng rng(1);
+    nn::EncoderBlock encoder(8, 2, rng, {.bias = true, .dropout = 0.5});
+    nn::DecoderBlock decoder(8, 2, rng, {.bias = true, .dropout = 0.5});
+    for (const nn::Linear& out :
+         {encoder.attn.W_out, encoder.mlp.W_out, decoder.attn.W_out, decoder.cross.W_out, decoder.mlp.W_out})
+        Tensor(out.weight).fill_(0), Tensor(out.bias).fill_(1);  // each adds 1, which dropout makes 0 or 2
+    const Tensor x = zeros({2, 50, 8});
+    const Tensor added = encoder(x), three = decoder(x, x);
+    for (const double value : {0, 2, 4}) CHECK(any(added == value));
+    CHECK(all(added == 0 || added == 2 || added == 4));
+    for (const double value : {0, 2, 4, 6}) CHECK(any(three == value));
+    CHECK(all(three == 0 || three == 2 || three == 4 || three == 6));
+}
+
 TEST_CASE("the blocks refuse what does not fit", "[fault][nn]") {
     Rng rng(1);
     CHECK(contains(message_of<ValueError>([&] { nn::EncoderBlock(8, 3, rng); }), "8"));
