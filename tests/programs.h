@@ -59,8 +59,17 @@ public:
         posix_spawn_file_actions_init(&files);
         posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
         posix_spawn_file_actions_adddup2(&files, 1, 2);
+        // As from a terminal: what runs in the background of a script would ignore Ctrl-C, and so would this.
+        posix_spawnattr_t attributes;
+        posix_spawnattr_init(&attributes);
+        sigset_t heard;
+        sigemptyset(&heard);
+        for (const int signal : {SIGINT, SIGHUP, SIGTERM}) sigaddset(&heard, signal);
+        posix_spawnattr_setsigdefault(&attributes, &heard);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
         be_patient();
-        const int error = posix_spawn(&id_, pointers[0], &files, nullptr, pointers.data(), environ);
+        const int error = posix_spawn(&id_, pointers[0], &files, &attributes, pointers.data(), environ);
+        posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&files);
         if (error != 0) throw std::runtime_error("cannot run " + words[0]);
     }
