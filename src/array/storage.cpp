@@ -38,23 +38,23 @@ class Pool {
 public:
     void* take(std::size_t bytes) {
         std::lock_guard lock(mutex_);
-        most_used_ = std::max(most_used_, used_ + bytes);
+        void* block = nullptr;
         const auto found = idle_.find(bytes);
         if (found != idle_.end() && !found->second.empty()) {
-            void* block = found->second.back();
+            block = found->second.back();
             found->second.pop_back();
-            used_ += bytes;
-            return block;
-        }
-        release_down_to(most_used_ / 4 * 5, bytes);
-        void* block = allocate(bytes);
-        if (block == nullptr) {
-            release_down_to(0, bytes);
+        } else {
+            release_down_to(std::max(most_used_, used_ + bytes) / 4 * 5, bytes);
             block = allocate(bytes);
+            if (block == nullptr) {
+                release_down_to(0, bytes);
+                block = allocate(bytes);
+            }
+            if (block == nullptr) throw std::bad_alloc();
+            held_ += bytes;
         }
-        if (block == nullptr) throw std::bad_alloc();
         used_ += bytes;
-        held_ += bytes;
+        most_used_ = std::max(most_used_, used_);  // a request that was refused does not count
         return block;
     }
     void give(void* block, std::size_t bytes) noexcept {
