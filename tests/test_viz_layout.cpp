@@ -5,17 +5,11 @@
 #include "svg_reader.h"
 #include "viz/text.h"
 #include "weft/weft.h"
+#include "weights.h"
 
 using namespace weft;
 
 namespace {
-
-Tensor causal_weights(const Shape& shape, std::uint64_t seed) {  // (…, T, T)
-    Rng rng(seed);
-    const std::int64_t T = shape.back();
-    const Tensor future = Mask::causal().materialize(1, 1, T, T).reshape({T, T});
-    return softmax(masked_fill(randn(shape, rng) * 2, future, -INFINITY), -1);
-}
 
 // The box of a text, as wide as its characters.
 struct Box {

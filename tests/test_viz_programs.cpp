@@ -1,40 +1,12 @@
 // The examples that show what was computed, run as their users run them.
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <regex>
 
-#include "catch.h"
-#include "scratch.h"
+#include "programs.h"
 #include "svg_reader.h"
-#include "weft/io.h"
 
 #ifdef WEFT_PROGRAMS_DIR
 
 using namespace weft;
-
-namespace {
-
-struct Result {
-    int code = -1;
-    std::string output;
-};
-
-Result run(const std::string& arguments) {
-    Result result;
-    FILE* pipe = popen((std::string(WEFT_PROGRAMS_DIR) + "/" + arguments + " 2>&1").c_str(), "r");
-    REQUIRE(pipe != nullptr);
-    std::array<char, 4096> buffer;
-    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-        result.output.append(buffer.data(), n);
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-    UNSCOPED_INFO(arguments << "\n" << result.output);
-    return result;
-}
-
-}  // namespace
 
 TEST_CASE("S0.12 two heads that are asked two things take one each, in most of ten trainings",
           "[S0.12][source][viz][programs]") {

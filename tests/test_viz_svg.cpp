@@ -10,17 +10,11 @@
 #include "viz/colour.h"
 #include "viz/text.h"
 #include "weft/weft.h"
+#include "weights.h"
 
 using namespace weft;
 
 namespace {
-
-Tensor causal_weights(const Shape& shape, std::uint64_t seed) {  // (…, T, T)
-    Rng rng(seed);
-    const std::int64_t T = shape.back();
-    const Tensor future = Mask::causal().materialize(1, 1, T, T).reshape({T, T});
-    return softmax(masked_fill(randn(shape, rng) * 2, future, -INFINITY), -1);
-}
 
 // The cells of attention_svg: rectangles with a tooltip.
 std::vector<const SvgTag*> cells_of(const SvgTag& svg) {
