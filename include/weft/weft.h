@@ -36,4 +36,5 @@
 #include "weft/tokenizer.h"
 #include "weft/trace.h"
 #include "weft/viz.h"
+#include "weft/viz/figure.h"
 #include "weft/viz/report.h"

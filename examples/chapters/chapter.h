@@ -1,0 +1,37 @@
+// What the chapters' programs share: headings in the output, and figures.
+//
+//     chapter_09                     prints what the chapter shows
+//     chapter_09 --figures FOLDER    writes its figures there, too
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "weft/weft.h"
+
+class Chapter {
+public:
+    Chapter(int argc, char** argv) {
+        if (argc == 3 && std::string(argv[1]) == "--figures") {
+            folder_ = argv[2];
+        } else if (argc != 1) {
+            std::fprintf(stderr, "usage: %s [--figures FOLDER]\n", argv[0]);
+            std::exit(2);
+        }
+    }
+
+    void section(const char* title) {
+        std::printf("%s== %s ==\n\n", first_ ? "" : "\n", title);
+        first_ = false;
+    }
+
+    // `svg` as FOLDER/name.svg, when a folder was given.
+    void figure(const std::string& name, const std::string& svg) const {
+        if (!folder_.empty()) weft::io::save_text(folder_ / (name + ".svg"), svg);
+    }
+
+private:
+    std::filesystem::path folder_;
+    bool first_ = true;
+};
