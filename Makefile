@@ -6,6 +6,7 @@ TEXT  ?=
 STEPS ?=
 ARGS  ?=
 FLAGS ?=
+N     ?=
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
@@ -19,7 +20,8 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 .DEFAULT_GOAL := help
-.PHONY: help train generate test test-browser bench examples format clean packages browser-packages bench-packages format-packages ci-packages configure
+.PHONY: help train generate chapter exercise figures test test-browser bench examples format clean \
+        packages browser-packages bench-packages format-packages ci-packages configure ready
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +33,20 @@ train: configure  ## train a character-level GPT: make train TEXT=book.txt STEPS
 generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target generate
 	$(BUILD)/examples/generate $(ARGS)
+
+chapter: ready  ## build and run a chapter's program: make chapter N=9
+	@$(call number,chapter)
+	$(CMAKE) --build $(BUILD) --target chapter_$(NN)
+	$(BUILD)/examples/chapter_$(NN)
+
+exercise: ready  ## try what you wrote in exercises/: make exercise N=9; without N, how far you are
+	@$(if $(N),$(call number,exercise); $(CMAKE) --build $(BUILD) --target exercise_$(NN) && \
+	    $(BUILD)/exercises/exercise_$(NN) --progress $(BUILD)/exercises/progress,exercises/progress.sh $(CMAKE) $(BUILD))
+
+figures: ready  ## draw the chapters' figures anew, in docs/figures
+	$(CMAKE) --build $(BUILD) --target chapters
+	@for program in $(BUILD)/examples/chapter_[0-9][0-9]; do \
+	    echo $$program --figures docs/figures; $$program --figures docs/figures >/dev/null || exit 1; done
 
 test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
@@ -66,6 +82,15 @@ clean:  ## remove what was built
 
 configure: packages
 	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
+
+# As configure, but where the build is configured already this is left to it: readers come by often.
+ready: packages
+	@test -e $(BUILD)/build.ninja || $(MAKE) --no-print-directory configure
+
+# The chapter's number with two digits; `number` stops where there is none such.
+NN = $(shell printf %02.0f $(N) 2>/dev/null)
+number = ls exercises/$(NN)_*.cpp >/dev/null 2>&1 || { \
+    echo "make $(1) N=… wants the number of a chapter: 1 to $$(ls exercises/*.cpp | wc -l)"; exit 2; }
 
 # Debian packages: nothing is touched when all of them are there.
 packages: ; @$(call install,$(PACKAGES))

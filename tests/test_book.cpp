@@ -1,0 +1,158 @@
+// The chapters: what they show is what their programs print and draw today.
+#include <map>
+#include <set>
+
+#include "agree.h"
+#include "markdown.h"
+#include "programs.h"
+
+using namespace markdown;
+
+namespace {
+
+const std::vector<std::string> parts = {"## The idea", "## The formula", "## The code",
+                                        "## Break it", "## Exercises",   "## Where to go on"};
+
+std::string number_of(const fs::path& chapter) { return chapter.filename().string().substr(0, 2); }
+
+}  // namespace
+
+TEST_CASE("there are seventeen chapters, each with a program, an exercise, its solution and its test",
+          "[book]") {
+    int expected = 0;
+    for (const fs::path& chapter : chapters()) {
+        INFO(chapter);
+        CHECK(std::stoi(number_of(chapter)) == ++expected);
+        const std::string source = chapter.stem().string() + ".cpp";
+        for (const char* folder : {"examples/chapters", "exercises", "exercises/solutions", "exercises/tests"})
+            CHECK(fs::exists(root / folder / source));
+    }
+    CHECK(expected == 17);
+    for (const char* folder : {"examples/chapters", "exercises/solutions"})
+        CHECK(files_in(folder, ".cpp").size() == 17);
+}
+
+TEST_CASE(
+    "a chapter says what it gives, and has an idea with a picture, a formula, code, a thing to break and "
+    "exercises",
+    "[book]") {
+    for (const fs::path& chapter : chapters()) {
+        INFO(chapter);
+        const std::string text = read(chapter);
+        const std::vector<std::string> headings = headings_of(text);
+        REQUIRE_FALSE(headings.empty());
+        CHECK(headings[0].starts_with("# " + std::to_string(std::stoi(number_of(chapter))) + ". "));
+        std::vector<std::string> found;
+        for (const std::string& heading : headings)
+            if (heading.starts_with("## ")) found.push_back(heading);
+        CHECK(found == parts);
+        CHECK(contains(text, "**After this chapter you can**"));
+        const std::string idea = text.substr(text.find(parts[0]), text.find(parts[1]) - text.find(parts[0]));
+        CHECK(contains(idea, "](figures/" + number_of(chapter) + "_"));
+        const std::string formula = text.substr(text.find(parts[1]), text.find(parts[2]) - text.find(parts[1]));
+        CHECK(contains(formula, "$"));
+        const std::string command = " N=" + std::to_string(std::stoi(number_of(chapter)));
+        CHECK(contains(text, "make chapter" + command));
+        CHECK(contains(text, "make exercise" + command));
+        for (const Block& block : blocks_of(text)) {
+            INFO("line " << block.line << ": ```" << block.info);
+            const std::set<std::string> known = {"cpp", "text", "text varies", "sh"};
+            CHECK(known.count(block.info) == 1);
+        }
+    }
+}
+
+TEST_CASE("every figure is shown, with words for those who cannot see it", "[book]") {
+    std::set<std::string> shown;
+    for (const fs::path& document : documents())
+        for (const Link& link : links_of(read(document)))
+            if (link.picture) {
+                INFO(document << ": " << link.file);
+                CHECK(link.text.size() >= 15);
+                shown.insert(fs::path(link.file).filename().string());
+            }
+    for (const fs::path& figure : files_in("docs/figures", ".svg")) {
+        INFO(figure);
+        CHECK(shown.count(figure.filename().string()) == 1);
+    }
+}
+
+TEST_CASE("every command of the documents is one that make knows", "[book]") {
+    const std::string makefile = read(root / "Makefile");
+    static const std::regex command(R"((^|[^\w])make ([a-z][a-z-]*)( |$|`))");
+    int commands = 0;
+    for (const fs::path& document : documents())
+        for (const Block& block : blocks_of(read(document)))
+            if (block.info == "sh")
+                for (const std::string& line : block.lines)
+                    if (std::smatch match; std::regex_search(line, match, command)) {
+                        INFO(document << ":" << block.line << ": " << line);
+                        CHECK(std::regex_search(makefile, std::regex("\n" + match[2].str() + ":.*##")));
+                        ++commands;
+                    }
+    CHECK(commands >= 34);
+}
+
+TEST_CASE("numbers agree as closely as they are printed, and words exactly", "[book]") {
+    CHECK(agree::lines("loss 1.234 of 10", "loss 1.235 of 10"));
+    CHECK_FALSE(agree::lines("loss 1.234 of 10", "loss 1.236 of 10"));
+    CHECK_FALSE(agree::lines("loss 1.234 of 10", "loss 1.234 of 11"));
+    CHECK_FALSE(agree::lines("loss 1.234 of 10", "Loss 1.234 of 10"));
+    CHECK(agree::lines("-0.00", "0.00"));
+    CHECK(agree::lines("−0.50 x", "-0.50 x"));
+    CHECK_FALSE(agree::lines("-0.50 x", "0.50 x"));
+    CHECK(agree::lines("1.2e-08", "1.3e-08"));
+    CHECK_FALSE(agree::lines("1.2e-08", "1.2e-07"));
+    CHECK(agree::lines("took  9.8 ms", "took 12.8 ms", true));
+    CHECK_FALSE(agree::lines("took 9.8 ms", "took 9.8 s", true));
+    CHECK_FALSE(agree::lines("nan", "0.5", true));
+    CHECK(agree::stands({"b 1.0", "c"}, {"a", "b 1.1  ", "c", "d"}));
+    CHECK_FALSE(agree::stands({"b 1.0", "d"}, {"a", "b 1.0", "c", "d"}));
+    CHECK_FALSE(agree::stands({}, {"a"}));
+    CHECK(agree::pictures("<a x=\"10\" fill=\"#102030\">0.50</a>", "<a x=\"11\" fill=\"#102130\">0.51</a>"));
+    CHECK_FALSE(agree::pictures("<a x=\"10\">0.50</a>", "<a x=\"12\">0.50</a>"));
+    CHECK_FALSE(agree::pictures("<a x=\"10\">0.50</a>", "<a x=\"10\">0.60</a>"));
+    CHECK_FALSE(agree::pictures("<a x=\"10\">0.50</a>", "<b x=\"10\">0.50</b>"));
+    CHECK_FALSE(agree::pictures("<a fill=\"#102030\"/>", "<a fill=\"#202030\"/>"));
+}
+
+#ifdef WEFT_BOOK
+
+TEST_CASE("the chapters' programs print and draw what the chapters show", "[programs][book]") {
+    std::size_t outputs = 0, figures = 0;
+    for (const fs::path& chapter : chapters()) {
+        const Scratch scratch;
+        const Result printed = run("chapter_" + number_of(chapter) + " --figures " + scratch.folder().string());
+        INFO(chapter);
+        REQUIRE(printed.code == 0);
+        const std::string text = read(chapter);
+        for (const Block& block : blocks_of(text))
+            if (block.language() == "text") {
+                std::string output = printed.output;
+                if (!block.output_of.empty()) {
+                    const Scratch elsewhere;
+                    output = run(block.output_of, "cd " + elsewhere.folder().string()).output;
+                }
+                INFO("line " << block.line << " shows\n"
+                             << block.str() << "but the program prints\n"
+                             << output);
+                CHECK(agree::stands(block.lines, lines_of(output), block.varies()));
+                ++outputs;
+            }
+        std::set<std::string> drawn, shown;
+        for (const auto& entry : fs::directory_iterator(scratch.folder()))
+            drawn.insert(entry.path().filename().string());
+        for (const Link& link : links_of(text))
+            if (link.picture && link.file.starts_with("figures/")) shown.insert(link.file.substr(8));
+        CHECK(drawn == shown);
+        for (const std::string& name : drawn) {
+            INFO(name << " is no longer what the program draws; if the new one is right: make figures");
+            CHECK(agree::pictures(read(root / "docs/figures" / name), read(scratch / name)));
+            ++figures;
+        }
+    }
+    CHECK(outputs >= 68);
+    CHECK(figures >= 17);
+}
+
+#endif
