@@ -114,6 +114,7 @@ public:
     std::string svg() const;
 
 private:
+    friend struct PlotPicture;
     struct Series {
         enum Kind { lines, dots, bar, across_x, across_y } kind;
         std::vector<double> x, y;

@@ -1,0 +1,119 @@
+#include "viz/shapes.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "viz/text.h"
+
+namespace weft::viz {
+namespace {
+
+// visible(), but for the spaces at the ends, which are the writer's.
+std::string shown(const std::string& text) {
+    const std::size_t first = text.find_first_not_of(' ');
+    if (first == std::string::npos) return text;
+    const std::size_t last = text.find_last_not_of(' ');
+    return text.substr(0, first) + visible(text.substr(first, last - first + 1)) + text.substr(last + 1);
+}
+
+std::string attribute(const char* name, const std::string& value) {
+    return std::string(" ") + name + "=\"" + xml(visible(value)) + "\"";
+}
+
+std::string attribute(const char* name, double value) { return attribute(name, decimal(value)); }
+
+std::string stroke_attributes(const Stroke& stroke) {
+    if (!(stroke.width > 0)) return {};
+    return attribute("stroke", stroke.colour) + attribute("stroke-width", stroke.width) +
+           (stroke.dashed ? " stroke-dasharray=\"6 4\"" : "");
+}
+
+std::string fill_attributes(const Fill& fill) {
+    return attribute("fill", fill.colour) + (fill.opacity < 1 ? attribute("fill-opacity", fill.opacity) : "");
+}
+
+// A hyphen is too short for a minus.
+std::string with_minus(const std::string& text) { return text[0] == '-' ? "−" + text.substr(1) : text; }
+
+}  // namespace
+
+std::string figure_start(double width, double height, const std::string& title) {
+    const std::string w = decimal(width), h = decimal(height);
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " +
+           w + " " + h +
+           "\" font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\" role=\"img\">\n<title>" +
+           xml(shown(title)) + "</title>\n<rect width=\"" + w + "\" height=\"" + h + "\" fill=\"#fff\"/>\n";
+}
+
+std::string figure_text(double x, double y, const std::string& text, const Label& label) {
+    std::string tag = "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", label.size) +
+                      attribute("text-anchor", label.anchor) + attribute("fill", label.colour);
+    if (label.bold) tag += " font-weight=\"bold\"";
+    if (label.rotate != 0)
+        tag += " transform=\"rotate(" + decimal(label.rotate) + " " + decimal(x) + " " + decimal(y) + ")\"";
+    return tag + " dy=\"0.35em\" xml:space=\"preserve\">" + xml(shown(text)) + "</text>\n";
+}
+
+double figure_text_width(const std::string& text, double size) {
+    double narrow = 0, wide = 0;  // DejaVu Sans is among the widest
+    for (const char c : text) {
+        if (std::string_view(" ijlftrI.,:;|!'()[]/\"`").find(c) != std::string_view::npos) ++narrow;
+        if (std::string_view("mwMWQ%@&").find(c) != std::string_view::npos) ++wide;
+    }
+    return (static_cast<double>(columns(visible(text))) * 0.64 - narrow * 0.27 + wide * 0.3) * size;
+}
+
+std::string points_data(const Points& points, bool closed) {
+    std::string data;
+    for (const auto& [x, y] : points) data += (data.empty() ? "M" : "L") + decimal(x) + " " + decimal(y);
+    return data + (closed ? "Z" : "");
+}
+
+std::string path_shape(const std::string& data, const Stroke& stroke, const Fill& fill) {
+    return "<path d=\"" + data + "\"" + fill_attributes(fill) + stroke_attributes(stroke) +
+           " stroke-linejoin=\"round\"/>\n";
+}
+
+std::string rect_shape(double x, double y, double width, double height, const Fill& fill, const Stroke& stroke,
+                       double radius) {
+    return "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
+           attribute("height", height) + (radius > 0 ? attribute("rx", radius) : "") + fill_attributes(fill) +
+           stroke_attributes(stroke) + "/>\n";
+}
+
+std::string circle_shape(double x, double y, double radius, const std::string& fill, const Stroke& stroke) {
+    return "<circle" + attribute("cx", x) + attribute("cy", y) + attribute("r", radius) +
+           attribute("fill", fill) + stroke_attributes(stroke) + "/>\n";
+}
+
+std::string power_of_ten(int exponent) {
+    constexpr std::array<const char*, 10> digits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    std::string text = exponent < 0 ? "10⁻" : "10";
+    for (const char c : std::to_string(std::abs(exponent))) text += digits[static_cast<std::size_t>(c - '0')];
+    return text;
+}
+
+std::string figure_number(double value, int digits) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
+    if (value == 0) return "0";
+    const std::string text = number(value, digits);
+    const std::size_t e = text.find('e');
+    if (e == std::string::npos) return with_minus(text);
+    int exponent = 0;
+    const std::size_t from = e + (text[e + 1] == '+' ? 2 : 1);
+    std::from_chars(text.data() + from, text.data() + text.size(), exponent);
+    const std::string factor = text.substr(0, e);
+    return with_minus(factor == "1" ? "" : factor == "-1" ? "-" : factor + "·") + power_of_ten(exponent);
+}
+
+std::string fixed_number(double value, int decimals) {
+    std::array<char, 700> text{};
+    const auto end =
+        std::to_chars(text.data(), text.data() + text.size(), value + 0.0, std::chars_format::fixed, decimals)
+            .ptr;
+    return with_minus({text.data(), end});
+}
+
+}  // namespace weft::viz
