@@ -51,7 +51,7 @@ std::vector<Tick> logarithmic_ticks(double low, double high, double most) {
     std::vector<Tick> ticks;
     int decades = 0;
     for (int e = first; e <= last; ++e) decades += within(times_ten_to(1, e));
-    if (decades >= 2) {
+    if (decades >= 3) {
         const int stride = std::max(1, static_cast<int>(std::ceil(decades / std::max(most, 1.0))));
         for (int e = first; e <= last; ++e) {
             const bool labelled = ((e % stride) + stride) % stride == 0;

@@ -91,7 +91,7 @@ struct LineStyle {
 
 // A plot with axes, round ticks and a legend of what has a label. Values that are not finite, or not positive
 // on a logarithmic axis, leave a gap. ValueError: series whose x and y differ in length, ranges that are empty,
-// a plot without any value, bars on a logarithmic axis.
+// a plot without any value (by svg()), bars on a logarithmic axis, widths that are not positive and finite.
 class Plot {
 public:
     explicit Plot(PlotOptions options);
@@ -101,11 +101,13 @@ public:
     Plot& points(const std::vector<double>& x, const std::vector<double>& y, const std::string& label = {},
                  LineStyle style = {});
     // A group of bars beside each other at each name: one per call, of as many values as the first call's
-    // names.
+    // names. The names may be left out, {}, after that.
     Plot& bars(const std::vector<std::string>& names, const std::vector<double>& values,
                const std::string& label = {}, const std::string& colour = {});
-    // values (R, C) as a field of colours behind everything, its first row at y_range.first; with `contours`,
-    // that many lines of equal value instead. At most one.
+    // values (R, C) as a field of colours behind everything; with `contours`, that many lines of equal value
+    // instead. Row r is at the r-th of R even steps from y_range.first to y_range.second, columns so along x;
+    // both ends are included. Values that are not finite stay white. At most one, and on linear axes:
+    // ValueError.
     Plot& field(const Tensor& values, std::pair<double, double> x_range, std::pair<double, double> y_range,
                 int contours = 0);
     Plot& vertical(double x, const std::string& label = {}, LineStyle style = {});    // a line across

@@ -1,0 +1,91 @@
+#include "viz/axis.h"
+
+#include <algorithm>
+#include <array>
+
+#include "viz/text.h"
+
+namespace weft::viz {
+namespace {
+
+// The part of a … b within the frame (Y. Liang and B. Barsky, 1984); false when there is none.
+bool clip(const Frame& frame, std::pair<double, double>& a, std::pair<double, double>& b) {
+    const double dx = b.first - a.first, dy = b.second - a.second;
+    const std::array<double, 4> towards = {-dx, dx, -dy, dy};
+    const std::array<double, 4> room = {a.first - frame.left, frame.right - a.first, a.second - frame.top,
+                                        frame.bottom - a.second};
+    double enter = 0, leave = 1;
+    for (std::size_t i = 0; i < 4; ++i) {
+        if (towards[i] == 0 && room[i] < 0) return false;
+        if (towards[i] < 0) enter = std::max(enter, room[i] / towards[i]);
+        if (towards[i] > 0) leave = std::min(leave, room[i] / towards[i]);
+    }
+    if (enter > leave) return false;
+    const auto start = a;
+    if (enter > 0) a = {start.first + enter * dx, start.second + enter * dy};
+    if (leave < 1) b = {start.first + leave * dx, start.second + leave * dy};
+    return true;
+}
+
+}  // namespace
+
+std::string range_text(const Range& range) { return number(range.first) + " … " + number(range.second); }
+
+void Axis::widen(double below, double above) {
+    if (!std::isfinite(high - low))
+        throw ValueError("Plot::svg: values from " + range_text({low, high}) +
+                         " are too far apart to be drawn");
+    if (logarithmic) {
+        if (high < low * (1 + 1e-9)) low /= 2, high *= 2;
+        const double extent = std::log(high / low);
+        low = std::max(low * std::exp(-below * extent), 1e-300);
+        high = std::min(high * std::exp(above * extent), 1e300);
+    } else {
+        const double middle = low + (high - low) / 2, least = std::max(1e-9 * std::abs(middle), 1e-290);
+        if (high - low < least) {
+            const double half = middle == 0 ? 1 : std::max(std::abs(middle) / 10, least);
+            low = middle - half, high = middle + half;
+        }
+        const double extent = high - low;
+        low -= below * extent, high += above * extent;
+    }
+}
+
+std::vector<Tick> Axis::ticks(double pixels_each) const {
+    const double most = std::abs(to - from) / pixels_each;
+    return logarithmic ? logarithmic_ticks(low, high, most) : linear_ticks(low, high, most);
+}
+
+std::string clipped_data(const Frame& frame, const Points& points) {
+    std::string data;
+    const auto is_point = [&](std::size_t i) {
+        return i < points.size() && std::isfinite(points[i].first) && std::isfinite(points[i].second);
+    };
+    Points piece;
+    const auto end_piece = [&] {
+        if (piece.size() > 1) data += points_data(piece);
+        piece.clear();
+    };
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        if (is_point(i) && is_point(i + 1)) {
+            auto a = points[i], b = points[i + 1];
+            if (!clip(frame, a, b)) {
+                end_piece();
+                continue;
+            }
+            if (piece.empty() || piece.back() != a) {
+                end_piece();
+                piece.push_back(a);
+            }
+            piece.push_back(b);
+            if (b != points[i + 1]) end_piece();
+        } else {
+            end_piece();
+            if (is_point(i) && (i == 0 || !is_point(i - 1)) && frame.has(points[i].first, points[i].second))
+                data += "M" + decimal(points[i].first) + " " + decimal(points[i].second) + "h0.01";
+        }
+    }
+    return data;
+}
+
+}  // namespace weft::viz

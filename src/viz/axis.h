@@ -1,0 +1,49 @@
+// One axis of a plot, and the plotting area.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "viz/shapes.h"
+#include "viz/ticks.h"
+
+namespace weft::viz {
+
+using Range = std::pair<double, double>;
+constexpr Range automatic = {0, 0};
+std::string range_text(const Range& range);  // "0 … 1"
+
+// What an axis shows of its values: from low to high, which lie at the pixels `from` and `to`.
+struct Axis {
+    bool logarithmic = false;
+    double low = INFINITY, high = -INFINITY;
+    double from = 0, to = 1;
+
+    bool holds(double value) const { return std::isfinite(value) && (!logarithmic || value > 0); }
+    bool shows(double value) const { return holds(value) && value >= low && value <= high; }
+    void take(double value) {
+        if (holds(value)) low = std::min(low, value), high = std::max(high, value);
+    }
+    double share(double value) const {
+        return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+    }
+    double at(double value) const { return from + share(value) * (to - from); }
+
+    void widen(double below, double above);  // room for what touches the ends, as shares of the whole
+    std::vector<Tick> ticks(double pixels_each) const;
+};
+
+struct Frame {
+    double left, top, right, bottom;
+    bool has(double x, double y) const {
+        constexpr double slack = 1e-6;
+        return x >= left - slack && x <= right + slack && y >= top - slack && y <= bottom + slack;
+    }
+};
+
+// A path through the points within the frame; a point that is not finite is a gap, and one alone between two
+// gaps is a dot.
+std::string clipped_data(const Frame& frame, const Points& points);
+
+}  // namespace weft::viz

@@ -1,0 +1,225 @@
+#include "viz/plot_picture.h"
+
+#include <algorithm>
+
+#include "viz/svg.h"
+#include "viz/text.h"
+
+namespace weft::viz {
+namespace {
+
+const Stroke none = {{}, 0, false}, dark = {"#444", 1, false}, light = {"#e4e4e4", 1, false};
+
+void set_range(Axis& axis, const Range& given, double below, double above) {
+    if (given != automatic)
+        axis.low = given.first, axis.high = given.second;
+    else if (!std::isfinite(axis.low))  // nothing within the other axis's range
+        axis.low = axis.logarithmic ? 0.1 : 0, axis.high = 1;
+    else
+        axis.widen(below, above);
+}
+
+double widest(const std::vector<std::string>& texts) {
+    double width = 0;
+    for (const std::string& text : texts) width = std::max(width, figure_text_width(text, PlotPicture::small));
+    return width;
+}
+double widest(const std::vector<Tick>& ticks) {
+    double width = 0;
+    for (const Tick& tick : ticks) width = std::max(width, figure_text_width(tick.label, PlotPicture::small));
+    return width;
+}
+
+}  // namespace
+
+PlotPicture::PlotPicture(const Plot& p) : plot(p), options(p.options_) {
+    x.logarithmic = options.log_x, y.logarithmic = options.log_y;
+    for (const Series& s : plot.series_) groups += s.kind == Series::bar;
+    if (plot.field_.defined()) field = plot.field_.to_vector<double>();
+    for (const double value : field)
+        if (std::isfinite(value))
+            field_low = std::min(field_low, value), field_high = std::max(field_high, value);
+    set_ranges();
+    set_frame();
+}
+
+void PlotPicture::set_ranges() {
+    const auto within = [](const Range& range, double value) {
+        return range == automatic || (value >= range.first && value <= range.second);
+    };
+    bool any = field_low <= field_high;
+    for (const Series& s : plot.series_) {
+        if (s.kind == Series::across_x && within(options.x_range, s.x[0])) x.take(s.x[0]);
+        if (s.kind == Series::across_y && within(options.y_range, s.y[0])) y.take(s.y[0]);
+        if (s.kind == Series::bar)
+            for (std::size_t i = 0; i < s.y.size(); ++i)
+                if (y.holds(s.y[i])) y.take(s.y[i]), any = true;
+        if (s.kind != Series::lines && s.kind != Series::dots) continue;
+        for (std::size_t i = 0; i < s.x.size(); ++i) {
+            if (!x.holds(s.x[i]) || !y.holds(s.y[i])) continue;
+            any = true;
+            // An axis left free shows what the other's range lets be seen.
+            if (within(options.y_range, s.y[i])) x.take(s.x[i]);
+            if (within(options.x_range, s.x[i])) y.take(s.y[i]);
+        }
+    }
+    if (!any)
+        throw ValueError("Plot::svg: \"" + visible(options.title) +
+                         "\" has no value to draw; give a line, points, bars or a field with finite values" +
+                         (x.logarithmic || y.logarithmic ? " (positive on a logarithmic axis)" : ""));
+    if (groups > 0) {
+        x.take(-0.5), x.take(static_cast<double>(plot.names_.size()) - 0.5);
+        y.take(0);
+    }
+    if (!field.empty()) {
+        x.take(plot.field_x_.first), x.take(plot.field_x_.second);
+        y.take(plot.field_y_.first), y.take(plot.field_y_.second);
+    }
+    // What is drawn up to the ends stays there; all else gets some room.
+    const double beside = groups > 0 || !field.empty() ? 0 : 0.02;
+    set_range(x, options.x_range, beside, beside);
+    const auto above = [&](double end) { return (groups > 0 && end == 0) || !field.empty() ? 0 : 0.05; };
+    set_range(y, options.y_range, above(y.low), above(y.high));
+}
+
+void PlotPicture::set_frame() {
+    frame.top = options.title.empty() ? 14 : 38;
+    frame.bottom = options.height - 26 - (options.x.empty() ? 0 : 20);
+    y.from = frame.bottom, y.to = frame.top;
+    y_ticks = y.ticks(45);
+    frame.left = 12 + widest(y_ticks) + (options.y.empty() ? 0 : 22);
+    frame.right = options.width - 18;
+    if (options.legend == "right" && !in_legend().empty()) frame.right -= legend_width();
+    if (!field.empty() && field_high > field_low) {
+        Axis values;
+        values.low = field_low, values.high = field_high, values.from = y.from, values.to = y.to;
+        bar_ticks = values.ticks(45);
+        frame.right -= 34 + widest(bar_ticks);
+    }
+    if (groups > 0) {
+        const double slot = (frame.right - frame.left) / (x.high - x.low), name = widest(plot.names_);
+        leaning = name + 6 > slot;
+        if (leaning) {  // by 30 degrees
+            frame.left = std::max(frame.left, std::min(name * 0.87 - slot / 2 + 8, options.width / 4));
+            frame.bottom -= std::min(name * 0.5, options.height / 4);
+            y.from = frame.bottom;
+            y_ticks = y.ticks(45);
+        }
+    }
+    if (frame.right - frame.left < 40 || frame.bottom - frame.top < 40)
+        throw ValueError("Plot::svg: " + number(options.width) + " × " + number(options.height) +
+                         " leaves no room for the plot beside its labels; make it larger, or they shorter");
+    x.from = frame.left, x.to = frame.right;
+    x_ticks = x.ticks(x.logarithmic ? 45 : 70);
+    if (!x.logarithmic && widest(x_ticks) > 60) x_ticks = x.ticks(widest(x_ticks) + 14);
+}
+
+std::string PlotPicture::axes_svg() const {
+    const double middle_x = (frame.left + frame.right) / 2, middle_y = (frame.top + frame.bottom) / 2;
+    std::string svg, marks;
+    for (const Tick& tick : y_ticks) {
+        const double at = y.at(tick.value);
+        marks += "M" + decimal(frame.left) + " " + decimal(at) + (tick.label.empty() ? "h-3" : "h-5");
+        if (!tick.label.empty())
+            svg += figure_text(frame.left - 8, at, tick.label, {.size = small, .anchor = "end"});
+    }
+    if (groups > 0) {
+        for (std::size_t i = 0; i < plot.names_.size(); ++i)
+            if (const double value = static_cast<double>(i); x.shows(value))
+                svg += leaning ? figure_text(x.at(value) + 4, frame.bottom + 10, plot.names_[i],
+                                             {.size = small, .anchor = "end", .rotate = -30})
+                               : figure_text(x.at(value), frame.bottom + 14, plot.names_[i], {.size = small});
+    } else {
+        for (const Tick& tick : x_ticks) {
+            const double at = x.at(tick.value);
+            marks += "M" + decimal(at) + " " + decimal(frame.bottom) + (tick.label.empty() ? "v3" : "v5");
+            if (!tick.label.empty()) svg += figure_text(at, frame.bottom + 15, tick.label, {.size = small});
+        }
+    }
+    if (!marks.empty()) svg += path_shape(marks, dark);
+    svg += rect_shape(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top, {}, dark);
+    if (groups > 0 && y.low < 0 && y.high > 0)
+        svg += path_shape(points_data({{frame.left, y.at(0)}, {frame.right, y.at(0)}}), dark);
+    if (!options.title.empty()) {
+        const double fitting = (options.width - 16) / figure_text_width(options.title, 1.1);
+        svg += figure_text(options.width / 2, 19, options.title,
+                           {.size = std::clamp(fitting, 9.0, 14.0), .bold = true});
+    }
+    if (!options.x.empty()) svg += figure_text(middle_x, options.height - 13, options.x, {.size = normal});
+    if (!options.y.empty())
+        svg += figure_text(frame.left - widest(y_ticks) - 20, middle_y, options.y,
+                           {.size = normal, .rotate = -90});
+    return svg;
+}
+
+std::string PlotPicture::grid_svg() const {
+    std::string data;
+    for (const Tick& tick : y_ticks)
+        if (!tick.label.empty())
+            data += "M" + decimal(frame.left) + " " + decimal(y.at(tick.value)) + "H" + decimal(frame.right);
+    for (const Tick& tick : x_ticks)
+        if (!tick.label.empty() && groups == 0)
+            data += "M" + decimal(x.at(tick.value)) + " " + decimal(frame.bottom) + "V" + decimal(frame.top);
+    return data.empty() ? "" : path_shape(data, light);
+}
+
+std::vector<const PlotPicture::Series*> PlotPicture::in_legend() const {
+    std::vector<const Series*> shown;
+    for (const Series& s : plot.series_)
+        if (!s.label.empty() && s.kind <= Series::bar) shown.push_back(&s);
+    return shown;
+}
+
+double PlotPicture::legend_width() const {
+    double widest = 0;
+    for (const Series* s : in_legend()) widest = std::max(widest, figure_text_width(s->label, small));
+    return widest + 34;
+}
+
+std::string PlotPicture::legend_svg() const {
+    const std::vector<const Series*> shown = in_legend();
+    if (shown.empty()) return {};
+    constexpr double step = 20;
+    const double width = legend_width(), height = step * static_cast<double>(shown.size()) + 4;
+    const std::string& place = options.legend;
+    std::string svg;
+    double left = options.width - width - 4, top = frame.top;
+    if (place != "right") {
+        left = place.find("left") != std::string::npos ? frame.left + 8 : frame.right - width - 8;
+        top = place.find("top") != std::string::npos ? frame.top + 8 : frame.bottom - height - 8;
+        svg += rect_shape(left, top, width, height, {"#fff", 0.85}, {"#ccc", 1, false}, 3);
+    }
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        const Series& s = *shown[i];
+        const double at = top + 2 + step * (static_cast<double>(i) + 0.5), middle = left + 16;
+        if (s.kind == Series::bar) svg += rect_shape(left + 10, at - 6, 12, 12, {s.style.colour, 1});
+        if (s.kind == Series::lines)
+            svg += path_shape(points_data({{left + 5, at}, {left + 27, at}}),
+                              {s.style.colour, s.style.width, s.style.dashed});
+        if (s.kind == Series::dots || s.style.markers)
+            svg += circle_shape(middle, at, std::min(6.0, s.style.width + (s.style.markers ? 0.75 : 1.5)),
+                                s.style.colour);
+        svg += figure_text(left + 32, at, s.label, {.size = small, .anchor = "start"});
+    }
+    return svg;
+}
+
+std::string PlotPicture::svg() const {
+    std::string behind, text, front;
+    std::size_t group = 0, uprights = 0;
+    if (has_colours())
+        behind += field_svg();
+    else
+        behind += grid_svg() + (field.empty() ? "" : contours_svg());
+    for (const Series& s : plot.series_) {
+        if (s.kind == Series::bar) behind += bars_svg(s, group++);
+        if (s.kind == Series::lines) front += line_svg(s);
+        if (s.kind == Series::dots || s.style.markers) front += dots_svg(s);
+        if (s.kind >= Series::across_x) text += across_svg(s, uprights);
+    }
+    const std::string title = options.title.empty() ? options.y + " against " + options.x : options.title;
+    return figure_start(options.width, options.height, title) + behind + text + front + axes_svg() +
+           colour_bar_svg() + legend_svg() + svg_end();
+}
+
+}  // namespace weft::viz
