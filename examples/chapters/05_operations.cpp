@@ -1,0 +1,276 @@
+// 5. An operation of your own: its values, its rule, and how you know that the rule is right.
+//
+// N rows, C columns, h step of a difference.
+#include <cmath>
+#include <functional>
+#include <map>
+#include <regex>
+
+#include "chapter.h"
+
+using namespace weft;
+
+namespace {
+
+// ---- the operation
+
+// softplus(x) = ln(1 + eˣ), elementwise.
+Tensor softplus(const Tensor& x) {
+    Tensor y;
+    {
+        NoGrad off;
+        y = relu(x) + log(1 + exp(-abs(x)));  // the same value, and no overflow for a large x
+    }
+    return record("softplus", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor& x = saved[0];
+        return Grads{dy * sigmoid(x)};  // y = ln(1 + eˣ):  dx = dy · eˣ / (1 + eˣ)
+    });
+}
+
+void by_hand(Chapter& chapter) {
+    chapter.section("by hand, and by the rule");
+    Tensor x = tensor({-2, 0, 3}, float64).requires_grad_();
+    Tensor y = softplus(x);
+    y.backward(ones({3}, float64));
+
+    const double h = 0.001;
+    const Tensor difference = (softplus(x.detach() + h) - softplus(x.detach() - h)) / (2 * h);
+    std::printf("   x   softplus   e^x/(1+e^x)   backward   difference\n");
+    for (std::int64_t i = 0; i < 3; ++i) {
+        const double e = std::exp(x.at({i}));
+        std::printf("%4.0f   %8.4f   %11.4f   %8.4f   %10.4f\n", x.at({i}), y.at({i}), e / (1 + e),
+                    x.grad().at({i}), difference.at({i}));
+    }
+}
+
+void large_values(Chapter& chapter) {
+    chapter.section("a value that would overflow");
+    const Tensor x = tensor({100});  // float32: e^88.7 is its largest
+    std::printf("ln(1 + e^x) as it is written: %g\nsoftplus(x): %g\n", log(1 + exp(x)).item(),
+                softplus(x).item());
+}
+
+// ---- two inputs, one of them stretched
+
+// y = x · w: x (N, C), w (C) → (N, C), a weight for each column.
+Tensor weigh_columns(const Tensor& x, const Tensor& w) {
+    Tensor y;
+    {
+        NoGrad off;
+        y = x * w;
+    }
+    return record("weigh_columns", y, {x, w}, {x, w}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor &x = saved[0], &w = saved[1];
+        Tensor dx, dw;
+        if (saved.needs(0)) dx = dy * w;                     // (N, C)
+        if (saved.needs(1)) dw = sum_to(dy * x, w.shape());  // (N, C) → (C)
+        return Grads{dx, dw};
+    });
+}
+
+void two_inputs(Chapter& chapter) {
+    chapter.section("two inputs, one of them stretched");
+    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});   // (N, C)
+    Tensor w = tensor({10, 20, 30}).requires_grad_();  // (C)
+    sum(weigh_columns(x, w)).backward();
+    std::printf("gradient of w: %s\ngradient of x: %s\n", w.grad().str().c_str(),
+                x.grad().defined() ? "there is one" : "none was asked for");
+}
+
+// ---- checks
+
+void checks(Chapter& chapter) {
+    chapter.section("gradcheck and gradgradcheck");
+    Rng rng(1);
+    Tensor x = randn({3, 4}, rng, float64).requires_grad_();
+    const check::Function f = [](const std::vector<Tensor>& inputs) { return softplus(inputs[0]); };
+
+    const check::GradcheckReport first = check::gradcheck("softplus", f, {x});
+    const check::GradcheckReport second = check::gradgradcheck("softplus", f, {x});
+    std::printf("gradient: %zu derivatives compared, %s\n", first.elements, first ? "all agree" : "WRONG");
+    std::printf("its gradient: %zu derivatives compared, %s\n", second.elements,
+                second ? "all agree" : "WRONG");
+
+    Tensor a = randn({3, 4}, rng, float64).requires_grad_(), w = randn({4}, rng, float64).requires_grad_();
+    const check::Function g = [](const std::vector<Tensor>& inputs) {
+        return weigh_columns(inputs[0], inputs[1]);
+    };
+    const check::GradcheckReport both = check::gradcheck("weigh_columns", g, {a, w});
+    std::printf("weigh_columns: %zu derivatives compared, %s\n", both.elements, both ? "all agree" : "WRONG");
+}
+
+// ---- differences: which step is best
+
+// f'(x) ≈ Σ_k c_k (f(x + kh) − f(x − kh)) / h, for k = 1, 2, …
+const std::map<int, std::vector<double>> coefficients = {
+    {2, {1.0 / 2}},
+    {4, {2.0 / 3, -1.0 / 12}},
+    {8, {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280}},
+};
+
+Tensor central_difference(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, double h, int order) {
+    Tensor sum = zeros_like(x);
+    double k = 1;
+    for (const double c : coefficients.at(order)) {
+        sum = sum + c * (f(x + k * h) - f(x - k * h));
+        ++k;
+    }
+    return sum / h;
+}
+
+// f(x) = 1 / (1 + x²): no operation but +, · and /, which every processor rounds alike.
+Tensor bell(const Tensor& x) { return 1 / (1 + x * x); }
+constexpr double middle = 0.5, slope = -0.64;  // f'(x) = −2x / (1 + x²)²
+
+double error_of(int exponent, int order) {
+    const double h = std::ldexp(1.0, -exponent);  // 2⁻ᵏ: x ± h is exact
+    return std::abs(central_difference(bell, tensor({middle}, float64), h, order).item() - slope);
+}
+
+constexpr int last = 40;
+
+void error_curve(Chapter& chapter) {
+    chapter.section("the error of a difference, step by step");
+    std::printf("      h     order 2   order 4   order 8\n");
+    for (const int k : {2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 30, 40})
+        std::printf("2^-%-2d = %.0e   %.0e     %.0e     %.0e\n", k, std::ldexp(1.0, -k), error_of(k, 2),
+                    error_of(k, 4), error_of(k, 8));
+}
+
+void best_steps(Chapter& chapter) {
+    chapter.section("the best step");
+    const double u = std::ldexp(1.0, -53);  // half the distance from 1 to the next number
+    std::printf("order   measured       C   best step tried   by the formula\n");
+    for (const int p : {2, 4, 8}) {
+        const double measured = std::log2(error_of(5, p) / error_of(6, p));
+        const double C = error_of(5, p) / std::pow(2.0, -5 * p);  // error = C hᵖ
+        int best = 1;
+        for (int k = 1; k <= last; ++k)
+            if (error_of(k, p) < error_of(best, p)) best = k;
+        const double formula = std::pow(u * 0.8 / (p * C), 1.0 / (p + 1));
+        std::printf("%5d   %8.2f   %5.3g   2^-%-2d = %.0e           %.0e\n", p, measured, C, best,
+                    std::ldexp(1.0, -best), formula);
+    }
+}
+
+// ---- what record and backward refuse
+
+void refusals(Chapter& chapter) {
+    chapter.section("what is refused");
+    Tensor x = tensor({1, 2, 3}, float64).requires_grad_();
+    const Tensor y = sum(softplus(x));
+    {
+        NoGrad off;
+        x.add_(ones({3}, float64));  // the rule wanted to see x as it was
+    }
+    try {
+        y.backward();
+    } catch (const Error& error) {
+        std::printf("%s\n", error.what());
+    }
+}
+
+// ---- break it
+
+// The rule forgets the gradient that comes in.
+Tensor wrong_softplus(const Tensor& x) {
+    NoGrad off;
+    const Tensor y = softplus(x);
+    EnableGrad on;
+    return record("wrong_softplus", y, {x}, {x},
+                  [](const Saved& saved, const Tensor&) { return Grads{sigmoid(saved[0])}; });
+}
+
+void broken(Chapter& chapter) {
+    chapter.section("break it: a rule that forgets dy");
+    Tensor x = tensor({-2, 0, 3}, float64).requires_grad_();
+    sum(wrong_softplus(x)).backward();
+    std::printf("gradient of the sum: %.4f %.4f %.4f\n", x.grad().at({0}), x.grad().at({1}), x.grad().at({2}));
+
+    const check::Function f = [](const std::vector<Tensor>& inputs) { return wrong_softplus(inputs[0]); };
+    const std::string message = check::gradcheck("wrong_softplus", f, {x}).message;
+    std::printf("%s\n", std::regex_replace(message, std::regex("(\\.\\d{4})\\d+"), "$1").c_str());
+}
+
+// ---- figures
+
+std::string rule_picture() {
+    viz::Drawing d(640, 250, "An operation forwards and backwards");
+    const std::string blue = viz::palette(0), red = viz::palette(1);
+    d.text(60, 30, "forward", {.size = 15, .anchor = "start", .colour = blue, .bold = true});
+    d.box(60, 50, 60, 44, "x", {.label = {.size = 17}});
+    d.arrow(120, 72, 230, 72, {blue, 2});
+    d.box(230, 50, 180, 44, "y = ln(1 + eˣ)", {.label = {.size = 16}});
+    d.arrow(410, 72, 520, 72, {blue, 2});
+    d.box(520, 50, 60, 44, "y", {.label = {.size = 17}});
+
+    d.text(60, 228, "backward", {.size = 15, .anchor = "start", .colour = red, .bold = true});
+    d.box(520, 160, 60, 44, "dy", {.fill = "#fdf0e8", .stroke = {red, 1.5}, .label = {.size = 17}});
+    d.arrow(520, 182, 410, 182, {red, 2});
+    d.box(230, 160, 180, 44, "dx = dy · eˣ/(1 + eˣ)",
+          {.fill = "#fdf0e8", .stroke = {red, 1.5}, .label = {.size = 16}});
+    d.arrow(230, 182, 120, 182, {red, 2});
+    d.box(60, 160, 60, 44, "dx", {.fill = "#fdf0e8", .stroke = {red, 1.5}, .label = {.size = 17}});
+
+    d.arrow(320, 94, 320, 160, {"#666", 1.5, true});
+    d.text(332, 127, "x, kept for the rule", {.size = 14, .anchor = "start", .colour = "#666"});
+    return d.svg();
+}
+
+std::string secant_picture() {
+    const double h = 0.5, low = bell(tensor({middle - h}, float64)).item(),
+                 high = bell(tensor({middle + h}, float64)).item(), chord = (high - low) / (2 * h);
+    std::vector<double> x, y;
+    for (int i = 0; i <= 60; ++i) {
+        x.push_back(-0.4 + 0.03 * i);
+        y.push_back(1 / (1 + x.back() * x.back()));
+    }
+    const auto through = [](double x0, double y0, double m) {
+        return std::vector<double>{y0 + m * (-0.2 - x0), y0 + m * (1.2 - x0)};
+    };
+    viz::Plot plot({.title = "A central difference is the slope of a chord",
+                    .x = "x",
+                    .y = "f(x) = 1/(1 + x²)",
+                    .legend = "bottom-left"});
+    plot.line(x, y, "f");
+    plot.line({-0.2, 1.2}, through(middle, 0.8, slope), "tangent at 1/2: slope −0.64", {.dashed = true});
+    plot.line({-0.2, 1.2}, through(middle - h, low, chord), "chord from 1/2 − h to 1/2 + h: slope −0.50");
+    plot.points({middle - h, middle + h}, {low, high}, {}, {.colour = viz::palette(2), .width = 4});
+    return plot.svg();
+}
+
+std::string error_picture() {
+    viz::Plot plot({.title = "Error of the derivative of 1/(1 + x²) at 1/2",
+                    .x = "step h",
+                    .y = "|error|",
+                    .log_x = true,
+                    .log_y = true,
+                    .legend = "bottom-left"});
+    std::vector<double> steps, noise;
+    for (int k = 1; k <= last; ++k) steps.push_back(std::ldexp(1.0, -k));
+    for (const int order : {2, 4, 8}) {
+        std::vector<double> errors;
+        for (int k = 1; k <= last; ++k) errors.push_back(error_of(k, order));
+        plot.line(steps, errors, "order " + std::to_string(order), {.markers = true});
+    }
+    for (const double h : steps) noise.push_back(std::ldexp(0.8, -53) / h);
+    plot.line(steps, noise, "u · |f| / h", {.colour = "#666", .dashed = true});
+    return plot.svg();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Chapter chapter(argc, argv);
+    by_hand(chapter);
+    large_values(chapter);
+    two_inputs(chapter);
+    checks(chapter);
+    error_curve(chapter);
+    best_steps(chapter);
+    refusals(chapter);
+    broken(chapter);
+    chapter.figure("05_rule", rule_picture());
+    chapter.figure("05_chord", secant_picture());
+    chapter.figure("05_error_curve", error_picture());
+}
