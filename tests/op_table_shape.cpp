@@ -21,7 +21,10 @@ std::vector<Op> reduction_ops() {
     reduction("mean", [](const Tensor& x, const Axes& axes, bool keep) { return mean(x, axes, keep); });
     reduction(
         "var", [](const Tensor& x, const Axes& axes, bool keep) { return var(x, axes, keep); }, ", int");
+    reduction("logsumexp",
+              [](const Tensor& x, const Axes& axes, bool keep) { return logsumexp(x, axes, keep); });
     const std::vector<Op> others = {
+        {"logsumexp(Tensor, Axes, bool)", "logsumexp.far", kink, [](In x) { return logsumexp(x[0], -1); }},
         {"sum(Tensor, Axes, bool)", "sum.int64", none, [](In x) { return sum(x[0]); }},
         {"var(Tensor, Axes, bool, int)", "var.population", twice, [](In x) { return var(x[0], 1, false, 0); }},
         {"max(Tensor, int, bool)", "max.axis", twice, [](In x) { return max(x[0], 1); }},

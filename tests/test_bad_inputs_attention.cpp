@@ -199,6 +199,30 @@ TEST_CASE("fault 48: logits of ±1e4 stay finite, forward and backward", "[fault
     });
 }
 
+TEST_CASE("fault 48: logsumexp at the ends of the numbers, over −INFINITY alone and over nothing", "[fault]") {
+    for (const DType dtype : {float32, float64}) {
+        INFO(name(dtype));
+        const Tensor x =
+            tensor({{1e4, 1e4}, {-1e4, -INFINITY}, {-INFINITY, -INFINITY}}, dtype).requires_grad_();  // (3, 2)
+        const Tensor y = logsumexp(x, -1);                                                            // (3,)
+        CHECK(y.at({0}) == Approx(1e4 + std::log(2)).epsilon(1e-7));
+        CHECK(y.at({1}) == -1e4);
+        CHECK(y.at({2}) == -INFINITY);
+        sum(y.slice(0, 0, 2)).backward();
+        CHECK(x.grad().to(float64).to_vector<double>() == std::vector<double>{0.5, 0.5, 1, 0, 0, 0});
+    }
+    const Tensor x = tensor({{-INFINITY, -INFINITY}, {0, 0}}, float64).requires_grad_();
+    logsumexp(x).backward();
+    CHECK(x.grad().to_vector<double>() == std::vector<double>{0, 0, 0.5, 0.5});
+    CHECK(logsumexp(tensor({1, INFINITY})).item() == INFINITY);
+    CHECK(std::isnan(logsumexp(tensor({1, NAN})).item()));
+    CHECK(logsumexp(tensor(3.0), Axes{}, keepdim).item() == 3);
+    CHECK(logsumexp(zeros({2, 0}), 1).to_vector<float>() == std::vector<float>(2, -INFINITY));
+    CHECK(logsumexp(zeros({2, 0}), 0, keepdim).shape() == Shape{1, 0});
+    CHECK(contains(message_of<DTypeError>([] { logsumexp(ones({2}, int64)); }), "logsumexp"));
+    CHECK(contains(message_of<IndexError>([] { logsumexp(ones({2}), {0, -1}); }), "named twice"));
+}
+
 TEST_CASE("fault 49: queries, keys and values that do not go together", "[fault][attention]") {
     const auto attend = [](const Shape& q, const Shape& k, const Shape& v) {
         return message_of<ShapeError>([&] { scaled_dot_product_attention(ones(q), ones(k), ones(v)); });

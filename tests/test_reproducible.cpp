@@ -71,6 +71,7 @@ std::vector<Tensor> large_operations() {
     keep(softmax(a, -1), {a});
     keep(softmax(a, 0), {a});
     keep(log_softmax(a, 1), {a});
+    keep(logsumexp(a, 0), {a});
     keep(cumsum(a, 0), {a});
     keep(max(a, 0).values, {a});
     keep(layer_norm(a, row, bias), {a, row, bias});

@@ -90,6 +90,9 @@ Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // �
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // Σx / n; NaN over an empty axis
 // Σ(x − mean)² / (n − correction); PyTorch's correction of 1 by default.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int correction = 1);
+// ln Σeˣ, the largest subtracted first, so that nothing overflows; −inf over an empty axis and over −inf alone,
+// with gradient 0. DTypeError unless floating.
+Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 struct ValuesIndices {
     Tensor values, indices;

@@ -89,6 +89,15 @@ Tensor cumulated(const Tensor& x, int axis, bool reverse) {
                   [=](const Saved&, const Tensor& dy) { return Grads{cumulated(dy, axis, !reverse)}; });
 }
 
+// The largest element over the axes, which stay with size 1; 0 where it is infinite or there is none.
+Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
+    if (x.numel() == 0) return scalar_like(x, 0);
+    Tensor m = x;
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (reduced[static_cast<std::size_t>(axis)]) m = extreme("max", m, axis, weft::keepdim, true).values;
+    return masked_fill(m, !isfinite(m), 0);
+}
+
 // Runs a kernel on rows of the last axis, bringing `axis` there and back.
 template <class Kernel>
 Tensor along(const Tensor& x, int axis, const Kernel& kernel) {
@@ -117,6 +126,26 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     const double n = static_cast<double>(count_reduced(x.shape(), reduced));
     const Tensor centred = x - sum_marked(x, reduced, weft::keepdim) / n;
     return sum_marked(centred * centred, reduced, keepdim) / std::max(0.0, n - correction);
+}
+
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
+    check_floating("logsumexp", x);
+    const std::vector<bool> reduced = marked("logsumexp", axes, x.rank());
+    Tensor m, y;
+    {
+        NoGrad off;
+        m = largest_finite(x, reduced);
+        y = log(sum_marked(exp(x - m), reduced, weft::keepdim)) + m;
+    }
+    const Shape kept = y.shape();
+    if (!keepdim) y = y.reshape(without(kept, reduced));
+    // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
+    // large); over −inf alone Σ is 0, and so is dx
+    return record("logsumexp", y, {x}, {x, m}, [=](const Saved& saved, const Tensor& dy) {
+        const Tensor e = exp(saved[0] - saved[1]);
+        const Tensor total = sum_marked(e, reduced, weft::keepdim);
+        return Grads{e * (dy.reshape(kept) / masked_fill(total, total == 0, 1))};
+    });
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

@@ -96,6 +96,11 @@ def reductions(case):
         for form, (dim, keep) in forms.items():
             case(f"{name}.{form}", lambda x, f=f, dim=dim, keep=keep: f(x, dim=dim, keepdim=keep) if dim is not None else f(x),
                  lambda d: [d.normal(2, 3, 4)])
+    whole = (0, 1, 2)
+    for form, (dim, keep) in forms.items():
+        case(f"logsumexp.{form}", lambda x, dim=dim, keep=keep: torch.logsumexp(x, whole if dim is None else dim, keep),
+             lambda d: [d.normal(2, 3, 4)])
+    case("logsumexp.far", lambda x: torch.logsumexp(x, -1), lambda d: [np.array([[1e4, -1e4, 1e4 - 1], [-1e4, -1e4, -1e4]])])
     case("sum.int64", torch.sum, lambda d: [d.integers(-9, 9, 3, 4)])
     case("var.population", lambda x: torch.var(x, dim=1, correction=0), lambda d: [d.normal(2, 5)])
     for name in ["max", "min"]:
