@@ -21,10 +21,10 @@ constexpr int top = 4;  // the first floor that sees only public headers
 int floor_of(const std::string& path) {
     static const std::map<std::string, int> folders = {
         {"array", 0}, {"kernels", 1}, {"autograd", 2}, {"ops", 3}};
-    static const std::map<std::string, int> headers = {{"shape.h", 0},   {"dtype.h", 0},      {"error.h", 0},
-                                                       {"random.h", 0},  {"tensor.h", 2},     {"autograd.h", 2},
-                                                       {"trace.h", 2},   {"mask.h", 3},       {"ops.h", 3},
-                                                       {"xtensor.h", 3}, {"tokenizer.h", top}};
+    static const std::map<std::string, int> headers = {{"shape.h", 0},  {"dtype.h", 0},   {"error.h", 0},
+                                                       {"random.h", 0}, {"tensor.h", 2},  {"autograd.h", 2},
+                                                       {"ledger.h", 2}, {"trace.h", 2},   {"mask.h", 3},
+                                                       {"ops.h", 3},    {"xtensor.h", 3}, {"tokenizer.h", top}};
     static const std::vector<std::string> tops = {"nn", "optim", "check", "io", "text", "viz"};
     const auto first = [](const std::string& rest) { return rest.substr(0, rest.find('/')); };
     if (path.starts_with("src/")) {

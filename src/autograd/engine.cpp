@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "autograd/ledger_page.h"
 #include "autograd/tensor_impl.h"
 #include "kernels/elementwise.h"
 
@@ -59,7 +60,7 @@ public:
                 "the leaves before computing it");
         if (seed.defined()) {
             check_gradient(seed, *node, [&] { return std::string(operation) + ": the seed"; });
-            give(node, seed);
+            give(nullptr, 0, node, seed);
             return;
         }
         if (root.numel() != 1)
@@ -69,7 +70,7 @@ public:
                 "seed of its shape");
         Array one = make_array(root.shape(), root.dtype());
         kernels::fill(one, 1);
-        give(node, Tensor(std::move(one)));
+        give(nullptr, 0, node, Tensor(std::move(one)));
     }
 
     // Only nodes on a path to one of `targets` will run; without targets, all.
@@ -103,8 +104,9 @@ public:
         }
     }
 
-    // The gradients asked for, once everything has gone well.
+    // The gradients asked for. When they have been used well, the ledger may have what was written of them.
     const std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>>& results() const { return results_; }
+    void close_ledger() { page_.close(); }
 
 private:
     struct Waiting {
@@ -112,7 +114,9 @@ private:
         Tensor gradient;
     };
 
-    void give(const std::shared_ptr<Node>& node, const Tensor& g) {
+    // One edge: `from` is the node whose rule made g for its input of that position, null for the seed.
+    void give(const Node* from, std::size_t position, const std::shared_ptr<Node>& node, const Tensor& g) {
+        page_.gives(from, position, *node, g);
         auto [it, is_new] = waiting_.try_emplace(node->number, Waiting{node, g});
         if (is_new) return;
         Tensor& sum = it->second.gradient;
@@ -123,6 +127,7 @@ private:
     }
 
     void visit(Node& node, Tensor gradient, const std::shared_ptr<Node>& owner) {
+        bool hooked = false;
         const auto hooks = node.hooks;  // a hook may remove itself
         for (const auto& [number, hook] : hooks) {
             Tensor replaced = hook(gradient);
@@ -130,7 +135,9 @@ private:
             check_gradient(replaced, node,
                            [&] { return std::string(node.operation) + ": what a hook returned"; });
             gradient = replaced;
+            hooked = true;
         }
+        page_.visits(node, gradient, hooked);
         if (limited_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[&node] = {owner, gradient};
         if (node.is_leaf || (limited_ && !inner_.count(&node))) return;
         if (node.is_released)
@@ -151,10 +158,11 @@ private:
             check_gradient(gradients[i], *input, [&] {
                 return std::string(node.operation) + ": the gradient of input " + std::to_string(i);
             });
-            give(input, gradients[i]);
+            give(&node, i, input, gradients[i]);
         }
     }
 
+    LedgerPage page_;
     const bool retain_, create_;
     bool limited_ = false;
     std::set<Node*> targets_, useful_, inner_;
@@ -173,6 +181,7 @@ void Tensor::backward(const Tensor& seed, bool retain_graph) const {
     for (const auto& [node, result] : run.results())
         sums.emplace_back(node,
                           node->gradient.defined() ? add(node->gradient, result.second) : owned(result.second));
+    run.close_ledger();
     for (auto& [node, sum] : sums) node->gradient = sum;
 }
 
@@ -207,6 +216,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         else
             gradients.push_back(options.create_graph ? found->second.second : owned(found->second.second));
     }
+    run.close_ledger();
     return gradients;
 }
 

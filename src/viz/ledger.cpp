@@ -1,0 +1,99 @@
+// The ledger of gradients as a table.
+#include "weft/viz/ledger.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "viz/text.h"
+#include "weft/trace.h"
+
+namespace weft::viz {
+namespace {
+
+constexpr std::int64_t told_whole = 12;  // elements
+constexpr int digits = 4;
+
+// "[[1 2] [3 4]]" from position `at` on, which moves past what was told.
+std::string nested(const std::vector<double>& values, const Shape& shape, int axis, std::size_t& at) {
+    if (axis == shape.rank()) return number(values[at++], digits);
+    std::string text = "[";
+    for (std::int64_t i = 0; i < shape[axis]; ++i)
+        text += (i > 0 ? " " : "") + nested(values, shape, axis + 1, at);
+    return text + "]";
+}
+
+std::string told(const Tensor& gradient) {
+    const std::vector<double> values = gradient.to(float64).to_vector<double>();
+    std::size_t at = 0;
+    if (gradient.numel() <= told_whole) return nested(values, gradient.shape(), 0, at);
+    double squares = 0;
+    for (const double g : values) squares += g * g;
+    return gradient.shape().str() + ", norm " + number(std::sqrt(squares), digits);
+}
+
+// What the nodes of the ledger are called: "y" where one is referred to, "y = add" where it is told.
+struct Names {
+    std::map<std::uint64_t, std::string> of, in_full;
+};
+
+Names names_of(const std::vector<LedgerEntry>& entries, const nn::NamedTensors& given) {
+    Names names;
+    for (const auto& [name, tensor] : given)
+        if (tensor.defined() && graph_number(tensor) != 0)
+            names.of.emplace(graph_number(tensor), visible(name));
+    std::map<std::uint64_t, std::string> unnamed;  // in the order in which they were made
+    std::map<std::string, int> alike, told;
+    for (const LedgerEntry& entry : entries)
+        if (names.of.count(entry.number) == 0 && unnamed.emplace(entry.number, entry.operation).second)
+            ++alike[entry.operation];
+    for (const LedgerEntry& entry : entries)
+        if (const auto name = names.of.find(entry.number); name != names.of.end())
+            names.in_full[entry.number] =
+                name->second + (entry.operation == "leaf" ? "" : " = " + visible(entry.operation));
+    for (const auto& [node, operation] : unnamed)
+        names.in_full[node] = names.of[node] =
+            visible(operation) + (alike[operation] > 1 ? " " + std::to_string(++told[operation]) : "");
+    return names;
+}
+
+}  // namespace
+
+std::string ledger_table(const GradientLedger& ledger, const nn::NamedTensors& given) {
+    const Names names = names_of(ledger.entries(), given);
+    using Line = std::array<std::string, 3>;
+    std::vector<Line> lines{{"node", "gets from", "gradient"}};
+    int backward = 1;
+    for (const LedgerEntry& entry : ledger.entries()) {
+        if (entry.backward != backward) lines.push_back({"", "", ""});
+        if (entry.backward != backward)
+            lines.push_back({"(backward " + std::to_string(backward = entry.backward) + ")", "", ""});
+        std::string node = names.in_full.at(entry.number);
+        const auto add = [&](const std::string& from, const Tensor& gradient) {
+            lines.push_back({std::move(node), from, told(gradient)});
+            node.clear();
+        };
+        for (const LedgerTerm& term : entry.terms)
+            add(term.from == 0 ? "seed" : names.of.at(term.from) + ", input " + std::to_string(term.input),
+                term.gradient);
+        if (entry.hooked)
+            add("hook", entry.gradient);
+        else if (entry.terms.size() > 1)
+            add("sum", entry.gradient);
+    }
+    if (lines.size() == 1) return {};
+
+    std::array<std::size_t, 2> widths{};
+    for (const Line& line : lines)
+        for (std::size_t i = 0; i < 2; ++i) widths[i] = std::max(widths[i], columns(line[i]));
+    std::string text;
+    for (const Line& line : lines) {
+        std::string row = padded(line[0], widths[0]) + "  " + padded(line[1], widths[1]) + "  " + line[2];
+        row.erase(row.find_last_not_of(' ') + 1);
+        text += row + "\n";
+    }
+    return text;
+}
+
+}  // namespace weft::viz
