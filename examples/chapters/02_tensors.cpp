@@ -1,0 +1,179 @@
+// Chapter 2: a tensor is a block of memory and a way to walk through it.
+#include <iostream>
+
+#include "chapter.h"
+#include "weft/viz/storage.h"
+
+using namespace weft;
+
+namespace {
+
+// Where the element at `index` lies, counted in elements from the tensor's first one.
+std::int64_t position(const Shape& index, const Strides& strides) {
+    std::int64_t at = 0;
+    for (int axis = 0; axis < index.rank(); ++axis) at += index[axis] * strides[axis];
+    return at;
+}
+
+void shape_and_strides() {
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
+    std::cout << m << "\n";
+    std::cout << "shape " << m.shape().str() << ", strides " << m.strides().str() << "\n";
+
+    const std::int64_t* memory = m.data<std::int64_t>();
+    std::cout << "in memory:";
+    for (int i = 0; i < 6; ++i) std::cout << " " << memory[i];
+    std::cout << "\n";
+
+    const std::int64_t at = position({1, 2}, m.strides());  // 1 · 3 + 2 · 1
+    std::cout << "m[1, 2] is at position " << at << ": " << memory[at] << "\n";
+    std::cout << "a (2, 3, 4) tensor has strides " << contiguous_strides({2, 3, 4}).str() << "\n";
+}
+
+viz::StorageMovie movie() {
+    viz::StorageMovie movie;
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
+    movie.show("m = tensor({{11, 12, 13}, {21, 22, 23}})", m);
+    movie.show("r = m.reshape({3, 2})", m.reshape({3, 2}));
+    const Tensor p = m.permute({1, 0});  // (3, 2)
+    movie.show("p = m.permute({1, 0})", p);
+    movie.attempt("p.view({6})", [&] { return p.view({6}); });
+    const Tensor c = p.contiguous();  // (3, 2)
+    movie.show("c = p.contiguous()", c);
+    movie.show("c.view({6})", c.view({6}));
+    movie.show("p.reshape({6})", p.reshape({6}));
+    return movie;
+}
+
+viz::StorageMovie other_views() {
+    viz::StorageMovie movie;
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
+    movie.show("m", m);
+    movie.show("m.slice(1, 1, 3)", m.slice(1, 1, 3));        // (2, 2): columns 1 and 2
+    movie.show("m[1]", m[1]);                                // (3,): the row 1
+    movie.show("m[1].expand({2, 3})", m[1].expand({2, 3}));  // (2, 3): that row, twice
+    return movie;
+}
+
+void one_storage_many_names() {
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
+    Tensor row = m[1];                                             // (3,), a view
+    const Tensor copy = m.clone();                                 // (2, 3), storage of its own
+    std::cout << "version " << m.version() << "\n";
+    row.fill_(0);
+    std::cout << m << "\n"
+              << "version " << m.version() << "\n"
+              << copy << "\n";
+}
+
+// T tokens, C = d_model, H heads, d_k = C / H.
+Tensor tokens() {  // (T, C) = (3, 4): the tens digit is the token, the ones digit the column
+    return tensor({{11, 12, 13, 14}, {21, 22, 23, 24}, {31, 32, 33, 34}}, int64);
+}
+
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+    const std::int64_t T = x.size(0), d_k = x.size(1) / heads;
+    return x
+        .view({T, heads, d_k})  // (T, H, d_k)
+        .permute({1, 0, 2});    // (H, T, d_k)
+}
+
+void heads() {
+    const Tensor x = tokens(), split = split_heads(x, 2);
+    std::cout << split << "\n"
+              << "shape " << split.shape().str() << ", strides " << split.strides().str()
+              << (split.shares_storage(x) ? ", the storage of x" : ", a copy") << "\n";
+}
+
+void merge() {
+    const Tensor heads = split_heads(tokens(), 2).contiguous();  // (H, T, d_k), as attention leaves them
+    const Tensor tokens_first = heads.permute({1, 0, 2});        // (T, H, d_k)
+    const Tensor merged = tokens_first.reshape({3, 4});          // (T, C)
+    std::cout << merged << "\n" << (merged.shares_storage(heads) ? "a view" : "a copy") << "\n";
+}
+
+void reshape_is_not_permute() {
+    const Tensor x = tokens();
+    const Tensor wrong = x.reshape({2, 3, 2});  // the shape (H, T, d_k), without permute
+    std::cout << wrong << "\n"
+              << "head 0 should be\n"
+              << split_heads(x, 2)[0] << "\n";
+}
+
+// ---- figures
+
+std::string strides_figure() {
+    viz::Drawing drawing(640, 250, "A matrix of two rows in memory: one row after the other");
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});
+    const std::string row0 = "#c9e0f2", row1 = "#fbdfb5";
+    drawing.text(215, 22, "what we write", {13, "middle", "#222", true});
+    drawing.cells(140, 50, 50, 30, m, {.fills = {row0, row0, row0, row1, row1, row1}, .text_size = 14});
+    for (int j = 0; j < 3; ++j)
+        drawing.text(165 + 50 * j, 41, "j = " + std::to_string(j), {.size = 11, .colour = "#555"});
+    for (int i = 0; i < 2; ++i)
+        drawing.text(118, 65 + 30 * i, "i = " + std::to_string(i), {.size = 11, .colour = "#555"});
+    drawing.text(320, 65, "one step right: 1 position further", {.anchor = "start"});
+    drawing.text(320, 95, "one step down: 3 positions further", {.anchor = "start"});
+
+    drawing.bend(215, 112, 395, 166, {viz::palette(1), 1.5, true});
+    drawing.text(118, 185, "memory", {13, "end", "#222", true});
+    drawing.cells(170, 170, 50, 30, m.reshape({1, 6}),
+                  {.fills = {row0, row0, row0, row1, row1, row1}, .text_size = 14});
+    for (int at = 0; at < 6; ++at)
+        drawing.text(195 + 50 * at, 213, std::to_string(at), {.size = 11, .colour = "#555"});
+    drawing.text(320, 238, "position = 3 · i + 1 · j, so 22 is at 3 · 1 + 1 · 1 = 4", {.size = 14});
+    return drawing.svg();
+}
+
+// The heads (H, T, d_k) that two ways give, a colour for each token.
+std::string heads_figure() {
+    viz::Drawing drawing(640, 300, "Heads made by view and permute, and by reshape alone");
+    const Tensor x = tokens();
+    const auto colours = [](const Tensor& values) {
+        const std::vector<std::string> of_token = {"#c9e0f2", "#fbdfb5", "#cdebd8"};
+        std::vector<std::string> fills;
+        for (const std::int64_t value : values.to_vector<std::int64_t>())
+            fills.push_back(of_token.at(static_cast<std::size_t>(value / 10 - 1)));
+        return viz::CellsStyle{.fills = fills, .text_size = 13};
+    };
+    const auto heads = [&](double y, const std::string& title, const Tensor& made) {
+        drawing.text(290, y, title, {13, "start", "#222", true});
+        for (int h = 0; h < 2; ++h) {
+            drawing.text(290 + 170 * h, y + 60, "head " + std::to_string(h), {.size = 12, .anchor = "start"});
+            drawing.cells(345 + 170 * h, y + 18, 42, 28, made[h].to(float64), colours(made[h]));
+        }
+    };
+    drawing.text(109, 88, "x: a row per token", {13, "middle", "#222", true});
+    drawing.cells(25, 106, 42, 28, x.to(float64), colours(x));
+    drawing.arrow(205, 130, 275, 85);
+    drawing.arrow(205, 166, 275, 220);
+    heads(25, "view({3, 2, 2}).permute({1, 0, 2})", split_heads(x, 2));
+    heads(170, "reshape({2, 3, 2}): no error, and wrong", x.reshape({2, 3, 2}));
+    return drawing.svg();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Chapter chapter(argc, argv);
+    chapter.section("Shape and strides");
+    shape_and_strides();
+    chapter.section("The storage movie");
+    movie().print();
+    chapter.section("Slice, select, expand");
+    other_views().print();
+    chapter.section("One storage, many names");
+    one_storage_many_names();
+    chapter.section("Heads are a view");
+    heads();
+    std::cout << "\nand merged again:\n";
+    merge();
+    chapter.section("Break it: reshape in place of permute");
+    reshape_is_not_permute();
+
+    chapter.figure("02_strides", strides_figure());
+    chapter.figure("02_movie", movie().svg("The storage movie: seven steps and what each does to memory"));
+    chapter.figure("02_views",
+                   other_views().svg("A slice, a row and an expanded row in the memory of one matrix"));
+    chapter.figure("02_heads", heads_figure());
+}
