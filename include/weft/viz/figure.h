@@ -76,7 +76,7 @@ private:
 };
 
 struct PlotOptions {
-    std::string title, x, y;  // of the plot and of its axes
+    std::string title = {}, x = {}, y = {};  // of the plot and of its axes
     bool log_x = false, log_y = false;
     double width = 640, height = 400;
     std::pair<double, double> x_range = {0, 0}, y_range = {0, 0};  // {0, 0}: what the values take
