@@ -38,12 +38,13 @@ void Axis::widen(double below, double above) {
     if (logarithmic) {
         if (high < low * (1 + 1e-9)) low /= 2, high *= 2;
         const double extent = std::log(high / low);
-        low = std::max(low * std::exp(-below * extent), 1e-300);
+        low = std::max(low * std::exp(-below * extent), least);
         high = std::min(high * std::exp(above * extent), 1e300);
     } else {
-        const double middle = low + (high - low) / 2, least = std::max(1e-9 * std::abs(middle), 1e-290);
-        if (high - low < least) {
-            const double half = middle == 0 ? 1 : std::max(std::abs(middle) / 10, least);
+        const double middle = low + (high - low) / 2;
+        const double smallest = std::max(1e-9 * std::abs(middle), 1e-290);
+        if (high - low < smallest) {
+            const double half = middle == 0 ? 1 : std::max(std::abs(middle) / 10, smallest);
             low = middle - half, high = middle + half;
         }
         const double extent = high - low;

@@ -20,7 +20,8 @@ struct Axis {
     double low = INFINITY, high = -INFINITY;
     double from = 0, to = 1;
 
-    bool holds(double value) const { return std::isfinite(value) && (!logarithmic || value > 0); }
+    static constexpr double least = 1e-300;  // on a logarithmic axis: what is smaller has too few digits
+    bool holds(double value) const { return std::isfinite(value) && (!logarithmic || value >= least); }
     bool shows(double value) const { return holds(value) && value >= low && value <= high; }
     void take(double value) {
         if (holds(value)) low = std::min(low, value), high = std::max(high, value);
