@@ -17,7 +17,7 @@ bool grad_enabled();
 // former mode comes back when they end, also by an exception.
 class GradMode {
 public:
-    explicit GradMode(bool enabled);
+    explicit GradMode(bool enabled);  // from here on grad_enabled() is `enabled`
     ~GradMode();
     GradMode(const GradMode&) = delete;
     GradMode& operator=(const GradMode&) = delete;
@@ -25,11 +25,13 @@ public:
 private:
     bool before_;
 };
+// Operations are not recorded while it lives.
 struct NoGrad : GradMode {
-    NoGrad() : GradMode(false) {}
+    NoGrad() : GradMode(false) {}  // the mode before comes back when it ends
 };
+// Operations are recorded while it lives, within a NoGrad too.
 struct EnableGrad : GradMode {
-    EnableGrad() : GradMode(true) {}
+    EnableGrad() : GradMode(true) {}  // the mode before comes back when it ends
 };
 
 // While one of these lives, every fused operation (linear, layer_norm, gelu, cross_entropy, attention) is
@@ -37,7 +39,7 @@ struct EnableGrad : GradMode {
 // through.
 class Composed {
 public:
-    explicit Composed(bool composed = true);
+    explicit Composed(bool composed = true);  // false: fused again, within another Composed
     ~Composed();
     Composed(const Composed&) = delete;
     Composed& operator=(const Composed&) = delete;
@@ -45,8 +47,9 @@ public:
 private:
     bool before_;
 };
-bool composed_mode();
+bool composed_mode();  // whether a Composed rules on this thread
 
+// What `grad` leaves behind, and what it lets pass.
 struct GradOptions {
     bool create_graph = false;  // the gradients are themselves part of the graph, for gradients of gradients
     bool retain_graph = false;  // keep saved values for another backward (create_graph implies it)
@@ -74,10 +77,11 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 // gradient.
 class Saved {
 public:
+    // For the engine, which makes it.
     Saved(std::vector<Tensor> tensors, std::vector<bool> needs)
         : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
-    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }
-    bool needs(std::size_t input) const { return needs_.at(input); }
+    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }  // the i-th kept
+    bool needs(std::size_t input) const { return needs_.at(input); }          // whether it wants a gradient
 
 private:
     std::vector<Tensor> tensors_;
@@ -86,6 +90,7 @@ private:
 
 // One gradient per input, like that input; undefined where there is none (an index, a mask) or none is needed.
 using Grads = std::vector<Tensor>;
+// From what was kept and dy, the gradient of the result, to a gradient for each input.
 using Rule = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
 // Returns y as the result of an operation on `inputs`; y must be new (not an input, not in the graph already).

@@ -11,20 +11,23 @@
 
 namespace weft::check {
 
+// How finely differences are taken, and how close they have to come.
 struct GradcheckOptions {
     double step = 1e-3;      // h, relative to max(1, |x|)
     double relative = 1e-8;  // allowed |expected − found| / max(1, |expected|)
     std::uint64_t seed = 1;  // of the random seed that the output is contracted with
 };
 
+// What a gradient check found; true where it passed.
 struct GradcheckReport {
-    bool passed = true;
+    bool passed = true;        // every derivative is as it should be
     double largest_error = 0;  // over every element of every input
     std::size_t elements = 0;  // how many derivatives were compared
     std::string message;       // empty, or: operation, input, index, expected (differences), found (backward)
-    explicit operator bool() const { return passed; }
+    explicit operator bool() const { return passed; }  // so that REQUIRE(gradcheck(…)) reads well
 };
 
+// What is checked: any function from tensors to one tensor.
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
 // Compares backward's gradient of Σ(seed · f(inputs)) with central differences of order 8 (Fornberg,
@@ -41,17 +44,19 @@ GradcheckReport gradcheck(const std::string& operation, const Function& f, const
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
                               const std::vector<Tensor>& inputs, GradcheckOptions options = {});
 
+// One parameter, and what reached it.
 struct FlowRow {
-    std::string name;
-    Shape shape;
+    std::string name;     // as named_parameters() gives it
+    Shape shape;          // of the parameter
     double norm = 0;      // ‖gradient‖₂
     std::string problem;  // "", "absent", "zero" or "not finite"
 };
+// A module's parameters, and which of them a gradient reaches.
 struct FlowReport {
-    std::vector<FlowRow> rows;
-    bool passed() const;
-    std::string str() const;  // a table, a row per parameter, and what failed
-    void print() const;       // str() to standard output
+    std::vector<FlowRow> rows;  // in the order of named_parameters()
+    bool passed() const;        // no row has a problem
+    std::string str() const;    // a table, a row per parameter, and what failed
+    void print() const;         // str() to standard output
 };
 // After a backward: the norm of each parameter's gradient; fails where one is absent, all zero or not finite.
 FlowReport gradient_flow(const nn::Module& module);

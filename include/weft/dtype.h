@@ -8,12 +8,18 @@
 
 namespace weft {
 
-enum class DType : std::uint8_t { float32, float64, int64, boolean };
+// The type of a tensor's elements.
+enum class DType : std::uint8_t {
+    float32,  // 4 bytes, IEEE 754; the default
+    float64,  // 8 bytes, for gradient checks
+    int64,    // 8 bytes, for ids and indices
+    boolean   // 1 byte, for masks
+};
 
-inline constexpr DType float32 = DType::float32;
-inline constexpr DType float64 = DType::float64;
-inline constexpr DType int64 = DType::int64;
-inline constexpr DType boolean = DType::boolean;
+inline constexpr DType float32 = DType::float32;  // DType::float32
+inline constexpr DType float64 = DType::float64;  // DType::float64
+inline constexpr DType int64 = DType::int64;      // DType::int64
+inline constexpr DType boolean = DType::boolean;  // DType::boolean
 
 // "float32", "float64", "int64" or "bool".
 const char* name(DType dtype);

@@ -14,13 +14,14 @@
 namespace weft::io {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // what Module::state_dict returns
-using Metadata = std::map<std::string, std::string>;
+using Metadata = std::map<std::string, std::string>;               // entries of text
 
+// What a safetensors file holds.
 struct SafeTensors {
     NamedTensors tensors;  // in the order of the file
-    Metadata metadata;
+    Metadata metadata;     // the entries of __metadata__
 
-    bool has(const std::string& name) const;
+    bool has(const std::string& name) const;                // whether there is such a tensor
     const Tensor& at(const std::string& name) const;        // IndexError when there is no such tensor
     const std::string& meta(const std::string& key) const;  // IndexError when there is no such entry
 };
@@ -60,6 +61,7 @@ NamedTensors load_npz(const std::filesystem::path& path);
 
 // The bytes of a file; IoError when it is missing, a directory or cannot be read.
 std::string load_text(const std::filesystem::path& path);
+// Writes the bytes, whole or not at all; IoError when it cannot.
 void save_text(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace weft::io

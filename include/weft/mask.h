@@ -11,6 +11,7 @@
 
 namespace weft {
 
+// Made by name, joined with |; what attention takes. One without a name blocks nothing.
 class Mask {
 public:
     Mask() = default;  // blocks nothing
@@ -31,8 +32,10 @@ public:
     // Blocked where either blocks.
     friend Mask operator|(const Mask& a, const Mask& b);
 
+    // Whether it is Mask(), which blocks nothing.
     bool blocks_nothing() const { return !causal_ && parts_.empty() && paddings_.empty(); }
-    bool is_causal() const { return causal_; }
+    bool is_causal() const { return causal_; }  // Mask::causal() is part of it
+    // It is Mask::causal() and nothing else.
     bool only_causal() const { return causal_ && parts_.empty() && paddings_.empty(); }
 
     // bool, (B|1, H|1, T, S), true = blocked. ShapeError, naming both shapes, where a part of the mask does not

@@ -13,7 +13,8 @@
 
 namespace weft {
 
-// ---- arithmetic: a + b and so on, elementwise, floating types and int64 (/ only floating)
+// ---- arithmetic
+// a + b and so on, elementwise: floating types and int64 (/ only floating).
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
@@ -34,6 +35,8 @@ Tensor pow(const Tensor& x, double p);
 Tensor pow(const Tensor& x, const Tensor& p);
 
 // ---- comparisons: bool, no gradient
+
+// Elementwise; false where either is NaN, but for !=.
 Tensor operator==(const Tensor& a, const Tensor& b);
 Tensor operator!=(const Tensor& a, const Tensor& b);
 Tensor operator<(const Tensor& a, const Tensor& b);
@@ -46,7 +49,8 @@ Tensor operator<(const Tensor& a, double b);
 Tensor operator<=(const Tensor& a, double b);
 Tensor operator>(const Tensor& a, double b);
 Tensor operator>=(const Tensor& a, double b);
-Tensor operator||(const Tensor& a, const Tensor& b);  // bool tensors
+// Of bool tensors.
+Tensor operator||(const Tensor& a, const Tensor& b);
 Tensor operator&&(const Tensor& a, const Tensor& b);
 Tensor operator!(const Tensor& a);
 Tensor isfinite(const Tensor& x);  // bool: neither NaN nor infinite
@@ -54,29 +58,33 @@ bool all(const Tensor& x);         // bool tensor: every element true (true when
 bool any(const Tensor& x);         // bool tensor: some element true
 
 // ---- elementwise functions of one floating tensor
-Tensor exp(const Tensor& x);   // eˣ; inf above 88.7 (float32) or 709.7 (float64)
-Tensor log(const Tensor& x);   // ln x; gradient at 0 is inf
-Tensor sqrt(const Tensor& x);  // √x; gradient at 0 is inf
-Tensor tanh(const Tensor& x);
+Tensor exp(const Tensor& x);      // eˣ; inf above 88.7 (float32) or 709.7 (float64)
+Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf
+Tensor sqrt(const Tensor& x);     // √x; gradient at 0 is inf
+Tensor tanh(const Tensor& x);     // (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), without overflow
 Tensor sigmoid(const Tensor& x);  // 1 / (1 + e⁻ˣ), without overflow
 Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
 Tensor abs(const Tensor& x);      // |x|; gradient at 0 is 0
 Tensor sign(const Tensor& x);     // −1, 0 or 1; gradient 0
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor erf(const Tensor& x);  // 2/√π ∫₀ˣ e^(−t²) dt
+Tensor sin(const Tensor& x);      // x in radians
+Tensor cos(const Tensor& x);      // x in radians
+Tensor erf(const Tensor& x);      // 2/√π ∫₀ˣ e^(−t²) dt
 
+// How gelu is computed.
+enum class Gelu {
+    exact,  // by erf
+    tanh    // by the approximation
+};
 // x·Φ(x) (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2); exact by erf, or its tanh
 // approximation ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
-enum class Gelu { exact, tanh };
 Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
 
 // min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError when low > high.
 Tensor clamp(const Tensor& x, double low, double high);
 
-// The larger, the smaller, of two; NaN where either is NaN; where they are equal each gets half of the
-// gradient.
+// The larger of two; NaN where either is NaN; where they are equal each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
+// The smaller of two, likewise.
 Tensor minimum(const Tensor& a, const Tensor& b);
 
 // condition ? a : b, elementwise; all three broadcast. DTypeError unless the condition is bool.
@@ -94,15 +102,18 @@ Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int cor
 // with gradient 0. DTypeError unless floating.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
+// What max and min of one axis give.
 struct ValuesIndices {
-    Tensor values, indices;
+    Tensor values, indices;  // of one shape
 };
-// Along one axis, the extreme value and the index (int64) of its first occurrence, which alone gets the
-// gradient. NaN counts as the extreme. ShapeError over an empty axis.
+// Along one axis, the largest value and the index (int64) of its first occurrence, which alone gets the
+// gradient. NaN counts as the largest. ShapeError over an empty axis.
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
+// The same of the smallest; NaN counts as the smallest.
 ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);
-Tensor max(const Tensor& x);  // of all elements: rank 0; the first occurrence gets the gradient
-Tensor min(const Tensor& x);
+// Of all elements: rank 0; the first occurrence gets the gradient.
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);                                     // the smallest, likewise
 Tensor argmax(const Tensor& x, int axis, bool keepdim = false);  // int64: the index of the first maximum
 
 // y_i = Σ_{j ≤ i} x_j along the axis.
@@ -114,7 +125,8 @@ Tensor softmax(const Tensor& x, int axis);
 // x_i − ln Σ_j e^(x_j) along the axis. A row of −inf gives −inf, with gradient 0.
 Tensor log_softmax(const Tensor& x, int axis);
 
-// ---- products. (…, m, k) @ (…, k, n) → (…, m, n), leading axes broadcast; a vector (k,) is a row on the left,
+// ---- products
+// (…, m, k) @ (…, k, n) → (…, m, n), leading axes broadcast; a vector (k,) is a row on the left,
 // a column on the right, and its axis goes. k = 0 gives zeros. ShapeError when inner dimensions differ, naming
 // both; DTypeError unless both are of one floating type.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -140,7 +152,9 @@ Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij w
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≤ diagonal, else 0
 
 // ---- indexing. Indices are int64; −n ≤ i < n, IndexError with position and value otherwise. Gradients of
-// repeated indices add. y = x with its axis replaced by x's slices at `indices` (n,).
+// repeated indices add.
+
+// y = x with its axis replaced by x's slices at `indices` (n,).
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices);
 // y_{i…} = x at index_{i…} along `axis`, the other coordinates kept; index has x's rank and is no larger
 // elsewhere.
@@ -152,6 +166,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& index, const Tens
 Tensor embedding(const Tensor& table, const Tensor& ids);
 
 // ---- neural network functions (fused kernels, with their definition beside them: see Composed)
+
 // x Wᵀ + b: x (…, in), W (out, in), b (out,) or undefined → (…, out).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 // (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer normalization",
@@ -168,25 +183,29 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
 Tensor mse_loss(const Tensor& prediction,
                 const Tensor& target);  // mean (prediction − target)²; ShapeError unless of one shape
 
+// What attention may be told besides q, k and v.
+struct AttentionOptions {
+    Mask mask = {};  // what may not be seen
+    Tensor bias =
+        {};  // added to the scores, broadcasts to (B, H, T, S); −inf blocks; ValueError on NaN or +inf
+    std::optional<double> scale = {};  // 1/√d_k when not given
+    double dropout = 0;                // on the weights, after softmax; needs rng when > 0
+    Rng* rng = nullptr;                // of dropout
+};
+
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
 // q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v); also (T, d_k) alone, as one head. G =
 // H, or G divides H and head h reads keys and values h / (H/G) (Ainslie et al., "GQA", 2023, §2.2). The axes
 // before the heads are samples, B in all, equal for q, k and v. A query that may see nothing gives 0, with
 // gradient 0. Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, the bias
 // takes a gradient, or Composed rules. ShapeError when sizes do not fit.
-struct AttentionOptions {
-    Mask mask = {};
-    Tensor bias =
-        {};  // added to the scores, broadcasts to (B, H, T, S); −inf blocks; ValueError on NaN or +inf
-    std::optional<double> scale = {};  // 1/√d_k when not given
-    double dropout = 0;                // on the weights, after softmax; needs rng when > 0
-    Rng* rng = nullptr;
-};
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
+// What attention gives, and the weights that it gave it by.
 struct AttentionResult {
     Tensor output, weights;  // (…, T, d_v), (…, T, S)
 };
+// The same, and the weights that v was multiplied by, after dropout. Memory grows with T × S.
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
 // The same from a packed projection, split in heads before and merged after: qkv (B, T, 3C) or (T, 3C), the

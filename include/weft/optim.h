@@ -24,34 +24,34 @@ namespace weft::optim {
 // p ← p − lr·(g + momentum·b)  (Sutskever et al., "On the importance of initialization and momentum", 2013,
 // §2).
 struct SGDOptions {
-    double lr = 1e-3;
-    double momentum = 0;
-    double weight_decay = 0;
-    bool nesterov = false;  // ValueError without momentum
+    double lr = 1e-3;         // the learning rate
+    double momentum = 0;      // how much of b stays
+    double weight_decay = 0;  // added to g, times p
+    bool nesterov = false;    // ValueError without momentum
 };
 
 // g ← g + weight_decay·p;  m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;
 // p ← p − lr/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + eps)  (Kingma and Ba, "Adam", 2015, algorithm 1).
 struct AdamOptions {
-    double lr = 1e-3;
-    double beta1 = 0.9, beta2 = 0.999;
-    double eps = 1e-8;
-    double weight_decay = 0;
+    double lr = 1e-3;                   // the learning rate
+    double beta1 = 0.9, beta2 = 0.999;  // how much of m and of v stays
+    double eps = 1e-8;                  // keeps the division from one by 0
+    double weight_decay = 0;            // λ, added to g as λ·p
 };
 
 // p ← (1 − lr·weight_decay)·p, then Adam's update with no decay in g (Loshchilov and Hutter, "Decoupled weight
 // decay regularization", 2019, algorithm 2).
 struct AdamWOptions {
-    double lr = 1e-3;
-    double beta1 = 0.9, beta2 = 0.999;
-    double eps = 1e-8;
-    double weight_decay = 0.01;
+    double lr = 1e-3;                   // the learning rate
+    double beta1 = 0.9, beta2 = 0.999;  // how much of m and of v stays
+    double eps = 1e-8;                  // keeps the division from one by 0
+    double weight_decay = 0.01;         // the share of p that goes, times lr
 };
 
 // Parameters that share a weight decay; the optimiser's own when it is not given.
 struct ParameterGroup {
-    nn::NamedTensors parameters;
-    std::optional<double> weight_decay = {};
+    nn::NamedTensors parameters;              // as named_parameters() gives them
+    std::optional<double> weight_decay = {};  // of all of them
 };
 
 // Two groups: matrices (rank ≥ 2) decay by weight_decay, vectors (biases, norms) not at all. Each parameter
@@ -68,6 +68,7 @@ public:
     explicit Optimizer(const nn::Module& module, Options options = {});
     explicit Optimizer(const nn::NamedTensors& parameters, Options options = {});
     explicit Optimizer(const std::vector<Tensor>& parameters, Options options = {});  // named "0", "1", …
+    // Parameters with weight decays of their own.
     explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {});
 
     // Updates every parameter that has a gradient. ValueError, naming the parameter, when a gradient holds NaN
@@ -76,10 +77,10 @@ public:
     void step();
     void zero_grad();  // every parameter's gradient is undefined again
 
-    const Options& options() const { return options_; }
-    double lr() const { return options_.lr; }
-    void set_lr(double lr);                        // ValueError when negative or not finite
-    std::int64_t steps() const { return steps_; }  // how often step() was done
+    const Options& options() const { return options_; }  // as they are now
+    double lr() const { return options_.lr; }            // the learning rate
+    void set_lr(double lr);                              // ValueError when negative or not finite
+    std::int64_t steps() const { return steps_; }        // how often step() was done
 
     // Copies of all that step() remembers: "step", and for each parameter that was updated "name.step" and, as
     // the rule needs, "name.momentum_buffer" or "name.exp_avg" and "name.exp_avg_sq". Options are not in it.
@@ -101,18 +102,19 @@ private:
     std::int64_t steps_ = 0;
 };
 
-using SGD = Optimizer<SGDOptions>;
-using Adam = Optimizer<AdamOptions>;
-using AdamW = Optimizer<AdamWOptions>;
+using SGD = Optimizer<SGDOptions>;      // optim::SGD(model, {.lr = 0.1})
+using Adam = Optimizer<AdamOptions>;    // optim::Adam(model, {.lr = 1e-3})
+using AdamW = Optimizer<AdamWOptions>;  // optim::AdamW(model, {.lr = 3e-4})
 extern template class Optimizer<SGDOptions>;
 extern template class Optimizer<AdamOptions>;
 extern template class Optimizer<AdamWOptions>;
 
+// The course of a learning rate.
 struct CosineOptions {
-    double lr = 1e-3;   // the highest
-    double min_lr = 0;  // the last
-    std::int64_t warmup = 0;
-    std::int64_t steps = 1;
+    double lr = 1e-3;         // the highest
+    double min_lr = 0;        // the last
+    std::int64_t warmup = 0;  // steps of a rising rate
+    std::int64_t steps = 1;   // from here on min_lr
 };
 // The rate of step 0, 1, …: lr·(step + 1)/(warmup + 1) while step < warmup, then half a cosine from lr at step
 // = warmup down to min_lr at step = steps, and min_lr from there on (Loshchilov and Hutter, "SGDR", 2017, eq.

@@ -12,18 +12,20 @@ namespace weft {
 // The 128 bits that Philox4x32-10 gives for a key and a counter.
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter);
 
+// Draws numbers one after another. Neither seed nor position says anything of the machine.
 class Rng {
 public:
+    // Where a generator stands: all that it remembers.
     struct State {
-        std::uint64_t seed = 0, position = 0;
+        std::uint64_t seed = 0, position = 0;  // the numbers drawn so far
     };
 
-    explicit Rng(std::uint64_t seed = 0) : state_{seed, 0} {}
+    explicit Rng(std::uint64_t seed = 0) : state_{seed, 0} {}  // at position 0
     // One from which tensors of rand and randn are zeros, for modules whose values are loaded next: drawing
     // them takes longer than loading. All else is drawn as from Rng(seed), the seeds of dropout's generators
     // among it.
     static Rng of_zeros(std::uint64_t seed = 0);
-    bool gives_zeros() const { return zeros_; }
+    bool gives_zeros() const { return zeros_; }  // made by of_zeros
 
     double uniform();                                           // in [0, 1), 53 bits
     double normal();                                            // mean 0, standard deviation 1 (Box–Muller)
@@ -34,18 +36,20 @@ public:
     // Takes the next `count` positions for a tensor's draw and returns the first of them.
     std::uint64_t reserve(std::uint64_t count);
 
-    std::uint64_t seed() const { return state_.seed; }
-    State state() const { return state_; }  // what a checkpoint keeps
-    void restore(State state) { state_ = state; }
+    std::uint64_t seed() const { return state_.seed; }  // what it was made with
+    State state() const { return state_; }              // what a checkpoint keeps
+    void restore(State state) { state_ = state; }       // goes on from there
 
 private:
     State state_;
     bool zeros_ = false;
 };
 
-// The draw at one position, which tensors and Rng share.
+// The draw at one position, which tensors and Rng share: in [0, 1).
 double uniform_at(std::uint64_t seed, std::uint64_t position);
+// Mean 0, standard deviation 1.
 double normal_at(std::uint64_t seed, std::uint64_t position);
+// low ≤ i < high.
 std::int64_t randint_at(std::uint64_t seed, std::uint64_t position, std::int64_t low, std::int64_t high);
 
 }  // namespace weft

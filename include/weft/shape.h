@@ -10,28 +10,34 @@
 
 namespace weft {
 
+// Sizes, counted from axis 0. Also strides, and lists of axes and of indices.
 class Shape {
 public:
-    static constexpr int max_rank = 8;
+    static constexpr int max_rank = 8;  // of every tensor
 
     Shape() = default;  // rank 0: a scalar
+    // Shape{2, 3}, or a vector's values: ShapeError above max_rank axes.
     Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
     Shape(const std::vector<std::int64_t>& sizes) : Shape(std::span(sizes)) {}
-    explicit Shape(std::span<const std::int64_t> sizes);  // ShapeError above max_rank axes
-    Shape(int rank, std::int64_t value);                  // `rank` axes of one value
+    explicit Shape(std::span<const std::int64_t> sizes);
+    Shape(int rank, std::int64_t value);  // `rank` axes of one value
 
-    int rank() const { return rank_; }
-    bool empty() const { return rank_ == 0; }
+    int rank() const { return rank_; }         // the number of axes
+    bool empty() const { return rank_ == 0; }  // no axis: a scalar
+    // The size of an axis, 0 ≤ axis < rank, which is not checked.
     std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
     std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis)]; }
+    // The sizes, for a range-based for.
     const std::int64_t* begin() const { return sizes_.data(); }
-    const std::int64_t* end() const { return sizes_.data() + rank_; }
     std::int64_t* begin() { return sizes_.data(); }
+    // Behind the last of them.
+    const std::int64_t* end() const { return sizes_.data() + rank_; }
     std::int64_t* end() { return sizes_.data() + rank_; }
+    // The size of the last axis; not of a scalar.
     std::int64_t back() const { return sizes_[static_cast<std::size_t>(rank_ - 1)]; }
     void push_back(std::int64_t size);         // ShapeError above max_rank axes
     void insert(int axis, std::int64_t size);  // before `axis`
-    void erase(int axis);
+    void erase(int axis);                      // the later axes move up
 
     // The product of the sizes; 1 for a scalar. ValueError when it does not fit in 63 bits.
     std::int64_t numel() const;
@@ -39,6 +45,7 @@ public:
     // "(2, 3)", "(4,)", "()".
     std::string str() const;
 
+    // The same rank and the same sizes.
     friend bool operator==(const Shape& a, const Shape& b) {
         if (a.rank_ != b.rank_) return false;
         for (int i = 0; i < a.rank_; ++i)
@@ -66,8 +73,9 @@ Strides contiguous_strides(const Shape& shape);
 
 // The axes of a reduction: sum(x, 0), sum(x, {0, -1}). An empty list means every axis.
 struct Axes {
-    std::vector<int> axes;
-    Axes() = default;
+    std::vector<int> axes;  // as they were given, negative ones too
+    Axes() = default;       // every axis
+    // One axis, or several.
     Axes(int axis) : axes{axis} {}
     Axes(std::initializer_list<int> list) : axes(list) {}
     Axes(std::vector<int> list) : axes(std::move(list)) {}

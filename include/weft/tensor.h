@@ -21,23 +21,24 @@ struct Array;       // storage, shape and strides of the values   (src/array/arr
 struct TensorImpl;  // an Array and a place in the graph          (src/autograd/tensor_impl.h)
 struct Node;        // a place in the graph                       (src/autograd/node.h)
 
+// Values of one type, with a shape; and where they took part in it, a place in the graph.
 class Tensor {
 public:
     Tensor() = default;  // undefined: every use but defined() is a GraphError
 
     // ---- what it is
-    bool defined() const { return impl_ != nullptr; }
-    const Shape& shape() const;
-    std::int64_t size(
-        int axis) const;  // of one axis; negative axes count from the end; IndexError out of range
-    int rank() const { return shape().rank(); }
-    std::int64_t numel() const { return shape().numel(); }
-    DType dtype() const;
-    const Strides& strides() const;  // in elements
-    bool is_contiguous() const;      // row-major without gaps
-    bool shares_storage(const Tensor& other) const;
-    std::uint64_t version() const;  // of its storage; every in-place change adds one
-    std::string str() const;        // as NumPy's str() prints it
+    bool defined() const { return impl_ != nullptr; }  // false for Tensor() alone
+    const Shape& shape() const;                        // the sizes of its axes
+    // Of one axis; negative axes count from the end; IndexError out of range.
+    std::int64_t size(int axis) const;
+    int rank() const { return shape().rank(); }             // the number of axes
+    std::int64_t numel() const { return shape().numel(); }  // of elements: the product of the sizes
+    DType dtype() const;                                    // the type of its elements
+    const Strides& strides() const;                         // in elements
+    bool is_contiguous() const;                             // row-major without gaps
+    bool shares_storage(const Tensor& other) const;         // a view of the same memory
+    std::uint64_t version() const;                          // of its storage; every in-place change adds one
+    std::string str() const;                                // as NumPy's str() prints it
 
     // ---- values
     // The address of the first element. DTypeError when T is not the tensor's type. Elements lie at strides()
@@ -45,11 +46,11 @@ public:
     template <class T>
     T* data() const;
     double item() const;  // the only element, as double; ShapeError when there is not exactly one
-    double at(const Shape& index)
-        const;  // one element, as double; IndexError out of range; a negative index wraps once
+    // One element, as double; IndexError out of range; a negative index wraps once.
+    double at(const Shape& index) const;
+    // All elements in row-major order; DTypeError when T is not the tensor's type.
     template <class T>
-    std::vector<T> to_vector()
-        const;  // all elements in row-major order; DTypeError when T is not the tensor's type
+    std::vector<T> to_vector() const;
 
     // The same values in another type; differentiable between float32 and float64. To int64 the fraction is cut
     // off; to bool, non-zero is true. The tensor itself when it has that type already.
@@ -57,31 +58,31 @@ public:
     Tensor clone() const;  // a contiguous copy of its own storage; differentiable
 
     // ---- views: they share storage. None of them copies, but for reshape and contiguous where they must.
-    Tensor reshape(const Shape& shape)
-        const;  // same numel, one size may be −1; shares storage where strides allow, else copies
-    Tensor view(const Shape& shape) const;  // as reshape, but ShapeError where it would have to copy
-    Tensor permute(
-        const Shape& axes) const;  // y.size(i) = x.size(axes[i]); ShapeError unless axes is a permutation
-    Tensor transpose(int a, int b) const;  // axes a and b exchanged
-    Tensor T() const;                      // (m, n) → (n, m); ShapeError unless rank 2
-    Tensor squeeze(int axis) const;        // without that axis; ShapeError unless its size is 1
-    Tensor squeeze() const;                // without every axis of size 1
-    Tensor unsqueeze(int axis) const;      // with an axis of size 1 before `axis` (−1: after the last)
-    Tensor expand(
-        const Shape& shape) const;  // broadcast to `shape` by strides of 0; −1 keeps a size. Not for writing.
-    Tensor slice(int axis, std::int64_t from, std::int64_t to,
-                 std::int64_t step = 1) const;  // [from, to) as Python's; step ≥ 1
-    Tensor select(int axis,
-                  std::int64_t index) const;  // one index of an axis, which goes; IndexError out of range
-    Tensor operator[](std::int64_t index) const { return select(0, index); }
+
+    // Same numel, one size may be −1; shares storage where strides allow, else copies.
+    Tensor reshape(const Shape& shape) const;
+    Tensor view(const Shape& shape) const;    // as reshape, but ShapeError where it would have to copy
+    Tensor permute(const Shape& axes) const;  // y.size(i) = x.size(axes[i]); ShapeError unless a permutation
+    Tensor transpose(int a, int b) const;     // axes a and b exchanged
+    Tensor T() const;                         // (m, n) → (n, m); ShapeError unless rank 2
+    Tensor squeeze(int axis) const;           // without that axis; ShapeError unless its size is 1
+    Tensor squeeze() const;                   // without every axis of size 1
+    Tensor unsqueeze(int axis) const;         // with an axis of size 1 before `axis` (−1: after the last)
+    // Broadcast to `shape` by strides of 0; −1 keeps a size. Not for writing.
+    Tensor expand(const Shape& shape) const;
+    // [from, to) as Python's; step ≥ 1.
+    Tensor slice(int axis, std::int64_t from, std::int64_t to, std::int64_t step = 1) const;
+    // One index of an axis, which goes; IndexError out of range.
+    Tensor select(int axis, std::int64_t index) const;
+    Tensor operator[](std::int64_t index) const { return select(0, index); }  // select(0, index)
     Tensor contiguous() const;  // itself where it is contiguous, else a row-major copy
 
     // ---- in place: they change the values, add one to version(), and are seen by every view. They are for
     // values, not for the graph: where this tensor or an operand takes part in the graph, GraphError outside
     // NoGrad. The operand broadcasts to this tensor's shape (ShapeError when the result would be larger) and
     // has its type (DTypeError). GraphError also on an expanded tensor, whose elements share memory.
-    Tensor& fill_(double value);
-    Tensor& zero_() { return fill_(0); }
+    Tensor& fill_(double value);                          // x ← value
+    Tensor& zero_() { return fill_(0); }                  // x ← 0
     Tensor& add_(const Tensor& other, double alpha = 1);  // x ← x + alpha · other
     Tensor& mul_(const Tensor& other);                    // x ← x · other
     Tensor& mul_(double factor);                          // x ← x · factor
@@ -95,7 +96,7 @@ public:
     void bump_version();  // after values were written through data(): adds one to version()
 
     // ---- the graph (rules of leaves as in PyTorch)
-    bool requires_grad() const;
+    bool requires_grad() const;  // takes part in the graph
     // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool. A non-leaf requires a
     // gradient because its inputs do: true changes nothing there, false is a GraphError.
     Tensor& requires_grad_(bool wanted = true);
@@ -106,12 +107,13 @@ public:
     void retain_grad();       // also a non-leaf keeps its gradient
     Tensor detach() const;    // the same values, outside the graph (shares storage and version)
 
+    // From the whole gradient of a tensor to one in its place.
+    using Hook = std::function<Tensor(const Tensor& gradient)>;
     // `hook` sees the whole gradient of this tensor during backward, once, and returns one in its place (same
     // shape), or an undefined Tensor to leave it. Returns a number for remove_hook. A hook must not own its own
     // tensor.
-    using Hook = std::function<Tensor(const Tensor& gradient)>;
     std::uint64_t register_hook(Hook hook);
-    void remove_hook(std::uint64_t number);
+    void remove_hook(std::uint64_t number);  // by register_hook's number
 
     // Adds ∂(seed · this)/∂x to x.grad() for every leaf x this depends on. `seed` has this tensor's shape, and
     // may be left out (1) for a single element. Saved values are released on the way unless retain_graph;
@@ -120,26 +122,28 @@ public:
     void backward(const Tensor& seed = {}, bool retain_graph = false) const;
 
     // ---- for the library
+    // Around what others made.
     explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
     explicit Tensor(Array array);
-    TensorImpl& impl() const;  // GraphError when undefined
-    const std::shared_ptr<TensorImpl>& handle() const { return impl_; }
-    const Array& array() const;
+    TensorImpl& impl() const;                                            // GraphError when undefined
+    const std::shared_ptr<TensorImpl>& handle() const { return impl_; }  // null when undefined
+    const Array& array() const;  // storage, shape and strides; GraphError when undefined
 
 private:
     std::shared_ptr<TensorImpl> impl_;
 };
 
+// Writes x.str().
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 // ---- creation. Sizes must be ≥ 0 (0 is valid); ValueError when negative or when their product overflows.
-Tensor zeros(const Shape& shape, DType dtype = float32);
-Tensor ones(const Shape& shape, DType dtype = float32);
-Tensor full(const Shape& shape, double value, DType dtype = float32);
-Tensor empty(const Shape& shape, DType dtype = float32);  // values not set
-Tensor zeros_like(const Tensor& x);
-Tensor ones_like(const Tensor& x);
-Tensor eye(std::int64_t n, DType dtype = float32);  // (n, n), ones on the diagonal
+Tensor zeros(const Shape& shape, DType dtype = float32);               // every element 0
+Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
+Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
+Tensor empty(const Shape& shape, DType dtype = float32);               // values not set
+Tensor zeros_like(const Tensor& x);                                    // 0, of x's shape and type
+Tensor ones_like(const Tensor& x);                                     // 1, of x's shape and type
+Tensor eye(std::int64_t n, DType dtype = float32);                     // (n, n), ones on the diagonal
 // (⌈(end − start) / step⌉,): start, start + step, … before end; ValueError when step is 0 or points away from
 // end.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
@@ -148,14 +152,16 @@ Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  // normal, m
 Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);   // uniform in [0, 1)
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng);  // int64, low ≤ i < high
 
-// Nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2). ShapeError when the rows are ragged.
+// What `tensor` takes: a number, or braces around such.
 struct Nested {
-    double value = 0;
-    std::vector<Nested> items;
-    bool is_list = false;
+    double value = 0;           // of a number
+    std::vector<Nested> items;  // of a list
+    bool is_list = false;       // which of the two
+    // A number, or a list in braces.
     Nested(double v) : value(v) {}
     Nested(std::initializer_list<Nested> list) : items(list), is_list(true) {}
 };
+// Nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2). ShapeError when the rows are ragged.
 Tensor tensor(const Nested& values, DType dtype = float32);
 
 // The values in row-major order. ShapeError when their number is not the shape's.
@@ -164,8 +170,8 @@ Tensor from_vector(const std::vector<double>& values, const Shape& shape);
 Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape);
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
 
-// ---- threads: one OpenMP team of ours. The same bits at any number. ValueError unless 1 ≤ n ≤ 1024.
-void set_num_threads(int n);
-int num_threads();
+// ---- threads: one OpenMP team of ours. The same bits at any number.
+void set_num_threads(int n);  // ValueError unless 1 ≤ n ≤ 1024
+int num_threads();            // how many there are
 
 }  // namespace weft

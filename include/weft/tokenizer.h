@@ -15,7 +15,7 @@
 
 namespace weft::text {
 
-using Ids = std::vector<std::int64_t>;
+using Ids = std::vector<std::int64_t>;  // of tokens, in the order of the text
 
 // One id for each of a text's different characters (Unicode code points), in their order.
 class Characters {
@@ -24,7 +24,7 @@ public:
     // is not.
     explicit Characters(const std::string& text);
 
-    std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
+    std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }  // V
     std::string vocabulary() const;  // each character once: Characters(vocabulary()) is the same tokeniser
     // ValueError on a character that is not in the vocabulary, naming it and its place, and where text is not
     // UTF-8.
@@ -39,10 +39,10 @@ private:
 // The 256 bytes, whatever they mean.
 class Bytes {
 public:
-    std::int64_t size() const { return 256; }
-    Ids encode(const std::string& text) const;
-    std::string piece(std::int64_t id) const;
-    std::string decode(const Ids& ids) const;
+    std::int64_t size() const { return 256; }   // V
+    Ids encode(const std::string& text) const;  // one id for each byte: its value
+    std::string piece(std::int64_t id) const;   // one byte; IndexError when id is not one of the V
+    std::string decode(const Ids& ids) const;   // IndexError also names the place
 };
 
 // GPT-2's byte pair encoding (Sennrich, Haddow and Birch, "Neural machine translation of rare words with
@@ -52,7 +52,7 @@ public:
 // were merged. A text may hold any bytes: what is not UTF-8 counts as neither letter, number nor space.
 class BytePairs {
 public:
-    inline static const std::string end_name = "<|endoftext|>";
+    inline static const std::string end_name = "<|endoftext|>";  // ends a text
 
     // vocab.json and merges.txt in a folder, in GPT-2's form: bytes written as characters that can be printed
     // (0x20 as Ġ). `special` are whole tokens that no merge makes; those that vocab.json has not are left out.
@@ -73,13 +73,13 @@ public:
     // Writes what load reads, and transformers' GPT2Tokenizer too. The folder is made where it is missing.
     void save(const std::filesystem::path& folder) const;
 
-    std::int64_t size() const;
-    std::int64_t merge_count() const;
+    std::int64_t size() const;                                          // V
+    std::int64_t merge_count() const;                                   // how many merges were learned
     std::optional<std::int64_t> id_of(const std::string& piece) const;  // of a whole token's bytes
     Ids encode(const std::string& text) const;          // a special token's name in the text is that token
     Ids encode_as_text(const std::string& text) const;  // it is text as any other
     std::string piece(std::int64_t id) const;  // the bytes of a token, which may be part of a character
-    std::string decode(const Ids& ids) const;
+    std::string decode(const Ids& ids) const;  // IndexError also names the place
 
     struct Model;  // src/text/byte_pairs.h
 
@@ -91,15 +91,16 @@ private:
 // Any of the three.
 class Tokenizer {
 public:
+    // One of them.
     Tokenizer(Characters kind) : kind_(std::move(kind)) {}
     Tokenizer(Bytes kind) : kind_(kind) {}
     Tokenizer(BytePairs kind) : kind_(std::move(kind)) {}
 
-    std::int64_t size() const;
-    Ids encode(const std::string& text) const;
-    std::string piece(std::int64_t id) const;
-    std::string decode(const Ids& ids) const;
-    std::optional<std::int64_t> end() const;  // the id of <|endoftext|>, where there is one
+    std::int64_t size() const;                  // V
+    Ids encode(const std::string& text) const;  // refuses what the one of the three refuses
+    std::string piece(std::int64_t id) const;   // IndexError when id is not one of the V
+    std::string decode(const Ids& ids) const;   // IndexError also names the place
+    std::optional<std::int64_t> end() const;    // the id of <|endoftext|>, where there is one
 
 private:
     std::variant<Characters, Bytes, BytePairs> kind_;
@@ -110,8 +111,8 @@ private:
 // Unicode Standard, §3.9, "U+FFFD substitution of maximal subparts"; Python's errors="replace").
 class Utf8Stream {
 public:
-    std::string push(const std::string& piece);
-    std::string finish();  // what still waits, as U+FFFD
+    std::string push(const std::string& piece);  // the characters that are whole by now
+    std::string finish();                        // what still waits, as U+FFFD
 
 private:
     std::string waiting_;

@@ -9,9 +9,10 @@
 
 namespace weft {
 
+// A tensor that a run has named.
 struct TraceEntry {
-    std::string name;
-    Tensor tensor;
+    std::string name;  // as the run called it
+    Tensor tensor;     // the tensor itself
 };
 
 // While one of these lives, traced() writes down what it is given on this thread. They nest: the innermost gets
@@ -24,7 +25,7 @@ public:
     Trace& operator=(const Trace&) = delete;
 
     const std::vector<TraceEntry>& entries() const { return entries_; }  // in the order of the run
-    void add(const char* name, const Tensor& x);
+    void add(const char* name, const Tensor& x);                         // what traced() calls
 
     static Trace* current() { return current_; }  // of this thread; null when none lives
 
@@ -43,10 +44,10 @@ inline Tensor traced(const char* name, Tensor x) {
 
 // A node of the graph as it can be told to a reader.
 struct GraphNode {
-    std::uint64_t number = 0;  // larger than those of its inputs
-    std::string operation;     // "leaf" for a leaf
-    Shape shape;               // of its output
-    DType dtype = float32;
+    std::uint64_t number = 0;         // larger than those of its inputs
+    std::string operation;            // "leaf" for a leaf
+    Shape shape;                      // of its output
+    DType dtype = float32;            // of its output
     std::vector<std::size_t> inputs;  // positions in the list, in the operation's order; without those outside
                                       // the graph
 };

@@ -18,28 +18,32 @@ using Run = std::function<Tensor(const Tensor&)>;
 
 // ---- the tensor story
 
+// Whose memory a tensor of a run stands in.
 enum class Memory {
     given,  // from outside the run, or not recorded: the input, ids, masks
     own,    // new values in storage of its own
     view,   // the storage of an earlier tensor
     copy    // an earlier tensor's values, only rearranged, in storage of its own
 };
+// One tensor of a run.
 struct StoryRow {
-    std::string name;  // as the run called it (see weft/trace.h); a name that comes again is "name #2"
-    Shape shape;
-    Strides strides;  // in elements
-    DType dtype = float32;
-    bool contiguous = true;
+    std::string name;        // as the run called it (see weft/trace.h); a name that comes again is "name #2"
+    Shape shape;             // its own
+    Strides strides;         // in elements
+    DType dtype = float32;   // of its elements
+    bool contiguous = true;  // row-major without gaps
     std::vector<std::string> made_by;  // the operations since the tensors named before, in their order
-    Memory memory = Memory::given;
-    std::string of;  // the name of the earlier tensor that this is a view or a copy of
-    Tensor values;   // a copy, when there are few; else undefined
+    Memory memory = Memory::given;     // whose
+    std::string of;                    // the name of the earlier tensor that this is a view or a copy of
+    Tensor values;                     // a copy, when there are few; else undefined
 };
+// The tensors of a run, in their order.
 struct Story {
-    std::vector<StoryRow> rows;
-    std::string str() const;  // a table, a row per tensor, then the values of the small ones
-    void print() const;       // str() to standard output
+    std::vector<StoryRow> rows;  // a tensor each
+    std::string str() const;     // a table, a row per tensor, then the values of the small ones
+    void print() const;          // str() to standard output
 };
+// How much of a story is told.
 struct StoryOptions {
     std::int64_t values_up_to = 64;  // elements of a tensor whose values are told
 };
@@ -55,14 +59,15 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options = {
 // dropout. Empty when the run calls no attention.
 std::vector<Tensor> attention_weights(const Run& run, const Tensor& input);
 
+// How attention maps are drawn.
 struct MapOptions {
     // Labels, T and S of them; keys like queries when left out and T = S; positions from 1 when both are.
     // Spaces at the ends, newlines and control characters are shown.
     std::vector<std::string> queries = {}, keys = {};
-    Mask mask = {};  // what the weights were made with: blocked cells are drawn as such
-    double top = 0;  // the weight drawn strongest; 0: the largest of all
-    std::string title = {};
-    bool wide = false;  // in text: columns as wide as their labels
+    Mask mask = {};          // what the weights were made with: blocked cells are drawn as such
+    double top = 0;          // the weight drawn strongest; 0: the largest of all
+    std::string title = {};  // above the map
+    bool wide = false;       // in text: columns as wide as their labels
 };
 // All three refuse: ShapeError, weights of another rank, labels of another number, a mask that does not fit;
 // DTypeError, weights that are not floating; ValueError, a weight that is negative or not finite, or a top
@@ -95,10 +100,11 @@ void save_svg(const std::filesystem::path& path, const std::string& dot);
 
 // ---- masks
 
+// How mask_grid writes a mask.
 struct MaskGridOptions {
     std::vector<std::string> queries = {}, keys = {};  // as in MapOptions
-    std::string visible = "1", blocked = "−∞";
-    std::string corner = "Q ↓ / K →";  // above the queries' labels
+    std::string visible = "1", blocked = "−∞";         // what stands in the cells
+    std::string corner = "Q ↓ / K →";                  // above the queries' labels
 };
 // The mask as a table, a line per query and a column per key; one for each sample or head where these differ.
 // ShapeError where the mask or the labels do not fit.

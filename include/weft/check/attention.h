@@ -10,12 +10,14 @@
 
 namespace weft::check {
 
+// One step, looked at.
 struct AttentionCheck {
-    std::string name;  // one of those below
-    bool passed = false;
+    std::string name;      // one of those below
+    bool passed = false;   // as it should be
     std::string evidence;  // the shapes and numbers that decided it
 };
 
+// All steps of one attention; `attention` makes it.
 struct AttentionReport {
     std::vector<AttentionCheck> checks;                               // in the order of the run
     bool passed() const;                                              // all of them
@@ -32,7 +34,7 @@ struct AttentionSubject {
     // anything is blocked, "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T, H·d_v). Weft's
     // own attention names all of them.
     std::function<Tensor(const Tensor& x, const Mask& also)> run;
-    std::int64_t heads = 1;
+    std::int64_t heads = 1;            // H
     Mask mask = {};                    // what it blocks by itself
     nn::NamedTensors parameters = {};  // which gradients must reach, in every head
     bool takes_mask = true;            // false: `also` is ignored; the two checks that need it are left out
@@ -48,15 +50,15 @@ struct AttentionSubject {
 //     "weights sum to 1"                  in every row that sees something
 //     "blocked weights are 0"             exactly
 //     "visible weights sum to 1"          over what the row may see alone
-//     "sample row"                        the weights of the last token in head 0, printed; finite and not
-//     negative "heads are weights times values"    heads = weights v "shape of merged"                   (B, T,
-//     H·d_v) "heads side by side"                merged holds head h in columns h·d_v … (h+1)·d_v − 1 of its
-//     own token "shape of the output"               x's "gradient reaches every head"       no parameter lacks
-//     a gradient, nor any block of d_k rows or columns of a
-//                                         matrix; without parameters, the same of q, k and v
-//     "blocked tokens have no influence"  editing a token changes no bit of an output that may not see it, nor
-//     of
-//                                         another sample
+//     "sample row"                        weights of the last token in head 0, printed; finite and ≥ 0
+//     "heads are weights times values"    heads = weights v
+//     "shape of merged"                   (B, T, H·d_v)
+//     "heads side by side"                merged holds head h in columns h·d_v … (h+1)·d_v − 1
+//     "shape of the output"               x's
+//     "gradient reaches every head"       no parameter lacks a gradient, nor any block of d_k rows or
+//                                         columns of a matrix; without parameters, the same of q, k and v
+//     "blocked tokens have no influence"  editing a token changes no bit of an output that may not see it,
+//                                         nor of another sample
 //     "each sample has its own mask"      H samples, each with a mask of its own
 //     "a row that sees nothing is 0"      weights, heads and merged exactly 0, gradients finite
 // A step that is not named fails the checks that need it, as does an exception, whose message is the evidence.

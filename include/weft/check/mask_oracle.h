@@ -9,6 +9,7 @@
 
 namespace weft::check {
 
+// The common ways to keep blocked scores out of softmax.
 enum class MaskRule {
     add,      // softmax(scores + blocked · (−1e9))
     replace,  // softmax(where(blocked, −1e9, scores))
@@ -22,8 +23,8 @@ const char* name(MaskRule rule);
 // What one rule gives. The values that are averaged are the keys' positions 0 … S − 1, and the gradients are
 // those of the sum of the averages: Σ_ij weights_ij · j.
 struct MaskOutcome {
-    MaskRule rule = MaskRule::safe;
-    DType dtype = float32;
+    MaskRule rule = MaskRule::safe;     // which one
+    DType dtype = float32;              // in which it was computed
     Tensor masked;                      // (T, S): what softmax is given
     Tensor weights;                     // (T, S)
     Tensor scores_gradient;             // (T, S)
@@ -32,8 +33,10 @@ struct MaskOutcome {
     bool finite() const;                // no NaN or infinity in the weights or a gradient
 };
 
+// What every rule makes of the same scores.
 struct MaskTable {
     std::vector<MaskOutcome> outcomes;  // in the order of MaskRule
+    // That rule's outcome.
     const MaskOutcome& operator[](MaskRule rule) const { return outcomes.at(static_cast<std::size_t>(rule)); }
     std::string str() const;  // a line for each rule and query: weights, gradients, verdict
     void print() const;       // str() to standard output

@@ -26,7 +26,7 @@ Tensor merge_heads(const Tensor& x);
 // d_model / heads. ValueError, naming `module`, unless heads ≥ 1, d_model ≥ 1 and heads divides d_model.
 std::int64_t head_size(std::int64_t d_model, std::int64_t heads, const char* module);
 
-// A size of 0 stands for the usual one.
+// What a MultiHeadAttention may be told. A size of 0 stands for the usual one.
 struct MultiHeadAttentionOptions {
     bool bias = false;          // of every projection
     bool fused = true;          // one W_qkv, its rows those of Q, K, V; else W_q, W_k, W_v
@@ -47,16 +47,18 @@ struct MultiHeadAttentionOptions {
 // d_k is even where rotary; ShapeError when sizes do not fit; ValueError on cross-attention with rotary
 // positions, which count one sequence's tokens.
 struct MultiHeadAttention : Module {
-    std::int64_t d_model, heads, kv_heads, d_k, d_v, key_width, value_width;
-    double dropout;
-    std::optional<double> rotary_base;
+    std::int64_t d_model, heads, kv_heads, d_k, d_v, key_width, value_width;  // as made, none 0
+    double dropout;                                                           // as made
+    std::optional<double> rotary_base;                                        // as made
     std::optional<Linear> W_qkv;          // fused: C → H·d_k + G·d_k + G·d_v, 3C in the usual case
     std::optional<Linear> W_q, W_k, W_v;  // separate: C → H·d_k, key_width → G·d_k, value_width → G·d_v
     Linear W_out;                         // H·d_v → C
 
+    // First values from `rng`, which also seeds dropout's own generator.
     MultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
                        MultiHeadAttentionOptions options = {});
 
+    // Self-attention of x, or query's attention to key and value.
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const { return (*this)(x, x, x, mask); }
     Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask = {}) const;
     // The same, and the weights of each head: (B, H, T, S), or (H, T, S) without B. Their memory grows with T ×
@@ -80,11 +82,12 @@ private:
     AttentionOptions options(const Mask& mask) const;
 };
 
+// What a CausalMultiHeadAttention may be told.
 struct CausalMultiHeadAttentionOptions {
-    std::int64_t max_seq_len = 1024;
-    bool bias = false;
-    double dropout = 0;         // on the weights, after softmax, in training
-    std::int64_t kv_heads = 0;  // G: each head of keys and values serves H / G of queries; 0: heads
+    std::int64_t max_seq_len = 1024;  // the most tokens of a sequence
+    bool bias = false;                // of both projections
+    double dropout = 0;               // on the weights, after softmax, in training
+    std::int64_t kv_heads = 0;        // G: each head of keys and values serves H / G of queries; 0: heads
     std::optional<double> rotary_base = {};  // turns queries and keys by their positions, see rotary.h
 };
 
@@ -92,16 +95,17 @@ struct CausalMultiHeadAttentionOptions {
 // ValueError unless heads divides d_model, kv_heads divides heads, max_seq_len ≥ 1, 0 ≤ dropout < 1, and d_k is
 // even where rotary; ShapeError when T > max_seq_len.
 struct CausalMultiHeadAttention : Module {
-    std::int64_t d_model, heads, kv_heads, d_k, max_seq_len;
-    double dropout;
-    std::optional<double> rotary_base;
-    Linear W_qkv;  // C → (H + 2G)·d_k, 3C in the usual case
-    Linear W_out;  // C → C
+    std::int64_t d_model, heads, kv_heads, d_k, max_seq_len;  // as made, none 0
+    double dropout;                                           // as made
+    std::optional<double> rotary_base;                        // as made
+    Linear W_qkv;                                             // C → (H + 2G)·d_k, 3C in the usual case
+    Linear W_out;                                             // C → C
     // bool (max_seq_len, max_seq_len), true = blocked: ones above the diagonal. The definition, which Composed
     // reads; otherwise attention counts to the diagonal itself and gives the same. A buffer that is not in the
     // state_dict.
     Tensor mask;
 
+    // First values from `rng`, which also seeds dropout's own generator.
     CausalMultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
                              CausalMultiHeadAttentionOptions options = {});
 

@@ -9,11 +9,11 @@ namespace weft::nn {
 // (Srivastava et al., "Dropout", JMLR 2014, in its inverted form). Any shape → the same. ValueError unless 0 ≤
 // p < 1. It draws from a generator of its own, seeded from the constructor's (see Module::named_generators).
 struct Dropout : Module {
-    double p;
+    double p;                  // as made
     std::shared_ptr<Rng> rng;  // none when p = 0
 
-    Dropout(double p, Rng& rng);
-    Tensor operator()(const Tensor& x) const;
+    Dropout(double p, Rng& rng);               // takes a seed from `rng` when p > 0
+    Tensor operator()(const Tensor& x) const;  // any shape → the same
 };
 
 // p itself. ValueError, naming `what`, unless 0 ≤ p < 1.

@@ -10,7 +10,8 @@ namespace weft::nn {
 struct Embedding : Module {
     Tensor weight;  // (count, dim)
 
-    Embedding(std::int64_t count, std::int64_t dim, Rng& rng);
+    Embedding(std::int64_t count, std::int64_t dim, Rng& rng);  // weight drawn from `rng`
+    // ids (…) → (…, dim).
     Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
 };
 

@@ -11,25 +11,28 @@
 
 namespace weft::nn {
 
+// What an encoder block, and a decoder block, may be told.
 struct EncoderBlockOptions {
     bool bias = false;        // of every linear layer and norm
     double dropout = 0;       // on the attention weights and on what is added to x, in training
     std::int64_t hidden = 0;  // of the MLP; 4 · d_model when 0
-    double norm_eps = 1e-5;
+    double norm_eps = 1e-5;   // of every norm
 };
-using DecoderBlockOptions = EncoderBlockOptions;
+using DecoderBlockOptions = EncoderBlockOptions;  // the same
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token sees every other that `mask` does not block, the
 // later ones too. x (B, S, C) or (S, C) → the same. Sentences of different lengths: Mask::padding(lengths).
 // ValueError and ShapeError where MultiHeadAttention, MLP or Dropout refuse.
 struct EncoderBlock : Module {
-    LayerNorm norm1;
-    MultiHeadAttention attn;
-    LayerNorm norm2;
-    MLP mlp;
-    Dropout drop;
+    LayerNorm norm1;          // before attn
+    MultiHeadAttention attn;  // of x to itself
+    LayerNorm norm2;          // before mlp
+    MLP mlp;                  // token by token
+    Dropout drop;             // on what is added to x
 
+    // First values from `rng`.
     EncoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, EncoderBlockOptions options = {});
+    // x (B, S, C) → (B, S, C).
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, S, C)
         return traced("y", h + drop(mlp(norm2(h))));             // (B, S, C)
@@ -42,15 +45,17 @@ struct EncoderBlock : Module {
 // blocks more of x than its future. The memory is not normalised here: where encoder blocks made it, a norm
 // after the last of them is usual. Refuses what EncoderBlock refuses.
 struct DecoderBlock : Module {
-    LayerNorm norm1;
-    MultiHeadAttention attn;
-    LayerNorm norm2;
-    MultiHeadAttention cross;
-    LayerNorm norm3;
-    MLP mlp;
-    Dropout drop;
+    LayerNorm norm1;           // before attn
+    MultiHeadAttention attn;   // of x to itself, causal
+    LayerNorm norm2;           // before cross
+    MultiHeadAttention cross;  // queries from x, keys and values from memory
+    LayerNorm norm3;           // before mlp
+    MLP mlp;                   // token by token
+    Dropout drop;              // on what is added to x
 
+    // First values from `rng`.
     DecoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, DecoderBlockOptions options = {});
+    // x (B, T, C) and memory (B, S, C) → (B, T, C).
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& memory_mask = {},
                       const Mask& mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), Mask::causal() | mask)));         // (B, T, C)

@@ -27,6 +27,7 @@ GPTConfig gpt2_config(const std::filesystem::path& path);
 // lists every missing, unexpected and repeated name, every other shape and every type that is not floating.
 NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config);
 
+// How a GPT-2 is read.
 struct GPT2Options {
     DType dtype = float32;  // or float64: the file's values are converted
     double dropout = 0;     // for training on; config.json's own are not read

@@ -16,7 +16,7 @@ public:
     KeyValueCache() = default;                      // as many tokens as memory holds; its storage doubles
     explicit KeyValueCache(std::int64_t capacity);  // at most so many, in storage made once; ValueError below 1
     KeyValueCache(KeyValueCache&&) = default;       // not copied: two would write in the same storage
-    KeyValueCache& operator=(KeyValueCache&&) = default;
+    KeyValueCache& operator=(KeyValueCache&&) = default;  // takes over what the other holds
 
     // k (B, G, T, d_k) and v (B, G, T, d_v), or (G, T, ·) without B, of the T tokens that follow → the keys (B,
     // G, S, d_k) and values (B, G, S, d_v) of all tokens so far, S = length(): views of the storage, in which
@@ -30,10 +30,8 @@ public:
     // Forgets the tokens from `length` on, so that others may follow; views of them see those. ValueError
     // unless 0 ≤ length ≤ length().
     void truncate(std::int64_t length);
-    void clear() {
-        length_ = 0;
-    }  // forgets them all: what follows may have other shapes. Storage that fits is
-       // used again.
+    // Forgets them all: what follows may have other shapes. Storage that fits is used again.
+    void clear() { length_ = 0; }
 
 private:
     std::int64_t capacity_ = 0, length_ = 0;

@@ -5,9 +5,10 @@
 
 namespace weft::nn {
 
+// What a LayerNorm may be told.
 struct LayerNormOptions {
-    double eps = 1e-5;
-    bool bias = true;
+    double eps = 1e-5;  // added to the variance
+    bool bias = true;   // whether there is one
 };
 
 // (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer normalization",
@@ -16,9 +17,11 @@ struct LayerNormOptions {
 struct LayerNorm : Module {
     Tensor weight;  // (dim,)
     Tensor bias;    // (dim,), undefined without bias
-    double eps;
+    double eps;     // as made
 
+    // The width of the last axis; nothing is drawn.
     explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});
+    // x (…, dim) → (…, dim).
     Tensor operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
 };
 

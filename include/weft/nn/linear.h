@@ -11,8 +11,9 @@ struct Linear : Module {
     Tensor weight;  // (out, in)
     Tensor bias;    // (out,), undefined without bias
 
-    Linear(std::int64_t in, std::int64_t out, Rng& rng, bool bias = true);
+    Linear(std::int64_t in, std::int64_t out, Rng& rng, bool bias = true);  // first values from `rng`
     explicit Linear(Tensor weight);  // no bias, and a weight from elsewhere: tied where it is a parameter there
+    // x (…, in) → (…, out).
     Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
 };
 

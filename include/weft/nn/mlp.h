@@ -5,9 +5,10 @@
 
 namespace weft::nn {
 
+// What an MLP may be told.
 struct MLPOptions {
     std::int64_t hidden = 0;  // 4 · d_model when 0
-    bool bias = true;
+    bool bias = true;         // of both layers
 };
 
 // W_out gelu(W_in x), GELU in its tanh form, as GPT-2 (Vaswani et al., "Attention is all you need", 2017, §3.3,
@@ -16,7 +17,8 @@ struct MLP : Module {
     Linear W_in;   // C → hidden
     Linear W_out;  // hidden → C
 
-    MLP(std::int64_t d_model, Rng& rng, MLPOptions options = {});
+    MLP(std::int64_t d_model, Rng& rng, MLPOptions options = {});  // first values from `rng`
+    // x (…, C) → (…, C).
     Tensor operator()(const Tensor& x) const { return W_out(gelu(W_in(x), Gelu::tanh)); }
 };
 

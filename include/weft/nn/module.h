@@ -19,17 +19,18 @@
 namespace weft::nn {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in the order of registration
-using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;
+using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in that order
 
+// What every model and every part of one is.
 class Module {
 public:
-    explicit Module(std::string kind = "Module");
+    explicit Module(std::string kind = "Module");  // `kind` is what summary() calls it
     virtual ~Module() = default;
 
     // Every parameter of this module and its children, "child.name", each tensor once (tied ones under their
     // first name).
     NamedTensors named_parameters() const;
-    std::vector<Tensor> parameters() const;
+    std::vector<Tensor> parameters() const;  // the same without names
     // Every buffer, persistent or not, each tensor once.
     NamedTensors named_buffers() const;
     // Every generator (of dropout): what a run that is to be resumed exactly keeps beside the state_dict.
@@ -48,8 +49,8 @@ public:
 
     // Training (the default) or evaluation, recursively: dropout acts in training only.
     void train(bool training = true);
-    void eval() { train(false); }
-    bool training() const;
+    void eval() { train(false); }  // evaluation
+    bool training() const;         // which of the two
 
     // Every floating parameter and buffer, in place; one that changes loses its gradient. DTypeError unless
     // dtype is floating.

@@ -5,15 +5,17 @@
 
 namespace weft::nn {
 
+// Modules of one kind, in their order.
 template <class M>
 class ModuleList : public Module {
 public:
-    ModuleList() : Module("ModuleList") {}
+    ModuleList() : Module("ModuleList") {}  // empty
+    // As the child "0", "1", …
     void add(M module) { items_->push_back(child(std::to_string(size()), std::move(module))); }
-    std::size_t size() const { return items_->size(); }
-    const M& operator[](std::size_t i) const { return items_->at(i); }
-    auto begin() const { return items_->begin(); }
-    auto end() const { return items_->end(); }
+    std::size_t size() const { return items_->size(); }                 // how many
+    const M& operator[](std::size_t i) const { return items_->at(i); }  // std::out_of_range unless i < size()
+    auto begin() const { return items_->begin(); }                      // for a range-based for
+    auto end() const { return items_->end(); }                          // behind the last
 
 private:
     std::shared_ptr<std::vector<M>> items_ = std::make_shared<std::vector<M>>();  // copies share it

@@ -19,20 +19,23 @@ namespace weft::nn {
 // compiler.
 class Sequential : public Module {
 public:
+    // A module or a function, as it is written in the braces.
     struct Step {
-        std::function<Tensor(const Tensor&)> call;
-        std::optional<Module> module;
+        std::function<Tensor(const Tensor&)> call;  // what it does
+        std::optional<Module> module;               // the child, where it is one
 
+        // A function such as relu.
         Step(Tensor (*function)(const Tensor&)) : call(function) {}
+        // A module, or anything else that is called with a tensor and returns one.
         template <class F>
         requires std::invocable<const F&, const Tensor&> Step(F step) : call(step) {
             if constexpr (std::derived_from<F, Module>) module = step;
         }
     };
 
-    Sequential(std::initializer_list<Step> steps);
-    Tensor operator()(const Tensor& x) const;
-    std::size_t size() const { return steps_.size(); }
+    Sequential(std::initializer_list<Step> steps);      // the steps in their order
+    Tensor operator()(const Tensor& x) const;           // through all of them
+    std::size_t size() const { return steps_.size(); }  // how many
 
 private:
     std::vector<std::function<Tensor(const Tensor&)>> steps_;

@@ -9,25 +9,28 @@
 
 namespace weft::nn {
 
+// What a transformer block may be told.
 struct TransformerBlockOptions {
-    std::int64_t max_seq_len = 1024;
-    bool bias = false;        // of every linear layer and norm
-    double dropout = 0;       // on the attention weights and on what is added to x, in training
-    std::int64_t hidden = 0;  // of the MLP; 4 · d_model when 0
-    double norm_eps = 1e-5;
+    std::int64_t max_seq_len = 1024;  // the most tokens of a sequence
+    bool bias = false;                // of every linear layer and norm
+    double dropout = 0;               // on the attention weights and on what is added to x, in training
+    std::int64_t hidden = 0;          // of the MLP; 4 · d_model when 0
+    double norm_eps = 1e-5;           // of every norm
 };
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)), attention causal: the pre-norm order (Xiong et al., "On layer
 // normalization in the transformer architecture", 2020, §3.1; Radford et al., GPT-2, 2019, §2.3). x (B, T, C) →
 // (B, T, C), C = d_model. Refuses what CausalMultiHeadAttention refuses.
 struct TransformerBlock : Module {
-    LayerNorm norm1;
-    CausalMultiHeadAttention attn;
-    LayerNorm norm2;
-    MLP mlp;
-    Dropout drop;
+    LayerNorm norm1;                // before attn
+    CausalMultiHeadAttention attn;  // of x to itself
+    LayerNorm norm2;                // before mlp
+    MLP mlp;                        // token by token
+    Dropout drop;                   // on what is added to x
 
+    // First values from `rng`.
     TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, TransformerBlockOptions options = {});
+    // x (B, T, C) → (B, T, C); `also` blocks more than the future.
     Tensor operator()(const Tensor& x, const Mask& also = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), also)));
         return traced("y", h + drop(mlp(norm2(h))));

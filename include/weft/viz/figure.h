@@ -14,30 +14,34 @@ namespace weft::viz {
 // lines: 0 blue, 1 vermilion, 2 green, 3 purple, 4 sky blue, 5 orange, 6 yellow, 7 black; others begin anew.
 std::string palette(std::size_t i);
 
+// How a line is drawn.
 struct Stroke {
-    std::string colour = "#222";
-    double width = 1.5;
-    bool dashed = false;
+    std::string colour = "#222";  // as SVG takes it
+    double width = 1.5;           // in pixels
+    bool dashed = false;          // else drawn through
 };
+// How a text is set.
 struct Label {
-    double size = 13;
+    double size = 13;               // of the type, in pixels
     std::string anchor = "middle";  // start, middle, end: what of the text stands at x
-    std::string colour = "#222";
-    bool bold = false;
-    double rotate = 0;  // degrees, about its point
+    std::string colour = "#222";    // as SVG takes it
+    bool bold = false;              // else of the usual weight
+    double rotate = 0;              // degrees, about its point
 };
+// How a box is drawn.
 struct BoxStyle {
-    std::string fill = "#eef3fa";
-    Stroke stroke = {"#0072b2", 1.5, false};
-    double radius = 5;
-    Label label = {};
+    std::string fill = "#eef3fa";             // the colour within
+    Stroke stroke = {"#0072b2", 1.5, false};  // its border
+    double radius = 5;                        // of its corners, in pixels
+    Label label = {};                         // how its text is set
 };
+// How a grid of cells is drawn.
 struct CellsStyle {
     std::vector<std::string> texts = {};  // instead of the values
     std::vector<std::string> fills = {};  // of each cell; white when left out
     bool viridis = false;                 // fills by value, between the smallest and the largest
     int digits = 3;                       // significant ones of the values
-    double text_size = 12;
+    double text_size = 12;                // of the type, in pixels
 };
 
 // A picture of shapes. Lengths are pixels, (0, 0) the upper left corner; what is drawn later lies above. Each
@@ -45,10 +49,12 @@ struct CellsStyle {
 // not positive.
 class Drawing {
 public:
+    // An empty one; the title is for those who cannot see it.
     Drawing(double width, double height, std::string title);
 
     // One line of text, its middle at height y.
     Drawing& text(double x, double y, const std::string& text, const Label& label = {});
+    // From (x1, y1) to (x2, y2).
     Drawing& line(double x1, double y1, double x2, double y2, const Stroke& stroke = {});
     Drawing& arrow(double x1, double y1, double x2, double y2,
                    const Stroke& stroke = {});  // its head at (x2, y2)
@@ -57,6 +63,7 @@ public:
     // A path through points (x, y); `closed` fills it with the stroke's colour, thinly.
     Drawing& path(const std::vector<std::pair<double, double>>& points, const Stroke& stroke = {},
                   bool closed = false);
+    // A disc with its middle at (x, y).
     Drawing& circle(double x, double y, double radius, const std::string& fill = "#0072b2");
     // A rectangle, (x, y) its upper left corner, with `text` in its middle; newlines in it begin a line.
     Drawing& box(double x, double y, double width, double height, const std::string& text,
@@ -66,27 +73,30 @@ public:
     Drawing& cells(double x, double y, double width, double height, const Tensor& values,
                    const CellsStyle& style = {});
 
-    double width() const { return width_; }
-    double height() const { return height_; }
-    std::string svg() const;
+    double width() const { return width_; }    // in pixels
+    double height() const { return height_; }  // in pixels
+    std::string svg() const;                   // the picture so far
 
 private:
     double width_, height_;
     std::string title_, body_;
 };
 
+// What a plot is, besides its values.
 struct PlotOptions {
-    std::string title = {}, x = {}, y = {};  // of the plot and of its axes
-    bool log_x = false, log_y = false;
-    double width = 640, height = 400;
+    std::string title = {}, x = {}, y = {};                        // of the plot and of its axes
+    bool log_x = false, log_y = false;                             // logarithmic axes
+    double width = 640, height = 400;                              // of the picture, in pixels
     std::pair<double, double> x_range = {0, 0}, y_range = {0, 0};  // {0, 0}: what the values take
     std::string legend =
         "right";  // right (beside the plot), or inside: top-right, top-left, bottom-right, bottom-left
 };
+// How a series is drawn.
 struct LineStyle {
     std::string colour = {};  // the next of the palette when empty
-    double width = 2;
-    bool dashed = false, markers = false;
+    double width = 2;         // in pixels
+    bool dashed = false;      // else drawn through
+    bool markers = false;     // a dot at each value
 };
 
 // A plot with axes, round ticks and a legend of what has a label. Values that are not finite, or not positive
@@ -94,10 +104,12 @@ struct LineStyle {
 // a plot without any value (by svg()), bars on a logarithmic axis, widths that are not positive and finite.
 class Plot {
 public:
-    explicit Plot(PlotOptions options);
+    explicit Plot(PlotOptions options);  // without values yet
 
+    // The values joined by a line.
     Plot& line(const std::vector<double>& x, const std::vector<double>& y, const std::string& label = {},
                LineStyle style = {});
+    // A dot at each value.
     Plot& points(const std::vector<double>& x, const std::vector<double>& y, const std::string& label = {},
                  LineStyle style = {});
     // A group of bars beside each other at each name: one per call, of as many values as the first call's
@@ -113,7 +125,7 @@ public:
     Plot& vertical(double x, const std::string& label = {}, LineStyle style = {});    // a line across
     Plot& horizontal(double y, const std::string& label = {}, LineStyle style = {});  // the same, lying
 
-    std::string svg() const;
+    std::string svg() const;  // the picture; ValueError when there is no value in it
 
 private:
     friend struct PlotPicture;

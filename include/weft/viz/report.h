@@ -21,6 +21,7 @@
 
 namespace weft::viz {
 
+// What a step measured.
 struct ReportLoss {
     std::optional<double> training = {}, validation = {}, learning_rate = {};  // those that were measured
 };
@@ -33,10 +34,11 @@ struct ReportLoss {
 // Steps ascend: ValueError on one that is negative or before the last of its kind.
 class Report {
 public:
+    // An empty one; the title is the page's.
     explicit Report(std::string title, std::size_t attention_bytes = 1'000'000);
     ~Report();
-    Report(Report&&) noexcept;
-    Report& operator=(Report&&) noexcept;
+    Report(Report&&) noexcept;             // not copied: it may be large
+    Report& operator=(Report&&) noexcept;  // takes over what the other holds
 
     // The report that was saved there, to go on with. IoError when there is none, or when it is something else.
     static Report load(const std::filesystem::path& path);
@@ -63,7 +65,7 @@ public:
     void attention(std::int64_t step, const std::vector<std::string>& tokens,
                    const std::vector<Tensor>& layers);
 
-    std::string html() const;
+    std::string html() const;  // the page
     // Whole or not at all, as every file of weft/io.h: IoError.
     void save(const std::filesystem::path& path) const;
 

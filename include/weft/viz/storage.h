@@ -9,6 +9,7 @@
 
 namespace weft::viz {
 
+// One step of a movie.
 struct StorageFrame {
     std::string step;             // what was done, in the caller's words
     Tensor tensor;                // undefined where the step was refused
@@ -24,11 +25,12 @@ struct StorageFrame {
 // or empty.
 class StorageMovie {
 public:
+    // x as it is now, and the memory behind it.
     StorageMovie& show(const std::string& step, const Tensor& x);
     // Shows what `make` returns or, where it throws an Error, what that says.
     StorageMovie& attempt(const std::string& step, const std::function<Tensor()>& make);
 
-    const std::vector<StorageFrame>& frames() const { return frames_; }
+    const std::vector<StorageFrame>& frames() const { return frames_; }  // in their order
     std::string str() const;  // for each frame its shape and strides, the memory, and what is read from it
     void print() const;       // str() to standard output
     // For each frame the memory with the way that the tensor takes through it, and the tensor beside it. A
