@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "chapter.h"
-#include "weft/viz/storage.h"
 
 using namespace weft;
 
