@@ -1,0 +1,313 @@
+// Every Weft expression of docs/dictionary.md, with what it gives. Ends with exit code 1 where one gives
+// something else.
+#include <weft/weft.h>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+using namespace weft;
+
+namespace {
+
+int compared = 0, wrong = 0;
+
+void holds(bool right, const std::string& what) {
+    ++compared;
+    if (!right) std::cout << "not so, number " << compared << ": " << what << "\n", ++wrong;
+}
+
+// The same shape, and the same values to six digits.
+void same(const Tensor& found, const Nested& expected) {
+    const NoGrad off;
+    const Tensor a = found.detach().to(float64), b = tensor(expected, float64);
+    const bool fits = a.shape() == b.shape();
+    holds(fits && all(abs(a - b) <= 1e-5), "found " + a.str() + ", expected " + b.str());
+}
+void shaped(const Tensor& found, const Shape& expected) {
+    holds(found.shape() == expected, "found " + found.shape().str() + ", expected " + expected.str());
+}
+
+// What the tables call x, y, v, t, at, ids and seen.
+const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});    // (2, 3)
+const Tensor y = tensor({{6, 5, 4}, {3, 2, 1}});    // (2, 3)
+const Tensor v = tensor({1, 2, 3});                 // (3,)
+const Tensor t = arange(0, 24).reshape({2, 3, 4});  // (2, 3, 4)
+const Tensor ids = tensor({1, 0}, int64);           // (2,)
+const Tensor at = tensor({{2, 0}, {1, 1}}, int64);  // (2, 2)
+const Tensor seen = tril(ones({3, 3})) == 1;        // (3, 3), bool
+const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
+
+void making() {
+    same(zeros({2, 3}), {{0, 0, 0}, {0, 0, 0}});
+    same(ones({2, 3}), {{1, 1, 1}, {1, 1, 1}});
+    same(full({2, 3}, 7), {{7, 7, 7}, {7, 7, 7}});
+    same(zeros_like(x), {{0, 0, 0}, {0, 0, 0}});
+    same(eye(2), {{1, 0}, {0, 1}});
+    same(tensor({{1, 2}, {3, 4}}), {{1, 2}, {3, 4}});
+    same(tensor(3.0), 3.0);
+    same(tensor({1, 0}, int64), {1, 0});
+    same(from_vector(numbers, {2, 3}), {{1, 2, 3}, {4, 5, 6}});
+    same(arange(4), {0, 1, 2, 3});
+    same(arange(0, 1, 0.25), {0, 0.25, 0.5, 0.75});
+    same(x.to(float64), {{1, 2, 3}, {4, 5, 6}});
+    same(x.to(int64), {{1, 2, 3}, {4, 5, 6}});
+    same(x.clone(), {{1, 2, 3}, {4, 5, 6}});
+}
+
+void looking() {
+    holds(x.shape() == Shape{2, 3}, "shape");
+    holds(x.size(0) == 2, "size");
+    holds(x.rank() == 2, "rank");
+    holds(x.numel() == 6, "numel");
+    holds(x.dtype() == float32, "dtype");
+    holds(x.strides() == Strides{3, 1}, "strides");
+    holds(x.T().is_contiguous() == false, "is_contiguous");
+    holds(x.shares_storage(x.T()), "shares_storage");
+    holds(sum(x).item() == 21, "item");
+    holds(x.at({1, 2}) == 6, "at");
+    holds(x.to_vector<float>() == numbers, "to_vector");
+    std::ostringstream out;
+    out << x;
+    holds(out.str() == x.str() && x.str() == "[[1. 2. 3.]\n [4. 5. 6.]]", "str");
+}
+
+void shapes() {
+    same(x.reshape({3, 2}), {{1, 2}, {3, 4}, {5, 6}});
+    same(x.reshape({-1}), {1, 2, 3, 4, 5, 6});
+    same(x.view({3, 2}), {{1, 2}, {3, 4}, {5, 6}});
+    same(x.T(), {{1, 4}, {2, 5}, {3, 6}});
+    shaped(t.transpose(1, 2), {2, 4, 3});
+    shaped(t.permute({2, 0, 1}), {4, 2, 3});
+    shaped(x.unsqueeze(0), {1, 2, 3});
+    shaped(x.unsqueeze(-1), {2, 3, 1});
+    same(x.slice(0, 0, 1).squeeze(0), {1, 2, 3});
+    same(v.expand({2, 3}), {{1, 2, 3}, {1, 2, 3}});
+    same(x.T().contiguous(), {{1, 4}, {2, 5}, {3, 6}});
+    same(cat({x, y}, 0), {{1, 2, 3}, {4, 5, 6}, {6, 5, 4}, {3, 2, 1}});
+    shaped(stack({x, y}, 0), {2, 2, 3});
+    same(split(v, 2)[0], {1, 2});          // parts of size 2: sizes 2 and 1
+    same(split(v, {1, 2}, 0)[1], {2, 3});  // sizes 1 and 2
+    same(chunk(v, 3)[1], {2});             // 3 parts
+    same(flip(x, 1), {{3, 2, 1}, {6, 5, 4}});
+}
+
+void indexing() {
+    same(x[1], {4, 5, 6});
+    same(x[-1], {4, 5, 6});
+    same(x.select(1, 0), {1, 4});
+    same(x.slice(1, 1, 3), {{2, 3}, {5, 6}});
+    same(x.slice(1, 0, 3, 2), {{1, 3}, {4, 6}});
+    same(index_select(x, 0, ids), {{4, 5, 6}, {1, 2, 3}});
+    same(embedding(x, ids), {{4, 5, 6}, {1, 2, 3}});
+    same(gather(x, 1, at), {{3, 1}, {5, 5}});
+    same(scatter_add({2, 3}, 1, at, ones({2, 2})), {{1, 0, 1}, {0, 2, 0}});
+    same(where(x > y, x, y), {{6, 5, 4}, {4, 5, 6}});
+    same(masked_fill(x, x > 3, 0), {{1, 2, 3}, {0, 0, 0}});
+    same(triu(x, 1), {{0, 2, 3}, {0, 0, 6}});
+    same(tril(x), {{1, 0, 0}, {4, 5, 0}});
+}
+
+void arithmetic() {
+    same(x + y, {{7, 7, 7}, {7, 7, 7}});
+    same(2 * x - v, {{1, 2, 3}, {7, 8, 9}});
+    same(x / 2, {{0.5, 1, 1.5}, {2, 2.5, 3}});
+    same(pow(x, 2), {{1, 4, 9}, {16, 25, 36}});
+    same(exp(v), {2.718282, 7.389056, 20.085537});
+    same(log(v), {0, 0.693147, 1.098612});
+    same(sqrt(v), {1, 1.414214, 1.732051});
+    same(tanh(v), {0.761594, 0.964028, 0.995055});
+    same(sin(v), {0.841471, 0.909297, 0.141120});
+    same(abs(-v), {1, 2, 3});
+    same(sign(v - 2), {-1, 0, 1});
+    same(sigmoid(v), {0.731059, 0.880797, 0.952574});
+    same(relu(v - 2), {0, 0, 1});
+    same(erf(v), {0.842701, 0.995322, 0.999978});
+    same(gelu(v), {0.841345, 1.954500, 2.995950});
+    same(gelu(v, Gelu::tanh), {0.841192, 1.954598, 2.996363});
+    same(clamp(x, 2, 5), {{2, 2, 3}, {4, 5, 5}});
+    same(maximum(x, y), {{6, 5, 4}, {4, 5, 6}});
+    same(x == y, {{0, 0, 0}, {0, 0, 0}});
+    same(x > 1 && x < 4, {{0, 1, 1}, {0, 0, 0}});
+    same(x < 2 || x > 5, {{1, 0, 0}, {0, 0, 1}});
+    same(!(x > 1), {{1, 0, 0}, {0, 0, 0}});
+    same(isfinite(log(v - 1)), {0, 1, 1});
+    Tensor z = x.clone();
+    z.add_(y);
+    same(z, {{7, 7, 7}, {7, 7, 7}});
+    z.mul_(2);
+    z.fill_(0);
+    z.copy_(y);
+    same(z, {{6, 5, 4}, {3, 2, 1}});
+}
+
+void reductions() {
+    same(sum(x), 21.0);
+    same(sum(x, 1), {6, 15});
+    same(sum(x, 1, keepdim), {{6}, {15}});
+    same(sum(x, {0, 1}), 21.0);
+    same(mean(x, 0), {2.5, 3.5, 4.5});
+    same(var(x, 1), {1, 1});
+    same(var(x, 1, false, 0), {0.666667, 0.666667});
+    same(max(x), 6.0);
+    same(max(x, 1).values, {3, 6});
+    same(max(x, 1).indices, {2, 2});
+    same(argmax(x, 1), {2, 2});
+    holds(all(x > 0), "all");
+    holds(any(x > 5), "any");
+    same(cumsum(x, 1), {{1, 3, 6}, {4, 9, 15}});
+    same(softmax(v, 0), {0.090031, 0.244728, 0.665241});
+    same(log_softmax(v, -1), {-2.407606, -1.407606, -0.407606});
+    same(logsumexp(x, 1), {3.407606, 6.407606});
+    same(sqrt(sum(x * x)), 9.539392);
+}
+
+void products() {
+    same(matmul(x, y.T()), {{28, 10}, {73, 28}});
+    same(matmul(v, v), 14.0);
+    same(matmul(x, v), {14, 32});
+    shaped(matmul(t, t.transpose(-2, -1)), {2, 3, 3});
+    same(linear(x, y, tensor({1, 2})), {{29, 12}, {74, 30}});
+    same(layer_norm(x, v), {{-1.224736, 0, 3.674207}, {-1.224736, 0, 3.674207}});
+}
+
+Tensor square(const Tensor& x) {
+    Tensor y;
+    {
+        NoGrad off;
+        y = x * x;
+    }
+    return record("square", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{2 * saved[0] * dy}; });
+}
+
+void gradients() {
+    Tensor w = tensor({1, 2, 3}, float64).requires_grad_();
+    Tensor loss = sum(w * w);
+    loss.backward();
+    same(w.grad(), {2, 4, 6});
+    w.zero_grad();
+    holds(!w.grad().defined(), "zero_grad");
+    {
+        NoGrad off;
+        holds(!(w * 2).requires_grad(), "NoGrad");
+    }
+    holds(!w.detach().requires_grad(), "detach");
+    holds(w.is_leaf(), "is_leaf");
+    loss = sum(w * w * w);
+    const Tensor g = grad({loss}, {w}, {}, {.create_graph = true})[0];
+    same(g, {3, 12, 27});
+    same(grad({sum(g * g)}, {w})[0], {36, 288, 972});
+    const auto number = w.register_hook([](const Tensor& g) { return 2 * g; });
+    sum(w).backward();
+    same(w.grad(), {2, 2, 2});
+    w.remove_hook(number);
+    const check::Function f = [](const std::vector<Tensor>& inputs) { return square(inputs[0]); };
+    holds(check::gradcheck("square", f, {w}).passed, "gradcheck");
+    holds(check::gradgradcheck("square", f, {w}).passed, "gradgradcheck");
+}
+
+struct Scale : nn::Module {
+    Tensor weight, seen;
+    explicit Scale(std::int64_t n)
+        : Module("Scale"), weight(parameter("weight", ones({n}))), seen(buffer("seen", zeros({n}))) {}
+    Tensor operator()(const Tensor& x) const { return x * weight; }
+};
+
+void modules(Rng& rng) {
+    nn::Sequential model{nn::Linear(3, 4, rng), relu, nn::Dropout(0.1, rng), nn::Linear(4, 2, rng)};
+    shaped(model(x), {2, 2});
+    holds(model.parameters().size() == 4, "parameters");
+    holds(model.named_parameters()[0].first == "0.weight", "named_parameters");
+    holds(model.parameter_count() == 26, "parameter_count");
+    holds(model.state_dict().size() == 4, "state_dict");
+    model.load_state_dict(model.state_dict());
+    model.eval();
+    model.train();
+    model.to(float64);
+    model.to(float32);
+    holds(Scale(3).named_buffers().size() == 1, "buffer");
+    shaped(nn::Linear(3, 4, rng, false)(x), {2, 4});
+    shaped(nn::Embedding(10, 4, rng)(ids), {2, 4});
+    shaped(nn::LayerNorm(3)(x), {2, 3});
+    shaped(nn::MultiHeadAttention(8, 2, rng, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
+    shaped(nn::EncoderBlock(8, 2, rng, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
+
+    const Tensor logits = x, targets = tensor({2, 0}, int64);
+    same(mse_loss(x, y), 11.666667);
+    same(cross_entropy(logits, targets), 1.407606);
+    optim::SGD sgd(model, {.lr = 0.1, .momentum = 0.9});
+    optim::Adam adam(model, {.lr = 1e-3});
+    optim::AdamW optimizer(model, {.lr = 1e-3, .weight_decay = 0.1});
+    optimizer.zero_grad();
+    const Tensor loss = cross_entropy(model(x), tensor({1, 0}, int64));
+    loss.backward();
+    optim::clip_grad_norm(model, 1.0);
+    optimizer.step();
+    optimizer.set_lr(1e-4);
+    holds(optimizer.steps() == 1, "steps");
+    io::save_safetensors("model.safetensors", model.state_dict());
+    model.load_state_dict(io::load_safetensors("model.safetensors").tensors);
+}
+
+void files() {
+    io::save_npy("x.npy", x);
+    same(io::load_npy("x.npy"), {{1, 2, 3}, {4, 5, 6}});
+    io::save_npz("all.npz", {{"x", x}, {"y", y}});
+    same(io::load_npz("all.npz")[1].second, {{6, 5, 4}, {3, 2, 1}});
+}
+
+void draws() {
+    Rng rng(1);
+    shaped(randn({2, 3}, rng), {2, 3});
+    shaped(rand({2, 3}, rng), {2, 3});
+    shaped(randint(0, 10, {2, 3}, rng), {2, 3});
+    shaped(dropout(x, 0.5, rng), {2, 3});
+    set_num_threads(2);
+    holds(num_threads() == 2, "threads");
+}
+
+void attention() {
+    const Tensor q = t.slice(2, 0, 2) / 10, k = t.slice(2, 1, 3) / 10, v = t.slice(2, 2, 4);  // (2, 3, 2)
+    Rng rng(1);
+    shaped(scaled_dot_product_attention(q, k, v), {2, 3, 2});
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()})[0][0], {2, 3});
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::allowed(seen)})[0][0], {2, 3});
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::blocked(!seen)})[0][0], {2, 3});
+    shaped(scaled_dot_product_attention(q, k, v, {.bias = zeros({3, 3})}), {2, 3, 2});
+    shaped(scaled_dot_product_attention(q, k, v, {.scale = 0.5}), {2, 3, 2});
+    shaped(scaled_dot_product_attention(q, k, v, {.dropout = 0.1, .rng = &rng}), {2, 3, 2});
+    same(sum(scaled_dot_product_attention_with_weights(q, k, v).weights, -1), {{1, 1, 1}, {1, 1, 1}});
+
+    const nn::MultiHeadAttention attend(8, 2, rng, {.bias = true});
+    const Tensor tokens = randn({2, 3, 8}, rng);  // (B, T, d_model)
+    shaped(attend(tokens), {2, 3, 8});
+    shaped(attend(tokens, Mask::blocked(!seen)), {2, 3, 8});
+    shaped(attend(tokens, Mask::padding({3, 2})), {2, 3, 8});
+    shaped(attend(tokens, Mask::padding({3, 2}) | Mask::causal()), {2, 3, 8});
+    shaped(attend.with_weights(tokens).weights, {2, 2, 3, 3});
+}
+
+}  // namespace
+
+int main() {
+    const auto folder = std::filesystem::temp_directory_path() / "weft-dictionary";
+    std::filesystem::create_directories(folder);
+    std::filesystem::current_path(folder);
+    Rng rng(1);
+    making();
+    looking();
+    shapes();
+    indexing();
+    arithmetic();
+    reductions();
+    products();
+    gradients();
+    modules(rng);
+    files();
+    draws();
+    attention();
+    std::cout << compared - wrong << " of " << compared << " give what the dictionary's tables say\n";
+    return wrong == 0 ? 0 : 1;
+}
