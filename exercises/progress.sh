@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How far the reader is: every exercise built and tried, a line for each.   exercises/progress.sh CMAKE BUILD
 cmake=$1 build=$2
+mkdir -p "$build/exercises"
 log=$build/exercises/build.log
 echo "building the exercises; the first time this takes a while"
 "$cmake" --build "$build" --target exercises -- -k 0 >"$log" 2>&1
