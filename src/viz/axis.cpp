@@ -79,7 +79,6 @@ std::string clipped_data(const Frame& frame, const Points& points) {
                 piece.push_back(a);
             }
             piece.push_back(b);
-            if (b != points[i + 1]) end_piece();
         } else {
             end_piece();
             if (is_point(i) && (i == 0 || !is_point(i - 1)) && frame.has(points[i].first, points[i].second))
