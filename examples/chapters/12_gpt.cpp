@@ -1,0 +1,376 @@
+// Chapter 12: the transformer block, and the GPT that is a stack of them.
+// B batch, T tokens, V vocabulary, P = block_size, C = d_model, L layers.
+#include <cmath>
+#include <map>
+
+#include "chapter.h"
+
+using namespace weft;
+
+namespace {
+
+void layer_norm_by_hand() {
+    const Tensor x = tensor({{1, 2, 3, 6}, {10, 20, 30, 60}}, float64);  // (T, C): two tokens
+    const Tensor middle = mean(x, -1, true);                             // (T, 1): 3 and 30
+    const Tensor spread = var(x, -1, true, 0);                           // (T, 1): 3.5 and 350
+    const Tensor y = (x - middle) / sqrt(spread + 1e-5);                 // (T, C)
+    nn::LayerNorm norm(4);
+    norm.to(float64);
+    for (std::int64_t t = 0; t < 2; ++t)
+        std::printf("mean %2.0f  variance %5.1f  normalised %6.3f %6.3f %6.3f %6.3f\n", middle.at({t, 0}),
+                    spread.at({t, 0}), y.at({t, 0}), y.at({t, 1}), y.at({t, 2}), y.at({t, 3}));
+    const bool same = max(abs(norm(x) - y)).item() < 1e-12;
+    std::printf("nn::LayerNorm gives %s\n", same ? "the same" : "something else");
+}
+
+void gelu_and_dropout() {
+    const Tensor x = tensor({-3, -1, 0, 1, 3}, float64);  // (5,)
+    const Tensor y = gelu(x, Gelu::tanh);                 // (5,)
+    std::printf("x   ");
+    for (std::int64_t i = 0; i < 5; ++i) std::printf(" %7.3f", x.at({i}));
+    std::printf("\ngelu");
+    for (std::int64_t i = 0; i < 5; ++i) std::printf(" %7.3f", y.at({i}));
+
+    Rng rng(2);
+    const Tensor dropped = dropout(ones({8}, float64), 0.25, rng);  // kept values become 1 / 0.75
+    std::printf("\ndropout(ones, 0.25):");
+    for (std::int64_t i = 0; i < 8; ++i) std::printf(" %.2f", dropped.at({i}));
+    std::printf("\n");
+}
+
+struct Block : nn::Module {
+    nn::LayerNorm norm1;                // C
+    nn::CausalMultiHeadAttention attn;  // C → C
+    nn::LayerNorm norm2;                // C
+    nn::MLP mlp;                        // C → 4C → C
+
+    Block(std::int64_t d_model, std::int64_t heads, Rng& rng)
+        : norm1(child("norm1", nn::LayerNorm(d_model))),
+          attn(child("attn", nn::CausalMultiHeadAttention(d_model, heads, rng, {.bias = true}))),
+          norm2(child("norm2", nn::LayerNorm(d_model))),
+          mlp(child("mlp", nn::MLP(d_model, rng))) {}
+
+    Tensor operator()(const Tensor& x) const {  // (B, T, C)
+        Tensor h = x + attn(norm1(x));          // (B, T, C): tokens look at each other
+        return h + mlp(norm2(h));               // (B, T, C): each token on its own
+    }
+};
+
+struct SmallGPT : nn::Module {
+    nn::Embedding token_embedding;     // (V, C)
+    nn::Embedding position_embedding;  // (P, C)
+    nn::ModuleList<Block> blocks;
+    nn::LayerNorm norm;  // C
+    nn::Linear head;     // C → V; its weight is the token embedding's
+
+    SmallGPT(const nn::GPTConfig& c, Rng& rng)
+        : token_embedding(child("token_embedding", nn::Embedding(c.vocab, c.d_model, rng))),
+          position_embedding(child("position_embedding", nn::Embedding(c.block_size, c.d_model, rng))),
+          blocks(child("blocks", nn::ModuleList<Block>())),
+          norm(child("norm", nn::LayerNorm(c.d_model))),
+          head(child("head", nn::Linear(token_embedding.weight))) {
+        for (std::int64_t l = 0; l < c.layers; ++l) blocks.add(Block(c.d_model, c.heads, rng));
+    }
+
+    Tensor operator()(const Tensor& ids) const {                         // (B, T)
+        const Tensor places = position_embedding(arange(ids.size(-1)));  // (T, C): rows 0 … T − 1
+        Tensor x = token_embedding(ids) + places;                        // (B, T, C)
+        for (const Block& block : blocks) x = block(x);                  // (B, T, C)
+        return head(norm(x));                                            // (B, T, V)
+    }
+};
+
+const std::string text = "to be or not to be, that is the question";
+
+// ids (1, T + 1) of the text's characters; what is read are the first T, what is to be said the last T.
+Tensor ids_of(const std::string& said) {
+    const text::Ids ids = text::Characters(said).encode(said);
+    return from_vector(ids, {1, static_cast<std::int64_t>(ids.size())});
+}
+
+nn::GPTConfig small(std::int64_t layers) {
+    return {.vocab = text::Characters(text).size(),
+            .block_size = 64,
+            .layers = layers,
+            .heads = 4,
+            .d_model = 32,
+            .bias = true};
+}
+
+void same_as_the_library() {
+    Rng rng(1);
+    nn::GPT library(small(2), rng);
+    SmallGPT mine(small(2), rng);
+    mine.load_state_dict(library.state_dict());  // refused unless every name and shape is the same
+    const Tensor ids = ids_of(text);             // (1, 40)
+    const Tensor logits = mine(ids);             // (1, 40, V)
+    std::printf("logits %s, largest difference to nn::GPT's %.0f\n", logits.shape().str().c_str(),
+                max(abs(logits - library(ids))).item());
+    std::printf("%lld parameters, %lld in the library's\n", static_cast<long long>(mine.parameter_count()),
+                static_cast<long long>(library.parameter_count()));
+}
+
+void shapes() {
+    Rng rng(1);
+    const nn::GPT model(small(1), rng);
+    const Composed definitions;  // the textbook's steps, each of which has a name
+    const Trace trace;
+    model(ids_of(text));
+    for (const auto& [name, tensor] : trace.entries())
+        std::printf("%-14s %s\n", name.c_str(), tensor.shape().str().c_str());
+}
+
+void count_parameters() {
+    const auto whole = [](std::int64_t n) { return static_cast<long long>(n); };
+    const std::int64_t V = 50257, P = 1024, C = 768, L = 12;
+    const std::int64_t attention = (3 * C * C + 3 * C) + (C * C + C);  // W_qkv, W_out
+    const std::int64_t mlp = (4 * C * C + 4 * C) + (4 * C * C + C);    // W_in, W_out
+    const std::int64_t norms = 2 * 2 * C;
+    const std::int64_t block = attention + mlp + norms;  // 12 C² + 13 C
+    std::printf("token embedding     %11lld\n", whole(V * C));
+    std::printf("position embedding  %11lld\n", whole(P * C));
+    std::printf("one block           %11lld   attention %lld, MLP %lld, norms %lld\n", whole(block),
+                whole(attention), whole(mlp), whole(norms));
+    std::printf("12 blocks           %11lld\n", whole(L * block));
+    std::printf("last norm           %11lld\n", whole(2 * C));
+    std::printf("head, tied          %11d\n", 0);
+    std::printf("sum                 %11lld\n", whole(V * C + P * C + L * block + 2 * C));
+
+    Rng zeros = Rng::of_zeros();  // values do not matter here
+    const nn::GPT gpt2({.vocab = V, .block_size = P, .layers = L, .heads = 12, .d_model = C, .bias = true},
+                       zeros);
+    std::printf("nn::GPT's count     %11lld\n", whole(gpt2.parameter_count()));
+}
+
+void all_predictions_at_once() {
+    Rng rng(3);
+    nn::GPT model(small(2), rng);
+    model.to(float64);
+    const NoGrad off;
+    const Tensor ids = ids_of(text);   // (1, 40)
+    const Tensor logits = model(ids);  // (1, 40, V): one pass
+    double largest = 0;
+    for (std::int64_t n = 1; n < ids.size(1); ++n) {
+        const Tensor prefix = model(ids.slice(1, 0, n));  // (1, n, V): a pass of its own
+        const Tensor difference = logits.select(1, n - 1) - prefix.select(1, n - 1);  // (1, V)
+        largest = std::max(largest, max(abs(difference)).item());
+    }
+    std::printf("%lld predictions from one pass; the same from %lld passes: %s\n",
+                static_cast<long long>(ids.size(1) - 1), static_cast<long long>(ids.size(1) - 1),
+                largest < 1e-12 ? "yes" : "no");
+}
+
+// The mean of −ln p of every next character: N − 1 predictions in one pass.
+Tensor loss_of(const nn::GPT& model, const Tensor& ids) {  // (B, N)
+    const std::int64_t N = ids.size(1);
+    const Tensor logits = model(ids.slice(1, 0, N - 1));  // (B, N − 1, V)
+    return cross_entropy(logits, ids.slice(1, 1, N));     // ()
+}
+
+void first_loss() {
+    Rng rng(4);
+    nn::GPT model(small(2), rng);
+    model.to(float64);
+    const NoGrad off;
+    const Tensor ids = randint(0, model.config.vocab, {64, 33}, rng);  // characters at random
+    std::printf("ln %lld = %.3f, first loss %.3f\n", static_cast<long long>(model.config.vocab),
+                std::log(static_cast<double>(model.config.vocab)), loss_of(model, ids).item());
+    model.token_embedding.weight.mul_(50);  // deviation 1 where it was 0.02
+    std::printf("with embeddings 50 times as large: first loss %.1f\n", loss_of(model, ids).item());
+}
+
+void overfit_one_batch() {
+    Rng rng(5);
+    nn::GPT model(small(2), rng);
+    model.to(float64);
+    const Tensor ids = ids_of(text);
+    optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
+    for (int step = 0; step <= 60; ++step) {
+        optimizer.zero_grad();
+        const Tensor loss = loss_of(model, ids);
+        loss.backward();
+        if (step == 0 && !check::gradient_flow(model).passed()) std::printf("a gradient is missing\n");
+        if (step % 20 == 0) std::printf("step %2d  loss %.3f\n", step, loss.item());
+        optimizer.step();
+    }
+}
+
+// ---- Break it: the same parts in another order
+
+enum class Order { pre_norm, post_norm, no_residual, neither };
+
+Tensor block_in_order(const nn::TransformerBlock& b, const Tensor& x, Order order) {  // (B, T, C)
+    if (order == Order::post_norm) {
+        const Tensor h = b.norm1(x + b.attn(x));  // the stream itself is normalised, twice in each block
+        return b.norm2(h + b.mlp(h));
+    }
+    if (order == Order::no_residual) return b.mlp(b.norm2(b.attn(b.norm1(x))));
+    if (order == Order::neither) return b.mlp(b.attn(x));
+    return b(x);
+}
+
+Tensor through_blocks(const nn::GPT& model, const Tensor& ids, Order order) {               // (1, T)
+    Tensor x = model.token_embedding(ids) + model.position_embedding(arange(ids.size(1)));  // (1, T, C)
+    for (const nn::TransformerBlock& block : model.blocks) x = block_in_order(block, x, order);
+    return x;  // (1, T, C)
+}
+
+// How much of the tokens' vectors is not the same in all of them: 0 when they are all alike.
+double difference_of_tokens(const Tensor& x) {  // (1, T, C)
+    const Tensor apart = x - mean(x, 1, true);
+    return std::sqrt(sum(apart * apart).item() / sum(x * x).item());
+}
+
+struct Run {
+    const char* name;
+    std::vector<double> norms;  // of the first gradient of each layer's W_in
+    double apart = 0, loss = 0;
+};
+
+Run train_deep(const char* name, Order order, std::int64_t warmup = 0) {
+    Rng rng(6);
+    nn::GPT model(small(12), rng);
+    model.to(float64);
+    const Tensor ids = ids_of(text), read = ids.slice(1, 0, 39), next = ids.slice(1, 1, 40);
+    optim::AdamW optimizer(model, {.weight_decay = 0});
+    Run run{name, {}};
+    for (int step = 0; step < 100; ++step) {
+        optimizer.set_lr(step < warmup ? 1e-2 * (step + 1.0) / static_cast<double>(warmup) : 1e-2);
+        optimizer.zero_grad();
+        const Tensor x = through_blocks(model, read, order);                 // (1, T, C)
+        const Tensor loss = cross_entropy(model.head(model.norm(x)), next);  // ()
+        loss.backward();
+        run.loss = loss.item();
+        if (step == 0) run.apart = difference_of_tokens(x);
+        if (step == 0)
+            for (const nn::TransformerBlock& block : model.blocks) {
+                const Tensor g = block.mlp.W_in.weight.grad();  // (4C, C)
+                run.norms.push_back(std::sqrt(sum(g * g).item()));
+            }
+        optimizer.step();
+    }
+    return run;
+}
+
+// The loss of a model that knows how often each character comes next, and nothing else.
+double loss_of_frequencies(const Tensor& next) {
+    std::map<std::int64_t, double> counts;
+    for (const std::int64_t id : next.to_vector<std::int64_t>()) ++counts[id];
+    double loss = 0;
+    const auto n = static_cast<double>(next.numel());
+    for (const auto& [id, count] : counts) loss -= count / n * std::log(count / n);
+    return loss;
+}
+
+std::vector<Run> break_it() {
+    const std::vector<Run> runs{
+        train_deep("pre-norm", Order::pre_norm), train_deep("post-norm", Order::post_norm),
+        train_deep("no residual", Order::no_residual), train_deep("neither", Order::neither)};
+    std::printf("             gradient of layer 1  of layer 12  tokens differ  loss after 100 steps\n");
+    for (const Run& run : runs)
+        std::printf("%-13s %18.0e %12.0e %14.3f %21.1f\n", run.name, run.norms[0], run.norms[11], run.apart,
+                    run.loss);
+    std::printf("\nfrequencies of the characters alone: %.1f\n",
+                loss_of_frequencies(ids_of(text).slice(1, 1, 40)));
+    std::printf("post-norm, 50 steps of warm-up:      %.1f\n", train_deep("", Order::post_norm, 50).loss);
+    return runs;
+}
+
+// ---- figures
+
+std::string gpt_figure() {
+    viz::Drawing d(640, 500,
+                   "Left: a GPT from ids to logits. Right: one block, whose two parts add to the stream");
+    const viz::BoxStyle plain, warm{.fill = "#fdf1e3", .stroke = {viz::palette(5), 1.5, false}},
+        green{.fill = "#e8f5ef", .stroke = {viz::palette(2), 1.5, false}};
+    const viz::Label shape{12, "start", "#555"};
+
+    const auto stage = [&](double y, const std::string& name, const viz::BoxStyle& style) {
+        d.box(20, y, 160, 34, name, style);
+    };
+    d.text(100, 20, "GPT", {15, "middle", "#222", true});
+    stage(62, "head, tied", warm);
+    stage(118, "layer norm", green);
+    stage(174, "block L", plain);
+    stage(246, "block 1", plain);
+    stage(374, "token embedding", warm);
+    d.text(100, 227, "…", {.size = 18});
+    d.circle(100, 335, 11, "#fff");
+    d.text(100, 335, "+", {.size = 18});
+    d.text(20, 320, "position", {12, "start", "#222"});
+    d.text(20, 335, "embedding", {12, "start", "#222"});
+    d.text(20, 350, "0 … T − 1", {12, "start", "#222"});
+    d.text(100, 440, "ids", {.size = 14});
+    d.text(92, 42, "logits", {.size = 14});
+    d.arrow(100, 430, 100, 410).arrow(100, 374, 100, 348).arrow(100, 323, 100, 282);
+    d.arrow(100, 246, 100, 238).arrow(100, 216, 100, 210).arrow(100, 174, 100, 154).arrow(100, 118, 100, 98);
+    d.arrow(100, 62, 100, 51);
+    const std::pair<double, const char*> shapes[] = {{42, "(B, T, V)"},  {107, "(B, T, C)"}, {164, "(B, T, C)"},
+                                                     {302, "(B, T, C)"}, {361, "(B, T, C)"}, {440, "(B, T)"}};
+    for (const auto& [y, s] : shapes) d.text(122, y, s, shape);
+
+    d.line(182, 246, 270, 40, {"#aaa", 1, true}).line(182, 280, 270, 478, {"#aaa", 1, true});
+    d.path({{270, 36}, {628, 36}, {628, 480}, {270, 480}}, {"#999", 1, false}, true);
+    d.text(449, 20, "one block", {15, "middle", "#222", true});
+    const double stream = 330;
+    d.arrow(stream, 474, stream, 48, {viz::palette(0), 5, false});
+    d.text(316, 452, "x", {15, "end", "#222", true});
+    d.text(316, 262, "h", {15, "end", "#222", true});
+    d.text(316, 66, "y", {15, "end", "#222", true});
+    const auto branch = [&](double from, double to, const std::string& part, const std::string& does) {
+        d.line(stream, from, 480, from).arrow(480, from, 480, from - 22);
+        d.box(400, from - 58, 160, 34, "layer norm", green);
+        d.arrow(480, from - 58, 480, from - 76);
+        d.box(400, from - 112, 160, 34, part, plain);
+        d.line(480, from - 112, 480, to).arrow(480, to, stream + 13, to);
+        d.circle(stream, to, 12, viz::palette(0));
+        d.text(stream, to, "+", {18, "middle", "#fff", true});
+        d.text(455, to - 12, does, {12, "middle", "#555"});
+    };
+    branch(430, 292, "causal attention", "between tokens");
+    branch(234, 96, "MLP", "in each token");
+    d.text(302, 380, "residual stream", {13, "middle", viz::palette(0), true, -90});
+    return d.svg();
+}
+
+std::string gradients_figure(const std::vector<Run>& runs) {
+    viz::Plot plot({.title = "Gradient of each layer's MLP at the first step",
+                    .x = "layer",
+                    .y = "norm of the gradient",
+                    .log_y = true,
+                    .x_range = {1, 12}});
+    for (const Run& run : runs) {
+        std::vector<double> layers;
+        for (std::size_t l = 1; l <= run.norms.size(); ++l) layers.push_back(static_cast<double>(l));
+        plot.line(layers, run.norms, run.name, {.markers = true});
+    }
+    return plot.svg();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Chapter chapter(argc, argv);
+    set_num_threads(1);  // there is too little to do at a time to share it out
+    chapter.section("Layer norm");
+    layer_norm_by_hand();
+    chapter.section("GELU and dropout");
+    gelu_and_dropout();
+    chapter.section("A GPT in two screens");
+    same_as_the_library();
+    chapter.section("Shapes");
+    shapes();
+    chapter.section("GPT-2's parameters, counted");
+    count_parameters();
+    chapter.section("All predictions in one pass");
+    all_predictions_at_once();
+    chapter.section("The first loss");
+    first_loss();
+    chapter.section("One batch by heart");
+    overfit_one_batch();
+    chapter.section("Break it: twelve layers, four orders");
+    const std::vector<Run> runs = break_it();
+
+    chapter.figure("12_gpt", gpt_figure());
+    chapter.figure("12_gradients", gradients_figure(runs));
+}

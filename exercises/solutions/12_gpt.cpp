@@ -1,0 +1,39 @@
+// Exercise of chapter 12: a transformer block from its parts, and two numbers to know before training.
+//
+//     make exercise N=12
+//
+// Write each function in place of its blank. B batch, T tokens, C = d_model, F = 4C.
+#include <cmath>
+
+#include "exercise.h"
+
+struct BlockWeights {
+    Tensor norm1, norm2;  // (C,): the layer norms' weights; they have no bias
+    Tensor W_in, W_out;   // (F, C) and (C, F): the MLP's, without bias
+};
+
+// The pre-norm block: h = x + attention(LN₁(x)), then h + W_out gelu(W_in LN₂(h)), GELU in its tanh form.
+//     x (B, T, C) → (B, T, C).  layer_norm(x, weight), linear(x, W) and gelu(x, Gelu::tanh) are in weft/ops.h;
+// attention is a function like any other here, (B, T, C) → (B, T, C).
+Tensor pre_norm_block(const Tensor& x, const BlockWeights& w,
+                      const std::function<Tensor(const Tensor&)>& attention) {
+    const Tensor h = x + attention(layer_norm(x, w.norm1));  // (B, T, C)
+    return h + linear(gelu(linear(layer_norm(h, w.norm2), w.W_in), Gelu::tanh), w.W_out);
+}
+
+// The number of parameters of a GPT with biases everywhere and a tied head.
+//     V = 50257, block_size = 1024, L = 12, C = 768 → 124439808
+std::int64_t parameter_count(std::int64_t vocab, std::int64_t block_size, std::int64_t layers,
+                             std::int64_t d_model) {
+    const std::int64_t C = d_model;
+    const std::int64_t block = 12 * C * C + 13 * C;
+    return vocab * C + block_size * C + layers * block + 2 * C;
+}
+
+// What cross-entropy gives, in float64, for a model that finds all V tokens equally likely, as
+// {loss, perplexity}: perplexity = e to the loss.
+//     V = 50257 → {10.8249, 50257}
+std::pair<double, double> first_loss(std::int64_t vocab) {
+    const double loss = -std::log(1.0 / static_cast<double>(vocab));
+    return {loss, std::exp(loss)};
+}
