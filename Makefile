@@ -12,6 +12,7 @@ PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-de
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
 BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14
+DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
 CI_PACKAGES     := git clang-14 libomp-14-dev locales $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 
@@ -20,8 +21,8 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 .DEFAULT_GOAL := help
-.PHONY: help train generate chapter exercise figures test test-browser bench examples format clean \
-        packages browser-packages bench-packages format-packages ci-packages configure ready
+.PHONY: help train generate chapter exercise figures test test-browser bench examples docs format clean \
+        packages docs-packages browser-packages bench-packages format-packages ci-packages configure ready
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,7 +54,10 @@ test: configure  ## build everything and run every test
 	$(CTEST) --test-dir $(BUILD) --output-on-failure
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
 
-test-browser: browser-packages configure  ## the training's report in a real browser; ARGS="--pictures FOLDER" photographs it
+docs: docs-packages  ## the book and the reference as a site, in build/site
+	/usr/bin/python3 docs/site/build.py
+
+test-browser: browser-packages docs configure  ## every page of the site, and a training's report, in a real browser
 	$(CMAKE) --build $(BUILD) --target train_gpt
 	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
 
@@ -93,6 +97,7 @@ number = ls exercises/$(NN)_*.cpp >/dev/null 2>&1 || { \
 
 # Debian packages: nothing is touched when all of them are there.
 packages: ; @$(call install,$(PACKAGES))
+docs-packages: ; @$(call install,$(DOCS_PACKAGES))
 browser-packages: ; @$(call install,$(BROWSER_PACKAGES))
 bench-packages: ; @$(call install,$(BENCH_PACKAGES))
 format-packages: ; @$(call install,$(FORMAT_PACKAGES))

@@ -1,0 +1,123 @@
+"""Builds the site in build/site, from docs/*.md, README.md, CONTRIBUTING.md and the headers' comments. `make docs`
+installs what this needs, and calls it.
+
+The Markdown is written for a forge and stays as it is: a copy of it in build/docs/source gets what Sphinx wants."""
+import os
+import pathlib
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+SITE = pathlib.Path(__file__).resolve().parent
+ROOT = SITE.parents[1]
+SOURCE = ROOT / "build/docs/source"
+OUT = ROOT / "build/site"
+
+APPENDICES = ["errata", "dictionary", "errors", "glossary", "sources"]
+LIBRARY = ["readme", "architecture", "performance", "contributing"]
+
+
+def outside_of_code(text, change):
+    """The text with `change` done to what stands in no fence."""
+    parts = re.split(r"(^```.*?^```[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if part.startswith("```") else change(part) for part in parts)
+
+
+def from_docs(text):
+    """A page of the root's, as if it stood in docs: with other links, to files and to the two pages that move."""
+    def link(match):
+        target = match.group(2)
+        if re.match(r"[a-z]+:|#|/", target):
+            return match.group(0)
+        return match.group(1) + posixpath.relpath(target, "docs")
+    return outside_of_code(text, lambda part: re.sub(r'(\]\(|\b(?:src|href|srcset)=")([^)"\s]+)', link, part))
+
+
+def moved(text):
+    """Links to the pages that get other names."""
+    names = {"../README.md": "readme.md", "../CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
+    return outside_of_code(text, lambda part: re.sub(
+        r"\]\((" + "|".join(map(re.escape, names)) + r")(?=[)#])", lambda m: "](" + names[m.group(1)], part))
+
+
+def title_of(text):
+    return re.search(r"^# (.*)$", text, re.MULTILINE).group(1)
+
+
+def toctree(pages, caption, options=""):
+    return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n{options}\n" + "\n".join(pages) + "\n```\n"
+
+
+def pages():
+    """The name of each page and its Markdown."""
+    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+    chapters = [name for name in found if re.match(r"\d\d_", name)]
+    for name in ["README", "CONTRIBUTING"]:
+        if (ROOT / f"{name}.md").exists():
+            text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
+            found[name.lower()] = from_docs(text)
+    contents = found.pop("README", None)
+    if contents is None:
+        contents = "# Contents\n\n" + "\n".join(f"- [{title_of(found[name])}]({name}.md)" for name in chapters) + "\n"
+    library = [name for name in LIBRARY if name in found]
+    library += sorted(set(found) - set(chapters) - set(APPENDICES) - set(library))
+    contents += toctree(chapters, "The book") + toctree([n for n in APPENDICES if n in found], "Beside it")
+    contents += toctree(library, "The library") + toctree(["api/index"], "Reference", ":maxdepth: 1\n")
+    found["index"] = contents
+    return {name: moved(text) for name, text in found.items()}
+
+
+def reference_pages():
+    """A page for each header; weft_site/reference.py fills them."""
+    headers = sorted(path.relative_to(ROOT / "include/weft").with_suffix("").as_posix()
+                     for path in (ROOT / "include/weft").rglob("*.h"))
+    found = {f"api/{name}": f"# weft/{name}.h\n\n```{{weft-header}} weft/{name}.h\n```\n" for name in headers}
+    found["api/index"] = ("# Reference\n\n```{weft-headers}\n```\n"
+                          "\n```{toctree}\n:hidden:\n\n" + "\n".join(headers) + "\n```\n")
+    return found
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def stage():
+    wanted = {f"{name}.md": text for name, text in {**pages(), **reference_pages()}.items()}
+    for path in SOURCE.rglob("*.md"):
+        if path.relative_to(SOURCE).as_posix() not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        write(SOURCE / name, text)
+    for path in (ROOT / "docs").rglob("*"):
+        if path.suffix in [".svg", ".png"] and SITE not in path.parents:
+            copy = SOURCE / path.relative_to(ROOT / "docs")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy)
+
+
+def main():
+    begun = time.time()
+    shutil.rmtree(ROOT / "build/docs/doxygen", ignore_errors=True)
+    SOURCE.mkdir(parents=True, exist_ok=True)
+    doxygen = subprocess.run(["doxygen", str(SITE / "Doxyfile")], cwd=ROOT, check=False)
+    if doxygen.returncode != 0:
+        return "the headers above are not documented as they should be"
+    stage()
+    shutil.rmtree(OUT, ignore_errors=True)
+    environment = {**os.environ, "PYTHONPATH": str(SITE), "PYTHONDONTWRITEBYTECODE": "1"}
+    sphinx = subprocess.run(["/usr/bin/python3", "-m", "sphinx", "-b", "html", "-n", "-W", "--keep-going", "-q", "-E",
+                             "-c", str(SITE), "-d", str(ROOT / "build/docs/doctrees"), str(SOURCE), str(OUT)],
+                            cwd=ROOT, env=environment, check=False)
+    if sphinx.returncode != 0:
+        return "the site is not whole: see above"
+    print(f"{sum(1 for _ in OUT.rglob('*.html'))} pages in {time.time() - begun:.0f} s: {OUT.relative_to(ROOT)}/index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
