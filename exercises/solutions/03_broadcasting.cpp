@@ -1,0 +1,38 @@
+// Exercise of chapter 3: broadcasting by hand.
+//
+//     make exercise N=3
+//
+// Write each function in place of its blank. Shape is a list of sizes: a.rank() of them, a[axis] one of them;
+// Shape result(rank, 1) is a list of `rank` ones.
+#include "exercise.h"
+
+// The shape that a and b broadcast to. Aligned from the right; a missing axis counts as 1; two sizes must be
+// equal, or one of them 1, which stretches. Otherwise: throw ShapeError("…do not broadcast…").
+//     (3, 1), (4,) → (3, 4)        (2, 3), (2,) → refused
+Shape broadcast_shape(const Shape& a, const Shape& b) {
+    Shape result(std::max(a.rank(), b.rank()), 1);
+    for (int i = 1; i <= result.rank(); ++i) {  // axis −i
+        const std::int64_t m = i <= a.rank() ? a[a.rank() - i] : 1;
+        const std::int64_t n = i <= b.rank() ? b[b.rank() - i] : 1;
+        if (m != n && m != 1 && n != 1)
+            throw ShapeError(a.str() + " and " + b.str() + " do not broadcast: axis " + std::to_string(-i));
+        result[result.rank() - i] = m == 1 ? n : m;
+    }
+    return result;
+}
+
+// y_ij = u_i · v_j: u (m,), v (n,) → (m, n). With *, without matmul.
+Tensor outer(const Tensor& u, const Tensor& v) {
+    return u.unsqueeze(1) * v;  // (m, 1) · (n,)
+}
+
+// The gradient of x, of this shape, where dy is the gradient of what x was stretched to by broadcasting: dy
+// summed over each axis that x does not have, and over each axis where x has size 1 (which stays). With sum.
+//     dy (2, 3), shape (3,) → (3,)        dy (2, 3), shape (2, 1) → (2, 1)
+Tensor unbroadcast(const Tensor& dy, const Shape& shape) {
+    Tensor dx = dy;
+    while (dx.rank() > shape.rank()) dx = sum(dx, 0);
+    for (int axis = 0; axis < shape.rank(); ++axis)
+        if (shape[axis] == 1) dx = sum(dx, axis, keepdim);
+    return dx;
+}
