@@ -1,0 +1,28 @@
+// Chapter 7: softmax that does not overflow, the loss with its gradient, and how often a model is right.
+// Fill in what is blank, then:  make exercise N=7
+// N samples, K classes.
+
+// e^(x_i) / Σ_j e^(x_j) in each row of x (N, K), by exp, max, sum and arithmetic, for logits of any size.
+// Subtracting the same number from a whole row does not change its softmax.
+Tensor stable_softmax(const Tensor& x) {
+    return blank("exp of what is left when each row's maximum is subtracted, over its sum");
+}
+
+struct LossAndGradient {
+    double loss;
+    Tensor gradient;  // (N, K), of the logits
+};
+
+// The cross-entropy of logits (N, K) with targets int64 (N), which is the mean of −log_softmax at the targets,
+// and its gradient by the logits, (softmax − one-hot) / N. By these formulas, without backward(), for logits of
+// any size. log_softmax(x, -1) and softmax(x, -1) are there; gather(x, 1, index) picks an element of each row,
+// and scatter_add(shape, 1, index, source) puts one into each row of zeros, by an index (N, 1):
+// targets.unsqueeze(-1).
+LossAndGradient loss_and_gradient(const Tensor& logits, const Tensor& targets) {
+    return blank("the mean of -log_softmax at the targets, and (softmax - one-hot) / N");
+}
+
+// The share of rows of logits (N, K) whose largest element stands at the target (N): 0 … 1.
+double accuracy(const Tensor& logits, const Tensor& targets) {
+    return blank("the mean of argmax(logits, -1) == targets, as float64");
+}
