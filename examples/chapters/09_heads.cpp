@@ -1,0 +1,345 @@
+// 9. Many heads: split, attend, merge, W_O; what they cost, and every tensor on the way.
+//
+// B batch, T tokens, C = d_model, H heads, d_k = C / H.
+#include <cmath>
+
+#include "chapter.h"
+
+using namespace weft;
+
+namespace {
+
+// ---- the module
+
+// x (B, T, C) → (B, H, T, d_k): head h owns columns h·d_k … (h + 1)·d_k − 1.
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+    const std::int64_t B = x.size(0), T = x.size(1), C = x.size(2);
+    return x.reshape({B, T, heads, C / heads}).permute({0, 2, 1, 3});  // (B, T, H, d_k) → (B, H, T, d_k)
+}
+
+// x (B, H, T, d_k) → (B, T, C): the heads side by side again.
+Tensor merge_heads(const Tensor& x) {
+    const std::int64_t B = x.size(0), H = x.size(1), T = x.size(2), d_k = x.size(3);
+    return x.permute({0, 2, 1, 3}).reshape({B, T, H * d_k});  // (B, T, H, d_k) → (B, T, C)
+}
+
+struct MultiHead : nn::Module {
+    std::int64_t heads;
+    double scale;                                  // 1/√d_k
+    Tensor (*merge)(const Tensor&) = merge_heads;  // to be exchanged in "Break it"
+    nn::Linear W_qkv;                              // C → 3C
+    nn::Linear W_out;                              // C → C
+
+    MultiHead(std::int64_t d_model, std::int64_t heads, Rng& rng)
+        : heads(heads),
+          scale(1 / std::sqrt(static_cast<double>(d_model / heads))),
+          W_qkv(child("W_qkv", nn::Linear(d_model, 3 * d_model, rng, false))),
+          W_out(child("W_out", nn::Linear(d_model, d_model, rng, false))) {}
+
+    Tensor operator()(const Tensor& x) const {                                           // (B, T, C)
+        const std::vector<Tensor> qkv = chunk(traced("qkv", W_qkv(x)), 3, -1);           // three (B, T, C)
+        const Tensor q = traced("q", split_heads(qkv[0], heads));                        // (B, H, T, d_k)
+        const Tensor k = traced("k", split_heads(qkv[1], heads));                        // (B, H, T, d_k)
+        const Tensor v = traced("v", split_heads(qkv[2], heads));                        // (B, H, T, d_k)
+        const Tensor scores = traced("scores", matmul(q, k.transpose(-2, -1)) * scale);  // (B, H, T, T)
+        const Tensor weights = traced("weights", softmax(scores, -1));                   // (B, H, T, T)
+        const Tensor y = traced("heads", matmul(weights, v));                            // (B, H, T, d_k)
+        return W_out(traced("merged", merge(y)));                                        // (B, T, C)
+    }
+};
+
+// ---- by hand
+
+std::string numbers(const Tensor& row, const char* format) {
+    std::string text;
+    for (const double x : row.detach().to(float64).to_vector<double>()) {
+        char number[32];
+        std::snprintf(number, sizeof number, format, x);
+        text += number;
+    }
+    return text;
+}
+
+void two_questions(Chapter& chapter) {
+    chapter.section("two heads for two questions");
+    const Tensor q = tensor({{{0, 1, 0, 0}, {2, 0, 1, 0}, {0, 2, 0, 0}}}, float64);  // (1, T, C): the, cat, sat
+    const Tensor k = tensor({{{1, 0, 0, 0}, {0, 2, 0, 1}, {0, 0, 2, 1}}}, float64);  // (1, T, C)
+    for (const std::int64_t heads : {1, 2}) {
+        const Tensor qh = split_heads(q, heads), kh = split_heads(k, heads);  // (1, H, T, d_k)
+        const double d_k = static_cast<double>(qh.size(-1));
+        const Tensor weights = softmax(matmul(qh, kh.transpose(-2, -1)) / std::sqrt(d_k), -1);  // (1, H, T, T)
+        for (std::int64_t h = 0; h < heads; ++h)
+            std::printf("cat, head %d of %d: the %.2f  cat %.2f  sat %.2f\n", static_cast<int>(h + 1),
+                        static_cast<int>(heads), weights.at({0, h, 1, 0}), weights.at({0, h, 1, 1}),
+                        weights.at({0, h, 1, 2}));
+    }
+}
+
+void merged_by_hand(Chapter& chapter) {
+    chapter.section("one token, two heads, merged");
+    const Tensor weights = tensor({{{{.80, .20, .00}}, {{.05, .90, .05}}}}, float64);  // (1, H, 1, 3)
+    const Tensor values =
+        tensor({{{{10, 1}, {4, 2}, {7, 3}}, {{1, 9}, {3, 6}, {5, 2}}}}, float64);  // (1, H, 3, d_k)
+    const Tensor y = matmul(weights, values);                                      // (1, H, 1, d_k)
+    std::printf("head 1:%s\nhead 2:%s\nmerged:%s\n", numbers(y[0][0], " %.2f").c_str(),
+                numbers(y[0][1], " %.2f").c_str(), numbers(merge_heads(y), " %.2f").c_str());
+}
+
+void columns(Chapter& chapter) {
+    chapter.section("columns, heads, columns");
+    const Tensor x = arange(12).reshape({1, 2, 6});  // (B, T, C)
+    const Tensor heads = split_heads(x, 2);          // (B, H, T, d_k)
+    std::printf("x       %s |%s\n", numbers(x[0][0], " %2.0f").c_str(), numbers(x[0][1], " %2.0f").c_str());
+    for (std::int64_t h = 0; h < 2; ++h)
+        std::printf("head %d  %s |%s\n", static_cast<int>(h + 1), numbers(heads[0][h][0], " %2.0f").c_str(),
+                    numbers(heads[0][h][1], " %2.0f").c_str());
+    const Tensor merged = merge_heads(heads);  // (B, T, C)
+    std::printf("merged  %s |%s\n", numbers(merged[0][0], " %2.0f").c_str(),
+                numbers(merged[0][1], " %2.0f").c_str());
+    std::printf("the heads lie in the memory of x: %s\n", heads.shares_storage(x) ? "yes" : "no");
+}
+
+// ---- what is the same as what
+
+const char* same(const Tensor& a, const Tensor& b) {
+    return max(abs(a - b)).item() < 1e-13 ? "same" : "DIFFERENT";
+}
+
+template <class M>
+M in_double(M module) {
+    module.to(float64);
+    return module;
+}
+
+constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = 4;
+
+void equivalences(Chapter& chapter) {
+    chapter.section("the same in other words");
+    const NoGrad off;
+    Rng rng(1);
+    const auto mine = in_double(MultiHead(C, H, rng));
+    const Tensor x = randn({B, T, C}, rng, float64), y = mine(x);  // (B, T, C)
+
+    auto library = in_double(nn::MultiHeadAttention(C, H, rng));
+    library.load_state_dict(mine.state_dict());
+    std::printf("nn::MultiHeadAttention with the same weights: %s\n", same(y, library(x)));
+
+    auto separate = in_double(nn::MultiHeadAttention(C, H, rng, {.fused = false}));
+    separate.load_state_dict(nn::separate_state(mine.state_dict()));
+    std::printf("W_q, W_k and W_v instead of W_qkv: %s\n", same(y, separate(x)));
+
+    // Linear keeps W transposed, (out, in): the columns of W_Q are rows of W_qkv.weight.
+    const std::vector<Tensor> W = chunk(mine.W_qkv.weight, 3, 0);  // three (C, C)
+    const auto own = [&](const Tensor& w, std::int64_t h) {        // (C, d_k): what belongs to head h
+        return w.slice(0, h * d_k, (h + 1) * d_k).T();
+    };
+    std::vector<Tensor> parts;  // what each head adds to y, (B, T, C)
+    for (std::int64_t h = 0; h < H; ++h) {
+        const Tensor q = matmul(x, own(W[0], h)), k = matmul(x, own(W[1], h)), v = matmul(x, own(W[2], h));
+        const Tensor weights = softmax(matmul(q, k.transpose(-2, -1)) / 2, -1);      // (B, T, T), √d_k = 2
+        const Tensor rows = mine.W_out.weight.slice(1, h * d_k, (h + 1) * d_k).T();  // (d_k, C), of W_O
+        parts.push_back(matmul(matmul(weights, v), rows));                           // (B, T, C)
+    }
+    std::printf("the sum of %d small attentions: %s\n", static_cast<int>(H),
+                same(y, parts[0] + parts[1] + parts[2]));
+
+    Tensor rows_of_head_2 = mine.W_out.weight.slice(1, d_k, 2 * d_k);  // a view of the weights
+    rows_of_head_2.fill_(0);
+    std::printf("with the rows of head 2 set to 0, exactly its part is missing: %s\n",
+                same(mine(x), y - parts[1]));
+}
+
+// ---- sizes
+
+void counts(Chapter& chapter) {
+    chapter.section("parameters and multiplications");
+    std::printf("d_model  heads  width    parameters   with biases   multiplications, T = 1024\n");
+    const auto row = [](std::int64_t d_model, std::int64_t heads, std::int64_t width) {
+        const auto parameters = [&](bool bias) {
+            Rng rng = Rng::of_zeros();
+            return nn::MultiHeadAttention(d_model, heads, rng, {.bias = bias, .d_k = width, .d_v = width})
+                .parameter_count();
+        };
+        const std::int64_t T = 1024, all = heads * width;
+        const std::int64_t projections = 4 * T * d_model * all, attention = 2 * T * T * all;
+        std::printf("%7d  %5d  %5d  %12lld  %12lld   %lld million\n", static_cast<int>(d_model),
+                    static_cast<int>(heads), static_cast<int>(width), 1LL * parameters(false),
+                    1LL * parameters(true), (projections + attention) / 1000000LL);
+    };
+    row(512, 8, 64);
+    row(512, 1, 512);
+    row(512, 8, 512);
+    row(768, 12, 64);  // GPT-2, the small one
+    row(128, 4, 32);
+}
+
+void story(Chapter& chapter) {
+    chapter.section("the tensor story");
+    Rng rng(1);
+    const MultiHead attention(12, 3, rng);
+    const Tensor x = randn({2, 5, 12}, rng);  // (B, T, C)
+    viz::tensor_story(attention, x, {.values_up_to = 0}).print();
+}
+
+void of_gpt2(Chapter& chapter) {
+    chapter.section("the sizes of GPT-2");
+    Rng rng = Rng::of_zeros();
+    const nn::MultiHeadAttention attention(768, 12, rng);
+    for (const viz::StoryRow& row : viz::tensor_story(attention, zeros({2, 10, 768}), {.values_up_to = 0}).rows)
+        std::printf("%-8s %s\n", row.name.c_str(), row.shape.str().c_str());
+}
+
+void other_widths(Chapter& chapter) {
+    chapter.section("values of another width, and heads that do not divide");
+    Rng rng(1);
+    const nn::MultiHeadAttention attention(12, 3, rng, {.fused = false, .d_k = 2, .d_v = 5});
+    for (const auto& [name, parameter] : attention.named_parameters())
+        std::printf("%-12s %s\n", name.c_str(), parameter.shape().str().c_str());
+    try {
+        nn::MultiHeadAttention(512, 3, rng);
+    } catch (const Error& error) {
+        std::printf("%s\n", error.what());
+    }
+}
+
+// ---- the checklist
+
+check::AttentionReport report_on(const MultiHead& attention) {
+    Rng rng(2);
+    check::AttentionSubject subject;
+    subject.run = [&](const Tensor& x, const Mask&) { return attention(x); };
+    subject.heads = attention.heads;
+    subject.parameters = attention.named_parameters();
+    subject.takes_mask = false;
+    return check::attention(subject, randn({B, T, C}, rng, float64));
+}
+
+void checklist(Chapter& chapter) {
+    chapter.section("the checklist");
+    Rng rng(1);
+    for (const check::AttentionCheck& check : report_on(in_double(MultiHead(C, H, rng))).checks)
+        std::printf("%s  %s\n", check.passed ? "passed" : "FAILED", check.name.c_str());
+}
+
+// ---- break it
+
+Tensor merge_without_permute(const Tensor& x) {  // (B, H, T, d_k)
+    return x.reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+void failures(const char* what, const MultiHead& attention) {
+    std::printf("\n%s\n", what);
+    for (const check::AttentionCheck& check : report_on(attention).checks)
+        if (!check.passed) std::printf("FAILED  %s: %s\n", check.name.c_str(), check.evidence.c_str());
+}
+
+void broken(Chapter& chapter) {
+    chapter.section("break it: merge without the permute");
+    const Tensor heads = tensor({{{{0, 1, 2}, {6, 7, 8}}, {{3, 4, 5}, {9, 10, 11}}}});  // (1, H, T, d_k)
+    const Tensor right = merge_heads(heads), wrong = merge_without_permute(heads);      // (1, T, C)
+    std::printf("right  %s |%s\n", numbers(right[0][0], " %2.0f").c_str(),
+                numbers(right[0][1], " %2.0f").c_str());
+    std::printf("wrong  %s |%s\n", numbers(wrong[0][0], " %2.0f").c_str(),
+                numbers(wrong[0][1], " %2.0f").c_str());
+    try {
+        heads.permute({0, 2, 1, 3}).view({1, 2, 6});
+    } catch (const Error& error) {
+        std::printf("%s\n", error.what());
+    }
+
+    Rng rng(1);
+    auto attention = in_double(MultiHead(C, H, rng));
+    attention.merge = merge_without_permute;
+    failures("merge without the permute:", attention);
+    attention.merge = merge_heads;
+    attention.scale = 1 / std::sqrt(static_cast<double>(C));
+    failures("scaled by the root of d_model:", attention);
+}
+
+// ---- figures
+
+std::string flow_picture() {
+    viz::Drawing d(640, 560, "Multi-head attention from X to Y, with shapes");
+    const viz::Stroke line{"#666", 1.5};
+    const viz::Label shape{.size = 13, .anchor = "start", .colour = "#555"};
+    const auto box = [&](double x, double y, double w, const std::string& text, const std::string& fill) {
+        d.box(x, y, w, 34, text, {.fill = fill, .stroke = {"#444", 1.2}});
+    };
+    const std::string plain = "#f4f4f4";
+    const std::vector<std::string> colours = {"#d6e9f5", "#fbe3d3", "#d9f0e6"};
+    box(200, 16, 160, "X", plain);
+    d.text(480, 33, "(B, T, C)", shape);
+    d.arrow(280, 50, 280, 72, line);
+    box(140, 72, 280, "X W_Q    X W_K    X W_V", plain);
+    d.text(480, 89, "three of (B, T, C)", shape);
+    for (std::size_t h = 0; h < 3; ++h) {
+        const double x = 30 + 170 * static_cast<double>(h), middle = x + 80;
+        d.arrow(280 + (middle - 280) * 0.5, 106, middle, 148, line);
+        box(x, 148, 160, "q, k, v of head " + std::to_string(h + 1), colours[h]);
+        d.arrow(middle, 182, middle, 204, line);
+        box(x, 204, 160, "q kᵀ / √d_k", colours[h]);
+        d.arrow(middle, 238, middle, 260, line);
+        box(x, 260, 160, "softmax", colours[h]);
+        d.arrow(middle, 294, middle, 316, line);
+        box(x, 316, 160, "weights · v", colours[h]);
+        d.arrow(middle, 350, 280 + (middle - 280) * 0.35, 396, line);
+        d.box(196 + 56 * static_cast<double>(h), 396, 56, 34, "head " + std::to_string(h + 1),
+              {.fill = colours[h], .stroke = {"#444", 1.2}, .radius = 0});
+    }
+    d.text(548, 165, "(B, H, T, d_k)", shape).text(548, 221, "(B, H, T, T)", shape);
+    d.text(548, 277, "(B, H, T, T)", shape).text(548, 333, "(B, H, T, d_k)", shape);
+    d.text(480, 413, "merged: (B, T, C)", shape);
+    d.arrow(280, 430, 280, 452, line);
+    box(200, 452, 160, "· W_O", plain);
+    d.arrow(280, 486, 280, 508, line);
+    box(200, 508, 160, "Y", plain);
+    d.text(480, 525, "(B, T, C)", shape);
+    d.text(20, 127, "split", {.size = 14, .anchor = "start", .bold = true});
+    d.text(20, 376, "merge", {.size = 14, .anchor = "start", .bold = true});
+    return d.svg();
+}
+
+std::string split_picture() {
+    viz::Drawing d(640, 330, "Columns as heads, and back: with the permute and without");
+    const std::string blue = "#bcdcf0", red = "#f7cfb5";
+    const Tensor x = arange(12).reshape({1, 2, 6}), heads = split_heads(x, 2);
+    const double w = 34, h = 30;
+    const viz::Label title{.size = 14, .bold = true}, note{.size = 13, .colour = "#555"};
+    const auto fills = [&](const std::string& pattern) {
+        std::vector<std::string> all;
+        for (const char c : pattern) all.push_back(c == 'a' ? blue : red);
+        return all;
+    };
+    d.text(130, 26, "x (T, C)", title).cells(28, 46, w, h, x[0], {.fills = fills("aaabbbaaabbb")});
+    d.text(79, 122, "columns 0–2", note).text(181, 122, "columns 3–5", note);
+    d.arrow(244, 76, 300, 76).text(272, 58, "split", title);
+    d.text(372, 26, "head 1 (T, d_k)", title).cells(321, 46, w, h, heads[0][0], {.fills = fills("aaaaaa")});
+    d.text(540, 26, "head 2 (T, d_k)", title).cells(489, 46, w, h, heads[0][1], {.fills = fills("bbbbbb")});
+    d.text(456, 122, "in memory after attention: head 1, then head 2", note);
+    d.bend(440, 138, 130, 206).bend(472, 138, 474, 206);
+    d.text(130, 222, "merged with the permute", title);
+    d.cells(28, 240, w, h, merge_heads(heads)[0], {.fills = fills("aaabbbaaabbb")});
+    d.text(474, 222, "reshape alone", title);
+    d.cells(372, 240, w, h, merge_without_permute(heads.contiguous())[0], {.fills = fills("aaaaaabbbbbb")});
+    d.text(130, 316, "row 0: token 0 of both heads", note)
+        .text(474, 316, "row 0: tokens 0 and 1 of head 1", note);
+    return d.svg();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Chapter chapter(argc, argv);
+    two_questions(chapter);
+    merged_by_hand(chapter);
+    columns(chapter);
+    equivalences(chapter);
+    story(chapter);
+    counts(chapter);
+    of_gpt2(chapter);
+    other_widths(chapter);
+    checklist(chapter);
+    broken(chapter);
+    chapter.figure("09_flow", flow_picture());
+    chapter.figure("09_split", split_picture());
+}
