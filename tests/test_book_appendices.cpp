@@ -182,6 +182,80 @@ TEST_CASE("a message is found in the source as the page writes it", "[book][erro
     CHECK(code_of("a; // \"b\"\n\"c // d\" '\"'") == "a; \n\"c // d\" ");
 }
 
+TEST_CASE("the contents name every document, and the chapters' titles as they stand there",
+          "[book][contents]") {
+    const std::string contents = page("README.md");
+    std::set<std::string> named;
+    for (const Link& link : links_of(contents)) named.insert(link.file);
+    for (const fs::path& document : files_in("docs", ".md")) {
+        INFO(document);
+        if (document.filename() != "README.md") CHECK(named.count(document.filename().string()) == 1);
+    }
+    for (const fs::path& chapter : chapters()) {
+        const std::string title = headings_of(read(chapter)).at(0).substr(2);  // "9. Many heads"
+        const std::string row = "| " + title.substr(0, title.find('.')) + " | [" +
+                                title.substr(title.find(' ') + 1) + "](" + chapter.filename().string() + ") |";
+        INFO("docs/README.md lacks: " << row);
+        CHECK(contains(contents, row));
+    }
+}
+
+TEST_CASE("the glossary is in alphabetical order, each term once and with a link to what explains it",
+          "[book][glossary]") {
+    static const std::regex entry(R"(- \*\*([^*]+)\*\*)");
+    std::string before, text;
+    int terms = 0;
+    const auto check_link = [&] {
+        INFO(before << ": " << text);
+        CHECK((before.empty() || links_of(text).size() == 1));
+    };
+    for (const std::string& line : lines_of(page("glossary.md"))) {
+        std::smatch match;
+        if (std::regex_search(line, match, entry)) {
+            check_link();
+            std::string term = match[1];
+            for (char& c : term)
+                c = c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+            INFO(before << " before " << term);
+            CHECK(before < term);
+            before = term, text = line, ++terms;
+        } else {
+            text += line.starts_with("#") ? "" : line;
+        }
+    }
+    check_link();
+    CHECK(terms >= 100);
+}
+
+TEST_CASE("every command of the sources' page is there to be run", "[book][sources]") {
+    const std::string text = page("sources.md");
+    std::string tests;
+    for (const fs::path& path : files_in("tests", ".cpp")) tests += read(path);
+    const auto each = [&](const char* pattern, auto check) {
+        const std::regex command(pattern);
+        int count = 0;
+        for (std::sregex_iterator at(text.begin(), text.end(), command), end; at != end; ++at, ++count) {
+            INFO(at->str());
+            check((*at)[1].str());
+        }
+        return count;
+    };
+    CHECK(each("weft_tests \"(\\[[^\\]]+\\])\"",
+               [&](const std::string& tag) { CHECK(contains(tests, tag)); }) >= 65);
+    CHECK(each("make (?:chapter|exercise) N=(\\d+)", [](const std::string& number) {
+              CHECK((std::stoi(number) >= 1 && std::stoi(number) <= static_cast<int>(chapters().size())));
+          }) >= 20);
+    CHECK(each("build/release/examples/(\\w+)", [](const std::string& program) {
+              CHECK(fs::exists(root / "examples" / (program + ".cpp")));
+          }) >= 10);
+    // And every statement of the sources that a test proves is there.
+    static const std::regex statement("\\[S[0-4]\\.[0-9]{2}\\]");
+    for (std::sregex_iterator at(tests.begin(), tests.end(), statement), end; at != end; ++at) {
+        INFO("docs/sources.md does not say where " << at->str() << " is");
+        CHECK(contains(text, at->str()));
+    }
+}
+
 #ifdef WEFT_PROGRAMS_DIR
 
 TEST_CASE("the dictionary's expressions give what they should", "[programs][book][dictionary]") {
