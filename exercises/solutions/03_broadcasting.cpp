@@ -8,7 +8,7 @@
 
 // The shape that a and b broadcast to. Aligned from the right; a missing axis counts as 1; two sizes must be
 // equal, or one of them 1, which stretches. Otherwise: throw ShapeError("…do not broadcast…").
-//     (3, 1), (4,) → (3, 4)        (2, 3), (2,) → refused
+//     (3, 1), (4,) → (3, 4)        (2, 1), (1, 0) → (2, 0)        (2, 3), (2,) → refused
 Shape broadcast_shape(const Shape& a, const Shape& b) {
     Shape result(std::max(a.rank(), b.rank()), 1);
     for (int i = 1; i <= result.rank(); ++i) {  // axis −i

@@ -68,7 +68,7 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
                          " elements; take a smaller tensor");
     StorageFrame frame;
     frame.step = step;
-    frame.tensor = x;
+    frame.tensor = x.detach();  // what a caller does to the handle later is not seen
     frame.at = positions(x);
     const StorageFrame* owner = nullptr;
     for (const StorageFrame& before : frames_) {
