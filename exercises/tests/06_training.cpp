@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
             const Momentum second = momentum_step(first.p, tensor({-4, 2}, float64), first.b, 0.1, 0.5);
             expect_equal("b after the second step with g = (-4, 2) and momentum 0.5", second.b,
                          tensor({1, 12}, float64));
-            expect_equal("p after it", second.p, tensor({-0.1, -1.2}, float64));
+            expect_equal("p after the second step", second.p, tensor({-0.1, -1.2}, float64));
 
             Rng rng(6);
             Tensor p = randn({2, 3}, rng, float64).requires_grad_();
@@ -54,8 +54,10 @@ int main(int argc, char** argv) {
                    "fit with one step returns " + std::to_string(one.size()) + " losses, and should return 1");
             expect_equal("the loss before the first step, of predictions 0 for (-4, -1, 5),", one[0], 14);
             // gradient of w: 2/3 · (4·−1 + 1·0 − 5·2), of b: 2/3 · (4 + 1 − 5)
-            expect_equal("w after one step from 0 with lr = 0.1", model.weight.item(), 0.1 * 28 / 3);
-            expect_equal("b after one step from 0", model.bias.item(), 0);
+            expect_equal(
+                "w after one step from 0 with lr = 0.1, where a gradient of 1000 was left from elsewhere,",
+                model.weight.item(), 0.1 * 28 / 3);
+            expect_equal("b after that step", model.bias.item(), 0);
 
             model = new_model(0, 0);
             const std::vector<double> losses = fit(model, x, y, 0.2, 200);

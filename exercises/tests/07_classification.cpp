@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
                          stable_softmax(tensor({{10000, 10000, -10000}}, float64)),
                          tensor({{0.5, 0.5, 0}}, float64));
             expect_equal(
-                "softmax of the rows (10000, 9999) and (-9999, -10000), each with its own maximum,",
+                "softmax of the rows (10000, 9999) and (-9999, -10000), each with its own maximum",
                 stable_softmax(tensor({{10000, 9999}, {-9999, -10000}}, float64)),
                 tensor({{0.7310585786300049, 0.2689414213699951}, {0.7310585786300049, 0.2689414213699951}},
                        float64));
