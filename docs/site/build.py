@@ -65,6 +65,7 @@ def pages():
     library = [name for name in LIBRARY if name in found]
     library += sorted(set(found) - set(chapters) - set(APPENDICES) - set(library))
     contents += toctree(chapters, "The book") + toctree([n for n in APPENDICES if n in found], "Beside it")
+    library = ["Weft, the library <readme>" if name == "readme" else name for name in library]
     contents += toctree(library, "The library") + toctree(["api/index"], "Reference", ":maxdepth: 1\n")
     found["index"] = contents
     return {name: moved(text) for name, text in found.items()}

@@ -1,6 +1,7 @@
 """Chromium without a window, and what a visitor does in it: look, point, click, type."""
 import base64
 import json
+import pathlib
 import time
 
 from selenium import webdriver
@@ -36,7 +37,7 @@ class Browser:
         command("Emulation.setDeviceMetricsOverride",
                 {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
         self.driver.get_log("browser"), self.driver.get_log("performance")
-        self.driver.get("file://" + str(path))
+        self.driver.get(str(path) if str(path).startswith("http://") else pathlib.Path(path).as_uri())
         self.run("localStorage.removeItem('weft-theme')")
         self.settle()
 
@@ -44,6 +45,14 @@ class Browser:
         """Waits until everything that was asked for is drawn."""
         self.driver.execute_async_script(
             "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+
+    def wait(self, script, seconds=10):
+        """Until the script returns something, which it must within so many seconds."""
+        end = time.monotonic() + seconds
+        while not self.run(script):
+            if time.monotonic() > end:
+                raise TimeoutError(script)
+            time.sleep(0.02)
 
     def errors(self):
         return [entry["message"] for entry in self.driver.get_log("browser")]
