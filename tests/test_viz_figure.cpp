@@ -130,6 +130,7 @@ std::vector<std::string> everything(const std::string& word) {
         .points({1}, {1}, name)
         .vertical(1.5, name)
         .horizontal(0.5, name)
+        .text(1.25, 0.5, name)
         .field(bowl(9, 8), {0, 3}, {0, 2});
     Plot bars(options);
     bars.bars({name, "b"}, {1.5, 2}, name, name).bars({}, {2.5, 1}, name);
@@ -252,6 +253,8 @@ TEST_CASE("nothing is drawn out of the plotting area", "[viz][figure]") {
                      .points({-1, 0.25, 0.5}, {0.5, 0.25, 7})
                      .vertical(2, "away")
                      .horizontal(0.5, "here")
+                     .text(0.25, 0.75, "a word")
+                     .text(0.5, 1.5, "too high")
                      .svg());
     const Area area(svg);
     const auto inside = [&](double x, double y) {
@@ -269,6 +272,9 @@ TEST_CASE("nothing is drawn out of the plotting area", "[viz][figure]") {
     CHECK(svg.all("circle").size() == 2 + 1);
     CHECK_FALSE(has_text(svg, "away"));
     CHECK(has_text(svg, "here"));
+    CHECK(text_of(svg, "a word").number("x") == Approx(area.x(0.25)).margin(pixel));
+    CHECK(text_of(svg, "a word").number("y") == Approx(area.y(0.75)).margin(pixel));
+    CHECK_FALSE(has_text(svg, "too high"));
     // A line that is cut keeps its direction: from (−1, −3) to (0.5, 0.5) it enters at y = 0.
     const auto first = points_of(*paths(svg, blue).at(0)).at(0);
     CHECK(first.second == Approx(area.y(0)).margin(pixel));

@@ -12,27 +12,6 @@
 namespace weft::viz {
 namespace {
 
-void finite(const char* operation, std::initializer_list<double> lengths) {
-    for (const double length : lengths)
-        if (!std::isfinite(length))
-            throw ValueError(std::string(operation) + ": a length is " + number(length) +
-                             "; it must be finite");
-}
-
-void positive(const char* operation, const char* what, double size) {
-    if (!(size > 0) || !std::isfinite(size))
-        throw ValueError(std::string(operation) + ": " + what + " is " + number(size) +
-                         "; it must be positive and finite");
-}
-
-void check(const char* operation, const Label& label) {
-    positive(operation, "the text's size", label.size);
-    finite(operation, {label.rotate});
-    if (label.anchor != "start" && label.anchor != "middle" && label.anchor != "end")
-        throw ValueError(std::string(operation) + ": anchor \"" + visible(label.anchor) +
-                         "\"; it is start, middle or end");
-}
-
 // An arrow's head with its tip at (x, y), pointing along (dx, dy) of length 1; no longer than `room`.
 struct Head {
     double length, width;
@@ -78,29 +57,29 @@ std::string palette(std::size_t i) {
 
 Drawing::Drawing(double width, double height, std::string title)
     : width_(width), height_(height), title_(std::move(title)) {
-    positive("Drawing", "the width", width);
-    positive("Drawing", "the height", height);
+    check_positive("Drawing", "the width", width);
+    check_positive("Drawing", "the height", height);
 }
 
 Drawing& Drawing::text(double x, double y, const std::string& text, const Label& label) {
-    finite("Drawing::text", {x, y});
-    check("Drawing::text", label);
+    check_lengths_finite("Drawing::text", {x, y});
+    check_label("Drawing::text", label);
     body_ += figure_text(x, y, text, label);
     return *this;
 }
 
 Drawing& Drawing::line(double x1, double y1, double x2, double y2, const Stroke& stroke) {
-    finite("Drawing::line", {x1, y1, x2, y2});
-    positive("Drawing::line", "the stroke's width", stroke.width);
+    check_lengths_finite("Drawing::line", {x1, y1, x2, y2});
+    check_positive("Drawing::line", "the stroke's width", stroke.width);
     body_ += path_shape(points_data({{x1, y1}, {x2, y2}}), stroke);
     return *this;
 }
 
 Drawing& Drawing::arrow(double x1, double y1, double x2, double y2, const Stroke& stroke) {
-    finite("Drawing::arrow", {x1, y1, x2, y2});
-    positive("Drawing::arrow", "the stroke's width", stroke.width);
+    check_lengths_finite("Drawing::arrow", {x1, y1, x2, y2});
+    check_positive("Drawing::arrow", "the stroke's width", stroke.width);
     const double length = std::hypot(x2 - x1, y2 - y1);
-    positive("Drawing::arrow", "the length", length);
+    check_positive("Drawing::arrow", "the length", length);
     const double dx = (x2 - x1) / length, dy = (y2 - y1) / length;
     const Head head(stroke, length);
     const double to = head.length * 0.8;  // the line ends within the head, its tip stays sharp
@@ -110,9 +89,9 @@ Drawing& Drawing::arrow(double x1, double y1, double x2, double y2, const Stroke
 }
 
 Drawing& Drawing::bend(double x1, double y1, double x2, double y2, const Stroke& stroke) {
-    finite("Drawing::bend", {x1, y1, x2, y2});
-    positive("Drawing::bend", "the stroke's width", stroke.width);
-    positive("Drawing::bend", "the length", std::hypot(x2 - x1, y2 - y1));
+    check_lengths_finite("Drawing::bend", {x1, y1, x2, y2});
+    check_positive("Drawing::bend", "the stroke's width", stroke.width);
+    check_positive("Drawing::bend", "the length", std::hypot(x2 - x1, y2 - y1));
     const double down = y2 < y1 ? -1 : 1;
     const double reach = down * std::max(std::abs(y2 - y1) * 0.5, std::min(40.0, std::abs(x2 - x1) * 0.5));
     const Head head(stroke, std::max(std::abs(y2 - y1), std::abs(x2 - x1)));
@@ -129,25 +108,25 @@ Drawing& Drawing::path(const std::vector<std::pair<double, double>>& points, con
                        bool closed) {
     if (points.size() < 2)
         throw ValueError("Drawing::path: " + std::to_string(points.size()) + " points; a path has two or more");
-    for (const auto& [x, y] : points) finite("Drawing::path", {x, y});
-    positive("Drawing::path", "the stroke's width", stroke.width);
+    for (const auto& [x, y] : points) check_lengths_finite("Drawing::path", {x, y});
+    check_positive("Drawing::path", "the stroke's width", stroke.width);
     body_ += path_shape(points_data(points, closed), stroke, closed ? Fill{stroke.colour, 0.15} : Fill{});
     return *this;
 }
 
 Drawing& Drawing::circle(double x, double y, double radius, const std::string& fill) {
-    finite("Drawing::circle", {x, y});
-    positive("Drawing::circle", "the radius", radius);
+    check_lengths_finite("Drawing::circle", {x, y});
+    check_positive("Drawing::circle", "the radius", radius);
     body_ += circle_shape(x, y, radius, fill);
     return *this;
 }
 
 Drawing& Drawing::box(double x, double y, double width, double height, const std::string& text,
                       const BoxStyle& style) {
-    finite("Drawing::box", {x, y, style.radius, style.stroke.width});
-    positive("Drawing::box", "the width", width);
-    positive("Drawing::box", "the height", height);
-    check("Drawing::box", style.label);
+    check_lengths_finite("Drawing::box", {x, y, style.radius, style.stroke.width});
+    check_positive("Drawing::box", "the width", width);
+    check_positive("Drawing::box", "the height", height);
+    check_label("Drawing::box", style.label);
     body_ += rect_shape(x, y, width, height, {style.fill, 1}, style.stroke, style.radius);
     if (text.empty()) return *this;
     const std::vector<std::string> lines = lines_of(text);
@@ -163,10 +142,10 @@ Drawing& Drawing::box(double x, double y, double width, double height, const std
 
 Drawing& Drawing::cells(double x, double y, double width, double height, const Tensor& values,
                         const CellsStyle& style) {
-    finite("Drawing::cells", {x, y});
-    positive("Drawing::cells", "a cell's width", width);
-    positive("Drawing::cells", "a cell's height", height);
-    positive("Drawing::cells", "the text's size", style.text_size);
+    check_lengths_finite("Drawing::cells", {x, y});
+    check_positive("Drawing::cells", "a cell's width", width);
+    check_positive("Drawing::cells", "a cell's height", height);
+    check_positive("Drawing::cells", "the text's size", style.text_size);
     if (style.digits < 1 || style.digits > 17)
         throw ValueError("Drawing::cells: " + std::to_string(style.digits) + " digits; give 1 to 17");
     if (values.rank() != 1 && values.rank() != 2)

@@ -115,6 +115,14 @@ Plot& Plot::horizontal(double y, const std::string& label, LineStyle style) {
     return *this;
 }
 
+Plot& Plot::text(double x, double y, const std::string& text, const Label& label) {
+    check_label("Plot::text", label);
+    if (!std::isfinite(x) || !std::isfinite(y))
+        throw ValueError("Plot::text: at (" + number(x) + ", " + number(y) + "); it must be finite");
+    words_.push_back({x, y, text, label});
+    return *this;
+}
+
 std::string Plot::svg() const { return PlotPicture(*this).svg(); }
 
 }  // namespace weft::viz

@@ -218,8 +218,8 @@ std::string PlotPicture::svg() const {
         if (s.kind >= Series::across_x) text += across_svg(s, uprights);
     }
     const std::string title = options.title.empty() ? options.y + " against " + options.x : options.title;
-    return figure_start(options.width, options.height, title) + behind + text + front + axes_svg() +
-           colour_bar_svg() + legend_svg() + svg_end();
+    return figure_start(options.width, options.height, title) + behind + text + front + words_svg() +
+           axes_svg() + colour_bar_svg() + legend_svg() + svg_end();
 }
 
 }  // namespace weft::viz

@@ -49,6 +49,7 @@ struct PlotPicture {
     std::string line_svg(const Series& s) const;
     std::string bars_svg(const Series& s, std::size_t group) const;
     std::string across_svg(const Series& s, std::size_t& uprights) const;
+    std::string words_svg() const;
 };
 
 }  // namespace weft::viz

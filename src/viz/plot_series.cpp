@@ -87,4 +87,12 @@ std::string PlotPicture::across_svg(const Series& s, std::size_t& uprights) cons
     return svg;
 }
 
+std::string PlotPicture::words_svg() const {
+    std::string svg;
+    for (const Plot::Word& word : plot.words_)
+        if (x.shows(word.x) && y.shows(word.y))
+            svg += figure_text(x.at(word.x), y.at(word.y), word.text, word.label);
+    return svg;
+}
+
 }  // namespace weft::viz

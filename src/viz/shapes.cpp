@@ -116,4 +116,25 @@ std::string fixed_number(double value, int decimals) {
     return with_minus({text.data(), end});
 }
 
+void check_lengths_finite(const char* operation, std::initializer_list<double> lengths) {
+    for (const double length : lengths)
+        if (!std::isfinite(length))
+            throw ValueError(std::string(operation) + ": a length is " + number(length) +
+                             "; it must be finite");
+}
+
+void check_positive(const char* operation, const char* what, double size) {
+    if (!(size > 0) || !std::isfinite(size))
+        throw ValueError(std::string(operation) + ": " + what + " is " + number(size) +
+                         "; it must be positive and finite");
+}
+
+void check_label(const char* operation, const Label& label) {
+    check_positive(operation, "the text's size", label.size);
+    check_lengths_finite(operation, {label.rotate});
+    if (label.anchor != "start" && label.anchor != "middle" && label.anchor != "end")
+        throw ValueError(std::string(operation) + ": anchor \"" + visible(label.anchor) +
+                         "\"; it is start, middle or end");
+}
+
 }  // namespace weft::viz

@@ -2,6 +2,7 @@
 // many figures.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,5 +32,10 @@ std::string circle_shape(double x, double y, double radius, const std::string& f
 std::string power_of_ten(int exponent);                // "10⁻³"
 std::string figure_number(double value, int digits);   // "−0.25", "1.5·10⁻⁷", "∞"
 std::string fixed_number(double value, int decimals);  // "−0.50": exactly that many after the point
+
+// ValueError in the name of `operation`.
+void check_lengths_finite(const char* operation, std::initializer_list<double> lengths);
+void check_positive(const char* operation, const char* what, double size);
+void check_label(const char* operation, const Label& label);
 
 }  // namespace weft::viz

@@ -125,6 +125,10 @@ public:
     Plot& vertical(double x, const std::string& label = {}, LineStyle style = {});    // a line across
     Plot& horizontal(double y, const std::string& label = {}, LineStyle style = {});  // the same, lying
 
+    // A word in the plot, its middle at height y; it does not widen the axes. Beside bars, x counts them from
+    // 0. ValueError as Drawing::text.
+    Plot& text(double x, double y, const std::string& text, const Label& label = {12});
+
     std::string svg() const;  // the picture; ValueError when there is no value in it
 
 private:
@@ -135,8 +139,14 @@ private:
         std::string label;
         LineStyle style;
     };
+    struct Word {
+        double x, y;
+        std::string text;
+        Label label;
+    };
     PlotOptions options_;
     std::vector<Series> series_;
+    std::vector<Word> words_;
     std::vector<std::string> names_;  // of the bars
     Tensor field_;
     std::pair<double, double> field_x_, field_y_;
