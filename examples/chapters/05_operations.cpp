@@ -157,6 +157,21 @@ void best_steps(Chapter& chapter) {
 
 void refusals(Chapter& chapter) {
     chapter.section("what is refused");
+    const Tensor rows = ones({2, 3});               // (N, C)
+    Tensor w = tensor({1, 2, 3}).requires_grad_();  // (C)
+    Tensor stretched;
+    {
+        NoGrad off;
+        stretched = rows * w;  // (N, C)
+    }
+    try {
+        sum(record("weigh_columns", stretched, {w}, {rows}, [](const Saved& saved, const Tensor& dy) {
+            return Grads{dy * saved[0]};  // (N, C): sum_to is forgotten
+        })).backward();
+    } catch (const Error& error) {
+        std::printf("%s\n\n", error.what());
+    }
+
     Tensor x = tensor({1, 2, 3}, float64).requires_grad_();
     const Tensor y = sum(softplus(x));
     {
