@@ -27,7 +27,7 @@ std::size_t size_of(DType dtype) { return dtype == float32 ? 4 : dtype == boolea
 Shape::Shape(std::span<const std::int64_t> sizes) {
     if (sizes.size() > max_rank)
         throw ShapeError("shape: " + std::to_string(sizes.size()) + " axes, but a tensor has at most " +
-                         std::to_string(max_rank));
+                         std::to_string(max_rank) + "; merge some with reshape");
     std::copy(sizes.begin(), sizes.end(), sizes_.begin());
     rank_ = static_cast<int>(sizes.size());
 }
@@ -41,7 +41,7 @@ void Shape::push_back(std::int64_t size) { insert(rank_, size); }
 void Shape::insert(int axis, std::int64_t size) {
     if (rank_ == max_rank)
         throw ShapeError("shape: one axis more than " + str() + ", but a tensor has at most " +
-                         std::to_string(max_rank));
+                         std::to_string(max_rank) + "; merge some with reshape");
     std::copy_backward(begin() + axis, end(), end() + 1);
     sizes_[static_cast<std::size_t>(axis)] = size;
     ++rank_;

@@ -99,7 +99,7 @@ bool AttentionReport::passed() const {
 const AttentionCheck& AttentionReport::operator[](const std::string& name) const {
     for (const AttentionCheck& check : checks)
         if (check.name == name) return check;
-    throw ValueError("AttentionReport: there is no check \"" + name + "\"");
+    throw ValueError("AttentionReport: there is no check \"" + name + "\"; weft/check/attention.h lists them");
 }
 
 std::string AttentionReport::str() const {

@@ -40,7 +40,9 @@ void check_inputs(const std::string& operation, const Tensors& inputs) {
                              " is float32, in which differences are too coarse; give it x.to(float64)");
         any = any || inputs[i].requires_grad();
     }
-    if (!any) throw ValueError("gradcheck of " + operation + ": no input requires a gradient");
+    if (!any)
+        throw ValueError("gradcheck of " + operation +
+                         ": no input requires a gradient; call requires_grad_() on what is to be checked");
 }
 
 class Check {
@@ -119,7 +121,7 @@ private:
         for (const Tensor& y : outputs) {
             if (y.dtype() != float64)
                 throw DTypeError(title_ + ": the function's result is " + name(y.dtype()) +
-                                 ", but must be float64");
+                                 ", but must be float64; compute it in the type of the inputs");
             seeds_.push_back(randn(y.shape(), rng, float64));
         }
         seed_values_ = values_of(seeds_);

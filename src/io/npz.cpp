@@ -21,7 +21,7 @@ void check_names(const NamedTensors& tensors) {
         try {
             (void)nlohmann::json(name).dump();
         } catch (const nlohmann::json::type_error&) {
-            throw ValueError("save_npz: a name is not UTF-8");
+            throw ValueError("save_npz: a name is not UTF-8; convert it first");
         }
         (void)x.shape();  // refuses an undefined one
     }

@@ -82,12 +82,14 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     std::vector<double> scores = logits.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (std::isnan(scores[i]) || scores[i] == -minus_infinity)
-            throw ValueError("sample: logit " + std::to_string(i) + " is " + std::to_string(scores[i]));
+            throw ValueError("sample: logit " + std::to_string(i) + " is " + std::to_string(scores[i]) +
+                             "; a logit is finite, or −inf for a token that is left out");
 
     const auto best = std::max_element(scores.begin(), scores.end());
     const double highest = *best;
     if (options.temperature == 0) return best - scores.begin();
-    if (highest == minus_infinity) throw ValueError("sample: every logit is -inf");
+    if (highest == minus_infinity)
+        throw ValueError("sample: every logit is -inf; one token or more must be possible");
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
     keep(scores, options);
     return options.rng->categorical(scores);

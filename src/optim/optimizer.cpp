@@ -62,7 +62,8 @@ Optimizer<Options>::Optimizer(const std::vector<ParameterGroup>& groups, Options
                                  "' is in two groups; it can decay by one rate only");
             if (!is_new) continue;
             if (!names.insert(name).second)
-                throw ValueError("optimiser: two parameters are named '" + name + "'");
+                throw ValueError("optimiser: two parameters are named '" + name +
+                                 "'; give each a name of its own");
             if (!parameter.is_leaf())
                 throw GraphError("optimiser: '" + name +
                                  "' was made by an operation; only leaves can be optimised");
@@ -72,7 +73,9 @@ Optimizer<Options>::Optimizer(const std::vector<ParameterGroup>& groups, Options
             slots_.push_back({name, parameter, decay});
         }
     }
-    if (slots_.empty()) throw ValueError("optimiser: there is no parameter to optimise");
+    if (slots_.empty())
+        throw ValueError(
+            "optimiser: there is no parameter to optimise; a module registers its own with parameter()");
 }
 
 template <class Options>
