@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 
 SITE = pathlib.Path(__file__).resolve().parent
@@ -43,6 +44,12 @@ def moved(text):
         r"\]\((" + "|".join(map(re.escape, names)) + r")(?=[)#])", lambda m: "](" + names[m.group(1)], part))
 
 
+def at_the_left(text):
+    """Blocks of code that were cut out of a function, without what they are indented by."""
+    return re.sub(r"^```cpp\n(.*?)^```$", lambda m: "```cpp\n" + textwrap.dedent(m.group(1)) + "```", text,
+                  flags=re.DOTALL | re.MULTILINE)
+
+
 def title_of(text):
     return re.search(r"^# (.*)$", text, re.MULTILINE).group(1)
 
@@ -68,7 +75,7 @@ def pages():
     library = ["Weft, the library <readme>" if name == "readme" else name for name in library]
     contents += toctree(library, "The library") + toctree(["api/index"], "Reference", ":maxdepth: 1\n")
     found["index"] = contents
-    return {name: moved(text) for name, text in found.items()}
+    return {name: at_the_left(moved(text)) for name, text in found.items()}
 
 
 def reference_pages():
