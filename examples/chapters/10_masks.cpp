@@ -80,6 +80,13 @@ void by_hand(Chapter& chapter) {
                     numbers(weights[t], " %.4f").c_str());
 }
 
+void shades(Chapter& chapter) {
+    chapter.section("the same in shades");
+    const Tensor masked = masked_fill(scores_of_the_cat(), triu(ones({4, 4}), 1) == 1, -INFINITY);
+    const viz::MapOptions map{.queries = {"The", "cat", "sat", "on"}, .mask = Mask::causal(), .top = 1};
+    std::printf("%s", viz::attention_text(softmax(masked, -1), map).c_str());
+}
+
 // ---- the definition holds: no token sees its future
 
 void edits(Chapter& chapter) {
@@ -100,6 +107,21 @@ void edits(Chapter& chapter) {
     for (std::int64_t n = 1; n <= 5; ++n)  // the pass over the first n tokens alone
         largest = std::max(largest, apart(attention(x.slice(1, 0, n), Mask::causal())[0][n - 1], y[0][n - 1]));
     std::printf("one pass gives what five passes over the beginnings give: %s\n", yes(largest < 1e-13));
+}
+
+void built_in(Chapter& chapter) {
+    chapter.section("a module with the mask built in");
+    Rng rng(1);
+    const nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
+    for (const auto& [name, tensor] : attention.named_parameters())
+        std::printf("parameter %-13s %s\n", name.c_str(), tensor.shape().str().c_str());
+    for (const auto& [name, tensor] : attention.named_buffers())
+        std::printf("buffer    %-13s %s\n", name.c_str(), tensor.shape().str().c_str());
+    try {
+        attention(zeros({1, 5, 8}));
+    } catch (const Error& error) {
+        std::printf("%s\n", error.what());
+    }
 }
 
 // ---- padding
@@ -269,7 +291,9 @@ int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
     tables(chapter);
     by_hand(chapter);
+    shades(chapter);
     edits(chapter);
+    built_in(chapter);
     padding(chapter);
     oracle(chapter);
     blind_rows(chapter);

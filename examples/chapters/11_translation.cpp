@@ -114,6 +114,23 @@ void show_batch(Chapter& chapter, toy::Languages& languages) {
     }
 }
 
+// ---- dropout
+
+void dropout_on_weights(Chapter& chapter) {
+    chapter.section("dropout on the weights");
+    Rng rng(1);
+    const Tensor q = zeros({1, 4}), k = zeros({4, 4}),
+                 v = eye(4);  // all scores 0: weights of 1/4, read off by v
+    const Tensor training = scaled_dot_product_attention(q, k, v, {.dropout = 0.5, .rng = &rng});  // (1, 4)
+    const Tensor evaluation = scaled_dot_product_attention(q, k, v);                               // (1, 4)
+    const auto tell = [](const char* mode, const Tensor& row) {
+        std::printf("%-11s %.2f %.2f %.2f %.2f, sum %.2f\n", mode, row.at({0, 0}), row.at({0, 1}),
+                    row.at({0, 2}), row.at({0, 3}), sum(row).item());
+    };
+    tell("training", training);
+    tell("evaluation", evaluation);
+}
+
 // ---- training
 
 Tensor loss_of(const Translator& model, const toy::Batch& batch) {
@@ -323,6 +340,7 @@ int main(int argc, char** argv) {
     toy::Languages languages;
     show_languages(chapter, languages);
     show_batch(chapter, languages);
+    dropout_on_weights(chapter);
 
     Rng rng(1);
     Numbers seen, held_out;
