@@ -4,6 +4,7 @@
 #include <set>
 
 #include "markdown.h"
+#include "messages.h"
 #include "programs.h"
 
 using namespace markdown;
@@ -11,11 +12,6 @@ using namespace markdown;
 namespace {
 
 std::string page(const char* name) { return read(root / "docs" / name); }
-
-std::string without(std::string text, const std::string& part) {
-    for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
-    return text;
-}
 
 // The cells of a table's row; "\|" is a bar within one.
 std::vector<std::string> cells_of(const std::string& line) {
@@ -42,98 +38,6 @@ std::vector<std::vector<std::string>> rows_of(const std::string& text) {
     return rows;
 }
 
-// ---- the messages of refusals, as the page of errors lists them: "…: axis … is out of range for rank …"
-
-// The source without its comments.
-std::string code_of(const std::string& source) {
-    std::string code;
-    for (std::size_t i = 0; i < source.size(); ++i)
-        if (source.compare(i, 2, "//") == 0) {
-            i = source.find('\n', i) - 1;
-        } else if (source[i] == '"') {
-            const std::size_t begin = i;
-            for (++i; source[i] != '"'; ++i) i += source[i] == '\\';
-            code += source.substr(begin, i + 1 - begin);
-        } else if (source.compare(i, 3, "'\"'") == 0) {
-            i += 2;
-        } else {
-            code += source[i];
-        }
-    return code;
-}
-
-// The last argument of the call whose first is at `at`, or the value that is assigned there: its string
-// literals, with … for all that stands between them. What stands in parentheses varies, too.
-std::string pattern_at(const std::string& code, std::size_t at) {
-    const std::string text_of = "std::string(";
-    std::string pattern;
-    std::vector<bool> counts;  // for each open parenthesis, whether what it holds varies
-    const auto depth = [&] { return std::count(counts.begin(), counts.end(), true); };
-    bool gap = false;
-    for (;; ++at) {
-        const char c = code[at];
-        if (c == '"') {
-            std::string words;
-            for (++at; code[at] != '"'; ++at)
-                if (code[at] == '\\')
-                    words += code[++at] == 'n' ? ' ' : code[at];
-                else
-                    words += code[at];
-            if (depth() == 0) pattern += (gap ? "…" : "") + words;
-            gap = depth() > 0;
-        } else if (code.compare(at, text_of.size() + 1, text_of + '"') == 0) {
-            counts.push_back(false);
-            at += text_of.size() - 1;
-        } else if (c == '\'') {
-            at += code[at + 1] == '\\' ? 3 : 2;
-            gap = true;
-        } else if (c == '(' || c == '[' || c == '{') {
-            counts.push_back(true);
-            gap = true;
-        } else if (c == ')' || c == ']' || c == '}') {
-            if (counts.empty()) break;
-            counts.pop_back();
-        } else if (c == ';' && depth() == 0) {
-            break;
-        } else if (c == ',' && depth() == 0) {
-            pattern.clear();
-            gap = false;
-        } else if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
-            gap = true;
-        }
-    }
-    return pattern + (gap ? "…" : "");
-}
-
-// Every message of a file: of what is thrown, and of what a function of its own adds to before it throws.
-void add_messages(const fs::path& path, std::set<std::string>& messages) {
-    static const std::regex site(
-        R"(\bthrow\s+(\w+::)?\w*Error\s*\(|\b(refuse|refuse_line|wrong|fail|demand)\(|\bmessage\s*=)"),
-        gaps("(…)+"), spaces(" +"), first("^…([^:;, ])");
-    const std::string code = code_of(read(path));
-    for (std::sregex_iterator found(code.begin(), code.end(), site), end; found != end; ++found) {
-        std::string pattern = pattern_at(code, static_cast<std::size_t>(found->position() + found->length()));
-        pattern = std::regex_replace(std::regex_replace(pattern, gaps, "…"), spaces, " ");
-        pattern.erase(0, pattern.find_first_not_of(' '));
-        pattern.erase(pattern.find_last_not_of(' ') + 1);
-        std::string words = without(pattern, "…");
-        words.erase(0, words.find_first_not_of(' '));
-        if (words.find(' ') != std::string::npos) messages.insert(std::regex_replace(pattern, first, "… $1"));
-    }
-}
-
-std::set<std::string> messages_of_the_sources() {
-    std::set<std::string> messages;
-    for (const char* folder : {"src", "include"})
-        for (const auto& entry : fs::recursive_directory_iterator(root / folder))
-            if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
-                add_messages(entry.path(), messages);
-    for (const auto& entry : fs::directory_iterator(root / "examples/train_gpt"))
-        if (entry.path().extension() == ".cpp") add_messages(entry.path(), messages);
-    add_messages(root / "examples/generate.cpp", messages);
-    return messages;
-}
-
 }  // namespace
 
 TEST_CASE("every Weft expression of the dictionary stands in its program", "[book][dictionary]") {
@@ -145,7 +49,7 @@ TEST_CASE("every Weft expression of the dictionary stands in its program", "[boo
         INFO(row[0]);
         REQUIRE(row.size() == 4);
         if (row[3] == "Weft") continue;
-        CHECK(contains(program, without(row[3], "`")));
+        CHECK(contains(program, messages::without(row[3], "`")));
         ++expressions;
     }
     CHECK(expressions >= 175);
@@ -161,7 +65,7 @@ TEST_CASE("every message of a refusal is explained on the page of errors, and no
             CHECK(explained.insert((*at)[1]).second);
         CHECK(row[1].size() >= 10);
     }
-    const std::set<std::string> thrown = messages_of_the_sources();
+    const std::set<std::string> thrown = messages::of_the_sources();
     for (const std::string& message : thrown) {
         INFO("docs/errors.md lacks: `" << message << "`");
         CHECK(explained.count(message) == 1);
@@ -174,12 +78,12 @@ TEST_CASE("every message of a refusal is explained on the page of errors, and no
 }
 
 TEST_CASE("a message is found in the source as the page writes it", "[book][errors]") {
-    const auto pattern = [](const std::string& code) { return pattern_at(code, 0); };
+    const auto pattern = [](const std::string& code) { return messages::pattern_at(code, 0); };
     CHECK(pattern("\"a \" + x.str() + \" b\" \"c\");") == "a … bc");
     CHECK(pattern("who() + \"a, b\");") == "…a, b");
     CHECK(pattern("std::string(\"a \") + name + (x ? \" b\" : \"\"));") == "a …");
     CHECK(pattern("path, \"the \\\"\" + name + \"\\\"\");") == "the \"…\"");
-    CHECK(code_of("a; // \"b\"\n\"c // d\" '\"'") == "a; \n\"c // d\" ");
+    CHECK(messages::code_of("a; // \"b\"\n\"c // d\" '\"'") == "a; \n\"c // d\" ");
 }
 
 TEST_CASE("the contents name every document, and the chapters' titles as they stand there",
