@@ -1,0 +1,306 @@
+// Chapter 13: a GPT is trained on a text, and writes.
+// B sequences in a batch, T characters that are read, V vocabulary, C = d_model, L layers.
+#include <cmath>
+
+#include "13_text.h"
+#include "chapter.h"
+
+using namespace weft;
+
+namespace {
+
+constexpr std::int64_t B = 12, T = 48, steps = 600;
+
+struct Batch {
+    Tensor inputs, targets;  // (B, T) both: the targets are the inputs' next characters
+};
+
+// Pieces of T characters that begin at `starts`, and the pieces one character further on.
+Batch batch_at(const Tensor& ids, const std::vector<std::int64_t>& starts, std::int64_t shift = 1) {
+    std::vector<Tensor> inputs, targets;
+    for (const std::int64_t start : starts) {
+        inputs.push_back(ids.slice(0, start, start + T));                   // (T,)
+        targets.push_back(ids.slice(0, start + shift, start + shift + T));  // (T,)
+    }
+    return {stack(inputs), stack(targets)};
+}
+
+struct Corpus {
+    text::Characters characters;
+    Tensor training, held_out;  // (N,): nine tenths of the text, and the last tenth
+
+    explicit Corpus(const std::string& said) : characters(said) {
+        const text::Ids ids = characters.encode(said);
+        const auto count = static_cast<std::int64_t>(ids.size());
+        const Tensor all = from_vector(ids, {count});
+        training = all.slice(0, 0, count * 9 / 10);
+        held_out = all.slice(0, count * 9 / 10, count);
+    }
+    Batch random_batch(Rng& rng, std::int64_t shift = 1) const {
+        std::vector<std::int64_t> starts;
+        for (std::int64_t b = 0; b < B; ++b) starts.push_back(rng.randint(0, training.numel() - T));
+        return batch_at(training, starts, shift);
+    }
+    Batch held_out_batch(std::int64_t shift = 1) const {  // all of it, piece after piece
+        std::vector<std::int64_t> starts;
+        for (std::int64_t start = 0; start + T < held_out.numel(); start += T) starts.push_back(start);
+        return batch_at(held_out, starts, shift);
+    }
+};
+
+// A line break would break our lines.
+std::string one_line(std::string said) {
+    for (char& c : said)
+        if (c == '\n') c = '/';
+    return said;
+}
+
+void text_to_batches(const Corpus& corpus) {
+    std::printf("%zu characters, V = %lld: %s\n", tale.size(), static_cast<long long>(corpus.characters.size()),
+                one_line(corpus.characters.vocabulary()).c_str());
+    std::printf("%lld to learn from, %lld held out\n", static_cast<long long>(corpus.training.numel()),
+                static_cast<long long>(corpus.held_out.numel()));
+    const Batch first = batch_at(corpus.training, {0});
+    std::printf("inputs   \"%s\"\n", corpus.characters.decode(first.inputs.to_vector<std::int64_t>()).c_str());
+    std::printf("targets  \"%s\"\n", corpus.characters.decode(first.targets.to_vector<std::int64_t>()).c_str());
+}
+
+nn::GPT new_model(const Corpus& corpus) {
+    Rng rng(1);
+    nn::GPT model({.vocab = corpus.characters.size(), .block_size = T, .layers = 2, .heads = 2, .d_model = 64},
+                  rng);
+    model.to(float64);  // slower, and the same digits on every processor
+    return model;
+}
+
+struct Curves {
+    std::vector<double> step, training, held_step, held_out;
+    std::int64_t best = 0;  // the step of the lowest loss on the held-out tenth
+};
+
+Curves train(nn::GPT& model, const Corpus& corpus) {
+    Rng rng(2);
+    optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.beta2 = 0.99});
+    const Batch held_out = corpus.held_out_batch();
+    Curves curves;
+    double lowest = INFINITY;
+    for (std::int64_t step = 0; step <= steps; ++step) {
+        const double lr = optim::cosine_lr(step, {.lr = 3e-3, .min_lr = 3e-4, .warmup = 50, .steps = steps});
+        optimizer.set_lr(lr);
+        optimizer.zero_grad();
+        const Batch batch = corpus.random_batch(rng);
+        const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
+        loss.backward();
+        const double norm = optim::clip_grad_norm(model, 1.0);
+        curves.step.push_back(static_cast<double>(step));
+        curves.training.push_back(loss.item());
+        if (step % 50 == 0) {
+            const NoGrad off;
+            const double held = cross_entropy(model(held_out.inputs), held_out.targets).item();
+            curves.held_step.push_back(static_cast<double>(step));
+            curves.held_out.push_back(held);
+            if (held < lowest) lowest = held, curves.best = step;
+            if (step % 100 == 0)
+                std::printf("step %4d  lr %.4f  loss %.2f  held out %.2f  gradient %.1f\n",
+                            static_cast<int>(step), lr, loss.item(), held, norm);
+        }
+        optimizer.step();
+    }
+    std::printf("lowest on the held-out tenth: %.2f at step %d, perplexity %.1f\n", lowest,
+                static_cast<int>(curves.best), std::exp(lowest));
+    return curves;
+}
+
+// The probability of each next character, after temperature, top-k and top-p.
+void next_character(const nn::GPT& model, const Corpus& corpus) {
+    const NoGrad off;
+    const std::string prompt = "and the ";
+    const text::Ids ids = corpus.characters.encode(prompt);
+    const Tensor read = from_vector(ids, {static_cast<std::int64_t>(ids.size())});  // (8,)
+    const Tensor logits = model(read)[read.size(0) - 1];                            // (V,): after the last
+    std::printf("after \"%s\"\n", prompt.c_str());
+    std::vector<std::int64_t> order;  // the five likeliest, the first of them first
+    const Tensor p = softmax(logits, -1);
+    for (Tensor left = p.clone(); order.size() < 5;) {
+        order.push_back(static_cast<std::int64_t>(argmax(left, 0).item()));
+        left[order.back()].fill_(0);
+    }
+    std::printf("%-16s", "");
+    for (const std::int64_t id : order) std::printf("   '%s'", corpus.characters.piece(id).c_str());
+    std::printf("  all others\n");
+    for (const double temperature : {0.5, 1.0, 2.0}) {
+        const Tensor q = softmax(logits / temperature, -1);  // (V,)
+        double rest = 1;
+        std::printf("temperature %.1f ", temperature);
+        for (const std::int64_t id : order) std::printf(" %5.2f", q.at({id})), rest -= q.at({id});
+        std::printf(" %10.2f\n", rest);
+    }
+}
+
+std::string written(const nn::GPT& model, const Corpus& corpus, nn::SampleOptions how, std::int64_t length) {
+    Rng rng(7);
+    how.rng = &rng;
+    const nn::GeneratedText result =
+        nn::generate_text(model, corpus.characters, "and the ", {.generate = {.length = length, .how = how}});
+    return one_line("and the " + result.text);
+}
+
+void sampling(const nn::GPT& model, const Corpus& corpus) {
+    std::printf("greedy           %s\n", written(model, corpus, {.temperature = 0}, 64).c_str());
+    std::printf("temperature 0.5  %s\n", written(model, corpus, {.temperature = 0.5}, 64).c_str());
+    std::printf("temperature 2    %s\n", written(model, corpus, {.temperature = 2}, 64).c_str());
+    std::printf("the same, top 3  %s\n", written(model, corpus, {.temperature = 2, .top_k = 3}, 64).c_str());
+    std::printf("top-p 0.9        %s\n", written(model, corpus, {.top_p = 0.9}, 64).c_str());
+}
+
+struct Work {
+    text::Ids ids;
+    std::int64_t tokens = 0, scores = 0;  // through each layer; q · k products in each of its heads
+};
+
+// Generates, and counts what the model was given to do.
+Work generate_and_count(const nn::GPT& model, const text::Ids& prompt, bool cache) {
+    Work work;
+    const Trace trace;
+    work.ids = nn::generate(model, prompt, {.length = 32, .how = {.temperature = 0}, .cache = cache});
+    std::int64_t past = 0;  // tokens in the cache
+    for (const auto& [name, tensor] : trace.entries()) {
+        if (name != "embedded") continue;
+        const std::int64_t now = tensor.size(-2);  // tokens in this pass
+        work.tokens += now;
+        work.scores += now * past + now * (now + 1) / 2;  // each sees the past, and itself and those before it
+        if (cache) past += now;
+    }
+    return work;
+}
+
+void cache_counted(const nn::GPT& model, const Corpus& corpus) {
+    const text::Ids prompt = corpus.characters.encode("the weaver said ");  // 16 characters
+    const Work without = generate_and_count(model, prompt, false),
+               with = generate_and_count(model, prompt, true);
+    std::printf("               tokens through each layer   scores in each head\n");
+    std::printf("without cache %27lld %21lld\n", static_cast<long long>(without.tokens),
+                static_cast<long long>(without.scores));
+    std::printf("with cache    %27lld %21lld\n", static_cast<long long>(with.tokens),
+                static_cast<long long>(with.scores));
+    std::printf("the same 32 characters: %s\n", without.ids == with.ids ? "yes" : "no");
+
+    const NoGrad off;
+    std::vector<nn::KeyValueCache> caches = model.make_caches();  // one for each layer
+    double largest = 0;
+    const Tensor ids = from_vector(prompt, {16});
+    const Tensor whole = model(ids);  // (16, V): all at once
+    for (std::int64_t t = 0; t < 16; ++t) {
+        const Tensor one = model(ids.slice(0, t, t + 1), caches);  // (1, V): the token t after those cached
+        largest = std::max(largest, max(abs(one[0] - whole[t])).item());
+    }
+    std::printf("logits token by token and all at once: %s\n", largest < 1e-12 ? "the same" : "different");
+}
+
+void break_it(const Corpus& corpus) {
+    nn::GPT model = new_model(corpus);
+    Rng rng(2);
+    optim::AdamW optimizer(model, {.lr = 4e-3});
+    const Batch held_out = corpus.held_out_batch(0);
+    for (int step = 0; step <= 60; ++step) {
+        optimizer.zero_grad();
+        const Batch batch = corpus.random_batch(rng, 0);  // targets = inputs
+        const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);
+        loss.backward();
+        optimizer.step();
+        const NoGrad off;
+        if (step % 20 == 0)
+            std::printf("step %2d  loss %.2f  held out %.2f\n", step, loss.item(),
+                        cross_entropy(model(held_out.inputs), held_out.targets).item());
+    }
+    std::printf("it writes  %s\n", written(model, corpus, {}, 32).c_str());
+}
+
+// ---- figures
+
+// Eight characters and what each position is to say.
+std::string batches_figure() {
+    viz::Drawing d(640, 215, "Inputs are a piece of the text, targets the same piece one character further on");
+    const std::string shown = "the weft", next = "he weft ";
+    d.text(95, 80, "inputs", {14, "end", "#222", true}).text(95, 165, "targets", {14, "end", "#222", true});
+    for (std::size_t t = 0; t < 8; ++t) {
+        const double x = 115 + 62 * static_cast<double>(t);
+        d.text(x + 24, 38, std::to_string(t), {.size = 12, .colour = "#555"});
+        d.box(x, 60, 48, 40, shown[t] == ' ' ? "␣" : std::string(1, shown[t]), {.label = {.size = 18}});
+        d.arrow(x + 24, 102, x + 24, 142);
+        d.box(x, 145, 48, 40, next[t] == ' ' ? "␣" : std::string(1, next[t]),
+              {.fill = "#fdf1e3", .stroke = {viz::palette(5), 1.5, false}, .label = {.size = 18}});
+    }
+    d.text(95, 38, "position", {.size = 12, .anchor = "end", .colour = "#555"});
+    d.text(361, 205, "position 3 reads \"the␣\" and is to say \"w\"", {.size = 13});
+    return d.svg();
+}
+
+std::string loss_figure(const Curves& curves) {
+    std::vector<double> smooth;  // the mean of the last 20 steps
+    for (std::size_t i = 0; i < curves.training.size(); ++i) {
+        const std::size_t from = i < 20 ? 0 : i - 19;
+        double total = 0;
+        for (std::size_t j = from; j <= i; ++j) total += curves.training[j];
+        smooth.push_back(total / static_cast<double>(i - from + 1));
+    }
+    viz::Plot plot({.title = "The loss on what it learns from, and on what it never saw",
+                    .x = "step",
+                    .y = "loss",
+                    .x_range = {0, static_cast<double>(steps)},
+                    .y_range = {0, 3.5},
+                    .legend = "top-right"});
+    plot.line(curves.step, smooth, "training, mean of 20 steps");
+    plot.line(curves.held_step, curves.held_out, "held out", {.markers = true});
+    plot.vertical(static_cast<double>(curves.best), "lowest held out", {.dashed = true});
+    return plot.svg();
+}
+
+std::string cache_figure() {
+    viz::Drawing d(640, 285, "Tokens computed for each new token, without and with a cache");
+    const auto part = [&](double left, const std::string& title, bool cache) {
+        d.text(left + 120, 20, title, {15, "middle", "#222", true});
+        for (int step = 0; step < 6; ++step) {
+            const double y = 48 + 34 * step;
+            d.text(left - 8, y + 13, "step " + std::to_string(step + 1), {12, "end", "#555"});
+            for (int t = 0; t < 3 + step; ++t) {
+                const bool computed = !cache || step == 0 || t == 2 + step;
+                d.box(left + 30 * t, y, 25, 26, "",
+                      {.fill = computed ? "#fbd9a8" : "#eee",
+                       .stroke = {computed ? viz::palette(1) : "#bbb", 1.5, false}});
+            }
+        }
+    };
+    part(60, "without: 3 + 4 + … + 8 = 33 tokens", false);
+    part(380, "with: 3 + 5 · 1 = 8 tokens", true);
+    d.box(170, 256, 24, 20, "", {.fill = "#fbd9a8", .stroke = {viz::palette(1), 1.5, false}});
+    d.text(202, 266, "computed", {.anchor = "start"});
+    d.box(310, 256, 24, 20, "", {.fill = "#eee", .stroke = {"#bbb", 1.5, false}});
+    d.text(342, 266, "key and value taken from the cache", {.anchor = "start"});
+    return d.svg();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Chapter chapter(argc, argv);
+    set_num_threads(1);  // there is too little to do at a time to share it out
+    const Corpus corpus(tale);
+    chapter.section("A text as batches");
+    text_to_batches(corpus);
+    chapter.section("Training");
+    nn::GPT model = new_model(corpus);
+    const Curves curves = train(model, corpus);
+    chapter.section("The next character");
+    next_character(model, corpus);
+    chapter.section("Sampling");
+    sampling(model, corpus);
+    chapter.section("The cache");
+    cache_counted(model, corpus);
+    chapter.section("Break it: targets that are not shifted");
+    break_it(corpus);
+
+    chapter.figure("13_batches", batches_figure());
+    chapter.figure("13_loss", loss_figure(curves));
+    chapter.figure("13_cache", cache_figure());
+}
