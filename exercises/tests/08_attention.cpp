@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
                          tensor({{0, 2, 0}, {1, 0, 1}}, float64));
             Rng rng(8);
             const Tensor a = randn({2, 3, 5, 9}, rng, float64), b = randn({2, 3, 4, 9}, rng, float64);
-            expect_equal("scores_of for a batch, q (2, 3, 5, 9) and k (2, 3, 4, 9),", scores_of(a, b),
+            expect_equal("scores_of for a batch, q (2, 3, 5, 9) and k (2, 3, 4, 9): it", scores_of(a, b),
                          matmul(a, b.transpose(-2, -1)) / 3);
         });
     exercise.part(
