@@ -22,6 +22,12 @@ def page_of(path):
     return f"source/{path}/index" if (ROOT / path).is_dir() else f"source/{path}"
 
 
+def want(path):
+    """The page of a file that is linked, which is made then."""
+    wanted.add(path)
+    return page_of(path)
+
+
 def header_page(path):
     """The reference's page of a header, or None."""
     match = re.fullmatch(r"include/weft(?:/(.*)\.h)?", path)
@@ -39,8 +45,7 @@ def resolve(app, env, node, content):
         return None
     page = header_page(path)
     if page is None:
-        wanted.add(path)
-        page = page_of(path)
+        page = want(path)
         if anchor and not re.fullmatch(r"L\d+", anchor):
             return None
     elif anchor:
@@ -81,9 +86,7 @@ def folder_body(app, path):
     page = page_of(path)
     items = []
     for entry in listing(path):
-        target = header_page(entry) or page_of(entry)
-        if header_page(entry) is None:
-            wanted.add(entry)
+        target = header_page(entry) or want(entry)
         name = posixpath.basename(entry) + ("/" if (ROOT / entry).is_dir() else "")
         uri = app.builder.get_relative_uri(page, target)
         items.append(f'<li><a class="reference internal" href="{html.escape(uri)}">{html.escape(name)}</a></li>')
