@@ -202,6 +202,60 @@ void other_widths(Chapter& chapter) {
     }
 }
 
+// ---- two heads learn
+
+// At each token: which token stood before, and which was the first? A token is one of V, beside the number of
+// its place, both as one-hot vectors; so C = V + places.
+constexpr std::int64_t V = 6, places = 8, width = V + places;
+
+struct TwoQuestions : nn::Module {
+    nn::CausalMultiHeadAttention attention;
+    nn::Linear answers;  // C → 2V: logits of the token before, and of the first token
+
+    explicit TwoQuestions(Rng& rng)
+        : attention(child("attention", nn::CausalMultiHeadAttention(width, 2, rng, {.max_seq_len = places}))),
+          answers(child("answers", nn::Linear(width, 2 * V, rng))) {}
+
+    Tensor operator()(const Tensor& ids) const {  // (B, T)
+        const std::int64_t n = ids.size(0);
+        const Tensor place = eye(places, float64).expand({n, places, places});  // (B, T, T)
+        const Tensor x = cat({embedding(eye(V, float64), ids), place}, -1);     // (B, T, C)
+        return answers(attention(x)).reshape({n, places, 2, V});
+    }
+};
+
+Tensor right_answers(const Tensor& ids) {  // (B, T) → (B, T, 2); −100, no answer, at the first token
+    const Tensor none = full({ids.size(0), 1}, -100, int64), first = ids.slice(1, 0, 1);
+    const Tensor before = cat({none, ids.slice(1, 0, places - 1)}, 1);
+    return stack({before, cat({none, first.expand({ids.size(0), places - 1})}, 1)}, -1);
+}
+
+Tensor roles(Chapter& chapter) {
+    chapter.section("two heads, two questions, learned");
+    Rng rng(2);
+    const auto model = in_double(TwoQuestions(rng));
+    optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
+    for (int step = 0; step < 600; ++step) {
+        const Tensor ids = randint(0, V, {32, places}, rng);  // (B, T)
+        optimizer.zero_grad();
+        const Tensor loss = cross_entropy(model(ids), right_answers(ids));
+        loss.backward();
+        optimizer.step();
+        if (step == 0 || step == 50 || step == 599) std::printf("step %3d  loss %.3f\n", step, loss.item());
+    }
+    const NoGrad off;
+    const Tensor ids = randint(0, V, {100, places}, rng);
+    const Tensor weights = mean(viz::attention_weights(model, ids)[0], 0);  // (H, T, T)
+    for (std::int64_t h = 0; h < 2; ++h) {
+        double before = 0, first = 0;
+        for (std::int64_t t = 2; t < places; ++t)
+            before += weights.at({h, t, t - 1}), first += weights.at({h, t, 0});
+        std::printf("head %d: %.2f of its weight on the token before, %.2f on the first\n",
+                    static_cast<int>(h + 1), before / (places - 2), first / (places - 2));
+    }
+    return weights;
+}
+
 // ---- the checklist
 
 check::AttentionReport report_on(const MultiHead& attention) {
@@ -338,8 +392,10 @@ int main(int argc, char** argv) {
     counts(chapter);
     of_gpt2(chapter);
     other_widths(chapter);
+    const Tensor weights = roles(chapter);
     checklist(chapter);
     broken(chapter);
     chapter.figure("09_flow", flow_picture());
+    chapter.figure("09_roles", viz::attention_grid_svg({weights}, {.mask = Mask::causal(), .top = 1}));
     chapter.figure("09_split", split_picture());
 }
