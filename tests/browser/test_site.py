@@ -35,10 +35,12 @@ return {
 
 # What reaches beyond the screen without standing in a box of its own that scrolls.
 BEYOND = """
-const scrolls = (e) => e && e.tagName !== "ARTICLE" && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+const scrolls = (e) => e && e.tagName !== "ARTICLE" &&
+    (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+const beyond = [...document.querySelectorAll("article *")].filter((e) =>
+    e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".katex-mathml") && !scrolls(e));
 return [document.scrollingElement.scrollWidth,
-    [...document.querySelectorAll("article *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 &&
-        !e.closest(".katex-mathml") && !scrolls(e)).map((e) => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 60))];
+    beyond.map((e) => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 60))];
 """
 
 
@@ -116,7 +118,9 @@ class SiteTest(unittest.TestCase):
                 if width > size["width"] or beyond:
                     wrong.append(f"at {size['width']} pixels it takes {width}: {beyond[:3]}")
             faults += [f"{here}: {fault}" for fault in wrong]
-            links, pictures, formulas = links + len(seen["links"]), pictures + seen["pictureCount"], formulas + seen["formulas"]
+            links += len(seen["links"])
+            pictures += seen["pictureCount"]
+            formulas += seen["formulas"]
         faults += [f"{page.relative_to(self.site)}: no page leads there" for page in pages if page not in reached]
         print(f"\n{len(pages)} pages visited at two widths: {links} links, {pictures} pictures, {formulas} formulas; "
               f"{len(outside)} addresses outside, not visited:", *sorted(outside), sep="\n    ", flush=True)
@@ -151,7 +155,8 @@ class SiteTest(unittest.TestCase):
         self.browser.open(address, **DESKTOP)
         self.browser.focus(".sidebar-search")
         self.browser.press(*word, "Enter")
-        self.browser.wait("return document.querySelector('#search-results p.search-summary')?.textContent.match(/\\d+ page/)")
+        summary = "document.querySelector('#search-results p.search-summary')"
+        self.browser.wait(f"return {summary} && /[0-9]+ page/.test({summary}.textContent)")
         self.assertEqual(self.browser.run("return document.querySelector('#search-again').value"), word)
         found = self.browser.run("return [...document.querySelectorAll('#search-results ul.search > li')]"
                                  ".map(item => [item.querySelector('a').href, item.textContent])")
@@ -159,7 +164,8 @@ class SiteTest(unittest.TestCase):
         return found
 
     def test_the_search_finds_a_word(self):
-        for word, page in [("softmax", "api/ops.html"), ("residual", "glossary.html"), ("GradientLedger", "api/ledger.html")]:
+        for word, page in [("softmax", "api/ops.html"), ("residual", "glossary.html"),
+                           ("GradientLedger", "api/ledger.html")]:
             found = self.search(self.site / "index.html", word)
             addresses = [address.split("?")[0].split("#")[0] for address, _ in found]
             self.assertIn((self.site / page).as_uri(), addresses, word)
@@ -191,7 +197,7 @@ class SiteTest(unittest.TestCase):
     def test_pictures(self):
         if self.pictures is None:
             self.skipTest("no --pictures")
-        for name in ["index", "04_backward", "08_attention", "glossary", "readme", "api/index", "api/ops", "api/nn/gpt", "search"]:
+        for name in ["index", "04_backward", "08_attention", "glossary", "readme", "api/index", "api/ops", "api/nn/gpt"]:
             for size in [DESKTOP, PHONE]:
                 for dark in [False, True]:
                     self.browser.open(self.site / f"{name}.html", dark=dark, **size)

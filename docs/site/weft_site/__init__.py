@@ -1,4 +1,5 @@
-"""What the site needs beside Sphinx, MyST and furo: formulas, figures, the reference, pages of the sources that chapters link."""
+"""What the site needs beside Sphinx, MyST and furo: formulas, figures, the reference, and pages of the
+sources that chapters link."""
 from . import maths, names, pages, reference, sources
 
 

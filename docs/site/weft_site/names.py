@@ -12,7 +12,8 @@ from . import entities, sources
 KINDS = [*entities.CLASSES, "function", "variable", "typedef", "enum", "enumerator", "friend"]
 SPACES = ["weft", "weft::nn", "weft::optim", "weft::check", "weft::text", "weft::io", "weft::viz"]
 SIGNS = {"()": "call", "[]": "at", "==": "eq", "!=": "ne", "<=": "le", ">=": "ge", "<<": "out", "<": "lt", ">": "gt",
-         "||": "or", "&&": "and", "|": "join", "!": "not", "+": "plus", "-": "minus", "*": "times", "/": "over", "=": "assign"}
+         "||": "or", "&&": "and", "|": "join", "!": "not", "+": "plus", "-": "minus", "*": "times", "/": "over",
+         "=": "assign"}
 
 
 def anchor_of(name, number):

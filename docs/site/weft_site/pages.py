@@ -44,14 +44,16 @@ def mend_furo(app, exception):
     dark = re.search(r'@media not print \{\s*(body\[data-theme="dark"\].*?\}) \}\n', text, re.DOTALL)
     if "prefers-color-scheme: dark" not in text and dark:
         auto = dark.group(1).replace('body[data-theme="dark"]', 'body[data-theme="auto"]')
-        text = text.replace(dark.group(0), dark.group(0) + "@media screen and (prefers-color-scheme: dark) {" + auto + "}\n")
+        text = text.replace(dark.group(0),
+                            dark.group(0) + "@media screen and (prefers-color-scheme: dark) {" + auto + "}\n")
     style.write_text(text, encoding="utf-8")
     script, spy = static / "scripts/furo.js", static / "scripts/gumshoe-patched.js"
     text = script.read_text(encoding="utf-8")
     if spy.exists():
         text = re.sub(r'^import Gumshoe from "[^"]*";', lambda _: spy.read_text(encoding="utf-8"), text)
         spy.unlink()
-    text = text.replace("new Gumshoe(", 'if (document.querySelector(".toc-tree a[href^=\'#\']:not([href=\'#\'])")) new Gumshoe(')
+    has_headings = 'document.querySelector(".toc-tree a[href^=\'#\']:not([href=\'#\'])")'
+    text = text.replace("new Gumshoe(", f"if ({has_headings}) new Gumshoe(")
     script.write_text(re.sub(r"^\s*console\.log\(.*\);\n", "", text, flags=re.MULTILINE), encoding="utf-8")
     for name in UNUSED:
         (static / name).unlink(missing_ok=True)

@@ -44,12 +44,9 @@ def resolve(app, env, node, content):
     if not target or path.startswith("..") or not (ROOT / path).exists():
         return None
     page = header_page(path)
-    if page is None:
-        page = want(path)
-        if anchor and not re.fullmatch(r"L\d+", anchor):
-            return None
-    elif anchor:
+    if anchor and (page or not re.fullmatch(r"L\d+", anchor)):
         return None
+    page = page or want(path)
     uri = app.builder.get_relative_uri(node["refdoc"], page) + (f"#{anchor}" if anchor else "")
     return nodes.reference("", "", content, internal=True, refuri=uri)
 
