@@ -165,7 +165,8 @@ Fit fit(double strength) {
     optim::Adam optimizer(net, {.lr = 0.01});
     const auto [points, values] = measured();  // each (14, 1)
     double mse = 0;
-    for (int step = 0; step < 3000; ++step) {
+    for (int step = 0; step < 2000; ++step) {
+        optimizer.set_lr(optim::cosine_lr(step, {.lr = 0.01, .warmup = 0, .steps = 2000}));
         optimizer.zero_grad();
         Tensor loss = mse_loss(net(points), values);
         mse = loss.item();
@@ -307,6 +308,7 @@ int main(int argc, char** argv) {
     const Fit free = fit(0), smooth = fit(0.02);
     report("no penalty", free);
     report("penalty of 0.02", smooth);
+    report("penalty of 0.1", fit(0.1));
     checked();
     chapter.section("Break it");
     broken();
