@@ -150,6 +150,20 @@ void fused_times() {
     }
 }
 
+// q, k and v of 768 tokens: one product with a weight of 3 · 128 rows, or three with 128 rows each.
+void one_or_three() {
+    const NoGrad off;
+    Rng rng(1);
+    const Tensor x = randn({768, 128}, rng), W = randn({384, 128}, rng);  // (B · T, C) and (3C, C)
+    const std::vector<Tensor> parts = chunk(W, 3, 0);                     // each (C, C)
+    const auto three = [&] { return cat({linear(x, parts[0]), linear(x, parts[1]), linear(x, parts[2])}, -1); };
+    std::printf("the same to 1 in 100000: %s\n", apart({linear(x, W)}, {three()}) < 1e-5 ? "yes" : "no");
+    std::printf("one product %.2f ms\n", milliseconds([&] { linear(x, W); }));
+    std::printf("three products %.2f ms\n", milliseconds([&] {
+                    for (const Tensor& part : parts) linear(x, part);
+                }));
+}
+
 // ---- the floor
 
 struct Model {
@@ -253,7 +267,7 @@ void thread_times() {
     Model model(8);
     for (const int threads : {1, 2}) {
         set_num_threads(threads);
-        std::printf("%d threads: a step takes %.2f ms\n", threads, milliseconds([&] { model.step(); }));
+        std::printf("threads %d: a step takes %.2f ms\n", threads, milliseconds([&] { model.step(); }));
     }
     set_num_threads(1);
 }
@@ -362,6 +376,8 @@ int main(int argc, char** argv) {
     counting();
     chapter.section("Fused times");
     fused_times();
+    chapter.section("One product or three");
+    one_or_three();
     chapter.section("The floor");
     the_floor();
     chapter.section("Tiles");
