@@ -115,11 +115,11 @@ void cost() {
         std::printf("%6.0f  %7.1f e9  %14.1f e9\n", T, 4 * 2 * T * C * C / 1e9, 2 * 2 * T * T * C / 1e9);
 }
 
-// B samples, H heads, T queries, S keys, d columns of a head.
+// B samples, H heads, T queries, S keys, d_k columns of a head.
 void batched() {
-    const Tensor q = ones({2, 3, 4, 8});                   // (B, H, T, d)
-    const Tensor k = ones({2, 3, 5, 8});                   // (B, H, S, d)
-    const Tensor scores = matmul(q, k.transpose(-2, -1));  // (B, H, T, d) @ (B, H, d, S) → (B, H, T, S)
+    const Tensor q = ones({2, 3, 4, 8});                   // (B, H, T, d_k)
+    const Tensor k = ones({2, 3, 5, 8});                   // (B, H, S, d_k)
+    const Tensor scores = matmul(q, k.transpose(-2, -1));  // (B, H, T, d_k) @ (B, H, d_k, S) → (B, H, T, S)
     std::cout << q.shape().str() << " @ " << k.transpose(-2, -1).shape().str() << " → " << scores.shape().str()
               << "\n";
     const Tensor x = ones({2, 4, 24}), W = ones({24, 72});  // (B, T, C), (C, 3C)
