@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
             const BlockWeights none{ones({4}, float64), ones({4}, float64), zeros({16, 4}, float64),
                                     zeros({4, 16}, float64)};
             const auto nothing = [](const Tensor& t) { return t * 0; };
-            expect_equal("a block whose parts add 0, of x,", pre_norm_block(x, none, nothing), x);
+            expect_equal("a block of x whose parts add 0", pre_norm_block(x, none, nothing), x);
             const auto itself = [](const Tensor& t) { return t; };
             expect_equal("with attention that gives what it gets and an MLP of 0, the block of x",
                          pre_norm_block(x, none, itself), x + layer_norm(x, none.norm1));
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
             expect_equal("the perplexity of " + of, perplexity, static_cast<double>(V),
                          1e-6 * static_cast<double>(V));
         }
-        expect_equal("the loss of first_loss(1), where nothing can be wrong,", first_loss(1).first, 0);
+        expect_equal("the loss of first_loss(1), where nothing can be wrong", first_loss(1).first, 0);
     });
     return exercise.finish();
 }

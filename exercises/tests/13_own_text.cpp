@@ -16,7 +16,7 @@ void expect_probabilities(const Tensor& logits, double temperature, std::int64_t
     const Tensor before = logits.clone();
     const Tensor got = sampling_probabilities(logits, temperature, top_k);
     expect_equal(what, got, want, 1e-6);
-    expect_equal("after it, the logits, which are the caller's,", logits, before);
+    expect_equal("what the call leaves in the caller's logits", logits, before);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
                       expect_ids("inputs", two.inputs, tensor({{5, 6}, {7, 8}}, int64));
                       expect_ids("targets", two.targets, tensor({{6, 7}, {8, 9}}, int64));
                       const Batch last = make_batch(ids, {0}, 4);  // to the last id
-                      expect_ids("the targets of start 0, T = 4,", last.targets, tensor({{6, 7, 8, 9}}, int64));
+                      expect_ids("the targets of start 0, T = 4", last.targets, tensor({{6, 7, 8, 9}}, int64));
                       expect_error(
                           "make_batch(5 ids, start 3, T = 2)",
                           [&] {

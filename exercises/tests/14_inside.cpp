@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
                 expect_equal("without_head(heads, " + std::to_string(h) + ")", without_head(heads, h),
                              cat(parts, 1));
             }
-            expect_equal("after it, the heads, which are the caller's,", heads, before);
+            expect_equal("what the call leaves in the caller's heads", heads, before);
             Tensor leaf = randn({1, 2, 2, 2}, rng, float64).requires_grad_();
             expect_gradient("without_head",
                             [](const std::vector<Tensor>& in) { return without_head(in[0], 1); }, {leaf});
