@@ -356,7 +356,7 @@ std::string merges_figure() {
 }
 
 std::string layout_figure() {
-    viz::Drawing d(640, 300,
+    viz::Drawing d(640, 316,
                    "The weights of q, k and v side by side in GPT-2's file, one below the other here");
     const std::string colours[] = {"#d6e6f5", "#fbe0cc", "#d5efe4"};
     const Tensor W = side_by_side();  // (C, 3C)
