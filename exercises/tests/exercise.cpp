@@ -20,13 +20,14 @@ std::string shown(double value) {
     return buffer;
 }
 
+// ", element (1, 0)," of a tensor of this shape; nothing where there is only one.
 std::string place(std::int64_t at, const Shape& shape) {
     std::string index;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
         index = std::to_string(at % shape[axis]) + (index.empty() ? "" : ", ") + index;
         at /= shape[axis];
     }
-    return "(" + index + ")";
+    return shape.rank() == 0 ? "" : ", element (" + index + "),";
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ void expect_equal(const std::string& what, const Tensor& got, const Tensor& want
                               b = want.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < a.size(); ++i)
         expect(std::abs(a[i] - b[i]) <= tolerance || a[i] == b[i],
-               what + ", element " + place(static_cast<std::int64_t>(i), want.shape()) + ", is " + shown(a[i]) +
+               what + place(static_cast<std::int64_t>(i), want.shape()) + " is " + shown(a[i]) +
                    ", and should be " + shown(b[i]));
 }
 
@@ -102,9 +103,11 @@ int Exercise::failures_of(const std::string& name, bool failed) {
 void Exercise::part(const std::string& name, const std::string& hint, const std::function<void()>& test) {
     ++parts_;
     std::string wrong;
+    bool blank = false;
     try {
         test();
     } catch (const Blank& nothing) {
+        blank = true;
         ++blank_;
         wrong = nothing.what();
     } catch (const NotYet& difference) {
@@ -118,7 +121,8 @@ void Exercise::part(const std::string& name, const std::string& hint, const std:
         std::printf("  passed   %s\n", name.c_str());
     } else {
         std::printf("  not yet  %s: %s\n", name.c_str(), wrong.c_str());
-        if (failures_of(name, true) >= 2) std::printf("           hint: %s\n", hint.c_str());
+        // A blank is no attempt: it neither counts nor is given a hint, which would say too much too soon.
+        if (!blank && failures_of(name, true) >= 2) std::printf("           hint: %s\n", hint.c_str());
         return;
     }
     failures_of(name, false);
