@@ -104,7 +104,7 @@ void same_as_the_library() {
     mine.load_state_dict(library.state_dict());  // refused unless every name and shape is the same
     const Tensor ids = ids_of(text);             // (1, 40)
     const Tensor logits = mine(ids);             // (1, 40, V)
-    std::printf("logits %s, largest difference to nn::GPT's %.0f\n", logits.shape().str().c_str(),
+    std::printf("logits %s, largest difference to nn::GPT's %g\n", logits.shape().str().c_str(),
                 max(abs(logits - library(ids))).item());
     std::printf("%lld parameters, %lld in the library's\n", static_cast<long long>(mine.parameter_count()),
                 static_cast<long long>(library.parameter_count()));

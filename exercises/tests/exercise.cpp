@@ -39,7 +39,8 @@ void expect(bool holds, const std::string& otherwise) {
 }
 
 void expect_equal(const std::string& what, double got, double want, double tolerance) {
-    expect(std::abs(got - want) <= tolerance, what + " is " + shown(got) + ", and should be " + shown(want));
+    expect(got == want || std::abs(got - want) <= tolerance,
+           what + " is " + shown(got) + ", and should be " + shown(want));
 }
 
 void expect_equal(const std::string& what, const Tensor& got, const Tensor& want, double tolerance) {
