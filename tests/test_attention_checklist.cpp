@@ -140,7 +140,7 @@ TEST_CASE("S2.09 each classic bug is caught by a named check, with the evidence"
     };
     const Tensor x = random({B, T, C});
     for (const Caught& bug : {
-             Caught{Bug::scaled_by_d_model, "scaled by sqrt(d_k)", "1/sqrt(12), which is d_model"},
+             Caught{Bug::scaled_by_d_model, "scaled by sqrt(d_k)", "1/sqrt(12), where 12 is d_model"},
              {Bug::softmax_over_queries, "softmax over the last axis", "softmax over axis 2"},
              {Bug::softmax_over_queries, "weights sum to 1", "the farthest from 1"},
              {Bug::softmax_over_heads, "softmax over the last axis", "softmax over axis 1"},

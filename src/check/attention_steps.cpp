@@ -40,8 +40,9 @@ Outcome scaled(const Story& story) {
     const double right = 1 / std::sqrt(d_k), apart = distance(scores, dots * right);
     const std::string as =
         std::abs(factor * std::sqrt(d_k) - 1) < 1e-3 ? " = 1/sqrt(" + number_text(d_k, 6) + ")"
-        : std::abs(factor * std::sqrt(C) - 1) < 1e-3 ? " = 1/sqrt(" + number_text(C, 6) + "), which is d_model"
-                                                     : "";
+        : std::abs(factor * std::sqrt(C) - 1) < 1e-3
+            ? " = 1/sqrt(" + number_text(C, 6) + "), where " + number_text(C, 6) + " is d_model,"
+            : "";
     const std::string found = "scores = " + number_text(factor, 4) + as + " times q k^T";
     if (apart <= tolerance(scores.dtype())) return {true, found};
     return {false, found + "; d_k is " + number_text(d_k, 6) + ", so it should be " + number_text(right, 4) +
