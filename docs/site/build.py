@@ -50,10 +50,6 @@ def at_the_left(text):
                   flags=re.DOTALL | re.MULTILINE)
 
 
-def title_of(text):
-    return re.search(r"^# (.*)$", text, re.MULTILINE).group(1)
-
-
 def toctree(pages, caption, options=""):
     return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n{options}\n" + "\n".join(pages) + "\n```\n"
 
@@ -63,15 +59,10 @@ def pages():
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
     chapters = [name for name in found if re.match(r"\d\d_", name)]
     for name in ["README", "CONTRIBUTING"]:
-        if (ROOT / f"{name}.md").exists():
-            text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
-            found[name.lower()] = from_docs(text)
-    contents = found.pop("README", None)
-    if contents is None:
-        contents = "# Contents\n\n" + "\n".join(f"- [{title_of(found[name])}]({name}.md)" for name in chapters) + "\n"
-    library = [name for name in LIBRARY if name in found]
-    library += sorted(set(found) - set(chapters) - set(APPENDICES) - set(library))
-    contents += toctree(chapters, "The book") + toctree([n for n in APPENDICES if n in found], "Beside it")
+        found[name.lower()] = from_docs((ROOT / f"{name}.md").read_text(encoding="utf-8"))
+    contents = found.pop("README")
+    library = LIBRARY + sorted(set(found) - set(chapters) - set(APPENDICES) - set(LIBRARY))
+    contents += toctree(chapters, "The book") + toctree(APPENDICES, "Beside it")
     library = ["Weft, the library <readme>" if name == "readme" else name for name in library]
     contents += toctree(library, "The library") + toctree(["api/index"], "Reference", ":maxdepth: 1\n")
     found["index"] = contents
