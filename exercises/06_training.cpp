@@ -1,6 +1,11 @@
-// Chapter 6: one step of an optimiser, the largest learning rate, and the loop around both.
-// Fill in what is blank, then:  make exercise N=6
+// Exercise of chapter 6: one step of an optimiser, the largest learning rate, and the loop around both.
+//
+//     make exercise N=6
+//
+// Write each function, or part of one, in place of its blank.
 #include <cmath>
+
+#include "exercise.h"
 
 struct Momentum {
     Tensor p, b;  // the parameter, and the running sum of its gradients

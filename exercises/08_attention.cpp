@@ -1,7 +1,12 @@
-// Chapter 8: attention with one head, first for a single query in plain numbers, then as matrices.
-// T queries, S keys and values, d_k width of queries and keys. Fill in what is blank, then:  make exercise N=8
+// Exercise of chapter 8: attention with one head, first for a single query in plain numbers, then as matrices.
+//
+//     make exercise N=8
+//
+// Write each function in place of its blank. T queries, S keys and values, d_k width of queries and keys.
 #include <algorithm>
 #include <cmath>
+
+#include "exercise.h"
 
 // The weights of one query: w_j = e^(s_j) / Σ_m e^(s_m), with the scores s_j = query · keys[j] / √d_k.
 // query (d_k), keys S of (d_k) → S weights. Scores may be as large as 1000, and e^1000 is infinite: subtract

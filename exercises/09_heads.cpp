@@ -1,5 +1,9 @@
-// Chapter 9: columns of tokens as heads, the way back, and how many parameters all this has.
-// B batch, T tokens, C = d_model, H heads, d_k = C / H. Fill in what is blank, then:  make exercise N=9
+// Exercise of chapter 9: columns of tokens as heads, the way back, and how many parameters all this has.
+//
+//     make exercise N=9
+//
+// Write each function in place of its blank. B batch, T tokens, C = d_model, H heads, d_k = C / H.
+#include "exercise.h"
 
 // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h owns columns h·d_k … (h + 1)·d_k − 1.
 Tensor split_heads(const Tensor& x, std::int64_t heads) {

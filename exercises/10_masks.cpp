@@ -1,6 +1,11 @@
-// Chapter 10: masks. In all of them true means blocked.
-// B samples, T queries, S keys. Fill in what is blank, then:  make exercise N=10
+// Exercise of chapter 10: masks. In all of them true means blocked.
+//
+//     make exercise N=10
+//
+// Write each function in place of its blank. B samples, T queries, S keys.
 #include <cmath>
+
+#include "exercise.h"
 
 // bool (T, S): query i may not see key j where j > i + (S − T). For T = S that is the upper triangle; with S >
 // T the queries follow S − T keys that all of them see.

@@ -1,7 +1,12 @@
-// Chapter 11: cross-attention, teacher forcing and greedy decoding.
-// B samples, T words written, S words read, C = d_model, V words in all. Fill in what is blank, then:
+// Exercise of chapter 11: cross-attention, teacher forcing and greedy decoding.
+//
 //     make exercise N=11
+//
+// Write each function in place of its blank. B samples, T words written, S words read, C = d_model, V words in
+// all.
 #include <functional>
+
+#include "exercise.h"
 
 // What the writer x (B, T, C) finds in the memory (B, S, C) of the reader, of which lengths[b] words are real
 // in sample b and the rest is padding → (B, T, C). Call cross(query, key, value, mask).

@@ -1,7 +1,13 @@
-// Chapter 5: an operation is its values and its rule. Write two operations, and the difference that checks
-// them. Fill in what is blank, then:  make exercise N=5
+// Exercise of chapter 5: an operation is its values and its rule: two operations, and the difference that
+// checks them.
+//
+//     make exercise N=5
+//
+// Write each function in place of its blank.
 #include <cmath>
 #include <functional>
+
+#include "exercise.h"
 
 // silu(x) = x · σ(x), elementwise, with σ(x) = 1 / (1 + e⁻ˣ): the activation of many language models.
 // Its derivative: σ(x) · (1 + x · (1 − σ(x))).

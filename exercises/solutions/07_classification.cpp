@@ -1,6 +1,10 @@
-// Chapter 7: softmax that does not overflow, the loss with its gradient, and how often a model is right.
-// Fill in what is blank, then:  make exercise N=7
-// N samples, K classes.
+// Exercise of chapter 7: softmax that does not overflow, the loss with its gradient, and how often a model is
+// right.
+//
+//     make exercise N=7
+//
+// Write each function in place of its blank. N samples, K classes.
+#include "exercise.h"
 
 // e^(x_i) / Σ_j e^(x_j) in each row of x (N, K), by exp, max, sum and arithmetic, for logits of any size.
 // Subtracting the same number from a whole row does not change its softmax.
