@@ -34,8 +34,8 @@ double perplexity(const Tensor& logits, const Tensor& targets) {
 
 // The probabilities (V,) with which a token is drawn from logits (V,): of the top_k largest logits only (all of
 // them where top_k is 0), softmax(logits / temperature); with temperature 0 the probability 1 for the largest.
-// No two logits are equal here. Weft sorts nothing: which is the k-th largest you find by argmax and fill_, again
-// and again, or by std::sort of logits.to(float64).to_vector<double>().
+// No two logits are equal here. Weft sorts nothing: which is the k-th largest you find by argmax and fill_,
+// again and again, or by std::sort of logits.to(float64).to_vector<double>().
 //     logits 1 3 2, temperature 1, top_k 2 → 0 0.731 0.269
 Tensor sampling_probabilities(const Tensor& logits, double temperature, std::int64_t top_k) {
     const std::int64_t V = logits.numel();
