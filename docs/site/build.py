@@ -28,13 +28,16 @@ def outside_of_code(text, change):
 
 
 def from_docs(text):
-    """A page of the root's, as if it stood in docs: with other links, to files and to the two pages that move."""
+    """A page of the root, as if it stood in docs: its links lead from there, its picture is a Markdown one."""
     def link(match):
         target = match.group(2)
         if re.match(r"[a-z]+:|#|/", target):
             return match.group(0)
         return match.group(1) + posixpath.relpath(target, "docs")
-    return outside_of_code(text, lambda part: re.sub(r'(\]\(|\b(?:src|href|srcset)=")([^)"\s]+)', link, part))
+    def on_a_page(part):
+        part = re.sub(r'<img src="([^"]*)"[^>]* alt="([^"]*)">', r"![\2](\1)", part)
+        return re.sub(r"(\]\()([^)\s]+)", link, part)
+    return outside_of_code(text, on_a_page)
 
 
 def moved(text):
