@@ -122,7 +122,7 @@ void show_module(Chapter& chapter) {
 // ---- training
 
 struct Losses {
-    std::vector<double> train, validation;  // after each epoch
+    std::vector<double> train, held_out;  // after each epoch
 };
 
 double accuracy(const Tensor& logits, const Tensor& kind) {  // (N, K), (N)
@@ -154,10 +154,10 @@ Losses train(Classifier& model, const Points& learn, const Points& held, int epo
         const NoGrad off;
         const Tensor logits = model(held.x);  // (N, K)
         losses.train.push_back(cross_entropy(model(learn.x), learn.kind).item());
-        losses.validation.push_back(cross_entropy(logits, held.kind).item());
+        losses.held_out.push_back(cross_entropy(logits, held.kind).item());
         if (print && (epoch == 1 || epoch % 40 == 0))
-            std::printf("epoch %3d   training loss %.3f   validation loss %.3f   accuracy %.3f\n", epoch,
-                        losses.train.back(), losses.validation.back(), accuracy(logits, held.kind));
+            std::printf("epoch %3d   training loss %.3f   held-out loss %.3f   accuracy %.3f\n", epoch,
+                        losses.train.back(), losses.held_out.back(), accuracy(logits, held.kind));
     }
     return losses;
 }
@@ -187,14 +187,14 @@ struct Trained {
 
 std::vector<Trained> compare(Chapter& chapter, const Points& learn, const Points& held) {
     chapter.section("activations");
-    std::printf("activation   training loss   validation loss   accuracy\n");
+    std::printf("activation   training loss     held-out loss   accuracy\n");
     std::vector<Trained> trained;
     for (const auto& [name, activation] : activations) {
         Rng rng(2);
         Classifier model(32, activation, rng);
         const Losses losses = train(model, learn, held, 200, false);
         std::printf("%-10s   %13.3f   %15.3f   %8.3f\n", name.c_str(), losses.train.back(),
-                    losses.validation.back(), accuracy(model(held.x), held.kind));
+                    losses.held_out.back(), accuracy(model(held.x), held.kind));
         trained.push_back({name, model, losses});
     }
     return trained;
@@ -282,7 +282,7 @@ std::string activations_picture() {
 }
 
 std::string losses_picture(const std::vector<Trained>& trained) {
-    viz::Plot plot({.title = "Loss on the training points, and dashed on the validation points",
+    viz::Plot plot({.title = "Loss on the training points, and dashed on the held-out points",
                     .x = "epoch",
                     .y = "cross-entropy",
                     .y_range = {0, 1},
@@ -292,7 +292,7 @@ std::string losses_picture(const std::vector<Trained>& trained) {
     for (std::size_t i = 0; i < trained.size(); ++i) {
         const std::string colour = viz::palette(i == 0 ? 7 : i - 1);
         plot.line(epochs, trained[i].losses.train, trained[i].name, {.colour = colour});
-        plot.line(epochs, trained[i].losses.validation, {}, {.colour = colour, .dashed = true});
+        plot.line(epochs, trained[i].losses.held_out, {}, {.colour = colour, .dashed = true});
     }
     return plot.svg();
 }
