@@ -96,12 +96,9 @@ inline void add_messages(const fs::path& path, std::set<std::string>& messages) 
 
 inline std::set<std::string> of_the_sources() {
     std::set<std::string> messages;
-    for (const char* folder : {"src", "include"})
-        for (const auto& entry : fs::recursive_directory_iterator(root / folder))
-            if (entry.path().extension() == ".cpp" || entry.path().extension() == ".h")
-                add_messages(entry.path(), messages);
-    for (const auto& entry : fs::directory_iterator(root / "examples/train_gpt"))
-        if (entry.path().extension() == ".cpp") add_messages(entry.path(), messages);
+    for (const char* folder : {"src", "include", "examples/train_gpt"})
+        for (const char* extension : {".cpp", ".h"})
+            for (const fs::path& path : files_in(folder, extension)) add_messages(path, messages);
     add_messages(root / "examples/generate.cpp", messages);
     return messages;
 }

@@ -1,23 +1,13 @@
 // docs/errata.md: its tables are what examples/errata.cpp prints, and every test that it names exists.
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-
-#include "catch.h"
+#include "markdown.h"
+#include "programs.h"
 #include "source.h"
 
 using namespace source;
 
 namespace {
 
-std::string read(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string page() { return read(std::filesystem::path(WEFT_SOURCE_DIR) / "docs/errata.md"); }
+std::string page() { return markdown::read(markdown::root / "docs/errata.md"); }
 
 }  // namespace
 
@@ -41,9 +31,7 @@ TEST_CASE("errata.md names each statement that differs, and only tests that exis
     for (const char* id : {"S0.07", "S1.05", "S1.09", "S1.10", "S1.12", "S3.12", "S3.15", "S3.18", "S4.05"})
         CHECK(contains(text, std::string("`weft_tests \"[") + id + "]\"`"));
     std::string tests;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(WEFT_SOURCE_DIR) / "tests"))
-        if (entry.path().extension() == ".cpp") tests += read(entry.path());
+    for (const auto& path : markdown::files_in("tests", ".cpp")) tests += markdown::read(path);
     static const std::regex command("weft_tests \"(\\[[^\\]]+\\])\"");
     int commands = 0;
     for (std::sregex_iterator at(text.begin(), text.end(), command), end; at != end; ++at, ++commands) {
@@ -56,13 +44,8 @@ TEST_CASE("errata.md names each statement that differs, and only tests that exis
 #ifdef WEFT_PROGRAMS_DIR
 
 TEST_CASE("errata.md's tables are what examples/errata prints", "[programs][errata]") {
-    FILE* pipe = popen((std::string(WEFT_PROGRAMS_DIR) + "/errata").c_str(), "r");
-    REQUIRE(pipe != nullptr);
-    std::string output;
-    std::array<char, 4096> buffer;
-    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-        output.append(buffer.data(), n);
-    REQUIRE(pclose(pipe) == 0);
+    const auto [code, output] = run("errata");
+    REQUIRE(code == 0);
     const std::size_t between = output.find("\n\n");
     REQUIRE(between != std::string::npos);
     const std::string text = page();

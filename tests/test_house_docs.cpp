@@ -9,7 +9,7 @@ using namespace markdown;
 
 namespace {
 
-// The first line of each compiled file's every place, to find a block quickly.
+// The lines of every file of some folders, to look for quoted ones.
 class Sources {
 public:
     explicit Sources(const std::vector<std::string>& folders = {"examples", "exercises/solutions"}) {

@@ -2,14 +2,10 @@
 // side by side. A file includes only its own floor and those below; nn and above see only public headers;
 // xtensor, BLAS and OpenMP stay in ops and below, and out of every public header but the bridge that is there
 // for it.
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <regex>
-#include <sstream>
-#include <vector>
 
 #include "catch.h"
+#include "markdown.h"
 
 namespace {
 
@@ -96,11 +92,6 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
     return found;
 }
 
-std::string read(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 TEST_CASE("every file includes only its own floor and those below", "[house]") {
@@ -111,7 +102,7 @@ TEST_CASE("every file includes only its own floor and those below", "[house]") {
         for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
             if (!entry.is_regular_file()) continue;
             const std::string path = fs::relative(entry.path(), root).generic_string();
-            const auto wrong = violations(path, read(entry.path()),
+            const auto wrong = violations(path, markdown::read(entry.path()),
                                           [&](const std::string& target) { return fs::exists(root / target); });
             found.insert(found.end(), wrong.begin(), wrong.end());
             ++files;

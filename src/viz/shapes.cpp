@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "viz/svg.h"
 #include "viz/text.h"
 
 namespace weft::viz {
@@ -47,12 +48,9 @@ std::string figure_start(double width, double height, const std::string& title) 
 }
 
 std::string figure_text(double x, double y, const std::string& text, const Label& label) {
-    std::string tag = "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", label.size) +
-                      attribute("text-anchor", label.anchor) + attribute("fill", label.colour);
-    if (label.bold) tag += " font-weight=\"bold\"";
-    if (label.rotate != 0)
-        tag += " transform=\"rotate(" + decimal(label.rotate) + " " + decimal(x) + " " + decimal(y) + ")\"";
-    return tag + " dy=\"0.35em\" xml:space=\"preserve\">" + xml(shown(text)) + "</text>\n";
+    const std::string colour = xml(visible(label.colour));
+    return svg_text(x, y, shown(text),
+                    {label.size, label.anchor.c_str(), colour.c_str(), label.rotate, label.bold});
 }
 
 double figure_text_width(const std::string& text, double size) {
