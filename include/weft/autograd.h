@@ -74,7 +74,9 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 //     }
 
 // What a rule finds: the tensors that record was asked to keep, in their order, and which inputs want a
-// gradient.
+// gradient. With create_graph each kept tensor is a variable of its own in the graph, even where one tensor was
+// passed twice or one input was computed from another, so a rule may call grad() on a function of them;
+// otherwise they are outside the graph.
 class Saved {
 public:
     // For the engine, which makes it.

@@ -32,14 +32,15 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
 // Compares backward's gradient of Σ(seed · f(inputs)) with central differences of order 8 (Fornberg,
 // "Generation of finite difference formulas on arbitrarily spaced grids", Math. Comp. 51, 1988, table 1) at
-// every element of every input that requires a gradient. Inputs may be views, strided or expanded. Also reports
-// a function that is not deterministic or changes an input in place, a gradient that changes from one backward
-// to the next, and one that is absent or not finite. DTypeError on a float32 input and on a result that is not
+// every element of every input that requires a gradient, and the routes with each other: grad, backward, and
+// grad with create_graph. Inputs may be views, strided or expanded. Also reports a function that is not
+// deterministic or changes an input in place, a gradient that changes from one backward to the next, and one
+// that is absent or not finite. DTypeError on a float32 input and on a result that is not
 // float64; ValueError when no input requires a gradient.
 GradcheckReport gradcheck(const std::string& operation, const Function& f, const std::vector<Tensor>& inputs,
                           GradcheckOptions options = {});
 
-// The same for the gradients of f's gradients: f's gradient, made with create_graph, is checked as a function
+// gradcheck of f, and where that passes, of f's gradient: made with create_graph, it is checked as a function
 // of the inputs and of the seed.
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
                               const std::vector<Tensor>& inputs, GradcheckOptions options = {});

@@ -30,9 +30,23 @@ public:
     static Trace* current() { return current_; }  // of this thread; null when none lives
 
 private:
+    friend class Untraced;
     static constinit thread_local Trace* current_;
     Trace* before_;
     std::vector<TraceEntry> entries_;
+};
+
+// While one of these lives, no Trace of this thread writes anything down. Backward holds one while it calls the
+// gradient rule of an operation.
+class Untraced {
+public:
+    Untraced() : before_(Trace::current_) { Trace::current_ = nullptr; }
+    ~Untraced() { Trace::current_ = before_; }
+    Untraced(const Untraced&) = delete;
+    Untraced& operator=(const Untraced&) = delete;
+
+private:
+    Trace* before_;
 };
 
 // x itself, any shape; written down under `name` while a Trace lives. An undefined x is not.

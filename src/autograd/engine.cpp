@@ -8,6 +8,7 @@
 #include "autograd/ledger_page.h"
 #include "autograd/tensor_impl.h"
 #include "kernels/elementwise.h"
+#include "weft/trace.h"
 
 namespace weft {
 namespace {
@@ -145,7 +146,10 @@ private:
                 std::string(node.operation) +
                 ": backward has been here before and released what it needs; pass retain_graph = true to the "
                 "first backward, or compute the output anew");
-        const Grads gradients = node.rule(node.unpack(), gradient);
+        const Grads gradients = [&] {
+            const Untraced rule;  // what it computes is no part of a run that is being looked at
+            return node.rule(node.unpack(create_), gradient);
+        }();
         if (gradients.size() != node.inputs.size())
             throw GraphError(std::string(node.operation) + ": its rule returned " +
                              std::to_string(gradients.size()) + " gradients for " +

@@ -10,39 +10,31 @@ namespace {
 
 std::atomic<std::uint64_t> last_number{0};
 
-// What a dying node leaves behind, and what may own further nodes.
-struct Remains {
-    std::vector<std::shared_ptr<Node>> inputs;
-    std::vector<Kept> kept;
-    Rule rule;
-    std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
-    Tensor gradient;
-};
-
-thread_local std::vector<Remains>* graveyard = nullptr;  // of the outermost dying node on this thread
-
 }  // namespace
 
 Node::Node(const char* made_by, const Array& output)
     : number(++last_number), operation(made_by), shape(output.shape), dtype(output.dtype) {}
 
-Node::~Node() {
-    Remains remains{std::move(inputs), std::move(kept), std::move(rule), std::move(hooks), std::move(gradient)};
-    if (graveyard != nullptr) {  // inside another node's end: that one carries on with ours
-        graveyard->push_back(std::move(remains));
-        return;
-    }
-    std::vector<Remains> waiting;
-    graveyard = &waiting;
-    waiting.push_back(std::move(remains));
-    while (!waiting.empty()) {
-        const Remains last = std::move(waiting.back());
-        waiting.pop_back();
-    }
-    graveyard = nullptr;
+std::shared_ptr<Node> Node::make(const char* operation, const Array& output) {
+    return {new Node(operation, output), destroy};
 }
 
-Saved Node::unpack() {
+void Node::destroy(Node* node) noexcept {
+    thread_local Node* waiting = nullptr;
+    thread_local bool busy = false;
+    node->next_dying = waiting;
+    waiting = node;
+    if (busy) return;  // inside another node's end, whose loop below carries on with this one
+    busy = true;
+    while (waiting != nullptr) {
+        const Node* const last = waiting;
+        waiting = last->next_dying;
+        delete last;
+    }
+    busy = false;
+}
+
+Saved Node::unpack(bool create_graph) {
     std::vector<Tensor> tensors;
     tensors.reserve(kept.size());
     for (const Kept& k : kept) {
@@ -56,8 +48,15 @@ Saved Node::unpack() {
             tensors.emplace_back();
             continue;
         }
-        tensors.emplace_back(
-            std::make_shared<TensorImpl>(TensorImpl{k.array, k.is_output ? shared_from_this() : k.node}));
+        std::shared_ptr<Node> variable;
+        if (create_graph && (k.is_output || k.node)) {
+            variable = make("alias", k.array);
+            variable->is_leaf = variable->retains_gradient = false;
+            variable->is_alias = true;
+            variable->inputs = {k.is_output ? shared_from_this() : k.node};
+            variable->rule = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
+        }
+        tensors.emplace_back(std::make_shared<TensorImpl>(TensorImpl{k.array, std::move(variable)}));
     }
     std::vector<bool> needs;
     needs.reserve(inputs.size());

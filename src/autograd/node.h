@@ -21,11 +21,15 @@ struct Kept {
 };
 
 struct Node : std::enable_shared_from_this<Node> {
-    Node(const char* made_by, const Array& output);
-    ~Node();  // iterative: a chain of a million nodes dies on a small stack
+    // The node of a new tensor. Nodes are destroyed one after another, without recursion and without asking for
+    // memory: a chain of a million dies on a small stack.
+    static std::shared_ptr<Node> make(const char* operation, const Array& output);
 
-    // The kept tensors as they come back for the rule. GraphError when one was changed in place.
-    Saved unpack();
+    // The kept tensors as they come back for the rule; GraphError when one was changed in place. They are
+    // outside the graph, or with `create_graph` each is a variable of its own there, so that a rule may
+    // differentiate a function of them: one tensor in two places is two variables, and how one input was made
+    // from another is not part of the rule.
+    Saved unpack(bool create_graph);
     void release();  // of all that backward needs: another backward is then refused
 
     const std::uint64_t number;  // larger than those of its inputs: descending numbers are a topological order
@@ -43,6 +47,13 @@ struct Node : std::enable_shared_from_this<Node> {
     Tensor gradient;
     std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
     std::uint64_t next_hook = 0;  // numbers are never given twice
+
+    bool is_alias = false;  // made by unpack: the same tensor as its input
+
+private:
+    Node(const char* made_by, const Array& output);
+    static void destroy(Node* node) noexcept;
+    Node* next_dying = nullptr;
 };
 
 }  // namespace weft

@@ -33,7 +33,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
             std::string(operation) +
             ": record wants a new tensor, but this one is in the graph already; compute it under NoGrad");
 
-    auto node = std::make_shared<Node>(operation, result.array);
+    auto node = Node::make(operation, result.array);
     node->is_leaf = false;
     node->retains_gradient = false;
     node->rule = std::move(rule);

@@ -157,7 +157,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
     Array values = make_array(other.shape(), other.dtype());
     kernels::copy(values, other.array());
     if (const auto before = impl().node) {
-        impl().node = std::make_shared<Node>("leaf", values);
+        impl().node = Node::make("leaf", values);
         impl().node->hooks = before->hooks;
     }
     impl().array = std::move(values);
@@ -181,7 +181,7 @@ Tensor& Tensor::requires_grad_(bool wanted) {
     if (!wanted)
         impl().node.reset();
     else if (!impl().node)
-        impl().node = std::make_shared<Node>("leaf", array());
+        impl().node = Node::make("leaf", array());
     return *this;
 }
 

@@ -84,7 +84,10 @@ public:
                 fail("the function changed its input " + std::to_string(i) + " in place");
         if (!report_.passed) return report_;
 
-        const auto first = gradients(outputs, leaves, wanted), second = gradients(outputs, leaves, wanted);
+        const Tensors first = gradients(outputs, leaves, wanted), second = gradients(outputs, leaves, wanted);
+        const std::pair<const char*, Tensors> routes[] = {
+            {"backward", by_backward(outputs, leaves, wanted)},
+            {"grad with create_graph", gradients(outputs, leaves, wanted, true)}};
         for (std::size_t w = 0; w < wanted.size(); ++w) {
             const std::string input =
                 "input " + std::to_string(wanted[w]) + " " + inputs_[wanted[w]].shape().str();
@@ -97,6 +100,7 @@ public:
             if (first[w].defined() && !same_bits(found, values_of(second[w])))
                 fail(input + ": the gradient changes from one backward to the next");
             compare(wanted[w], found, input);
+            for (const auto& [route, gradient] : routes) agree(wanted[w], first[w], route, gradient[w]);
         }
         return report_;
     }
@@ -127,9 +131,9 @@ private:
         seed_values_ = values_of(seeds_);
     }
 
-    // Backward's answer; undefined where an output does not depend on an input.
-    Tensors gradients(const Tensors& outputs, const Tensors& leaves,
-                      const std::vector<std::size_t>& wanted) const {
+    // The answer of grad; undefined where no output depends on an input.
+    Tensors gradients(const Tensors& outputs, const Tensors& leaves, const std::vector<std::size_t>& wanted,
+                      bool create_graph = false) const {
         Tensors in_graph, seeds, inputs;
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             if (!outputs[i].requires_grad()) continue;
@@ -138,7 +142,35 @@ private:
         }
         for (const std::size_t i : wanted) inputs.push_back(leaves[i]);
         if (in_graph.empty()) return Tensors(inputs.size());
-        return grad(in_graph, inputs, seeds, {.retain_graph = true, .allow_unused = true});
+        return grad(in_graph, inputs, seeds,
+                    {.create_graph = create_graph, .retain_graph = true, .allow_unused = true});
+    }
+
+    // The same by backward, which leaves it at the leaves.
+    Tensors by_backward(const Tensors& outputs, const Tensors& leaves,
+                        const std::vector<std::size_t>& wanted) const {
+        for (std::size_t i = 0; i < outputs.size(); ++i)
+            if (outputs[i].requires_grad()) outputs[i].backward(seeds_[i], true);
+        Tensors found;
+        for (const std::size_t i : wanted) {
+            found.push_back(leaves[i].grad());
+            Tensor(leaves[i]).zero_grad();
+        }
+        return found;
+    }
+
+    // Fails unless two routes gave input i one gradient, but for rounding.
+    void agree(std::size_t i, const Tensor& gradient, const char* route, const Tensor& other) {
+        const std::string input = "input " + std::to_string(i) + " " + inputs_[i].shape().str();
+        if (gradient.defined() != other.defined())
+            return fail(input + ": the gradient is absent by " + (other.defined() ? "grad" : route) +
+                        ", and there by " + (other.defined() ? route : "grad"));
+        if (!gradient.defined()) return;
+        const auto a = values_of(gradient), b = values_of(other);
+        for (std::size_t at = 0; at < a.size(); ++at)
+            if (!(std::abs(a[at] - b[at]) <= options_.relative * std::max(1.0, std::abs(a[at]))))
+                return fail(input + " at " + index_text(at, inputs_[i].shape()) + ": " + number_text(a[at]) +
+                            " by grad, but " + number_text(b[at]) + " by " + route);
     }
 
     // d(Σ seed · f)/dx at element `at` of input i, whose copy is `changed`. Outputs are subtracted before they
@@ -200,7 +232,7 @@ GradcheckReport gradcheck(const std::string& operation, const Function& f, const
 
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
                               const std::vector<Tensor>& inputs, GradcheckOptions options) {
-    check_inputs(operation, inputs);
+    if (const GradcheckReport first = gradcheck(operation, f, inputs, options); !first) return first;
     std::vector<bool> wanted;
     for (const Tensor& x : inputs) wanted.push_back(x.requires_grad());
 
