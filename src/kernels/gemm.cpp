@@ -64,7 +64,7 @@ namespace {
 template <class T>
 void dot_rows(std::int64_t n, std::int64_t k, T alpha, const T* a, const T* w, std::int64_t w_row, T beta,
               T* c) {
-    parallel_blocks(n, (1 << 16) / std::max<std::int64_t>(k, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_blocks(n, dot_grain / std::max<std::int64_t>(k, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t j = begin; j < end; ++j) {
             const T dot = static_cast<T>(row_sum_of<T>(
                 k, [](auto p, auto q) { return p * q; }, a, w + j * w_row));
@@ -80,12 +80,12 @@ void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matr
                    Matrix<const T> b, T beta, Matrix<T> c) {
     if (m == 1 && b.row == 1 && a.column == 1)
         return dot_rows(n, k, alpha, a.data, b.data, b.column, beta, c.data);
-    // Two blocks from 2 M multiply-adds on, four and then eight of large products, cut along the longer side of
-    // c at multiples of 16. BLAS copies the whole other side for each block, so fewer are better, if there are
-    // enough of them for the threads.
+    // Cut along the longer side of c. BLAS copies the whole other side for each block, so fewer are better, if
+    // there are enough of them for the threads.
     const std::int64_t work = m * n * std::max<std::int64_t>(k, 1), longer = std::max(m, n);
-    const std::int64_t blocks = work < 1 << 21 ? 1 : work < 1 << 27 ? 2 : work < std::int64_t{1} << 34 ? 4 : 8;
-    const std::int64_t step = (longer + blocks * 16 - 1) / (blocks * 16) * 16;
+    const std::int64_t blocks = work < two_blocks ? 1 : work < four_blocks ? 2 : work < eight_blocks ? 4 : 8;
+    const std::int64_t step =
+        (longer + blocks * block_multiple - 1) / (blocks * block_multiple) * block_multiple;
     parallel_blocks(longer, step, [&](std::int64_t begin, std::int64_t end) {
         if (m >= n)
             gemm<T>(end - begin, n, k, alpha, {a.data + begin * a.row, a.row, a.column}, b, beta,
@@ -136,7 +136,7 @@ void matmul(const Array& out, const Array& a, const Array& b) {
         };
         T* c = out.data<T>();
         if (batches == 1) return gemm_parallel<T>(m, n, k, T(1), at(a, 0), at(b, 0), T(0), {c, n, 1});
-        parallel_blocks(batches, (1 << 18) / std::max<std::int64_t>(1, m * n * k) + 1,
+        parallel_blocks(batches, batch_grain / std::max<std::int64_t>(1, m * n * k) + 1,
                         [&](std::int64_t begin, std::int64_t end) {
                             for (std::int64_t i = begin; i < end; ++i)
                                 gemm<T>(m, n, k, T(1), at(a, i), at(b, i), T(0), {c + i * m * n, n, 1});

@@ -7,6 +7,11 @@
 
 namespace weft::kernels {
 
+constexpr std::int64_t dot_grain = 1 << 16, batch_grain = 1 << 18;  // multiply-adds of one task
+// How many multiply-adds are cut into how many blocks, whose sides are multiples of block_multiple.
+constexpr std::int64_t two_blocks = 1 << 21, four_blocks = 1 << 27, eight_blocks = std::int64_t{1} << 34;
+constexpr std::int64_t block_multiple = 16;
+
 // A matrix in memory: element (i, j) at data[i · row + j · column], where one of the two strides is 1.
 template <class T>
 struct Matrix {

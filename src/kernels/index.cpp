@@ -43,12 +43,13 @@ void index_select(const Array& out, const Array& x, int axis, const Array& indic
         static_cast<const char*>(x.storage->data) + static_cast<std::size_t>(x.offset) * size_of(x.dtype);
     auto to = static_cast<char*>(out.storage->data) + static_cast<std::size_t>(out.offset) * size_of(x.dtype);
     if (bytes == 0) return;
-    parallel_blocks(
-        outer * n, static_cast<std::int64_t>(131072 / bytes) + 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i)
-                std::memcpy(to + static_cast<std::size_t>(i) * bytes,
-                            from + static_cast<std::size_t>(i / n * V + index[i % n]) * bytes, bytes);
-        });
+    parallel_blocks(outer * n, index_bytes / static_cast<std::int64_t>(bytes) + 1,
+                    [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = begin; i < end; ++i)
+                            std::memcpy(to + static_cast<std::size_t>(i) * bytes,
+                                        from + static_cast<std::size_t>(i / n * V + index[i % n]) * bytes,
+                                        bytes);
+                    });
 }
 
 void index_add(const Array& out, int axis, const Array& indices, const Array& source) {
@@ -58,11 +59,10 @@ void index_add(const Array& out, int axis, const Array& indices, const Array& so
     visit_numeric(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         // Every task owns a strip of columns, so that the order of the additions is that of the indices.
-        constexpr std::int64_t strip = 256;
-        const std::int64_t strips = (inner + strip - 1) / strip;
+        const std::int64_t strips = (inner + index_strip - 1) / index_strip;
         parallel_for(outer * strips, [&](std::int64_t task) {
-            const std::int64_t o = task / strips, from = task % strips * strip,
-                               to = std::min(inner, from + strip);
+            const std::int64_t o = task / strips, from = task % strips * index_strip,
+                               to = std::min(inner, from + index_strip);
             for (std::int64_t i = 0; i < n; ++i) {
                 const T* s = source.data<T>() + (o * n + i) * inner;
                 T* d = out.data<T>() + (o * V + index[i]) * inner;

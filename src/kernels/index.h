@@ -5,6 +5,9 @@
 
 namespace weft::kernels {
 
+constexpr std::int64_t index_bytes = 131072;  // of one task of index_select
+constexpr std::int64_t index_strip = 256;     // columns of one task of index_add
+
 // x (outer, V, inner), indices (n,) → out (outer, n, inner), all contiguous.
 void index_select(const Array& out, const Array& x, int axis, const Array& indices);
 // out (outer, V, inner) += source (outer, n, inner) at the indices, in their order.

@@ -5,10 +5,6 @@
 #include "kernels/rows.h"
 
 namespace weft::kernels {
-namespace {
-constexpr std::int64_t grain = 8192;  // elements of one task
-constexpr std::int64_t group = 64;    // rows of the first level of dweight's and dbias' sums
-}  // namespace
 
 void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array* weight,
                 const Array* bias, double eps) {
@@ -21,29 +17,30 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
             zeros(bias ? 0 : static_cast<std::size_t>(C), T(0));
         const T* w = weight ? weight->data<T>() : ones.data();
         const T* b = bias ? bias->data<T>() : zeros.data();
-        parallel_blocks(R, grain / std::max<std::int64_t>(C, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t r = begin; r < end; ++r) {
-                const T* row = x.data<T>() + r * C;
-                const T m = static_cast<T>(row_sum(C, row) * per);
-                const Batch mb(m);
-                const double var = row_sum_of<T>(
-                                       C, [=](auto v) { return (v - mb) * (v - mb); }, row) *
-                                   per;
-                const T s = static_cast<T>(1 / std::sqrt(var + eps));
-                const Batch sb(s);
-                simd_run(
-                    C, y.data<T>() + r * C, [=](auto v, auto p, auto q) { return (v - mb) * sb * p + q; }, row,
-                    w, b);
-                mean.data<T>()[r] = m;
-                rstd.data<T>()[r] = s;
-            }
-        });
+        parallel_blocks(R, row_grain / std::max<std::int64_t>(C, 1) + 1,
+                        [&](std::int64_t begin, std::int64_t end) {
+                            for (std::int64_t r = begin; r < end; ++r) {
+                                const T* row = x.data<T>() + r * C;
+                                const T m = static_cast<T>(row_sum(C, row) * per);
+                                const Batch mb(m);
+                                const double var = row_sum_of<T>(
+                                                       C, [=](auto v) { return (v - mb) * (v - mb); }, row) *
+                                                   per;
+                                const T s = static_cast<T>(1 / std::sqrt(var + eps));
+                                const Batch sb(s);
+                                simd_run(
+                                    C, y.data<T>() + r * C,
+                                    [=](auto v, auto p, auto q) { return (v - mb) * sb * p + q; }, row, w, b);
+                                mean.data<T>()[r] = m;
+                                rstd.data<T>()[r] = s;
+                            }
+                        });
     });
 }
 
 void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbias, const Array& dy,
                          const Array& x, const Array& mean, const Array& rstd, const Array* weight) {
-    const std::int64_t C = x.shape.back(), R = mean.numel(), groups = (R + group - 1) / group;
+    const std::int64_t C = x.shape.back(), R = mean.numel(), groups = (R + norm_group - 1) / norm_group;
     const double per = 1 / static_cast<double>(C);
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -55,7 +52,7 @@ void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbi
         const auto rows_of = [&](std::int64_t g) {
             T* dw = parts.data() + 2 * g * C;
             T* db = dw + C;
-            for (std::int64_t r = g * group; r < std::min(R, (g + 1) * group); ++r) {
+            for (std::int64_t r = g * norm_group; r < std::min(R, (g + 1) * norm_group); ++r) {
                 const T* dyr = dy.data<T>() + r * C;
                 const T* xr = x.data<T>() + r * C;
                 const Batch m(mean.data<T>()[r]), s(rstd.data<T>()[r]);
@@ -80,7 +77,7 @@ void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbi
                         C, db, [](auto sum, auto d) { return sum + d; }, static_cast<const T*>(db), dyr);
             }
         };
-        parallel_blocks(groups, grain / std::max<std::int64_t>(group * C, 1) + 1,
+        parallel_blocks(groups, row_grain / std::max<std::int64_t>(norm_group * C, 1) + 1,
                         [&](std::int64_t begin, std::int64_t end) {
                             for (std::int64_t g = begin; g < end; ++g) rows_of(g);
                         });

@@ -5,6 +5,9 @@
 
 namespace weft::kernels {
 
+constexpr std::int64_t row_grain = 8192;  // elements of one task
+constexpr std::int64_t norm_group = 64;   // rows of the first level of dweight's and dbias' sums
+
 // y = e^(x − max) / Σ; a row of −inf gives zeros.
 void softmax(const Array& y, const Array& x);
 // y = x − max − ln Σ e^(x − max); a row of −inf stays −inf.

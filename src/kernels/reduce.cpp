@@ -17,13 +17,11 @@ struct Layout {
     }
 };
 
-constexpr std::int64_t grain = 32768;  // elements of one task
-
 // y (outer, inner) = Σ over n of x (outer, n, inner).
 template <class T>
 void sum_axis(T* y, const T* x, const Layout& l) {
     if (l.inner == 1) {
-        parallel_blocks(l.outer, grain / std::max<std::int64_t>(l.n, 1) + 1,
+        parallel_blocks(l.outer, reduce_grain / std::max<std::int64_t>(l.n, 1) + 1,
                         [&](std::int64_t begin, std::int64_t end) {
                             for (std::int64_t o = begin; o < end; ++o)
                                 if constexpr (std::is_floating_point_v<T>) {
@@ -39,18 +37,17 @@ void sum_axis(T* y, const T* x, const Layout& l) {
     }
     // Columns in strips; within a strip, blocks of rows are summed by themselves first, which keeps rounding
     // errors small.
-    constexpr std::int64_t strip = 64, rows = 64;
-    const std::int64_t strips = (l.inner + strip - 1) / strip;
-    parallel_blocks(l.outer * strips, grain / (std::max<std::int64_t>(l.n, 1) * strip) + 1,
+    const std::int64_t strips = (l.inner + sum_strip - 1) / sum_strip;
+    parallel_blocks(l.outer * strips, reduce_grain / (std::max<std::int64_t>(l.n, 1) * sum_strip) + 1,
                     [&](std::int64_t begin, std::int64_t end) {
                         for (std::int64_t task = begin; task < end; ++task) {
-                            const std::int64_t o = task / strips, column = task % strips * strip,
-                                               width = std::min(strip, l.inner - column);
+                            const std::int64_t o = task / strips, column = task % strips * sum_strip,
+                                               width = std::min(sum_strip, l.inner - column);
                             const T* from = x + o * l.n * l.inner + column;
-                            T total[strip] = {};
-                            for (std::int64_t block = 0; block < l.n; block += rows) {
-                                T part[strip] = {};
-                                for (std::int64_t i = block; i < std::min(l.n, block + rows); ++i)
+                            T total[sum_strip] = {};
+                            for (std::int64_t block = 0; block < l.n; block += sum_rows) {
+                                T part[sum_strip] = {};
+                                for (std::int64_t i = block; i < std::min(l.n, block + sum_rows); ++i)
                                     for (std::int64_t j = 0; j < width; ++j) part[j] += from[i * l.inner + j];
                                 for (std::int64_t j = 0; j < width; ++j) total[j] += part[j];
                             }
@@ -96,7 +93,7 @@ Extreme extreme(const Array& x, int axis, bool largest) {
         T* values = result.values.data<T>();
         std::int64_t* indices = result.indices.data<std::int64_t>();
         auto is_nan = [](T v) { return v != v; };
-        parallel_blocks(l.outer * l.inner, grain / l.n + 1, [&](std::int64_t begin, std::int64_t end) {
+        parallel_blocks(l.outer * l.inner, reduce_grain / l.n + 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t task = begin; task < end; ++task) {
                 const T* row = data + task / l.inner * l.n * l.inner + task % l.inner;
                 std::int64_t best = 0;
@@ -117,7 +114,7 @@ void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Layout l(x.shape, axis, axis + 1);
     visit_numeric(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        parallel_blocks(l.outer * l.inner, grain / std::max<std::int64_t>(l.n, 1) + 1,
+        parallel_blocks(l.outer * l.inner, reduce_grain / std::max<std::int64_t>(l.n, 1) + 1,
                         [&](std::int64_t begin, std::int64_t end) {
                             for (std::int64_t task = begin; task < end; ++task) {
                                 const std::int64_t start = task / l.inner * l.n * l.inner + task % l.inner;

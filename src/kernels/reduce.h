@@ -7,6 +7,9 @@
 
 namespace weft::kernels {
 
+constexpr std::int64_t reduce_grain = 32768;           // elements of one task
+constexpr std::int64_t sum_strip = 64, sum_rows = 64;  // columns and rows of one block of a sum
+
 // Σ over the marked axes of x (floating or int64; bool counts as int64 by the caller's conversion). The result
 // has those axes with size 1.
 Array sum(const Array& x, const std::vector<bool>& reduced);

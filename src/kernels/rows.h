@@ -8,11 +8,13 @@
 
 namespace weft::kernels {
 
+constexpr std::int64_t row_batches = 64;  // vectors of one block of a sum
+
 // Σ f(x_i) in blocks that keep the rounding error small: lanes inside a block, blocks in double.
 template <class T, class F, class... X>
 double row_sum_of(std::int64_t n, const F& f, const X*... x) {
     using Batch = xsimd::batch<T>;
-    constexpr std::int64_t width = Batch::size, block = 64 * width;
+    constexpr std::int64_t width = Batch::size, block = row_batches * width;
     double total = 0;
     for (std::int64_t begin = 0; begin < n; begin += block) {
         const std::int64_t end = std::min(n, begin + block);

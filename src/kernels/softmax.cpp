@@ -7,12 +7,10 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t grain = 8192;  // elements of one task
-
 template <class F>
 void for_rows(const Array& x, const F& f) {
     const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
-    parallel_blocks(R, grain / std::max<std::int64_t>(C, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_blocks(R, row_grain / std::max<std::int64_t>(C, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) f(r, C);
     });
 }
