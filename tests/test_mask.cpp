@@ -1,5 +1,7 @@
 // Masks: polarity by name, meaning by rank, combination by |, and errors that name the shapes.
 // B samples, H heads, T queries, S keys.
+#include <functional>
+
 #include "catch.h"
 #include "source.h"
 
@@ -175,4 +177,37 @@ TEST_CASE("padding lengths that are negative, too many, too few or too long are 
                        Mask::padding({3, 6}).materialize(B, H, T, S);
                    }),
                    "length 6 of sample 1 is more than the 5 keys"));
+}
+
+TEST_CASE("a mask, or one part of several, changed before backward is refused, to either order",
+          "[mask][order]") {
+    using Make = std::function<Mask(const Tensor& part)>;
+    const std::pair<const char*, Make> masks[] = {
+        {"one part", [](const Tensor& part) { return Mask::blocked(part); }},
+        {"with causal", [](const Tensor& part) { return Mask::causal() | Mask::blocked(part); }},
+        {"with padding", [](const Tensor& part) { return Mask::blocked(part) | Mask::padding({3}); }},
+        {"with another", [](const Tensor& part) {
+             return Mask::blocked(some_bools({4, 4})) | Mask::blocked(part);
+         }}};
+    for (const auto& [name, make] : masks)
+        for (const bool with_bias : {false, true})
+            for (const bool packed : {false, true})
+                for (const bool create_graph : {false, true}) {
+                    CAPTURE(name, with_bias, packed, create_graph);
+                    Tensor part = zeros({4, 4}, boolean), qkv = random({1, 4, 6}).requires_grad_();
+                    AttentionOptions options{.mask = make(part)};
+                    if (with_bias)  // whose −∞ is one more part
+                        options.bias = masked_fill(random({4, 4}, 2), some_bools({4, 4}, 3), -INFINITY);
+                    const auto attend = [&] {
+                        if (packed) return sum(multi_head_attention(qkv, 1, options));
+                        const auto [q, k, v] = nn::split_heads(qkv, 1);
+                        return sum(scaled_dot_product_attention(q, k, v, options));
+                    };
+                    const Tensor y = attend();
+                    part.fill_(1);
+                    const std::string message =
+                        message_of<GraphError>([&] { grad({y}, {qkv}, {}, {.create_graph = create_graph}); });
+                    CHECK(contains(message, "changed in place"));
+                    CHECK(contains(message, "attention"));
+                }
 }

@@ -38,6 +38,10 @@ public:
     // It is Mask::causal() and nothing else.
     bool only_causal() const { return causal_ && parts_.empty() && paddings_.empty(); }
 
+    // The tensors that it holds, bool, true = blocked: those given to blocked(), and the opposites that
+    // allowed() made.
+    const std::vector<Tensor>& parts() const { return parts_; }
+
     // bool, (B|1, H|1, T, S), true = blocked. ShapeError, naming both shapes, where a part of the mask does not
     // fit.
     Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const;

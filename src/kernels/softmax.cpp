@@ -74,33 +74,31 @@ void log_softmax(const Array& y, const Array& x) {
     });
 }
 
-std::int64_t cross_entropy(const Array& loss, const Array& lse, const Array& x, const Array& targets,
-                           std::int64_t ignore_index) {
+std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& rest, const Array& x,
+                           const Array& targets, std::int64_t ignore_index) {
     const std::int64_t* target = targets.data<std::int64_t>();
     std::int64_t counted = 0;
     for (std::int64_t r = 0; r < targets.numel(); ++r) counted += target[r] != ignore_index;
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        T* l = lse.data<T>();
+        T *m = max.data<T>(), *l = rest.data<T>();
         for_rows(x, [&](std::int64_t r, std::int64_t C) {
-            if (target[r] == ignore_index) {
-                l[r] = 0;
-                return;
-            }
-            const auto [max, rest] = log_sum_exp(C, x.data<T>() + r * C);
-            l[r] = max + rest;
+            const LogSumExp<T> sum =
+                target[r] == ignore_index ? LogSumExp<T>{0, 0} : log_sum_exp(C, x.data<T>() + r * C);
+            m[r] = sum.max, l[r] = sum.rest;
         });
         double total = 0;
         const std::int64_t C = x.shape.back();
         for (std::int64_t r = 0; r < targets.numel(); ++r)
-            if (target[r] != ignore_index) total += static_cast<double>(l[r] - x.data<T>()[r * C + target[r]]);
+            if (target[r] != ignore_index)
+                total += static_cast<double>(l[r]) + static_cast<double>(m[r] - x.data<T>()[r * C + target[r]]);
         *loss.data<T>() = static_cast<T>(counted == 0 ? 0 : total / static_cast<double>(counted));
     });
     return counted;
 }
 
-void cross_entropy_backward(const Array& dx, const Array& x, const Array& lse, const Array& targets,
-                            std::int64_t ignore_index, double factor) {
+void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& rest,
+                            const Array& targets, std::int64_t ignore_index, double factor) {
     const std::int64_t* target = targets.data<std::int64_t>();
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -111,9 +109,9 @@ void cross_entropy_backward(const Array& dx, const Array& x, const Array& lse, c
                 return;
             }
             using Batch = xsimd::batch<T>;
-            const Batch s(lse.data<T>()[r]), f(static_cast<T>(factor));
+            const Batch m(max.data<T>()[r]), s(rest.data<T>()[r]), f(static_cast<T>(factor));
             simd_run(
-                C, d, [=](auto v) { return xsimd::exp(v - s) * f; }, x.data<T>() + r * C);
+                C, d, [=](auto v) { return xsimd::exp(v - m - s) * f; }, x.data<T>() + r * C);
             d[target[r]] -= static_cast<T>(factor);
         });
     });

@@ -123,9 +123,11 @@ kernels::SoftmaxRows rows_of(const Prepared& p) {
     return {make_array({p.B, p.H, p.T}, p.q.dtype()), make_array({p.B, p.H, p.T}, p.q.dtype())};
 }
 
-// The mask that the kernel read, for the rule to keep: changed in place it would make another gradient.
-Tensor mask_of(const kernels::AttentionRules& rules) {
-    return rules.blocked.storage ? Tensor(rules.blocked) : Tensor();
+// What the gradient rule reads, and every tensor of the mask after it: one that was changed in place would give
+// the gradient of another mask, so that backward must refuse.
+std::vector<Tensor> with_parts(std::vector<Tensor> keep, const Mask& mask) {
+    keep.insert(keep.end(), mask.parts().begin(), mask.parts().end());
+    return keep;
 }
 
 // Whether the kernel serves: it has no dropout, and makes no gradient of the bias.
@@ -143,7 +145,7 @@ Tensor fused(const Prepared& p) {
     const Tensor output(std::move(y));
     return record(
         "scaled_dot_product_attention", output, {p.q, p.k, p.v},
-        {p.q, p.k, p.v, output, p.bias, Tensor(kept.max), Tensor(kept.rsum), mask_of(rules)},
+        with_parts({p.q, p.k, p.v, output, p.bias, Tensor(kept.max), Tensor(kept.rsum)}, p.mask),
         [rules, B = p.B, H = p.H, T = p.T, S = p.S, mask = p.mask](const Saved& saved, const Tensor& dy) {
             const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &y = saved[3], &bias = saved[4];
             if (grad_enabled())
@@ -221,7 +223,7 @@ Tensor multi_head_attention(const Tensor& qkv, std::int64_t heads, const Attenti
     };
     kernels::attention(by_head(y.array()), kept, p.q.array(), p.k.array(), p.v.array(), rules);
     return record(
-        who, y, {qkv}, {qkv, y, p.bias, Tensor(kept.max), Tensor(kept.rsum), mask_of(rules)},
+        who, y, {qkv}, with_parts({qkv, y, p.bias, Tensor(kept.max), Tensor(kept.rsum)}, p.mask),
         [rules, heads, by_head, mask = p.mask](const Saved& saved, const Tensor& dy) {
             const Tensor &qkv = saved[0], &y = saved[1], &bias = saved[2];
             if (grad_enabled())

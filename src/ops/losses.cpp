@@ -9,9 +9,10 @@ namespace {
 Tensor cross_entropy_definition(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
     const Tensor ignored = targets == static_cast<double>(ignore_index);
     const double counted = static_cast<double>(targets.numel()) - sum(ignored.to(int64)).item();
-    if (counted == 0) return sum(logits * 0.0);
-    const Tensor index = masked_fill(targets, ignored, 0).unsqueeze(1);        // (R, 1)
-    const Tensor log_p = gather(log_softmax(logits, 1), 1, index).squeeze(1);  // (R,)
+    const Tensor read = masked_fill(logits, ignored.unsqueeze(1), 0);  // NaN · 0 would not be 0
+    if (counted == 0) return sum(read);
+    const Tensor index = masked_fill(targets, ignored, 0).unsqueeze(1);      // (R, 1)
+    const Tensor log_p = gather(log_softmax(read, 1), 1, index).squeeze(1);  // (R,)
     return sum(masked_fill(-log_p, ignored, 0)) / counted;
 }
 
@@ -42,10 +43,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
     if (composed_mode()) return cross_entropy_definition(x, t, ignore_index);
 
     const Array rows = kernels::contiguous(x.array());
-    Array loss = make_array({}, x.dtype()), lse = make_array({R}, x.dtype());
-    const std::int64_t counted = kernels::cross_entropy(loss, lse, rows, t.array(), ignore_index);
-    // y = mean(lse − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
-    return record("cross_entropy", Tensor(std::move(loss)), {x}, {x, t, Tensor(std::move(lse))},
+    Array loss = make_array({}, x.dtype()), max = make_array({R}, x.dtype()), rest = make_array({R}, x.dtype());
+    const std::int64_t counted = kernels::cross_entropy(loss, max, rest, rows, t.array(), ignore_index);
+    // y = mean(ln Σeˣ − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
+    return record("cross_entropy", Tensor(std::move(loss)), {x},
+                  {x, t, Tensor(std::move(max)), Tensor(std::move(rest))},
                   [=](const Saved& saved, const Tensor& dy) {
                       const Tensor &x = saved[0], &t = saved[1];
                       if (grad_enabled())
@@ -53,8 +55,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
                               [&] { return cross_entropy_definition(x, t, ignore_index); }, {x}, dy);
                       Array dx = make_array(x.shape(), x.dtype());
                       kernels::cross_entropy_backward(
-                          dx, kernels::contiguous(x.array()), saved[2].array(), t.array(), ignore_index,
-                          dy.item() / static_cast<double>(std::max<std::int64_t>(counted, 1)));
+                          dx, kernels::contiguous(x.array()), saved[2].array(), saved[3].array(), t.array(),
+                          ignore_index, dy.item() / static_cast<double>(std::max<std::int64_t>(counted, 1)));
                       return Grads{Tensor(std::move(dx))};
                   });
 }
