@@ -2,6 +2,7 @@
 // each of which is caught by name. The switches of the bugs live here alone. B batch, T tokens, C = d_model, H
 // heads, d_k = C / H.
 #include "catch.h"
+#include "check/attention_story.h"
 #include "source.h"
 #include "weft/check/attention.h"
 #include "weft/trace.h"
@@ -88,6 +89,12 @@ struct UsersAttention : nn::Module {
         return W_out(merged) + (bug == Bug::noise ? ++runs * 1e-6 : 0);
     }
 };
+
+std::string shown(double value, int digits) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    return text;
+}
 
 check::AttentionReport report_on(Bug bug, const Tensor& x) {
     Rng rng(2);
@@ -237,6 +244,75 @@ TEST_CASE("S2.09 a function without parameters and without a mask argument is ch
     INFO(inside.str());
     CHECK(inside.passed());
     CHECK(inside["gradient reaches every head"].evidence == "q, k and v in each of 1 heads");
+}
+
+TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention checklist]") {
+    const Tensor x = random({B, T, C});
+    const auto good = report_on(Bug::none, x);
+    const auto evidence = [&](const char* name) { return good[name].evidence; };
+    CHECK(evidence("scaled by sqrt(d_k)") == "scores = 0.5 = 1/sqrt(4) times q k^T");
+    CHECK(evidence("blocked weights are 0") == "90 blocked weights, all exactly 0");    // B·H·T(T − 1)/2
+    CHECK(contains(evidence("weights sum to 1"), "45 rows; the farthest from 1 is "));  // B·H·T
+    CHECK(evidence("gradient reaches every head") == "8 parameters, 4 of them matrices, in every block of 4");
+    // Each of T edited tokens j leaves all B·T outputs but the T − j that may see it.
+    CHECK(evidence("blocked tokens have no influence") ==
+          "5 tokens edited, 60 outputs that may not see them unchanged to the last bit");
+    CHECK(evidence("each sample has its own mask") == "3 samples, sample s hiding key s: each hides its own");
+    CHECK(evidence("a row that sees nothing is 0") ==
+          "token 4 blinded: weights, heads and merged 0, gradients finite");
+    CHECK(evidence("shapes of q, k, v") == "q (3, 3, 5, 4), k (3, 3, 5, 4), v (3, 3, 5, 4)");
+
+    // The steps anew, by hand.
+    Rng rng(2);
+    const UsersAttention attention(rng, Bug::none);
+    const Tensor q = nn::to_heads(attention.W_q(x), H), k = nn::to_heads(attention.W_k(x), H);
+    const Tensor scores = (matmul(q, k.transpose(-2, -1)) / 2.0).detach(),
+                 blocked = Mask::causal().materialize(B, H, T, T).expand({B, H, T, T});
+    double least = INFINITY, worst = 0, worst_sum = 1;
+    std::string where;
+    const Tensor shares = softmax(scores, -1);
+    for (std::int64_t b = 0; b < B; ++b)
+        for (std::int64_t h = 0; h < H; ++h)
+            for (std::int64_t i = 0; i < T; ++i) {
+                double visible = 0;  // what is left where the mask comes after softmax
+                for (std::int64_t j = 0; j <= i; ++j) {
+                    least = std::min(least, scores.at({b, h, i, j}));
+                    visible += shares.at({b, h, i, j});
+                }
+                if (std::abs(visible - 1) > worst)
+                    worst = std::abs(visible - 1), worst_sum = visible, where = Shape{b, h, i}.str();
+            }
+    CHECK(evidence("masked before softmax") ==
+          "the largest blocked score is -inf, the smallest visible one " + shown(least, 4));
+    const auto late = report_on(Bug::mask_after_softmax, x)["weights sum to 1"].evidence;
+    CHECK(contains(late, "45 rows; the farthest from 1 is "));
+    CHECK(contains(late, shown(worst_sum, 8) + " at " + where));
+    // 1/√12 where 1/√4 is right: the factor, and the largest error.
+    const double apart =
+        max(abs(scores * (2 / std::sqrt(12.0)) - scores) / maximum(abs(scores), ones_like(scores))).item();
+    CHECK(report_on(Bug::scaled_by_d_model, x)["scaled by sqrt(d_k)"].evidence ==
+          "scores = 0.2887 = 1/sqrt(12), where 12 is d_model, times q k^T; d_k is 4, so it should be 0.5; the "
+          "scores are "
+          "off by up to " +
+              shown(apart, 3));
+}
+
+TEST_CASE("the checklist's distance sees every element, NaN and infinite ones too", "[attention checklist]") {
+    const Tensor a = tensor({-3, 0.5, 8}, float64);
+    for (std::int64_t i = 0; i < 3; ++i) {
+        Tensor b = a.clone();
+        b[i].add_(full({}, 0.25, float64));
+        CHECK(check::distance(a, b) == Approx(0.25 / std::max(1.0, std::abs(b.at({i})))));
+        for (const double wrong : {double(NAN), double(INFINITY)}) {
+            b[i].fill_(wrong);
+            CHECK(check::distance(a, b) == INFINITY);
+            CHECK(check::distance(b, a) == INFINITY);
+        }
+        CHECK(check::largest(b) == INFINITY);
+    }
+    CHECK(check::distance(a, a) == 0);
+    CHECK(check::largest(a) == 8);
+    CHECK(check::largest(zeros({0})) == 0);
 }
 
 TEST_CASE("S2.09 the checklist touches no gradient, mode or generator of the module",

@@ -85,6 +85,18 @@ TEST_CASE("a norm whose squares overflow or vanish is still a norm", "[check]") 
     CHECK(check::gradient_flow(one).passed());
 }
 
+TEST_CASE("gradient_flow of a parameter of one element, and of none", "[check]") {
+    struct Few : nn::Module {
+        Tensor one, none;
+        Few() : one(parameter("one", zeros({1}))), none(parameter("none", zeros({0}))) {}
+    } few;
+    few.one.set_grad(zeros({1}));
+    few.none.set_grad(zeros({0}));
+    const auto rows = check::gradient_flow(few).rows;
+    CHECK(rows[0].problem == "zero");
+    CHECK(rows[1].problem.empty());  // there is nothing that could change
+}
+
 TEST_CASE("check_finite names the first value that is not", "[check]") {
     const double inf = std::numeric_limits<double>::infinity();
     check::check_finite(tensor({{1, 2}, {3, 4}}), "x");

@@ -169,6 +169,43 @@ TEST_CASE("config.json may leave out what has a default, and begin with a byte-o
     CHECK(other.norm_eps == 0.5);
 }
 
+TEST_CASE("config.json may give each size up to its limit, and a wrong one is refused for itself alone",
+          "[gpt2]") {
+    const Scratch scratch;
+    const std::vector<std::pair<std::string, std::int64_t>> limits{
+        {"vocab_size", 100'000'000}, {"n_positions", 100'000'000}, {"n_layer", 10'000},
+        {"n_head", 1'000'000},       {"n_embd", 1'000'000},        {"n_inner", 10'000'000}};
+    const auto config_of = [&](const std::string& name, const std::string& value) {
+        std::string text = "{\"model_type\": \"gpt2\"";
+        for (const auto& [size, limit] : limits) {
+            const bool divides = size == "n_embd" && name == "n_head";  // what n_head divides
+            text += ", \"" + size + "\": " + (size == name ? value : divides ? "1000000" : "1");
+        }
+        io::save_text(scratch / "config.json", text + "}");
+        return nn::gpt2_config(scratch / "config.json");
+    };
+    for (const auto& [name, limit] : limits) {
+        INFO(name);
+        CHECK_NOTHROW(config_of(name, "1"));
+        CHECK_NOTHROW(config_of(name, std::to_string(limit)));
+        for (const std::string& wrong : {std::to_string(limit + 1), std::string("0"), std::string("\"12\"")})
+            CHECK(message_of<IoError>([&] { config_of(name, wrong); }) ==
+                  (scratch / "config.json").string() + " is not of a GPT-2 that Weft can run:\n  " + name +
+                      " is " + wrong + ", not a whole number in 1 … " + std::to_string(limit));
+    }
+    // What is no size divides into nothing and is divided by nothing.
+    for (const char* sizes : {R"("n_embd": "x", "n_head": 12)", R"("n_embd": 768, "n_head": 0.5)"}) {
+        io::save_text(scratch / "config.json",
+                      R"({"model_type": "gpt2", "vocab_size": 5, "n_positions": 5, "n_layer": 5, )" +
+                          std::string(sizes) + "}");
+        const auto message = message_of<IoError>([&] { nn::gpt2_config(scratch / "config.json"); });
+        CHECK(contains(message, "not a whole number in 1 … 1000000"));
+        CHECK_FALSE(contains(message, "divide"));
+    }
+    CHECK(config_of("n_inner", "10000000").hidden == 10'000'000);
+    CHECK(config_of("n_layer", "10000").layers == 10'000);
+}
+
 TEST_CASE("a GPT-2 loads for training on, with a dropout of one's own", "[gpt2]") {
     nn::GPT model = nn::load_gpt2(golden_folder / "gpt2", {.dropout = 0.5});
     const Tensor ids = golden()("gpt2/ids");

@@ -23,11 +23,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::atomic<int> failing_syncs{0};
+std::atomic<int> failing_syncs{0}, failing_modes{0};
 
 }  // namespace
 
-// In this program fsync is this function, so that a disk can be made to fail.
+// In this program fsync and fchmod are these functions, so that a disk can be made to fail.
+extern "C" int fchmod(int file, mode_t mode) {
+    if (failing_modes > 0) {
+        --failing_modes;
+        errno = EPERM;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_fchmod, file, mode));
+}
 extern "C" int fsync(int file) {
     if (failing_syncs > 0) {
         --failing_syncs;
@@ -105,6 +113,47 @@ TEST_CASE("fault 93: a sync that fails leaves the old file, and nothing of the n
     CHECK(io::load_text(scratch / "a") == "old");
     CHECK(files_in(scratch) == 1);
     io::save_text(scratch / "a", "new");
+    CHECK(io::load_text(scratch / "a") == "new");
+}
+
+TEST_CASE("fault 93: permissions that cannot be kept, and a name that is taken before the end, change nothing",
+          "[fault][io]") {
+    const Scratch scratch;
+    io::save_text(scratch / "a", "old");
+    failing_modes = 1;
+    CHECK(contains(message_of<IoError>([&] { io::save_text(scratch / "a", "new"); }),
+                   "/a: could not keep its permissions: Operation not permitted"));
+    CHECK(io::load_text(scratch / "a") == "old");
+    CHECK(files_in(scratch) == 1);
+    {
+        io::AtomicFile file(scratch / "b");
+        file.write("new", 3);
+        fs::create_directory(scratch / "b");
+        CHECK(contains(message_of<IoError>([&] { file.commit(); }),
+                       "/b: could not rename the temporary file: Is a directory"));
+    }
+    CHECK(files_in(scratch) == 2);
+}
+
+TEST_CASE("fault 94: a thousand names of temporary files that are taken end the search for one",
+          "[fault][io]") {
+    const Scratch scratch;
+    std::string start;
+    unsigned count = 0;
+    {
+        const io::AtomicFile file(scratch / "a");  // shows how they are named: a.PROCESS.COUNT.part
+        const std::string name = fs::directory_iterator(scratch.folder())->path().filename().string();
+        const std::size_t number = name.rfind('.', name.size() - 6) + 1;
+        start = name.substr(0, number);
+        count = static_cast<unsigned>(std::stoul(name.substr(number)));
+    }
+    // Links to nothing: neither free, nor abandoned files.
+    for (unsigned i = 1; i <= 1000; ++i)
+        fs::create_symlink("nothing", scratch / (start + std::to_string(count + i) + ".part"));
+    CHECK(contains(message_of<IoError>([&] { io::save_text(scratch / "a", "new"); }),
+                   "/a: could not open a temporary file beside it: File exists"));
+    CHECK(files_in(scratch) == 1000);
+    io::save_text(scratch / "a", "new");  // the next name is free
     CHECK(io::load_text(scratch / "a") == "new");
 }
 

@@ -163,6 +163,13 @@ TEST_CASE("the cosine schedule warms up in a line and comes down in half a cosin
     CHECK(at(6) == Approx(0.2 + 0.4 * (1 + std::cos(3.14159265358979323846 / 5))));
     CHECK(optim::cosine_lr(0, {.lr = 3, .warmup = 0, .steps = 10}) == 3);
     CHECK(optim::cosine_lr(5, {.lr = 1, .warmup = 9, .steps = 5}) == Approx(0.6));  // still warming up
+    for (const std::int64_t warmup : {0, 1, 7}) {  // no step between the two parts
+        const optim::CosineOptions none{.lr = 1, .min_lr = 0.2, .warmup = warmup, .steps = warmup};
+        CHECK(optim::cosine_lr(warmup, none) == 0.2);
+        CHECK(optim::cosine_lr(warmup + 1, none) == 0.2);
+        if (warmup > 0)
+            CHECK(optim::cosine_lr(warmup - 1, none) == Approx(double(warmup) / double(warmup + 1)));
+    }
 }
 
 TEST_CASE("the cosine schedule refuses what makes no rate", "[optim]") {

@@ -12,10 +12,11 @@ class Reader {
 public:
     explicit Reader(const std::filesystem::path& path) : path_(path), config_(text::load_json(path)) {}
 
+    // 0 where it is not a size.
     std::int64_t size(const char* name, std::int64_t largest) {
         if (!config_.contains(name)) {
             wrong(std::string(name) + " is missing");
-            return 1;
+            return 0;
         }
         const json& value = config_[name];
         const bool whole = value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
@@ -23,7 +24,7 @@ public:
         if (!whole)
             wrong(std::string(name) + " is " + value.dump() + ", not a whole number in 1 … " +
                   std::to_string(largest));
-        return whole ? value.get<std::int64_t>() : 1;
+        return whole ? value.get<std::int64_t>() : 0;
     }
     std::int64_t size_or(const char* name, std::int64_t largest, std::int64_t otherwise) {
         return !config_.contains(name) || config_[name].is_null() ? otherwise : size(name, largest);
@@ -67,7 +68,7 @@ GPTConfig gpt2_config(const std::filesystem::path& path) {
                      .bias = true,
                      .hidden = read.size_or("n_inner", 10 * million, 0),
                      .norm_eps = read.epsilon("layer_norm_epsilon", 1e-5)};
-    if (config.d_model % config.heads != 0)
+    if (config.heads > 0 && config.d_model % config.heads != 0)
         read.wrong("n_embd " + std::to_string(config.d_model) + " does not divide into n_head " +
                    std::to_string(config.heads) + " heads");
     read.demand("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"},
