@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "train_gpt/flags.h"
 #include "train_gpt/interrupt.h"
@@ -63,6 +64,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     app.add_flag("--random", s.random,
                  "no model: GPT-2's sizes (124M) with random weights, for --stats; writes ids");
     if (!parse_flags(app, argc, argv)) return false;
+    refuse_empty("--model", s.model);
     if (s.dtype != "float32" && s.dtype != "float64")
         throw UsageError("--dtype: \"" + s.dtype + "\" is neither float32 nor float64");
     return true;
@@ -76,6 +78,10 @@ struct Language {
 // What train_gpt saved: the weights beside an optimiser's state, sizes and characters as metadata.
 Language load_trained(const fs::path& path, DType dtype) {
     const io::SafeTensors file = io::load_safetensors(path);
+    if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
+        throw IoError(path.string() +
+                      " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
+                      "--model names the folder with its config.json");
     try {
         const auto size = [&](const char* name) { return whole_number(name, file.meta(name), 1, 1e6); };
         const text::Characters characters(file.meta("vocabulary"));
@@ -101,12 +107,16 @@ Language load_trained(const fs::path& path, DType dtype) {
 Language load(const Settings& s) {
     const fs::path path = s.model;
     const DType dtype = s.dtype == "float64" ? float64 : float32;
-    if (!fs::exists(path))
+    std::error_code unreadable;  // the reader says why
+    const fs::file_type type = fs::status(path, unreadable).type();
+    const auto holds = [&](const char* name) {
+        return fs::exists(fs::symlink_status(path / name, unreadable));
+    };
+    if (type == fs::file_type::not_found)
         throw IoError("there is no " + path.string() + "; --model names a folder with a model");
-    if (!fs::is_directory(path)) return load_trained(path, dtype);
-    if (fs::exists(path / "config.json"))
-        return {nn::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
-    if (fs::exists(path / "model.safetensors")) return load_trained(path / "model.safetensors", dtype);
+    if (type != fs::file_type::directory) return load_trained(path, dtype);
+    if (holds("config.json")) return {nn::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
+    if (holds("model.safetensors")) return load_trained(path / "model.safetensors", dtype);
     throw IoError(
         path.string() +
         " holds neither a config.json, as a GPT-2 does, nor a model.safetensors, as train_gpt leaves");
@@ -252,6 +262,11 @@ int main(int argc, char** argv) {
     } catch (const UsageError& error) {
         std::fprintf(stderr, "generate: %s\n", error.what());
         return 2;
+    } catch (const std::bad_alloc&) {
+        std::fprintf(stderr,
+                     "generate: out of memory: the model takes more than this machine gives; take a "
+                     "smaller one\n");
+        return 1;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "generate: %s\n", error.what());
         return 1;

@@ -135,7 +135,7 @@ TEST_CASE("faults 103 and 104: generate ends wrong usage with 2, and a suggestio
     check_refused(generate("The"), 2, "unexpected argument The");
     check_refused(generate("--prompt"), 2, "--prompt");
     check_refused(generate("--length abc"), 2, "--length: \"abc\" is not a whole number");
-    check_refused(generate("--length -1"), 2, "--length: -1 is not in 0 …");
+    check_refused(generate("--length -1"), 2, "--length: -1 is out of range; use at least 0");
     check_refused(generate("--length 1.5"), 2, "is not a whole number");
     check_refused(generate("--seed 99999999999999999999"), 2, "--seed");
     check_refused(generate("--temperature -0.1"), 2, "--temperature");

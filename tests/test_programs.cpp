@@ -128,15 +128,15 @@ TEST_CASE("fault 104: train_gpt refuses values that are no numbers, or out of ra
           "[fault][programs]") {
     check_refusal(run("train_gpt --lr abc"), 2, "--lr: \"abc\" is not a number");
     check_refusal(run("train_gpt --lr 0,001"), 2, "--lr: \"0,001\" is not a number");
-    check_refusal(run("train_gpt --lr nan"), 2, "--lr: nan is not in 0");
-    check_refusal(run("train_gpt --lr 1e999"), 2, "--lr: 1e999 is not in 0");
+    check_refusal(run("train_gpt --lr nan"), 2, "--lr: nan is out of range; use at least 0");
+    check_refusal(run("train_gpt --lr 1e999"), 2, "--lr: 1e999 is out of range; use at least 0");
     check_refusal(run("train_gpt --lr"), 2, "--lr");
-    check_refusal(run("train_gpt --steps -1"), 2, "--steps: -1 is not in 1");
+    check_refusal(run("train_gpt --steps -1"), 2, "--steps: -1 is out of range; use at least 1");
     check_refusal(run("train_gpt --steps 99999999999999999999"), 2,
-                  "--steps: 99999999999999999999 is not in 1");
+                  "--steps: 99999999999999999999 is out of range; use at least 1");
     check_refusal(run("train_gpt --steps 2.5"), 2, "--steps: \"2.5\" is not a whole number");
     check_refusal(run("train_gpt --steps ''"), 2, "--steps: \"\" is not a whole number");
-    check_refusal(run("train_gpt --dropout 1"), 2, "--dropout: 1 is not in 0");
+    check_refusal(run("train_gpt --dropout 1"), 2, "--dropout: 1 is out of range; use at least 0");
     check_refusal(run("train_gpt --d_model 10 --heads 3"), 2, "--d_model 10 is not divisible by --heads 3");
     check_refusal(run("train_gpt --lr 0.1 --min_lr 0.2"), 2, "--min_lr 0.2 is above --lr 0.1");
 }

@@ -171,7 +171,7 @@ TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by i
     CHECK(contains(without("vocabulary"), "no metadata \"vocabulary\""));
     CHECK(contains(without("generator.drop.rng"), "no metadata \"generator.drop.rng\""));
     CHECK(contains(with("layers", "many"), "--layers: \"many\" is not a whole number"));
-    CHECK(contains(with("step", "-1"), "its step: -1 is not in 0"));
+    CHECK(contains(with("step", "-1"), "its step: -1 is out of range; use at least 0"));
     CHECK(contains(with("generator.drop.rng", "17"),
                    "the state of the generator drop.rng is \"\", not a number"));
     CHECK(contains(with("vocabulary", "ab"), "token_embedding.weight: shape (31, 16)"));

@@ -41,17 +41,32 @@ void refuse_unknown(const std::string& argument, const std::vector<std::string>&
                      *std::min_element(known.begin(), known.end(), nearer) + "?");
 }
 
+// CLI11 would take "--bias=" for true, and speak of std::stoll at "--bias=maybe".
+void refuse_value_of_switch(const CLI::App& app, const std::string& argument) {
+    const auto sign = argument.find('=');
+    if (!argument.starts_with("--") || sign == std::string::npos) return;
+    const std::string flag = argument.substr(0, sign), value = argument.substr(sign + 1);
+    const CLI::Option* option = app.get_option_no_throw(flag);
+    if (option == nullptr || option->get_expected_max() > 0 || value == "true" || value == "false") return;
+    throw UsageError(flag + ": \"" + value + "\" is neither true nor false; write " + flag + " or " + flag +
+                     "=false");
+}
+
 }  // namespace
 
 bool parse_flags(CLI::App& app, int argc, char** argv) {
     app.allow_extras();                  // refused below, with a suggestion
     std::vector<std::string> arguments;  // in reverse, as CLI11 takes them
     for (int i = argc - 1; i > 0; --i) arguments.push_back(with_underscores(argv[i]));
+    for (const std::string& argument : arguments) refuse_value_of_switch(app, argument);
     try {
         app.parse(arguments);
     } catch (const CLI::CallForHelp&) {
         std::cout << app.help();
         return false;
+    } catch (const CLI::ArgumentMismatch& error) {  // "--steps: 1 required  missing"
+        const std::string text = error.what(), flag = text.substr(0, text.find(':'));
+        throw UsageError(flag + " needs a value; write " + flag + " VALUE");
     } catch (const CLI::ParseError& error) {
         throw UsageError(error.what());
     }
@@ -61,4 +76,9 @@ bool parse_flags(CLI::App& app, int argc, char** argv) {
     for (const std::string& argument : app.remaining())
         refuse_unknown(argument.substr(0, argument.find('=')), known);
     return true;
+}
+
+void refuse_empty(const std::string& flag, const std::string& value) {
+    if (value.empty())
+        throw UsageError(flag + ": the name is empty; give one, or leave out " + flag + " for its default");
 }

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "checkpoint.h"
 #include "interrupt.h"
@@ -65,6 +66,11 @@ int main(int argc, char** argv) {
     } catch (const UsageError& error) {
         std::fprintf(stderr, "train_gpt: %s\n", error.what());
         return 2;
+    } catch (const std::bad_alloc&) {
+        std::fprintf(stderr,
+                     "train_gpt: out of memory: the run takes more than this machine gives; make --d_model, "
+                     "--layers, --block_size or --batch smaller\n");
+        return 1;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "train_gpt: %s\n", error.what());
         return 1;

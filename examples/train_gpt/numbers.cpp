@@ -8,6 +8,14 @@
 
 namespace {
 
+// The end of a range, without an exponent where it can be read without one.
+std::string bound(double number) {
+    if (std::abs(number) >= 1e16) return number_text(number);
+    std::array<char, 64> text;
+    return {text.data(),
+            std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed).ptr};
+}
+
 template <class Number>
 Number number(const std::string& what, const std::string& text, double low, double high, const char* kind) {
     Number value{};
@@ -17,7 +25,8 @@ Number number(const std::string& what, const std::string& text, double low, doub
     if (!is_number) throw UsageError(what + ": \"" + text + "\" is not " + kind);
     const auto wide = static_cast<double>(value);
     if (error == std::errc::result_out_of_range || !std::isfinite(wide) || wide < low || wide > high)
-        throw UsageError(what + ": " + text + " is not in " + number_text(low) + " … " + number_text(high));
+        throw UsageError(what + ": " + text + " is out of range; use at least " + bound(low) + " and " +
+                         (high == std::nextafter(1.0, 0.0) ? "less than 1" : "at most " + bound(high)));
     return value;
 }
 

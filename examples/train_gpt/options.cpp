@@ -103,8 +103,7 @@ bool parse(int argc, char** argv, Options& options) {
             options.given.insert(setting.name);
         };
         if (std::holds_alternative<bool*>(setting.value))
-            app.add_flag_function(
-                flag, [set](std::int64_t) { set("true"); }, setting.help);
+            app.add_flag(flag, setting.help)->each(set);
         else
             app.add_option_function<std::string>(flag, set, setting.help)
                 ->type_name("")
@@ -113,6 +112,8 @@ bool parse(int argc, char** argv, Options& options) {
     }
     if (!parse_flags(app, argc, argv)) return false;
     if (!options.given.contains("min_lr")) options.min_lr = options.lr / 10;
+    if (options.given.contains("text")) refuse_empty("--text", options.text);
+    refuse_empty("--out", options.out.string());
     if (!options.text.empty())
         options.text = fs::absolute(options.text).string();  // a checkpoint may be read from elsewhere
     check(options);
@@ -141,7 +142,12 @@ weft::io::Metadata to_metadata(const Options& options) {
 
 void complete_from(const weft::io::Metadata& metadata, Options& options) {
     std::string differences;
-    for (const Setting& setting : settings_of(options)) {
+    const std::vector<Setting> settings = settings_of(options);
+    if (std::none_of(settings.begin(), settings.end(),
+                     [&](const Setting& setting) { return metadata.contains(setting.name); }))
+        throw weft::IoError(
+            "train_gpt did not save it: it holds none of a run's settings; --out names the folder of a run");
+    for (const Setting& setting : settings) {
         if (setting.kept == Kept::no) continue;
         const auto kept = metadata.find(setting.name);
         if (kept == metadata.end()) throw weft::IoError("it does not say its " + setting.name);
@@ -160,5 +166,11 @@ void complete_from(const weft::io::Metadata& metadata, Options& options) {
     if (!differences.empty())
         throw UsageError("this is another model than the checkpoint's:" + differences +
                          "\nleave these flags out, or choose another --out");
-    check(options);
+    try {
+        check(options);
+    } catch (const UsageError& error) {  // the user's wrong usage only where the command line is part of it
+        const bool rates = options.given.contains("lr") || options.given.contains("min_lr");
+        if (rates && options.d_model % options.heads == 0) throw;
+        throw weft::IoError(std::string("its settings do not fit together: ") + error.what());
+    }
 }

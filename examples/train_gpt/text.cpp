@@ -120,7 +120,8 @@ std::vector<std::int64_t> Vocabulary::ids_of(const std::u32string& text, const s
         if (found == ids_.end())
             throw weft::ValueError(source + ": the character \"" + encode({c}) + "\" at place " +
                                    std::to_string(ids.size()) + " is none of the " + std::to_string(size()) +
-                                   " that the model knows");
+                                   " that the model knows; take it out, or train a new model on a text that "
+                                   "has it");
         ids.push_back(found->second);
     }
     return ids;

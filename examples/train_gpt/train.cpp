@@ -40,7 +40,8 @@ public:
     Training(Run& run, const std::u32string& text)
         : run_(run),
           o_(run.options),
-          corpus_(run.vocabulary.ids_of(text, "the text"), o_.block_size),
+          corpus_(run.vocabulary.ids_of(text, o_.text.empty() ? "Weft's own documents" : o_.text),
+                  o_.block_size),
           held_out_(corpus_.held_out_batches(o_.batch, evaluation_batches)),
           history_(run.step > 0 ? load_history(losses(), run.step) : History{}),
           report_(run, history_, text, corpus_),

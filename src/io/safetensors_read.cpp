@@ -64,7 +64,8 @@ private:
                    " bytes, and a safetensors file begins with 8 for its header's length");
         in_.take(&header_size_, 8);
         if (header_size_ > largest_header)
-            refuse("its header claims " + std::to_string(header_size_) + " bytes; at most 100000000 are read");
+            refuse("it is no safetensors file, or damaged: its header claims " + std::to_string(header_size_) +
+                   " bytes; at most 100000000 are read");
         if (header_size_ > in_.size() - 8)
             refuse("its header claims " + std::to_string(header_size_) + " bytes, and " +
                    std::to_string(in_.size() - 8) + " follow");

@@ -1,0 +1,161 @@
+// What the programs say to a command line that cannot be, and to files that are not what they should be: what
+// is wrong, by its name, and what to do. Wrong usage ends with 2, everything else with 1.
+#include "programs.h"
+#include "weft/weft.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder with the tiny model after one step, and the text that it learned from.
+struct Trained {
+    Scratch scratch;
+    Trained() {
+        io::save_text(scratch / "text", pangrams());
+        REQUIRE(run(tiny + in(scratch) + "--steps 1 --text " + (scratch / "text").string()).code == 0);
+    }
+    fs::path model() const { return scratch / "model.safetensors"; }
+    std::string setting(const std::string& name) const { return io::load_safetensors(model()).meta(name); }
+};
+
+// The refusal is one line, whole, with nothing before or after.
+void check_says(const std::string& arguments, int code, const std::string& line) {
+    const Result result = run(arguments);
+    CHECK(result.code == code);
+    CHECK(result.output == line + "\n");
+}
+
+}  // namespace
+
+TEST_CASE("a flag is true by itself or with =true, false with =false, and takes no other value",
+          "[programs][train]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    const auto bias_of = [&](const std::string& flags) {
+        REQUIRE(
+            run(tiny + in(scratch) + "--steps 1 --text " + (scratch / "text").string() + " " + flags).code ==
+            0);
+        return io::load_safetensors(scratch / "model.safetensors").meta("bias");
+    };
+    CHECK(bias_of("--bias") == "true");
+    CHECK(bias_of("--bias=true") == "true");
+    CHECK(bias_of("--bias=false") == "false");
+    CHECK(bias_of("--bias --bias=false") == "false");
+
+    for (const char* flag :
+         {"train_gpt --bias", "train_gpt --resume", "train_gpt --sample_only", "train_gpt --best",
+          "generate --no_cache", "generate --no_end", "generate --stats", "generate --random"}) {
+        const std::string command = flag, program = command.substr(0, command.find(' ')),
+                          name = command.substr(command.find("--"));
+        for (const char* value : {"maybe", "", "2", "True"})
+            check_says(command + "=" + value, 2,
+                       program + ": " + name + ": \"" + value + "\" is neither true nor false; write " + name +
+                           " or " + name + "=false");
+    }
+    // What is false is not done.
+    const std::string out = in(scratch);
+    CHECK(run("train_gpt --sample-only --resume=false --best=false --length 3 " + out).code == 0);
+    check_refusal(run("train_gpt --sample-only=false --best " + out), 2, "--best chooses what --sample_only");
+    const std::string model = "generate --length 3 --model " + scratch.folder().string() + " ";
+    CHECK(run(model + "--random=false --stats=false").output.size() == 4);
+    CHECK_FALSE(contains(run(model + "--stats=false").output, "MiB"));
+}
+
+TEST_CASE("a flag without its value, or with one out of its range, is named with what it takes",
+          "[programs][train]") {
+    check_says("train_gpt --steps", 2, "train_gpt: --steps needs a value; write --steps VALUE");
+    check_says("generate --model gpt2 --top-k", 2, "generate: --top_k needs a value; write --top_k VALUE");
+    check_says("train_gpt --steps 0", 2,
+               "train_gpt: --steps: 0 is out of range; use at least 1 and at most 1000000000");
+    check_says("train_gpt --seed -1", 2,
+               "train_gpt: --seed: -1 is out of range; use at least 0 and at most 1000000000000000");
+    check_says("train_gpt --dropout 1", 2,
+               "train_gpt: --dropout: 1 is out of range; use at least 0 and less than 1");
+    check_says("generate --top-p 0", 2,
+               "generate: --top_p: 0 is out of range; use at least 0.000000001 and at most 1");
+}
+
+TEST_CASE("a file or a folder with an empty name is refused, and nothing is trained", "[programs][train]") {
+    const Scratch scratch;
+    for (const char* program : {"train_gpt --text", "train_gpt --out", "generate --model"}) {
+        const std::string command = program, name = command.substr(command.find("--"));
+        const Result result = run(command + " '' --length 0", "cd " + scratch.folder().string());
+        check_refusal(
+            result, 2,
+            ": " + name + ": the name is empty; give one, or leave out " + name + " for its default\n");
+    }
+    CHECK(fs::is_empty(scratch.folder()));
+}
+
+TEST_CASE("a model that no memory holds is refused in words", "[programs][train]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", std::string(200, 'a'));
+    const Result result =
+        run(tiny + in(scratch) + "--d_model 1000000 --block_size 1 --text " + (scratch / "text").string(),
+            "export ASAN_OPTIONS=allocator_may_return_null=1");
+    check_refusal(result, 1,
+                  "train_gpt: out of memory: the run takes more than this machine gives; make --d_model, "
+                  "--layers, --block_size or --batch smaller\n");
+}
+
+TEST_CASE("a safetensors file that train_gpt did not save is said to be that", "[programs][train]") {
+    const Scratch scratch;
+    const std::string model = (scratch / "model.safetensors").string();
+    io::save_safetensors(model, {{"wte.weight", zeros({3, 2})}}, {{"format", "pt"}});
+    for (const char* how : {"--resume ", "--sample_only "})
+        check_says("train_gpt " + std::string(how) + in(scratch), 1,
+                   "train_gpt: cannot go on from " + model +
+                       ": train_gpt did not save it: it holds none of a run's settings; --out names the folder "
+                       "of a run");
+    check_says("generate --model " + scratch.folder().string(), 1,
+               "generate: " + model +
+                   " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
+                   "--model names the folder with its config.json");
+}
+
+TEST_CASE("settings that do not fit together are the checkpoint's fault when it holds them",
+          "[programs][train]") {
+    const Trained trained;
+    const auto with = [&](const std::string& key, const std::string& value) {
+        io::SafeTensors file = io::load_safetensors(trained.model());
+        file.metadata.at(key) = value;
+        io::save_safetensors(trained.model(), file.tensors, file.metadata);
+    };
+    const std::string go_on = "train_gpt --resume " + in(trained.scratch);
+    const std::string start =
+        "train_gpt: cannot go on from " + trained.model().string() + ": its settings do not fit together: ";
+    with("min_lr", "0.5");
+    check_says(go_on, 1, start + "--min_lr 0.5 is above --lr 0.001");
+    check_says(go_on + " --lr 0.1", 2, "train_gpt: --min_lr 0.5 is above --lr 0.1");
+    with("heads", "3");
+    check_says(go_on, 1, start + "--d_model 16 is not divisible by --heads 3");
+    check_says(go_on + " --lr 0.1", 1, start + "--d_model 16 is not divisible by --heads 3");
+}
+
+TEST_CASE("a character that the model does not know is named with its file and what to do",
+          "[programs][train]") {
+    const Trained trained;
+    const std::string other = (trained.scratch / "lorem").string();
+    io::save_text(other, "Lorem ipsum" + pangrams());
+    check_says("train_gpt --resume --steps 5 --text " + other + " " + in(trained.scratch), 1,
+               "train_gpt: " + other +
+                   ": the character \"L\" at place 0 is none of the 31 that the model knows; take it out, or "
+                   "train a new model on a text that has it");
+}
+
+TEST_CASE("a text file that is given as a model is said to be none", "[programs][train]") {
+    const Scratch scratch;
+    const std::string text = (scratch / "text.txt").string();
+    io::save_text(text, pangrams());
+    for (const std::string& call : {"generate --model " + text, "generate --model " + scratch.folder().string(),
+                                    "train_gpt --resume " + in(scratch)}) {
+        const Result result = run(call);
+        check_refusal(result, 1, ": it is no safetensors file, or damaged: its header claims ");
+        fs::copy_file(text, scratch / "model.safetensors", fs::copy_options::skip_existing);
+    }
+}
+
+#endif
