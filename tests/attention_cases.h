@@ -112,33 +112,55 @@ inline AttentionCase with_padding(const AttentionCase& c, std::int64_t P, Rng& r
     return longer;
 }
 
-// The output and the gradients of one run, as doubles, which hold every float exactly.
+// The output and the gradients of one run, as doubles, which hold every float exactly; and, where they were
+// asked for, the gradients of Σ (dq·a + dk·b + dv·c), a … c numbers of any size, in q, k, v and dy.
 struct AttentionRun {
-    std::vector<double> y, dq, dk, dv;
+    std::vector<double> y, dq, dk, dv, ddq, ddk, ddv, ddy;
 };
 
-enum class Path { fused, composed, packed };  // packed: multi_head_attention on q, k and v side by side
+// packed: multi_head_attention on q, k and v side by side; weighted: the form that returns the weights, which
+// must be 0 where nothing is seen; dropped: with dropout.
+enum class Path { fused, composed, packed, weighted, dropped };
 inline const char* name(Path path) {
-    return path == Path::fused ? "fused" : path == Path::composed ? "composed" : "packed";
+    const char* const names[]{"fused", "composed", "packed", "weighted", "dropped"};
+    return names[static_cast<int>(path)];
+}
+
+inline Tensor attend(const AttentionCase& c, const Tensor& q, const Tensor& k, const Tensor& v, Path path) {
+    const Composed composed(path == Path::composed);
+    AttentionOptions options = c.options();
+    if (path == Path::packed) {
+        const Tensor qkv = cat({nn::merge_heads(q), nn::merge_heads(k), nn::merge_heads(v)}, -1);
+        return nn::to_heads(multi_head_attention(qkv, c.H, options), c.H);
+    }
+    if (path == Path::weighted) {
+        const auto [y, weights] = scaled_dot_product_attention_with_weights(q, k, v, options);
+        if (!all(from_vector(c.seen, weights.shape()) || weights == 0))
+            throw ValueError("a blocked weight is not 0");
+        return y;
+    }
+    Rng rng(7);
+    if (path == Path::dropped) options.dropout = 0.3, options.rng = &rng;
+    return scaled_dot_product_attention(q, k, v, options);
 }
 
 inline AttentionRun run_attention(const AttentionCase& c, const Tensor& q, const Tensor& k, const Tensor& v,
-                                  const Tensor& dy, Path path) {
-    const Composed composed(path == Path::composed);
+                                  const Tensor& dy, Path path, bool second_order = false) {
     const auto values = [](const Tensor& x) { return x.detach().to(float64).to_vector<double>(); };
-    if (path == Path::packed) {
-        Tensor qkv =
-            cat({nn::merge_heads(q), nn::merge_heads(k), nn::merge_heads(v)}, -1).detach().requires_grad_();
-        const Tensor y = multi_head_attention(qkv, c.H, c.options());  // (B, T, C)
-        y.backward(nn::merge_heads(dy));
-        const auto [dq, dk, dv] = nn::split_heads(qkv.grad(), c.H);
-        return {values(nn::to_heads(y, c.H)), values(dq), values(dk), values(dv)};
-    }
-    Tensor leaf_q = q.detach().requires_grad_(), leaf_k = k.detach().requires_grad_(),
-           leaf_v = v.detach().requires_grad_();
-    const Tensor y = scaled_dot_product_attention(leaf_q, leaf_k, leaf_v, c.options());
-    y.backward(dy);
-    return {values(y), values(leaf_q.grad()), values(leaf_k.grad()), values(leaf_v.grad())};
+    const std::vector<Tensor> leaves{q.detach().requires_grad_(), k.detach().requires_grad_(),
+                                     v.detach().requires_grad_(), dy.detach().requires_grad_()};
+    const std::vector<Tensor> inputs{leaves[0], leaves[1], leaves[2]};
+    const Tensor y = attend(c, leaves[0], leaves[1], leaves[2], path);
+    const Composed composed(path == Path::composed);
+    const std::vector<Tensor> d = grad({y}, inputs, {leaves[3]}, {.create_graph = second_order});
+    AttentionRun run{values(y), values(d[0]), values(d[1]), values(d[2]), {}, {}, {}, {}};
+    if (!second_order) return run;
+    Rng rng(11);
+    std::vector<Tensor> seeds;
+    for (const Tensor& g : d) seeds.push_back(uniform(g.shape(), 1, rng, c.dtype));
+    const std::vector<Tensor> dd = grad(d, leaves, seeds);
+    run.ddq = values(dd[0]), run.ddk = values(dd[1]), run.ddv = values(dd[2]), run.ddy = values(dd[3]);
+    return run;
 }
 
 }  // namespace source

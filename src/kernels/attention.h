@@ -7,6 +7,10 @@
 
 namespace weft::kernels {
 
+// Queries of a tile of scores, fewer and, from so many keys on, more; and keys for each of them.
+constexpr std::int64_t tile_queries = 64, tile_most_queries = 128, tile_many_keys = 2048, tile_keys = 4;
+constexpr std::int64_t attention_grain = 1 << 16;  // multiply-adds of the scores of one task
+
 struct AttentionRules {
     double scale = 1;
     bool causal = false;  // query i sees key j only where j ≤ i + (S − T)
@@ -22,11 +26,13 @@ struct SoftmaxRows {
 };
 
 // q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v), G dividing H, with last strides of 1 → y (B, H, T,
-// d_v), likewise; and `kept`. A query that sees nothing has y = 0.
+// d_v), likewise; and `kept`. A query that sees nothing has y = 0. What is blocked changes no bit, not even
+// where it is NaN or infinite.
 void attention(const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                const AttentionRules& rules);
 
-// The gradients of q, k and v, in arrays with last strides of 1; what they held is overwritten.
+// The gradients of q, k and v, in arrays with last strides of 1; what they held is overwritten. A query that is
+// not finite, or sees what is not, adds nothing where its dy is 0.
 void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
                         const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
                         const AttentionRules& rules);

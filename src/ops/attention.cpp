@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/elementwise.h"
-#include "ops/common.h"
+#include "ops/seen.h"
 #include "weft/trace.h"
 
 namespace weft {
@@ -84,19 +84,21 @@ Tensor for_each_query_head(const Tensor& x, std::int64_t H) {
 
 // The definition: every step a tensor of its own, with its name.
 AttentionResult definition(const Prepared& p, double dropout_p, Rng* rng) {
-    const Tensor q = traced("q", p.q);                                           // (B, H, T, d_k)
-    const Tensor k = traced("k", for_each_query_head(p.k, p.H));                 // (B, H, S, d_k)
-    const Tensor v = traced("v", for_each_query_head(p.v, p.H));                 // (B, H, S, d_v)
-    Tensor scores = traced("scores", matmul(q, k.transpose(-2, -1)) * p.scale);  // (B, H, T, S)
-    if (p.bias.defined()) scores = traced("biased scores", scores + p.bias);
+    const Tensor q = traced("q", p.q);                            // (B, H, T, d_k)
+    const Tensor k = traced("k", for_each_query_head(p.k, p.H));  // (B, H, S, d_k)
+    const Tensor v = traced("v", for_each_query_head(p.v, p.H));  // (B, H, S, d_v)
     Tensor mask;
-    if (!p.mask.blocks_nothing()) mask = traced("mask", p.mask.materialize(p.B, p.H, p.T, p.S));
+    if (!p.mask.blocks_nothing()) mask = p.mask.materialize(p.B, p.H, p.T, p.S);
+    Tensor scores =
+        traced("scores", matmul_of_seen(q, k.transpose(-2, -1), mask, Pairs::in_y) * p.scale);  // (B, H, T, S)
+    if (p.bias.defined()) scores = traced("biased scores", scores + p.bias);
+    traced("mask", mask);
     if (mask.defined()) scores = traced("masked scores", masked_fill(scores, mask, -INFINITY));
     Tensor weights = traced("weights", softmax(scores, -1));  // rows that see nothing are 0
     // Blocked weights are 0 already; now so are their gradients, also where v is so large that they overflow.
     if (mask.defined()) weights = masked_fill(weights, mask, 0);
     if (dropout_p > 0) weights = traced("kept weights", dropout(weights, dropout_p, *rng));
-    return {traced("heads", matmul(weights, v)), weights};  // (B, H, T, d_v)
+    return {traced("heads", matmul_of_seen(weights, v, mask, Pairs::in_a)), weights};  // (B, H, T, d_v)
 }
 
 // As the kernel reads it: rows of neighbouring elements that do not lie on each other, as expanded ones do.

@@ -32,6 +32,15 @@ inline Tensor back_to(const Tensor& d, const Shape& shape) { return d.shape() ==
 // A scalar of x's type, for arithmetic with plain numbers.
 inline Tensor scalar_like(const Tensor& x, double value) { return full({}, value, x.dtype()); }
 
+// Where y is not finite in a row along `axis` of which dy asks nothing, true, with size 1 on that axis;
+// undefined where y is finite. Such a row has a gradient of 0, and 0 · NaN must not bring NaN to what other
+// rows share.
+inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis) {
+    const NoGrad off;
+    if (all(isfinite(y))) return {};
+    return sum(y * 0.0, axis, keepdim) != 0 && sum((dy != 0).to(int64), axis, keepdim) == 0;
+}
+
 // The gradient of a fused operation where gradients of gradients are wanted: that of its composed definition.
 template <class Definition>
 Grads grads_of_definition(const Definition& definition, const std::vector<Tensor>& inputs, const Tensor& dy) {

@@ -175,7 +175,8 @@ Tensor softmax(const Tensor& x, int axis) {
     const Tensor y = along(x, axis, kernels::softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
     return record("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
-        const Tensor& y = saved[0];
+        const Tensor idle = rows_without_gradient(saved[0], dy, axis);
+        const Tensor y = idle.defined() ? masked_fill(saved[0], idle, 0) : saved[0];
         return Grads{y * (dy - sum(y * dy, axis, weft::keepdim))};
     });
 }

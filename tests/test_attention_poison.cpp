@@ -1,0 +1,208 @@
+// NaN and ±∞ in attention: what sees them is what IEEE arithmetic makes of it, and what does not see them does
+// not know of them, also from module to module. The 10,000 cases are in test_safe_attention.cpp.
+#include <functional>
+
+#include "attention_cases.h"
+#include "attention_forms.h"
+
+using namespace source;
+
+namespace {
+
+constexpr double NaN = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+
+// One query of the case over the keys that it sees, all others left out, in double.
+std::vector<double> row_by_row(const AttentionCase& c, const Tensor& q, const Tensor& k, const Tensor& v,
+                               std::int64_t b, std::int64_t h, std::int64_t i) {
+    const std::int64_t g = c.key_head(h);
+    std::vector<double> score, y(static_cast<std::size_t>(c.d_v), 0.0);
+    std::vector<std::int64_t> seen;
+    double largest = -inf, total = 0;
+    for (std::int64_t j = 0; j < c.S; ++j) {
+        if (!c.sees(b, h, i, j)) continue;
+        double s = 0;
+        for (std::int64_t x = 0; x < c.d_k; ++x) s += q.at({b, h, i, x}) * k.at({b, g, j, x});
+        s = s / static_cast<double>(c.d_k) + (c.bias.defined() ? c.bias.at({0, h, i, j}) : 0.0);
+        seen.push_back(j), score.push_back(s), largest = std::max(largest, s);
+    }
+    for (const double s : score) total += s == -inf ? 0 : std::exp(s - largest);
+    for (std::size_t n = 0; n < seen.size(); ++n) {
+        const double p = score[n] == -inf ? 0 : std::exp(score[n] - largest) / total;
+        for (std::int64_t x = 0; x < c.d_v; ++x) y[static_cast<std::size_t>(x)] += p * v.at({b, g, seen[n], x});
+    }
+    return y;
+}
+
+bool alike(double a, double b, double close) {
+    return std::isfinite(b) ? std::abs(a - b) <= close : std::isnan(b) ? std::isnan(a) : a == b;
+}
+
+}  // namespace
+
+TEST_CASE("a query that sees NaN or an infinity gets what arithmetic makes of the keys that it sees",
+          "[poison]") {
+    std::int64_t nans = 0, infinities = 0, numbers = 0;
+    for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+        const AttentionCase c = attention_case(seed);
+        if (c.largest > 30 || c.T > 8 || c.S > 8) continue;  // float32 and double overflow alike
+        Rng rng(seed);
+        const auto poisoned = [&](Tensor x) {
+            for (const double poison : {NaN, inf, -inf})
+                if (rng.uniform() < 0.3) x = masked_fill(x, bools(x.shape(), 0.05, rng), poison);
+            return x;
+        };
+        const Tensor q = poisoned(c.q), k = poisoned(c.k), v = poisoned(c.v);
+        for (const Path path : {Path::fused, Path::composed, Path::packed, Path::weighted}) {
+            if (path == Path::packed && !c.packs()) continue;
+            const Tensor y = attend(c, q, k, v, path);
+            for (std::int64_t row = 0; row < c.B * c.H * c.T; ++row) {
+                const std::int64_t b = row / (c.H * c.T), h = row / c.T % c.H, i = row % c.T;
+                const std::vector<double> expected = row_by_row(c, q, k, v, b, h, i);
+                for (std::int64_t x = 0; x < c.d_v; ++x) {
+                    const double found = y.at({b, h, i, x}), wanted = expected[static_cast<std::size_t>(x)];
+                    nans += std::isnan(wanted), infinities += std::isinf(wanted),
+                        numbers += std::isfinite(wanted);
+                    if (!alike(found, wanted, c.dtype == float32 ? 1e-4 : 1e-12))
+                        FAIL("case " << seed << ", " << name(path) << ", query (" << b << ", " << h << ", " << i
+                                     << "), column " << x << ": " << found << " / " << wanted);
+                }
+            }
+        }
+    }
+    CHECK(nans > 10'000);
+    CHECK(infinities > 500);
+    CHECK(numbers > 100'000);
+}
+
+TEST_CASE("PyTorch's issue 101967: NaN at a key and value that a mask blocks", "[poison]") {
+    const Tensor x = random({3, 2});
+    Tensor poisoned = x.clone();
+    poisoned.slice(0, 2, 3).fill_(NaN);
+    const Mask mask = Mask::padding({2});
+    const Tensor expected = scaled_dot_product_attention(x, x.slice(0, 0, 2), x.slice(0, 0, 2));
+    for (const bool composed : {false, true}) {
+        const Composed path(composed);
+        CHECK(distance(scaled_dot_product_attention(x, poisoned, poisoned, {.mask = mask}), expected) < 1e-15);
+    }
+}
+
+namespace {
+
+using attention_forms::Form;
+
+// Which outputs see which tokens: own[i][j], that output i of a sample sees token j.
+struct Run {
+    Tensor y, dx, ddx;  // (B, T, C)
+};
+
+Run run(const Form& form, const Tensor& x, const Mask& mask, const Tensor& dy) {
+    Tensor leaf = x.detach().requires_grad_();
+    if (form.is_cached) return {form(leaf, mask), {}, {}};
+    const Tensor y = form(leaf, mask);
+    const Tensor seed = form.is_unbatched ? dy[0] : dy;
+    const Tensor dx = grad({y}, {leaf}, {seed}, {.create_graph = true})[0];
+    return {y.detach(), dx.detach(), grad({dx}, {leaf}, {random(dx.shape(), 5)})[0]};
+}
+
+// The rows (of tokens) of a and b that `rows` names are the same to the last bit.
+void check_rows(const Tensor& a, const Tensor& b, const std::vector<std::int64_t>& rows) {
+    if (!a.defined()) return;
+    for (const std::int64_t t : rows) {
+        CAPTURE(t);
+        CHECK(same_bits(a.select(-2, t), b.select(-2, t)));
+        CHECK(all(isfinite(a.select(-2, t))));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("in every form of the modules a token that is blocked, or is yet to come, is not noticed",
+          "[poison]") {
+    using attention_forms::B, attention_forms::T, attention_forms::C;
+    const Tensor clean = random({B, T, C}, 3);
+    attention_forms::every(
+        [&](const Form& form) {
+            for (const double poison : {NaN, inf, -inf}) {
+                CAPTURE(poison);
+                Tensor x = clean.clone();
+                x.slice(1, T - 1, T).fill_(poison);  // the last token of each sample
+                // The causal forms block it themselves.
+                Mask mask;
+                if (!form.is_causal) mask = Mask::blocked((arange(T) == T - 1.0).expand({T, T}).contiguous());
+                const std::vector<std::int64_t> before{0, 1};
+                // Nothing is made of the last token's own output, so that nothing of it comes back to the
+                // others.
+                Tensor dy = random({B, T, C}, 4);
+                dy.slice(1, T - 1, T).fill_(0);
+                const Run expected = run(form, clean, mask, dy), found = run(form, x, mask, dy);
+                check_rows(found.y, expected.y, before);
+                check_rows(found.dx, expected.dx, before);
+                check_rows(found.ddx, expected.ddx, before);
+                CHECK_FALSE(all(isfinite(found.y.select(-2, T - 1))));  // its own output is made of it
+            }
+        },
+        [](const Form& form) { return !form.is_cross; });
+}
+
+TEST_CASE("in cross-attention of every form a blocked token of the other sequence is not noticed", "[poison]") {
+    using attention_forms::B, attention_forms::T, attention_forms::S, attention_forms::C;
+    const Tensor query = random({B, T, C}, 3), clean = random({B, S, C}, 6), dy = random({B, T, C}, 4);
+    const std::int64_t hidden = 2;
+    attention_forms::every(
+        [&](const Form& form) {
+            const Mask mask =
+                Mask::blocked((arange(S) == static_cast<double>(hidden)).expand({T, S}).contiguous());
+            const auto gradients = [&](const Tensor& other) {
+                Tensor q = query.detach().requires_grad_(), kv = other.detach().requires_grad_();
+                const Tensor y = form.run(q, kv, kv, mask);
+                const std::vector<Tensor> d =
+                    grad({y}, {q, kv}, {form.is_unbatched ? dy[0] : dy}, {.create_graph = true});
+                const std::vector<Tensor> dd =
+                    grad(d, {q, kv}, {random(d[0].shape(), 5), random(d[1].shape(), 7)});
+                return std::vector<Tensor>{y.detach(), d[0].detach(), d[1].detach(), dd[0], dd[1]};
+            };
+            const std::vector<Tensor> expected = gradients(clean);
+            for (const double poison : {NaN, inf, -inf}) {
+                CAPTURE(poison);
+                Tensor other = clean.clone();
+                other.slice(1, hidden, hidden + 1).fill_(poison);
+                const std::vector<Tensor> found = gradients(other);
+                for (const std::size_t i : {0, 1, 3}) check_rows(found[i], expected[i], {0, 1, 2});
+                for (const std::size_t i : {2, 4}) check_rows(found[i], expected[i], {0, 1, 3, 4});
+                CHECK(max(abs(found[2].select(-2, hidden))).item() == 0);
+            }
+        },
+        [](const Form& form) { return form.is_cross; });
+}
+
+TEST_CASE("after a cache, a cached token that is blocked is not noticed, whatever it holds", "[poison]") {
+    Rng rng(1);
+    const auto a = in_double(nn::CausalMultiHeadAttention(8, 4, rng, {.max_seq_len = 8}));
+    const Tensor past = random({1, 4, 8}), next = random({1, 2, 8}, 2);
+    const Mask mask = Mask::blocked((arange(6) == 1.0).expand({2, 6}).contiguous());
+    for (const bool composed : {false, true}) {
+        const Composed path(composed);
+        const auto decoded = [&](double value) {
+            const NoGrad off;
+            Tensor before = past.clone();
+            before.slice(1, 1, 2).fill_(value);
+            nn::KeyValueCache cache;
+            a(before, cache);
+            return a(next, cache, mask);
+        };
+        const Tensor expected = decoded(0.5);
+        for (const double poison : {NaN, inf, -inf}) CHECK(same_bits(decoded(poison), expected));
+        CHECK(all(isfinite(expected)));
+    }
+}
+
+TEST_CASE("attention with dropout and no generator is refused", "[attention]") {
+    const Tensor x = random({3, 2});
+    for (const auto& call : std::vector<std::function<void(const AttentionOptions&)>>{
+             [&](const auto& o) { scaled_dot_product_attention(x, x, x, o); },
+             [&](const auto& o) { scaled_dot_product_attention_with_weights(x, x, x, o); },
+             [&](const auto& o) {
+                 multi_head_attention(random({3, 6}), 1, o);
+             }})
+        CHECK(contains(message_of<ValueError>([&] { call({.dropout = 0.5}); }), "set options.rng"));
+}
