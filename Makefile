@@ -7,6 +7,7 @@ STEPS ?=
 ARGS  ?=
 FLAGS ?=
 N     ?=
+MINUTES ?= 60
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
@@ -21,7 +22,7 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 .DEFAULT_GOAL := help
-.PHONY: help train generate chapter exercise figures test test-browser bench examples docs format clean \
+.PHONY: help train generate chapter exercise figures test test-browser fuzz bench examples docs format clean \
         packages docs-packages browser-packages bench-packages format-packages ci-packages configure ready
 
 help:  ## this list
@@ -53,6 +54,10 @@ test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
 	$(CTEST) --test-dir $(BUILD) --output-on-failure
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
+
+fuzz: ready  ## random programs of new seeds, compared by every route: make fuzz MINUTES=60
+	$(CMAKE) --build $(BUILD) --target random_programs
+	$(BUILD)/tests/random_programs --minutes $(MINUTES)
 
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py

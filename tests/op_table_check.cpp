@@ -9,6 +9,7 @@
 #include <set>
 
 #include "op_table.h"
+#include "random/program.h"
 
 namespace {
 
@@ -76,6 +77,11 @@ int main(int argc, char** argv) try {
     for (const auto& name : rows)
         if (!declared.count(name))
             ++wrong, std::cerr << "in tests/op_table_*.cpp, but not declared: " << name << '\n';
+    std::set<std::string> in_programs;
+    for (const auto& row : random_programs::rows()) in_programs.insert(row.declaration);
+    for (const auto& name : declared)
+        if (!in_programs.count(name))
+            ++wrong, std::cerr << "declared, but not in tests/random/rows_*.cpp: " << name << '\n';
     if (wrong == 0) std::cout << declared.size() << " operations, " << op_table().size() << " samples\n";
     return wrong != 0;
 } catch (const std::exception& error) {

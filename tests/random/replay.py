@@ -1,0 +1,228 @@
+"""Replays random programs in PyTorch and compares both orders of their gradients:
+
+    build/release/tests/random_programs 1 10000 --json | python3 tests/random/replay.py
+
+Made with PyTorch 2.13.0. A program that changes a saved tensor in place may be refused by PyTorch, which saves
+others than Weft; where two values tie, PyTorch gives their gradient to another one; both are counted.
+"""
+import json
+import math
+import sys
+
+import torch
+import torch.nn.functional as F
+
+torch.set_num_threads(1)
+TYPES = {"float64": torch.float64, "int64": torch.int64, "bool": torch.bool}
+
+
+def tensor(array):
+    return torch.tensor(array["values"], dtype=TYPES[array["dtype"]]).reshape(array["shape"])
+
+
+def array(x):
+    return {"values": x.tolist(), "dtype": "float64", "shape": list(x.shape)}
+
+
+def total(x, axes, keep):
+    return x.sum(dim=axes or list(range(x.dim())), keepdim=keep) if x.dim() else x.sum()
+
+
+def average(x, axes, keep):
+    return x.mean(dim=axes or list(range(x.dim())), keepdim=keep) if x.dim() else x.mean()
+
+
+def logsumexp(x, axes, keep):
+    return torch.logsumexp(x, axes or list(range(x.dim())), keepdim=keep)
+
+
+def variance(x, axes, keep, correction):
+    return torch.var(x, dim=axes or list(range(x.dim())), correction=correction, keepdim=keep)
+
+
+def cut(x, axis, first, last, step):
+    index = [slice(None)] * x.dim()
+    index[axis] = slice(first, last, step)
+    return x[tuple(index)]
+
+
+def layer_norm(x, weight=None, bias=None):
+    return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+
+def cross_entropy(logits, targets):
+    """Class 0 is ignored; 0 where all are."""
+    counted = targets != 0
+    if not counted.any():
+        return (logits * 0).sum()
+    return F.nll_loss(torch.log_softmax(logits, -1)[counted], targets[counted])
+
+
+def attend(q, k, v, causal=False, blocked=(), lengths=(), bias=None, scale=0, unseen=None):
+    """Output and weights; a query that may attend to nothing has zeros."""
+    shape = q.shape
+    while q.dim() < 4:
+        q, k, v = q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0)
+    B, H, T, _ = q.shape
+    k, v = (x.repeat_interleave(H // x.shape[1], 1) for x in (k, v))
+    S = k.shape[2]
+    mask = torch.zeros(B, H, T, S, dtype=torch.bool)
+    if causal:
+        mask = mask | torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
+    for part in blocked:
+        mask = mask | (part.unsqueeze(1) if part.dim() == 3 else part)
+    if len(lengths):
+        mask = mask | (torch.arange(S) >= torch.tensor(lengths).reshape(-1, 1, 1, 1))
+    if unseen is not None:
+        mask = mask | (torch.arange(S) == unseen)
+    scores = q @ k.transpose(-2, -1) * (scale or 1 / math.sqrt(q.shape[-1]))
+    if bias is not None:
+        scores = scores + bias
+    full = mask.all(-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(mask & ~full, -math.inf), -1).masked_fill(mask, 0)
+    y = weights @ v
+    return y.reshape(*shape[:-1], v.shape[-1]), weights.reshape(*shape[:-1], S)
+
+
+def packed(qkv, heads, **options):
+    C = qkv.shape[-1] // 3
+    split = qkv.reshape(*qkv.shape[:-1], 3, heads, C // heads)
+    q, k, v = (split.select(-3, i).transpose(-3, -2) for i in range(3))
+    return attend(q, k, v, **options)[0].transpose(-3, -2).reshape(*qkv.shape[:-1], C)
+
+
+class Skipped(Exception):
+    """PyTorch means something else by it."""
+
+
+def changing(x):
+    """x, to be changed in place: PyTorch cuts a view that is changed under no_grad off its base's history."""
+    if x._is_view():
+        raise Skipped
+    return x
+
+
+def mlp(x, p):
+    return F.linear(F.gelu(F.linear(x, p[0], p[1]), approximate="tanh"), p[2], p[3])
+
+
+def causal_attention(x, p, heads):
+    return F.linear(packed(F.linear(x, p[0], p[1]), heads, causal=True), p[2], p[3])
+
+
+def block(x, p, heads):
+    x = x + causal_attention(layer_norm(x, p[0], p[1]), p[2:6], heads)
+    return x + mlp(layer_norm(x, p[6], p[7]), p[8:12])
+
+
+def gpt(ids, p):
+    x = F.embedding(ids, p[0]) + p[1][: ids.shape[-1]]
+    return F.linear(layer_norm(block(x, p[2:14], 2), p[14], p[15]), p[0])
+
+
+modules = {
+    0: lambda x, p: F.linear(x, p[0], p[1]),
+    1: lambda x, p: layer_norm(x, p[0], p[1]),
+    2: mlp,
+    3: lambda x, p: causal_attention(x, p, 2 if x.shape[-1] % 2 == 0 else 1),
+    4: lambda x, p: block(x, p, 1),
+    5: gpt,
+}
+
+
+def run(program, shift=None):
+    """The program's tensors by name; `shift` is added to its leaves."""
+    def leaf(i, wanted):
+        x = tensor(program["stored"][str(i)])
+        if shift is not None:
+            x = x + shift[i].reshape(x.shape) if i in shift else x
+        return x.requires_grad_(wanted)
+
+    names = dict(globals(), leaf=leaf, drawn=lambda i: tensor(program["stored"][str(i)]))
+    for line in program["lines"]:
+        exec(line, names)
+    return names
+
+
+def gradients(program, shift=None, second=False):
+    names = run(program, shift)
+    outputs = [names[f"r{i}"] for i in program["outputs"]]
+    targets = [names[f"r{i}"] for i in program["targets"]]
+    seeds = [tensor(seed) for seed in program["seeds"]]
+    first = torch.autograd.grad(outputs, targets, seeds, allow_unused=True, create_graph=second)
+    if not second:
+        return outputs, first
+    pairs = [(g, tensor(w)) for g, w in zip(first, program["weights"]) if g is not None and g.requires_grad]
+    if not pairs:
+        return outputs, [None] * len(targets)
+    return outputs, torch.autograd.grad([g for g, _ in pairs], targets, [w for _, w in pairs], allow_unused=True)
+
+
+def apart(found, expected):
+    """The largest difference, relative to the largest number; an absent gradient is one of zeros."""
+    worst, scale = 0.0, 1.0
+    for g, e in zip(found, expected):
+        a = torch.zeros(1) if g is None else g.detach()
+        b = torch.zeros(1) if e is None else tensor(e)
+        if a.numel() and b.numel():
+            difference = (a - b).abs().max().item()
+            worst = max(worst, math.inf if math.isnan(difference) else difference)
+            scale = max(scale, b.abs().max().item())
+    return worst / scale
+
+
+def on_a_kink(program, second):
+    """Whether PyTorch's own gradient jumps within 1e-9 of the leaves: at a tie, or at the kink of an abs."""
+    moved = [[g for g in gradients(program, None, second)[1] if g is not None]]
+    for draw in range(4):
+        generator = torch.Generator().manual_seed(draw)
+        shift = {int(i): 1e-9 * torch.randn(tensor(a).shape, generator=generator, dtype=torch.float64)
+                 for i, a in program["stored"].items() if a["dtype"] == "float64"}
+        moved.append([g for g in gradients(program, shift, second)[1] if g is not None])
+    return any((a - b).abs().max() > 1e-6 * (1 + a.abs().max()) for m in moved[1:] for a, b in zip(m, moved[0]) if a.numel())
+
+
+def main():
+    counts = {"programs": 0, "second order": 0, "refused by PyTorch": 0, "a view changed in place": 0, "on a kink": 0, "failed": 0}
+    largest = 0.0
+    for line in sys.stdin:
+        program = json.loads(line)
+        counts["programs"] += 1
+        for second in (False, True):
+            key = "second" if second else "gradients"
+            # What a hook sees in the second order depends on which tensors were saved, and so does the gradient of
+            # a tensor that is no leaf.
+            if key not in program or (second and any("hook" in line for line in program["lines"])):
+                continue
+            try:
+                outputs, found = gradients(program, second=second)
+            except Skipped:
+                counts["a view changed in place"] += 1
+                break
+            except RuntimeError as error:
+                if program["changes"] and "inplace" in str(error):
+                    counts["refused by PyTorch"] += 1
+                    break
+                raise RuntimeError(f"seed {program['seed']}:\n" + "\n".join(program["lines"])) from error
+            counts["second order"] += second
+            expected = program[key]
+            if second:
+                found = [g if e is not None else None for g, e in zip(found, expected)]
+            # PyTorch's grad gives a tensor on the way to another target its gradient before the hooks, else after.
+            lines = "".join(program["lines"])
+            expected = [e if f"r{i}.register_hook" not in lines else None if g is None else array(g)
+                        for e, g, i in zip(expected, found, program["targets"])]
+            difference = max(apart(found, expected), 0 if second else apart(outputs, program["values"]))
+            if difference <= 1e-9:
+                largest = max(largest, difference)
+            elif on_a_kink(program, second):
+                counts["on a kink"] += 1
+            else:
+                counts["failed"] += 1
+                print(f"seed {program['seed']}, {key}: {difference}\n" + "\n".join(program["lines"]))
+    print(", ".join(f"{name}: {n}" for name, n in counts.items()) + f"; largest difference {largest:.2e}")
+    return counts["failed"] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

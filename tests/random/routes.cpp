@@ -1,0 +1,426 @@
+// The routes by which a program's gradients are made, and what must be equal between them.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace random_programs {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Doubles = std::vector<double>;
+
+struct Outcome {
+    bool refused = false;        // as a route may: see refusing
+    Tensors outputs, gradients;  // undefined where no output depends on the target
+};
+
+Tensors drawn(const Program& program, const Tensors& like, std::uint64_t stream) {
+    Rng rng(program.seed * 8 + stream);
+    Tensors result;
+    for (const Tensor& x : like) result.push_back(randn(x.shape(), rng, float64).to(x.dtype()));
+    return result;
+}
+
+Tensors picked(const std::vector<int>& which, const Tensors& from) {
+    Tensors result;
+    for (const int i : which) result.push_back(from[static_cast<std::size_t>(i)]);
+    return result;
+}
+
+double dot(const Tensor& a, const Tensor& b) {
+    const NoGrad off;
+    return sum(a.detach().to(float64) * b.to(float64)).item();
+}
+
+double dot(const Tensors& a, const Tensors& b) {
+    double total = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (a[i].defined()) total += dot(a[i], b[i]);
+    return total;
+}
+
+Doubles flat(const Tensor& x) { return x.detach().to(float64).to_vector<double>(); }
+
+// The largest difference of any element, and where; infinite where one is absent and the other not.
+double distance(const Tensors& a, const Tensors& b, std::string* where = nullptr) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        double d = 0;
+        if (a[i].defined() != b[i].defined()) d = INFINITY;
+        if (a[i].defined() && b[i].defined()) {
+            const Doubles x = flat(a[i]), y = flat(b[i]);
+            for (std::size_t j = 0; j < x.size(); ++j) {
+                const double e = std::abs(x[j] - y[j]);
+                d = std::max(d, std::isnan(e) && !(std::isnan(x[j]) && std::isnan(y[j])) ? INFINITY : e);
+                if (where != nullptr && d > largest && e == d)
+                    *where = "target " + std::to_string(i) + ", element " + std::to_string(j) + ": " +
+                             std::to_string(x[j]) + " and " + std::to_string(y[j]);
+            }
+        }
+        if (where != nullptr && std::isinf(d))
+            *where = "target " + std::to_string(i) + ": absent or NaN in one";
+        largest = std::max(largest, d);
+    }
+    return largest;
+}
+
+double size_of(const Tensors& tensors) {
+    double largest = 1;
+    for (const Tensor& x : tensors)
+        if (x.defined())
+            for (const double v : flat(x)) largest = std::max(largest, std::abs(v));
+    return largest;
+}
+
+bool same_bits(const Tensors& a, const Tensors& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].defined() != b[i].defined()) return false;
+        if (!a[i].defined()) continue;
+        const Doubles x = flat(a[i]), y = flat(b[i]);
+        if (x.size() != y.size() || (!x.empty() && std::memcmp(x.data(), y.data(), x.size() * 8) != 0))
+            return false;
+    }
+    return true;
+}
+
+unsigned flags_of(const Program& program) {
+    unsigned all = 0;
+    for (const Statement& s : program.statements) all |= row_of(s).flags;
+    return all;
+}
+
+bool any_statement(const Program& program, bool (*is)(const Statement&)) {
+    return std::any_of(program.statements.begin(), program.statements.end(), is);
+}
+
+// Whether finite differences apply: what is changed in place must not be held constant or shifted elsewhere.
+bool differentiable(const Program& program) {
+    const unsigned flags = flags_of(program);
+    if (program.dtype != float64 || (flags & rounds)) return false;
+    if (!(flags & in_place)) return true;
+    return !any_statement(program, [](const Statement& s) {
+        return s.no_grad || s.hook != 0 || row_of(s).cpp.ends_with(".detach()");
+    }) && std::all_of(program.targets.begin(), program.targets.end(), [&](int i) {
+        const std::string& cpp = row_of(program.statements[static_cast<std::size_t>(i)]).cpp;
+        return cpp.starts_with("leaf") || cpp.starts_with("$0.parameter");
+    });
+}
+
+// Routes save different tensors, and lay out results differently: what was changed in place may be refused by
+// one and not needed by another, and so may a view.
+template <class F>
+Outcome refusing(const F& f) {
+    try {
+        return f();
+    } catch (const Error& error) {
+        const std::string what = error.what();
+        if (what.find("changed in place") == std::string::npos && what.find("view: ") != 0) throw;
+        return {true, {}, {}};
+    }
+}
+
+Outcome by_grad(const Program& program, const Way& way, bool create_graph = false) {
+    return refusing([&] {
+        const Run r = run(program, way);
+        const Tensors outputs = picked(program.outputs, r.tensors), targets = picked(program.targets, r.points);
+        return Outcome{false, outputs,
+                       grad(outputs, targets, drawn(program, outputs, 1),
+                            {.create_graph = create_graph, .retain_graph = true, .allow_unused = true})};
+    });
+}
+
+// `times` backwards, one after another, whose gradients add.
+Outcome by_backward(const Program& program, const Way& way, int times) {
+    return refusing([&] {
+        const Run r = run(program, way);
+        const Tensors outputs = picked(program.outputs, r.tensors), seeds = drawn(program, outputs, 1);
+        Outcome outcome{false, outputs, {}};
+        for (const int i : program.targets) {
+            Tensor x = r.points[static_cast<std::size_t>(i)];
+            if (!x.is_leaf()) x.retain_grad();
+        }
+        for (int n = 1; n <= times; ++n)
+            for (std::size_t k = 0; k < outputs.size(); ++k)
+                outputs[k].backward(seeds[k], n < times || k + 1 < outputs.size());
+        for (const Tensor& x : picked(program.targets, r.points)) outcome.gradients.push_back(x.grad());
+        return outcome;
+    });
+}
+
+// Second order: the gradient of Σ u · gradient.
+Outcome second_order(const Program& program, const Way& way) {
+    return refusing([&] {
+        const Run r = run(program, way);
+        const Tensors outputs = picked(program.outputs, r.tensors), targets = picked(program.targets, r.points);
+        const Tensors first =
+            grad(outputs, targets, drawn(program, outputs, 1), {.create_graph = true, .allow_unused = true});
+        const Tensors weights = drawn(program, targets, 2);
+        Tensors in_graph, seeds;
+        for (std::size_t i = 0; i < first.size(); ++i)
+            if (first[i].defined() && first[i].requires_grad())
+                in_graph.push_back(first[i]), seeds.push_back(weights[i]);
+        Outcome outcome{false, first, Tensors(targets.size())};
+        if (!in_graph.empty())
+            outcome.gradients = grad(in_graph, targets, seeds, {.retain_graph = true, .allow_unused = true});
+        for (std::size_t i = 0; i < targets.size(); ++i)  // for another it depends on what is saved
+            if (!targets[i].is_leaf()) outcome.gradients[i] = Tensor();
+        return outcome;
+    });
+}
+
+// A number that depends on the targets, as they are moved by t along a direction.
+class Along {
+public:
+    // Second derivatives are taken along leaves alone: a saved output is the target itself, and moves with it.
+    Along(const Program& program, bool second) : program_(program), second_(second) {
+        base_ = run(program, {.dtype = program.dtype, .notes = true});
+        const Tensors targets = picked(program.targets, base_.points);
+        direction_ = drawn(program, targets, 3);
+        for (std::size_t i = 0; second && i < targets.size(); ++i)
+            if (!targets[i].is_leaf()) direction_[i].zero_();
+    }
+    const Tensors& direction() const { return direction_; }
+
+    double operator()(double t) const {
+        Around around{&base_.values, &base_.changes, {}, second_ || (flags_of(program_) & nested) != 0};
+        for (std::size_t i = 0; i < program_.targets.size(); ++i)
+            around.shift[program_.targets[i]] = direction_[i] * t;
+        const Run r = run(program_, {.dtype = program_.dtype}, &around);
+        const Tensors outputs = picked(program_.outputs, r.tensors), seeds = drawn(program_, outputs, 1);
+        if (!second_) return dot(outputs, seeds);
+        const Tensors targets = picked(program_.targets, r.points);
+        const Tensors gradients = grad(outputs, targets, seeds, {.allow_unused = true});
+        return dot(gradients, drawn(program_, targets, 2));
+    }
+
+private:
+    const Program& program_;
+    bool second_;
+    Run base_;
+    Tensors direction_;
+};
+
+struct Difference {
+    double slope;
+    bool smooth;  // steps of two sizes, and to either side, agree
+};
+
+Difference difference(const Along& f, double tolerance) {
+    const double h = 2e-4;
+    const auto central = [&](double h) { return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h); };
+    const auto sided = [&](double h) { return (-3 * f(0) + 4 * f(h) - f(2 * h)) / (2 * h); };
+    const double wide = central(h), narrow = central(h / 3), right = sided(h / 8), left = sided(-h / 8);
+    const bool smooth = std::abs(wide - narrow) < tolerance && std::abs(right - left) < 50 * tolerance;
+    return {wide, smooth};
+}
+
+// How far the gradient moves when every leaf is changed in its last bits: at a jump of the gradient, or where
+// it is ill-conditioned, routes may differ by as much.
+double sensitivity(const Program& program, const Tensors& gradients) {
+    const Run base = run(program, {.dtype = program.dtype, .notes = true});
+    double largest = 0;
+    for (std::uint64_t draw = 0; draw < 4; ++draw) {
+        Around around{&base.values, &base.changes, {}, true};
+        Rng rng(draw + 1);
+        const double epsilon = program.dtype == float32 ? 4e-7 : 1e-15;
+        for (int i = 0; i < static_cast<int>(program.statements.size()); ++i) {
+            const Tensor& x = base.values[static_cast<std::size_t>(i)];
+            if (!is_floating(x.dtype()) ||
+                row_of(program.statements[static_cast<std::size_t>(i)]).cpp == "made")
+                continue;
+            const Tensor noise = randn(x.shape(), rng, float64).to(x.dtype());
+            around.shift[i] = x.detach() * noise * epsilon;
+        }
+        try {
+            const Run r = run(program, {.dtype = program.dtype}, &around);
+            const Tensors outputs = picked(program.outputs, r.tensors);
+            largest = std::max(largest,
+                               distance(gradients, grad(outputs, picked(program.targets, r.points),
+                                                        drawn(program, outputs, 1), {.allow_unused = true})));
+        } catch (const Error&) {
+            return largest;
+        }
+    }
+    return largest;
+}
+
+class Comparison {
+public:
+    Comparison(const Program& program, Counts& counts) : program_(program), counts_(counts) {}
+
+    Verdict run_all() {
+        const Way way{.dtype = program_.dtype};
+        const unsigned flags = flags_of(program_);
+        const bool is_fused = flags & fused, changes = flags & in_place, nests = flags & nested;
+        const Outcome reference = by_grad(program_, way);
+        const bool one = program_.outputs.size() == 1;
+        // A saved tensor that was changed in place is refused by those routes that need it.
+        if (!reference.refused) {
+            for (const Tensor& g : reference.gradients)
+                if (g.defined() && !all(isfinite(g))) return {"finite", "a gradient is not finite"};
+            exact("repeated", reference, by_grad(program_, way));
+            const Outcome backward = by_backward(program_, way, 1);
+            one ? exact("backward", reference, backward) : close("backward", reference, backward);
+            Outcome twice = by_backward(program_, way, 2);
+            if (!twice.refused)
+                for (Tensor& g : twice.gradients)
+                    if (g.defined()) g = g * 0.5;
+            close("two backwards", reference, twice);
+            set_num_threads(3);
+            exact("threads", reference, by_grad(program_, way));
+            set_num_threads(1);
+            if (!changes)
+                close("copies", reference, by_grad(program_, {.dtype = program_.dtype, .copies = true}));
+        }
+        const Outcome created = by_grad(program_, way, true);
+        const Outcome composed = by_grad(program_, {.dtype = program_.dtype, .composed = true});
+        if (!reference.refused) {
+            is_fused || nests ? close("create_graph", reference, created)
+                              : exact("create_graph", reference, created);
+            is_fused ? close("composed", reference, composed) : exact("composed", reference, composed);
+        }
+        if (program_.dtype == float32 && !(flags & rounds) && !reference.refused && verdict_) {
+            Program wide = program_;
+            wide.dtype = float64;
+            close("float64", reference, by_grad(wide, {.dtype = float64}), 3e-3);
+        }
+        if (!verdict_ || !differentiable(program_)) return verdict_;
+        const Outcome& known = !reference.refused ? reference : !created.refused ? created : composed;
+        if (known.refused) return ++counts_["refused"], verdict_;
+        differences("differences", known.gradients, false);
+        if (!verdict_ || changes) return verdict_;
+        const Outcome second = second_order(program_, way);
+        if (second.refused) return verdict_;
+        // A hook on a tensor that a rule saved runs on what comes by that way, too: it depends on what is
+        // saved.
+        if (any_statement(program_, [](const Statement& s) { return s.hook != 0; })) return verdict_;
+        close("second order, composed", second,
+              second_order(program_, {.dtype = program_.dtype, .composed = true}), 1e-8, false);
+        if (verdict_) differences("second order", second.gradients, true);
+        return verdict_;
+    }
+
+private:
+    const Program& program_;
+    Counts& counts_;
+    Verdict verdict_;
+
+    void exact(const std::string& route, const Outcome& reference, const Outcome& other) {
+        if (!verdict_ || other.refused) return;
+        ++counts_[route];
+        if (same_bits(reference.gradients, other.gradients) && same_bits(reference.outputs, other.outputs))
+            return;
+        std::string where = "outputs";
+        (void)distance(reference.gradients, other.gradients, &where);
+        verdict_ = {route, "not the same bits: " + where};
+    }
+
+    void close(const std::string& route, const Outcome& reference, const Outcome& other, double tolerance = 0,
+               bool by_rounding = true) {
+        if (!verdict_ || other.refused) return;
+        ++counts_[route];
+        const bool coarse = program_.dtype == float32 || (flags_of(program_) & rounds);
+        if (tolerance == 0) tolerance = coarse ? 3e-4 : 1e-9;
+        std::string where;
+        const double apart = distance(reference.gradients, other.gradients, &where);
+        if (apart <= tolerance * size_of(reference.gradients)) return;
+        if (by_rounding && apart <= 1000 * sensitivity(program_, reference.gradients)) {
+            ++counts_["ill-conditioned"];
+            return;
+        }
+        if (!by_rounding) {  // a second derivative where there is a kink in the first
+            const Along f(program_, true);
+            if (!difference(f, 1e-6 * size_of(reference.gradients)).smooth) return void(++counts_["on a kink"]);
+        }
+        verdict_ = {route, where};
+    }
+
+    void differences(const std::string& route, const Tensors& gradients, bool second) {
+        const Along f(program_, second);
+        const double expected = dot(gradients, f.direction());
+        double scale = 1;
+        for (std::size_t i = 0; i < gradients.size(); ++i)
+            if (gradients[i].defined()) scale += dot(abs(gradients[i].detach()), abs(f.direction()[i]));
+        const double tolerance = 1e-6 * scale;
+        const Difference d = difference(f, tolerance);
+        if (!d.smooth) {
+            ++counts_[route + ": not smooth"];
+            return;
+        }
+        ++counts_[route];
+        if (std::abs(d.slope - expected) > 5 * tolerance)
+            verdict_ = {route, "slope " + std::to_string(d.slope) + " by differences, " +
+                                   std::to_string(expected) + " by the gradient"};
+    }
+};
+
+}  // namespace
+
+Verdict compare(const Program& program, Counts& counts) {
+    if (program.outputs.empty() || program.targets.empty()) {
+        ++counts["nothing to differentiate"];
+        return {};
+    }
+    const int threads = num_threads();
+    set_num_threads(1);
+    Verdict verdict;
+    try {
+        verdict = Comparison(program, counts).run_all();
+    } catch (const std::exception& error) {
+        verdict = {"exception", error.what()};
+    }
+    set_num_threads(threads);
+    return verdict;
+}
+
+std::string json(const Program& program) {
+    if (program.outputs.empty() || program.targets.empty() || program.dtype != float64) return "";
+    const Way way{.dtype = float64, .notes = true};
+    const Run base = run(program, way);
+    const Outcome first = by_grad(program, way);
+    if (first.refused) return "";
+    const bool changes = flags_of(program) & in_place;
+    const Outcome second = changes ? Outcome{true, {}, {}} : second_order(program, way);
+    nlohmann::json out;
+    const auto array = [](const Tensor& x) -> nlohmann::json {
+        if (!x.defined()) return nullptr;
+        return {{"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
+                {"dtype", name(x.dtype())},
+                {"values", x.dtype() == float64 ? nlohmann::json(flat(x))
+                           : x.dtype() == int64 ? nlohmann::json(x.to_vector<std::int64_t>())
+                                                : nlohmann::json(x.to_vector<bool>())}};
+    };
+    const auto arrays = [&](const Tensors& list) {
+        auto all = nlohmann::json::array();
+        for (const Tensor& x : list) all.push_back(array(x));
+        return all;
+    };
+    for (std::size_t i = 0; i < program.statements.size(); ++i) {
+        const Statement& s = program.statements[i];
+        if (!(row_of(s).flags & stored)) continue;
+        Tensor value = base.values[i];
+        if (!s.in.empty() && row_of(s).declaration.starts_with("dropout")) {
+            Rng rng(static_cast<std::uint64_t>(s.numbers[0]));
+            value = dropout(ones_like(value), 0.3, rng);
+        }
+        out["stored"][std::to_string(i)] = array(value);
+    }
+    const Tensors outputs = picked(program.outputs, base.tensors),
+                  targets = picked(program.targets, base.points);
+    out["seed"] = program.seed;
+    out["lines"] = as_python(program);
+    out["outputs"] = program.outputs;
+    out["targets"] = program.targets;
+    out["changes"] = changes;
+    out["seeds"] = arrays(drawn(program, outputs, 1));
+    out["weights"] = arrays(drawn(program, targets, 2));
+    out["values"] = arrays(picked(program.outputs, first.outputs.empty() ? base.tensors : base.tensors));
+    out["gradients"] = arrays(first.gradients);
+    if (!second.refused) out["second"] = arrays(second.gradients);
+    return out.dump();
+}
+
+}  // namespace random_programs

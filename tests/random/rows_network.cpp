@@ -1,0 +1,328 @@
+// Products, attention, losses, and modules.
+#include <cmath>
+
+#include "rows.h"
+#include "weft/nn/attention.h"
+#include "weft/nn/gpt.h"
+#include "weft/nn/mlp.h"
+
+namespace random_programs {
+namespace {
+
+bool product(Draft& d, Statement& s) {
+    s.in = {d.ranked(1, 4)};
+    if (s.in[0] < 0) return false;
+    const std::int64_t k = d.at(s.in[0]).size(-1);
+    const int other = d.any([&](const Tensor& x) {
+        return is_floating(x.dtype()) && x.rank() > 0 && x.rank() < 5 && x.size(x.rank() == 1 ? 0 : -2) == k;
+    });
+    s.in.push_back(other >= 0 && d.coin(0.7) ? other : d.shaped({k, d.size()}));
+    return true;
+}
+
+bool affine(Draft& d, Statement& s) {  // x, weight, and perhaps a bias
+    if (!ranked(d, s, 1)) return false;
+    const std::int64_t in = d.at(s.in[0]).size(-1);
+    const int weight =
+        d.any([&](const Tensor& x) { return is_floating(x.dtype()) && x.rank() == 2 && x.size(1) == in; });
+    s.in.push_back(weight >= 0 && d.coin(0.8) ? weight : d.shaped({d.size(), in}));
+    if (d.coin(0.6)) s.in.push_back(d.shaped({d.at(s.in[1]).size(0)}));
+    return true;
+}
+
+bool normalised(Draft& d, Statement& s) {
+    if (!ranked(d, s, 1)) return false;
+    const Shape row{d.at(s.in[0]).size(-1)};
+    if (d.coin(0.8)) s.in.push_back(d.shaped(row));
+    if (s.in.size() == 2 && d.coin(0.7)) s.in.push_back(d.coin(0.2) ? s.in[1] : d.shaped(row));
+    return true;
+}
+
+const Tensor& optional(const Call& c, std::size_t i) {
+    static const Tensor none;
+    return i < c.x.size() ? c.x[i] : none;
+}
+
+// Logits and targets. Numbers: whether ignored rows hold a number that is not finite, and which. Class 0 is
+// ignored.
+bool classes(Draft& d, Statement& s) {
+    s.in = {d.ranked(1, 4)};
+    if (s.in[0] < 0) return false;
+    Shape shape = d.at(s.in[0]).shape();
+    const std::int64_t V = shape.back();
+    shape.erase(shape.rank() - 1);
+    if (V < 1) return false;
+    s.in.push_back(d.ids(shape, d.coin(0.1) ? 1 : V));
+    s.numbers = {double(d.coin(0.3)), double(d.number(0, 2))};
+    return true;
+}
+
+double bad(double which) { return which == 0 ? NAN : which == 1 ? INFINITY : -INFINITY; }
+
+Tensor loss(const Call& c) {
+    const Tensor logits = c.n[0] == 0 ? c.x[0] : masked_fill(c.x[0], (c.x[1] == 0).unsqueeze(-1), bad(c.n[1]));
+    return cross_entropy(logits, c.x[1], 0);
+}
+
+std::string number(double value) {
+    std::string text = std::to_string(value);
+    while (text.ends_with('0')) text.pop_back();
+    return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+}
+std::string r(int i) { return "r" + std::to_string(i); }
+
+std::string loss_text(const Statement& s, bool python) {
+    const std::string x = r(s.in[0]), t = r(s.in[1]);
+    if (python) return "cross_entropy(" + x + ", " + t + ")";
+    const std::string value[] = {"NAN", "INFINITY", "-INFINITY"};
+    return "cross_entropy(" +
+           (s.numbers[0] == 0 ? x
+                              : "masked_fill(" + x + ", (" + t + " == 0).unsqueeze(-1), " +
+                                    value[static_cast<int>(s.numbers[1])] + ")") +
+           ", " + t + ", 0)";
+}
+
+// ---- attention. Operands: q, k, v (or one packed tensor), masks, a bias. Numbers:
+enum { form, causal, scale, parts, has_bias, poison, poisoned_key, heads, lengths };
+constexpr double plain = 0, output_with_weights = 1, weights = 2, packed = 3;  // forms
+
+void mask_parts(Draft& d, Statement& s, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) {
+    s.numbers[causal] = d.coin(0.4);
+    s.numbers[scale] = d.coin(0.3) ? 0.7 : 0;
+    for (int n = d.coin(0.6) ? d.number(1, 2) : 0; n > 0; --n) {
+        const Shape shapes[] = {{T, S}, {B, T, S}, {d.coin(0.5) ? B : 1, d.coin(0.5) ? H : 1, T, S}};
+        s.in.push_back(d.bools(shapes[d.number(0, 2)]));
+        ++s.numbers[parts];
+    }
+    if (d.coin(0.2)) s.in.push_back(d.shaped({d.coin(0.5) ? H : 1, T, S})), s.numbers[has_bias] = 1;
+    if (d.coin(0.2))
+        for (std::int64_t b = 0; b < B; ++b) s.numbers.push_back(d.number(0, static_cast<int>(S)));
+}
+
+// z in up to three places, or what fits it.
+bool attention(Draft& d, Statement& s) {
+    s.numbers.assign(lengths, 0);
+    s.numbers[form] = d.one_of({plain, plain, output_with_weights, weights});
+    s.in = {d.ranked(2, 4)};
+    if (s.in[0] < 0) return false;
+    const Shape q = d.at(s.in[0]).shape();
+    const int rank = q.rank();
+    if (q.numel() == 0) return false;
+    Shape k = q;
+    if (d.coin(0.4)) k[rank - 2] = d.size();
+    if (rank > 2 && d.coin(0.2)) k[rank - 3] = 1;  // one head of keys for all
+    s.in.push_back(k == q && d.coin(0.4) ? s.in[0] : d.shaped(k));
+    Shape v = k;
+    if (d.coin(0.3)) v[rank - 1] = d.size();
+    s.in.push_back(v == k && d.coin(0.4) ? s.in[1] : d.shaped(v));
+    const std::int64_t B = rank == 4 ? q[0] : 1, H = rank > 2 ? q[rank - 3] : 1;
+    s.numbers[poison] = d.coin(0.15) ? d.number(1, 3) : 0;
+    s.numbers[poisoned_key] = d.number(0, static_cast<int>(k[rank - 2]) - 1);
+    mask_parts(d, s, B, H, q[rank - 2], k[rank - 2]);
+    return true;
+}
+
+bool packed_attention(Draft& d, Statement& s) {
+    s.numbers.assign(lengths, 0);
+    s.numbers[form] = packed;
+    const std::int64_t C = d.size();
+    const int x = d.any([](const Tensor& x) {
+        return is_floating(x.dtype()) && (x.rank() == 2 || x.rank() == 3) && x.numel() > 0 &&
+               x.size(-1) % 3 == 0;
+    });
+    s.in = {x >= 0 && d.coin(0.7) ? x : d.shaped({d.size(), d.size(), 3 * C})};
+    const Tensor& qkv = d.at(s.in[0]);
+    const std::int64_t width = qkv.size(-1) / 3, B = qkv.rank() == 3 ? qkv.size(0) : 1, T = qkv.size(-2);
+    s.numbers[heads] = width % 2 == 0 && d.coin(0.7) ? 2 : 1;
+    mask_parts(d, s, B, static_cast<std::int64_t>(s.numbers[heads]), T, T);
+    return true;
+}
+
+Tensor attend(const Call& c) {
+    const bool is_packed = c.n[form] == packed;
+    std::size_t next = is_packed ? 1 : 3;
+    AttentionOptions options;
+    if (c.n[causal] != 0) options.mask = options.mask | Mask::causal();
+    for (int i = 0; i < c.n[parts]; ++i) options.mask = options.mask | Mask::blocked(c.x[next++]);
+    if (c.n.size() > lengths) {
+        std::vector<std::int64_t> list;
+        for (std::size_t i = lengths; i < c.n.size(); ++i) list.push_back(c.integer(i));
+        options.mask = options.mask | Mask::padding(list);
+    }
+    if (c.n[has_bias] != 0) options.bias = c.x[next];
+    if (c.n[scale] != 0) options.scale = c.n[scale];
+    if (is_packed) return multi_head_attention(c.x[0], c.integer(heads), options);
+    Tensor k = c.x[1], v = c.x[2];
+    if (c.n[poison] != 0) {  // a key that nobody may see holds what is no number
+        const Tensor at = arange(k.size(-2)) == c.n[poisoned_key];
+        k = masked_fill(k, at.unsqueeze(1), bad(c.n[poison] - 1));
+        v = masked_fill(v, at.unsqueeze(1), bad(c.n[poison] - 1));
+        options.mask = options.mask | Mask::blocked(at.unsqueeze(0).expand({c.x[0].size(-2), k.size(-2)}));
+    }
+    if (c.n[form] == plain) return scaled_dot_product_attention(c.x[0], k, v, options);
+    const AttentionResult both = scaled_dot_product_attention_with_weights(c.x[0], k, v, options);
+    return c.n[form] == weights ? both.weights : both.output;
+}
+
+std::string attention_text(const Statement& s, bool python) {
+    const Numbers& n = s.numbers;
+    const bool is_packed = n[form] == packed;
+    std::size_t next = is_packed ? 1 : 3;
+    std::string blocked, mask = n[causal] != 0 ? "Mask::causal()" : "Mask()", list;
+    for (int i = 0; i < n[parts]; ++i, ++next) {
+        blocked += r(s.in[next]) + ", ";
+        mask += " | Mask::blocked(" + r(s.in[next]) + ")";
+    }
+    for (std::size_t i = lengths; i < n.size(); ++i) list += (i > lengths ? ", " : "") + number(n[i]);
+    if (!list.empty()) mask += " | Mask::padding({" + list + "})";
+    const std::string bias = n[has_bias] != 0 ? r(s.in[next]) : "";
+    if (python) {
+        const std::string key = n[poison] != 0 ? number(n[poisoned_key]) : "None";
+        const std::string options = "causal=" + std::string(n[causal] != 0 ? "True" : "False") + ", blocked=[" +
+                                    blocked + "], lengths=[" + list +
+                                    "], bias=" + (bias.empty() ? "None" : bias) +
+                                    ", scale=" + number(n[scale]) + ", unseen=" + key;
+        if (is_packed) return "packed(" + r(s.in[0]) + ", " + number(n[heads]) + ", " + options + ")";
+        return "attend(" + r(s.in[0]) + ", " + r(s.in[1]) + ", " + r(s.in[2]) + ", " + options + ")[" +
+               (n[form] == weights ? "1" : "0") + "]";
+    }
+    std::string k = r(s.in[1]), v = r(s.in[is_packed ? 0 : 2]);
+    if (n[poison] != 0) {
+        const std::string value[] = {"NAN", "INFINITY", "-INFINITY"};
+        const auto at = "arange(" + k + ".size(-2)) == " + number(n[poisoned_key]);
+        const auto filled = [&](const std::string& x) {
+            return "masked_fill(" + x + ", (" + at + ").unsqueeze(1), " +
+                   value[static_cast<int>(n[poison]) - 1] + ")";
+        };
+        mask += " | Mask::blocked((" + at + ").unsqueeze(0).expand({" + r(s.in[0]) + ".size(-2), " + k +
+                ".size(-2)}))";
+        k = filled(k), v = filled(v);
+    }
+    std::string options = "{.mask = " + mask;
+    if (!bias.empty()) options += ", .bias = " + bias;
+    if (n[scale] != 0) options += ", .scale = " + number(n[scale]);
+    options += "}";
+    if (is_packed) return "multi_head_attention(" + r(s.in[0]) + ", " + number(n[heads]) + ", " + options + ")";
+    return std::string("scaled_dot_product_attention") + (n[form] == plain ? "" : "_with_weights") + "(" +
+           r(s.in[0]) + ", " + k + ", " + v + ", " + options + ")" +
+           (n[form] == plain     ? ""
+            : n[form] == weights ? ".weights"
+                                 : ".output");
+}
+
+// ---- modules. Numbers of "module": kind, width, seed.
+constexpr double linear_module = 0, norm = 1, mlp = 2, causal_attention = 3, block = 4, gpt = 5;
+constexpr std::int64_t vocab = 5, block_size = 4;
+
+template <class M>
+std::shared_ptr<Made> made(M module, const Call& c) {
+    module.to(c.dtype);
+    module.eval();
+    return std::make_shared<Made>(
+        Made{[module](const std::vector<Tensor>& x) { return module(x[0]); }, module.parameters()});
+}
+
+std::shared_ptr<Made> make_module(const Call& c) {
+    Rng rng(static_cast<std::uint64_t>(c.n[2]));
+    const std::int64_t C = c.integer(1);
+    const double kind = c.n[0];
+    if (kind == linear_module) return made(nn::Linear(C, 3, rng), c);
+    if (kind == norm) return made(nn::LayerNorm(C), c);
+    if (kind == mlp) return made(nn::MLP(C, rng, {.hidden = 3}), c);
+    if (kind == causal_attention)
+        return made(nn::CausalMultiHeadAttention(C, C % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true}),
+                    c);
+    if (kind == block)
+        return made(nn::TransformerBlock(C, 1, rng, {.max_seq_len = 16, .bias = true, .hidden = 3}), c);
+    return made(nn::GPT({.vocab = vocab,
+                         .block_size = block_size,
+                         .layers = 1,
+                         .heads = 2,
+                         .d_model = 4,
+                         .bias = true,
+                         .hidden = 3},
+                        rng),
+                c);
+}
+
+std::string module_text(const Statement& s, bool) {
+    const std::string C = number(s.numbers[1]);
+    const std::string kinds[] = {
+        "nn::Linear(" + C + ", 3, rng)",
+        "nn::LayerNorm(" + C + ")",
+        "nn::MLP(" + C + ", rng, {.hidden = 3})",
+        "nn::CausalMultiHeadAttention(" + C + ", " + C +
+            " % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true})",
+        "nn::TransformerBlock(" + C + ", 1, rng, {.max_seq_len = 16, .bias = true, .hidden = 3})",
+        "nn::GPT({.vocab = 5, .block_size = 4, .layers = 1, .heads = 2, .d_model = 4, .bias = true, .hidden = "
+        "3}, rng)"};
+    return "made(" + number(s.numbers[2]) + ", [](Rng& rng) { return " + kinds[static_cast<int>(s.numbers[0])] +
+           "; })";
+}
+
+// Operands: x, the module, its parameters (which only PyTorch needs to be told).
+bool apply(Draft& d, Statement& s) {
+    const auto kind = d.one_of<double>({linear_module, norm, mlp, mlp, causal_attention, block, gpt, gpt});
+    s.numbers = {kind};
+    if (kind == gpt) {
+        s.in = {d.ids(d.coin(0.5) ? Shape{d.number(1, 4)} : Shape{2, d.number(1, 4)}, vocab)};
+    } else {
+        s.in = {kind >= causal_attention ? d.ranked(2, 3) : d.ranked(1)};
+        if (s.in[0] < 0 || d.at(s.in[0]).numel() == 0) return false;
+    }
+    const double width = kind == gpt ? 4 : double(d.at(s.in[0]).size(-1));
+    s.in.push_back(d.module("made", {kind, width, double(d.number(1, 1000))}));
+    for (const int p : d.parameters_of(s.in[1])) s.in.push_back(p);
+    return true;
+}
+
+}  // namespace
+
+Rows network_rows() {
+    const std::string sdpa = "scaled_dot_product_attention(Tensor, Tensor, Tensor, AttentionOptions)";
+    return {
+        {"matmul(Tensor, Tensor)", "matmul($0, $1)", "torch.matmul($0, $1)", product,
+         [](const Call& c) { return matmul(c.x[0], c.x[1]); }},
+        {"linear(Tensor, Tensor, Tensor)", "linear($0*)", "F.linear($0*)", affine,
+         [](const Call& c) { return linear(c.x[0], c.x[1], optional(c, 2)); }, fused},
+        {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm($0*)", "layer_norm($0*)", normalised,
+         [](const Call& c) { return layer_norm(c.x[0], optional(c, 1), optional(c, 2)); }, fused},
+        {"dropout(Tensor, double, Rng, bool)", "dropped($0, #0)", "$0 * drawn(@)",
+         [](Draft& d, Statement& s) {
+             s.numbers = {double(d.number(1, 1000))};
+             return one(d, s);
+         },
+         [](const Call& c) {
+             Rng rng(static_cast<std::uint64_t>(c.n[0]));
+             return dropout(c.x[0], 0.3, rng);
+         },
+         stored},
+        {"cross_entropy(Tensor, Tensor, int64_t)", "", "", classes, loss, fused, loss_text},
+        {"mse_loss(Tensor, Tensor)", "mse_loss($0, $1)", "F.mse_loss($0, $1)",
+         [](Draft& d, Statement& s) {
+             if (!one(d, s)) return false;
+             s.in.push_back(d.shaped(d.at(s.in[0]).shape()));
+             return true;
+         },
+         [](const Call& c) { return mse_loss(c.x[0], c.x[1]); }},
+        {sdpa, "", "", attention, attend, fused, attention_text},
+        {"scaled_dot_product_attention_with_weights(Tensor, Tensor, Tensor, AttentionOptions)", "", "",
+         attention, attend, fused, attention_text},
+        {"multi_head_attention(Tensor, int64_t, AttentionOptions)", "", "", packed_attention, attend, fused,
+         attention_text},
+        {"", "$1(#0, $0)", "modules[#0]($0, [$2*])", apply, [](const Call& c) { return c.module(1).call(c.x); },
+         fused},
+        {"",
+         "made",
+         "None",
+         {},
+         [](const Call& c) {
+             c.run.modules[c.self] = make_module(c);
+             return zeros({0});
+         },
+         constant | rare,
+         module_text},
+    };
+}
+
+}  // namespace random_programs
