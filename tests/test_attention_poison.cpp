@@ -83,6 +83,63 @@ TEST_CASE("PyTorch's issue 101967: NaN at a key and value that a mask blocks", "
     for (const bool composed : {false, true}) {
         const Composed path(composed);
         CHECK(distance(scaled_dot_product_attention(x, poisoned, poisoned, {.mask = mask}), expected) < 1e-15);
+        const auto bias_gradient = [&](const Tensor& keys) {
+            Tensor bias = zeros({3, 3}, float64).requires_grad_();
+            sum(scaled_dot_product_attention(x, keys, keys, {.mask = mask, .bias = bias})[1]).backward();
+            return bias.grad();
+        };
+        CHECK(same_bits(bias_gradient(poisoned), bias_gradient(x)));
+    }
+}
+
+TEST_CASE("in any tile of keys and of queries NaN stays with the queries that see it", "[poison][tiles]") {
+    constexpr std::int64_t T = 150;
+    for (const std::int64_t S : {600, 2100})
+        for (const std::int64_t at : {std::int64_t{0}, S / 2, S - 1})
+            for (const bool composed : {false, true}) {
+                CAPTURE(S, at, composed);
+                const Composed path(composed);
+                const Tensor row = arange(T).unsqueeze(1), key = arange(S);
+                const Tensor hidden = key == static_cast<double>(at), sees = row == 70.0 || row == 149.0;
+                const AttentionOptions options{.mask = Mask::causal() | Mask::blocked(hidden && !sees)};
+                const Tensor q = random({T, 3}, 1), v = random({S, 2}, 3), k = random({S, 3}, 2),
+                             dy = masked_fill(random({T, 2}, 4), sees, 0);
+                const auto run = [&](double value) {
+                    const std::vector<Tensor> leaves{
+                        q.detach().requires_grad_(),
+                        masked_fill(k, hidden.unsqueeze(1), value).requires_grad_(),
+                        masked_fill(v, hidden.unsqueeze(1), value).requires_grad_()};
+                    const Tensor y = scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], options);
+                    std::vector<Tensor> all = grad({y}, leaves, {dy});
+                    all.push_back(y.detach());
+                    return all;
+                };
+                const std::vector<Tensor> clean = run(1), found = run(NaN);
+                for (const std::size_t of_keys : {1, 2})
+                    CHECK(same_bits(masked_fill(found[of_keys], hidden.unsqueeze(1), 0),
+                                    masked_fill(clean[of_keys], hidden.unsqueeze(1), 0)));
+                for (const std::size_t of_queries : {0, 3})
+                    CHECK(same_bits(masked_fill(found[of_queries], sees, 0),
+                                    masked_fill(clean[of_queries], sees, 0)));
+                CHECK(std::isnan(found[3].at({149, 0})));
+            }
+}
+
+TEST_CASE("where dy is 0, beside NaN, it has its own gradient still", "[poison]") {
+    const Tensor q = random({4, 2}), k = random({4, 2}, 2), v = random({4, 2}, 3);
+    for (const bool composed : {false, true}) {
+        const Composed path(composed);
+        const auto gradient = [&](double last) {
+            Tensor dy = zeros({4, 2}, float64).requires_grad_(), keys = k.clone();
+            keys.slice(0, 3, 4).fill_(last);
+            std::vector<Tensor> leaves{q.detach(), keys, v.detach()}, seeds;
+            for (Tensor& x : leaves) x.requires_grad_(), seeds.push_back(random({4, 2}, 5));
+            const Tensor y =
+                scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], {.mask = Mask::causal()});
+            return grad(grad({y}, leaves, {dy}, {.create_graph = true}), {dy}, seeds)[0].slice(0, 0, 3);
+        };
+        CHECK(same_bits(gradient(NaN), gradient(1)));
+        CHECK(all(gradient(NaN) != 0));
     }
 }
 
@@ -90,18 +147,18 @@ namespace {
 
 using attention_forms::Form;
 
-// Which outputs see which tokens: own[i][j], that output i of a sample sees token j.
 struct Run {
-    Tensor y, dx, ddx;  // (B, T, C)
+    Tensor y, dx, same_dx, ddx;  // (B, T, C); dx by the kernel and by the definition
 };
 
 Run run(const Form& form, const Tensor& x, const Mask& mask, const Tensor& dy) {
     Tensor leaf = x.detach().requires_grad_();
-    if (form.is_cached) return {form(leaf, mask), {}, {}};
+    if (form.is_cached) return {form(leaf, mask), {}, {}, {}};
     const Tensor y = form(leaf, mask);
     const Tensor seed = form.is_unbatched ? dy[0] : dy;
-    const Tensor dx = grad({y}, {leaf}, {seed}, {.create_graph = true})[0];
-    return {y.detach(), dx.detach(), grad({dx}, {leaf}, {random(dx.shape(), 5)})[0]};
+    const Tensor first = grad({y}, {leaf}, {seed}, {.retain_graph = true})[0],
+                 dx = grad({y}, {leaf}, {seed}, {.create_graph = true})[0];
+    return {y.detach(), first, dx.detach(), grad({dx}, {leaf}, {random(dx.shape(), 5)})[0]};
 }
 
 // The rows (of tokens) of a and b that `rows` names are the same to the last bit.
@@ -137,6 +194,7 @@ TEST_CASE("in every form of the modules a token that is blocked, or is yet to co
                 const Run expected = run(form, clean, mask, dy), found = run(form, x, mask, dy);
                 check_rows(found.y, expected.y, before);
                 check_rows(found.dx, expected.dx, before);
+                check_rows(found.same_dx, expected.same_dx, before);
                 check_rows(found.ddx, expected.ddx, before);
                 CHECK_FALSE(all(isfinite(found.y.select(-2, T - 1))));  // its own output is made of it
             }
@@ -155,11 +213,13 @@ TEST_CASE("in cross-attention of every form a blocked token of the other sequenc
             const auto gradients = [&](const Tensor& other) {
                 Tensor q = query.detach().requires_grad_(), kv = other.detach().requires_grad_();
                 const Tensor y = form.run(q, kv, kv, mask);
-                const std::vector<Tensor> d =
-                    grad({y}, {q, kv}, {form.is_unbatched ? dy[0] : dy}, {.create_graph = true});
+                const Tensor seed = form.is_unbatched ? dy[0] : dy;
+                const std::vector<Tensor> first = grad({y}, {q, kv}, {seed}, {.retain_graph = true}),
+                                          d = grad({y}, {q, kv}, {seed}, {.create_graph = true});
                 const std::vector<Tensor> dd =
                     grad(d, {q, kv}, {random(d[0].shape(), 5), random(d[1].shape(), 7)});
-                return std::vector<Tensor>{y.detach(), d[0].detach(), d[1].detach(), dd[0], dd[1]};
+                return std::vector<Tensor>{y.detach(), d[0].detach(), d[1].detach(), dd[0],
+                                           dd[1],      first[0],      first[1]};
             };
             const std::vector<Tensor> expected = gradients(clean);
             for (const double poison : {NaN, inf, -inf}) {
@@ -167,8 +227,8 @@ TEST_CASE("in cross-attention of every form a blocked token of the other sequenc
                 Tensor other = clean.clone();
                 other.slice(1, hidden, hidden + 1).fill_(poison);
                 const std::vector<Tensor> found = gradients(other);
-                for (const std::size_t i : {0, 1, 3}) check_rows(found[i], expected[i], {0, 1, 2});
-                for (const std::size_t i : {2, 4}) check_rows(found[i], expected[i], {0, 1, 3, 4});
+                for (const std::size_t i : {0, 1, 3, 5}) check_rows(found[i], expected[i], {0, 1, 2});
+                for (const std::size_t i : {2, 4, 6}) check_rows(found[i], expected[i], {0, 1, 3, 4});
                 CHECK(max(abs(found[2].select(-2, hidden))).item() == 0);
             }
         },
