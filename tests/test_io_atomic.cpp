@@ -157,6 +157,28 @@ TEST_CASE("fault 94: a thousand names of temporary files that are taken end the 
     CHECK(io::load_text(scratch / "a") == "new");
 }
 
+TEST_CASE("a symbolic link that leads nowhere, or in a circle, is neither replaced nor read", "[io]") {
+    const Scratch scratch;
+    fs::create_symlink("self", scratch / "self");
+    fs::create_symlink("there", scratch / "back");
+    fs::create_symlink("back", scratch / "there");
+    fs::create_symlink("chain49", scratch / "chain");  // more links than the system follows
+    for (int i = 1; i < 50; ++i)
+        fs::create_symlink("chain" + std::to_string(i - 1), scratch / ("chain" + std::to_string(i)));
+    const auto entries = files_in(scratch);
+    for (const char* name : {"self", "back", "there", "chain"}) {
+        INFO(name);
+        const fs::path path = scratch / name, leads_to = fs::read_symlink(path);
+        CHECK(contains(message_of<IoError>([&] { io::save_text(path, "new"); }),
+                       "cannot write " + path.string() + ": could not follow its symbolic links: Too many"));
+        CHECK(fs::read_symlink(path) == leads_to);
+        CHECK(contains(message_of<IoError>([&] { io::load_text(path); }),
+                       "cannot read " + path.string() + ": it cannot be opened: Too many levels"));
+        CHECK(contains(message_of<IoError>([&] { io::load_npy(path); }), "it cannot be opened: Too many"));
+    }
+    CHECK(files_in(scratch) == entries);
+}
+
 TEST_CASE("fault 94: what killed writers left is removed, and what living ones are at is not", "[fault][io]") {
     const Scratch scratch;
     for (const char* left : {"a.17.0.part", "a.17.1.part"}) std::ofstream(scratch / left) << "half";

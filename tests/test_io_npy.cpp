@@ -167,6 +167,8 @@ TEST_CASE("npy: sizes are compared with the file before anything is allocated", 
     CHECK(contains(refusal(npy(header_of("<f8", "(4611686018427387904, 4, 0)"))), "overflows"));
     CHECK(contains(refusal(npy(header_of("<f8", "(0, 2305843009213693952)"))), "overflows"));
     CHECK(contains(refusal(npy(header_of("<f4", "(-1,)"), "1234")), "should have a size at place"));
+    for (const char* type : {"|b1", "|u1", "<f8"})
+        CHECK(contains(refusal(npy(header_of(type, "(0, 9223372036854775807)"))), "overflows"));
 }
 
 TEST_CASE("npy: a header that numpy.save does not write is refused", "[io][npy]") {
@@ -181,6 +183,9 @@ TEST_CASE("npy: a header that numpy.save does not write is refused", "[io][npy]"
     CHECK(contains(why(header_of("<f4", "1")), "should have '('"));
     CHECK(contains(why(header_of("<f4", "(1 1)")), "should have ')'"));
     CHECK(contains(why(header_of("<f4", "(1.0,)")), "should have ')'"));
+    CHECK(contains(why(header_of("<f4", "(1)")), "has a number for its shape, which is written (3,)"));
+    for (const char* number : {"(01,)", "(00,)", "(-0,)", "(+1,)", "(0x1,)", "(,)"})
+        CHECK(contains(why(header_of("<f4", number)), "should have "));
     CHECK(contains(why(header_of("<f4", "(1,)", "false")), "should have True or False"));
     CHECK(contains(why("{'descr': '<f4"), "has a string without an end"));
     CHECK(contains(why("{'descr' '<f4'}"), "should have ':'"));

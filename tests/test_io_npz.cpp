@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "io/zip.h"
 #include "scratch.h"
 #include "weft/io.h"
 #include "weft/ops.h"
@@ -61,6 +62,13 @@ std::string forged(const io::NamedTensors& tensors, const std::string& from, con
         bytes.replace(at, from.size(), to);
     CHECK(replaced > 0);
     return bytes;
+}
+
+// The beginning of an .npy of so many uint8.
+std::string header_of_bytes(std::size_t count) {
+    const std::string text =
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }\n";
+    return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(text.size()) + '\0' + text;
 }
 
 std::string le32(std::uint32_t value) { return {reinterpret_cast<const char*>(&value), 4}; }
@@ -182,6 +190,12 @@ TEST_CASE("npz: members that are forged, doubled, hidden or packed otherwise are
     CHECK(contains(refusal(forged({{"é", one}}, std::string("\x14\0\0\x08", 4), std::string("\x14\0\0\0", 4))),
                    "a name that is not UTF-8"));
     CHECK(contains(refusal(forged({{"a", one}}, le32(0x3F800000), le32(0x3F800001))), "it is damaged"));
+    CHECK(contains(refusal(forged({{"a_b", one}}, "a_b", std::string("a\0b", 3))),
+                   "member \"a\\x00b.npy\" has a name with a zero byte"));
+    CHECK(contains(refusal(forged({{"a_b", one}}, "a_b",
+                                  "a\xff"
+                                  "b")),
+                   "member \"a\\xffb.npy\" has a name that is not UTF-8"));
     // Both members where the first is: the second's local header is not the one that the directory names.
     CHECK(contains(refusal(forged({{"a", one}, {"b", other}}, le32(167), le32(0))), "is another than"));
     // The second member hides in the values of the first, with all that a member has.
@@ -202,4 +216,36 @@ TEST_CASE("npz: members that are forged, doubled, hidden or packed otherwise are
     for (auto at = bomb.find(size); at != std::string::npos; at = bomb.find(size)) bomb.replace(at, 4, claim);
     CHECK(contains(refusal(bomb), "claims 4000000000 bytes, more than its"));
     CHECK(contains(refusal("no archive at all, but long enough to be one"), "it has no directory at its end"));
+}
+
+TEST_CASE("npz: what a small file unpacks to is said, and asked for, before there is memory for it",
+          "[io][npz]") {
+    const Scratch scratch;
+    io::save_npz(scratch / "a", {{"calm", zeros({1'000'000})}, {"x", ones({10}, float64)}}, true);
+    const auto size = fs::file_size(scratch / "a");
+    const std::uint64_t beyond = 4'000'080 - 16 * size;
+    CHECK(contains(message_of<IoError>([&] { io::load_npz(scratch / "a", beyond - 1); }),
+                   "its " + std::to_string(size) +
+                       " bytes unpack to tensors of 4000080; if they should, call " +
+                       "load_npz with an allowance of " + std::to_string(beyond)));
+    CHECK(io::load_npz(scratch / "a", beyond).size() == 2);
+    CHECK(io::load_npz(scratch / "a").size() == 2);
+
+    // 500 MB of bytes, which half a megabyte can stand for, would be 4 GB as int64.
+    Rng rng(1);
+    const Tensor noise = randint(INT64_MIN, INT64_MAX, {61'000}, rng);
+    std::string header = header_of_bytes(500'000'000);
+    {
+        io::AtomicFile file(scratch / "bomb");
+        io::ZipWriter zip(file);
+        zip.add("x.npy", {{header.data(), header.size()}, {noise.data<std::int64_t>(), 8 * 61'000}}, true);
+        zip.finish();
+        file.commit();
+    }
+    std::string bomb = io::load_text(scratch / "bomb");
+    const auto honest = static_cast<std::uint32_t>(header.size() + 8 * 61'000);
+    const auto claim = static_cast<std::uint32_t>(header.size() + 500'000'000);
+    for (auto at = bomb.find(le32(honest)); at != std::string::npos; at = bomb.find(le32(honest)))
+        bomb.replace(at, 4, le32(claim));
+    CHECK(contains(refusal(bomb), "bytes unpack to tensors of 4000000000; if they should"));
 }

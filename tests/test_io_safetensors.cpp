@@ -166,8 +166,13 @@ TEST_CASE("faults 81, 82, 83 and 88: safetensors: a header that is not the forma
           "[fault][io]") {
     CHECK(contains(refusal(file_of("{\"x\":")), "not valid JSON"));
     CHECK(contains(refusal(file_of("{\"\xff\":1}")), "not valid JSON"));
-    CHECK(contains(refusal(file_of("[]")), "not a JSON object"));
-    CHECK(contains(refusal(file_of(std::string(100'000, '['))), "nested too deeply"));
+    for (const char* start : {"[]", " {}", "\xEF\xBB\xBF{}"})
+        CHECK(contains(refusal(file_of(start)), "its header does not begin with \"{\""));
+    CHECK(contains(refusal(file_of("{\"x\":" + std::string(100'000, '['))), "nested too deeply"));
+    for (const char* more : {"{}x", "{}{}", "{}\xEF\xBB\xBF"})
+        CHECK(contains(refusal(file_of(more)), "its header is not valid JSON at byte 3"));
+    for (const std::string& zero : {std::string("{}\0", 3), std::string("{}\0hidden", 9)})
+        CHECK(contains(refusal(file_of(zero)), "its header is not valid JSON at byte 3: a zero byte"));
     const std::string x = entry("x", "F32", "[1]", "[0,4]");
     CHECK(contains(refusal(file_of("{" + x + "," + x + "}", "1234")), "has \"x\" twice"));
     CHECK(contains(

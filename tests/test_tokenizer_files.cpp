@@ -108,9 +108,25 @@ TEST_CASE("a vocab.json that gives no tokeniser is refused by name", "[tokenizer
     other.write("vocab.json", "{}");
     CHECK(contains(other.refusal(), "\"!\", \"\"\", \"#\", \"$\", \"%\" and 251 more"));
     other.write("vocab.json", "[1]");
-    CHECK(contains(other.refusal(), "has to hold one JSON object"));
+    CHECK(contains(other.refusal(), "it is not a JSON object"));
     other.write("vocab.json", "");
     CHECK(contains(other.refusal(), "not valid JSON"));
+}
+
+TEST_CASE("a tokeniser whose folder cannot be made, or whose files lead in circles, is not saved",
+          "[tokenizer]") {
+    const Scratch scratch;
+    const BytePairs pairs = Changed().load();
+    io::save_text(scratch / "file", "in the way");
+    const auto why = [&](const char* folder) {
+        return message_of<IoError>([&] { pairs.save(scratch / folder); });
+    };
+    CHECK(contains(why("file"), "cannot make the folder " + (scratch / "file").string() + ": "));
+    CHECK(contains(why("file/deeper"), "cannot make the folder " + (scratch / "file/deeper").string() + ": "));
+    std::filesystem::create_directory(scratch / "folder");
+    std::filesystem::create_symlink("vocab.json", scratch / "folder/vocab.json");
+    CHECK(contains(why("folder"), "vocab.json: could not follow its symbolic links: Too many levels"));
+    CHECK(std::filesystem::is_symlink(scratch / "folder/vocab.json"));
 }
 
 TEST_CASE("a merges.txt that does not go with vocab.json is refused by line", "[tokenizer]") {

@@ -3,9 +3,11 @@
 // old one, whose permissions stay and whose symbolic link is followed.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,9 +36,9 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
                       const Metadata& metadata = {});
 
 // Reads F32, F64, I64 and BOOL tensors. Refused: a file that is missing, shorter than its header says, or whose
-// header is above 100 MB; a header that is not JSON, names something twice, or holds anything but tensors and a
-// __metadata__ of strings; an unknown type; a shape that does not fit its bytes; values that overlap, leave
-// holes or reach past the end.
+// header is above 100 MB; a header that is not JSON from its first byte, which is "{", to its last, names
+// something twice, or holds anything but tensors and a __metadata__ of strings; an unknown type; a shape that
+// does not fit its bytes; values that overlap, leave holes or reach past the end.
 SafeTensors load_safetensors(const std::filesystem::path& path);
 
 // Writes one tensor (any shape, any strides) as NumPy's .npy (numpy/lib/format.py, version 1.0): row by row,
@@ -56,8 +58,15 @@ void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bo
 
 // Reads what numpy.savez and numpy.savez_compressed write, in the archive's order; each array as load_npy does.
 // Refused, beside load_npy's refusals: an archive that is cut, damaged (its checksums are checked) or
-// encrypted; members that are packed by another method than deflate, overlap, share a name or are no .npy.
-NamedTensors load_npz(const std::filesystem::path& path);
+// encrypted; members that are packed by another method than deflate, overlap, share a name, are no .npy or have
+// a name that is not UTF-8 or holds a zero byte. Deflate can make 1032 bytes of one, and a uint8 becomes an
+// int64: an archive whose tensors would take more than 16 times its own bytes and, beyond that, more than
+// `allowance` bytes is refused before memory is asked for.
+NamedTensors load_npz(const std::filesystem::path& path, std::uint64_t allowance = std::uint64_t{1} << 30);
+
+// Text of unknown origin as a message can show it: at most so many characters, then …; control characters,
+// those that hide or turn the direction of writing and bytes that are not UTF-8 as \x1b, \u202e and \xff.
+std::string excerpt(std::string_view text, std::size_t characters = 60);
 
 // The bytes of a file; IoError when it is missing, a directory or cannot be read.
 std::string load_text(const std::filesystem::path& path);

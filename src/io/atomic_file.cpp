@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "io/in_file.h"
 #include "weft/error.h"
 
 namespace weft::io {
@@ -33,10 +34,21 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 }  // namespace
 
+void make_folder(const fs::path& path) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) throw IoError("cannot make the folder " + shown(path) + ": " + error.message());
+}
+
 AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(meaning(path)) {
     std::error_code ignored;
     if (fs::is_directory(target_, ignored))
-        throw IoError("cannot write " + path.string() + ": it is a directory");
+        throw IoError("cannot write " + shown(path) + ": it is a directory");
+    if (fs::is_symlink(
+            fs::symlink_status(target_, ignored))) {  // they lead nowhere: a rename would replace one
+        errno = ELOOP;
+        fail("follow its symbolic links");
+    }
     remove_abandoned();
     open();
     struct stat old {};
@@ -115,7 +127,7 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::fail(const char* what) const {
-    throw IoError("cannot write " + path_.string() + ": could not " + what + ": " + std::strerror(errno));
+    throw IoError("cannot write " + shown(path_) + ": could not " + what + ": " + std::strerror(errno));
 }
 
 }  // namespace weft::io

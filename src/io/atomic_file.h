@@ -7,6 +7,9 @@
 
 namespace weft::io {
 
+// Makes the folder, and those that it is in, where they are missing. IoError when it cannot.
+void make_folder(const std::filesystem::path& path);
+
 class AtomicFile {
 public:
     // Opens a temporary file "name.….part" in the folder of `path`, and removes those that writers of the same

@@ -1,19 +1,30 @@
 #include "io/in_file.h"
 
-#include "weft/error.h"
+#include "weft/io.h"
 
 namespace weft::io {
 
 namespace fs = std::filesystem;
 
-InFile::InFile(const fs::path& path) : path_(path) {
-    std::error_code unreadable;
-    const auto status = fs::status(path_, unreadable);
-    if (!fs::exists(status)) refuse("no such file");
-    if (fs::is_directory(status)) refuse("it is a directory");
-    in_.open(path_, std::ios::binary | std::ios::ate);
-    if (!in_) refuse("it cannot be opened; may you read it?");
-    const auto end = in_.tellg();
+std::string shown(const fs::path& path) { return excerpt(path.string(), 1000); }
+
+void refuse(const fs::path& path, const std::string& reason) {
+    throw IoError("cannot read " + shown(path) + ": " + reason);
+}
+
+std::ifstream open_to_read(const fs::path& path) {
+    std::error_code error;
+    const auto status = fs::status(path, error);
+    if (status.type() == fs::file_type::none) refuse(path, "it cannot be opened: " + error.message());
+    if (!fs::exists(status)) refuse(path, "no such file");
+    if (fs::is_directory(status)) refuse(path, "it is a directory");
+    std::ifstream in(path, std::ios::binary);
+    if (!in) refuse(path, "it cannot be opened; may you read it?");
+    return in;
+}
+
+InFile::InFile(const fs::path& path) : path_(path), in_(open_to_read(path)) {
+    const auto end = in_.seekg(0, std::ios::end).tellg();
     if (end < 0) refuse("it is no file that has a size");
     size_ = static_cast<std::uint64_t>(end);
     seek(0);
@@ -26,8 +37,6 @@ void InFile::take(void* to, std::uint64_t bytes) {
     if (!in_) refuse("it ends before it should; is it being written?");
 }
 
-void InFile::refuse(const std::string& reason) const {
-    throw IoError("cannot read " + path_.string() + ": " + reason);
-}
+void InFile::refuse(const std::string& reason) const { io::refuse(path_, reason); }
 
 }  // namespace weft::io

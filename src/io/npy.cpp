@@ -68,7 +68,7 @@ std::pair<FileType, bool> type_of(const std::string& descr, const ByteSource& so
         const bool ordered = order == '<' || order == '>';
         if (ordered || (order == '|' && type.bytes == 1)) return {type, order == '>'};
     }
-    source.refuse("its type is '" + descr +
+    source.refuse("its type is '" + excerpt(descr) +
                   "'; bool, float16, float32, float64, int8 to int64 and uint8 to uint32 are read");
 }
 
@@ -89,15 +89,46 @@ std::uint64_t take_header_length(ByteSource& source) {
     return length;
 }
 
-Tensor values_of(const NpyHeader& header, ByteSource& source) {
-    const auto [type, swapped] = type_of(header.descr, source);
+// The header of a source, whose shape and type take the bytes that are left.
+NpyHeader take_header(ByteSource& source) {
+    const std::uint64_t length = take_header_length(source);
+    if (length > largest_header || length > source.left)
+        source.refuse("its header claims " + std::to_string(length) + " bytes, and " +
+                      std::to_string(source.left) + " follow; at most 1000000 are read");
+    std::string text(length, '\0');
+    source.take(text.data(), length);
+    NpyHeader header = parse_npy_header(text, source);
     std::uint64_t bytes = 0;
-    if (!bytes_of(header.shape, type.bytes, bytes))
+    if (!bytes_of(header.shape, type_of(header.descr, source).first.bytes, bytes))
         source.refuse("its shape " + header.shape.str() + " overflows");
     if (bytes != source.left)
         source.refuse("its shape " + header.shape.str() + " of '" + header.descr + "' takes " +
                       std::to_string(bytes) + " bytes, and " + std::to_string(source.left) + " follow");
+    return header;
+}
 
+}  // namespace
+
+void ByteSource::refuse(const std::string& reason) const {
+    throw IoError("cannot read " + what + ": " + reason);
+}
+
+void ByteSource::take(void* to, std::uint64_t bytes) {
+    if (bytes > left) refuse("it ends " + std::to_string(bytes - left) + " bytes before it should");
+    read(to, bytes);
+    left -= bytes;
+}
+
+std::uint64_t npy_tensor_bytes(ByteSource& source) {
+    const NpyHeader header = take_header(source);
+    const FileType type = type_of(header.descr, source).first;
+    return source.left / type.bytes * size_of(type.dtype);
+}
+
+Tensor read_npy(ByteSource& source) {
+    const NpyHeader header = take_header(source);
+    const auto [type, swapped] = type_of(header.descr, source);
+    const std::uint64_t bytes = source.left;
     // Column by column is row by row with the axes the other way round.
     Shape stored = header.shape;
     if (header.fortran_order) std::reverse(stored.begin(), stored.end());
@@ -120,28 +151,6 @@ Tensor values_of(const NpyHeader& header, ByteSource& source) {
     return x.permute(axes).contiguous();
 }
 
-}  // namespace
-
-void ByteSource::refuse(const std::string& reason) const {
-    throw IoError("cannot read " + what + ": " + reason);
-}
-
-void ByteSource::take(void* to, std::uint64_t bytes) {
-    if (bytes > left) refuse("it ends " + std::to_string(bytes - left) + " bytes before it should");
-    read(to, bytes);
-    left -= bytes;
-}
-
-Tensor read_npy(ByteSource& source) {
-    const std::uint64_t length = take_header_length(source);
-    if (length > largest_header || length > source.left)
-        source.refuse("its header claims " + std::to_string(length) + " bytes, and " +
-                      std::to_string(source.left) + " follow; at most 1000000 are read");
-    std::string text(length, '\0');
-    source.take(text.data(), length);
-    return values_of(parse_npy_header(text, source), source);
-}
-
 void save_npy(const std::filesystem::path& path, const Tensor& x) {
     const std::string header = npy_header(x);
     const Tensor values = x.detach().contiguous();
@@ -153,7 +162,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& x) {
 
 Tensor load_npy(const std::filesystem::path& path) {
     InFile file(path);
-    ByteSource source{path.string(), file.size(), [&](void* to, std::uint64_t bytes) { file.take(to, bytes); }};
+    ByteSource source{shown(path), file.size(), [&](void* to, std::uint64_t bytes) { file.take(to, bytes); }};
     return read_npy(source);
 }
 

@@ -33,6 +33,9 @@ NpyHeader parse_npy_header(const std::string& text, const ByteSource& source);
 // Magic, version, length and header for values that follow row by row.
 std::string npy_header(const Tensor& x);
 
+// How many bytes the tensor of a source takes, which its header says.
+std::uint64_t npy_tensor_bytes(ByteSource& source);
+
 // All that is left of a source as one array. Nothing is allocated before the sizes were compared with what is
 // left.
 Tensor read_npy(ByteSource& source);

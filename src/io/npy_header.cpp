@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "io/npy.h"
+#include "weft/io.h"
 
 namespace weft::io {
 
@@ -27,7 +28,7 @@ public:
             else if (key == "shape" && !shape)
                 header.shape = sizes(), shape = true;
             else
-                refuse("has \"" + key + "\" twice, or should not have it");
+                refuse("has \"" + excerpt(key) + "\" twice, or should not have it");
             if (!skips(',')) {
                 expect('}');
                 break;
@@ -45,7 +46,7 @@ private:
     std::size_t at_ = 0;
 
     [[noreturn]] void refuse(const std::string& reason) const {
-        source_.refuse("its header " + reason + ": " + text_.substr(0, 200));
+        source_.refuse("its header " + reason + ": " + excerpt(text_, 200));
     }
     char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
     void skip_space() {
@@ -86,16 +87,18 @@ private:
         expect('(');
         while (!skips(')')) {
             std::int64_t size = 0;
-            const char* begin = text_.data() + at_;
+            const std::size_t place = at_;
             skip_space();
-            const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
-            if (error != std::errc() || size < 0)
-                refuse("should have a size at place " + std::to_string(begin - text_.data()));
+            const char* digits = text_.data() + at_;
+            const auto [end, error] = std::from_chars(digits, text_.data() + text_.size(), size);
+            if (error != std::errc() || *digits == '-' || (*digits == '0' && end != digits + 1))
+                refuse("should have a size at place " + std::to_string(place));
             at_ = static_cast<std::size_t>(end - text_.data());
             if (shape.rank() == Shape::max_rank) refuse("has more than 8 axes");
             shape.push_back(size);
             if (!skips(',')) {
                 expect(')');
+                if (shape.rank() == 1) refuse("has a number for its shape, which is written (3,)");
                 break;
             }
         }

@@ -1,8 +1,8 @@
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "io/raw.h"
 #include "io/zip.h"
+#include "text/utf8.h"
 #include "weft/io.h"
 
 namespace weft::io {
@@ -18,11 +18,7 @@ void check_names(const NamedTensors& tensors) {
             throw ValueError("save_npz: the name \"" + name + "\" is taken; every tensor needs its own");
         if (name.find('\0') != std::string::npos)
             throw ValueError("save_npz: a name holds a zero byte, at which other readers would cut it");
-        try {
-            (void)nlohmann::json(name).dump();
-        } catch (const nlohmann::json::type_error&) {
-            throw ValueError("save_npz: a name is not UTF-8; convert it first");
-        }
+        if (!text::is_utf8(name)) throw ValueError("save_npz: a name is not UTF-8; convert it first");
         (void)x.shape();  // refuses an undefined one
     }
 }
@@ -44,13 +40,24 @@ void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bo
     file.commit();
 }
 
-NamedTensors load_npz(const std::filesystem::path& path) {
+NamedTensors load_npz(const std::filesystem::path& path, std::uint64_t allowance) {
+    constexpr std::uint64_t plausible = 16;  // times the file's bytes: eight from uint8 to int64, two packed
     InFile file(path);
-    NamedTensors tensors;
-    for (const ZipMember& member : zip_members(file)) {
+    const std::vector<ZipMember> members = zip_members(file);
+    std::uint64_t bytes = 0;
+    for (const ZipMember& member : members) {
         if (!member.name.ends_with(extension))
-            file.refuse("member \"" + member.name + "\" is no array: its name does not end in .npy");
-        ByteSource source = open_member(file, member, path.string());
+            file.refuse("member \"" + excerpt(member.name) + "\" is no array: its name does not end in .npy");
+        ByteSource source = open_member(file, member, shown(path));
+        bytes += npy_tensor_bytes(source);
+    }
+    if (bytes > plausible * file.size() && bytes - plausible * file.size() > allowance)
+        file.refuse("its " + std::to_string(file.size()) + " bytes unpack to tensors of " +
+                    std::to_string(bytes) + "; if they should, call load_npz with an allowance of " +
+                    std::to_string(bytes - plausible * file.size()));
+    NamedTensors tensors;
+    for (const ZipMember& member : members) {
+        ByteSource source = open_member(file, member, shown(path));
         tensors.emplace_back(member.name.substr(0, member.name.size() - extension.size()), read_npy(source));
     }
     return tensors;

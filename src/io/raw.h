@@ -31,17 +31,16 @@ inline std::uint64_t byte_count(const Tensor& x) {
     return static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype());
 }
 
-// ∏ sizes · width, 0 where a size is; false where the sizes that are not 0 do not fit 63 bits, as no tensor's
-// may.
+// ∏ sizes · width, 0 where a size is; false where the sizes that are not 0, of the widest type there is, do not
+// fit 63 bits, as no tensor's may.
 inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes) {
-    bytes = width;
-    bool fits = true, empty = false;
+    std::int64_t widest = 8, numel = 1;
+    bool fits = true;
     for (const std::int64_t size : shape) {
-        if (size == 0) empty = true;
-        if (size != 0) fits &= !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes);
-        fits &= bytes <= INT64_MAX;
+        if (size != 0) fits &= !__builtin_mul_overflow(widest, size, &widest);
+        numel = fits ? numel * size : 0;
     }
-    if (empty) bytes = 0;
+    bytes = static_cast<std::uint64_t>(numel) * width;
     return fits;
 }
 

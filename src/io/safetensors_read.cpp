@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "io/in_file.h"
+#include "io/json.h"
 #include "io/safetensors.h"
 #include "weft/io.h"
 
@@ -26,7 +25,7 @@ struct Entry {
 // Reads one file; its members are the stages, so that each refusal can name the path.
 class Reader {
 public:
-    explicit Reader(const fs::path& path) : in_(path) {}
+    explicit Reader(const fs::path& path) : in_(path), what_("cannot read " + shown(path) + ": its header") {}
 
     SafeTensors read() {
         open();
@@ -49,11 +48,12 @@ public:
 
 private:
     InFile in_;
+    std::string what_;  // its header, in refusals
     std::uint64_t header_size_ = 0;
 
     [[noreturn]] void refuse(const std::string& reason) const { in_.refuse(reason); }
     [[noreturn]] void refuse(const std::string& name, const std::string& reason) const {
-        refuse("tensor \"" + name + "\": " + reason);
+        refuse("tensor \"" + excerpt(name) + "\": " + reason);
     }
 
     std::uint64_t data_size() const { return in_.size() - 8 - header_size_; }
@@ -71,34 +71,19 @@ private:
                    std::to_string(in_.size() - 8) + " follow");
     }
 
-    // The header, with names that are given twice refused (the parser by itself keeps the last).
     json parse_header() {
         std::string text(header_size_, '\0');
         in_.take(text.data(), header_size_);
-        std::vector<std::set<std::string>> names;
-        const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-            if (depth > 3) refuse("its header is nested too deeply");
-            if (event == json::parse_event_t::object_start) names.emplace_back();
-            if (event == json::parse_event_t::object_end) names.pop_back();
-            if (event == json::parse_event_t::key && !names.back().insert(parsed.get<std::string>()).second)
-                refuse("its header has \"" + parsed.get<std::string>() + "\" twice");
-            return true;
-        };
-        json header;
-        try {
-            header = json::parse(text, watch);
-        } catch (const json::exception& error) {
-            refuse(std::string("its header is not valid JSON: ") + error.what());
-        }
-        if (!header.is_object()) refuse("its header is not a JSON object");
-        return header;
+        if (!text.starts_with('{')) refuse("its header does not begin with \"{\", as the format's does");
+        return parse_json(text, what_);
     }
 
     Metadata metadata_of(const json& value) const {
         if (!value.is_object()) refuse("its __metadata__ is not an object");
         Metadata metadata;
         for (const auto& [key, entry] : value.items()) {
-            if (!entry.is_string()) refuse("its __metadata__ holds \"" + key + "\", which is not a string");
+            if (!entry.is_string())
+                refuse("its __metadata__ holds \"" + excerpt(key) + "\", which is not a string");
             metadata[key] = entry.get<std::string>();
         }
         return metadata;
@@ -114,7 +99,7 @@ private:
         const auto* type = std::find_if(std::begin(types), std::end(types),
                                         [&](const TypeName& t) { return dtype == t.name; });
         if (type == std::end(types))
-            refuse(name, "its type is " + dtype.dump() + "; F32, F64, I64 and BOOL are read");
+            refuse(name, "its type is " + excerpt(dtype.dump()) + "; F32, F64, I64 and BOOL are read");
         entry.dtype = type->dtype;
 
         const auto is_count = [](const json& n) {
@@ -122,18 +107,18 @@ private:
         };
         if (!shape.is_array() || shape.size() > Shape::max_rank ||
             !std::all_of(shape.begin(), shape.end(), is_count))
-            refuse(name, "its shape " + shape.dump() + " is not a list of at most 8 sizes");
+            refuse(name, "its shape " + excerpt(shape.dump()) + " is not a list of at most 8 sizes");
         for (const json& size : shape) entry.shape.push_back(size.get<std::int64_t>());
         if (!offsets.is_array() || offsets.size() != 2 ||
             !std::all_of(offsets.begin(), offsets.end(), is_count))
-            refuse(name, "its data_offsets " + offsets.dump() + " are not a begin and an end");
+            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " are not a begin and an end");
         entry.begin = offsets[0].get<std::uint64_t>();
         entry.end = offsets[1].get<std::uint64_t>();
 
         if (entry.end < entry.begin)
-            refuse(name, "its data_offsets " + offsets.dump() + " end before they begin");
+            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " end before they begin");
         if (entry.end > data_size())
-            refuse(name, "its data_offsets " + offsets.dump() + " reach past the file's " +
+            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " reach past the file's " +
                              std::to_string(data_size()) + " bytes of values");
         std::uint64_t bytes = 0;
         if (!bytes_of(entry.shape, size_of(entry.dtype), bytes))

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "io/zip.h"
-#include "weft/error.h"
+#include "weft/io.h"
 
 namespace weft::io {
 
@@ -73,7 +73,7 @@ private:
 }  // namespace
 
 ByteSource open_member(InFile& file, const ZipMember& member, const std::string& path) {
-    const std::string what = path + ": member \"" + member.name + "\"";
+    const std::string what = path + ": member \"" + excerpt(member.name) + "\"";
     const auto reader = std::make_shared<MemberReader>(file, member, what);
     return {what, member.size, [reader](void* to, std::uint64_t bytes) { reader->read(to, bytes); }};
 }

@@ -3,7 +3,8 @@
 #include <set>
 
 #include "io/zip.h"
-#include "weft/error.h"
+#include "text/utf8.h"
+#include "weft/io.h"
 
 namespace weft::io {
 
@@ -86,7 +87,7 @@ void take_wide(InFile& file, const Record& extra, ZipMember& member) {
         std::size_t next = at;
         for (std::uint64_t* field : {&member.size, &member.packed, &member.begin}) {
             if (id != 1 || *field != 0xFFFFFFFF) continue;
-            if (next + 8 > at + bytes) file.refuse("member \"" + member.name + "\" lacks its size");
+            if (next + 8 > at + bytes) file.refuse("member \"" + excerpt(member.name) + "\" lacks its size");
             *field = extra.number(next, 8);
             next += 8;
         }
@@ -106,7 +107,7 @@ ZipMember member_at(InFile& file, const Record& directory, std::size_t& at) {
     ZipMember member;
     member.name = directory.text(at + entry_size, name);
     const auto refuse = [&](const std::string& reason) {
-        file.refuse("member \"" + member.name + "\" " + reason);
+        file.refuse("member \"" + excerpt(member.name) + "\" " + reason);
     };
     const std::uint64_t flags = number(8, 2), method = number(10, 2);
     if ((flags & encrypted) != 0) refuse("is encrypted");
@@ -114,7 +115,8 @@ ZipMember member_at(InFile& file, const Record& directory, std::size_t& at) {
         refuse("is packed by method " + std::to_string(method) + "; stored and deflated ones are read");
     const bool ascii = std::all_of(member.name.begin(), member.name.end(),
                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-    if (!ascii && (flags & utf8) == 0) refuse("has a name that is not UTF-8");
+    if (!text::is_utf8(member.name) || (!ascii && (flags & utf8) == 0)) refuse("has a name that is not UTF-8");
+    if (member.name.find('\0') != std::string::npos) refuse("has a name with a zero byte");
     member.deflated = method == 8;
     member.crc = static_cast<std::uint32_t>(number(16, 4));
     member.packed = number(20, 4);
@@ -140,7 +142,7 @@ std::vector<ZipMember> zip_members(InFile& file) {
     for (std::uint64_t i = 0; i < where.members; ++i) {
         members.push_back(member_at(file, directory, at));
         if (!names.insert(members.back().name).second)
-            file.refuse("it has two members \"" + members.back().name + "\"");
+            file.refuse("it has two members \"" + excerpt(members.back().name) + "\"");
     }
     if (at != directory.size()) file.refuse("its directory has more in it than its members");
 
@@ -148,7 +150,7 @@ std::vector<ZipMember> zip_members(InFile& file) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
     for (ZipMember& member : members) {
         const auto refuse = [&](const std::string& reason) {
-            file.refuse("member \"" + member.name + "\" " + reason);
+            file.refuse("member \"" + excerpt(member.name) + "\" " + reason);
         };
         const std::uint64_t header = member.begin;
         if (header > where.begin || where.begin - header < local_size) refuse("begins past its place");

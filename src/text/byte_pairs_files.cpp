@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "io/atomic_file.h"
+#include "io/in_file.h"
 #include "text/byte_pairs.h"
 #include "text/json_file.h"
 #include "text/utf8.h"
@@ -14,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using Model = BytePairs::Model;
+using io::excerpt, io::refuse;
 
 bool is_printable(unsigned byte) {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
@@ -33,10 +36,6 @@ std::optional<std::string> from_printable(const std::string& name) {
     return bytes;
 }
 
-[[noreturn]] void refuse(const fs::path& path, const std::string& reason) {
-    throw IoError("cannot read " + path.string() + ": " + reason);
-}
-
 // Up to five names, and how many there are beside them.
 std::string some_of(const std::vector<std::string>& names) {
     std::string text;
@@ -50,12 +49,13 @@ void read_vocabulary(const fs::path& path, const std::vector<std::string>& speci
     std::vector<bool> taken(names.size(), false);
     for (const auto& [name, id] : vocabulary.items()) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= names.size())
-            refuse(path, "the id of \"" + name + "\" is " + id.dump() + "; the ids of " +
+            refuse(path, "the id of \"" + excerpt(name) + "\" is " + excerpt(id.dump()) + "; the ids of " +
                              std::to_string(names.size()) +
                              " tokens are the whole numbers from 0 on, each once");
         const auto i = id.get<std::size_t>();
         if (taken[i])
-            refuse(path, "\"" + names[i] + "\" and \"" + name + "\" both have the id " + std::to_string(i));
+            refuse(path, "\"" + excerpt(names[i]) + "\" and \"" + excerpt(name) + "\" both have the id " +
+                             std::to_string(i));
         taken[i] = true, names[i] = name;
     }
     std::set<std::string> seen;
@@ -63,9 +63,9 @@ void read_vocabulary(const fs::path& path, const std::vector<std::string>& speci
         const bool is_special = std::find(special.begin(), special.end(), name) != special.end();
         const auto bytes = is_special ? name : from_printable(name);
         if (!bytes || bytes->empty())
-            refuse(path,
-                   "the token \"" + name + "\" is not written in the characters that GPT-2 writes bytes with");
-        if (!seen.insert(*bytes).second) refuse(path, "two tokens are \"" + name + "\"");
+            refuse(path, "the token \"" + excerpt(name) +
+                             "\" is not written in the characters that GPT-2 writes bytes with");
+        if (!seen.insert(*bytes).second) refuse(path, "two tokens are \"" + excerpt(name) + "\"");
         model.add_piece(*bytes);
         if (is_special) model.special.push_back(name);
     }
@@ -93,7 +93,7 @@ void read_merges(const fs::path& path, Model& model) {
         if (line_number == 1 && line.starts_with("#version")) continue;
 
         const auto refuse_line = [&](const std::string& reason) {
-            refuse(path, "line " + std::to_string(line_number) + ", \"" + line + "\": " + reason);
+            refuse(path, "line " + std::to_string(line_number) + ", \"" + excerpt(line) + "\": " + reason);
         };
         const std::size_t space = line.find(' ');
         if (space == 0 || space == std::string::npos || space + 1 == line.size() || space != line.rfind(' '))
@@ -105,9 +105,10 @@ void read_merges(const fs::path& path, Model& model) {
             const auto bytes = from_printable(names[i]);
             const auto found = bytes ? model.ids.find(*bytes) : model.ids.end();
             if (found == model.ids.end())
-                refuse_line("\"" + names[i] + "\" is not in vocab.json; are both files of one tokeniser?");
+                refuse_line("\"" + excerpt(names[i]) +
+                            "\" is not in vocab.json; are both files of one tokeniser?");
             if (i < 2 && !made.contains(*bytes))
-                refuse_line("\"" + names[i] + "\" is neither a byte nor made by an earlier line");
+                refuse_line("\"" + excerpt(names[i]) + "\" is neither a byte nor made by an earlier line");
             if (i == 2) made.insert(*bytes);
             ids[i] = found->second;
         }
@@ -118,7 +119,7 @@ void read_merges(const fs::path& path, Model& model) {
     for (const std::string& piece : model.pieces)
         if (!made.contains(piece) &&
             std::find(model.special.begin(), model.special.end(), piece) == model.special.end())
-            unmade.push_back("\"" + to_printable(piece) + "\"");
+            unmade.push_back("\"" + excerpt(to_printable(piece)) + "\"");
     if (!unmade.empty())
         refuse(path, "tokens of vocab.json are neither bytes, nor made by a line, nor special: " +
                          some_of(unmade) + "; does the file end too early?");
@@ -165,16 +166,17 @@ void BytePairs::save(const fs::path& folder) const {
     const auto is_special = [&](const std::string& piece) {
         return std::find(model_->special.begin(), model_->special.end(), piece) != model_->special.end();
     };
-    nlohmann::ordered_json vocabulary = nlohmann::ordered_json::object();
+    std::string vocabulary = "{";  // by id, which an object of nlohmann's does not keep in linear time
     for (std::size_t id = 0; id < model_->pieces.size(); ++id) {
         const std::string& piece = model_->pieces[id];
-        vocabulary[is_special(piece) ? piece : to_printable(piece)] = id;
+        const std::string name = json(is_special(piece) ? piece : to_printable(piece)).dump();
+        vocabulary += (id > 0 ? "," : "") + name + ":" + std::to_string(id);
     }
     std::string merges = "#version: 0.2\n";
     for (const Model::Merge& merge : model_->merges)
         merges += to_printable(piece(merge.left)) + " " + to_printable(piece(merge.right)) + "\n";
-    fs::create_directories(folder);
-    io::save_text(folder / "vocab.json", vocabulary.dump());
+    io::make_folder(folder);
+    io::save_text(folder / "vocab.json", vocabulary + "}");
     io::save_text(folder / "merges.txt", merges);
 }
 

@@ -6,6 +6,7 @@
 
 #include "text/ids.h"
 #include "text/utf8.h"
+#include "weft/io.h"
 
 namespace weft::text {
 
@@ -59,9 +60,9 @@ Ids Characters::encode(const std::string& text) const {
     for (const char32_t c : characters_of(text)) {
         const auto found = std::lower_bound(characters_.begin(), characters_.end(), c);
         if (found == characters_.end() || *found != c)
-            throw ValueError("Characters: \"" + utf8_of(c) + "\" at place " + std::to_string(ids.size()) +
-                             " of the text is none of the " + std::to_string(size()) +
-                             " characters that are known");
+            throw ValueError("Characters: \"" + io::excerpt(utf8_of(c)) + "\" at place " +
+                             std::to_string(ids.size()) + " of the text is none of the " +
+                             std::to_string(size()) + " characters that are known");
         ids.push_back(found - characters_.begin());
     }
     return ids;

@@ -1,6 +1,8 @@
 #include "text/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace weft::text {
 
@@ -42,6 +44,23 @@ void append_utf8(std::string& text, char32_t c) {
         put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F)), put(0x80 | (c >> 6 & 0x3F));
     }
     put(0x80 | (c & 0x3F));
+}
+
+bool is_utf8(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const Decoded c = decode_at(text, at);
+        if (c.kind != Decoded::character) return false;
+        at += c.length;
+    }
+    return true;
+}
+
+bool is_hidden(char32_t c) {
+    constexpr std::pair<char32_t, char32_t> ranges[] = {{0, 0x1F},        {0x7F, 0x9F},     {0xAD, 0xAD},
+                                                        {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
+                                                        {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF}};
+    return std::any_of(std::begin(ranges), std::end(ranges),
+                       [&](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
 }  // namespace weft::text

@@ -18,4 +18,9 @@ struct Decoded {
 Decoded decode_at(std::string_view text, std::size_t at);  // at < text.size()
 void append_utf8(std::string& text, char32_t c);
 
+bool is_utf8(std::string_view text);
+
+// Controls, marks that turn the direction of writing or take no room, and what XML does not allow.
+bool is_hidden(char32_t c);
+
 }  // namespace weft::text

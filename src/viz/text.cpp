@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "text/utf8.h"
 #include "weft/error.h"
 
 namespace weft::viz {
@@ -57,18 +58,6 @@ std::size_t columns_of(std::uint32_t c) {
                                 {0x1F300, 0x1FAFF},
                                 {0x20000, 0x3FFFD}});
     return wide ? 2 : 1;
-}
-
-// Controls, marks that turn the direction of writing or take no room, and what XML does not allow.
-bool is_hidden(std::uint32_t c) {
-    return c < 0x20 || is_in(c, {{0x7F, 0x9F},
-                                 {0xAD, 0xAD},
-                                 {0x200B, 0x200F},
-                                 {0x2028, 0x202E},
-                                 {0x2060, 0x206F},
-                                 {0xFEFF, 0xFEFF},
-                                 {0xFFF9, 0xFFFB},
-                                 {0xFFFE, 0xFFFF}});
 }
 
 std::string hex(std::uint32_t value, std::size_t digits) {
@@ -141,7 +130,7 @@ std::string visible(std::string_view token) {
             shown += "↵";
         else if (c.value == '\t')
             shown += "⇥";
-        else if (is_hidden(c.value))
+        else if (text::is_hidden(c.value))
             shown += c.value < 0x100 ? "\\x" + hex(c.value, 2) : "\\u" + hex(c.value, 4);
         else
             shown += token.substr(at, c.bytes);
