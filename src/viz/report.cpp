@@ -15,9 +15,9 @@ namespace weft::viz {
 namespace {
 
 void check_step(std::int64_t step, std::int64_t before, const char* what, bool again) {
-    if (step < 0)
+    if (step < 0 || step > last_step)
         throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
-                         "; steps are counted from 0");
+                         "; steps are counted from 0 to 2^53");
     if (step < before || (step == before && !again))
         throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
                          " after that of step " + std::to_string(before) + "; steps ascend");

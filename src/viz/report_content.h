@@ -10,6 +10,9 @@
 
 namespace weft::viz {
 
+inline constexpr const char* report_format = "weft report 1";
+inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // the page's JavaScript is exact up to here
+
 // A number at each of many steps. When there are `most` bins, neighbours become one: each bin but the last then
 // holds `size` values.
 struct Series {
@@ -67,6 +70,9 @@ struct Snapshot {
     bool causal = false;  // keys after the query have no weight, and are left out
     std::string bytes;    // layer by layer, head by head, query by query
 };
+
+// How many weights a head has over T tokens.
+inline std::size_t pairs(std::size_t T, bool causal) { return causal ? T * (T + 1) / 2 : T * T; }
 
 struct Sentence {
     std::vector<std::string> tokens;

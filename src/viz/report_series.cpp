@@ -104,7 +104,9 @@ void GradientColumns::cut(std::int64_t step) {
 }
 
 bool Timeline::has(std::int64_t step) const {
-    return std::any_of(kept.begin(), kept.end(), [&](const Entry& e) { return e.step == step; });
+    const auto found = std::lower_bound(kept.begin(), kept.end(), step,
+                                        [](const Entry& e, std::int64_t wanted) { return e.step < wanted; });
+    return found != kept.end() && found->step == step;
 }
 
 void Timeline::add(std::int64_t step) {
@@ -129,10 +131,9 @@ void Timeline::cut(std::int64_t step) {
 }
 
 std::size_t Sentence::bytes(bool causal) const {
-    const std::size_t T = tokens.size();
     std::size_t all = 0;
     for (const std::int64_t h : heads) all += static_cast<std::size_t>(h);
-    return all * (causal ? T * (T + 1) / 2 : T * T);
+    return all * pairs(tokens.size(), causal);
 }
 
 void Report::Content::forget_thinned() {

@@ -31,7 +31,7 @@ struct ReportLoss {
 // for a model of more than 470 parameters), samples up to 24 steps, attention as many steps as fit in
 // `attention_bytes`: then every second one goes, and the last stays. The same calls give the same bytes.
 //
-// Steps ascend: ValueError on one that is negative or before the last of its kind.
+// Steps ascend: ValueError on one that is negative, above 2⁵³ or before the last of its kind.
 class Report {
 public:
     // An empty one; the title is the page's.
@@ -40,7 +40,8 @@ public:
     Report(Report&&) noexcept;             // not copied: it may be large
     Report& operator=(Report&&) noexcept;  // takes over what the other holds
 
-    // The report that was saved there, to go on with. IoError when there is none, or when it is something else.
+    // The report that was saved there, to go on with. IoError when there is none, or when it is something else
+    // or says what no report does: every number in it is checked.
     static Report load(const std::filesystem::path& path);
     // Forgets what was told of `step` and of those after it: for a run that goes on from there.
     void cut(std::int64_t step);
