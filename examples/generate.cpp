@@ -85,17 +85,18 @@ Language load_trained(const fs::path& path, DType dtype) {
     try {
         const auto size = [&](const char* name) { return whole_number(name, file.meta(name), 1, 1e6); };
         const text::Characters characters(file.meta("vocabulary"));
-        Rng rng = Rng::of_zeros();
-        nn::GPT model({.vocab = characters.size(),
-                       .block_size = size("block_size"),
-                       .layers = size("layers"),
-                       .heads = size("heads"),
-                       .d_model = size("d_model"),
-                       .bias = file.meta("bias") == "true"},
-                      rng);
+        const nn::GPTConfig config{.vocab = characters.size(),
+                                   .block_size = size("block_size"),
+                                   .layers = size("layers"),
+                                   .heads = size("heads"),
+                                   .d_model = size("d_model"),
+                                   .bias = truth("bias", file.meta("bias"))};
         nn::NamedTensors state;
         for (const auto& [name, tensor] : file.tensors)
             if (!name.starts_with("optimizer.")) state.emplace_back(name, tensor);
+        nn::check_state_dict(config, state);  // before a model of these sizes is made
+        Rng rng = Rng::of_zeros();
+        nn::GPT model(config, rng);
         model.load_state_dict(state);
         model.to(dtype);
         return {model, characters};

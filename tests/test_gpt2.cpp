@@ -75,6 +75,50 @@ bool same_model(const nn::GPT& a, const nn::GPT& b) {
 
 }  // namespace
 
+TEST_CASE("a state is compared with a GPT's sizes without that GPT, by the same words", "[gpt2][nn]") {
+    for (const bool bias : {false, true})
+        for (const std::int64_t hidden : {0, 6}) {
+            const nn::GPTConfig config{.vocab = 5,
+                                       .block_size = 3,
+                                       .layers = 2,
+                                       .heads = 2,
+                                       .d_model = 4,
+                                       .bias = bias,
+                                       .hidden = hidden};
+            Rng rng = Rng::of_zeros();
+            nn::GPT model(config, rng);
+            nn::NamedTensors state = model.state_dict();
+            CHECK_NOTHROW(nn::check_state_dict(config, state));
+            state.front().second = zeros({7});
+            state[1].second = zeros({3, 4}, float64);
+            state[2].first = "stranger";
+            state.pop_back();
+            const std::string message = message_of<ValueError>([&] { nn::check_state_dict(config, state); });
+            CHECK(contains(message, "unexpected: stranger"));
+            CHECK(message == message_of<ValueError>([&] { model.load_state_dict(state); }));
+        }
+    const nn::GPTConfig deep{.layers = 1'000'000'000'000};
+    CHECK(contains(message_of<ValueError>([&] { nn::check_state_dict(deep, {}); }),
+                   "0 tensors are too few for 1000000000000 layers"));
+}
+
+TEST_CASE("of many things that do not fit, twenty are listed and the others counted", "[gpt2][nn]") {
+    nn::NamedTensors state;
+    for (int i = 0; i < 10'000; ++i) state.emplace_back("\x1b[2J" + std::to_string(i), zeros({1}));
+    const nn::GPTConfig config{.layers = 5000};
+    Rng rng = Rng::of_zeros();
+    nn::Linear small(2, 2, rng);
+    for (const std::string& message : {message_of<ValueError>([&] { nn::check_state_dict(config, state); }),
+                                       message_of<ValueError>([&] { nn::from_gpt2(state, config); }),
+                                       message_of<ValueError>([&] { small.load_state_dict(state); })}) {
+        INFO(message);
+        CHECK(std::count(message.begin(), message.end(), '\n') == 21);
+        CHECK(contains(message, " more"));
+        CHECK(message.find('\x1b') == std::string::npos);
+    }
+    CHECK(contains(message_of<ValueError>([&] { small.load_state_dict(state); }), "\n  and 9982 more"));
+}
+
 TEST_CASE("GPT-2's checkpoints give the logits, the loss and all the gradients that transformers gives",
           "[gpt2]") {
     for (const std::string name : {"gpt2", "gpt2_inner"})
@@ -296,7 +340,7 @@ TEST_CASE("a folder without a whole GPT-2 is refused by the file that is missing
         io::save_text(other.folder() / "config.json", text);
         return other.refusal();
     };
-    CHECK(contains(with_config("[]"), "one JSON object"));
+    CHECK(contains(with_config("[]"), "it is not a JSON object"));
     CHECK(contains(with_config(R"({"n_embd": 1, "n_embd": 2})"), "it has \"n_embd\" twice"));
     CHECK(contains(with_config("{\"a\": " + std::string(100000, '[')), "nested too deeply"));
     CHECK(contains(with_config("{\"a\": \"\xFF\"}"), "not valid JSON"));

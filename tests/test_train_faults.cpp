@@ -31,6 +31,12 @@ struct Trained {
         change(file);
         io::save_safetensors(model(), file.tensors, file.metadata);
     }
+    // And with one entry of its metadata changed: the old one.
+    std::string change(const std::string& key, const std::string& value) const {
+        std::string before;
+        rewrite([&](io::SafeTensors& file) { before = std::exchange(file.metadata[key], value); });
+        return before;
+    }
 };
 
 void wait_for(const Running& running, const fs::path& log, const std::string& words) {
@@ -181,6 +187,42 @@ TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by i
                        });
                    }),
                    "the state lacks 'norm.weight.exp_avg'"));
+}
+
+TEST_CASE("a checkpoint that claims a larger model than it holds costs no memory for it",
+          "[fault][programs][train]") {
+    const Trained trained;
+    const auto refused = [&](const std::string& key, const std::string& value, const std::string& words) {
+        const std::string before = trained.change(key, value);
+        for (const std::string& program :
+             {"train_gpt --resume " + trained.out(), "generate --model " + trained.scratch.folder().string()}) {
+            const Result result = run(program, "ulimit -v 3000000");
+            CHECK(result.code == 1);
+            CHECK(contains(result.output, words));
+            CHECK(result.output.size() < 4000);
+        }
+        trained.change(key, before);
+    };
+    refused("layers", "1000", "too few for 1000 layers");
+    refused("d_model", "1000000", "shape (31, 16), but the module's is (31, 1000000)");
+    refused("block_size", "1000000", "shape (16, 16), but the module's is (1000000, 16)");
+}
+
+TEST_CASE("what a checkpoint holds is cut and escaped in messages", "[fault][programs][train]") {
+    const Trained trained;
+    const std::string nasty = "\x1b[2J" + std::string(1'000'000, 'x');
+    for (const char* key :
+         {"layers", "step", "generator.drop.rng", "text_fingerprint", "text", "vocabulary", "lr", "bias"}) {
+        INFO(key);
+        const std::string before = trained.change(key, nasty);
+        for (const char* program : {"train_gpt --resume ", "train_gpt --resume --layers 2 "}) {
+            const Result result = run(program + trained.out());
+            CHECK((result.code == 1 || result.code == 2));
+            CHECK(result.output.size() < 4000);
+            CHECK(result.output.find('\x1b') == std::string::npos);
+        }
+        trained.change(key, before);
+    }
 }
 
 TEST_CASE("fault 91: weights that are not finite are loaded, and named in a warning",

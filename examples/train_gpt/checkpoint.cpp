@@ -19,7 +19,7 @@ std::uint64_t whole_64(const std::string& what, const std::string& digits) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size())
-        throw IoError(what + " is \"" + digits + "\", not a number");
+        throw IoError(what + " is \"" + io::excerpt(digits) + "\", not a number");
     return value;
 }
 
@@ -66,8 +66,7 @@ void warn_of_weights(const std::string& path, const io::NamedTensors& weights) {
 Run read(const io::SafeTensors& file, const Options& wanted) {
     Options options = wanted;
     complete_from(file.metadata, options);
-    Run run(options, Vocabulary(decode(file.meta("vocabulary"), "its vocabulary")));
-
+    const Vocabulary vocabulary(decode(file.meta("vocabulary"), "its vocabulary"));
     io::NamedTensors weights, state;
     for (const auto& [name, tensor] : file.tensors) {
         if (name.starts_with(optimizer_prefix))
@@ -75,6 +74,8 @@ Run read(const io::SafeTensors& file, const Options& wanted) {
         else
             weights.emplace_back(name, tensor);
     }
+    nn::check_state_dict(config_of(options, vocabulary), weights);  // before a model of these sizes is made
+    Run run(options, vocabulary);
     run.model.load_state_dict(weights);
     warn_of_weights(path_of(wanted).string(), weights);
     if (!options.best) run.optimizer.load_state_dict(state);

@@ -64,7 +64,7 @@ History load_history(const std::filesystem::path& path, std::int64_t first_step)
         }
         if (!good)
             throw weft::IoError("cannot go on with " + path.string() + ": line " + std::to_string(number) +
-                                " is \"" + line + "\", not " + columns +
+                                " is \"" + weft::io::excerpt(line) + "\", not " + columns +
                                 "; without this file --resume goes on and writes a new one");
     }
     std::erase_if(history.rows, [&](const Measured& row) { return row.step >= first_step; });

@@ -9,6 +9,9 @@
 std::int64_t whole_number(const std::string& what, const std::string& text, double low, double high);
 double real_number(const std::string& what, const std::string& text, double low, double high);
 
+// "true" or "false"; UsageError, naming `what`, on anything else.
+bool truth(const std::string& what, const std::string& text);
+
 // The shortest text that real_number reads back as the same number; and with a number of places behind the
 // point.
 std::string number_text(double number);

@@ -24,7 +24,7 @@ struct Setting {
         const std::string flag = "--" + name;
         if (const auto* whole = std::get_if<std::int64_t*>(&value)) **whole = whole_number(flag, to, low, high);
         if (const auto* real = std::get_if<double*>(&value)) **real = real_number(flag, to, low, high);
-        if (const auto* is = std::get_if<bool*>(&value)) **is = to == "true";
+        if (const auto* is = std::get_if<bool*>(&value)) **is = truth(flag, to);
         if (const auto* text = std::get_if<std::string*>(&value)) **text = to;
         if (const auto* path = std::get_if<fs::path*>(&value)) **path = to;
     }
@@ -153,8 +153,8 @@ void complete_from(const weft::io::Metadata& metadata, Options& options) {
         if (kept == metadata.end()) throw weft::IoError("it does not say its " + setting.name);
         if (options.given.contains(setting.name)) {
             if (setting.kept == Kept::model && setting.get() != kept->second)
-                differences +=
-                    "\n  --" + setting.name + " " + setting.get() + ", and the checkpoint has " + kept->second;
+                differences += "\n  --" + setting.name + " " + setting.get() + ", and the checkpoint has " +
+                               weft::io::excerpt(kept->second);
             continue;
         }
         try {

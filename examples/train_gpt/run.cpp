@@ -2,8 +2,6 @@
 
 using namespace weft;
 
-namespace {
-
 nn::GPTConfig config_of(const Options& o, const Vocabulary& vocabulary) {
     return {.vocab = vocabulary.size(),
             .block_size = o.block_size,
@@ -13,6 +11,8 @@ nn::GPTConfig config_of(const Options& o, const Vocabulary& vocabulary) {
             .dropout = o.dropout,
             .bias = o.bias};
 }
+
+namespace {
 
 nn::GPT model_of(const Options& options, const Vocabulary& vocabulary) {
     Rng rng(static_cast<std::uint64_t>(options.seed));

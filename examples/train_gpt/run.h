@@ -15,6 +15,9 @@ struct Best {
     std::int64_t step = 0;
 };
 
+// The model that the options and the vocabulary make.
+weft::nn::GPTConfig config_of(const Options& options, const Vocabulary& vocabulary);
+
 struct Run {
     Options options;
     Vocabulary vocabulary;

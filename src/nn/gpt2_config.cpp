@@ -1,5 +1,7 @@
 // config.json of a GPT-2: the sizes it gives, and what it may not ask for.
+#include "io/in_file.h"
 #include "text/json_file.h"
+#include "weft/io.h"
 #include "weft/nn/gpt2.h"
 
 namespace weft::nn {
@@ -14,17 +16,14 @@ public:
 
     // 0 where it is not a size.
     std::int64_t size(const char* name, std::int64_t largest) {
-        if (!config_.contains(name)) {
-            wrong(std::string(name) + " is missing");
-            return 0;
-        }
+        if (!config_.contains(name)) return wrong(std::string(name) + " is missing"), 0;
         const json& value = config_[name];
-        const bool whole = value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
-                           value.get<std::uint64_t>() <= static_cast<std::uint64_t>(largest);
-        if (!whole)
-            wrong(std::string(name) + " is " + value.dump() + ", not a whole number in 1 … " +
-                  std::to_string(largest));
-        return whole ? value.get<std::int64_t>() : 0;
+        if (value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
+            value.get<std::uint64_t>() <= static_cast<std::uint64_t>(largest))
+            return value.get<std::int64_t>();
+        wrong(std::string(name) + " is " + shown(value) + ", not a whole number in 1 … " +
+              std::to_string(largest));
+        return 0;
     }
     std::int64_t size_or(const char* name, std::int64_t largest, std::int64_t otherwise) {
         return !config_.contains(name) || config_[name].is_null() ? otherwise : size(name, largest);
@@ -33,7 +32,7 @@ public:
         if (!config_.contains(name)) return otherwise;
         const json& value = config_[name];
         const bool good = value.is_number() && value.get<double>() > 0;
-        if (!good) wrong(std::string(name) + " is " + value.dump() + ", not a number above 0");
+        if (!good) wrong(std::string(name) + " is " + shown(value) + ", not a number above 0");
         return good ? value.get<double>() : otherwise;
     }
     // `otherwise` is what transformers takes where config.json says nothing.
@@ -41,17 +40,19 @@ public:
         const json value = config_.contains(name) ? config_[name] : otherwise;
         for (const json& one : allowed)
             if (value == one) return;
-        wrong(std::string(name) + " is " + value.dump() + ", and " + why);
+        wrong(std::string(name) + " is " + shown(value) + ", and " + why);
     }
     void wrong(const std::string& what) { wrong_ += "\n  " + what; }
     void finish() const {
-        if (!wrong_.empty()) throw IoError(path_.string() + " is not of a GPT-2 that Weft can run:" + wrong_);
+        if (!wrong_.empty()) throw IoError(io::shown(path_) + " is not of a GPT-2 that Weft can run:" + wrong_);
     }
 
 private:
     std::filesystem::path path_;
     json config_;
     std::string wrong_;
+
+    static std::string shown(const json& value) { return io::excerpt(value.dump()); }
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include "registry.h"
 
 #include <map>
-#include <set>
+
+#include "findings.h"
+#include "weft/io.h"
 
 namespace weft::nn {
 
@@ -19,42 +21,48 @@ void Module::Registry::claim(const std::string& name, const char* what) const {
     for (const auto& [taken, child] : children) refuse(taken, "child");
 }
 
-void Module::load_state_dict(const NamedTensors& state, bool strict) {
+void check_state(const std::string& kind, const std::vector<Wanted>& wanted, const NamedTensors& state,
+                 bool strict) {
     std::map<std::string, Tensor> given;
-    std::string names, shapes, types;  // what is wrong with each
+    Findings names, shapes, types;
+    const auto shown = [](const std::string& name) { return io::excerpt(name, 200); };
     for (const auto& [name, value] : state)
-        if (!given.emplace(name, value).second) names += "\n  repeated: " + name;
+        if (!given.emplace(name, value).second) names.add("repeated: " + shown(name));
 
-    std::vector<std::pair<Tensor, Tensor>> copies;  // to, from
-    std::set<std::string> met;
-    for (const auto& [name, own] : state_dict()) {
+    for (const auto& [name, shape, dtype] : wanted) {
         const auto found = given.find(name);
         if (found == given.end()) {
-            if (strict) names += "\n  missing: " + name + " " + own.shape().str();
+            if (strict) names.add("missing: " + name + " " + shape.str());
             continue;
         }
-        met.insert(name);
-        const Tensor& value = found->second;
-        if (!(value.shape() == own.shape()))
-            shapes +=
-                "\n  " + name + ": shape " + value.shape().str() + ", but the module's is " + own.shape().str();
-        else if (value.dtype() != own.dtype())
-            types += "\n  " + name + ": " + weft::name(value.dtype()) + ", but the module's is " +
-                     weft::name(own.dtype()) + " (Module::to converts it)";
-        else
-            copies.emplace_back(own, value);
+        const Tensor value = found->second;
+        given.erase(found);
+        if (!(value.shape() == shape))
+            shapes.add(name + ": shape " + value.shape().str() + ", but the module's is " + shape.str());
+        else if (value.dtype() != dtype)
+            types.add(name + ": " + weft::name(value.dtype()) + ", but the module's is " + weft::name(dtype) +
+                      " (Module::to converts it)");
     }
     if (strict)
         for (const auto& [name, value] : given)
-            if (!met.contains(name)) names += "\n  unexpected: " + name + " " + value.shape().str();
+            names.add("unexpected: " + shown(name) + " " + value.shape().str());
 
     const std::string message =
-        "load_state_dict: the state does not fit this " + kind() + ":" + names + shapes + types;
+        "load_state_dict: the state does not fit this " + kind + ":" + names.str() + shapes.str() + types.str();
     if (!names.empty()) throw ValueError(message);
     if (!shapes.empty()) throw ShapeError(message);
     if (!types.empty()) throw DTypeError(message);
+}
+
+void Module::load_state_dict(const NamedTensors& state, bool strict) {
+    NamedTensors own = state_dict();
+    std::vector<Wanted> wanted;
+    for (const auto& [name, value] : own) wanted.push_back({name, value.shape(), value.dtype()});
+    check_state(kind(), wanted, state, strict);
+    const std::map<std::string, Tensor> given(state.begin(), state.end());
     NoGrad off;
-    for (auto& [own, value] : copies) own.copy_(value);
+    for (auto& [name, value] : own)
+        if (const auto found = given.find(name); found != given.end()) value.copy_(found->second);
 }
 
 }  // namespace weft::nn

@@ -22,4 +22,14 @@ struct Module::Registry {
     void claim(const std::string& name, const char* what) const;
 };
 
+// A tensor that a module has in its state_dict.
+struct Wanted {
+    std::string name;
+    Shape shape;
+    DType dtype;
+};
+// What load_state_dict refuses, for a module of this kind with these tensors: it need not be there.
+void check_state(const std::string& kind, const std::vector<Wanted>& wanted, const NamedTensors& state,
+                 bool strict);
+
 }  // namespace weft::nn

@@ -56,4 +56,8 @@ private:
     std::int64_t count_tokens(const Tensor& ids, std::int64_t past) const;
 };
 
+// Refuses whatever GPT(config).load_state_dict(state) would, without that GPT: names, shapes and types, which
+// are float32, are compared before sizes of unknown origin cost memory.
+void check_state_dict(const GPTConfig& config, const NamedTensors& state);
+
 }  // namespace weft::nn

@@ -1,0 +1,24 @@
+// What is wrong with a state, a line each: the first of them, and how many there are beside.
+#pragma once
+
+#include <string>
+
+namespace weft::nn {
+
+class Findings {
+public:
+    void add(const std::string& line) {
+        if (++count_ <= shown) lines_ += "\n  " + line;
+    }
+    bool empty() const { return count_ == 0; }
+    std::string str() const {
+        return lines_ + (count_ > shown ? "\n  and " + std::to_string(count_ - shown) + " more" : "");
+    }
+
+private:
+    static constexpr std::size_t shown = 20;
+    std::string lines_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace weft::nn
