@@ -1,0 +1,6 @@
+#include "fuzz.h"
+#include "program_readers.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    return fuzz::run(fuzz::history, data, size);
+}

@@ -1,0 +1,243 @@
+// What fuzzers and tests do with the bytes of a file of unknown origin: read it, use what was read, write it
+// and read it again. A reader returns what was refused, or "" where the bytes were good, and throws Broken
+// where a promise does not hold.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include "io/json.h"
+#include "scratch.h"
+#include "text/json_file.h"
+#include "text/utf8.h"
+#include "viz/report_content.h"
+#include "viz/text.h"
+#include "weft/weft.h"
+
+namespace fuzz {
+
+using namespace weft;
+
+struct Broken : std::logic_error {
+    using std::logic_error::logic_error;
+};
+inline void promise(bool holds, const char* what) {
+    if (!holds) throw Broken(what);
+}
+
+// A file in memory.
+class File {
+public:
+    explicit File(const std::string& bytes) : file_(memfd_create("weft", MFD_CLOEXEC)) {
+        if (::write(file_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+            throw std::runtime_error("no file in memory");
+    }
+    ~File() { ::close(file_); }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(file_); }
+
+private:
+    int file_;
+};
+
+// What a message may hold: few characters, and none that moves a terminal's cursor.
+inline std::string checked(const std::string& message) {
+    promise(message.size() < 8000, "a message that is too long");
+    for (std::size_t at = 0; at < message.size();) {
+        const text::Decoded c = text::decode_at(message, at);
+        promise(c.kind == text::Decoded::character, "a message that is not UTF-8");
+        promise(c.value == '\n' || !text::is_hidden(c.value), "a message with control characters");
+        at += c.length;
+    }
+    return message;
+}
+
+template <class Act>
+std::string refusal_of(Act act) {
+    try {
+        act();
+    } catch (const Error& error) {
+        return checked(error.what());
+    }
+    return "";
+}
+
+inline bool same(const Tensor& a, const Tensor& b) {
+    if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
+    const Tensor x = a.contiguous(), y = b.contiguous();
+    const auto equal = [&]<class T>(T) {
+        return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(x.numel()) * sizeof(T)) == 0;
+    };
+    if (x.numel() == 0) return true;
+    if (x.dtype() == float32) return equal(float{});
+    if (x.dtype() == float64) return equal(double{});
+    return x.dtype() == int64 ? equal(std::int64_t{}) : equal(bool{});
+}
+
+inline void promise_same(const io::NamedTensors& a, const io::NamedTensors& b) {
+    promise(a.size() == b.size(), "as many tensors after writing");
+    for (std::size_t i = 0; i < a.size(); ++i)
+        promise(a[i].first == b[i].first && same(a[i].second, b[i].second), "the same tensors after writing");
+}
+
+// Where what was read is written to.
+inline const std::filesystem::path& folder() {
+    static const Scratch scratch;
+    return scratch.folder();
+}
+
+inline std::string npy(const std::string& bytes) {
+    return refusal_of([&] {
+        const Tensor x = io::load_npy(File(bytes).path());
+        io::save_npy(folder() / "x.npy", x);
+        promise(same(io::load_npy(folder() / "x.npy"), x), "the same array after writing");
+    });
+}
+
+inline std::string npz(const std::string& bytes) {
+    return refusal_of([&] {
+        const io::NamedTensors tensors = io::load_npz(File(bytes).path(), 1 << 20);
+        io::save_npz(folder() / "x.npz", tensors);
+        promise_same(io::load_npz(folder() / "x.npz"), tensors);
+    });
+}
+
+inline std::string safetensors(const std::string& bytes) {
+    return refusal_of([&] {
+        const io::SafeTensors file = io::load_safetensors(File(bytes).path());
+        io::save_safetensors(folder() / "x.safetensors", file.tensors, file.metadata);
+        const io::SafeTensors again = io::load_safetensors(folder() / "x.safetensors");
+        promise(again.metadata == file.metadata, "the same metadata after writing");
+        for (const auto& [name, x] : file.tensors) promise(same(again.at(name), x), "the same tensor");
+    });
+}
+
+// A GPT-2's config.json.
+inline std::string config(const std::string& bytes) {
+    const File file(bytes);
+    refusal_of([&] {
+        const auto value = text::load_json(file.path());
+        promise(nlohmann::json::parse(bytes) == value, "what the library's own parser reads");
+    });
+    return refusal_of([&] {
+        const nn::GPTConfig config = nn::gpt2_config(file.path());
+        promise(config.d_model % config.heads == 0, "heads that divide d_model");
+        nn::check_state_dict(config, {});
+    });
+}
+
+// vocab.json, and from a line that begins with #version on merges.txt.
+inline std::string byte_pairs(const std::string& bytes) {
+    static int count = 0;
+    const std::filesystem::path here = folder() / ("pairs" + std::to_string(count++ % 2));
+    std::filesystem::create_directories(here);
+    for (const char* name : {"vocab.json", "merges.txt"}) std::filesystem::remove(here / name);
+    const std::size_t merges = std::min(bytes.find("\n#version"), bytes.size() - 1) + 1;
+    const File first(bytes.substr(0, merges)), second(bytes.substr(merges));
+    std::filesystem::create_symlink(first.path(), here / "vocab.json");
+    std::filesystem::create_symlink(second.path(), here / "merges.txt");
+    return refusal_of([&] {
+        const text::BytePairs pairs = text::BytePairs::load(here);
+        promise(pairs.decode(pairs.encode(bytes)) == bytes, "a text that comes back");
+        pairs.save(folder() / "saved");
+        const text::BytePairs again = text::BytePairs::load(folder() / "saved");
+        promise(again.size() == pairs.size() && again.encode(bytes) == pairs.encode(bytes),
+                "the same tokeniser");
+    });
+}
+
+// Any text through every tokeniser.
+inline std::string tokenizer(const std::string& text) {
+    static const text::BytePairs learned =
+        text::BytePairs::train("The thread of the loom, the thread of the weft: 1,204 threads\n", 300);
+    promise(learned.decode(learned.encode(text)) == text, "byte pairs that come back");
+    promise(learned.decode(learned.encode_as_text(text)) == text, "byte pairs of plain text that come back");
+    promise(text::Bytes().decode(text::Bytes().encode(text)) == text, "bytes that come back");
+    const text::BytePairs own = text::BytePairs::train(text, 270, 1);
+    promise(own.decode(own.encode(text)) == text, "byte pairs learned from a text, of it");
+
+    text::Utf8Stream whole, parts;
+    const std::string shown = whole.push(text) + whole.finish();
+    std::string pieces;
+    for (std::size_t at = 0; at < text.size(); at += 3) pieces += parts.push(text.substr(at, 3));
+    promise(pieces + parts.finish() == shown && text::is_utf8(shown), "a stream that pieces do not change");
+    return refusal_of([&] {
+        const text::Characters characters(text);
+        promise(text::is_utf8(text), "characters of UTF-8 alone");
+        promise(characters.decode(characters.encode(text)) == text, "characters that come back");
+        promise(text::Characters(characters.vocabulary()).size() == characters.size(), "one vocabulary");
+        text::Characters("a").encode(text);
+    });
+}
+
+// What shows text: on a terminal, in a picture, in a message.
+inline std::string utf8(const std::string& text) {
+    std::string again;
+    for (std::size_t at = 0; at < text.size();) {
+        const text::Decoded c = text::decode_at(text, at);
+        promise(c.length > 0 && at + c.length <= text.size(), "a length inside the text");
+        if (c.kind == text::Decoded::character)
+            text::append_utf8(again, c.value);
+        else
+            again += text.substr(at, c.length);
+        at += c.length;
+    }
+    promise(again == text, "characters and broken bytes that make up the text");
+    checked(io::excerpt(text));
+    checked(io::excerpt(text, 3));
+    const std::string visible = viz::visible(text);
+    checked(visible.substr(0, visible.size() < 8000 ? visible.size() : 0));
+    promise(viz::columns(viz::shortened(visible, 12)) <= 12, "a text that is cut to 12 columns");
+    try {  // nlohmann's own idea of UTF-8
+        const std::string quoted = nlohmann::json(text).dump();
+        promise(text::is_utf8(text), "UTF-8 where the JSON library sees some");
+        promise(nlohmann::json::parse(quoted) == text, "a text that comes back from JSON");
+    } catch (const nlohmann::json::type_error&) {
+        promise(!text::is_utf8(text), "no UTF-8 where the JSON library sees none");
+        return "not UTF-8";
+    }
+    return "";
+}
+
+// The data of a report, in a page that is short.
+inline std::string report(const std::string& data) {
+    const std::string before(viz::page_before_data.substr(viz::page_before_data.rfind('<')));
+    return refusal_of([&] {
+        viz::Report report = viz::Report::load(File(before + data + "</script>").path());
+        const std::string page = report.html();
+        promise(viz::Report::load(File(page).path()).html() == page, "the same page after writing");
+        report.cut(std::int64_t{1} << 52);
+        report.parameters(nn::Module("None"));
+        std::int64_t step = std::int64_t{1} << 52;
+        for (; step < (std::int64_t{1} << 52) + 5; ++step) {
+            report.loss(step, {.training = 1, .validation = 2, .learning_rate = 3});
+            report.sample(step, "text");
+            refusal_of([&] { report.attention(step, {"a"}, {ones({1, 1, 1})}); });  // where there is room
+        }
+        refusal_of([&] { report.gradients(step, nn::Module("None")); });  // of another model
+        const std::string after = report.html();
+        promise(viz::Report::load(File(after).path()).html() == after, "a page that goes on can be read");
+        report.cut(3);
+        report.loss(3, {.training = 1});
+    });
+}
+
+struct Reader {
+    const char* name;  // of the folder of its corpus
+    std::string (*read)(const std::string& bytes);
+};
+inline constexpr Reader readers[] = {{"npy", npy},
+                                     {"npz", npz},
+                                     {"safetensors", safetensors},
+                                     {"config", config},
+                                     {"byte_pairs", byte_pairs},
+                                     {"tokenizer", tokenizer},
+                                     {"utf8", utf8},
+                                     {"report", report}};
+
+}  // namespace fuzz
