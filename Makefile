@@ -8,6 +8,9 @@ ARGS  ?=
 FLAGS ?=
 N     ?=
 MINUTES ?= 60
+SEED  ?=
+FOLDER ?=
+LIST  ?=
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
@@ -22,7 +25,7 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 .DEFAULT_GOAL := help
-.PHONY: help train generate chapter exercise figures test test-browser fuzz bench examples docs format clean \
+.PHONY: help train generate chapter exercise figures test test-browser fuzz mutants bench examples docs format clean \
         packages docs-packages browser-packages bench-packages format-packages ci-packages configure ready
 
 help:  ## this list
@@ -58,6 +61,10 @@ test: configure  ## build everything and run every test
 fuzz: ready  ## random programs of new seeds, compared by every route: make fuzz MINUTES=60
 	$(CMAKE) --build $(BUILD) --target random_programs
 	$(BUILD)/tests/random_programs --minutes $(MINUTES)
+
+mutants: packages  ## change one thing of the library at a time: do the tests notice? make mutants N=100 FOLDER=src/ops SEED=7
+	/usr/bin/python3 tests/mutants.py $(or $(N),100) $(if $(SEED),--seed $(SEED)) $(if $(FOLDER),--folder $(FOLDER)) \
+	    $(if $(LIST),--list $(LIST)) $(ARGS)
 
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
