@@ -51,6 +51,7 @@ struct FlowRow {
     Shape shape;          // of the parameter
     double norm = 0;      // ‖gradient‖₂
     std::string problem;  // "", "absent", "zero" or "not finite"
+    bool frozen = false;  // it does not require a gradient, and has no problem
 };
 // A module's parameters, and which of them a gradient reaches.
 struct FlowReport {
@@ -61,6 +62,21 @@ struct FlowReport {
 };
 // After a backward: the norm of each parameter's gradient; fails where one is absent, all zero or not finite.
 FlowReport gradient_flow(const nn::Module& module);
+
+// Runs `step`, the first of a training at the rate lr (forward, backward, the optimiser's step; gradients
+// stay), and makes sure that every parameter learns by it:
+//
+//     check::first_step(model, optimizer.lr(), [&] {
+//         loss_of(batch()).backward();
+//         optimizer.step();
+//     });
+//
+// GraphError, naming the parameter and why, for each that gets no gradient, whose gradient or values hold NaN
+// or an infinity, or that does not change although its gradient is not 0 and lr is not. Exempt: a parameter
+// that does not require a gradient; a change that rounding may swallow, where lr · min(1, |g|) is below the
+// spacing of the values' type. A gradient that is exactly 0, as a key's bias has it, is no error: it is "zero"
+// in the report, which is gradient_flow's.
+FlowReport first_step(const nn::Module& module, double lr, const std::function<void()>& step);
 
 // ValueError, naming `what`, the first such index and its value, when x holds NaN or an infinity.
 void check_finite(const Tensor& x, const std::string& what);

@@ -1,4 +1,4 @@
-// gradient_flow: does every parameter learn? check_finite: where did the NaN come from?
+// gradient_flow and first_step: does every parameter learn? check_finite: where did the NaN come from?
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -28,6 +28,8 @@ double norm_of(const Tensor& gradient) {
 FlowRow row_of(const std::string& name, const Tensor& parameter) {
     FlowRow row{name, parameter.shape(), 0, ""};
     const Tensor gradient = parameter.grad();
+    row.frozen = !parameter.requires_grad();
+    if (row.frozen) return row;
     if (!gradient.defined()) {
         row.problem = "absent";
         return row;
@@ -38,6 +40,39 @@ FlowRow row_of(const std::string& name, const Tensor& parameter) {
     else if (row.norm == 0 && parameter.numel() > 0)
         row.problem = "zero";
     return row;
+}
+
+std::vector<double> values_of(const Tensor& x) { return x.detach().to(float64).to_vector<double>(); }
+
+bool all_finite(const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+}
+
+// Whether a step of at least lr·min(1, |g|), which SGD's and Adam's first ones are, changes an element for
+// certain.
+bool must_change(const Tensor& parameter, const std::vector<double>& values, double lr) {
+    const bool wide = parameter.dtype() == float64;
+    const double spacing =
+        wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+    const double smallest = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+    const std::vector<double> gradient = values_of(parameter.grad());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (lr * std::min(1.0, std::abs(gradient[i])) > smallest + spacing * std::abs(values[i])) return true;
+    return false;
+}
+
+// Why a parameter does not learn by a step that found it with these values; empty where it does.
+std::string fault_of(const FlowRow& row, const Tensor& parameter, const std::vector<double>& before,
+                     double lr) {
+    if (row.frozen) return "";
+    if (!all_finite(before)) return "held NaN or an infinity before the step";
+    if (row.problem == "absent") return "gets no gradient: the loss does not depend on it through the graph";
+    if (row.problem == "not finite") return "gets a gradient with NaN or an infinity";
+    const std::vector<double> after = values_of(parameter);
+    if (!all_finite(after)) return "holds NaN or an infinity after the step";
+    if (lr > 0 && after == before && must_change(parameter, before, lr))
+        return "has a gradient, and the step does not change it";
+    return "";
 }
 
 }  // namespace
@@ -60,8 +95,11 @@ std::string FlowReport::str() const {
     std::size_t failed = 0;
     for (const FlowRow& row : rows) {
         text += padded(row.name, names) + padded(row.shape.str(), shapes) +
-                padded(row.problem == "absent" ? "-" : number_text(row.norm, 4), 13) +
-                (row.problem.empty() ? "ok" : "FAILED: the gradient is " + row.problem) + "\n";
+                padded(row.problem == "absent" || row.frozen ? "-" : number_text(row.norm, 4), 13) +
+                (row.frozen            ? "frozen"
+                 : row.problem.empty() ? "ok"
+                                       : "FAILED: the gradient is " + row.problem) +
+                "\n";
         failed += row.problem.empty() ? 0 : 1;
     }
     return text + (failed == 0 ? "every one of " + std::to_string(rows.size()) + " parameters has a gradient\n"
@@ -75,6 +113,26 @@ FlowReport gradient_flow(const nn::Module& module) {
     FlowReport report;
     for (const auto& [name, parameter] : module.named_parameters())
         report.rows.push_back(row_of(name, parameter));
+    return report;
+}
+
+FlowReport first_step(const nn::Module& module, double lr, const std::function<void()>& step) {
+    std::vector<std::vector<double>> before;
+    const nn::NamedTensors parameters = module.named_parameters();
+    for (const auto& [name, parameter] : parameters) before.push_back(values_of(parameter));
+    step();
+    FlowReport report = gradient_flow(module);
+    std::string faults;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const auto& [name, parameter] = parameters[i];
+        const std::string fault = fault_of(report.rows[i], parameter, before[i], lr);
+        if (!fault.empty()) faults += "\n  " + name + " " + parameter.shape().str() + " " + fault;
+    }
+    if (!faults.empty())
+        throw GraphError(
+            "first_step: not every parameter learns:" + faults +
+            "\nlet the loss use each without detach() and NoGrad, and give each to an optimiser that "
+            "steps after backward(), or freeze it with requires_grad_(false)");
     return report;
 }
 

@@ -1,0 +1,230 @@
+// The first step of a training names each parameter that does not learn by it: with every operation of the
+// table between a parameter and the loss, and one edge of the graph cut at a time.
+#include <cmath>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include "catch.h"
+#include "golden/golden.h"
+#include "op_table.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+// The floating inputs of an operation as parameters of a module, and one parameter beside them, so that there
+// is always a loss.
+struct Around : nn::Module {
+    const Op& op;
+    Inputs inputs;
+    Tensor beside;
+
+    explicit Around(const Op& what) : Module("Around"), op(what) {
+        static const Golden golden("ops.safetensors");
+        const auto name = [&](std::size_t i) { return "in" + std::to_string(i); };
+        for (std::size_t i = 0; golden.has(op.golden + "/" + name(i)); ++i) {
+            Tensor x = golden(op.golden + "/" + name(i)).clone();
+            inputs.push_back(is_floating(x.dtype()) ? parameter(name(i), x.to(float64)) : x);
+        }
+        beside = parameter("beside", ones({2}, float64));
+    }
+    bool learns(std::size_t i) const { return is_floating(inputs[i].dtype()); }
+
+    // The loss, with the edge from parameter `cut` to the operation cut, or all edges from it to the loss.
+    static constexpr std::size_t none = SIZE_MAX, outputs = SIZE_MAX - 1;
+    Tensor loss(std::size_t cut) const {
+        Inputs given;
+        for (std::size_t i = 0; i < inputs.size(); ++i)  // a copy, for what an operation changes in place
+            given.push_back(!learns(i) ? inputs[i] : i == cut ? inputs[i].detach().clone() : inputs[i] * 1.0);
+        Tensor total = sum(beside);
+        Rng rng(1);
+        for (const Tensor& y : op.function(given))
+            if (y.requires_grad() && cut != outputs)
+                total = total + sum(y * randn(y.shape(), rng, y.dtype())).to(float64);
+        return total;
+    }
+};
+
+// A step of gradient descent: what first_step says, by the first word of each of its lines.
+std::set<std::string> named(const Around& net, std::size_t cut, check::FlowReport& flow) {
+    optim::SGD optimizer(net, {.lr = 1e-3});
+    std::set<std::string> names;
+    try {
+        flow = check::first_step(net, optimizer.lr(), [&] {
+            net.loss(cut).backward();
+            optimizer.step();
+        });
+    } catch (const GraphError& error) {
+        std::istringstream lines(error.what());
+        for (std::string line; std::getline(lines, line);)
+            if (line.starts_with("  ")) {
+                CHECK(contains(line, " gets no gradient: the loss does not depend on it through the graph"));
+                names.insert(line.substr(2, line.find(' ', 2) - 2));
+            }
+    }
+    return names;
+}
+
+struct Pair : nn::Module {
+    nn::Linear first, second;
+    explicit Pair(Rng& rng)
+        : Module("Pair"),
+          first(child("first", nn::Linear(2, 2, rng))),
+          second(child("second", nn::Linear(2, 1, rng))) {}
+    Tensor loss() const { return sum(second(first(ones({3, 2})))); }
+};
+
+std::string fault_of(const nn::Module& module, double lr, const std::function<void()>& step) {
+    return message_of<GraphError>([&] { check::first_step(module, lr, step); });
+}
+
+}  // namespace
+
+TEST_CASE("the first step names the parameter behind a cut edge, for every operation of the table",
+          "[check][flow]") {
+    int edges = 0;
+    for (const Op& op : op_table()) {
+        if (op.gradient == Gradient::none) continue;
+        INFO(op.declaration << ", sample " << op.golden);
+        check::FlowReport flow;
+        std::set<std::string> all;
+        const Around whole(op);
+        CHECK(named(whole, Around::none, flow) == std::set<std::string>{});
+        CHECK(flow.rows.size() == whole.named_parameters().size());
+        for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
+            if (!whole.learns(i)) continue;
+            const std::string name = "in" + std::to_string(i);
+            all.insert(name);
+            CHECK(named(Around(op), i, flow) == std::set<std::string>{name});
+            ++edges;
+        }
+        CHECK(named(Around(op), Around::outputs, flow) == all);
+    }
+    CHECK(edges > 150);
+}
+
+TEST_CASE("the first step passes where every parameter learns, and gives gradient_flow's report",
+          "[check][flow]") {
+    Rng rng(1);
+    Pair net(rng);
+    optim::AdamW optimizer(net, {.lr = 1e-2});
+    int steps = 0;
+    const auto step = [&] {
+        ++steps;
+        net.loss().backward();
+        optimizer.step();
+    };
+    const check::FlowReport flow = check::first_step(net, 1e-2, step);
+    CHECK(steps == 1);
+    CHECK(flow.passed());
+    CHECK(flow.str() == check::gradient_flow(net).str());
+}
+
+TEST_CASE("the first step names a parameter that no optimiser has", "[check][flow]") {
+    Rng rng(1);
+    Pair net(rng);
+    optim::SGD optimizer(net.first, {.lr = 0.1});
+    const auto step = [&] {
+        net.zero_grad();
+        net.loss().backward();
+        optimizer.step();
+    };
+    const std::string fault = fault_of(net, 0.1, step);
+    CHECK(contains(fault, "\n  second.weight (1, 2) has a gradient, and the step does not change it\n"));
+    CHECK(contains(fault, "\n  second.bias (1,) has a gradient, and the step does not"));
+    CHECK_FALSE(contains(fault, "first."));
+    CHECK(contains(
+        fault,
+        "give each to an optimiser that steps after backward(), or freeze it with requires_grad_(false)"));
+    // Nothing has to change at a rate of 0, nor what is frozen.
+    CHECK(check::first_step(net, 0, step).passed());
+    for (auto [name, parameter] : net.second.named_parameters()) parameter.requires_grad_(false);
+    const check::FlowReport flow = check::first_step(net, 0.1, step);
+    CHECK(flow.passed());
+    CHECK(flow.rows[2].frozen);
+    CHECK(contains(flow.str(), "second.weight  (1, 2)  -              frozen\n"));
+}
+
+TEST_CASE("the first step finds calls in the wrong order", "[check][flow]") {
+    Rng rng(1);
+    Pair net(rng);
+    optim::SGD optimizer(net, {.lr = 0.1});
+    CHECK(contains(fault_of(net, 0.1,
+                            [&] {
+                                optimizer.step();
+                                net.loss().backward();
+                            }),
+                   "\n  first.weight (2, 2) has a gradient, and the step does not change it\n"));
+    CHECK(contains(fault_of(net, 0.1,
+                            [&] {
+                                net.loss().backward();
+                                optimizer.zero_grad();
+                                optimizer.step();
+                            }),
+                   "\n  first.weight (2, 2) gets no gradient: "));
+}
+
+TEST_CASE("the first step names a parameter that holds NaN or an infinity, or gets one", "[check][flow]") {
+    const double inf = std::numeric_limits<double>::infinity();
+    Rng rng(1);
+    for (const double wrong : {std::nan(""), inf, -inf}) {
+        Pair before(rng), gradient(rng), after(rng);
+        NoGrad off;
+        before.first.bias[1].fill_(wrong);
+        const auto flow = [](Pair& net) {
+            EnableGrad on;
+            net.loss().backward();
+        };
+        CHECK(contains(fault_of(before, 0, [&] { flow(before); }),
+                       "\n  first.bias (2,) held NaN or an infinity before the step\n"));
+        CHECK(contains(fault_of(gradient, 0,
+                                [&] {
+                                    flow(gradient);
+                                    gradient.second.weight.set_grad(tensor({{1, wrong}}));
+                                }),
+                       "\n  second.weight (1, 2) gets a gradient with NaN or an infinity\n"));
+        CHECK(contains(fault_of(after, 0,
+                                [&] {
+                                    flow(after);
+                                    after.second.bias.fill_(wrong);
+                                }),
+                       "\n  second.bias (1,) holds NaN or an infinity after the step\n"));
+    }
+}
+
+TEST_CASE("a gradient of exactly 0 is reported by the first step, and is no error", "[check][flow]") {
+    struct Zero : nn::Module {
+        Tensor a, b;
+        Zero() : Module("Zero"), a(parameter("a", ones({2}))), b(parameter("b", ones({2}))) {}
+    } net;
+    optim::SGD optimizer(net, {.lr = 0.1});
+    const check::FlowReport flow = check::first_step(net, 0.1, [&] {
+        sum(net.a * net.a + net.b * 0).backward();
+        optimizer.step();
+    });
+    CHECK(flow.rows[0].problem.empty());
+    CHECK(flow.rows[1].problem == "zero");
+}
+
+TEST_CASE("a first step that rounding swallows is no error", "[check][flow]") {
+    for (const DType dtype : {float32, float64}) {
+        struct One : nn::Module {
+            Tensor w;
+            explicit One(DType dtype) : Module("One"), w(parameter("w", ones({2}, dtype))) {}
+        } net(dtype);
+        const auto at = [&](double lr) {
+            net.zero_grad();
+            optim::SGD optimizer(net, {.lr = lr});
+            return check::first_step(net, lr, [&] {
+                sum(net.w).backward();
+                optimizer.step();
+            });
+        };
+        CHECK(at(1e-17).passed());
+        CHECK(net.w[0].item() == 1);
+        CHECK(at(1e-6).passed());
+        CHECK(net.w[0].item() < 1);
+    }
+}
