@@ -70,9 +70,6 @@ text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOpti
                    const std::function<bool(std::int64_t)>& each) {
     const auto given = static_cast<std::int64_t>(prompt.size());
     if (given == 0) throw ValueError("generate: the prompt is empty; the model needs a token to go on from");
-    if (given > model.config.block_size)
-        throw ValueError("generate: the prompt has " + std::to_string(given) + " tokens, but the model sees " +
-                         std::to_string(model.config.block_size) + " at once; give it the last of them");
     const Tensor all = continued(model, from_vector(prompt, {1, given}), options,
                                  [&](const text::Ids& next) { return !each || each(next[0]); });  // (1, T)
     return all.slice(1, given, all.size(1)).to_vector<std::int64_t>();

@@ -21,8 +21,9 @@ struct GenerateOptions {
 
 // The ids that follow a prompt (without the prompt), each sampled from what the model says after those before
 // it. `each` is told every new id and ends it all by returning false. In evaluation mode and outside the graph,
-// whatever the modes were; they come back. ValueError on an empty prompt and on one longer than block_size,
-// which is never cut in silence; IndexError on an id that the model has not; and whatever `sample` refuses.
+// whatever the modes were; they come back. Of a prompt longer than block_size the model sees the last
+// block_size tokens, as GPT::generate's does. ValueError on an empty prompt; IndexError on an id that the model
+// has not; and whatever `sample` refuses.
 text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOptions& options,
                    const std::function<bool(std::int64_t)>& each = {});
 
