@@ -1,5 +1,6 @@
 // Goes on with a prompt, by a model that train_gpt left or a GPT-2 in Hugging Face's form: see --help.
-// Ends with 0; with 1 on a failure, 2 on wrong usage, 130 when Ctrl-C ends the text.
+// Ends with 0; with 1 on a failure, 2 on wrong usage; at once with 130 when Ctrl-C is pressed, and with 128 +
+// its number at any other signal that asks it to end.
 #include <sys/resource.h>
 #include <weft/weft.h>
 
@@ -48,7 +49,9 @@ bool parse_settings(int argc, char** argv, Settings& s) {
          "folder that train_gpt left (or one of its .safetensors), or one with GPT-2's config.json, "
          "model.safetensors, "
          "vocab.json and merges.txt");
-    text("--prompt", s.prompt, "what to go on with (empty: a text begins)");
+    text("--prompt", s.prompt,
+         "what to go on with (empty: a text begins); of more tokens than the model takes at once it sees the "
+         "last");
     text("--stop", s.stop, "the text ends before this comes up in it (empty: nothing does)");
     number("--length", s.length, 0, 1e6, "tokens to generate, at most");
     number("--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
@@ -138,6 +141,7 @@ std::string beginning(const text::Tokenizer& tokenizer) {
 class Output {
 public:
     bool write(const std::string& text) {
+        if (!text.empty()) end_with_line_break();
         errno = 0;
         const bool written =
             std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
@@ -212,7 +216,7 @@ void run_random(const Settings& s, Stats& stats, Output& output) {
     const text::Ids prompt = randint(0, 50257, {64}, rng).to_vector<std::int64_t>();
     const text::Ids ids = nn::generate(model, prompt, options_of(s, rng), [&](std::int64_t id) {
         stats.token();
-        return output.write(std::to_string(id) + " ") && CatchInterrupt::signal() == 0;
+        return output.write(std::to_string(id) + " ");
     });
     stats.text(prompt.size(), ids.size());
 }
@@ -227,31 +231,36 @@ void run(const Settings& s, Stats& stats, Output& output) {
     stats.model(language.model);
     Rng rng(static_cast<std::uint64_t>(s.seed));
     const std::string prompt = s.prompt.empty() ? beginning(language.tokenizer) : s.prompt;
+    const text::Ids ids = language.tokenizer.encode(prompt);
+    const std::int64_t context = language.model.config.block_size;
+    if (static_cast<std::int64_t>(ids.size()) > context)
+        std::fprintf(stderr, "generate: the prompt has %zu tokens, of which the model sees the last %lld\n",
+                     ids.size(), static_cast<long long>(context));
     bool begun = false;  // then the prompt stands before the text; nothing does when it is refused
     const auto write = [&](const std::string& text) {
         stats.token();
         const std::string before = begun ? "" : s.prompt;
         begun = true;
-        return output.write(before + text) && CatchInterrupt::signal() == 0;
+        return output.write(before + text);
     };
     const nn::GeneratedText result = nn::generate_text(
         language.model, language.tokenizer, prompt,
         {.generate = options_of(s, rng), .stop = s.stop, .stop_at_end = !s.no_end, .write = write});
     if (!begun) output.write(s.prompt);
-    stats.text(language.tokenizer.encode(prompt).size(), result.ids.size());
+    stats.text(ids.size(), result.ids.size());
 }
 
 int run_program(int argc, char** argv) {
+    end_at_interrupt();
     Settings settings;
     if (!parse_settings(argc, argv, settings)) return 0;
     if (settings.threads > 0) set_num_threads(static_cast<int>(settings.threads));
-    const CatchInterrupt catching;
     Stats stats(settings.stats);
     Output output;
     settings.random ? run_random(settings, stats, output) : run(settings, stats, output);
     output.write("\n");
     output.check();
-    return CatchInterrupt::signal() == 0 ? 0 : 128 + CatchInterrupt::signal();
+    return 0;
 }
 
 }  // namespace

@@ -84,8 +84,6 @@ TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), a
     check_refused(generate(model + "--prompt 'The \xE2\x82\xAC'"), 1,
                   "\"\xE2\x82\xAC\" at place 4 of the text is none of");
     check_refused(generate(model + "--prompt 'ab\xFF'"), 1, "byte 0xFF at offset 2");
-    check_refused(generate(model + "--prompt 'The quick brown fox'"), 1,
-                  "the prompt has 19 tokens, but the model sees 16 at once");
 
     io::SafeTensors saved = io::load_safetensors(scratch / "model.safetensors");
     const auto with = [&](auto change) {
@@ -125,8 +123,9 @@ TEST_CASE("generate refuses a GPT-2 that is not whole or whose tokeniser is anot
     io::save_text(other.scratch / "config.json", R"({"model_type": "llama"})");
     check_refused(generate(other.model()), 1,
                   "model_type is \"llama\", and only \"gpt2\" is loaded here\n  vocab_size is missing");
-    check_refused(generate("--model " + gpt2 + " --prompt \"$(head -c 400 /dev/zero | tr '\\0' x)\""), 1,
-                  "tokens, but the model sees 24 at once");
+    const Result longer = generate("--model " + gpt2 + " --prompt \"$(head -c 400 /dev/zero | tr '\\0' x)\"");
+    CHECK(longer.code == 0);
+    CHECK(contains(longer.output, " tokens, of which the model sees the last 24\n"));
 }
 
 TEST_CASE("faults 103 and 104: generate ends wrong usage with 2, and a suggestion", "[programs][fault]") {

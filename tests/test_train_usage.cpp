@@ -45,13 +45,14 @@ TEST_CASE("a flag is true by itself or with =true, false with =false, and takes 
     CHECK(bias_of("--bias=false") == "false");
     CHECK(bias_of("--bias --bias=false") == "false");
 
+    const std::string none = " /no/such/file";  // should it be taken
     for (const char* flag :
          {"train_gpt --bias", "train_gpt --resume", "train_gpt --sample_only", "train_gpt --best",
           "generate --no_cache", "generate --no_end", "generate --stats", "generate --random"}) {
         const std::string command = flag, program = command.substr(0, command.find(' ')),
                           name = command.substr(command.find("--"));
         for (const char* value : {"maybe", "", "2", "True"})
-            check_says(command + "=" + value, 2,
+            check_says(command + "=" + value + (program == "generate" ? " --model" : " --text") + none, 2,
                        program + ": " + name + ": \"" + value + "\" is neither true nor false; write " + name +
                            " or " + name + "=false");
     }

@@ -17,3 +17,9 @@ public:
 private:
     struct sigaction before_[3];
 };
+
+// For a program with nothing to save: from now on the first of them ends it at once, whatever it is doing, with
+// 128 + the signal's number.
+void end_at_interrupt();
+// From now on after a line break on standard output, which holds a text that may lack one.
+void end_with_line_break();

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include "checkpoint.h"
+#include "folder.h"
 #include "interrupt.h"
 #include "train.h"
 
@@ -20,6 +22,10 @@ Tensor prompt_ids(const Run& run) {
     const std::u32string& known = run.vocabulary.characters();
     if (prompt.empty()) prompt = known.find(U'\n') != std::u32string::npos ? U'\n' : known.front();
     const std::vector<std::int64_t> ids = run.vocabulary.ids_of(prompt, "--prompt");
+    if (static_cast<std::int64_t>(ids.size()) > run.options.block_size)
+        std::fprintf(stderr,
+                     "train_gpt: the prompt has %zu characters, of which the model sees the last %lld\n",
+                     ids.size(), static_cast<long long>(run.options.block_size));
     return from_vector(ids, {static_cast<std::int64_t>(ids.size())});
 }
 
@@ -36,12 +42,21 @@ int run_program(int argc, char** argv) {
     if (!parse(argc, argv, options)) return 0;
     if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
 
+    std::optional<OutFolder> folder;  // tried now rather than after the training
+    if (!options.sample_only) folder.emplace(options.out);
     const bool go_on = options.resume || options.sample_only;
     std::u32string text;
     if (!go_on) text = read_text(text_files(options));
     Run run = go_on ? load(options) : Run(options, Vocabulary(text));
     const Tensor prompt = prompt_ids(run);  // refused now rather than after the training
-    if (!options.sample_only) {
+    if (options.resume && is_done(run)) {
+        std::printf(
+            "nothing to train: the checkpoint in %s is at step %lld, and %s is %lld; to train on give a "
+            "larger one\n\n",
+            run.options.out.c_str(), static_cast<long long>(run.step),
+            last_step(run.options) < run.options.steps ? "--stop_at" : "--steps",
+            static_cast<long long>(last_step(run.options)));
+    } else if (!options.sample_only) {
         if (go_on) text = read_text(text_files(run.options));
         const Ended ended = train(run, text);
         if (ended != Ended::finished) {

@@ -43,7 +43,9 @@ std::vector<Setting> settings_of(Options& o) {
     using enum Kept;
     return {
         {"text", &o.text, 0, 0, training, "file to learn from, UTF-8 (default: Weft's own README and docs)"},
-        {"out", &o.out, 0, 0, no, "folder for model.safetensors, best.safetensors and loss.csv"},
+        {"out", &o.out, 0, 0, no,
+         "folder for model.safetensors, best.safetensors, loss.csv and report.html; one run at a time writes "
+         "there"},
         {"steps", &o.steps, 1, billion, training, "training steps"},
         {"eval_interval", &o.eval_interval, 1, billion, training,
          "steps from one evaluation on the held-out tenth to the next"},
@@ -54,7 +56,8 @@ std::vector<Setting> settings_of(Options& o) {
         {"seed", &o.seed, 0, 1e15, training, "of every random number"},
         {"threads", &o.threads, 0, 1024, no, "0: as many as there are; the results are the same bits"},
         {"resume", &o.resume, 0, 0, no,
-         "go on from the checkpoint in --out, with its settings where none are given"},
+         "go on from the checkpoint in --out, with its settings where none are given, until --steps are made "
+         "in all"},
         {"sample_only", &o.sample_only, 0, 0, no, "do not train, only write with the checkpoint in --out"},
         {"best", &o.best, 0, 0, no,
          "with --sample_only: the weights whose loss on the held-out tenth was lowest"},
@@ -71,7 +74,10 @@ std::vector<Setting> settings_of(Options& o) {
         {"weight_decay", &o.weight_decay, 0, million, training, "of matrices (AdamW)"},
         {"beta2", &o.beta2, 0, below_1, training, "AdamW's second beta; the first is 0.9"},
         {"clip", &o.clip, 0, million, training, "largest norm of all gradients together; 0: any"},
-        {"prompt", &o.prompt, 0, 0, no, "what the sample begins with, of any length (default: a line break)"},
+        {"prompt", &o.prompt, 0, 0, no,
+         "what the sample begins with (default: a line break); of more than --block_size characters the model "
+         "sees "
+         "the last"},
         {"length", &o.length, 0, million, no, "characters to sample"},
         {"temperature", &o.temperature, 0, million, no, "0: always the likeliest character"},
         {"top_k", &o.top_k, 0, million, no, "sample from the k likeliest characters; 0: all"},

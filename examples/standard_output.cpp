@@ -1,0 +1,42 @@
+// Linked into every program of this folder: what standard output did not take is not lost in silence. The
+// program then says so and ends with 1, unless it already ends with another code.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <iostream>  // so that std::cout is flushed after check, which then knows the reason
+
+namespace {
+
+bool was_closed = false;
+
+// Nobody reads: the reader went away (| head), or there never was one (>&-). That is no failure of ours.
+bool unread() {
+    pollfd out{STDOUT_FILENO, POLLOUT, 0};
+    return was_closed || (::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0);
+}
+
+void check(int code, void*) {
+    errno = 0;
+    const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+    const int reason = errno;
+    if (!failed || code != 0 || unread()) return;
+    std::fprintf(stderr, "%s: cannot write to standard output: %s\n", program_invocation_short_name,
+                 reason != 0 ? std::strerror(reason) : "a part of it is lost");
+    std::_Exit(1);
+}
+
+[[maybe_unused]] const bool watching = [] {
+    // A file that is opened later must not become standard output.
+    was_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
+    for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // takes the lowest number that is free
+    return ::on_exit(check, nullptr) == 0;
+}();
+
+}  // namespace

@@ -1,0 +1,132 @@
+// The folder of a run: tried before the training, held by one run at a time, and left as it is by a run that
+// has nothing to do.
+#include <sys/stat.h>
+
+#include <chrono>
+#include <thread>
+
+#include "programs.h"
+#include "weft/weft.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Text {
+    Scratch scratch;
+    std::string flag = "--text " + (scratch / "text").string() + " ";
+    Text() { io::save_text(scratch / "text", pangrams()); }
+};
+
+void wait_for(const Running& running, const fs::path& log, const std::string& words) {
+    while (!contains(io::load_text(log), words)) {
+        INFO(io::load_text(log));
+        REQUIRE_FALSE(running.ended());
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+}
+
+// Every file of a folder with its bytes.
+std::map<std::string, std::string> files_of(const fs::path& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(folder))
+        files[entry.path().filename().string()] = io::load_text(entry.path());
+    return files;
+}
+
+}  // namespace
+
+TEST_CASE("a folder that cannot be written to is refused before the training, and nothing is left behind",
+          "[programs][train]") {
+    const Text text;
+    const Scratch out;
+    io::save_text(out / "file", "");
+    fs::create_directories(out / "taken" / "model.safetensors");
+    fs::create_directory_symlink("nowhere", out / "lost");
+    const auto refused = [&](const std::string& folder, const std::string& why,
+                             const std::string& before = ":") {
+        const Result result = run(tiny + text.flag + "--steps 3 --out " + folder, before);
+        CHECK(result.code == 1);
+        CHECK(result.output ==
+              "train_gpt: cannot write into the folder " + folder + ": " + why + "; choose another --out\n");
+    };
+    refused((out / "file").string(), "Not a directory");
+    refused((out / "file" / "a").string(), "Not a directory");
+    refused("/proc/weft", "No such file or directory");
+    refused((out / "taken").string(), "its model.safetensors is a folder, where a file is to be");
+    refused((out / "full" / "a").string(), "File too large", "ulimit -f 0");
+    if (geteuid() != 0) {  // who may write everywhere
+        fs::create_directory(out / "closed");
+        fs::permissions(out / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+        refused((out / "closed").string(), "Permission denied");
+    }
+    CHECK_FALSE(fs::exists(out / "full"));
+    CHECK(fs::directory_iterator(out / "taken") != fs::directory_iterator());
+    CHECK_FALSE(fs::exists(out / "taken" / "train.lock"));
+    // Nor is anything left of a run that comes to nothing for another reason.
+    CHECK(run(tiny + "--text /no/such/file --out " + (out / "new" / "a").string()).code == 1);
+    CHECK(run("train_gpt --resume --out " + (out / "new").string()).code == 1);
+    CHECK_FALSE(fs::exists(out / "new"));
+}
+
+TEST_CASE("a second run in the folder of one that trains is refused; reading it is not", "[programs][train]") {
+    const Text text;
+    const Scratch out;
+    const std::string train =
+        tiny + text.flag + in(out) + "--steps 1000000 --save_interval 1 --eval_interval 5 ";
+    Running running(train, text.scratch / "log");
+    wait_for(running, text.scratch / "log", "\nstep      5/");
+    const std::string refusal = "train_gpt: another run trains in " + out.folder().string() +
+                                "; wait for its end, or choose another --out\n";
+    for (const std::string& second : {train, "train_gpt --resume " + in(out)}) {
+        const Result result = run(second);
+        CHECK(result.code == 1);
+        CHECK(result.output == refusal);
+    }
+    CHECK(run("train_gpt --sample_only --length 3 " + in(out)).code == 0);
+    CHECK(run("generate --length 3 --model " + out.folder().string()).code == 0);
+    CHECK_FALSE(running.ended());
+    // Killed, it holds nothing any more, and what went on is one run.
+    running.send(SIGKILL);
+    CHECK(running.wait() == 128 + SIGKILL);
+    CHECK(fs::exists(out / "train.lock"));
+    CHECK(run("train_gpt --resume --stop_at 1000000 --steps 1 --length 0 " + in(out)).code == 0);
+    const std::int64_t step = std::stoll(io::load_safetensors(out / "model.safetensors").meta("step"));
+    CHECK(run("train_gpt --resume --length 0 --stop_at " + std::to_string(step + 2) + " " + in(out)).code == 0);
+    CHECK_FALSE(fs::exists(out / "train.lock"));
+}
+
+TEST_CASE("a run that has made its steps says so when it is to go on, and writes no file",
+          "[programs][train]") {
+    const Text text;
+    const Scratch out;
+    REQUIRE(run(tiny + text.flag + in(out) + "--steps 4 --eval_interval 2").code == 0);
+    const auto before = files_of(out.folder());
+    const auto resumed = [&](const std::string& flags) { return run("train_gpt --resume " + flags + in(out)); };
+    const std::string start =
+        "nothing to train: the checkpoint in " + out.folder().string() + " is at step 4, and ";
+    for (const std::string flags :
+         {"", "--steps 4 ", "--steps 3 ", "--stop_at 2 ", "--steps 9 --stop_at 4 "}) {
+        INFO(flags);
+        const bool stop = flags.find("stop_at") != std::string::npos;
+        const std::string last = flags.empty() ? "4" : flags.substr(flags.size() - 2, 1);
+        const Result result = resumed("--length 5 " + flags);
+        CHECK(result.code == 0);
+        CHECK(result.output.starts_with(start + (stop ? "--stop_at" : "--steps") + " is " + last +
+                                        "; to train on give a larger one\n\n\n"));
+        CHECK_FALSE(contains(result.output, "wrote"));
+        CHECK(files_of(out.folder()) == before);
+    }
+    CHECK(contains(resumed("--steps 6 --length 0 ").output, "wrote " + (out / "model.safetensors").string()));
+    // One that was interrupted after its last step, before it was measured, has something to do.
+    const std::string losses = io::load_text(out / "loss.csv");
+    io::save_text(out / "loss.csv", losses.substr(0, losses.rfind("\n6,") + 1));
+    CHECK(contains(resumed("--length 0 ").output, "step      6/6"));
+    CHECK(io::load_text(out / "loss.csv") == losses);
+    CHECK(contains(resumed("--length 0 ").output, "nothing to train"));
+}
+
+#endif
