@@ -48,10 +48,10 @@ inline Result run(const std::string& arguments, const std::string& before = ":")
 class Running {
 public:
     Running(const std::string& arguments, const std::filesystem::path& log) {
-        std::vector<std::string> words{WEFT_PROGRAMS_DIR};
+        std::vector<std::string> words;
         std::istringstream in(arguments);
-        in >> words[0], words[0] = std::string(WEFT_PROGRAMS_DIR) + "/" + words[0];
         for (std::string word; in >> word;) words.push_back(word);
+        words.at(0).insert(0, WEFT_PROGRAMS_DIR "/");
         std::vector<char*> pointers;
         for (std::string& word : words) pointers.push_back(word.data());
         pointers.push_back(nullptr);
