@@ -71,6 +71,14 @@ TEST_CASE("a tensor's draw is that of its seed and position, around the ends of 
     }
 }
 
+TEST_CASE("what is drawn below p is dropped, and p itself is kept", "[ops][rng]") {
+    const double p = uniform_at(7, 3);
+    Rng rng(7);
+    const auto kept = dropout(ones({8}, float64), p, rng).to_vector<double>();
+    for (std::uint64_t i = 0; i < 8; ++i) CHECK(kept[i] == (uniform_at(7, i) < p ? 0 : 1 / (1 - p)));
+    CHECK(kept[3] > 0);
+}
+
 TEST_CASE("sums, cumulated sums and extremes around the ends of vectors, blocks, strips and tasks", "[ops]") {
     const auto check = [](std::int64_t outer, std::int64_t n, std::int64_t inner, DType dtype) {
         INFO(outer << " × " << n << " × " << inner << " of " << name(dtype));
