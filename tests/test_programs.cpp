@@ -191,9 +191,18 @@ TEST_CASE("fault 109: train_gpt drops a byte-order mark and reads CR LF as LF", 
     CHECK(contains(b.output, "270 characters to learn from, 30 held out, 9 different"));
 }
 
+TEST_CASE("a learning rate of 0 is no reason to stop at the first step", "[programs]") {
+    const Result result = train_on(std::string(100, 'a') + std::string(100, 'b'), "--steps 2 --lr 0");
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "gradients reach all 9 parameters\n"));
+}
+
 TEST_CASE("fault 111: train_gpt learns from a text of one character", "[fault][programs]") {
     const Result result = train_on(std::string(200, 'a'), "--steps 2 --length 5");
     CHECK(result.code == 0);
+    // Its loss is 0, and so, rightly, is every gradient: this is said, and no error.
+    CHECK(contains(result.output,
+                   "gradients reach all 9 parameters, and are exactly 0 for token_embedding.weight "));
     CHECK(contains(result.output, "aaaaaa\n"));
 }
 
