@@ -52,9 +52,10 @@ TEST_CASE("a flag is true by itself or with =true, false with =false, and takes 
         const std::string command = flag, program = command.substr(0, command.find(' ')),
                           name = command.substr(command.find("--"));
         for (const char* value : {"maybe", "", "2", "True"})
-            check_says(command + "=" + value + (program == "generate" ? " --model" : " --text") + none, 2,
-                       program + ": " + name + ": \"" + value + "\" is neither true nor false; write " + name +
-                           " or " + name + "=false");
+            check_says(
+                command + "=" + value + (program == "generate" ? " --length 0 --model" : " --text") + none, 2,
+                program + ": " + name + ": \"" + value + "\" is neither true nor false; write " + name +
+                    " or " + name + "=false");
     }
     // What is false is not done.
     const std::string out = in(scratch);
@@ -83,7 +84,8 @@ TEST_CASE("a file or a folder with an empty name is refused, and nothing is trai
     const Scratch scratch;
     for (const char* program : {"train_gpt --text", "train_gpt --out", "generate --model"}) {
         const std::string command = program, name = command.substr(command.find("--"));
-        const Result result = run(command + " '' --length 0", "cd " + scratch.folder().string());
+        const Result result = run(command + " '' --length 0" + (name == "--model" ? "" : " --steps 1"),
+                                  "cd " + scratch.folder().string());
         check_refusal(
             result, 2,
             ": " + name + ": the name is empty; give one, or leave out " + name + " for its default\n");
@@ -156,6 +158,21 @@ TEST_CASE("a text file that is given as a model is said to be none", "[programs]
         const Result result = run(call);
         check_refusal(result, 1, ": it is no safetensors file, or damaged: its header claims ");
         fs::copy_file(text, scratch / "model.safetensors", fs::copy_options::skip_existing);
+    }
+}
+
+TEST_CASE("symbolic links that lead in a circle are said to do that", "[programs][train]") {
+    const Scratch scratch;
+    fs::create_symlink("loop", scratch / "loop");
+    fs::create_directory(scratch / "gpt2");
+    fs::create_symlink("config.json", scratch / "gpt2" / "config.json");
+    for (const std::string& call :
+         {"train_gpt --text " + (scratch / "loop").string(), "generate --model " + (scratch / "loop").string(),
+          "generate --model " + (scratch / "gpt2").string()}) {
+        const Result result = run(call + " --length 0");
+        check_refusal(result, 1, ": cannot read " + scratch.folder().string());
+        CHECK(contains(result.output, "Too many levels of symbolic links"));
+        CHECK_FALSE(contains(result.output, "filesystem error"));
     }
 }
 
