@@ -70,7 +70,7 @@ std::string fault_of(const FlowRow& row, const Tensor& parameter, const std::vec
     if (row.problem == "not finite") return "gets a gradient with NaN or an infinity";
     const std::vector<double> after = values_of(parameter);
     if (!all_finite(after)) return "holds NaN or an infinity after the step";
-    if (lr > 0 && after == before && must_change(parameter, before, lr))
+    if (after == before && must_change(parameter, before, lr))
         return "has a gradient, and the step does not change it";
     return "";
 }
