@@ -145,6 +145,7 @@ Program Draft::make() {
     for (int tries = 0; tries < 40 * length && static_cast<int>(program_.statements.size()) < length; ++tries) {
         Statement s;
         s.row = static_cast<std::size_t>(rng.randint(0, static_cast<std::int64_t>(rows().size())));
+        if (changes && coin(0.08)) s.row = row_called("changed") + static_cast<std::size_t>(number(0, 2));
         const Row& row = row_of(s);
         if (!row.choose || ((row.flags & rare) && coin(0.6)) || ((row.flags & in_place) && !changes) ||
             ((row.flags & nested) && !nests))
