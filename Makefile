@@ -11,6 +11,7 @@ MINUTES ?= 60
 SEED  ?=
 FOLDER ?=
 LIST  ?=
+EACH  ?= 15
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
@@ -18,6 +19,7 @@ BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14
 DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
+FUZZ_PACKAGES   := clang-14 libclang-rt-14-dev libomp-14-dev
 CI_PACKAGES     := git clang-14 libomp-14-dev locales $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
@@ -25,8 +27,8 @@ CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 .DEFAULT_GOAL := help
-.PHONY: help train generate chapter exercise figures test test-browser fuzz mutants bench examples docs format clean \
-        packages docs-packages browser-packages bench-packages format-packages ci-packages configure ready
+.PHONY: help train generate chapter exercise figures test test-browser fuzz fuzz-files mutants bench examples docs format \
+        clean packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,6 +67,12 @@ fuzz: ready  ## random programs of new seeds, compared by every route: make fuzz
 mutants: packages  ## change one thing of the library at a time: do the tests notice? make mutants N=100 FOLDER=src/ops SEED=7
 	/usr/bin/python3 tests/mutants.py $(or $(N),100) $(if $(SEED),--seed $(SEED)) $(if $(FOLDER),--folder $(FOLDER)) \
 	    $(if $(LIST),--list $(LIST)) $(ARGS)
+
+fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many seconds each: make fuzz-files EACH=600
+	$(CMAKE) -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-14 \
+	    "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -g1" -DWEFT_FUZZ=ON
+	$(CMAKE) --build build/fuzz
+	bash tests/fuzz/run.sh build/fuzz $(EACH)
 
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
@@ -112,6 +120,7 @@ packages: ; @$(call install,$(PACKAGES))
 docs-packages: ; @$(call install,$(DOCS_PACKAGES))
 browser-packages: ; @$(call install,$(BROWSER_PACKAGES))
 bench-packages: ; @$(call install,$(BENCH_PACKAGES))
+fuzz-packages: ; @$(call install,$(PACKAGES) $(FUZZ_PACKAGES))
 format-packages: ; @$(call install,$(FORMAT_PACKAGES))
 ci-packages: ; @$(call install,$(PACKAGES) $(CI_PACKAGES))
 

@@ -162,10 +162,11 @@ inline std::string tokenizer(const std::string& text) {
     promise(own.decode(own.encode(text)) == text, "byte pairs learned from a text, of it");
 
     text::Utf8Stream whole, parts;
-    const std::string shown = whole.push(text) + whole.finish();
-    std::string pieces;
+    std::string shown = whole.push(text), pieces;
+    shown += whole.finish();
     for (std::size_t at = 0; at < text.size(); at += 3) pieces += parts.push(text.substr(at, 3));
-    promise(pieces + parts.finish() == shown && text::is_utf8(shown), "a stream that pieces do not change");
+    pieces += parts.finish();
+    promise(pieces == shown && text::is_utf8(shown), "a stream that pieces do not change");
     return refusal_of([&] {
         const text::Characters characters(text);
         promise(text::is_utf8(text), "characters of UTF-8 alone");
