@@ -26,8 +26,9 @@ CI_PACKAGES     := git clang-14 libomp-14-dev locales $(FORMAT_PACKAGES) $(BENCH
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
+SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train generate chapter exercise figures test test-browser fuzz fuzz-files mutants bench examples docs format \
+.PHONY: help train generate chapter exercise figures test test-browser fuzz fuzz-files mutants check-all bench examples docs format \
         clean packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
@@ -73,6 +74,14 @@ fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many second
 	    "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -g1" -DWEFT_FUZZ=ON
 	$(CMAKE) --build build/fuzz
 	bash tests/fuzz/run.sh build/fuzz $(EACH)
+
+check-all: test  ## make test, and what takes hours: random programs, in PyTorch too where it is installed, hostile files, mutants
+	$(MAKE) fuzz
+	@if python3 -c 'import torch' 2>/dev/null; then set -o pipefail; \
+	    $(BUILD)/tests/random_programs 1 15000 --json | python3 tests/random/replay.py; \
+	else echo "PyTorch is not installed: the random programs are not replayed in it"; fi
+	$(MAKE) fuzz-files EACH=600
+	$(MAKE) mutants N=$(or $(N),300)
 
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
