@@ -3,7 +3,7 @@
 //     make exercise N=2
 //
 // Write each function in place of its blank. Shape and Strides are lists of numbers: shape.rank() of them,
-// shape[axis] one of them; Strides strides(rank, 1) is a list of `rank` ones.
+// shape[axis] one of them; Strides::filled(rank, 1) is a list of `rank` ones.
 #include "exercise.h"
 
 // The strides of a contiguous tensor of this shape: the last axis takes steps of 1, and each axis before it

@@ -3,7 +3,7 @@
 //     make exercise N=3
 //
 // Write each function in place of its blank. Shape is a list of sizes: a.rank() of them, a[axis] one of them;
-// Shape result(rank, 1) is a list of `rank` ones.
+// Shape::filled(rank, 1) is a list of `rank` ones.
 #include "exercise.h"
 
 // The shape that a and b broadcast to. Aligned from the right; a missing axis counts as 1; two sizes must be

@@ -53,7 +53,7 @@ TEST_CASE("gather, scatter_add, sums and views at the highest ranks", "[ops]") {
     for (const int rank : {Shape::max_rank - 1, Shape::max_rank})
         for (int axis = 0; axis < rank; ++axis) {
             INFO("rank " << rank << ", axis " << axis);
-            Shape shape(rank, 2), small(rank, 1);
+            Shape shape = Shape::filled(rank, 2), small = Shape::filled(rank, 1);
             shape[rank / 2] = 3, shape[rank - 1] = 2;
             small[rank - 1] = 2, small[axis] = 2;  // an index that is 1 long on most axes
             const Strides strides = contiguous_strides(shape);
@@ -87,7 +87,7 @@ TEST_CASE("gather, scatter_add, sums and views at the highest ranks", "[ops]") {
             check_equal(sum(x, axis), summed);
             // A permuted copy: the element at any place is that of the place it came from.
             const Tensor moved = x.transpose(axis, rank - 1).contiguous();
-            Shape place(rank, 1);
+            Shape place = Shape::filled(rank, 1);
             place[axis] = 0, place[rank - 1] = 1;
             Shape from = place;
             std::swap(from[axis], from[rank - 1]);

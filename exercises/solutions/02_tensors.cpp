@@ -3,14 +3,14 @@
 //     make exercise N=2
 //
 // Write each function in place of its blank. Shape and Strides are lists of numbers: shape.rank() of them,
-// shape[axis] one of them; Strides strides(rank, 1) is a list of `rank` ones.
+// shape[axis] one of them; Strides::filled(rank, 1) is a list of `rank` ones.
 #include "exercise.h"
 
 // The strides of a contiguous tensor of this shape: the last axis takes steps of 1, and each axis before it
 // steps over all that the axes after it hold: strides[k] = shape[k + 1] · shape[k + 2] · …
 //     (2, 3, 4) → (12, 4, 1)
 Strides strides_of(const Shape& shape) {
-    Strides strides(shape.rank(), 1);
+    Strides strides = Strides::filled(shape.rank(), 1);
     for (int axis = shape.rank() - 2; axis >= 0; --axis) strides[axis] = strides[axis + 1] * shape[axis + 1];
     return strides;
 }

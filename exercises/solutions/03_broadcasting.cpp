@@ -3,14 +3,14 @@
 //     make exercise N=3
 //
 // Write each function in place of its blank. Shape is a list of sizes: a.rank() of them, a[axis] one of them;
-// Shape result(rank, 1) is a list of `rank` ones.
+// Shape::filled(rank, 1) is a list of `rank` ones.
 #include "exercise.h"
 
 // The shape that a and b broadcast to. Aligned from the right; a missing axis counts as 1; two sizes must be
 // equal, or one of them 1, which stretches. Otherwise: throw ShapeError("…do not broadcast…").
 //     (3, 1), (4,) → (3, 4)        (2, 1), (1, 0) → (2, 0)        (2, 3), (2,) → refused
 Shape broadcast_shape(const Shape& a, const Shape& b) {
-    Shape result(std::max(a.rank(), b.rank()), 1);
+    Shape result = Shape::filled(std::max(a.rank(), b.rank()), 1);
     for (int i = 1; i <= result.rank(); ++i) {  // axis −i
         const std::int64_t m = i <= a.rank() ? a[a.rank() - i] : 1;
         const std::int64_t n = i <= b.rank() ? b[b.rank() - i] : 1;

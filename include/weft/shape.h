@@ -1,6 +1,7 @@
 // Shape: the sizes of a tensor's axes, at most eight of them, held in place (no allocation).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -20,24 +21,26 @@ public:
     Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
     Shape(const std::vector<std::int64_t>& sizes) : Shape(std::span(sizes)) {}
     explicit Shape(std::span<const std::int64_t> sizes);
-    Shape(int rank, std::int64_t value);  // `rank` axes of one value
+    // `rank` axes of one size: filled(2, 3) is (3, 3), while Shape{2, 3} is (2, 3). ShapeError above max_rank.
+    static Shape filled(int rank, std::int64_t size);
 
     int rank() const { return rank_; }         // the number of axes
     bool empty() const { return rank_ == 0; }  // no axis: a scalar
-    // The size of an axis, 0 ≤ axis < rank, which is not checked.
-    std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
-    std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis)]; }
+    // The size of an axis; negative axes count from the end. IndexError out of range.
+    std::int64_t operator[](int axis) const { return sizes_[position(axis)]; }
+    std::int64_t& operator[](int axis) { return sizes_[position(axis)]; }
     // The sizes, for a range-based for.
     const std::int64_t* begin() const { return sizes_.data(); }
     std::int64_t* begin() { return sizes_.data(); }
-    // Behind the last of them.
+    // One past the last of them.
     const std::int64_t* end() const { return sizes_.data() + rank_; }
     std::int64_t* end() { return sizes_.data() + rank_; }
-    // The size of the last axis; not of a scalar.
-    std::int64_t back() const { return sizes_[static_cast<std::size_t>(rank_ - 1)]; }
-    void push_back(std::int64_t size);         // ShapeError above max_rank axes
-    void insert(int axis, std::int64_t size);  // before `axis`
-    void erase(int axis);                      // the later axes move up
+    // The size of the last axis; IndexError for a scalar.
+    std::int64_t back() const { return (*this)[rank_ - 1]; }
+    void push_back(std::int64_t size);  // ShapeError above max_rank axes
+    // Before `axis` (−1: after the last); ShapeError above max_rank axes, IndexError out of range.
+    void insert(int axis, std::int64_t size);
+    void erase(int axis);  // the later axes move up; IndexError out of range
 
     // The product of the sizes; 1 for a scalar. ValueError when it does not fit in 63 bits.
     std::int64_t numel() const;
@@ -47,15 +50,20 @@ public:
 
     // The same rank and the same sizes.
     friend bool operator==(const Shape& a, const Shape& b) {
-        if (a.rank_ != b.rank_) return false;
-        for (int i = 0; i < a.rank_; ++i)
-            if (a[i] != b[i]) return false;
-        return true;
+        return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
 
 private:
     std::array<std::int64_t, max_rank> sizes_{};
     int rank_ = 0;
+
+    // Where an axis is kept. Kernels ask in their loops: only what is not 0 … rank − 1 pays for a call.
+    std::size_t position(int axis) const {
+        if (static_cast<unsigned>(axis) < static_cast<unsigned>(rank_)) [[likely]]
+            return static_cast<std::size_t>(axis);
+        return wrapped(axis);
+    }
+    std::size_t wrapped(int axis) const;
 };
 
 using Strides = Shape;  // in elements, not bytes

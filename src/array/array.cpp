@@ -1,5 +1,8 @@
 #include "array/array.h"
 
+#include <charconv>
+#include <cmath>
+
 namespace weft {
 
 bool product_overflows(const Shape& shape) {
@@ -27,12 +30,25 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
     return x;
 }
 
+void check_held_exactly(const char* operation, double value, DType dtype) {
+    const bool held = dtype == boolean ? value == 0 || value == 1
+                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
+    if (held) return;
+    char digits[32];
+    const std::string number(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+    throw DTypeError(std::string(operation) + ": " + name(dtype) + " does not hold " + number +
+                     " exactly; take " + (dtype == boolean ? "0 or 1" : "a whole number of 64 bits") +
+                     ", or float64 (to() converts a tensor)");
+}
+
 bool Array::is_contiguous() const {
     std::int64_t expected = 1;
     if (numel() == 0) return true;
-    for (int i = rank() - 1; i >= 0; --i) {
-        if (shape[i] != 1 && strides[i] != expected) return false;
-        expected *= shape[i];
+    const std::int64_t *size = shape.end(), *stride = strides.end();
+    while (size != shape.begin()) {
+        --size, --stride;
+        if (*size != 1 && *stride != expected) return false;
+        expected *= *size;
     }
     return true;
 }
@@ -53,9 +69,13 @@ Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::i
 }
 
 Array broadcast_view(const Array& x, const Shape& shape) {
-    Strides strides(shape.rank(), 0);
-    for (int i = 1; i <= x.rank(); ++i)
-        if (x.shape[x.rank() - i] != 1) strides[shape.rank() - i] = x.strides[x.rank() - i];
+    Strides strides = Strides::filled(shape.rank(), 0);
+    std::int64_t* to = strides.end();
+    const std::int64_t *size = x.shape.end(), *stride = x.strides.end();
+    while (size != x.shape.begin()) {
+        --to, --size, --stride;
+        if (*size != 1) *to = *stride;
+    }
     return view_of(x, shape, strides, x.offset);
 }
 

@@ -48,6 +48,13 @@ bool product_overflows(const Shape& shape);
 // overflows.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");
 
+// DTypeError naming `operation` unless a plain number is exact in the type: int64 and bool hold few, and a
+// floating type rounds.
+void check_held_exactly(const char* operation, double value, DType dtype);
+inline void check_held(const char* operation, double value, DType dtype) {
+    if (!is_floating(dtype)) check_held_exactly(operation, value, dtype);
+}
+
 // The same storage seen through another shape, with strides.
 Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::int64_t offset);
 Array broadcast_view(const Array& x, const Shape& shape);  // strides of 0 where x has size 1; sizes must fit
@@ -68,6 +75,12 @@ decltype(auto) visit_floating(DType dtype, F&& f) {
 template <class F>
 decltype(auto) visit_numeric(DType dtype, F&& f) {
     return dtype == int64 ? f(std::int64_t{}) : visit_floating(dtype, f);
+}
+// The same for sums and products: int64 is calculated in unsigned numbers, which wrap where they overflow, as
+// NumPy's.
+template <class F>
+decltype(auto) visit_wrapping(DType dtype, F&& f) {
+    return dtype == int64 ? f(std::uint64_t{}) : visit_floating(dtype, f);
 }
 template <class F>
 decltype(auto) visit_any(DType dtype, F&& f) {

@@ -24,31 +24,49 @@ const char* name(DType dtype) {
 
 std::size_t size_of(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
 
+namespace {
+template <class T>
+void check_rank(T rank) {
+    if (rank > static_cast<T>(Shape::max_rank))
+        throw ShapeError("shape: " + std::to_string(rank) + " axes, but a tensor has at most " +
+                         std::to_string(Shape::max_rank) + "; merge some with reshape");
+}
+}  // namespace
+
 Shape::Shape(std::span<const std::int64_t> sizes) {
-    if (sizes.size() > max_rank)
-        throw ShapeError("shape: " + std::to_string(sizes.size()) + " axes, but a tensor has at most " +
-                         std::to_string(max_rank) + "; merge some with reshape");
+    check_rank(sizes.size());
     std::copy(sizes.begin(), sizes.end(), sizes_.begin());
     rank_ = static_cast<int>(sizes.size());
 }
 
-Shape::Shape(int rank, std::int64_t value) {
-    for (int i = 0; i < rank; ++i) push_back(value);
+Shape Shape::filled(int rank, std::int64_t size) {
+    Shape shape;
+    check_rank(rank);
+    shape.rank_ = rank;
+    std::fill(shape.begin(), shape.end(), size);
+    return shape;
 }
 
-void Shape::push_back(std::int64_t size) { insert(rank_, size); }
+std::size_t Shape::wrapped(int axis) const {
+    return static_cast<std::size_t>(normalize_axis(axis, rank_, "shape"));
+}
 
-void Shape::insert(int axis, std::int64_t size) {
+void Shape::push_back(std::int64_t size) {
     if (rank_ == max_rank)
         throw ShapeError("shape: one axis more than " + str() + ", but a tensor has at most " +
                          std::to_string(max_rank) + "; merge some with reshape");
-    std::copy_backward(begin() + axis, end(), end() + 1);
-    sizes_[static_cast<std::size_t>(axis)] = size;
-    ++rank_;
+    sizes_[static_cast<std::size_t>(rank_++)] = size;
+}
+
+void Shape::insert(int axis, std::int64_t size) {
+    axis = normalize_axis(axis, rank_ + 1, "shape");
+    push_back(size);
+    std::rotate(begin() + axis, end() - 1, end());
 }
 
 void Shape::erase(int axis) {
-    std::copy(begin() + axis + 1, end(), begin() + axis);
+    std::int64_t* size = &(*this)[axis];
+    std::copy(size + 1, end(), size);
     --rank_;
 }
 
@@ -68,14 +86,14 @@ std::string Shape::str() const {
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
-    Shape result(std::max(a.rank(), b.rank()), 1);
+    Shape result = Shape::filled(std::max(a.rank(), b.rank()), 1);
     for (int i = 1; i <= result.rank(); ++i) {
-        const std::int64_t m = i <= a.rank() ? a[a.rank() - i] : 1, n = i <= b.rank() ? b[b.rank() - i] : 1;
+        const std::int64_t m = i <= a.rank() ? a.end()[-i] : 1, n = i <= b.rank() ? b.end()[-i] : 1;
         if (m != n && m != 1 && n != 1)
             throw ShapeError(std::string(operation) + ": " + a.str() + " and " + b.str() +
                              " do not broadcast: axis " + std::to_string(-i) + " has " + std::to_string(m) +
                              " against " + std::to_string(n) + "; sizes must be equal, or one of them 1");
-        result[result.rank() - i] = m == 1 ? n : m;
+        result.end()[-i] = m == 1 ? n : m;
     }
     return result;
 }
@@ -91,8 +109,10 @@ int normalize_axis(int axis, int rank, const char* operation) {
 }
 
 Strides contiguous_strides(const Shape& shape) {
-    Strides strides(shape.rank(), 1);
-    for (int i = shape.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * shape[i + 1];
+    Strides strides = Strides::filled(shape.rank(), 1);
+    const std::int64_t* size = shape.begin();
+    std::int64_t* stride = strides.begin();
+    for (int i = shape.rank() - 1; i > 0; --i) stride[i - 1] = stride[i] * size[i];
     return strides;
 }
 

@@ -6,7 +6,7 @@
 namespace weft::check {
 
 std::string index_text(std::size_t position, const Shape& shape) {
-    Shape index(shape.rank(), 0);
+    Shape index = Shape::filled(shape.rank(), 0);
     auto left = static_cast<std::int64_t>(position);
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
         index[axis] = left % shape[axis];

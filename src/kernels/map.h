@@ -50,21 +50,23 @@ struct Loop {
     std::array<Strides, K> strides;
 
     explicit Loop(const std::array<const Array*, K>& operands) {
-        const Shape& full = operands[0]->shape;
-        for (int axis = 0; axis < full.rank(); ++axis) {
-            if (full[axis] == 1) continue;
+        const std::int64_t* size = operands[0]->shape.begin();
+        std::array<const std::int64_t*, K> stride;  // of the axis, in each operand
+        for (std::size_t k = 0; k < K; ++k) stride[k] = operands[k]->strides.begin();
+        for (int axis = 0; axis < operands[0]->rank(); ++axis) {
+            if (size[axis] == 1) continue;
             bool merges = shape.rank() > 0;
             for (std::size_t k = 0; k < K && merges; ++k)
-                merges = strides[k].back() == operands[k]->strides[axis] * full[axis];
+                merges = strides[k].end()[-1] == stride[k][axis] * size[axis];
             if (merges)
-                shape[shape.rank() - 1] *= full[axis];
+                shape.end()[-1] *= size[axis];
             else
-                shape.push_back(full[axis]);
+                shape.push_back(size[axis]);
             for (std::size_t k = 0; k < K; ++k)
                 if (merges)
-                    strides[k][shape.rank() - 1] = operands[k]->strides[axis];
+                    strides[k].end()[-1] = stride[k][axis];
                 else
-                    strides[k].push_back(operands[k]->strides[axis]);
+                    strides[k].push_back(stride[k][axis]);
         }
         if (shape.empty()) {
             shape.push_back(1);
@@ -78,8 +80,8 @@ struct Loop {
     std::int64_t start(std::size_t k, std::int64_t row) const {
         std::int64_t offset = 0;
         for (int axis = shape.rank() - 2; axis >= 0; --axis) {
-            offset += row % shape[axis] * strides[k][axis];
-            row /= shape[axis];
+            offset += row % shape.begin()[axis] * strides[k].begin()[axis];
+            row /= shape.begin()[axis];
         }
         return offset;
     }
@@ -124,6 +126,15 @@ void map(const Body& body, const Array& out, const std::type_identity_t<std::pai
             (std::index_sequence_for<In...>{});
         }
     });
+}
+
+// A plain number in the arithmetic of T, where int64 is unsigned (visit_wrapping). It is held exactly.
+template <class T>
+T number(double value) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::int64_t>(value));
+    else
+        return static_cast<T>(value);
 }
 
 // An operand of map with its element type.

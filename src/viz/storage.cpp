@@ -30,7 +30,7 @@ auto at_data(const Tensor& x, F&& f) {
 // Where x's elements are, from its first one on.
 std::vector<std::size_t> positions(const Tensor& x) {
     std::vector<std::size_t> found;
-    Shape index(x.rank(), 0);
+    Shape index = Shape::filled(x.rank(), 0);
     for (std::int64_t n = 0; n < x.numel(); ++n) {
         std::int64_t at = 0;
         for (int axis = 0; axis < x.rank(); ++axis) at += index[axis] * x.strides()[axis];
