@@ -140,6 +140,8 @@ void arithmetic() {
     z.fill_(0);
     z.copy_(y);
     same(z, {{6, 5, 4}, {3, 2, 1}});
+    z[0].copy_(v);
+    same(z, {{1, 2, 3}, {3, 2, 1}});
 }
 
 void reductions() {

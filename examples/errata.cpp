@@ -72,7 +72,7 @@ void mask_as_an_attribute() {
               count(static_cast<double>(attention.named_buffers().size())) + " buffer beside " +
               count(static_cast<double>(attention.parameters().size())) + " parameters and says “" +
               message([&] {
-                  attention(zeros({1, 5, 8}));
+                  return attention(zeros({1, 5, 8}));
               }) +
               "”",
           "[S1.05]");
@@ -157,7 +157,7 @@ void any_dimensions() {
     print("*Multi-Head Attention* (Gethers), the listing under “Implementation”",
           "“X can have any dimensions”, with `B = X.shape[0]` and `view(B, T, …)`",
           "a single sequence (T, d_model) has no B, and the view is refused: “" + message([] {
-              zeros({5, 12}).view({5, 5, 3, 4});
+              return zeros({5, 12}).view({5, 5, 3, 4});
           }) + "”. Weft's modules take both",
           "[S3.07]");
 }

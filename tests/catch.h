@@ -17,7 +17,7 @@ using Catch::Approx;
 template <class E, class Action>
 std::string message_of(Action&& action) {
     try {
-        action();
+        (void)action();
     } catch (const E& error) {
         if (typeid(error) == typeid(E)) return error.what();
         FAIL_CHECK("threw " << typeid(error).name() << " instead: " << error.what());

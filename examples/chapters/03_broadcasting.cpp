@@ -47,7 +47,7 @@ void walk_throughs() {
     const Tensor mask = zeros({4, 5, 5});       // (B, T, S): one for each sample
     if (walk_through(scores.shape(), mask.unsqueeze(1).shape()))
         std::cout << "result " << (scores + mask.unsqueeze(1)).shape().str() << "\n\n";
-    if (!walk_through(scores.shape(), mask.shape())) refused([&] { scores + mask; });
+    if (!walk_through(scores.shape(), mask.shape())) refused([&] { return scores + mask; });
 }
 
 void stretched_is_read_again() {
@@ -73,7 +73,7 @@ void fits_too_well() {
     const Tensor difference = prediction - target;               // meant: three zeros
     std::cout << difference << "\n";
     std::printf("mean of squares %.3f\n", mean(pow(difference, 2)).item());
-    refused([&] { mse_loss(prediction, target); });
+    refused([&] { return mse_loss(prediction, target); });
 }
 
 // ---- products
@@ -82,7 +82,7 @@ void product() {
     const Tensor A = tensor({{1, 2, 3}, {4, 5, 6}}, float64);                      // (2, 3)
     const Tensor B = tensor({{1, 0, 2, 1}, {0, 1, 1, 0}, {2, 1, 0, 3}}, float64);  // (3, 4)
     std::cout << matmul(A, B) << "\n";                                             // (2, 4)
-    refused([&] { matmul(B, A); });
+    refused([&] { return matmul(B, A); });
 }
 
 // c_ij = Σ_p a_ip b_pj as three loops. Returns how many multiplications and additions it took.

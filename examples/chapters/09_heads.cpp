@@ -296,7 +296,7 @@ void broken(Chapter& chapter) {
     std::printf("wrong  %s |%s\n", numbers(wrong[0][0], " %2.0f").c_str(),
                 numbers(wrong[0][1], " %2.0f").c_str());
     try {
-        heads.permute({0, 2, 1, 3}).view({1, 2, 6});
+        (void)heads.permute({0, 2, 1, 3}).view({1, 2, 6});
     } catch (const Error& error) {
         std::printf("%s\n", error.what());
     }

@@ -118,7 +118,7 @@ void built_in(Chapter& chapter) {
     for (const auto& [name, tensor] : attention.named_buffers())
         std::printf("buffer    %-13s %s\n", name.c_str(), tensor.shape().str().c_str());
     try {
-        attention(zeros({1, 5, 8}));
+        (void)attention(zeros({1, 5, 8}));
     } catch (const Error& error) {
         std::printf("%s\n", error.what());
     }
@@ -220,8 +220,8 @@ void ranks(Chapter& chapter) {
             std::printf("%s\n", error.what());
         }
     };
-    refused([&] { masked_fill(zeros({4, 8, T, T}), zeros({4, T, T}, boolean), -inf); });
-    refused([&] { small_attention()(some_tokens(1), mask); });
+    refused([&] { return masked_fill(zeros({4, 8, T, T}), zeros({4, T, T}, boolean), -inf); });
+    refused([&] { return small_attention()(some_tokens(1), mask); });
 }
 
 // ---- break it

@@ -115,7 +115,7 @@ void shapes() {
     const nn::GPT model(small(1), rng);
     const Composed definitions;  // the textbook's steps, each of which has a name
     const Trace trace;
-    model(ids_of(text));
+    (void)model(ids_of(text));
     for (const auto& [name, tensor] : trace.entries())
         std::printf("%-14s %s\n", name.c_str(), tensor.shape().str().c_str());
 }

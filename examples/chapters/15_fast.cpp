@@ -158,9 +158,9 @@ void one_or_three() {
     const std::vector<Tensor> parts = chunk(W, 3, 0);                     // each (C, C)
     const auto three = [&] { return cat({linear(x, parts[0]), linear(x, parts[1]), linear(x, parts[2])}, -1); };
     std::printf("the same to 1 in 100000: %s\n", apart({linear(x, W)}, {three()}) < 1e-5 ? "yes" : "no");
-    std::printf("one product %.2f ms\n", milliseconds([&] { linear(x, W); }));
+    std::printf("one product %.2f ms\n", milliseconds([&] { return linear(x, W); }));
     std::printf("three products %.2f ms\n", milliseconds([&] {
-                    for (const Tensor& part : parts) linear(x, part);
+                    for (const Tensor& part : parts) (void)linear(x, part);
                 }));
 }
 
@@ -202,7 +202,7 @@ void the_floor() {
     Model model;
     const auto needed = products();
     const double floor = milliseconds([&] {
-        for (const auto& product : needed) matmul(product.first, product.second);
+        for (const auto& product : needed) (void)matmul(product.first, product.second);
     });
     const double step = milliseconds([&] { model.step(); });
     const Composed definitions;

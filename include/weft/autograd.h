@@ -15,7 +15,7 @@ bool grad_enabled();
 
 // While one of these lives, operations are not recorded (NoGrad) or are again (EnableGrad). They nest; the
 // former mode comes back when they end, also by an exception.
-class GradMode {
+class [[nodiscard]] GradMode {
 public:
     explicit GradMode(bool enabled);  // from here on grad_enabled() is `enabled`
     ~GradMode();
@@ -26,18 +26,18 @@ private:
     bool before_;
 };
 // Operations are not recorded while it lives.
-struct NoGrad : GradMode {
+struct [[nodiscard]] NoGrad : GradMode {
     NoGrad() : GradMode(false) {}  // the mode before comes back when it ends
 };
 // Operations are recorded while it lives, within a NoGrad too.
-struct EnableGrad : GradMode {
+struct [[nodiscard]] EnableGrad : GradMode {
     EnableGrad() : GradMode(true) {}  // the mode before comes back when it ends
 };
 
 // While one of these lives, every fused operation (linear, layer_norm, gelu, cross_entropy, attention) is
 // computed by its readable definition from small operations, so that the textbook arithmetic can be stepped
 // through.
-class Composed {
+class [[nodiscard]] Composed {
 public:
     explicit Composed(bool composed = true);  // false: fused again, within another Composed
     ~Composed();
@@ -59,8 +59,8 @@ struct GradOptions {
 
 // Returns ∂(Σ_k seed_k · output_k)/∂x for each input x, in their order; leaves' grad() stays as it is. `seeds`
 // like the outputs, or empty where each output has one element.
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                         const std::vector<Tensor>& seeds = {}, GradOptions options = {});
+[[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& seeds = {}, GradOptions options = {});
 
 // ---- how an operation is written
 //

@@ -12,7 +12,7 @@
 namespace weft {
 
 // Made by name, joined with |; what attention takes. One without a name blocks nothing.
-class Mask {
+class [[nodiscard]] Mask {
 public:
     Mask() = default;  // blocks nothing
 

@@ -1,7 +1,9 @@
 // Every differentiable function. Two tensors broadcast as in NumPy unless a line says otherwise (ShapeError
-// naming the axis where they do not fit); types never mix (DTypeError; a plain number takes the tensor's type);
-// axes may be negative (IndexError out of range). Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1)
-// is NaN; check_finite finds them.
+// naming the axis where they do not fit); types never mix (DTypeError). A plain number is rounded to the type
+// of a floating tensor; beside int64 it must be one that int64 holds exactly (DTypeError for ids * 0.5: write
+// ids.to(float64) * 0.5). Sums and products of int64 wrap where they overflow, as NumPy's. Under NoGrad no
+// result is in the graph. Axes may be negative (IndexError out of range). Values follow IEEE 754: log 0 is
+// −inf, 1/0 is inf, sqrt(−1) is NaN; check_finite finds them.
 #pragma once
 
 #include <optional>
@@ -36,7 +38,8 @@ Tensor pow(const Tensor& x, const Tensor& p);
 
 // ---- comparisons: bool, no gradient
 
-// Elementwise; false where either is NaN, but for !=.
+// Elementwise; false where either is NaN, except for !=. An int64 or bool tensor is compared exactly with any
+// number: arange(5) == 2.5 is false everywhere.
 Tensor operator==(const Tensor& a, const Tensor& b);
 Tensor operator!=(const Tensor& a, const Tensor& b);
 Tensor operator<(const Tensor& a, const Tensor& b);
@@ -53,9 +56,9 @@ Tensor operator>=(const Tensor& a, double b);
 Tensor operator||(const Tensor& a, const Tensor& b);
 Tensor operator&&(const Tensor& a, const Tensor& b);
 Tensor operator!(const Tensor& a);
-Tensor isfinite(const Tensor& x);  // bool: neither NaN nor infinite
-bool all(const Tensor& x);         // bool tensor: every element true (true when empty)
-bool any(const Tensor& x);         // bool tensor: some element true
+Tensor isfinite(const Tensor& x);         // bool: neither NaN nor infinite
+[[nodiscard]] bool all(const Tensor& x);  // bool tensor: every element true (true when empty)
+[[nodiscard]] bool any(const Tensor& x);  // bool tensor: some element true
 
 // ---- elementwise functions of one floating tensor
 Tensor exp(const Tensor& x);      // eˣ; inf above 88.7 (float32) or 709.7 (float64)
@@ -89,7 +92,8 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 
 // condition ? a : b, elementwise; all three broadcast. DTypeError unless the condition is bool.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-// x with `value` where mask (bool, broadcasts to x) is true, whatever x holds there; gradient 0 there.
+// x with `value`, which x's type must hold, where mask (bool, broadcasts to x) is true, whatever x holds there;
+// gradient 0 there.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
 // ---- reductions. `axes` one axis or several, none for all; kept with size 1 if keepdim. IndexError when one
@@ -103,7 +107,7 @@ Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int cor
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 // What max and min of one axis give.
-struct ValuesIndices {
+struct [[nodiscard]] ValuesIndices {
     Tensor values, indices;  // of one shape
 };
 // Along one axis, the largest value and the index (int64) of its first occurrence, which alone gets the
@@ -142,11 +146,11 @@ Tensor stack(const std::vector<Tensor>& tensors,
              int axis = 0);  // along a new axis; ShapeError unless all shapes are equal
 // Parts of size `size` along the axis, the last one smaller where it does not divide. PyTorch's split(3): parts
 // OF SIZE 3.
-std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
-std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
 // `parts` parts of equal size ⌈n / parts⌉ (the last may be smaller or, as in PyTorch, missing). PyTorch's
 // chunk(3): 3 PARTS.
-std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis = 0);
+[[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis = 0);
 Tensor flip(const Tensor& x, int axis);                   // in reverse order along the axis
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≥ diagonal, else 0
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≤ diagonal, else 0
@@ -202,7 +206,7 @@ struct AttentionOptions {
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 // What attention gives, and the weights that it gave it by.
-struct AttentionResult {
+struct [[nodiscard]] AttentionResult {
     Tensor output, weights;  // (…, T, d_v), (…, T, S)
 };
 // The same, and the weights that v was multiplied by, after dropout. Memory grows with T × S.

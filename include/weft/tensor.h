@@ -21,10 +21,19 @@ struct Array;       // storage, shape and strides of the values   (src/array/arr
 struct TensorImpl;  // an Array and a place in the graph          (src/autograd/tensor_impl.h)
 struct Node;        // a place in the graph                       (src/autograd/node.h)
 
-// Values of one type, with a shape; and where they took part in it, a place in the graph.
-class Tensor {
+// Values of one type, with a shape; and where they took part in it, a place in the graph. A statement that
+// makes a tensor and drops it does nothing, and draws a warning.
+class [[nodiscard]] Tensor {
 public:
     Tensor() = default;  // undefined: every use but defined() is a GraphError
+    // A copy is the same tensor.
+    Tensor(const Tensor&) = default;
+    Tensor(Tensor&&) noexcept = default;
+    // From here on this handle is the other tensor. Only a variable can be assigned to: x[0] = y, which would
+    // change a handle that is dropped at once and no value of x, does not compile. Write x[0].copy_(y).
+    Tensor& operator=(const Tensor&) & = default;
+    Tensor& operator=(Tensor&&) & noexcept = default;
+    ~Tensor() = default;
 
     // ---- what it is
     bool defined() const { return impl_ != nullptr; }  // false for Tensor() alone
@@ -53,7 +62,8 @@ public:
     std::vector<T> to_vector() const;
 
     // The same values in another type; differentiable between float32 and float64. To int64 the fraction is cut
-    // off; to bool, non-zero is true. The tensor itself when it has that type already.
+    // off, and ValueError, naming the position, refuses NaN and what lies outside −2⁶³ … 2⁶³ − 1; to bool,
+    // non-zero is true. The tensor itself when it has that type already (under NoGrad, outside the graph).
     Tensor to(DType dtype) const;
     Tensor clone() const;  // a contiguous copy of its own storage; differentiable
 
@@ -75,12 +85,14 @@ public:
     // One index of an axis, which goes; IndexError out of range.
     Tensor select(int axis, std::int64_t index) const;
     Tensor operator[](std::int64_t index) const { return select(0, index); }  // select(0, index)
-    Tensor contiguous() const;  // itself where it is contiguous, else a row-major copy
+    // Itself where it is contiguous (under NoGrad, outside the graph), else a row-major copy.
+    Tensor contiguous() const;
 
     // ---- in place: they change the values, add one to version(), and are seen by every view. They are for
     // values, not for the graph: where this tensor or an operand takes part in the graph, GraphError outside
     // NoGrad. The operand broadcasts to this tensor's shape (ShapeError when the result would be larger) and
-    // has its type (DTypeError). GraphError also on an expanded tensor, whose elements share memory.
+    // has its type (DTypeError). A plain number must be one that the tensor's type holds: DTypeError for 0.5
+    // beside int64. GraphError also on an expanded tensor, whose elements share memory.
     Tensor& fill_(double value);                          // x ← value
     Tensor& zero_() { return fill_(0); }                  // x ← 0
     Tensor& add_(const Tensor& other, double alpha = 1);  // x ← x + alpha · other
@@ -89,23 +101,27 @@ public:
     Tensor& copy_(const Tensor& other);                   // x ← other
 
     // From here on this handle, and every copy of it, is other's values (a contiguous copy of its own), shape
-    // and type, as a leaf that requires a gradient as before; its gradient is cleared. What modules use to
-    // change type. GraphError on a non-leaf; DTypeError where a tensor that requires a gradient would become
-    // int64 or bool.
+    // and type, as a leaf that requires a gradient as before and keeps its hooks; its gradient is cleared. What
+    // modules use to change type. GraphError on a non-leaf; DTypeError where a tensor that requires a gradient
+    // would become int64 or bool. Nothing has changed when it throws.
     Tensor& set_data(const Tensor& other);
     void bump_version();  // after values were written through data(): adds one to version()
 
     // ---- the graph (rules of leaves as in PyTorch)
     bool requires_grad() const;  // takes part in the graph
     // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool. A non-leaf requires a
-    // gradient because its inputs do: true changes nothing there, false is a GraphError.
+    // gradient because its inputs do: true changes nothing there, false is a GraphError. A leaf that is taken
+    // out and brought back is the same leaf: its hooks, its gradient, and what was computed from it before
+    // still belong to it. While it is out it has no gradient, and backward leaves none.
     Tensor& requires_grad_(bool wanted = true);
     bool is_leaf() const;  // not made by a recorded operation
     Tensor grad() const;  // ∂(backward's root)/∂(this), summed over backwards; undefined when there is none
-    void set_grad(Tensor g);  // ShapeError or DTypeError unless like this tensor; an undefined g clears it
-    void zero_grad();         // the gradient is undefined again
-    void retain_grad();       // also a non-leaf keeps its gradient
-    Tensor detach() const;    // the same values, outside the graph (shares storage and version)
+    // The gradient is a copy of g; an undefined g clears it. ShapeError or DTypeError unless g is like this
+    // tensor.
+    void set_grad(const Tensor& g);
+    void zero_grad();       // the gradient is undefined again
+    void retain_grad();     // also a non-leaf keeps its gradient
+    Tensor detach() const;  // the same values, outside the graph (shares storage and version)
 
     // From the whole gradient of a tensor to one in its place.
     using Hook = std::function<Tensor(const Tensor& gradient)>;
@@ -137,6 +153,7 @@ private:
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 // ---- creation. Sizes must be ≥ 0 (0 is valid); ValueError when negative or when their product overflows.
+// int64 and bool take only numbers that they hold exactly: DTypeError for full({2}, 0.5, int64).
 Tensor zeros(const Shape& shape, DType dtype = float32);               // every element 0
 Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
@@ -144,8 +161,8 @@ Tensor empty(const Shape& shape, DType dtype = float32);               // values
 Tensor zeros_like(const Tensor& x);                                    // 0, of x's shape and type
 Tensor ones_like(const Tensor& x);                                     // 1, of x's shape and type
 Tensor eye(std::int64_t n, DType dtype = float32);                     // (n, n), ones on the diagonal
-// (⌈(end − start) / step⌉,): start, start + step, … before end; ValueError when step is 0 or points away from
-// end.
+// (⌈(end − start) / step⌉,): start, start + step, … before end; ValueError when step is 0, points away from
+// end, or is so small that the steps cannot be counted.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
 Tensor arange(std::int64_t end);                                    // int64: 0 … end − 1
 Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  // normal, mean 0, deviation 1

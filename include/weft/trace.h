@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/tensor.h"
@@ -17,7 +18,7 @@ struct TraceEntry {
 
 // While one of these lives, traced() writes down what it is given on this thread. They nest: the innermost gets
 // it all. Attention computed by its fused kernel has no scores and no weights to name: see Composed.
-class Trace {
+class [[nodiscard]] Trace {
 public:
     Trace();
     ~Trace();
@@ -50,10 +51,14 @@ private:
 };
 
 // x itself, any shape; written down under `name` while a Trace lives. An undefined x is not.
-inline Tensor traced(const char* name, Tensor x) {
+inline const Tensor& traced(const char* name, const Tensor& x) {
     if (Trace::current() != nullptr) [[unlikely]]
         Trace::current()->add(name, x);
     return x;
+}
+inline Tensor traced(const char* name, Tensor&& x) {
+    traced(name, x);
+    return std::move(x);
 }
 
 // A node of the graph as it can be told to a reader.
@@ -69,8 +74,13 @@ struct GraphNode {
 // Every node that x was made from, each once, inputs before what uses them, x's own last; empty when x is
 // outside the graph. Tensors that need no gradient (data, masks) are not in the graph, and so not here.
 std::vector<GraphNode> graph_nodes(const Tensor& x);
+// The same of several tensors together, in the order of their numbers.
+std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs);
 
 // The number of x's node; 0 outside the graph.
 std::uint64_t graph_number(const Tensor& x);
+
+// What stands for the memory that x's values are in: equal where shares_storage() says so.
+const void* storage_of(const Tensor& x);
 
 }  // namespace weft

@@ -111,6 +111,7 @@ template std::vector<bool> Tensor::to_vector() const;
 
 Tensor& Tensor::fill_(double value) {
     check_in_place("fill_", *this);
+    check_held("fill_", value, dtype());
     kernels::fill(array(), value);
     ++array().storage->version;
     return *this;
@@ -119,6 +120,7 @@ Tensor& Tensor::fill_(double value) {
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
     check_in_place("add_", *this, &other);
     if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
+    check_held("add_", alpha, dtype());
     kernels::axpy(array(), alpha, operand(*this, other));
     ++array().storage->version;
     return *this;
@@ -135,6 +137,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
 Tensor& Tensor::mul_(double factor) {
     check_in_place("mul_", *this);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
+    check_held("mul_", factor, dtype());
     kernels::scale(array(), array(), factor);
     ++array().storage->version;
     return *this;
@@ -156,10 +159,18 @@ Tensor& Tensor::set_data(const Tensor& other) {
                          name(other.dtype()) + "; only float32 and float64 take one");
     Array values = make_array(other.shape(), other.dtype());
     kernels::copy(values, other.array());
-    if (const auto before = impl().node) {
-        impl().node = Node::make("leaf", values);
-        impl().node->hooks = before->hooks;
-    }
+    const auto renewed = [&](const std::shared_ptr<Node>& before) {
+        if (!before) return before;
+        auto node = Node::make("leaf", values);
+        node->hooks = before->hooks;
+        node->next_hook = before->next_hook;
+        node->retains_gradient = before->retains_gradient;
+        return node;
+    };
+    auto node = renewed(impl().node);
+    auto resting = is_floating(other.dtype()) ? renewed(impl().resting) : nullptr;
+    impl().node = std::move(node);  // from here on nothing throws
+    impl().resting = std::move(resting);
     impl().array = std::move(values);
     return *this;
 }
@@ -178,16 +189,18 @@ Tensor& Tensor::requires_grad_(bool wanted) {
     if (wanted && !is_floating(dtype()))
         throw DTypeError(std::string("requires_grad_: only float32 and float64 take a gradient, not ") +
                          name(dtype()) + "; convert it with to()");
-    if (!wanted)
-        impl().node.reset();
-    else if (!impl().node)
+    if (wanted == requires_grad()) return *this;
+    if (wanted && !impl().resting)
         impl().node = Node::make("leaf", array());
+    else
+        std::swap(impl().node, impl().resting);
+    (wanted ? impl().node : impl().resting)->retains_gradient = wanted;
     return *this;
 }
 
 Tensor Tensor::grad() const { return impl().node ? impl().node->gradient : Tensor(); }
 
-void Tensor::set_grad(Tensor g) {
+void Tensor::set_grad(const Tensor& g) {
     if (!impl().node)
         throw GraphError("set_grad: this tensor does not require a gradient; call requires_grad_() first");
     if (g.defined() && g.shape() != shape())
@@ -196,11 +209,12 @@ void Tensor::set_grad(Tensor g) {
     if (g.defined() && g.dtype() != dtype())
         throw DTypeError(std::string("set_grad: a gradient of ") + name(g.dtype()) + " for a tensor of " +
                          name(dtype()) + "; convert it with to()");
-    impl().node->gradient = g.defined() ? g.detach() : g;
+    impl().node->gradient = g.defined() ? g.detach().clone() : g;
 }
 
 void Tensor::zero_grad() {
-    if (impl().node) impl().node->gradient = Tensor();
+    for (Node* node : {impl().node.get(), impl().resting.get()})
+        if (node) node->gradient = Tensor();
 }
 
 void Tensor::retain_grad() {
@@ -225,7 +239,8 @@ std::uint64_t Tensor::register_hook(Hook hook) {
 }
 
 void Tensor::remove_hook(std::uint64_t number) {
-    if (impl().node) std::erase_if(impl().node->hooks, [&](const auto& hook) { return hook.first == number; });
+    for (Node* node : {impl().node.get(), impl().resting.get()})
+        if (node) std::erase_if(node->hooks, [&](const auto& hook) { return hook.first == number; });
 }
 
 }  // namespace weft

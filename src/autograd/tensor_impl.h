@@ -10,6 +10,8 @@ namespace weft {
 struct TensorImpl {
     Array array;
     std::shared_ptr<Node> node;  // null outside the graph
+    std::shared_ptr<Node> resting =
+        {};  // of a leaf that requires_grad_(false) took out, for when it comes back
 };
 
 }  // namespace weft

@@ -24,10 +24,13 @@ const Node* maker(const std::shared_ptr<Node>& input) {
 }
 }  // namespace
 
-std::vector<GraphNode> graph_nodes(const Tensor& x) {
+std::vector<GraphNode> graph_nodes(const Tensor& x) { return graph_nodes(std::vector{x}); }
+
+std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
     std::map<std::uint64_t, const Node*> reached;  // ascending numbers: inputs come before what uses them
     std::vector<const Node*> stack;                // no recursion: a graph may be a million nodes deep
-    if (x.impl().node) stack.push_back(maker(x.impl().node));
+    for (const Tensor& x : outputs)
+        if (x.impl().node) stack.push_back(maker(x.impl().node));
     while (!stack.empty()) {
         const Node* node = stack.back();
         stack.pop_back();
@@ -50,5 +53,7 @@ std::vector<GraphNode> graph_nodes(const Tensor& x) {
 }
 
 std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? maker(x.impl().node)->number : 0; }
+
+const void* storage_of(const Tensor& x) { return x.array().storage.get(); }
 
 }  // namespace weft

@@ -49,7 +49,7 @@ Tensor as_many_as_heads(const Tensor& x, std::int64_t heads) {
 
 bool fits(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T) {
     try {
-        mask.materialize(B, H, T, T);
+        (void)mask.materialize(B, H, T, T);
         return true;
     } catch (const ShapeError&) {
         return false;

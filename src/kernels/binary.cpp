@@ -112,9 +112,9 @@ void logic(Logic op, const Array& out, const Array& a, const Array& b) {
 }
 
 void axpy(const Array& out, double alpha, const Array& x) {
-    visit_numeric(out.dtype, [&](auto zero) {
+    visit_wrapping(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        each<T, T>(out, out, x, [f = static_cast<T>(alpha)](T y, T v) { return static_cast<T>(y + f * v); });
+        each<T, T>(out, out, x, [f = number<T>(alpha)](T y, T v) { return y + f * v; });
     });
 }
 

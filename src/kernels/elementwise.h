@@ -48,7 +48,10 @@ void where(const Array& out, const Array& condition, const Array& a,
            const Array& b);  // condition bool, the rest any type
 void fill(const Array& out, double value);
 void copy(const Array& out, const Array& x);  // any types: converts
-bool all(const Array& x);                     // bool
+// The first position, in row-major order, of what copy cannot convert to int64 (NaN, or out of range), or −1. x
+// is floating.
+std::int64_t first_beyond_int64(const Array& x);
+bool all(const Array& x);  // bool
 
 // Contiguous out of any shape.
 void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t position);
@@ -57,7 +60,8 @@ void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t position, 
                   std::int64_t high);
 // out = 1/(1 − p) with probability 1 − p, else 0.
 void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t position, double p);
-void fill_range(const Array& out, double start, double step);
+void fill_range(const Array& out, double start, double step);                 // floating
+void fill_integers(const Array& out, std::int64_t start, std::int64_t step);  // int64
 
 // A contiguous copy, or x itself where it is contiguous.
 Array contiguous(const Array& x);

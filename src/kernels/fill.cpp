@@ -49,6 +49,16 @@ void copy(const Array& out, const Array& x) {
     });
 }
 
+std::int64_t first_beyond_int64(const Array& x) {
+    const Array dense = contiguous(x);
+    return visit_floating(x.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const T *begin = dense.data<T>(), *end = begin + dense.numel();
+        const T* found = std::find_if(begin, end, [](T v) { return !(v >= T(-0x1p63) && v < T(0x1p63)); });
+        return found == end ? -1 : found - begin;
+    });
+}
+
 Array contiguous(const Array& x) {
     if (x.is_contiguous()) return x;
     Array y = make_array(x.shape, x.dtype);
@@ -102,9 +112,15 @@ void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t position, 
 }
 
 void fill_range(const Array& out, double start, double step) {
-    visit_numeric(out.dtype, [&](auto zero) {
+    visit_floating(out.dtype, [&](auto zero) {
         generate<decltype(zero)>(out, [=](std::uint64_t i) { return start + step * static_cast<double>(i); });
     });
+}
+
+void fill_integers(const Array& out, std::int64_t start, std::int64_t step) {
+    generate<std::uint64_t>(
+        out, [first = static_cast<std::uint64_t>(start),
+              by = static_cast<std::uint64_t>(step)](std::uint64_t i) { return first + by * i; });
 }
 
 }  // namespace weft::kernels

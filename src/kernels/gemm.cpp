@@ -31,7 +31,12 @@ const bool blas_is_single_threaded = [] {
 // A matrix whose row has `columns` elements: its leading dimension, at least as long as BLAS wants it.
 template <class T>
 int leading(const Matrix<T>& x, std::int64_t rows, std::int64_t columns, bool transposed) {
-    const std::int64_t stride = transposed ? x.column : x.row, length = transposed ? rows : columns;
+    const std::int64_t lines = transposed ? columns : rows, length = transposed ? rows : columns;
+    const std::int64_t stride = lines == 1 ? 1 : transposed ? x.column : x.row;  // one line has no next
+    if (stride > INT_MAX)
+        throw ShapeError("matmul: rows that lie " + std::to_string(stride) +
+                         " elements apart are more than BLAS can count (" + std::to_string(INT_MAX) +
+                         "); make the matrix contiguous() first");
     return static_cast<int>(std::max<std::int64_t>({1, stride, length}));
 }
 
@@ -109,8 +114,12 @@ bool is_matrix(const Array& x) {
     const int r = x.rank();
     const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1], row = x.strides[r - 2],
                        column = x.strides[r - 1];
-    const bool by_rows = (column == 1 || columns == 1) && (row >= columns || rows == 1);
-    const bool by_columns = (row == 1 || rows == 1) && (column >= rows || columns == 1);
+    // BLAS counts from one row to the next in 32 bits.
+    const auto steps = [](std::int64_t stride, std::int64_t length) {
+        return stride >= length && stride <= INT_MAX;
+    };
+    const bool by_rows = (column == 1 || columns == 1) && (steps(row, columns) || rows == 1);
+    const bool by_columns = (row == 1 || rows == 1) && (steps(column, rows) || columns == 1);
     return by_rows || by_columns;
 }
 

@@ -18,7 +18,7 @@ std::int64_t product(const Shape& shape, int from, int to) {
 template <class F>
 void walk(const Shape& small, const Shape& big, int axis, const F& f) {
     const Strides strides = contiguous_strides(big);
-    Shape at(small.rank(), 0);
+    Shape at = Shape::filled(small.rank(), 0);
     const std::int64_t n = small.numel();
     std::int64_t base = 0;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -56,7 +56,7 @@ void index_add(const Array& out, int axis, const Array& indices, const Array& so
     const std::int64_t outer = product(out.shape, 0, axis), V = out.shape[axis], n = indices.numel();
     const std::int64_t inner = product(out.shape, axis + 1, out.rank());
     const std::int64_t* index = indices.data<std::int64_t>();
-    visit_numeric(out.dtype, [&](auto zero) {
+    visit_wrapping(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         // Every task owns a strip of columns, so that the order of the additions is that of the indices.
         const std::int64_t strips = (inner + index_strip - 1) / index_strip;
@@ -84,7 +84,7 @@ void gather(const Array& out, const Array& x, int axis, const Array& index) {
 
 void scatter_add(const Array& out, int axis, const Array& index, const Array& source) {
     const std::int64_t stride = contiguous_strides(out.shape)[axis];
-    visit_numeric(out.dtype, [&](auto zero) {
+    visit_wrapping(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         walk(index.shape, out.shape, axis, [&](std::int64_t i, std::int64_t base) {
             out.data<T>()[base + index.data<std::int64_t>()[i] * stride] += source.data<T>()[i];

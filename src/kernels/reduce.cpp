@@ -13,7 +13,7 @@ namespace {
 struct Layout {
     std::int64_t outer = 1, n = 1, inner = 1;
     Layout(const Shape& shape, int first, int last) {  // axes first … last − 1 are the n steps
-        for (int i = 0; i < shape.rank(); ++i) (i < first ? outer : i < last ? n : inner) *= shape[i];
+        for (int i = 0; i < shape.rank(); ++i) (i < first ? outer : i < last ? n : inner) *= shape.begin()[i];
     }
 };
 
@@ -27,10 +27,9 @@ void sum_axis(T* y, const T* x, const Layout& l) {
                                 if constexpr (std::is_floating_point_v<T>) {
                                     y[o] = static_cast<T>(row_sum(l.n, x + o * l.n));
                                 } else {
-                                    std::uint64_t total = 0;  // overflow wraps, as NumPy's
-                                    for (std::int64_t i = 0; i < l.n; ++i)
-                                        total += static_cast<std::uint64_t>(x[o * l.n + i]);
-                                    y[o] = static_cast<T>(total);
+                                    T total = 0;
+                                    for (std::int64_t i = 0; i < l.n; ++i) total += x[o * l.n + i];
+                                    y[o] = total;
                                 }
                         });
         return;
@@ -71,7 +70,7 @@ Array sum(const Array& x, const std::vector<bool>& reduced) {
         Shape shape = part.shape;
         for (int i = first; i < last; ++i) shape[i] = 1;
         Array y = make_array(shape, x.dtype);
-        visit_numeric(x.dtype, [&](auto zero) {
+        visit_wrapping(x.dtype, [&](auto zero) {
             using T = decltype(zero);
             sum_axis(y.data<T>(), part.data<T>(), Layout(part.shape, first, last));
         });
@@ -112,7 +111,7 @@ Extreme extreme(const Array& x, int axis, bool largest) {
 void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    visit_numeric(x.dtype, [&](auto zero) {
+    visit_wrapping(x.dtype, [&](auto zero) {
         using T = decltype(zero);
         parallel_blocks(l.outer * l.inner, reduce_grain / std::max<std::int64_t>(l.n, 1) + 1,
                         [&](std::int64_t begin, std::int64_t end) {

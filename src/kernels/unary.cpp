@@ -83,9 +83,9 @@ void clamp(const Array& out, const Array& x, double low, double high) {
 }
 
 void scale(const Array& out, const Array& x, double factor) {
-    visit_numeric(x.dtype, [&](auto zero) {
+    visit_wrapping(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        each<T>(out, x, [f = static_cast<T>(factor)](T v) { return f * v; });
+        each<T>(out, x, [f = number<T>(factor)](T v) { return f * v; });
     });
 }
 

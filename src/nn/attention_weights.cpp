@@ -86,7 +86,7 @@ NamedTensors fused_state(const NamedTensors& state) {
             return found->second;
         };
         if (name.layer == "W_k" || name.layer == "W_v") {
-            sibling("W_q");  // with which it goes
+            (void)sibling("W_q");  // with which it goes
         } else if (name.layer == "W_q") {
             const Tensor q = sibling("W_q"), k = sibling("W_k"), v = sibling("W_v");
             for (const Tensor& other : {k, v})
@@ -156,7 +156,8 @@ NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std
 
 NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix) {
     Reader reader(state, prefix, "from_gpt2_attention");
-    reader.take_if_there("bias"), reader.take_if_there("masked_bias");  // the causal mask, which is made here
+    for (const char* mask : {"bias", "masked_bias"})
+        (void)reader.take_if_there(mask);  // the causal mask, which is made here
     NamedTensors result;
     const std::pair<const char*, const char*> layers[] = {{"c_attn", "W_qkv"}, {"c_proj", "W_out"}};
     for (const auto& [theirs, ours] : layers) {

@@ -6,13 +6,23 @@ namespace {
 
 using kernels::Binary;
 
+void check_arithmetic(const char* operation, Binary op, const Tensor& x) {
+    if (x.dtype() == boolean)
+        throw DTypeError(std::string(operation) +
+                         ": bool has no arithmetic; use && || !, or convert with to()");
+    if (op == Binary::divide || op == Binary::power) check_floating(operation, x);
+}
+
+// A plain number as an operand beside x.
+Tensor beside(const Tensor& x, const char* operation, Binary op, double number) {
+    check_arithmetic(operation, op, x);
+    return scalar_like(x, number, operation);
+}
+
 // The values of a ∘ b, broadcast.
 Tensor compute(const char* operation, Binary op, const Tensor& a, const Tensor& b) {
     check_same_dtype(operation, a, b);
-    if (a.dtype() == boolean)
-        throw DTypeError(std::string(operation) +
-                         ": bool has no arithmetic; use && || !, or convert with to()");
-    if (op == Binary::divide || op == Binary::power) check_floating(operation, a);
+    check_arithmetic(operation, op, a);
     const Shape shape = broadcast_shapes(a.shape(), b.shape(), operation);
     Array y = make_array(shape, a.dtype());
     kernels::binary(op, y, broadcast_view(a.array(), shape), broadcast_view(b.array(), shape));
@@ -78,17 +88,17 @@ Tensor operator-(const Tensor& x) {
                   [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 
-Tensor operator+(const Tensor& a, double b) { return a + scalar_like(a, b); }
-Tensor operator-(const Tensor& a, double b) { return a - scalar_like(a, b); }
-Tensor operator*(const Tensor& a, double b) { return a * scalar_like(a, b); }
-Tensor operator/(const Tensor& a, double b) { return a / scalar_like(a, b); }
-Tensor operator+(double a, const Tensor& b) { return scalar_like(b, a) + b; }
-Tensor operator-(double a, const Tensor& b) { return scalar_like(b, a) - b; }
-Tensor operator*(double a, const Tensor& b) { return scalar_like(b, a) * b; }
-Tensor operator/(double a, const Tensor& b) { return scalar_like(b, a) / b; }
+Tensor operator+(const Tensor& a, double b) { return a + beside(a, "add", Binary::add, b); }
+Tensor operator-(const Tensor& a, double b) { return a - beside(a, "subtract", Binary::subtract, b); }
+Tensor operator*(const Tensor& a, double b) { return a * beside(a, "multiply", Binary::multiply, b); }
+Tensor operator/(const Tensor& a, double b) { return a / beside(a, "divide", Binary::divide, b); }
+Tensor operator+(double a, const Tensor& b) { return beside(b, "add", Binary::add, a) + b; }
+Tensor operator-(double a, const Tensor& b) { return beside(b, "subtract", Binary::subtract, a) - b; }
+Tensor operator*(double a, const Tensor& b) { return beside(b, "multiply", Binary::multiply, a) * b; }
+Tensor operator/(double a, const Tensor& b) { return beside(b, "divide", Binary::divide, a) / b; }
 
 Tensor pow(const Tensor& x, double p) {
-    Tensor y = compute("pow", Binary::power, x, scalar_like(x, p));
+    Tensor y = compute("pow", Binary::power, x, beside(x, "pow", Binary::power, p));
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹, which is 0 for p = 0 also at x = 0
     return record("pow", y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
@@ -143,7 +153,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
     if (broadcast_shapes(x.shape(), mask.shape(), "masked_fill") != x.shape())
         throw ShapeError("masked_fill: a mask of shape " + mask.shape().str() + " does not broadcast to x, " +
                          x.shape().str() + "; only the mask is stretched");
-    return where(mask, scalar_like(x, value), x);
+    return where(mask, scalar_like(x, value, "masked_fill"), x);
 }
 
 }  // namespace weft

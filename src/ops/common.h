@@ -29,8 +29,25 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
 // The gradient of an input of `shape` from that of what it was broadcast to; undefined where it is not needed.
 inline Tensor back_to(const Tensor& d, const Shape& shape) { return d.shape() == shape ? d : sum_to(d, shape); }
 
-// A scalar of x's type, for arithmetic with plain numbers.
-inline Tensor scalar_like(const Tensor& x, double value) { return full({}, value, x.dtype()); }
+// A scalar of x's type, for arithmetic with plain numbers. DTypeError naming `operation` where the type does
+// not hold it.
+inline Tensor scalar_like(const Tensor& x, double value, const char* operation = "full") {
+    check_held(operation, value, x.dtype());
+    return full({}, value, x.dtype());
+}
+
+// The result of an operation that finds nothing to do: x itself, but under NoGrad no result is in the graph.
+inline Tensor unchanged(const Tensor& x) { return grad_enabled() || !x.requires_grad() ? x : x.detach(); }
+
+// Where flat position i of a shape lies: "(1, 0)".
+inline std::string position(const Shape& shape, std::int64_t i) {
+    Shape at = Shape::filled(shape.rank(), 0);
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        at[axis] = i % shape[axis];
+        i /= shape[axis];
+    }
+    return at.str();
+}
 
 // Where y is not finite in a row along `axis` of which dy asks nothing, true, with size 1 on that axis;
 // undefined where y is finite. Such a row has a gradient of 0, and 0 · NaN must not bring NaN to what other

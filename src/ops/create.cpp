@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/elementwise.h"
@@ -42,11 +43,23 @@ void flatten(const Nested& values, std::vector<double>& out) {
     for (const Nested& item : values.items) flatten(item, out);
 }
 
+// start, start + step, … before end, which lies in the direction of the step. Differences of int64 are counted
+// without a sign: they need its bit.
+Tensor integers(std::int64_t start, std::int64_t end, std::int64_t step) {
+    using U = std::uint64_t;
+    const U distance = step > 0 ? U(end) - U(start) : U(start) - U(end), stride = step > 0 ? U(step) : -U(step);
+    const U count = distance / stride + (distance % stride != 0);
+    Array x = make_array({static_cast<std::int64_t>(std::min(count, U(INT64_MAX)))}, int64, "arange");
+    kernels::fill_integers(x, start, step);
+    return Tensor(std::move(x));
+}
+
 }  // namespace
 
 Tensor empty(const Shape& shape, DType dtype) { return Tensor(make_array(shape, dtype, "empty")); }
 
 Tensor full(const Shape& shape, double value, DType dtype) {
+    check_held("full", value, dtype);
     Array x = make_array(shape, dtype, "full");
     kernels::fill(x, value);
     return Tensor(std::move(x));
@@ -81,12 +94,20 @@ Tensor arange(double start, double end, double step, DType dtype) {
                          " to " + std::to_string(end) +
                          "; the step must be non-zero and point towards the end");
     if (dtype == boolean) throw DTypeError("arange: counts in float32, float64 or int64, not bool");
-    Array x = make_array({static_cast<std::int64_t>(count)}, dtype, "arange");
+    if (dtype == int64) {
+        const double last = step > 0 ? std::ceil(end) : std::floor(end);
+        for (double number : {start, step, last}) check_held("arange", number, int64);
+        return integers(static_cast<std::int64_t>(start), static_cast<std::int64_t>(last),
+                        static_cast<std::int64_t>(step));
+    }
+    Array x = make_array({count < 0x1p63 ? static_cast<std::int64_t>(count) : INT64_MAX}, dtype, "arange");
     kernels::fill_range(x, start, step);
     return Tensor(std::move(x));
 }
 
-Tensor arange(std::int64_t end) { return arange(0, static_cast<double>(end), 1, int64); }
+Tensor arange(std::int64_t end) {
+    return end < 0 ? arange(0, static_cast<double>(end), 1, int64) : integers(0, end, 1);
+}
 
 Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
     check_draw("randn", dtype);
@@ -123,6 +144,7 @@ Tensor tensor(const Nested& values, DType dtype) {
     std::vector<double> flat;
     const Shape shape = shape_of(values);
     flatten(values, flat);
+    for (double value : flat) check_held("tensor", value, dtype);
     return from_values(flat, shape).to(dtype);
 }
 

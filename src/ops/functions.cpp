@@ -141,7 +141,7 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     check_floating("dropout", x);
     if (!(p >= 0 && p < 1))
         throw ValueError("dropout: p = " + std::to_string(p) + " is no probability of dropping; use 0 ≤ p < 1");
-    if (!training || p == 0) return x;
+    if (!training || p == 0) return unchanged(x);
     Array kept = make_array(x.shape(), x.dtype());
     kernels::fill_dropout(kept, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), p);
     return x * Tensor(std::move(kept));

@@ -5,16 +5,6 @@
 namespace weft {
 namespace {
 
-// Where flat position i of a shape lies: "(1, 0)".
-std::string position(const Shape& shape, std::int64_t i) {
-    Shape at(shape.rank(), 0);
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-        at[axis] = i % shape[axis];
-        i /= shape[axis];
-    }
-    return at.str();
-}
-
 // Contiguous indices within 0 … n − 1; negative ones count from the end.
 Array checked(const char* operation, const Tensor& indices, std::int64_t n) {
     check_dtype(operation, "the indices", indices, int64);

@@ -19,7 +19,9 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
                              " does not fit tensor 0 of " + first.shape().str() + " along axis " +
                              std::to_string(axis) + "; all other sizes must be equal");
         sizes.push_back(tensors[i].size(axis));
-        shape[axis] += sizes.back();
+        if (__builtin_add_overflow(shape[axis], sizes.back(), &shape[axis]))
+            throw ValueError("cat: the sizes along axis " + std::to_string(axis) +
+                             " add up to more than 63 bits; join fewer tensors");
     }
     Array y = make_array(shape, first.dtype());
     std::int64_t from = 0;
@@ -56,18 +58,18 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) {
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {
     axis = normalize_axis(axis, x.rank(), "split");
-    std::int64_t total = 0;
+    std::int64_t left = x.size(axis);  // counted down from, because a sum may overflow
     std::string list;
     for (std::int64_t size : sizes) {
-        total += size;
-        list += (list.empty() ? "" : " + ") + std::to_string(size);
         if (size < 0)
             throw ValueError("split: a part of size " + std::to_string(size) + "; sizes are 0 or more");
+        left = left < size ? -1 : left - size;
+        list += (list.empty() ? "" : " + ") + std::to_string(size);
     }
-    if (total != x.size(axis))
-        throw ShapeError("split: " + list + " = " + std::to_string(total) + ", but axis " +
-                         std::to_string(axis) + " of " + x.shape().str() + " has size " +
-                         std::to_string(x.size(axis)) + "; the parts must make up the whole");
+    if (left != 0)
+        throw ShapeError("split: " + list + " is not the size of axis " + std::to_string(axis) + " of " +
+                         x.shape().str() + ", " + std::to_string(x.size(axis)) +
+                         "; the parts must make up the whole");
     std::vector<Tensor> parts;
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
@@ -93,7 +95,8 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis) {
     if (parts < 1)
         throw ValueError("chunk: " + std::to_string(parts) +
                          " parts; use 1 or more (split takes the size of a part)");
-    return split(x, std::max<std::int64_t>(1, (x.size(axis) + parts - 1) / parts), axis);
+    const std::int64_t n = x.size(axis);
+    return split(x, std::max<std::int64_t>(1, n / parts + (n % parts != 0)), axis);
 }
 
 namespace {
@@ -105,9 +108,8 @@ Tensor triangle(const char* operation, const Tensor& x, std::int64_t diagonal, b
     const std::int64_t m = x.size(-2), n = x.size(-1);
     const Tensor rows = arange(m).unsqueeze(1), columns = arange(n);  // (m, 1), (n)
     const Tensor offset = columns - rows;                             // j − i
-    const Tensor outside =
-        upper ? offset < static_cast<double>(diagonal) : offset > static_cast<double>(diagonal);
-    return masked_fill(x, outside, 0);
+    const Tensor first = from_vector(std::vector{diagonal}, {});
+    return masked_fill(x, upper ? offset < first : offset > first, 0);
 }
 
 }  // namespace

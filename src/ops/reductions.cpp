@@ -152,7 +152,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     if (broadcast_shapes(x.shape(), shape, "sum_to") != x.shape())
         throw ShapeError("sum_to: " + shape.str() + " does not broadcast to " + x.shape().str() +
                          ", so there is nothing to undo");
-    if (x.shape() == shape) return x;
+    if (x.shape() == shape) return unchanged(x);
     const int extra = x.rank() - shape.rank();
     std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), false);
     for (int i = 0; i < x.rank(); ++i)

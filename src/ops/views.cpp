@@ -84,7 +84,7 @@ Tensor Tensor::view(const Shape& wanted) const {
 }
 
 Tensor Tensor::permute(const Shape& axes) const {
-    Shape order = axes, inverse(rank(), -1);
+    Shape order = axes, inverse = Shape::filled(rank(), -1);
     bool is_permutation = axes.rank() == rank();
     for (int i = 0; i < order.rank() && is_permutation; ++i) {
         order[i] = order[i] < 0 ? order[i] + rank() : order[i];
@@ -173,7 +173,7 @@ Tensor Tensor::slice(int axis, std::int64_t from, std::int64_t to, std::int64_t 
     to = std::clamp<std::int64_t>(to < 0 ? to + n : to, from, n);
     step = std::min(step, std::max<std::int64_t>(n, 1));  // a longer one leads out too, and products stay small
     Array y = array();
-    y.shape[axis] = (to - from + step - 1) / step;
+    y.shape[axis] = (to - from) / step + ((to - from) % step != 0);
     if (y.shape[axis] > 0) y.offset += from * y.strides[axis];
     y.strides[axis] *= step;
     return record("slice", Tensor(std::move(y)), {*this}, {},
@@ -200,7 +200,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
                   });
 }
 
-Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
     Array y = make_array(shape(), dtype());
@@ -210,7 +210,12 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::to(DType wanted) const {
-    if (wanted == dtype()) return *this;
+    if (wanted == dtype()) return unchanged(*this);
+    if (wanted == int64 && is_floating(dtype()))
+        if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
+            throw ValueError("to: " + Tensor(kernels::contiguous(array())).reshape({-1})[wrong].str() +
+                             " at position " + position(shape(), wrong) +
+                             " is no int64; replace it first (clamp, masked_fill)");
     Array y = make_array(shape(), wanted);
     kernels::copy(y, array());
     return record("to", Tensor(std::move(y)), {*this}, {},

@@ -40,7 +40,7 @@ std::vector<Tensor> attention_weights(const Run& run, const Tensor& input) {
     const Composed definitions;
     const NoGrad off;
     const Trace trace;
-    run(input);
+    (void)run(input);
     std::vector<Tensor> found;
     for (const auto& [name, tensor] : trace.entries())
         if (name == "weights") found.push_back(tensor);
