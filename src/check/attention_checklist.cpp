@@ -11,21 +11,6 @@ namespace weft::check {
 
 namespace {
 
-// A module in evaluation mode while this lives; a module is a handle, so a copy of it will do.
-class Evaluating {
-public:
-    explicit Evaluating(nn::Module module) : module_(std::move(module)), before_(module_.training()) {
-        module_.eval();
-    }
-    ~Evaluating() { module_.train(before_); }
-    Evaluating(const Evaluating&) = delete;
-    Evaluating& operator=(const Evaluating&) = delete;
-
-private:
-    nn::Module module_;
-    bool before_;
-};
-
 Outcome same_twice(const AttentionSubject& subject, const Story& story) {
     if (!same_bits(story.y, traced_run(subject, story.x).y))
         return {false, "two runs on the same input differ: is dropout on?"};
@@ -148,13 +133,13 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
 }
 
 AttentionReport attention(const nn::MultiHeadAttention& module, const Tensor& x, const Mask& mask) {
-    const Evaluating evaluating(module);
+    const nn::Evaluating evaluating;
     const auto run = [&](const Tensor& input, const Mask& also) { return module(input, mask | also); };
     return attention({run, module.heads, mask, module.named_parameters()}, x);
 }
 
 AttentionReport attention(const nn::CausalMultiHeadAttention& module, const Tensor& x) {
-    const Evaluating evaluating(module);
+    const nn::Evaluating evaluating;
     const auto run = [&](const Tensor& input, const Mask& also) { return module(input, also); };
     return attention({run, module.heads, Mask::causal(), module.named_parameters()}, x);
 }

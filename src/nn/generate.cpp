@@ -7,28 +7,6 @@ namespace weft::nn {
 
 namespace {
 
-// Evaluation mode for as long as this lives; then each module is again in the mode it had.
-class Evaluating {
-public:
-    explicit Evaluating(Module module) {
-        remember(module);
-        module.eval();
-    }
-    ~Evaluating() {
-        for (auto& [module, training] : before_) module.train(training);  // a parent before its children
-    }
-    Evaluating(const Evaluating&) = delete;
-    Evaluating& operator=(const Evaluating&) = delete;
-
-private:
-    std::vector<std::pair<Module, bool>> before_;
-
-    void remember(const Module& module) {
-        before_.emplace_back(module, module.training());
-        for (const auto& [name, child] : module.named_children()) remember(child);
-    }
-};
-
 // prompt (B, T), T ≥ 1, and up to options.length more: (B, T + ·). `each` sees the new ids of one step, (B,).
 Tensor continued(const GPT& model, const Tensor& prompt, const GenerateOptions& options,
                  const std::function<bool(const text::Ids&)>& each) {
@@ -36,7 +14,6 @@ Tensor continued(const GPT& model, const Tensor& prompt, const GenerateOptions& 
         throw ValueError("generate: the number of tokens must be at least 0, not " +
                          std::to_string(options.length));
     NoGrad off;
-    const Evaluating evaluating(model);
     const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.config.block_size;
     const std::int64_t end = given + options.length;
     const Tensor all = empty({B, end}, int64);
@@ -45,9 +22,12 @@ Tensor continued(const GPT& model, const Tensor& prompt, const GenerateOptions& 
     for (std::int64_t T = given; T < end; ++T) {
         // Beyond block_size the window slides, so every token has another position, and nothing cached holds.
         const bool cached = options.cache && T <= block;
-        const Tensor said = cached ? model(all.slice(1, caches[0].length(), T), caches)
-                                   : model(all.slice(1, std::max<std::int64_t>(0, T - block), T));  // (B, ·, V)
-        const Tensor logits = said.select(1, -1);                                                   // (B, V)
+        const Tensor said = [&] {          // (B, ·, V)
+            const Evaluating model_alone;  // `each` runs in the caller's mode
+            return cached ? model(all.slice(1, caches[0].length(), T), caches)
+                          : model(all.slice(1, std::max<std::int64_t>(0, T - block), T));
+        }();
+        const Tensor logits = said.select(1, -1);  // (B, V)
         text::Ids next;
         for (std::int64_t b = 0; b < B; ++b) next.push_back(sample(logits[b], options.how));
         all.slice(1, T, T + 1).copy_(from_vector(next, {B, 1}));

@@ -68,7 +68,10 @@ Dropout::Dropout(double p, Rng& from) : Module("Dropout"), p(checked_probability
     if (p > 0) rng = generator("rng", from);
 }
 
-Tensor Dropout::operator()(const Tensor& x) const { return rng ? dropout(x, p, *rng, training()) : x; }
+Tensor Dropout::operator()(const Tensor& x) const {
+    Rng none;
+    return dropout(x, p, rng ? *rng : none, training());
+}
 
 Sequential::Sequential(std::initializer_list<Step> steps) : Module("Sequential") {
     for (const Step& step : steps) {

@@ -10,6 +10,8 @@ namespace weft::nn {
 
 namespace {
 
+thread_local int evaluating = 0;  // how many Evaluating live on this thread
+
 // Calls visit(prefix, registry) for a registry and all below it, "" and "child." and "child.grandchild." …
 template <class Registry, class Visit>
 void walk(const std::string& prefix, Registry& registry, const Visit& visit) {
@@ -86,7 +88,10 @@ void Module::train(bool training) {
     walk("", *registry_, [&](const std::string&, Registry& registry) { registry.training = training; });
 }
 
-bool Module::training() const { return registry_->training; }
+bool Module::training() const { return registry_->training && evaluating == 0; }
+
+Evaluating::Evaluating() { ++evaluating; }
+Evaluating::~Evaluating() { --evaluating; }
 
 void Module::to(DType dtype) {
     if (!is_floating(dtype))

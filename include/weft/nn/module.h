@@ -21,6 +21,16 @@ namespace weft::nn {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in the order of registration
 using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in that order
 
+// While one of these lives, every module is in evaluation mode on this thread. No module is changed, so
+// several threads can evaluate one model, and afterwards every mode is what it was. They nest.
+class [[nodiscard]] Evaluating {
+public:
+    Evaluating();
+    ~Evaluating();
+    Evaluating(const Evaluating&) = delete;
+    Evaluating& operator=(const Evaluating&) = delete;
+};
+
 // What every model and every part of one is.
 class Module {
 public:
@@ -42,15 +52,15 @@ public:
     // not copies.
     NamedTensors state_dict() const;
     // Copies the values in. When strict, refuses with one message that lists every missing, unexpected and
-    // repeated name (ValueError), every other shape (ShapeError when only shapes and types differ) and every
-    // other type (DTypeError when only types do); when not, names that do not meet are left alone. Nothing
-    // changes when it throws.
+    // repeated name, and every pair of tied names whose values differ (ValueError), every other shape
+    // (ShapeError when only shapes and types differ) and every other type (DTypeError when only types do); when
+    // not, names that do not meet are left alone. Nothing changes when it throws.
     void load_state_dict(const NamedTensors& state, bool strict = true);
 
     // Training (the default) or evaluation, recursively: dropout acts in training only.
     void train(bool training = true);
     void eval() { train(false); }  // evaluation
-    bool training() const;         // which of the two
+    bool training() const;         // which of the two; evaluation while an Evaluating lives on this thread
 
     // Every floating parameter and buffer, in place; one that changes loses its gradient. DTypeError unless
     // dtype is floating.
