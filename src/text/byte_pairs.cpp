@@ -128,13 +128,16 @@ Ids BytePairs::encode(const std::string& text) const {
     Encoder encoder(*model_);
     const std::string_view all = text;
     std::size_t done = 0;
+    std::vector<std::size_t> found;  // where each special token comes next
+    for (const std::string& special : model_->special) found.push_back(text.find(special));
     while (true) {  // the next special token; of those that begin at one place the longest
         std::size_t at = std::string::npos;
         const std::string* next = nullptr;
-        for (const std::string& special : model_->special) {
-            const std::size_t found = text.find(special, done);
-            if (found < at || (found == at && next != nullptr && special.size() > next->size()))
-                at = found, next = &special;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            const std::string& special = model_->special[i];
+            if (found[i] < done) found[i] = text.find(special, done);  // each part of the text is searched once
+            if (found[i] < at || (found[i] == at && next != nullptr && special.size() > next->size()))
+                at = found[i], next = &special;
         }
         encoder.append(all.substr(done, at == std::string::npos ? at : at - done), ids);
         if (next == nullptr) return ids;

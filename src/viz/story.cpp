@@ -49,18 +49,17 @@ struct Named {
 
 std::vector<Named> told_once(const std::vector<TraceEntry>& entries) {
     std::vector<Named> tensors;
+    std::map<const TensorImpl*, std::size_t> places;  // in `tensors`
     std::map<std::string, int> times;
     for (const auto& [name, tensor] : entries) {
-        const auto same = std::find_if(tensors.begin(), tensors.end(), [&tensor = tensor](const Named& n) {
-            return n.tensor.handle() == tensor.handle();
-        });
-        if (same != tensors.end() && same->name == name) continue;
+        const auto [same, is_new] = places.emplace(tensor.handle().get(), tensors.size());
+        if (!is_new && tensors[same->second].name == name) continue;
         const int time = ++times[name];
         const std::string numbered = time == 1 ? name : name + " #" + std::to_string(time);
-        if (same == tensors.end())
+        if (is_new)
             tensors.push_back({numbered, tensor});
         else
-            same->name += " = " + numbered;
+            tensors[same->second].name += " = " + numbered;
     }
     return tensors;
 }
@@ -72,25 +71,49 @@ struct Making {
     bool uses_a_parameter = false;
 };
 
-Making making_of(const Tensor& x, const std::map<std::uint64_t, std::size_t>& named) {
-    const std::vector<GraphNode> nodes = graph_nodes(x);  // inputs first, x last
-    std::vector<bool> needed(nodes.size(), false);
-    if (!nodes.empty()) needed.back() = true;
-    Making making;
-    for (std::size_t i = nodes.size(); i-- > 0;) {
-        if (!needed[i]) continue;
-        const auto name = named.find(nodes[i].number);
-        if (i + 1 < nodes.size() && name != named.end()) {
-            making.from.insert(name->second);
-        } else if (nodes[i].operation == "leaf") {
-            making.uses_a_parameter = making.uses_a_parameter || name == named.end();
-        } else {
-            making.operations.insert(making.operations.begin(), nodes[i].operation);
-            for (const std::size_t input : nodes[i].inputs) needed[input] = true;
+// The graph behind all tensors of a run. From each the way back ends at the tensors that have a name, so that
+// the whole of it is walked once.
+class Makings {
+public:
+    explicit Makings(const std::vector<Named>& tensors) {
+        std::vector<Tensor> outputs;
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            outputs.push_back(tensors[i].tensor);
+            if (const std::uint64_t number = graph_number(outputs.back()); number != 0)
+                named_.emplace(number, i);
         }
+        nodes_ = graph_nodes(outputs);
+        for (std::size_t i = 0; i < nodes_.size(); ++i) places_.emplace(nodes_[i].number, i);
     }
-    return making;
-}
+
+    Making of(const Tensor& x) const {
+        Making making;
+        const auto start = places_.find(graph_number(x));
+        if (start == places_.end()) return making;
+        std::set<std::size_t> waiting{start->second};  // places in nodes_: the last is taken first
+        while (!waiting.empty()) {
+            const std::size_t place = *waiting.rbegin();
+            waiting.erase(place);
+            const GraphNode& node = nodes_[place];
+            const auto name = named_.find(node.number);
+            if (place != start->second && name != named_.end()) {
+                making.from.insert(name->second);
+            } else if (node.operation == "leaf") {
+                making.uses_a_parameter = making.uses_a_parameter || name == named_.end();
+            } else {
+                making.operations.push_back(node.operation);
+                waiting.insert(node.inputs.begin(), node.inputs.end());
+            }
+        }
+        std::reverse(making.operations.begin(), making.operations.end());
+        return making;
+    }
+
+private:
+    std::vector<GraphNode> nodes_;                 // inputs before what uses them
+    std::map<std::uint64_t, std::size_t> places_;  // of a node's number, in nodes_
+    std::map<std::uint64_t, std::size_t> named_;   // of a node's number, among the tensors
+};
 
 }  // namespace
 
@@ -111,14 +134,13 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     if (!names(output)) entries.push_back({"output", output});
 
     const std::vector<Named> tensors = told_once(entries);
-    std::map<std::uint64_t, std::size_t> named;  // by place in the graph
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-        if (const std::uint64_t number = graph_number(tensors[i].tensor); number != 0) named.emplace(number, i);
+    const Makings makings(tensors);
+    std::map<const void*, std::size_t> owners;  // of each memory, the first tensor in it
 
     Story story;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const Tensor& tensor = tensors[i].tensor;
-        const Making making = making_of(tensor, named);
+        const Making making = makings.of(tensor);
         StoryRow row;
         row.name = tensors[i].name;
         row.shape = tensor.shape();
@@ -126,8 +148,7 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
         row.dtype = tensor.dtype();
         row.contiguous = tensor.is_contiguous();
         row.made_by = making.operations;
-        std::size_t owner = 0;
-        while (!tensors[owner].tensor.shares_storage(tensor)) ++owner;
+        const std::size_t owner = owners.emplace(storage_of(tensor), i).first->second;
         const bool only_moved = std::all_of(row.made_by.begin(), row.made_by.end(), rearranges);
         if (owner < i) {
             row.memory = Memory::view;
