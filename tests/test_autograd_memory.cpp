@@ -176,9 +176,9 @@ TEST_CASE("fault 72: a rule that returns a gradient of the wrong shape, type or 
 TEST_CASE("record takes a new tensor only", "[autograd]") {
     const Tensor x = leaf({1, 2});
     const Rule rule = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
-    CHECK(contains(message_of<GraphError>([&] { record("mine", x, {x}, {}, rule); }), "clone()"));
+    CHECK(contains(message_of<GraphError>([&] { return record("mine", x, {x}, {}, rule); }), "clone()"));
     const Tensor y = x * 2;
-    CHECK(contains(message_of<GraphError>([&] { record("mine", y, {x}, {}, rule); }), "NoGrad"));
+    CHECK(contains(message_of<GraphError>([&] { return record("mine", y, {x}, {}, rule); }), "NoGrad"));
     const Tensor outside = ones({2}, float64);
     CHECK_FALSE(record("mine", ones({2}, float64), {outside}, {}, rule).requires_grad());
 }

@@ -100,7 +100,7 @@ TEST_CASE("fault 41: a mask that does not fit is named with both shapes", "[faul
                                                  {3, 3, 4, 6},
                                                  {2, 3, 1, 6},
                                                  {2, 3, 4, 1}}) {
-        const auto message = message_of<ShapeError>([&] { x.attend(Mask::blocked(falses(wrong))); });
+        const auto message = message_of<ShapeError>([&] { return x.attend(Mask::blocked(falses(wrong))); });
         INFO(message);
         CHECK(contains(message, wrong.str()));
         CHECK(contains(message, "(2, 3, 4, 6)"));
@@ -109,11 +109,12 @@ TEST_CASE("fault 41: a mask that does not fit is named with both shapes", "[faul
     for (const Shape& right :
          std::vector<Shape>{{4, 6}, {2, 4, 6}, {2, 3, 4, 6}, {1, 3, 4, 6}, {2, 1, 4, 6}, {1, 1, 4, 6}})
         CHECK_NOTHROW(x.attend(Mask::allowed(!falses(right))));
-    CHECK(contains(message_of<ShapeError>([] { Mask::blocked(falses({6})); }), "(6,)"));
-    CHECK(contains(message_of<ShapeError>([] { Mask::allowed(falses({1, 1, 1, 2, 2})); }), "rank"));
-    CHECK(contains(message_of<ShapeError>([&] { x.attend(Mask::padding({6})); }), "1 lengths for 2 samples"));
-    CHECK(contains(message_of<ShapeError>([&] { x.attend(Mask::padding({6, 7})); }), "length 7"));
-    CHECK(contains(message_of<ValueError>([] { Mask::padding({1, -1}); }), "-1"));
+    CHECK(contains(message_of<ShapeError>([] { return Mask::blocked(falses({6})); }), "(6,)"));
+    CHECK(contains(message_of<ShapeError>([] { return Mask::allowed(falses({1, 1, 1, 2, 2})); }), "rank"));
+    CHECK(contains(message_of<ShapeError>([&] { return x.attend(Mask::padding({6})); }),
+                   "1 lengths for 2 samples"));
+    CHECK(contains(message_of<ShapeError>([&] { return x.attend(Mask::padding({6, 7})); }), "length 7"));
+    CHECK(contains(message_of<ValueError>([] { return Mask::padding({1, -1}); }), "-1"));
 }
 
 TEST_CASE("fault 42: polarity is in the name, and a mask is bool", "[fault][attention]") {
@@ -123,8 +124,8 @@ TEST_CASE("fault 42: polarity is in the name, and a mask is bool", "[fault][atte
     CHECK(same_bits(x.weights(Mask::blocked(upper))[0][0][0], tensor({1, 0}, float64)));
     CHECK(same_bits(x.weights(Mask::allowed(upper))[0][0], tensor({{0, 1}, {0, 0}}, float64)));
     for (const DType dtype : {float32, int64}) {
-        CHECK(contains(message_of<DTypeError>([&] { Mask::blocked(upper.to(dtype)); }), "bool"));
-        CHECK(contains(message_of<DTypeError>([&] { Mask::allowed(upper.to(dtype)); }), name(dtype)));
+        CHECK(contains(message_of<DTypeError>([&] { return Mask::blocked(upper.to(dtype)); }), "bool"));
+        CHECK(contains(message_of<DTypeError>([&] { return Mask::allowed(upper.to(dtype)); }), name(dtype)));
     }
     const Mask both = Mask::causal() | Mask::blocked(tensor({{1, 0}, {1, 0}}, boolean));
     CHECK(same_bits(x.weights(both)[0][0], tensor({{0, 0}, {0, 1}}, float64)));
@@ -134,14 +135,14 @@ TEST_CASE("fault 43: a bias with NaN or +inf is refused; −inf blocks", "[fault
     const Qkv x = make({1, 1, 2, 3}, {1, 1, 2, 3});
     for (const double bad : {double(NAN), double(INFINITY)}) {
         const auto message = message_of<ValueError>([&] {
-            x.attend({}, tensor({{0.0, bad}, {0.0, 0.0}}, float64));
+            (void)x.attend({}, tensor({{0.0, bad}, {0.0, 0.0}}, float64));
         });
         CHECK(contains(message, "bias"));
         CHECK(contains(message, "−inf"));
     }
     const Tensor blocking = tensor({{0.0, -INFINITY}, {0.0, 0.0}}, float64);
     CHECK(distance(x.attend({}, blocking), x.attend(Mask::causal())) < 1e-15);
-    CHECK(contains(message_of<ShapeError>([&] { x.attend({}, zeros({3, 3}, float64)); }), "(3, 3)"));
+    CHECK(contains(message_of<ShapeError>([&] { return x.attend({}, zeros({3, 3}, float64)); }), "(3, 3)"));
     CHECK_THROWS_AS(x.attend({}, zeros({2, 2})), DTypeError);
     const Tensor nothing = full({2, 2}, -INFINITY, float64);
     CHECK(same_bits(x.attend({}, nothing), zeros({1, 1, 2, 3}, float64)));
@@ -219,13 +220,13 @@ TEST_CASE("fault 48: logsumexp at the ends of the numbers, over −INFINITY alon
     CHECK(logsumexp(tensor(3.0), Axes{}, keepdim).item() == 3);
     CHECK(logsumexp(zeros({2, 0}), 1).to_vector<float>() == std::vector<float>(2, -INFINITY));
     CHECK(logsumexp(zeros({2, 0}), 0, keepdim).shape() == Shape{1, 0});
-    CHECK(contains(message_of<DTypeError>([] { logsumexp(ones({2}, int64)); }), "logsumexp"));
-    CHECK(contains(message_of<IndexError>([] { logsumexp(ones({2}), {0, -1}); }), "named twice"));
+    CHECK(contains(message_of<DTypeError>([] { return logsumexp(ones({2}, int64)); }), "logsumexp"));
+    CHECK(contains(message_of<IndexError>([] { return logsumexp(ones({2}), {0, -1}); }), "named twice"));
 }
 
 TEST_CASE("fault 49: queries, keys and values that do not go together", "[fault][attention]") {
     const auto attend = [](const Shape& q, const Shape& k, const Shape& v) {
-        return message_of<ShapeError>([&] { scaled_dot_product_attention(ones(q), ones(k), ones(v)); });
+        return message_of<ShapeError>([&] { return scaled_dot_product_attention(ones(q), ones(k), ones(v)); });
     };
     auto message = attend({2, 3, 4, 5}, {2, 3, 6, 5}, {2, 3, 7, 5});
     for (const char* part :
@@ -270,18 +271,20 @@ TEST_CASE("fault 53: a loss whose every target is ignored is 0, with gradient 0"
 TEST_CASE("fault 54: targets that do not go with the logits", "[fault]") {
     both_ways([] {
         const Tensor logits = ones({2, 3, 5});
-        auto message = message_of<ShapeError>([&] { cross_entropy(logits, zeros({2, 4}, int64)); });
+        auto message = message_of<ShapeError>([&] { return cross_entropy(logits, zeros({2, 4}, int64)); });
         for (const char* part : {"cross_entropy", "(2, 3, 5)", "(2, 4)"}) CHECK(contains(message, part));
         CHECK_THROWS_AS(cross_entropy(logits, zeros({6}, int64)), ShapeError);
         CHECK_THROWS_AS(cross_entropy(ones({}), zeros({}, int64)), ShapeError);
-        CHECK(contains(message_of<DTypeError>([&] { cross_entropy(logits, zeros({2, 3})); }), "int64"));
+        CHECK(contains(message_of<DTypeError>([&] { return cross_entropy(logits, zeros({2, 3})); }), "int64"));
         CHECK_THROWS_AS(cross_entropy(ones({1, 5}, int64), zeros({1}, int64)), DTypeError);
         for (const double bad : {5.0, -1.0}) {
-            message = message_of<IndexError>([&] { cross_entropy(ones({3, 5}), tensor({0, 4, bad}, int64)); });
+            message = message_of<IndexError>([&] {
+                return cross_entropy(ones({3, 5}), tensor({0, 4, bad}, int64));
+            });
             CHECK(contains(message, bad < 0 ? "-1" : "5"));
             CHECK(contains(message, "2"));
         }
-        message = message_of<ShapeError>([] { mse_loss(ones({2, 3}), ones({3})); });
+        message = message_of<ShapeError>([] { return mse_loss(ones({2, 3}), ones({3})); });
         for (const char* part : {"mse_loss", "(2, 3)", "(3,)"}) CHECK(contains(message, part));
     });
 }

@@ -31,32 +31,32 @@ TEST_CASE("fault 1: a negative dimension is refused by every way to make a tenso
     const std::vector<std::pair<std::string, std::function<void()>>> makers = {
         {"zeros",
          [] {
-             zeros({2, -3});
+             (void)zeros({2, -3});
          }},
         {"ones",
          [] {
-             ones({2, -3});
+             (void)ones({2, -3});
          }},
         {"full",
          [] {
-             full({2, -3}, 1);
+             (void)full({2, -3}, 1);
          }},
         {"empty",
          [] {
-             empty({2, -3});
+             (void)empty({2, -3});
          }},
-        {"eye", [] { eye(-3); }},
+        {"eye", [] { return eye(-3); }},
         {"randn",
          [&] {
-             randn({2, -3}, rng);
+             (void)randn({2, -3}, rng);
          }},
         {"rand",
          [&] {
-             rand({2, -3}, rng);
+             (void)rand({2, -3}, rng);
          }},
         {"randint",
          [&] {
-             randint(0, 5, {2, -3}, rng);
+             (void)randint(0, 5, {2, -3}, rng);
          }},
     };
     for (const auto& [operation, make] : makers) {
@@ -66,36 +66,37 @@ TEST_CASE("fault 1: a negative dimension is refused by every way to make a tenso
         CHECK(contains(message, "-3"));
     }
     CHECK(rng.state().position == 0);  // nothing was drawn
-    CHECK(contains(message_of<ShapeError>([] { ones({6}).reshape({-2, 3}); }), "reshape"));
-    CHECK(contains(message_of<ShapeError>([] { ones({3}).expand({-2, 3}); }), "expand"));
+    CHECK(contains(message_of<ShapeError>([] { return ones({6}).reshape({-2, 3}); }), "reshape"));
+    CHECK(contains(message_of<ShapeError>([] { return ones({3}).expand({-2, 3}); }), "expand"));
 }
 
 TEST_CASE("fault 2: a shape whose product overflows is refused before anything is allocated", "[fault]") {
     const std::int64_t large = std::int64_t(1) << 40;
-    auto message = message_of<ValueError>([&] { zeros({large, large}); });
+    auto message = message_of<ValueError>([&] { return zeros({large, large}); });
     CHECK(contains(message, "zeros"));
     CHECK(contains(message, "(1099511627776, 1099511627776)"));
-    message_of<ValueError>([&] { empty({large, 4, large, 0}); });  // whatever the order: 0 hides nothing
-    message_of<ValueError>([&] { empty({std::int64_t(1) << 61}, float64); });  // elements fit, bytes do not
-    CHECK(contains(message_of<ShapeError>([&] { ones({2}).expand({large, large, 2}); }), "expand"));
-    CHECK(contains(message_of<ShapeError>([&] { ones({2}).reshape({large, large}); }), "reshape"));
-    CHECK(contains(message_of<ShapeError>([&] { ones({2}).reshape({large, large, -1}); }), "63 bits"));
+    message_of<ValueError>([&] { return empty({large, 4, large, 0}); });  // whatever the order: 0 hides nothing
+    message_of<ValueError>(
+        [&] { return empty({std::int64_t(1) << 61}, float64); });  // elements fit, bytes do not
+    CHECK(contains(message_of<ShapeError>([&] { return ones({2}).expand({large, large, 2}); }), "expand"));
+    CHECK(contains(message_of<ShapeError>([&] { return ones({2}).reshape({large, large}); }), "reshape"));
+    CHECK(contains(message_of<ShapeError>([&] { return ones({2}).reshape({large, large, -1}); }), "63 bits"));
     message_of<ValueError>([&] { Shape{large, large}.numel(); });
-    message_of<ValueError>([&] { ones({1}).expand({large, 1}) + ones({1}).expand({large}); });
+    message_of<ValueError>([&] { return ones({1}).expand({large, 1}) + ones({1}).expand({large}); });
 }
 
 TEST_CASE("fault 3: as many values as the shape holds, or an error with both", "[fault]") {
-    const auto message = message_of<ShapeError>([] { from_vector(Doubles{1, 2, 3}, {2, 2}); });
+    const auto message = message_of<ShapeError>([] { return from_vector(Doubles{1, 2, 3}, {2, 2}); });
     for (const char* part : {"from_vector", "3 values", "(2, 2)", "4"}) CHECK(contains(message, part));
-    message_of<ShapeError>([] { from_vector(Doubles{}, {}); });
+    message_of<ShapeError>([] { return from_vector(Doubles{}, {}); });
     CHECK(from_vector(Doubles{}, {0, 4}).numel() == 0);
 }
 
 TEST_CASE("fault 4: ragged nested braces", "[fault]") {
-    auto message = message_of<ShapeError>([] { tensor({{1, 2}, {3}}); });
+    auto message = message_of<ShapeError>([] { return tensor({{1, 2}, {3}}); });
     for (const char* part : {"ragged", "(2,)", "(1,)", "row 1"}) CHECK(contains(message, part));
-    message_of<ShapeError>([] { tensor({{1, 2}, 3}); });
-    message_of<ShapeError>([] { tensor({{{1}, {2}}, {{3}}}); });
+    message_of<ShapeError>([] { return tensor({{1, 2}, 3}); });
+    message_of<ShapeError>([] { return tensor({{{1}, {2}}, {{3}}}); });
 }
 
 TEST_CASE("fault 5: rank 0 is a valid scalar", "[fault]") {
@@ -109,7 +110,7 @@ TEST_CASE("fault 5: rank 0 is a valid scalar", "[fault]") {
     CHECK((x + ones({2, 2}, float64)).shape() == Shape{2, 2});
     CHECK(stack({x, x}).shape() == Shape{2});
     CHECK(x.unsqueeze(0).shape() == Shape{1});
-    CHECK(contains(message_of<IndexError>([&] { sum(x, 0); }), "scalar"));
+    CHECK(contains(message_of<IndexError>([&] { return sum(x, 0); }), "scalar"));
     CHECK_THROWS_AS(x[0], IndexError);
 }
 
@@ -164,20 +165,20 @@ TEST_CASE("fault 9: an undefined tensor is refused everywhere but in defined()",
         [&] { undefined.str(); },
         [&] { undefined.dtype(); },
         [&] { undefined.backward(); },
-        [&] { undefined.reshape({1}); },
-        [&] { undefined.clone(); },
-        [&] { undefined.detach(); },
+        [&] { return undefined.reshape({1}); },
+        [&] { return undefined.clone(); },
+        [&] { return undefined.detach(); },
         [&] { undefined.requires_grad(); },
-        [&] { undefined[0]; },
-        [&] { undefined.grad(); },
-        [&] { undefined.to(float64); },
+        [&] { return undefined[0]; },
+        [&] { return undefined.grad(); },
+        [&] { return undefined.to(float64); },
         [&] { undefined.version(); },
-        [&] { undefined.contiguous(); },
+        [&] { return undefined.contiguous(); },
         [&] { Tensor(undefined).fill_(0); },
         [&] { ones({1}).add_(undefined); },
         [&] { Tensor(undefined).requires_grad_(); },
-        [&] { Mask::blocked(undefined); },
-        [&] { grad({undefined}, {leaf({1})}); },
+        [&] { return Mask::blocked(undefined); },
+        [&] { return grad({undefined}, {leaf({1})}); },
     };
     for (std::size_t i = 0; i < uses.size(); ++i) {
         INFO("use " << i);
@@ -185,7 +186,8 @@ TEST_CASE("fault 9: an undefined tensor is refused everywhere but in defined()",
     }
     Tensor a = ones({1});
     const Tensor b = std::move(a);
-    CHECK(contains(message_of<GraphError>([&] { a + b; }), "moved from"));  // NOLINT: what moving leaves behind
+    CHECK(contains(message_of<GraphError>([&] { return a + b; }),
+                   "moved from"));  // NOLINT: what moving leaves behind
 }
 
 TEST_CASE("fault 9: no operation takes an undefined tensor, but where one is optional", "[fault]") {
@@ -221,15 +223,15 @@ TEST_CASE("fault 10: neither int64 nor bool takes a gradient", "[fault]") {
 TEST_CASE("fault 11: shapes that do not broadcast are named with the axis", "[fault]") {
     const Tensor a = ones({2, 3}), b = ones({2, 4});
     const std::vector<std::pair<std::string, std::function<void()>>> uses = {
-        {"add", [&] { a + b; }},
-        {"subtract", [&] { a - b; }},
-        {"multiply", [&] { a* b; }},
-        {"divide", [&] { a / b; }},
-        {"pow", [&] { pow(a, b); }},
-        {"maximum", [&] { maximum(a, b); }},
-        {"minimum", [&] { minimum(a, b); }},
-        {"where", [&] { where(a > 0, a, b); }},
-        {"masked_fill", [&] { masked_fill(a, b > 0, 0); }},
+        {"add", [&] { return a + b; }},
+        {"subtract", [&] { return a - b; }},
+        {"multiply", [&] { return a * b; }},
+        {"divide", [&] { return a / b; }},
+        {"pow", [&] { return pow(a, b); }},
+        {"maximum", [&] { return maximum(a, b); }},
+        {"minimum", [&] { return minimum(a, b); }},
+        {"where", [&] { return where(a > 0, a, b); }},
+        {"masked_fill", [&] { return masked_fill(a, b > 0, 0); }},
     };
     for (const auto& [operation, use] : uses) {
         const auto message = message_of<ShapeError>(use);
@@ -238,7 +240,7 @@ TEST_CASE("fault 11: shapes that do not broadcast are named with the axis", "[fa
         CHECK(contains(message, "(2, 3)"));
         CHECK(contains(message, "(2, 4)"));
     }
-    const auto message = message_of<ShapeError>([&] { a + b; });
+    const auto message = message_of<ShapeError>([&] { return a + b; });
     CHECK(contains(message, "axis"));
     CHECK(contains(message, "3 against 4"));
     CHECK_THROWS_AS(a < b, ShapeError);
@@ -318,7 +320,7 @@ TEST_CASE("fault 17: relu, abs and sign at 0, and clamp at its ends", "[fault]")
     CHECK(gradient([](const Tensor& x) { return clamp(x, 0, 1); }, {-1, 0, 0.5, 1, 2}) ==
           Doubles{0, 1, 1, 1, 0});
     CHECK(std::isnan(relu(tensor({NAN})).item()));
-    const auto message = message_of<ValueError>([] { clamp(ones({1}), 2, 1); });
+    const auto message = message_of<ValueError>([] { return clamp(ones({1}), 2, 1); });
     CHECK(contains(message, "clamp"));
 }
 

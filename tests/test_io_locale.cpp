@@ -53,7 +53,9 @@ std::string written() {
     io::save_safetensors(scratch / "a", {{"x", x}, {"wide", zeros({1, 1234})}}, {{"k", "1,5"}});
     io::save_npy(scratch / "b", zeros({2, 1234}));
     io::save_npz(scratch / "c", {{"x", x}, {"wide", zeros({1, 1234})}});
-    const std::string message = message_of<ShapeError>([] { matmul(zeros({1, 1234}), zeros({4321, 1})); });
+    const std::string message = message_of<ShapeError>([] {
+        return matmul(zeros({1, 1234}), zeros({4321, 1}));
+    });
     return io::load_text(scratch / "a") + io::load_text(scratch / "b") + io::load_text(scratch / "c") +
            x.str() + message;
 }

@@ -40,7 +40,7 @@ std::string refusal(const std::string& bytes) {
     const Scratch scratch;
     const fs::path path = scratch / "broken.npy";
     std::ofstream(path, std::ios::binary) << bytes;
-    const std::string message = message_of<IoError>([&] { io::load_npy(path); });
+    const std::string message = message_of<IoError>([&] { return io::load_npy(path); });
     const std::string start = "cannot read " + path.string() + ": ";
     CHECK(message.starts_with(start));
     return message.substr(std::min(start.size(), message.size()));
@@ -108,7 +108,7 @@ TEST_CASE("npy: small types come as the type that holds all of their values", "[
 
 TEST_CASE("npy: what Weft has no type for is refused by its name", "[io][npy]") {
     const auto why = [](const std::string& name) {
-        return message_of<IoError>([&] { io::load_npy(golden / (name + ".npy")); });
+        return message_of<IoError>([&] { return io::load_npy(golden / (name + ".npy")); });
     };
     CHECK(
         contains(why("no_uint64"), "no_uint64.npy: its type is '<u8'; bool, float16, float32, float64, int8"));
@@ -154,8 +154,9 @@ TEST_CASE("npy: a file that is cut at any place, or goes on, is refused", "[io][
     CHECK(contains(refusal("PK" + whole), "it does not begin as an .npy file does"));
     CHECK(contains(refusal(std::string("\x93NUMPY\x02\0\xff\xff\xff\x7f", 12)),
                    "claims 2147483647 bytes, and 0"));
-    CHECK(contains(message_of<IoError>([] { io::load_npy("/no/such.npy"); }), "/no/such.npy: no such file"));
-    CHECK(contains(message_of<IoError>([] { io::load_npy("/tmp"); }), "/tmp: it is a directory"));
+    CHECK(contains(message_of<IoError>([] { return io::load_npy("/no/such.npy"); }),
+                   "/no/such.npy: no such file"));
+    CHECK(contains(message_of<IoError>([] { return io::load_npy("/tmp"); }), "/tmp: it is a directory"));
 }
 
 TEST_CASE("npy: sizes are compared with the file before anything is allocated", "[io][npy]") {

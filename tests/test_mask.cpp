@@ -139,17 +139,18 @@ TEST_CASE("combining leaves the parts as they were", "[mask]") {
 TEST_CASE("a mask that does not fit is refused with both shapes and the meaning of ranks", "[mask]") {
     for (const Shape& wrong : {Shape{T, S + 1}, Shape{S, T}, Shape{B + 1, T, S}, Shape{H, T, S}, Shape{1, T, S},
                                Shape{B, 2, T, S}, Shape{H, B, T, S}, Shape{B, H, 1, S}, Shape{B, H, T, 1}}) {
-        const std::string message =
-            message_of<ShapeError>([&] { Mask::blocked(zeros(wrong, boolean)).materialize(B, H, T, S); });
+        const std::string message = message_of<ShapeError>(
+            [&] { return Mask::blocked(zeros(wrong, boolean)).materialize(B, H, T, S); });
         CHECK(contains(message, wrong.str()));
         CHECK(contains(message, "(2, 3, 4, 5)"));
         CHECK(contains(message, "(B, T, S) per sample"));
     }
     const Tensor q = random({B, H, T, 3}), k = random({B, H, S, 3});
-    CHECK(contains(message_of<ShapeError>([&] {
-                       scaled_dot_product_attention(q, k, k, {.mask = Mask::blocked(zeros({S, T}, boolean))});
-                   }),
-                   "(5, 4)"));
+    CHECK(contains(
+        message_of<ShapeError>([&] {
+            (void)scaled_dot_product_attention(q, k, k, {.mask = Mask::blocked(zeros({S, T}, boolean))});
+        }),
+        "(5, 4)"));
 }
 
 TEST_CASE("a mask of rank 0, 1 or 5, or that is not bool, is refused where it is made", "[mask]") {
@@ -161,20 +162,20 @@ TEST_CASE("a mask of rank 0, 1 or 5, or that is not bool, is refused where it is
             CHECK(contains(message, wrong.str()));
             CHECK(contains(message, allowed ? "Mask::allowed" : "Mask::blocked"));
         }
-    CHECK(contains(message_of<DTypeError>([] { Mask::blocked(zeros({T, S})); }), "float32"));
-    CHECK(contains(message_of<DTypeError>([] { Mask::allowed(zeros({T, S}, int64)); }), "int64"));
+    CHECK(contains(message_of<DTypeError>([] { return Mask::blocked(zeros({T, S})); }), "float32"));
+    CHECK(contains(message_of<DTypeError>([] { return Mask::allowed(zeros({T, S}, int64)); }), "int64"));
 }
 
 TEST_CASE("padding lengths that are negative, too many, too few or too long are refused", "[mask]") {
-    CHECK(contains(message_of<ValueError>([] { Mask::padding({3, -1}); }), "length -1 of sample 1"));
-    CHECK(contains(message_of<ShapeError>([] { Mask::padding({3}).materialize(B, H, T, S); }),
+    CHECK(contains(message_of<ValueError>([] { return Mask::padding({3, -1}); }), "length -1 of sample 1"));
+    CHECK(contains(message_of<ShapeError>([] { return Mask::padding({3}).materialize(B, H, T, S); }),
                    "1 lengths for 2"));
     CHECK(contains(message_of<ShapeError>([] {
-                       Mask::padding({3, 3, 3}).materialize(B, H, T, S);
+                       (void)Mask::padding({3, 3, 3}).materialize(B, H, T, S);
                    }),
                    "3 lengths"));
     CHECK(contains(message_of<ShapeError>([] {
-                       Mask::padding({3, 6}).materialize(B, H, T, S);
+                       (void)Mask::padding({3, 6}).materialize(B, H, T, S);
                    }),
                    "length 6 of sample 1 is more than the 5 keys"));
 }
@@ -205,8 +206,8 @@ TEST_CASE("a mask, or one part of several, changed before backward is refused, t
                     };
                     const Tensor y = attend();
                     part.fill_(1);
-                    const std::string message =
-                        message_of<GraphError>([&] { grad({y}, {qkv}, {}, {.create_graph = create_graph}); });
+                    const std::string message = message_of<GraphError>(
+                        [&] { return grad({y}, {qkv}, {}, {.create_graph = create_graph}); });
                     CHECK(contains(message, "changed in place"));
                     CHECK(contains(message, "attention"));
                 }

@@ -50,8 +50,8 @@ TEST_CASE("split_heads takes Q, K and V from the first, second and third block o
         CHECK(one.to_vector<double>() == nn::to_heads(block, H)[1].to_vector<double>());
     }
     CHECK(contains(message_of<ShapeError>([&] { nn::split_heads(zeros({T, C + 1}), H); }), "9 equal parts"));
-    CHECK(contains(message_of<ShapeError>([&] { nn::to_heads(zeros({C}), H); }), "(12,)"));
-    CHECK(contains(message_of<ShapeError>([&] { nn::merge_heads(zeros({T, C})); }), "(5, 12)"));
+    CHECK(contains(message_of<ShapeError>([&] { return nn::to_heads(zeros({C}), H); }), "(12,)"));
+    CHECK(contains(message_of<ShapeError>([&] { return nn::merge_heads(zeros({T, C})); }), "(5, 12)"));
 }
 
 TEST_CASE("gradients pass through splitting and merging unchanged", "[nn][attention]") {
@@ -100,7 +100,7 @@ TEST_CASE("more tokens than max_seq_len are refused, never cut", "[nn][attention
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = 4});
     CHECK(contains(message_of<ShapeError>([&] {
-                       attention(zeros({1, 5, C}));
+                       (void)attention(zeros({1, 5, C}));
                    }),
                    "5 tokens in (1, 5, 12), but max_seq_len is 4"));
     CHECK(attention(zeros({1, 4, C})).shape() == Shape{1, 4, C});
@@ -259,10 +259,10 @@ TEST_CASE("inputs of another width, rank or length are refused by name", "[nn][a
     const nn::MultiHeadAttention attention(C, H, rng);
     const Tensor x = zeros({B, T, C});
     CHECK(contains(message_of<ShapeError>([&] {
-                       attention(zeros({B, T, C + 1}));
+                       (void)attention(zeros({B, T, C + 1}));
                    }),
                    "query must be (B, T, 12)"));
-    CHECK(contains(message_of<ShapeError>([&] { attention(x, zeros({C}), x); }), "key must be"));
+    CHECK(contains(message_of<ShapeError>([&] { return attention(x, zeros({C}), x); }), "key must be"));
     CHECK_THROWS_AS(attention(x, zeros({B, T, C}), zeros({B, T + 1, C})), ShapeError);
     CHECK_THROWS_AS(attention(x, Mask::blocked(full({T, T + 1}, 0, boolean))), ShapeError);
 }

@@ -65,17 +65,17 @@ TEST_CASE("fault 41 in every form: a mask that does not fit is named with the sc
                                        {batch + 1, H, T, n}, {1, 1, 1, T, n},   {batch, H, 1, n}};
         for (const Shape& shape : wrong) {
             const std::string message =
-                message_of<ShapeError>([&] { form.attend(x, y, Mask::blocked(falses(shape))); });
+                message_of<ShapeError>([&] { return form.attend(x, y, Mask::blocked(falses(shape))); });
             INFO(message);
             CHECK(contains(message, shape.str()));
             if (shape.rank() >= 2 && shape.rank() <= 4) CHECK(contains(message, form.shape_of_scores()));
             CHECK(contains(message, "per sample"));
         }
         const std::vector<std::int64_t> long_list(static_cast<std::size_t>(batch + 1), 1);
-        CHECK(contains(message_of<ShapeError>([&] { form.attend(x, y, Mask::padding(long_list)); }),
+        CHECK(contains(message_of<ShapeError>([&] { return form.attend(x, y, Mask::padding(long_list)); }),
                        std::to_string(batch + 1) + " lengths for " + std::to_string(batch) + " samples"));
         const std::vector<std::int64_t> too_long(static_cast<std::size_t>(batch), n + 1);
-        CHECK(contains(message_of<ShapeError>([&] { form.attend(x, y, Mask::padding(too_long)); }),
+        CHECK(contains(message_of<ShapeError>([&] { return form.attend(x, y, Mask::padding(too_long)); }),
                        "is more than the " + std::to_string(n) + " keys"));
     });
 }
@@ -91,7 +91,7 @@ TEST_CASE("faults 42 and 43 in every form: a mask's polarity is in its name, and
         CHECK(distance(form.attend(x, y, Mask::blocked(some)), form.attend(x, y, Mask::allowed(some))) > 1e-3);
         for (const double value : {0.0, double(NAN), double(INFINITY), -double(INFINITY)})
             CHECK(contains(message_of<DTypeError>([&] {
-                               form.attend(x, y, Mask::blocked(full({T, form.keys()}, value, float64)));
+                               (void)form.attend(x, y, Mask::blocked(full({T, form.keys()}, value, float64)));
                            }),
                            "bool"));
     });

@@ -33,7 +33,7 @@ TEST_CASE("fault 45 in every causal form: more tokens than max_seq_len are refus
     every(
         [](const Form& form) {
             const Tensor x = random({B, max_seq_len + 1, C}, 1);
-            const std::string message = message_of<ShapeError>([&] { form(x); });
+            const std::string message = message_of<ShapeError>([&] { return form(x); });
             const std::string shape = form.is_unbatched ? "(7, 8)" : "(2, 7, 8)";
             CHECK(
                 contains(message, "CausalMultiHeadAttention: 7 tokens in " + shape + ", but max_seq_len is 6"));
@@ -48,7 +48,7 @@ TEST_CASE("fault 49 in every cross form: keys and values of different lengths or
     every(
         [](const Form& form) {
             const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2), z = random({B, S + 1, C}, 3);
-            const std::string message = message_of<ShapeError>([&] { form.run(x, y, z, {}); });
+            const std::string message = message_of<ShapeError>([&] { return form.run(x, y, z, {}); });
             const auto shape = [&](std::int64_t n) {
                 return form.is_unbatched ? Shape{n, C}.str() : Shape{B, n, C}.str();
             };
@@ -56,7 +56,8 @@ TEST_CASE("fault 49 in every cross form: keys and values of different lengths or
             CHECK(contains(message, "5 keys for 6 values; there must be one value for each key"));
             if (form.is_unbatched) return;
             for (const Tensor& other : {y.slice(0, 0, 1), y[0], cat({y, y}, 0)}) {
-                const std::string samples = message_of<ShapeError>([&] { form.run(x, other, other, {}); });
+                const std::string samples =
+                    message_of<ShapeError>([&] { return form.run(x, other, other, {}); });
                 CHECK(contains(samples, "key " + other.shape().str()));
                 CHECK(contains(samples, "batches of one size, or all one sample"));
                 CHECK_THROWS_AS(form.run(x, y, other, {}), ShapeError);
@@ -73,7 +74,7 @@ TEST_CASE("every form refuses tokens of another width, rank or type by name", "[
             const Tensor wrong = zeros(shape, float64);
             const Tensor seen = form.is_unbatched ? wrong[0] : wrong;
             if (form.is_unbatched && shape.rank() == 4) continue;  // without its first axis it is a batch
-            const std::string message = message_of<ShapeError>([&] { form(wrong); });
+            const std::string message = message_of<ShapeError>([&] { return form(wrong); });
             CHECK(contains(message, what + " (B, T, 8) or (T, 8), not " + seen.shape().str()));
         }
         CHECK_THROWS_AS(form(x.to(float32)), DTypeError);

@@ -197,7 +197,8 @@ TEST_CASE("padding hides cached keys as it hides those of a full pass", "[nn][ca
                                           .expand({B, 1, T, T}));
     const Tensor full = attention(x, unseen | Mask::padding({T, 6}));
     nn::KeyValueCache cache;
-    attention(x.slice(1, 0, 5), cache, Mask::padding({0, 0}));  // what this says is not what is asked here
+    (void)attention(x.slice(1, 0, 5), cache,
+                    Mask::padding({0, 0}));  // what this says is not what is asked here
     const Mask rest = Mask::blocked(tensor({{0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0}}, boolean)
                                         .reshape({B, 1, 1, T})
                                         .expand({B, 1, 2, T}));
@@ -213,17 +214,31 @@ TEST_CASE("cached attention beyond max_seq_len, or with a mask that does not fit
     nn::KeyValueCache cache;
     const NoGrad off;
     const Tensor first = attention(x, cache);
-    CHECK(contains(message_of<ShapeError>([&] { attention(x.slice(1, 0, 2), cache); }),
+    CHECK(contains(message_of<ShapeError>([&] { return attention(x.slice(1, 0, 2), cache); }),
                    "2 tokens in (2, 2, 12) after 7 in the cache, but max_seq_len is 8"));
     CHECK(cache.length() == 7);
     const Mask of_two = Mask::blocked(zeros({1, 7}, boolean));  // of 7 keys; there are 8
-    CHECK(contains(message_of<ShapeError>([&] { attention(x.slice(1, 0, 1), cache, of_two); }), "(1, 7)"));
+    CHECK(
+        contains(message_of<ShapeError>([&] { return attention(x.slice(1, 0, 1), cache, of_two); }), "(1, 7)"));
     CHECK(cache.length() == 7);
     CHECK_THROWS_AS(attention(x.slice(0, 0, 1).slice(1, 0, 1), cache), ShapeError);  // another batch
     CHECK(cache.length() == 7);
     cache.clear();
     CHECK(source::same_bits(attention(x, cache), first));
     const EnableGrad on;
-    CHECK(contains(message_of<GraphError>([&] { attention(x.slice(1, 0, 1), cache); }), "NoGrad"));
+    CHECK(contains(message_of<GraphError>([&] { return attention(x.slice(1, 0, 1), cache); }), "NoGrad"));
     CHECK(cache.length() == 7);
+}
+
+TEST_CASE("a cache that was moved from is an empty one", "[nn][cache]") {
+    Rng rng(1);
+    const Tensor k = randn({2, 1, 3, 4}, rng), other = randn({1, 2, 5, 6}, rng);
+    nn::KeyValueCache from(8), to;
+    (void)from.append(k, k);
+    to = std::move(from);
+    CHECK(to.length() == 3);
+    CHECK(to.capacity() == 8);
+    CHECK(from.length() == 0);
+    CHECK(source::distance(from.append(other, other)[0], other) == 0);
+    CHECK(source::distance(to.append(k, k)[1], cat({k, k}, 2)) == 0);
 }

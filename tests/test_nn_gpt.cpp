@@ -145,11 +145,11 @@ TEST_CASE("GPT refuses sizes that make no model, long sequences and foreign ids"
     CHECK(contains(with([](auto& c) { c.dropout = 1; }), "below 1"));
     const nn::GPT model(small, rng);
     CHECK(contains(message_of<ShapeError>([&] {
-                       model(ids_of({2, 7}));
+                       (void)model(ids_of({2, 7}));
                    }),
                    "7 tokens in (2, 7), but block_size is 6"));
-    CHECK(contains(message_of<ShapeError>([&] { model(ids_of({1, 1, 1})); }), "(1, 1, 1)"));
-    const std::string foreign = message_of<IndexError>([&] { model(tensor({{1, 2, 11}}, int64)); });
+    CHECK(contains(message_of<ShapeError>([&] { return model(ids_of({1, 1, 1})); }), "(1, 1, 1)"));
+    const std::string foreign = message_of<IndexError>([&] { return model(tensor({{1, 2, 11}}, int64)); });
     CHECK(contains(foreign, "11"));
     CHECK(contains(foreign, "(0, 2)"));
 }
@@ -259,8 +259,8 @@ TEST_CASE("generate is the same for the same seed and leaves every mode as it wa
     CHECK(grad_enabled());
     CHECK_THROWS_AS(model.generate(ids_of({4}), 1, {.temperature = -1}), ValueError);
     CHECK(model.training());
-    CHECK(
-        contains(message_of<ShapeError>([&] { model.generate(zeros({0}, int64), 1, {.rng = &a}); }), "T ≥ 1"));
-    CHECK(
-        contains(message_of<ValueError>([&] { model.generate(ids_of({4}), -1, {.rng = &a}); }), "at least 0"));
+    CHECK(contains(message_of<ShapeError>([&] { return model.generate(zeros({0}, int64), 1, {.rng = &a}); }),
+                   "T ≥ 1"));
+    CHECK(contains(message_of<ValueError>([&] { return model.generate(ids_of({4}), -1, {.rng = &a}); }),
+                   "at least 0"));
 }

@@ -20,7 +20,7 @@ TEST_CASE("Linear multiplies by the transposed weight and adds the bias", "[nn]"
     layer.load_state_dict({{"weight", tensor({{1, 2}, {3, 4}, {5, 6}})}, {"bias", tensor({10, 20, 30})}});
     CHECK(layer(tensor({{1, 1}, {2, -1}})).to_vector<float>() == Floats{13, 27, 41, 10, 22, 34});
     CHECK(layer(zeros({4, 5, 2})).shape() == Shape{4, 5, 3});
-    CHECK(contains(message_of<ShapeError>([&] { layer(zeros({4, 3})); }), "linear"));
+    CHECK(contains(message_of<ShapeError>([&] { return layer(zeros({4, 3})); }), "linear"));
 }
 
 TEST_CASE("Linear starts uniform within one over the root of its inputs", "[nn]") {
@@ -44,10 +44,10 @@ TEST_CASE("Embedding gives a row for each id and refuses ids outside its table",
     nn::Embedding layer(3, 2, rng);
     layer.load_state_dict({{"weight", tensor({{1, 2}, {3, 4}, {5, 6}})}});
     CHECK(layer(tensor({{2, 0}, {1, 2}}, int64)).to_vector<float>() == Floats{5, 6, 1, 2, 3, 4, 5, 6});
-    const std::string high = message_of<IndexError>([&] { layer(tensor({{0, 1}, {2, 3}}, int64)); });
+    const std::string high = message_of<IndexError>([&] { return layer(tensor({{0, 1}, {2, 3}}, int64)); });
     CHECK(contains(high, "3"));
     CHECK(contains(high, "(1, 1)"));
-    const std::string low = message_of<IndexError>([&] { layer(tensor({0, -1}, int64)); });
+    const std::string low = message_of<IndexError>([&] { return layer(tensor({0, -1}, int64)); });
     CHECK(contains(low, "-1"));
     CHECK(contains(low, "(1,)"));
     CHECK(contains(message_of<ValueError>([&] { nn::Embedding(0, 2, rng); }), "count must be at least 1"));

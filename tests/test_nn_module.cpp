@@ -173,10 +173,10 @@ TEST_CASE(
 
 TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module]") {
     Free free;
-    CHECK(contains(message_of<ValueError>([&] { free.parameter("", tensor({1})); }), "not empty"));
-    CHECK(contains(message_of<ValueError>([&] { free.parameter("a.b", tensor({1})); }), "no dot"));
-    free.parameter("w", tensor({1}));
-    CHECK(contains(message_of<ValueError>([&] { free.buffer("w", tensor({1})); }),
+    CHECK(contains(message_of<ValueError>([&] { return free.parameter("", tensor({1})); }), "not empty"));
+    CHECK(contains(message_of<ValueError>([&] { return free.parameter("a.b", tensor({1})); }), "no dot"));
+    (void)free.parameter("w", tensor({1}));
+    CHECK(contains(message_of<ValueError>([&] { return free.buffer("w", tensor({1})); }),
                    "buffer 'w': there is a parameter of that name"));
     CHECK(contains(message_of<ValueError>([&] { free.child("w", Scale({1})); }), "child 'w'"));
     CHECK(contains(message_of<ValueError>([&] { free.child("self", free); }), "cannot hold itself"));
@@ -189,9 +189,12 @@ TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module
 
 TEST_CASE("what cannot be trained is refused as a parameter", "[nn][module]") {
     Free free;
-    CHECK(contains(message_of<DTypeError>([&] { free.parameter("ids", tensor({1, 2}, int64)); }), "int64"));
+    CHECK(contains(message_of<DTypeError>([&] {
+                       return free.parameter("ids", tensor({1, 2}, int64));
+                   }),
+                   "int64"));
     const Tensor x = tensor({1, 2}).requires_grad_();
-    CHECK(contains(message_of<GraphError>([&] { free.parameter("double", x * 2); }), "'double'"));
+    CHECK(contains(message_of<GraphError>([&] { return free.parameter("double", x * 2); }), "'double'"));
     CHECK(free.named_parameters().empty());
     CHECK(free.parameter("strided", ones({3}).expand({2, 3})).is_contiguous());
 }
@@ -208,4 +211,28 @@ TEST_CASE("the summary has a row for each module and parameter, and the total", 
     CHECK(contains(pair, "parameters: 6 (24 bytes)"));
     Rng rng(1);
     CHECK(contains(nn::Linear(1000, 1235, rng, false).summary(), "1,235,000"));
+}
+
+TEST_CASE("tied names are loaded with one value, or refused together", "[nn][module]") {
+    Rng rng(1);
+    nn::GPT model({.vocab = 4, .block_size = 4, .layers = 1, .heads = 1, .d_model = 4}, rng);
+    const auto values = [&] { return model.token_embedding.weight.to_vector<float>(); };
+    const auto before = values();
+    nn::NamedTensors state;
+    for (const auto& [name, value] : model.state_dict()) {
+        state.emplace_back(name, value.detach().clone());
+        if (name == "head.weight" || name == "token_embedding.weight") state.back().second[0][0].fill_(NAN);
+    }
+    model.load_state_dict(state);  // NaN in both is the same value
+    CHECK(std::isnan(values()[0]));
+    state.front().second.fill_(2);
+    for (const bool strict : {true, false})
+        CHECK(contains(message_of<ValueError>([&] { model.load_state_dict(state, strict); }),
+                       "tied: token_embedding.weight and head.weight are one tensor of the module, but their "
+                       "values differ"));
+    CHECK(std::isnan(values()[0]));
+    CHECK(values()[1] == before[1]);
+    std::erase_if(state, [](const auto& named) { return named.first == "head.weight"; });
+    model.load_state_dict(state, false);  // one of the two names is enough
+    CHECK(values() == std::vector<float>(16, 2));
 }

@@ -192,7 +192,7 @@ TEST_CASE("transposed inputs give the same results", "[ops][views]") {
         const Inputs plain = as_leaves(inputs_of(op));
         Inputs turned = inputs_of(op);
         for (Tensor& x : turned) {
-            Shape reversed(x.rank(), 0);
+            Shape reversed = Shape::filled(x.rank(), 0);
             for (int i = 0; i < x.rank(); ++i) reversed[i] = x.rank() - 1 - i;
             x = x.permute(reversed).contiguous().permute(reversed);
         }

@@ -1,5 +1,6 @@
 // What goes with optimisers: resuming, clipping, schedules.
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "catch.h"
@@ -178,4 +179,21 @@ TEST_CASE("the cosine schedule refuses what makes no rate", "[optim]") {
     CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.lr = 1, .min_lr = 2}); }), "is above lr"));
     CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(-1, {}); }), "step -1"));
     CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.warmup = -2}); }), "warmup -2"));
+}
+
+TEST_CASE("an optimiser that was moved from refuses every use, and cannot be copied", "[optim]") {
+    static_assert(!std::is_copy_constructible_v<optim::Adam> && std::is_move_constructible_v<optim::Adam>);
+    const Tensor p = ones({1}).requires_grad_();
+    optim::Adam from(std::vector<Tensor>{p});
+    optim::Adam to = std::move(from);
+    const std::function<void()> uses[] = {[&] { from.step(); },
+                                          [&] { from.zero_grad(); },
+                                          [&] { from.set_lr(1); },
+                                          [&] { (void)from.lr(); },
+                                          [&] { (void)from.steps(); },
+                                          [&] { (void)from.state_dict(); },
+                                          [&] { from.load_state_dict(to.state_dict()); }};
+    for (const auto& use : uses) CHECK(contains(message_of<ValueError>(use), "this one was moved from"));
+    to.step();
+    CHECK(to.steps() == 1);
 }

@@ -113,7 +113,7 @@ TEST_CASE("S1.05 the mask is a registered buffer that is no parameter, and stays
 TEST_CASE("S1.05 more tokens than max_seq_len are refused, with both numbers", "[S1.05][source]") {
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = T});
-    const std::string message = message_of<ShapeError>([&] { attention(zeros({B, T + 1, C})); });
+    const std::string message = message_of<ShapeError>([&] { return attention(zeros({B, T + 1, C})); });
     CHECK(contains(message, "6 tokens"));
     CHECK(contains(message, "max_seq_len is 5"));
     CHECK_THROWS_AS(attention.with_weights(zeros({T + 1, C})), ShapeError);
@@ -192,7 +192,7 @@ TEST_CASE("S1.10 permute takes all axes at once, transpose exchanges two", "[S1.
         for (std::int64_t h = 0; h < H; ++h) CHECK(moved.at({2, 1, h, t, 3}) == x.at({1, t, 2, h, 3}));
     const Tensor K = moved[1];  // (B, H, T, d_k)
     CHECK(same_bits(K.transpose(-2, -1), K.permute({0, 1, 3, 2})));
-    CHECK(contains(message_of<ShapeError>([&] { x.permute({2, 0}); }), "(2, 5, 3, 3, 4)"));
+    CHECK(contains(message_of<ShapeError>([&] { return x.permute({2, 0}); }), "(2, 5, 3, 3, 4)"));
     CHECK_THROWS_AS(x.permute({2, 0, 3, 1, 1}), ShapeError);
     CHECK_THROWS_AS(x.transpose(0, 5), IndexError);
 }

@@ -64,10 +64,10 @@ TEST_CASE("S2.10 only the new token's q, k and v are computed; it attends to the
     const Composed composed;  // which names its steps
     const auto [Q, K, V] = nn::split_heads(attention.W_qkv(x), H);
     nn::KeyValueCache cache;
-    attention(x.slice(1, 0, 3), cache);
+    (void)attention(x.slice(1, 0, 3), cache);
     for (std::int64_t t = 3; t < T; ++t) {
         Trace trace;
-        attention(x.slice(1, t, t + 1), cache);
+        (void)attention(x.slice(1, t, t + 1), cache);
         CHECK(cache.length() == t + 1);
         for (const auto& [name, tensor] : trace.entries()) {
             INFO(name << " " << tensor.shape().str());

@@ -181,7 +181,7 @@ TEST_CASE("S3.10 permute breaks contiguity: view refuses and names the way out, 
     const Tensor x = random({H, T, d_k}), moved = x.permute({1, 0, 2});
     CHECK(x.is_contiguous());
     CHECK_FALSE(moved.is_contiguous());
-    const std::string message = message_of<ShapeError>([&] { moved.view({T, C}); });
+    const std::string message = message_of<ShapeError>([&] { return moved.view({T, C}); });
     CHECK(contains(message, "contiguous()"));
     CHECK(contains(message, "reshape()"));
     CHECK(contains(message, "(5, 3, 4)"));

@@ -174,7 +174,9 @@ TEST_CASE("S3.18 with B = 1 a mask of h samples is an error here, and no silent 
           "[S3.18][source]") {
     const Tensor two = random({H, T, T}, 3) > 0.5, scores = random({1, H, T, T});
     CHECK(masked_fill(scores, two, 0).shape() == scores.shape());  // plain broadcasting takes it
-    const std::string message = message_of<ShapeError>([&] { small()(random({1, T, C}), Mask::blocked(two)); });
+    const std::string message = message_of<ShapeError>([&] {
+        return small()(random({1, T, C}), Mask::blocked(two));
+    });
     CHECK(contains(message, "(2, 7, 7)"));
     CHECK(contains(message, "(1, 2, 7, 7)"));
 }

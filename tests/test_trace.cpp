@@ -27,7 +27,7 @@ TEST_CASE("a trace holds what the run names, in its order, and nothing from befo
         const Trace trace;
         CHECK(traced("a", a).handle() == a.handle());  // the tensor itself
         traced("b", b);
-        traced("nothing", Tensor());
+        (void)traced("nothing", Tensor());
         entries = trace.entries();
     }
     CHECK(Trace::current() == nullptr);
@@ -62,7 +62,7 @@ TEST_CASE("attention names its steps where it is computed by its definition", "[
     {
         const Composed definitions;
         const Trace trace;
-        attention(x, Mask::causal());
+        (void)attention(x, Mask::causal());
         CHECK(names_of(trace) ==
               "X, QKV, q, k, v, scores, mask, masked scores, weights, kept weights, heads, merged, Y");
     }
@@ -70,12 +70,12 @@ TEST_CASE("attention names its steps where it is computed by its definition", "[
     {
         const Composed definitions;
         const Trace trace;
-        attention(x, other, other);
+        (void)attention(x, other, other);
         CHECK(names_of(trace) ==
               "X, X of keys, X of values, Q, K, V, q, k, v, scores, weights, heads, merged, Y");
     }
     const Trace trace;
-    attention(x, Mask::causal());
+    (void)attention(x, Mask::causal());
     CHECK(names_of(trace) == "X, QKV, merged, Y");  // the fused kernel has no scores
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("reshape of any permuted or sliced tensor has the elements in row-majo
 
 TEST_CASE("view refuses what it would have to copy, and names contiguous and reshape", "[views]") {
     const Tensor x = counted().transpose(0, 1);
-    const auto message = message_of<ShapeError>([&] { x.view({6, 4}); });
+    const auto message = message_of<ShapeError>([&] { return x.view({6, 4}); });
     for (const char* part : {"view", "(3, 2, 4)", "(6, 4)", "contiguous()", "reshape()"})
         CHECK(contains(message, part));
     CHECK(x.view({3, 2, 2, 2}).shares_storage(x));

@@ -70,6 +70,10 @@ public:
     explicit Optimizer(const std::vector<Tensor>& parameters, Options options = {});  // named "0", "1", …
     // Parameters with weight decays of their own.
     explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {});
+    // Not copied: two would write in the same moments. One that was moved from is of no further use: its
+    // members throw a ValueError.
+    Optimizer(Optimizer&&) noexcept = default;
+    Optimizer& operator=(Optimizer&&) noexcept = default;
 
     // Updates every parameter that has a gradient. ValueError, naming the parameter, when a gradient holds NaN
     // or an infinity, and DTypeError when a parameter has changed its type since its first update: then nothing
@@ -77,10 +81,10 @@ public:
     void step();
     void zero_grad();  // every parameter's gradient is undefined again
 
-    const Options& options() const { return options_; }  // as they are now
-    double lr() const { return options_.lr; }            // the learning rate
-    void set_lr(double lr);                              // ValueError when negative or not finite
-    std::int64_t steps() const { return steps_; }        // how often step() was done
+    const Options& options() const { return present().options_; }  // as they are now
+    double lr() const { return options().lr; }                     // the learning rate
+    void set_lr(double lr);                                        // ValueError when negative or not finite
+    std::int64_t steps() const { return present().steps_; }        // how often step() was done
 
     // Copies of all that step() remembers: "step", and for each parameter that was updated "name.step" and, as
     // the rule needs, "name.momentum_buffer" or "name.exp_avg" and "name.exp_avg_sq". Options are not in it.
@@ -100,6 +104,8 @@ private:
     std::vector<Slot> slots_;
     Options options_;
     std::int64_t steps_ = 0;
+
+    const Optimizer& present() const;  // itself; ValueError when it was moved from
 };
 
 using SGD = Optimizer<SGDOptions>;      // optim::SGD(model, {.lr = 0.1})

@@ -30,6 +30,14 @@ KeyValueCache::KeyValueCache(std::int64_t capacity) : capacity_(capacity) {
                          "; leave it out for a cache that grows");
 }
 
+KeyValueCache& KeyValueCache::operator=(KeyValueCache&& other) noexcept {
+    capacity_ = other.capacity_;
+    length_ = std::exchange(other.length_, 0);
+    keys_ = std::exchange(other.keys_, {});
+    values_ = std::exchange(other.values_, {});
+    return *this;
+}
+
 void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
     const auto offered = [&] { return "keys " + k.shape().str() + " and values " + v.shape().str(); };
     if (k.rank() < 3 || k.rank() != v.rank() || k.shape() != with_size(v, -1, k.size(-1)))

@@ -54,12 +54,30 @@ void check_state(const std::string& kind, const std::vector<Wanted>& wanted, con
     if (!types.empty()) throw DTypeError(message);
 }
 
+namespace {
+bool same_values(const Tensor& a, const Tensor& b) {
+    const NoGrad off;
+    return a.handle() == b.handle() || all(a == b || (a != a && b != b));  // NaN is the same as NaN
+}
+}  // namespace
+
 void Module::load_state_dict(const NamedTensors& state, bool strict) {
     NamedTensors own = state_dict();
     std::vector<Wanted> wanted;
     for (const auto& [name, value] : own) wanted.push_back({name, value.shape(), value.dtype()});
     check_state(kind(), wanted, state, strict);
     const std::map<std::string, Tensor> given(state.begin(), state.end());
+    std::map<const TensorImpl*, std::string> first;  // the first name of each tensor
+    Findings tied;
+    for (const auto& [name, value] : own) {
+        if (!given.contains(name)) continue;
+        const auto [met, is_new] = first.emplace(value.handle().get(), name);
+        if (!is_new && !same_values(given.at(met->second), given.at(name)))
+            tied.add("tied: " + met->second + " and " + name +
+                     " are one tensor of the module, but their values differ");
+    }
+    if (!tied.empty())
+        throw ValueError("load_state_dict: the state does not fit this " + kind() + ":" + tied.str());
     NoGrad off;
     for (auto& [name, value] : own)
         if (const auto found = given.find(name); found != given.end()) value.copy_(found->second);

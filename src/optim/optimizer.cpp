@@ -80,7 +80,15 @@ Optimizer<Options>::Optimizer(const std::vector<ParameterGroup>& groups, Options
 }
 
 template <class Options>
+const Optimizer<Options>& Optimizer<Options>::present() const {
+    if (slots_.empty())
+        throw ValueError("optimiser: this one was moved from and holds no parameters; use the one it became");
+    return *this;
+}
+
+template <class Options>
 void Optimizer<Options>::step() {
+    (void)present();
     for (const Slot& slot : slots_) {
         const Tensor gradient = slot.parameter.grad();
         if (!gradient.defined()) continue;
@@ -119,11 +127,13 @@ void Optimizer<Options>::step() {
 
 template <class Options>
 void Optimizer<Options>::zero_grad() {
+    (void)present();
     for (Slot& slot : slots_) slot.parameter.zero_grad();
 }
 
 template <class Options>
 void Optimizer<Options>::set_lr(double lr) {
+    (void)present();
     check_rate(lr, "lr");
     options_.lr = lr;
 }
@@ -131,7 +141,7 @@ void Optimizer<Options>::set_lr(double lr) {
 template <class Options>
 nn::NamedTensors Optimizer<Options>::state_dict() const {
     const auto scalar = [](std::int64_t value) { return from_vector(std::vector<std::int64_t>{value}, {}); };
-    nn::NamedTensors state{{"step", scalar(steps_)}};
+    nn::NamedTensors state{{"step", scalar(steps())}};
     const auto names = moment_names(options_);
     for (const Slot& slot : slots_) {
         if (slot.updates == 0) continue;
@@ -144,6 +154,7 @@ nn::NamedTensors Optimizer<Options>::state_dict() const {
 
 template <class Options>
 void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
+    (void)present();
     std::map<std::string, Tensor> left;
     for (const auto& [name, value] : state)
         if (!left.emplace(name, value).second)

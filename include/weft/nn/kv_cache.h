@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "weft/tensor.h"
 
@@ -15,8 +16,9 @@ class KeyValueCache {
 public:
     KeyValueCache() = default;                      // as many tokens as memory holds; its storage doubles
     explicit KeyValueCache(std::int64_t capacity);  // at most so many, in storage made once; ValueError below 1
-    KeyValueCache(KeyValueCache&&) = default;       // not copied: two would write in the same storage
-    KeyValueCache& operator=(KeyValueCache&&) = default;  // takes over what the other holds
+    // Takes over what the other holds, which is then empty. Not copied: two would write in the same storage.
+    KeyValueCache(KeyValueCache&& other) noexcept { *this = std::move(other); }
+    KeyValueCache& operator=(KeyValueCache&& other) noexcept;
 
     // k (B, G, T, d_k) and v (B, G, T, d_v), or (G, T, ·) without B, of the T tokens that follow → the keys (B,
     // G, S, d_k) and values (B, G, S, d_v) of all tokens so far, S = length(): views of the storage, in which
