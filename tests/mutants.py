@@ -36,14 +36,14 @@ PARTS = {"core": (0.95, ["array", "kernels", "autograd", "ops"]), "nn": (0.95, [
          "elsewhere": (0.90, ["io", "text", "viz"])}
 # Test files that run first, as their names begin, without "test_".
 FIRST = {
-    "array": "tensor printing bad_inputs views reproducible",
-    "kernels": "kernel ops views bad_inputs safe_attention nn_attention reproducible",
-    "autograd": "autograd trace tensor views viz_ledger",
-    "ops": "ops kernel bad_inputs views mask tensor autograd safe_attention",
+    "array": "tensor printing bad_inputs views reproducible kernel refusals",
+    "kernels": "kernel op views bad_inputs attention safe_attention nn_attention cross_entropy refusals reproducible",
+    "autograd": "autograd trace tensor views viz_ledger refusals",
+    "ops": "op kernel refusals bad_inputs views mask tensor autograd attention safe_attention cross_entropy",
     "nn": "nn gpt2 generate golden_modules attention refusals",
     "optim": "optim golden_training",
     "check": "check attention_checklist mask_oracle",
-    "io": "io",
+    "io": "io refusals_files",
     "text": "tokenizer",
     "viz": "viz",
 }
@@ -120,7 +120,7 @@ class Tests:
                  if path.stem.removeprefix("test_").startswith(tuple(FIRST.get(folder, "-").split()))]
         first = ",".join(name + LAST for name in names)
         rest = LAST + "".join("~" + name for name in names)
-        return [stage for stage in (first, rest) if stage]
+        return [first] if arguments.first and first else [stage for stage in (first, rest) if stage]
 
     def fail(self, binary, stage, limit):
         """Whether a test fails, the program dies, or the time is up; and how long it took."""
@@ -143,6 +143,7 @@ class Tests:
         return code != 0, time.monotonic() - begin
 
     def limit(self, stage):
+        stage = LAST if stage.startswith(LAST) else stage  # the others take no longer than all
         if stage not in self.limits:
             failed, seconds = self.fail(self.sound, stage, None)
             if failed:
@@ -165,11 +166,9 @@ class Tests:
             for stage, limit in zip(self.stages(mutant.folder), limits):
                 if self.fail(self.binary, stage, limit)[0]:
                     return "killed"
-            programs = "[programs]~[book]"
-            limit = self.limits.get(programs, 3600)
             if arguments.programs:
                 ninja("weft_tests")
-                if self.fail(self.binary, programs, limit)[0]:
+                if self.fail(self.binary, "[programs]~[book]", 3600)[0]:
                     return "killed"
             return "survived"
         finally:
@@ -253,6 +252,7 @@ if __name__ == "__main__":
     parser.add_argument("--folder", default="src/")
     parser.add_argument("--list")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--first", action="store_true", help="run the tests of the folder alone")
     parser.add_argument("--programs", action="store_true", help="let the programs' tests try survivors, too")
     parser.add_argument("--keep", action="store_true", help="the copy of the last run as it is")
     parser.add_argument("--table", action="store_true", help="of all runs so far")
