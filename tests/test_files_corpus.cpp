@@ -68,6 +68,7 @@ const std::map<std::string, std::string> said = {
     {"report/end_far.json", "it has 9223372036854775807 where a whole number"},
     {"report/nested.json", "nested too deeply"},
     {"report/nested_format.json", "nested too deeply"},
+    {"report/nested_whole.json", "nested too deeply"},
     {"report/twice.json", "has \"format\" twice"},
     {"report/zero_byte.json", "a zero byte"},
     {"checkpoint/trained.safetensors", ""},

@@ -70,10 +70,11 @@ private:
 
 TEST_CASE("a report's data that is nested, doubled or no JSON is refused", "[viz][report]") {
     const Changed report;
-    for (const std::string open : {"[", "{\"a\":"}) {
+    for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":[", "]}")}) {
         std::string deep;
         for (int i = 0; i < 60'000; ++i) deep += open;
-        CHECK(contains(report.refusal("{\"format\":" + deep), "its data is nested too deeply"));
+        for (int i = 0; i < 60'000; ++i) deep += close;
+        CHECK(contains(report.refusal("{\"format\":" + deep + "}"), "its data is nested too deeply"));
         CHECK(contains(report.refusal(deep), "its data is nested too deeply"));
     }
     CHECK(contains(report.refusal("[]"), "its data is not a JSON object"));
