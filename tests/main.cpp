@@ -5,9 +5,78 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <exception>
+#include <iostream>
+#include <mutex>
+#include <set>
+#include <string>
+#include <typeinfo>
+
+#include "messages.h"
+
 // Under AddressSanitizer an allocation that is too large is refused as it is without: by std::bad_alloc, which
 // is tested.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+namespace {
+
+std::mutex mutex;
+std::set<std::string>& thrown() {
+    static auto* const messages = new std::set<std::string>;  // exceptions may come early and late
+    return *messages;
+}
+
+}  // namespace
+
+// In this program every throw comes by here, and its message is kept. (Under its own name GCC knows it with
+// other types.)
+using Destroy = void (*)(void*);
+[[noreturn]] void watched_throw(void* object, std::type_info* type, Destroy destroy) __asm__("__cxa_throw");
+void watched_throw(void* object, std::type_info* type, Destroy destroy) {
+    void* as_exception = object;
+    if (typeid(std::exception).__do_catch(type, &as_exception, 1)) {
+        const std::lock_guard lock(mutex);
+        thrown().insert(static_cast<const std::exception*>(as_exception)->what());
+    }
+    using Throw = void (*)(void*, std::type_info*, Destroy);
+    static const auto real = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
+    real(object, type, destroy);
+    std::terminate();
+}
+
+namespace {
+
+// The library's messages that no test of this run has reached; 0 or 1 for main to return.
+int report() {
+    std::set<std::string> wanted = messages::of_the_library(false);
+    std::vector<std::string> found;
+    for (const std::string& message : thrown()) found.push_back(messages::spaced(message));
+    // Only an archive of 4 GiB reaches it, in the last bytes of its directory.
+    wanted.erase("save_npz: the archive would reach 4 GiB; save_safetensors has no such limit");
+    int missing = 0;
+    for (const std::string& pattern : wanted) {
+        const auto reaches = [&](const std::string& message) { return messages::occurs(pattern, message); };
+        if (std::any_of(found.begin(), found.end(), reaches)) continue;
+        if (missing++ == 0) std::cout << "No test reaches these refusals:\n";
+        std::cout << "  " << pattern << "\n";
+    }
+    std::cout << wanted.size() - static_cast<std::size_t>(missing) << " of " << wanted.size()
+              << " refusals are reached by tests\n";
+    return missing > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Catch::Session session;
+    if (const int wrong = session.applyCommandLine(argc, argv)) return wrong;
+    const int failed = session.run();
+    if (thrown().empty()) return failed;  // the tests were only listed
+    // As CMakeLists.txt runs them: all but the programs' own.
+    const bool whole = session.configData().testsOrTags == std::vector<std::string>{"~[programs]"};
+    return std::max(failed, whole ? report() : 0);
+}

@@ -94,13 +94,56 @@ inline void add_messages(const fs::path& path, std::set<std::string>& messages) 
     }
 }
 
-inline std::set<std::string> of_the_sources() {
+// `reports` too: messages that are not thrown, but stand in the report of a check.
+inline std::set<std::string> of_the_library(bool reports = true) {
     std::set<std::string> messages;
-    for (const char* folder : {"src", "include", "examples/train_gpt"})
+    for (const char* folder : {"src", "include"})
         for (const char* extension : {".cpp", ".h"})
-            for (const fs::path& path : files_in(folder, extension)) add_messages(path, messages);
+            for (const fs::path& path : files_in(folder, extension))
+                if (reports || path.filename() != "gradcheck.cpp") add_messages(path, messages);
+    return messages;
+}
+
+inline std::set<std::string> of_the_programs() {
+    std::set<std::string> messages;
+    for (const char* extension : {".cpp", ".h"})
+        for (const fs::path& path : files_in("examples/train_gpt", extension)) add_messages(path, messages);
     add_messages(root / "examples/generate.cpp", messages);
     return messages;
+}
+
+inline std::set<std::string> of_the_sources() {
+    std::set<std::string> messages = of_the_library();
+    messages.merge(of_the_programs());
+    return messages;
+}
+
+// The text with one space for every run of spaces and ends of lines.
+inline std::string spaced(const std::string& text) {
+    std::string result;
+    for (const char c : text)
+        if (c != ' ' && c != '\n')
+            result += c;
+        else if (!result.empty() && result.back() != ' ')
+            result += ' ';
+    return result;
+}
+
+// Whether the words of a pattern occur in the text, in their order, whatever stands for each ….
+inline bool occurs(const std::string& pattern, const std::string& text) {
+    static const std::string gap = "…";
+    std::size_t at = 0;
+    for (std::size_t begin = 0; begin <= pattern.size();) {
+        const std::size_t end = std::min(pattern.find(gap, begin), pattern.size());
+        std::string words = pattern.substr(begin, end - begin);
+        words.erase(0, words.find_first_not_of(' '));
+        words.erase(words.find_last_not_of(' ') + 1);
+        at = text.find(words, at);
+        if (at == std::string::npos) return false;
+        at += words.size();
+        begin = end + gap.size();
+    }
+    return true;
 }
 
 }  // namespace messages

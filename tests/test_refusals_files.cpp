@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "io/in_file.h"
+#include "io/json.h"
 #include "io/npy.h"
 #include "refusal.h"
 #include "scratch.h"
@@ -81,6 +82,7 @@ TEST_CASE("refusals of files that are none", "[fault][io]") {
              file.seek(0);
              file.take(bytes, 10);
          }},
+        {"it begins with a byte-order mark", [] { io::parse_json("\xEF\xBB\xBF{}", "it"); }},
         {"cannot read an array: it ends 2 bytes before it should",
          [] {
              io::ByteSource source{"an array", 1, [](void*, std::uint64_t) {}};
