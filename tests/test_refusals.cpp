@@ -34,6 +34,8 @@ TEST_CASE("refusals of types", "[fault]") {
         {"where: the condition must be bool, not float32", [&] { where(x, x, x); }},
         {"&&: the left operand must be bool, not float32", [&] { x&& truths; }},
         {"&&: the right operand must be bool, not int64", [&] { truths&& numbers; }},
+        {"||: the left operand must be bool, not float32", [&] { x || truths; }},
+        {"||: the right operand must be bool, not int64", [&] { truths || numbers; }},
         {"add: float32 and int64 do not mix", [&] { x + numbers; }},
         {"set_data: a tensor that requires a gradient cannot become int64",
          [&] { zeros({2}).requires_grad_().set_data(numbers); }},
