@@ -201,8 +201,9 @@ struct AttentionOptions {
 // q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v); also (T, d_k) alone, as one head. G =
 // H, or G divides H and head h reads keys and values h / (H/G) (Ainslie et al., "GQA", 2023, §2.2). The axes
 // before the heads are samples, B in all, equal for q, k and v. A query that may see nothing gives 0, with
-// gradient 0. Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, the bias
-// takes a gradient, or Composed rules. ShapeError when sizes do not fit.
+// gradient 0. What is blocked changes nothing for those who may not see it, even where it is NaN or infinite.
+// Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, the bias takes a
+// gradient, or Composed rules. ShapeError when sizes do not fit.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 // What attention gives, and the weights that it gave it by.
