@@ -12,7 +12,7 @@ using namespace weft;
 
 namespace {
 
-const std::string gpt2 = std::string(WEFT_GOLDEN_DIR) + "/gpt2";
+const std::string gpt2 = WEFT_GOLDEN_DIR "/gpt2";
 
 Result generate(const std::string& arguments, const std::string& before = ":") {
     return run("generate " + arguments, before);

@@ -14,7 +14,7 @@
 using namespace weft;
 
 Golden::Golden(const std::string& file) {
-    for (auto& [name, tensor] : io::load_safetensors(std::string(WEFT_GOLDEN_DIR) + "/" + file).tensors)
+    for (auto& [name, tensor] : io::load_safetensors(WEFT_GOLDEN_DIR "/" + file).tensors)
         tensors_[name] = tensor;
 }
 

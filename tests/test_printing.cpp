@@ -14,7 +14,7 @@ namespace {
 
 // Name → text, from "=== name" lines and what follows each.
 std::map<std::string, std::string> expected_texts() {
-    std::ifstream file(std::string(WEFT_GOLDEN_DIR) + "/printing.txt");
+    std::ifstream file(WEFT_GOLDEN_DIR "/printing.txt");
     std::map<std::string, std::string> texts;
     std::string line, name;
     std::getline(file, line);  // the version of NumPy
