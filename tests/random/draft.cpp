@@ -146,7 +146,7 @@ Program Draft::make() {
         Statement s;
         s.row = static_cast<std::size_t>(rng.randint(0, static_cast<std::int64_t>(rows().size())));
         if (changes && coin(0.08)) s.row = row_called("changed") + static_cast<std::size_t>(number(0, 2));
-        if (nests && coin(0.06)) s.row = row_called("grad") + static_cast<std::size_t>(number(0, 1));
+        if (nests && coin(0.15)) s.row = row_called("grad") + static_cast<std::size_t>(number(0, 1));
         const Row& row = row_of(s);
         if (!row.choose || ((row.flags & rare) && coin(0.6)) || ((row.flags & in_place) && !changes) ||
             ((row.flags & nested) && !nests))
