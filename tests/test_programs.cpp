@@ -69,8 +69,8 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
 TEST_CASE("train_gpt shows a bar on a terminal", "[programs]") {
     const Scratch scratch;
     io::save_text(scratch / "text", pangrams());
-    const std::string command = WEFT_PROGRAMS_DIR "/" + tiny + in(scratch) +
-                                "--steps 4000 --text " + (scratch / "text").string();
+    const std::string command =
+        WEFT_PROGRAMS_DIR "/" + tiny + in(scratch) + "--steps 4000 --text " + (scratch / "text").string();
     io::save_text(scratch / "command", command + "\n");
     const std::string typescript = (scratch / "typescript").string();
     const int status = std::system(

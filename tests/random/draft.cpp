@@ -12,12 +12,6 @@ constexpr double largest_value = 50;
 
 struct TooLarge {};  // a leaf that a choice asked for
 
-std::size_t row_called(const std::string& cpp_begins) {
-    for (std::size_t i = 0; i < rows().size(); ++i)
-        if (rows()[i].cpp.starts_with(cpp_begins)) return i;
-    throw Error("no row of random programs begins with " + cpp_begins);
-}
-
 bool suits(const Tensor& x, bool large) {
     if (x.numel() > (large ? 100'000 : 1'000) || x.rank() > 6) return false;
     if (!is_floating(x.dtype()) || x.numel() == 0) return true;

@@ -114,7 +114,8 @@ struct Row {
     unsigned flags = 0;
     std::function<std::string(const Statement&, bool python)> text = {};  // in place of the two patterns
 };
-std::vector<Row>& rows();  // a test puts a wrong one in, to see it found
+std::vector<Row>& rows();                          // a test puts a wrong one in, to see it found
+std::size_t row_called(const std::string& begin);  // the first whose C++ begins so
 inline const Row& row_of(const Statement& s) { return rows()[s.row]; }
 
 // A program that is being made, run as it grows.

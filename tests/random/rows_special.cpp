@@ -99,4 +99,10 @@ std::vector<Row>& rows() {
     return all;
 }
 
+std::size_t row_called(const std::string& begin) {
+    for (std::size_t i = 0; i < rows().size(); ++i)
+        if (rows()[i].cpp.starts_with(begin)) return i;
+    throw Error("no row of random programs begins with " + begin);
+}
+
 }  // namespace random_programs

@@ -148,12 +148,6 @@ bool is_used(const Program& program, int i) {
     });
 }
 
-std::size_t row_called(const std::string& begin) {
-    for (std::size_t i = 0; i < rows().size(); ++i)
-        if (rows()[i].cpp.starts_with(begin)) return i;
-    throw Error("no row of random programs begins with " + begin);
-}
-
 // A leaf of the same shape and kind in place of a statement.
 Statement stand_in(const Tensor& x, double seed) {
     Statement s;
