@@ -130,6 +130,15 @@ TEST_CASE("backward writes nothing into an open Trace", "[autograd][trace]") {
     CHECK(Trace::current() == &trace);
 }
 
+TEST_CASE("the slope of a power is 0 where the exponent is, and has a derivative by it", "[autograd]") {
+    const Tensor x = leaf({0.5, 2, 3}), p = leaf({0, 1, 0});
+    const auto power = [](const std::vector<Tensor>& in) { return pow(in[0], in[1]); };
+    CHECK(check::gradgradcheck("pow", power, {x, p}).message.empty());
+    const Tensor slope = grad({sum(pow(x, p))}, {x}, {}, {.create_graph = true})[0];
+    CHECK(slope.to_vector<double>() == std::vector<double>{0, 1, 0});
+    CHECK(grad({sum(slope)}, {p})[0].at({0}) == 2);  // ∂²xᵖ/∂x∂p = xᵖ⁻¹ (1 + p ln x)
+}
+
 TEST_CASE("gradcheck and gradgradcheck compare the routes of a gradient", "[autograd][check]") {
     // A rule that is right for backward, and wrong where a graph of the gradient is made.
     const auto twofaced = [](const std::vector<Tensor>& in) {

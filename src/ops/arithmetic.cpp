@@ -113,7 +113,9 @@ Tensor pow(const Tensor& x, const Tensor& p) {
         const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
         Grads grads(2);
         if (saved.needs(0)) {
-            const Tensor slope = masked_fill(p * pow(x, p - 1.0), broadcast_to(p == 0, y.shape()), 0);
+            // 0·0⁻¹ is 0 here; elsewhere the slope at p = 0 is 0 too, but has a derivative by p.
+            const Tensor undecided = broadcast_to(x == 0 && p == 0, y.shape());
+            const Tensor slope = masked_fill(p * pow(x, p - 1.0), undecided, 0);
             grads[0] = back_to(dy * slope, x.shape());
         }
         if (saved.needs(1)) {

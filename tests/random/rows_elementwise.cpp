@@ -63,7 +63,7 @@ Rows elementwise_rows() {
          [](const Call& c) { return pow(c.x[0], c.n[0]); }},
         {"pow(Tensor, double)", "pow($0 * $0 + 0.5, #0)", "torch.pow($0 * $0 + 0.5, #0)", with_number,
          [](const Call& c) { return pow(positive(c.x[0]), c.n[0]); }},
-        {"pow(Tensor, Tensor)", "pow($0 * $0 + 0.5, $1)", "torch.pow($0 * $0 + 0.5, $1)", two,
+        {"pow(Tensor, Tensor)", "pow($0 * $0 + 0.5, $1)", "torch.exp($1 * torch.log($0 * $0 + 0.5))", two,
          [](const Call& c) { return pow(positive(c.x[0]), c.x[1]); }},
         {"maximum(Tensor, Tensor)", "maximum($0, $1)", "torch.maximum($0, $1)", two,
          [](const Call& c) { return maximum(c.x[0], c.x[1]); }},
