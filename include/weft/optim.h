@@ -73,7 +73,7 @@ public:
     // Not copied: two would write in the same moments. One that was moved from is of no further use: its
     // members throw a ValueError.
     Optimizer(Optimizer&&) noexcept = default;
-    Optimizer& operator=(Optimizer&&) noexcept = default;
+    Optimizer& operator=(Optimizer&&) noexcept = default;  // likewise
 
     // Updates every parameter that has a gradient. ValueError, naming the parameter, when a gradient holds NaN
     // or an infinity, and DTypeError when a parameter has changed its type since its first update: then nothing

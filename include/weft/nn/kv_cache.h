@@ -18,7 +18,7 @@ public:
     explicit KeyValueCache(std::int64_t capacity);  // at most so many, in storage made once; ValueError below 1
     // Takes over what the other holds, which is then empty. Not copied: two would write in the same storage.
     KeyValueCache(KeyValueCache&& other) noexcept { *this = std::move(other); }
-    KeyValueCache& operator=(KeyValueCache&& other) noexcept;
+    KeyValueCache& operator=(KeyValueCache&& other) noexcept;  // likewise
 
     // k (B, G, T, d_k) and v (B, G, T, d_v), or (G, T, ·) without B, of the T tokens that follow → the keys (B,
     // G, S, d_k) and values (B, G, S, d_v) of all tokens so far, S = length(): views of the storage, in which
