@@ -110,9 +110,10 @@ bool differentiable(const Program& program) {
 }
 
 // Routes save different tensors, and lay out results differently: what was changed in place may be refused by
-// one and not needed by another, and so may a view.
+// one and not needed by another, and so may a view. What returns its operand itself, as contiguous may, returns
+// another tensor in a run on copies, on which nothing may depend.
 template <class F>
-Outcome refusing(const F& f) {
+Outcome refusing(const Way& way, const F& f) {
     try {
         return f();
     } catch (const Error& error) {
