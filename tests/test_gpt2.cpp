@@ -233,7 +233,7 @@ TEST_CASE("config.json may give each size up to its limit, and a wrong one is re
         CHECK_NOTHROW(config_of(name, "1"));
         CHECK_NOTHROW(config_of(name, std::to_string(limit)));
         for (const std::string& wrong : {std::to_string(limit + 1), std::string("0"), std::string("\"12\"")})
-            CHECK(message_of<IoError>([&] { config_of(name, wrong); }) ==
+            CHECK(message_of<IoError>([&, &name = name] { config_of(name, wrong); }) ==
                   (scratch / "config.json").string() + " is not of a GPT-2 that Weft can run:\n  " + name +
                       " is " + wrong + ", not a whole number in 1 … " + std::to_string(limit));
     }
