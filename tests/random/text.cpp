@@ -177,6 +177,14 @@ Program shrunk(const Program& program, const std::string& route) {
     };
     for (bool smaller = true; smaller;) {
         smaller = false;
+        for (int i = 0; i < best.outputs[0]; ++i) {  // an earlier output may do
+            Program p = best;
+            p.outputs = {i};
+            if (better(p)) {
+                smaller = true;
+                break;
+            }
+        }
         for (std::size_t k = 0; best.outputs.size() > 1 && k < best.outputs.size(); ++k) {
             Program p = best;
             p.outputs.erase(p.outputs.begin() + static_cast<std::ptrdiff_t>(k));
