@@ -60,19 +60,19 @@ TEST_CASE("an excerpt is cut at characters, and shows what hides", "[io]") {
 TEST_CASE("a header of many tensors is read in linear time", "[io]") {
     // A reader that searches the whole object at each of its entries takes minutes for these.
     std::string header = "{";
-    for (int i = 0; i < 100'000; ++i)
+    for (int i = 0; i < 20'000; ++i)
         header += (i > 0 ? ",\"t" : "\"t") + std::to_string(i) +
                   "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
     const Scratch scratch;
     io::save_text(scratch / "a", safetensors(header + "}"));
     const io::SafeTensors file = io::load_safetensors(scratch / "a");
-    REQUIRE(file.tensors.size() == 100'000);
-    CHECK(file.has("t99999"));
+    REQUIRE(file.tensors.size() == 20'000);
+    CHECK(file.has("t19999"));
     io::save_safetensors(scratch / "b", file.tensors);
-    CHECK(fs::file_size(scratch / "b") > 5'000'000);
+    CHECK(fs::file_size(scratch / "b") > 1'000'000);
 
     std::string config = "{\"model_type\":\"none\"";
-    for (int i = 0; i < 100'000; ++i) config += ",\"k" + std::to_string(i) + "\":{}";
+    for (int i = 0; i < 20'000; ++i) config += ",\"k" + std::to_string(i) + "\":{}";
     CHECK(contains(refusal(config + "}", [](const fs::path& path) { nn::gpt2_config(path); }),
                    "model_type is \"none\""));
 }
