@@ -419,7 +419,7 @@ std::string json(const Program& program) {
     out["changes"] = changes;
     out["seeds"] = arrays(drawn(program, outputs, 1));
     out["weights"] = arrays(drawn(program, targets, 2));
-    out["values"] = arrays(picked(program.outputs, first.outputs.empty() ? base.tensors : base.tensors));
+    out["values"] = arrays(outputs);
     out["gradients"] = arrays(first.gradients);
     if (!second.refused) out["second"] = arrays(second.gradients);
     return out.dump();

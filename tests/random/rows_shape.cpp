@@ -91,8 +91,6 @@ bool alike(Draft& d, Statement& s) {
     return true;
 }
 
-std::vector<Tensor> operands(const Call& c) { return c.x; }
-
 bool triangle(Draft& d, Statement& s) {
     s.numbers = {double(d.number(-2, 2))};
     return ranked(d, s, 2);
@@ -157,9 +155,9 @@ Rows shape_rows() {
          },
          [](const Call& c) { return sum_to(c.x[0], c.shape(0)); }},
         {"cat(vector<Tensor>, int)", "cat({$0*}, #0)", "torch.cat([$0*], #0)", alike,
-         [](const Call& c) { return cat(operands(c), c.axis(0)); }},
+         [](const Call& c) { return cat(c.x, c.axis(0)); }},
         {"stack(vector<Tensor>, int)", "stack({$0*}, #0)", "torch.stack([$0*], #0)", alike,
-         [](const Call& c) { return stack(operands(c), c.axis(0)); }},
+         [](const Call& c) { return stack(c.x, c.axis(0)); }},
         {"split(Tensor, int64_t, int)", "split($0, 2, #0)[0]", "torch.split($0, 2, #0)[0]", with_axis,
          [](const Call& c) { return split(c.x[0], std::int64_t{2}, c.axis(0))[0]; }},
         {"split(Tensor, vector<int64_t>, int)", "split($0, std::vector<std::int64_t>{#2, #3}, #1)[#0]",
