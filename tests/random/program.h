@@ -176,6 +176,10 @@ std::string json(const Program& program);
 
 // A smaller program that fails by the same route.
 Program shrunk(const Program& program, const std::string& route);
+// As the texts write a number and a statement's tensor.
+std::string number(double value);
+std::string r(int statement);
+
 std::string as_cpp(const Program& program);
 std::vector<std::string> as_python(const Program& program);
 

@@ -64,13 +64,6 @@ Tensor loss(const Call& c) {
     return cross_entropy(logits, c.x[1], 0);
 }
 
-std::string number(double value) {
-    std::string text = std::to_string(value);
-    while (text.ends_with('0')) text.pop_back();
-    return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
-}
-std::string r(int i) { return "r" + std::to_string(i); }
-
 std::string loss_text(const Statement& s, bool python) {
     const std::string x = r(s.in[0]), t = r(s.in[1]);
     if (python) return "cross_entropy(" + x + ", " + t + ")";

@@ -6,7 +6,6 @@
 #include "program.h"
 
 namespace random_programs {
-namespace {
 
 std::string number(double value) {
     char text[40];
@@ -14,6 +13,8 @@ std::string number(double value) {
     return {text, end};
 }
 std::string r(int i) { return "r" + std::to_string(i); }
+
+namespace {
 
 std::string filled(const std::string& pattern, const Statement& s, int self, bool python) {
     std::string text;
