@@ -146,6 +146,23 @@ TEST_CASE("gradcheck reports a function that is not deterministic", "[check]") {
     CHECK(contains(report.message, "not deterministic"));
 }
 
+TEST_CASE("gradgradcheck reports the second of two gradients that is not deterministic", "[check]") {
+    int calls = 0;
+    const auto f = [&](const Inputs& x) {
+        const Tensor y = [&] {
+            const NoGrad off;
+            return x[0] * x[1];
+        }();
+        return record("careless", y, {x[0], x[1]}, {x[0], x[1]}, [&](const Saved& saved, const Tensor& dy) {
+            const double drift = grad_enabled() && calls++ % 2 == 1 ? 1 + 1e-15 : 1;
+            return Grads{dy * saved[1], dy * saved[0] * drift};
+        });
+    };
+    const auto report = gradgradcheck("careless", f, {input({3}), input({3}, 2)});
+    CHECK_FALSE(report.passed);
+    CHECK(contains(report.message, "not deterministic"));
+}
+
 TEST_CASE("gradcheck reports a gradient that changes from one backward to the next", "[check]") {
     int calls = 0;
     const auto f = [&](const Inputs& x) {

@@ -501,6 +501,7 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([&] { d.circle(1, 1, -2); }, "Drawing::circle: the radius is -2");
     refused([&] { d.box(0, 0, 0, 1, "a"); }, "Drawing::box: the width is 0");
     refused([&] { d.box(0, 0, 1, -1, "a"); }, "Drawing::box: the height is -1");
+    refused([&] { d.circle(1, NAN, 1); }, "Drawing::circle: a length is nan");
     refused([&] { d.box(0, 0, 1, 1, "a", {.radius = NAN}); }, "Drawing::box: a length is nan");
     refused([&] { d.cells(0, 0, 0, 1, arange(3)); }, "Drawing::cells: a cell's width is 0");
     refused([&] { d.cells(0, 0, 1, 1, arange(3), {.digits = 0}); }, "Drawing::cells: 0 digits");
