@@ -3,22 +3,11 @@
 
 #include "catch.h"
 #include "random/program.h"
+#include "sanitized.h"
 
 using namespace random_programs;
 
-#if defined(__has_feature)
-#define WEFT_CLANG_SANITIZES __has_feature(address_sanitizer)
-#else
-#define WEFT_CLANG_SANITIZES 0
-#endif
-
-namespace {
-#if defined(__SANITIZE_ADDRESS__) || WEFT_CLANG_SANITIZES
-constexpr std::uint64_t programs = 300;
-#else
-constexpr std::uint64_t programs = 3000;
-#endif
-}  // namespace
+constexpr std::uint64_t programs = sanitized ? 300 : 3000;
 
 TEST_CASE("random programs: their gradients are the same by every route", "[random programs]") {
     Counts counts;

@@ -157,24 +157,25 @@ Outcome by_backward(const Program& program, const Way& way, int times) {
 }
 
 // Second order: the gradient of Σ u · gradient.
+Outcome second_order(const Program& program, const Run& r) {
+    const Tensors outputs = picked(program.outputs, r.tensors), targets = picked(program.targets, r.points);
+    const Tensors first =
+        grad(outputs, targets, drawn(program, outputs, 1), {.create_graph = true, .allow_unused = true});
+    const Tensors weights = drawn(program, targets, 2);
+    Tensors in_graph, seeds;
+    for (std::size_t i = 0; i < first.size(); ++i)
+        if (first[i].defined() && first[i].requires_grad())
+            in_graph.push_back(first[i]), seeds.push_back(weights[i]);
+    Outcome outcome{false, first, Tensors(targets.size())};
+    if (!in_graph.empty())
+        outcome.gradients = grad(in_graph, targets, seeds, {.retain_graph = true, .allow_unused = true});
+    for (std::size_t i = 0; i < targets.size(); ++i)  // for another it depends on what is saved
+        if (!targets[i].is_leaf()) outcome.gradients[i] = Tensor();
+    return outcome;
+}
+
 Outcome second_order(const Program& program, const Way& way) {
-    return refusing(way, [&] {
-        const Run r = run(program, way);
-        const Tensors outputs = picked(program.outputs, r.tensors), targets = picked(program.targets, r.points);
-        const Tensors first =
-            grad(outputs, targets, drawn(program, outputs, 1), {.create_graph = true, .allow_unused = true});
-        const Tensors weights = drawn(program, targets, 2);
-        Tensors in_graph, seeds;
-        for (std::size_t i = 0; i < first.size(); ++i)
-            if (first[i].defined() && first[i].requires_grad())
-                in_graph.push_back(first[i]), seeds.push_back(weights[i]);
-        Outcome outcome{false, first, Tensors(targets.size())};
-        if (!in_graph.empty())
-            outcome.gradients = grad(in_graph, targets, seeds, {.retain_graph = true, .allow_unused = true});
-        for (std::size_t i = 0; i < targets.size(); ++i)  // for another it depends on what is saved
-            if (!targets[i].is_leaf()) outcome.gradients[i] = Tensor();
-        return outcome;
-    });
+    return refusing(way, [&] { return second_order(program, run(program, way)); });
 }
 
 // A number that depends on the targets, as they are moved by t along a direction.
@@ -223,9 +224,9 @@ Difference difference(const Along& f, double tolerance) {
     return {wide, smooth};
 }
 
-// How far the gradient moves when every leaf is changed in its last bits: at a jump of the gradient, or where
-// it is ill-conditioned, routes may differ by as much.
-double sensitivity(const Program& program, const Tensors& gradients) {
+// How far the gradient, or the second, moves when every value is changed in its last bits: at a jump of the
+// gradient, or where it is ill-conditioned, routes may differ by as much.
+double sensitivity(const Program& program, const Tensors& gradients, bool second = false) {
     const Run base = run(program, {.dtype = program.dtype, .notes = true});
     double largest = 0;
     for (std::uint64_t draw = 0; draw < 4; ++draw) {
@@ -238,14 +239,15 @@ double sensitivity(const Program& program, const Tensors& gradients) {
                 row_of(program.statements[static_cast<std::size_t>(i)]).cpp == "made")
                 continue;
             const Tensor noise = randn(x.shape(), rng, float64).to(x.dtype());
-            around.shift[i] = x.detach() * noise * epsilon;
+            around.shift[i] = (abs(x.detach()) + 1e-3) * noise * epsilon;  // equal zeros come apart, too
         }
         try {
             const Run r = run(program, {.dtype = program.dtype}, &around);
             const Tensors outputs = picked(program.outputs, r.tensors);
-            largest = std::max(largest,
-                               distance(gradients, grad(outputs, picked(program.targets, r.points),
-                                                        drawn(program, outputs, 1), {.allow_unused = true})));
+            const Tensors moved = second ? second_order(program, r).gradients
+                                         : grad(outputs, picked(program.targets, r.points),
+                                                drawn(program, outputs, 1), {.allow_unused = true});
+            largest = std::max(largest, distance(gradients, moved));
         } catch (const Error&) {
             return largest;
         }
@@ -358,7 +360,7 @@ private:
         }
         const double apart = std::abs(d.slope - expected);
         // The gradient at max(a, a') with equal a and a' is a choice, which no difference shows.
-        if (!second && apart > 5 * tolerance && apart <= 1000 * sensitivity(program_, gradients)) {
+        if (apart > 5 * tolerance && apart <= 1000 * sensitivity(program_, gradients, second)) {
             ++counts_[route + ": at equal values"];
             return;
         }
