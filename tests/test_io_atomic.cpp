@@ -103,6 +103,23 @@ TEST_CASE("fault 93: a disk that fills up leaves the old file, and nothing of th
     CHECK(files_in(scratch) == 1);
 }
 
+TEST_CASE("fault 93: without a standard input, whose number the file then takes, it is the same",
+          "[fault][io]") {
+    const Scratch scratch;
+    fs::permissions(scratch.folder(), fs::perms::all);
+    const int code = as_nobody([&] {
+        ::close(0);
+        const SmallDisk disk(1);
+        try {
+            io::save_text(scratch / "a", "two");
+            return 1;
+        } catch (const IoError&) {
+            return files_in(scratch) == 0 ? 0 : 2;
+        }
+    });
+    CHECK(code == 0);
+}
+
 TEST_CASE("fault 93: a sync that fails leaves the old file, and nothing of the new one", "[fault][io]") {
     const Scratch scratch;
     io::save_text(scratch / "a", "old");

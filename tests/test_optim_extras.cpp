@@ -30,6 +30,12 @@ struct Run {
     }
 };
 
+std::vector<std::pair<std::string, std::vector<double>>> names_and_values(const nn::NamedTensors& state) {
+    std::vector<std::pair<std::string, std::vector<double>>> all;
+    for (const auto& [name, tensor] : state) all.emplace_back(name, tensor.to(float64).to_vector<double>());
+    return all;
+}
+
 // Three steps, a checkpoint, one more step that is lost; the checkpoint then goes on for three steps.
 template <class Optimizer, class Options>
 void check_resume(const Options& options) {
@@ -46,6 +52,13 @@ void check_resume(const Options& options) {
     stopped.step(before);
 
     Optimizer after({resumed.p, resumed.late}, options);
+    {  // what it did before is forgotten
+        Run other;
+        Optimizer used({other.p, other.late}, options);
+        for (int i = 0; i < 5; ++i) other.step(used);
+        used.load_state_dict(state);
+        CHECK(names_and_values(used.state_dict()) == names_and_values(state));
+    }
     after.load_state_dict(state);
     CHECK(after.steps() == 3);
     for (int i = 0; i < 3; ++i) resumed.step(after);

@@ -198,6 +198,13 @@ TEST_CASE("ticks are round, within the range, evenly spaced, and say what they a
     std::vector<std::string> labels;
     for (const viz::Tick& tick : viz::linear_ticks(-0.5, 1, 4)) labels.push_back(tick.label);
     CHECK(labels == std::vector<std::string>{"−0.5", "0.0", "0.5", "1.0"});
+    for (const double sign : {1, -1}) {  // the larger end says how the labels are written
+        labels.clear();
+        for (const viz::Tick& tick : viz::linear_ticks(std::min(1.0, sign * 2e6), std::max(1.0, sign * 2e6), 2))
+            labels.push_back(tick.label);
+        CHECK(labels == (sign > 0 ? std::vector<std::string>{"1·10⁶", "2·10⁶"}
+                                  : std::vector<std::string>{"−2·10⁶", "0"}));
+    }
 }
 
 TEST_CASE("a short logarithmic axis has 1, 2 and 5 between its powers", "[viz][figure]") {

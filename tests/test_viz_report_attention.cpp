@@ -87,6 +87,18 @@ TEST_CASE("a report takes a model's attention as attention_weights gives it", "[
     check_all(sentence, sentence["snapshots"][0], layers);
 }
 
+TEST_CASE("a report's attention that sees ahead in one place is told whole", "[viz][report]") {
+    for (const auto& [q, k] : {std::pair{0, 1}, {0, 3}, {1, 3}, {2, 3}}) {
+        Tensor weights = weights_of(2, 4, Mask::causal(), 1);
+        weights[0][1][q][k].fill_(0.16);
+        Report report("run");
+        report.attention(0, letters(4), {weights});
+        const json sentence = report_data(report)["sentences"][0];
+        CHECK(sentence["snapshots"][0]["causal"] == false);
+        check_all(sentence, sentence["snapshots"][0], {weights});
+    }
+}
+
 TEST_CASE("a sentence of one token, which sees itself, is told", "[viz][report]") {
     Report report("run");
     report.attention(0, {"a"}, {ones({1, 1, 1, 1})});
