@@ -147,6 +147,10 @@ TEST_CASE("generation refuses prompts that are empty or foreign", "[generate]") 
     const nn::GenerateOptions greedy{.length = 3, .how = {.temperature = 0}};
     CHECK(contains(message_of<ValueError>([&] { nn::generate(model, {}, greedy); }), "the prompt is empty"));
     CHECK(contains(message_of<IndexError>([&] { nn::generate(model, {1, 40}, greedy); }), "40"));
+    CHECK(contains(message_of<ValueError>([&] {
+                       nn::generate(model, {1, 2}, {.length = INT64_MAX});
+                   }),
+                   "(1, 9223372036854775807)"));
     CHECK(contains(message_of<ValueError>([&] { nn::generate(model, {1}, {.length = -1}); }),
                    "at least 0, not -1"));
     CHECK(
