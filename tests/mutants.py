@@ -97,7 +97,8 @@ def configure():
         sync()
     cmake = "/usr/bin/cmake" if os.path.exists("/usr/bin/cmake") else "cmake"
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    options = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DWEFT_BOOK=OFF",
+    options = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -D_GLIBCXX_ASSERTIONS",
+               "-DWEFT_BOOK=OFF",
                f"-DWEFT_EXAMPLES={'ON' if arguments.programs else 'OFF'}"]
     for done in (run([cmake, "-S", TREE, "-B", BUILD, "-G", "Ninja", *options, *launcher]), ninja("weft_tests")):
         if done.returncode:

@@ -232,6 +232,10 @@ TEST_CASE("fault 33: inner sizes that differ", "[fault]") {
                        (void)linear(ones({2, 3}), ones({5, 4}));
                    }),
                    {"linear", "(2, 3)", "(5, 4)"});
+    for (const auto& [x, weight] :
+         {std::pair{ones({}), ones({1, 1})}, {ones({2, 3}), ones({3})}, {ones({2, 3}), ones({2, 3, 4})}})
+        check_contains(message_of<ShapeError>([&x = x, &weight = weight] { (void)linear(x, weight); }),
+                       {"linear", x.shape().str(), weight.shape().str()});
     check_contains(message_of<ShapeError>([] {
                        (void)linear(ones({2, 3}), ones({5, 3}), ones({4}));
                    }),

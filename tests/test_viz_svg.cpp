@@ -62,6 +62,14 @@ const std::vector<std::string> awkward = {
 
 }  // namespace
 
+TEST_CASE("a colour is dark below a luma of 140", "[viz][svg]") {
+    CHECK(viz::Colour{139, 139, 139}.is_dark());
+    CHECK_FALSE(viz::Colour{140, 140, 140}.is_dark());
+    CHECK(viz::Colour{255, 100, 100}.is_dark());        // 132.95
+    CHECK_FALSE(viz::Colour{100, 160, 100}.is_dark());  // 142.9
+    CHECK(viz::Colour{100, 100, 255}.is_dark());        // 111.2
+}
+
 TEST_CASE("the colour map's lightness rises in even steps", "[viz][svg]") {
     CHECK(viz::viridis(0).hex() == "#440154");
     CHECK(viz::viridis(1).hex() == "#fde725");

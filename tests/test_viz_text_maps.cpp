@@ -35,6 +35,24 @@ TEST_CASE("shades change at exactly a third and two thirds of the top", "[viz][m
     CHECK(contains(viz::attention_text(zeros({1, 2})), "1 [░░]\n"));
 }
 
+TEST_CASE("every code point is taken as one, and half of one as bytes", "[viz][maps]") {
+    const auto utf8 = [](std::uint32_t point) {
+        std::string bytes;
+        for (; bytes.empty() || point >= 0x40u >> bytes.size(); point >>= 6)
+            bytes.insert(bytes.begin(), static_cast<char>(0x80 | (point & 0x3F)));
+        return static_cast<char>(0xFF00 >> (bytes.size() + 1) | point) + bytes;  // as many ones as bytes
+    };
+    for (std::uint32_t point = 0xAE; point <= 0x10FFFF; point += point < 0x3000 || point > 0x10FF00 ? 1 : 61) {
+        if (point >= 0xD800 && point < 0xE000) continue;  // no code points of a text
+        const std::string text = utf8(point);
+        CAPTURE(point);
+        if (viz::columns(text) > 2) CHECK(viz::visible(text).starts_with("\\u"));
+        if (contains(viz::visible(text), "\\x")) FAIL("as bytes: " << viz::visible(text));
+        if (viz::visible(text.substr(0, text.size() - 1)).substr(0, 2) != "\\x")
+            FAIL("half of it is taken as one");
+    }
+}
+
 TEST_CASE("a blocked cell is not a zero weight, and one that leaks is marked", "[viz][maps]") {
     const Tensor good = tensor({{1, 0, 0}, {0, 1, 0}, {0.5, 0, 0.5}});
     const std::string map = viz::attention_text(good, {.mask = Mask::causal()});

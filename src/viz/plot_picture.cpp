@@ -8,7 +8,7 @@
 namespace weft::viz {
 namespace {
 
-const Stroke none = {{}, 0, false}, dark = {"#444", 1, false}, light = {"#e4e4e4", 1, false};
+const Stroke dark = {"#444", 1, false}, light = {"#e4e4e4", 1, false};
 
 void set_range(Axis& axis, const Range& given, double below, double above) {
     if (given != automatic)
