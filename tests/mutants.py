@@ -39,7 +39,7 @@ FIRST = {
     "array": "tensor printing bad_inputs views reproducible kernel refusals",
     "kernels": "kernel op views bad_inputs attention safe_attention nn_attention cross_entropy refusals reproducible",
     "autograd": "autograd trace tensor views viz_ledger refusals",
-    "ops": "op kernel refusals bad_inputs views mask tensor autograd attention safe_attention cross_entropy",
+    "ops": "op kernel refusals bad_inputs plain_numbers views mask tensor autograd attention safe_attention cross_entropy",
     "nn": "nn gpt2 generate golden_modules attention refusals",
     "optim": "optim golden_training",
     "check": "check attention_checklist mask_oracle",

@@ -92,6 +92,24 @@ TEST_CASE("PyTorch's issue 101967: NaN at a key and value that a mask blocks", "
     }
 }
 
+TEST_CASE("NaN times a scale of 0 is NaN, in every form", "[poison]") {
+    Rng rng(3);
+    for (const auto& [dtype, scale] : {std::pair{float64, 0.0}, {float32, 0.0}, {float32, -1e-60}}) {
+        Tensor qkv = randn({1, 4, 12}, rng, dtype);
+        qkv[0][2][1].fill_(NaN);  // one query's
+        const auto part = [&](int which) {
+            return qkv.slice(2, 4 * which, 4 * which + 4).reshape({1, 4, 2, 2}).permute({0, 2, 1, 3});
+        };
+        const AttentionOptions options{.scale = scale};
+        for (const Tensor& y :
+             {scaled_dot_product_attention(part(0), part(1), part(2), options).permute({0, 2, 1, 3}),
+              multi_head_attention(qkv, 2, options).reshape({1, 4, 2, 2})})
+            for (std::int64_t row = 0; row < 4; ++row)
+                for (std::int64_t head = 0; head < 2; ++head)
+                    CHECK(std::isnan(y.at({0, row, head, 1})) == (row == 2 && head == 0));
+    }
+}
+
 TEST_CASE("in any tile of keys and of queries NaN stays with the queries that see it", "[poison][tiles]") {
     constexpr std::int64_t T = 150;
     for (const std::int64_t S : {600, 2100})

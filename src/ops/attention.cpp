@@ -132,10 +132,11 @@ std::vector<Tensor> with_parts(std::vector<Tensor> keep, const Mask& mask) {
     return keep;
 }
 
-// Whether the kernel serves: it has no dropout, and makes no gradient of the bias.
+// Whether the kernel serves: it has no dropout, makes no gradient of the bias, and leaves it to BLAS to scale,
+// which does not look at what it multiplies by 0.
 bool is_fused(const Prepared& p, const AttentionOptions& options) {
     const bool differentiates_bias = p.bias.defined() && p.bias.requires_grad() && grad_enabled();
-    return !composed_mode() && options.dropout == 0 && !differentiates_bias;
+    return !composed_mode() && options.dropout == 0 && static_cast<float>(p.scale) != 0 && !differentiates_bias;
 }
 
 Tensor fused(const Prepared& p) {
