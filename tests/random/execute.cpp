@@ -43,7 +43,7 @@ void step(const Program& program, std::size_t i, const Way& way, const Around* a
         return row.run({x, s.numbers, s, way.dtype, run, static_cast<int>(i)});
     };
     Tensor y, point, change;
-    if (around != nullptr && row.choose && ((row.flags & constant) || s.no_grad) && !changes) {
+    if (around != nullptr && around->held && row.choose && ((row.flags & constant) || s.no_grad) && !changes) {
         y = (*around->values)[i].clone();
     } else if (around != nullptr && changes && is_floating(x[0].dtype())) {
         const NoGrad off;

@@ -59,6 +59,7 @@ struct Around {
     const std::vector<Tensor>* changes = nullptr;  // of each in-place statement; undefined elsewhere
     std::map<int, Tensor> shift;                   // added to these statements' tensors
     bool graph = false;                            // whether the graph is recorded
+    bool held = true;  // whether indices, and what is outside the graph, are those of `values`
 };
 
 struct Run {

@@ -7,6 +7,7 @@ others than Weft; where two values tie, PyTorch gives their gradient to another 
 """
 import json
 import math
+import re
 import sys
 
 import torch
@@ -130,22 +131,25 @@ modules = {
 }
 
 
-def run(program, shift=None):
-    """The program's tensors by name; `shift` is added to its leaves."""
+def run(program, noise=None):
+    """The program's tensors by name; `noise` gives each as it is to be, moved by a little."""
     def leaf(i, wanted):
         x = tensor(program["stored"][str(i)])
-        if shift is not None:
-            x = x + shift[i].reshape(x.shape) if i in shift else x
-        return x.requires_grad_(wanted)
+        return (noise(x) if noise else x).requires_grad_(wanted)
 
     names = dict(globals(), leaf=leaf, drawn=lambda i: tensor(program["stored"][str(i)]))
     for line in program["lines"]:
         exec(line, names)
+        made = re.search(r"\b(r\d+) = (?!leaf)", line)
+        if line.startswith("with torch.no_grad") and re.search("contiguous|sum_to_size", line):
+            names[made[1]] = names[made[1]].detach()  # which PyTorch may give back as it is, within the graph
+        if noise and made and not program["changes"] and torch.is_tensor(names[made[1]]):
+            names[made[1]] = noise(names[made[1]])
     return names
 
 
-def gradients(program, shift=None, second=False):
-    names = run(program, shift)
+def gradients(program, noise=None, second=False):
+    names = run(program, noise)
     outputs = [names[f"r{i}"] for i in program["outputs"]]
     targets = [names[f"r{i}"] for i in program["targets"]]
     seeds = [tensor(seed) for seed in program["seeds"]]
@@ -172,13 +176,15 @@ def apart(found, expected):
 
 
 def on_a_kink(program, second):
-    """Whether PyTorch's own gradient jumps within 1e-9 of the leaves: at a tie, or at the kink of an abs."""
+    """Whether PyTorch's own gradient jumps within 1e-9 of the values: at a tie, or at the kink of an abs."""
     moved = [[g for g in gradients(program, None, second)[1] if g is not None]]
     for draw in range(4):
         generator = torch.Generator().manual_seed(draw)
-        shift = {int(i): 1e-9 * torch.randn(tensor(a).shape, generator=generator, dtype=torch.float64)
-                 for i, a in program["stored"].items() if a["dtype"] == "float64"}
-        moved.append([g for g in gradients(program, shift, second)[1] if g is not None])
+
+        def noise(x):
+            return x + 1e-9 * torch.randn(x.shape, generator=generator, dtype=x.dtype) if x.is_floating_point() else x
+
+        moved.append([g for g in gradients(program, noise, second)[1] if g is not None])
     return any((a - b).abs().max() > 1e-6 * (1 + a.abs().max()) for m in moved[1:] for a, b in zip(m, moved[0]) if a.numel())
 
 

@@ -110,12 +110,13 @@ bool differentiable(const Program& program) {
 }
 
 // Routes save different tensors, and lay out results differently: what was changed in place may be refused by
-// one and not needed by another, and so may a view. What returns its operand itself, as contiguous may, returns
-// another tensor in a run on copies, on which nothing may depend.
-bool may_refuse(const Error& error, bool copies = false) {
+// one and not needed by another, and so may a view. In a run on copies a tensor is another than the one that
+// was saved, or that an operation as contiguous gives back itself, so that less depends on it.
+bool may_refuse(const Error& error, bool copies = true) {
     const std::string what = error.what();
-    return what.find("changed in place") != std::string::npos || what.starts_with("view: ") ||
-           (copies && what.find("no output depends") != std::string::npos);
+    const auto says = [&](const char* words) { return what.find(words) != std::string::npos; };
+    return says("changed in place") || what.starts_with("view: ") ||
+           (copies && (says("no output depends") || says("does not require a gradient")));
 }
 
 template <class F>
@@ -123,7 +124,7 @@ Outcome refusing(const Way& way, const F& f) {
     try {
         return f();
     } catch (const Error& error) {
-        if (!may_refuse(error, way.copies)) throw;
+        if (!may_refuse(error, way.copies || way.composed)) throw;
         return {true, {}, {}};
     }
 }
@@ -230,7 +231,7 @@ double sensitivity(const Program& program, const Tensors& gradients, bool second
     const Run base = run(program, {.dtype = program.dtype, .notes = true});
     double largest = 0;
     for (std::uint64_t draw = 0; draw < 4; ++draw) {
-        Around around{&base.values, &base.changes, {}, true};
+        Around around{&base.values, &base.changes, {}, true, false};
         Rng rng(draw + 1);
         const double epsilon = program.dtype == float32 ? 4e-7 : 1e-15;
         for (int i = 0; i < static_cast<int>(program.statements.size()); ++i) {
@@ -387,7 +388,7 @@ Verdict compare(const Program& program, Counts& counts) {
     Verdict verdict;
     try {
         verdict = Comparison(program, counts).run_all();
-    } catch (const Error& error) {  // by a run for differences, where what a view refused is no verdict
+    } catch (const Error& error) {  // by a run for differences, whose tensors are copies, too
         if (may_refuse(error))
             ++counts["refused"];
         else
