@@ -11,7 +11,7 @@ MINUTES ?= 60
 SEED  ?=
 FOLDER ?=
 LIST  ?=
-EACH  ?= 15
+EACH  ?=
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
@@ -73,14 +73,14 @@ fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many second
 	$(CMAKE) -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-14 \
 	    "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -g1" -DWEFT_FUZZ=ON
 	$(CMAKE) --build build/fuzz
-	bash tests/fuzz/run.sh build/fuzz $(EACH)
+	bash tests/fuzz/run.sh build/fuzz $(or $(EACH),15)
 
 check-all: test  ## make test, and what takes hours: random programs, in PyTorch too where it is installed, hostile files, mutants
 	$(MAKE) fuzz
 	@if python3 -c 'import torch' 2>/dev/null; then set -o pipefail; \
 	    $(BUILD)/tests/random_programs 1 15000 --json | python3 tests/random/replay.py; \
 	else echo "PyTorch is not installed: the random programs are not replayed in it"; fi
-	$(MAKE) fuzz-files EACH=600
+	$(MAKE) fuzz-files EACH=$(or $(EACH),600)
 	$(MAKE) mutants N=$(or $(N),300)
 
 docs: docs-packages  ## the book and the reference as a site, in build/site

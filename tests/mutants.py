@@ -38,7 +38,7 @@ PARTS = {"core": (0.95, ["array", "kernels", "autograd", "ops"]), "nn": (0.95, [
 FIRST = {
     "array": "tensor printing bad_inputs views reproducible kernel refusals",
     "kernels": "kernel op views bad_inputs attention safe_attention nn_attention cross_entropy refusals reproducible",
-    "autograd": "autograd trace tensor views viz_ledger refusals",
+    "autograd": "autograd plain_numbers trace tensor views viz_ledger refusals",
     "ops": "op kernel refusals bad_inputs plain_numbers views mask tensor autograd attention safe_attention cross_entropy",
     "nn": "nn gpt2 generate golden_modules attention refusals",
     "optim": "optim golden_training",

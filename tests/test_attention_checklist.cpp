@@ -224,6 +224,11 @@ TEST_CASE("S2.09 the report prints shapes, a sample row and what decided", "[S2.
     }
     CHECK(check::attention(attention, x)["sample row"].evidence == "last token, head 0:" + expected);
     CHECK_THROWS_AS(report["no such check"], ValueError);
+    for (const std::int64_t n : {8, 9}) {  // eight of its numbers are told
+        const std::string told = check::attention(attention, random({1, n, C}))["sample row"].evidence;
+        CHECK(std::count(told.begin(), told.end(), ' ') == 3 + 8 + (n > 8));
+        CHECK(told.ends_with(" …") == (n > 8));
+    }
 }
 
 TEST_CASE("S2.09 a function without parameters and without a mask argument is checked as far as it goes",

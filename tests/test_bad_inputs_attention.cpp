@@ -48,6 +48,18 @@ void both_ways(const std::function<void()>& test) {
 
 }  // namespace
 
+TEST_CASE("log_softmax of a row of −inf has gradients of 0, along any axis", "[fault]") {
+    for (int axis = 0; axis < 3; ++axis) {
+        Rng rng(4);
+        Tensor x = randn({2, 3, 4}, rng, float64);
+        x.select(axis == 0 ? 1 : 0, 1).fill_(-INFINITY);  // the rows with this index on another axis
+        x.requires_grad_();
+        sum(masked_fill(log_softmax(x, axis), x.detach() == -INFINITY, 0.0)).backward();
+        CHECK(all(where(x.detach() == -INFINITY, x.grad() == 0, isfinite(x.grad()))));
+        CHECK(any(x.grad() != 0));
+    }
+}
+
 TEST_CASE("fault 40: a query that sees nothing has weights, output and gradients of exactly 0",
           "[fault][attention]") {
     both_ways([] {

@@ -173,6 +173,7 @@ TEST_CASE("fault 29: lists that do not join, and empty ones", "[fault]") {
     CHECK_THROWS_AS(split(a, 0, 1), ValueError);
     CHECK_THROWS_AS(chunk(a, 0, 1), ValueError);
     CHECK_THROWS_AS(split(a, std::vector<std::int64_t>{4, -1}, 1), ValueError);
+    CHECK(split(a, std::vector<std::int64_t>{0, 3}, 1)[0].shape() == Shape{2, 0});
 }
 
 TEST_CASE("fault 30: a reduction over an axis out of range or named twice", "[fault]") {

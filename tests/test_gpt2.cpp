@@ -343,6 +343,11 @@ TEST_CASE("a folder without a whole GPT-2 is refused by the file that is missing
     CHECK(contains(with_config("[]"), "it is not a JSON object"));
     CHECK(contains(with_config(R"({"n_embd": 1, "n_embd": 2})"), "it has \"n_embd\" twice"));
     CHECK(contains(with_config("{\"a\": " + std::string(100000, '[')), "nested too deeply"));
+    const auto nested = [&](std::size_t levels) {  // the object itself is one
+        return with_config("{\"a\": " + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}");
+    };
+    CHECK_FALSE(contains(nested(64), "nested"));
+    CHECK(contains(nested(65), "nested too deeply, in more than 64 levels"));
     CHECK(contains(with_config("{\"a\": \"\xFF\"}"), "not valid JSON"));
 }
 

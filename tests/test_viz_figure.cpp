@@ -219,6 +219,10 @@ TEST_CASE("a short logarithmic axis has 1, 2 and 5 between its powers", "[viz][f
     for (const viz::Tick& tick : viz::logarithmic_ticks(1e-20, 1, 6))
         if (!tick.label.empty()) far.push_back(tick.label);
     CHECK(far == std::vector<std::string>{"10⁻²⁰", "10⁻¹⁶", "10⁻¹²", "10⁻⁸", "10⁻⁴", "1"});
+    far.clear();
+    for (const viz::Tick& tick : viz::logarithmic_ticks(1e-6, 1, 1))
+        if (!tick.label.empty()) far.push_back(tick.label);
+    CHECK(far == std::vector<std::string>{"1"});
 }
 
 TEST_CASE("bars are as high as their values, from zero, side by side", "[viz][figure]") {

@@ -36,13 +36,19 @@ TEST_CASE("the ledger of (a + b) + a: every edge, in the order of the visits", "
     const GradientLedger ledger;
     const Tensor s = a + b, y = s + a;
     CHECK(ledger.entries().empty());
-    y.backward();
-    const auto& entries = ledger.entries();
-    REQUIRE(entries.size() == 4);
+    y.backward({}, true);
+    y.backward(tensor(5, float64));  // the seed is given, or is 1: an entry of either is the same
+    const auto& all = ledger.entries();
+    REQUIRE(all.size() == 8);
+    CHECK(all[4].terms[0].from == 0);
+    CHECK(all[4].terms[0].input == 0);
+    CHECK(all[4].terms[0].gradient.item() == 5);
+    const std::vector<LedgerEntry> entries(all.begin(), all.begin() + 4);
     CHECK(entries[0].number == graph_number(y));
     CHECK(entries[0].operation == "add");
     REQUIRE(entries[0].terms.size() == 1);
     CHECK(entries[0].terms[0].from == 0);
+    CHECK(entries[0].terms[0].input == 0);
     CHECK(entries[0].terms[0].operation == "seed");
     CHECK(entries[1].number == graph_number(s));
     CHECK(entries[1].terms[0].from == graph_number(y));

@@ -109,6 +109,8 @@ TEST_CASE("plots of every kind are as they were looked at", "[viz][pictures]") {
     Plot leaning({.width = 360, .height = 260, .legend = "top-left"});
     leaning.bars({"scaled_dot_product_attention", "layer_norm", "gelu"}, {30, 12, 4}, "ms");
     same_picture("bars_leaning", leaning.svg());
+    Plot small({.width = 300, .height = 200});
+    same_picture("bars_small", small.bars({"a", "b", "c"}, {-0.4, 0.3, 0.1}).svg());
     Plot edges({.width = 300, .height = 200, .x_range = {0, 10}, .y_range = {0, 10}});
     edges.vertical(9.5, "at the right")
         .vertical(5, "middle")
