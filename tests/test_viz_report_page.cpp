@@ -149,6 +149,11 @@ TEST_CASE("a report that is cut at a step tells only what was before it", "[viz]
     run(cut, 105, 130);
     run(straight, 105, 130);
     CHECK(report_json(cut.html()) == report_json(straight.html()));
+    for (const int step : {1, 2}) {
+        cut.cut(step);
+        run(cut, step, 130);
+        CHECK(report_json(cut.html()) == report_json(straight.html()));
+    }
     cut.cut(0);
     CHECK(report_data(cut)["samples"].empty());
     CHECK(report_data(cut)["loss"]["training"]["steps"].empty());
