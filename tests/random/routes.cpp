@@ -360,9 +360,11 @@ private:
             return;
         }
         double apart = std::abs(d.slope - expected);
-        if (apart > 5 * tolerance) {  // some of many elements have a kink within the steps: few so near
-            const double near = 1e-6;
-            apart = std::min(apart, std::abs((f(near) - f(-near)) / (2 * near) - expected));
+        if (apart >
+            5 * tolerance) {  // some of many elements have a kink within the steps, few so near, or here
+            const double near = 1e-6, middle = f(0);
+            const auto [low, high] = std::minmax({(f(near) - middle) / near, (middle - f(-near)) / near});
+            apart = std::min(apart, std::abs(std::clamp(expected, low, high) - expected));
         }
         // The gradient at max(a, a') with equal a and a' is a choice, which no difference shows.
         if (apart > 5 * tolerance && apart <= 1000 * sensitivity(program_, gradients, second)) {
