@@ -96,6 +96,14 @@ TEST_CASE("a GPT whose head is its embedding has one gradient by every route", "
     CHECK(distance(loss, model.parameters()) < 1e-13);
 }
 
+TEST_CASE("a gradient that is constant is outside the graph, with create_graph too", "[autograd]") {
+    Rng rng(1);
+    const Tensor x = randn({2, 3}, rng, float64).requires_grad_(), c = randn({3, 3}, rng, float64);
+    for (const Tensor& y : {x * c[0], matmul(x, c), linear(x, c), where(c[0] > 0, x, 0 * x)})
+        CHECK_FALSE(grad({sum(y)}, {x}, {}, {.create_graph = true})[0].requires_grad());
+    CHECK(grad({sum(x * x)}, {x}, {}, {.create_graph = true})[0].requires_grad());
+}
+
 TEST_CASE("a hook on an input of a fused operation runs once", "[autograd]") {
     const Tensor x = leaf({0.5, -1});
     int calls = 0;

@@ -72,6 +72,8 @@ TEST_CASE("items are read by index, negative ones from the end", "[tensor]") {
     CHECK(contains(message_of<DTypeError>([&] { x.to_vector<std::int64_t>(); }), "int64"));
     CHECK(contains(message_of<ShapeError>([&] { x.item(); }), "(2, 3)"));
     CHECK(contains(message_of<IndexError>([&] { x.at({1}); }), "1 indices"));
+    for (const Shape& index : {Shape{0, 3}, {2, 0}, {0, -4}, {-3, 0}})
+        CHECK(contains(message_of<IndexError>([&] { x.at(index); }), "out of range for axis"));
     CHECK(contains(message_of<IndexError>([&] { x.size(2); }), "axis 2"));
 }
 
@@ -130,6 +132,10 @@ TEST_CASE("a shape counts, compares and prints itself", "[tensor]") {
     CHECK(Shape{4}.str() == "(4,)");
     CHECK((Shape{2, 3}.str() == "(2, 3)"));
     CHECK(Shape{2, 0, 3}.numel() == 0);
+    const std::int64_t many = std::int64_t{1} << 40;
+    CHECK(Shape{many, many, 0}.numel() == 0);
+    CHECK(Shape{0, many, many}.numel() == 0);
+    CHECK(contains(message_of<ValueError>([&] { (void)Shape{many, many}.numel(); }), "does not fit in 63 bits"));
     CHECK(Shape{}.numel() == 1);
     CHECK(contiguous_strides({2, 3, 4}) == Strides{12, 4, 1});
     CHECK(broadcast_shapes({2, 1, 3}, {4, 1}, "test") == Shape{2, 4, 3});

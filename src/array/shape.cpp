@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "array/array.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 
@@ -74,7 +73,7 @@ std::int64_t Shape::numel() const {
     std::int64_t product = 1;
     bool wrapped = false;
     for (std::int64_t size : *this) wrapped |= __builtin_mul_overflow(product, size, &product);
-    if (wrapped && product_overflows(*this))  // and no size is 0
+    if (wrapped && std::find(begin(), end(), 0) == end())
         throw ValueError("shape: the product of " + str() + " does not fit in 63 bits; use smaller sizes");
     return product;
 }
