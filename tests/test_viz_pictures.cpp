@@ -106,17 +106,16 @@ TEST_CASE("plots of every kind are as they were looked at", "[viz][pictures]") {
     bars.horizontal(5, "goal").text(2, 3, "none");
     same_picture("bars", bars.svg());
 
-    Plot leaning({.width = 360, .height = 260, .legend = "top-left"});
-    leaning.bars({"scaled_dot_product_attention", "layer_norm", "gelu"}, {30, 12, 4}, "ms");
+    Plot leaning({.width = 300, .height = 260, .legend = "top-right"});
+    leaning.bars({"cross_entropy", "layer_norm", "gelu", "add"}, {30, 12, 4, 1}, "ms");
     same_picture("bars_leaning", leaning.svg());
-    Plot small({.width = 300, .height = 200});
+    Plot small({.width = 300, .height = 300});
     same_picture("bars_small", small.bars({"a", "b", "c"}, {-0.4, 0.3, 0.1}).svg());
-    Plot edges({.width = 300, .height = 200, .x_range = {0, 10}, .y_range = {0, 10}});
-    edges.vertical(9.5, "at the right")
-        .vertical(5, "middle")
-        .horizontal(9.9, "at the top")
-        .horizontal(4, "lower");
-    same_picture("edges", edges.line({0, 10}, {0, 10}).svg());
+    const viz::PlotOptions ten{.width = 300, .height = 200, .x_range = {0, 10}, .y_range = {0, 10}};
+    same_picture("edges_right",
+                 Plot(ten).line({0, 10}, {0, 10}).vertical(9.5, "at the right").vertical(5, "middle").svg());
+    same_picture("edges_top",
+                 Plot(ten).line({0, 10}, {0, 10}).horizontal(9.9, "at the top").horizontal(4, "lower").svg());
 
     Plot field({.title = "A field", .x = "w", .y = "b", .width = 420, .height = 320});
     field.field(valley(9, 12), {-2, 2}, {-2, 2}).line({-1.5, 0, 1}, {1.5, 0.2, -1}, "way", {.markers = true});
