@@ -319,6 +319,11 @@ TEST_CASE("a GPT-2 whose head is not its token embedding is refused", "[gpt2]") 
         state.emplace_back("lm_head.weight", head);
     });
     CHECK(contains(untied.refusal(), "lm_head.weight: its values are not wte.weight's"));
+    Changed other;
+    other.tensors([](nn::NamedTensors& state) {
+        state.emplace_back("lm_head.weight", named(state, "transformer.wte.weight").to(float64));
+    });
+    CHECK(contains(other.refusal(), "lm_head.weight: its values are not wte.weight's"));
     Changed narrow;
     narrow.tensors([](nn::NamedTensors& state) { state.emplace_back("lm_head.weight", zeros({384, 12})); });
     CHECK(contains(narrow.refusal(), "lm_head.weight: shape (384, 12), but it has to be (384, 24)"));
