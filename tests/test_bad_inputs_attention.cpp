@@ -48,6 +48,21 @@ void both_ways(const std::function<void()>& test) {
 
 }  // namespace
 
+TEST_CASE("attention refuses keys or values alone of another rank or of other samples", "[fault]") {
+    const auto refusal = [](const Shape& k, const Shape& v) {
+        return message_of<ShapeError>([&] {
+            return scaled_dot_product_attention(ones({2, 3, 4, 5}), ones(k), ones(v));
+        });
+    };
+    const Shape good{2, 3, 6, 5};
+    for (const Shape& rank : {Shape{3, 6, 5}, Shape{1, 2, 3, 6, 5}}) {
+        CHECK(contains(refusal(rank, good), "all three must have one rank"));
+        CHECK(contains(refusal(good, rank), "all three must have one rank"));
+    }
+    CHECK(contains(refusal({1, 3, 6, 5}, good), "axis 0 differs; samples must be equal"));
+    CHECK(contains(refusal(good, {1, 3, 6, 5}), "axis 0 differs; samples must be equal"));
+}
+
 TEST_CASE("log_softmax of a row of −inf has gradients of 0, along any axis", "[fault]") {
     for (int axis = 0; axis < 3; ++axis) {
         Rng rng(4);
