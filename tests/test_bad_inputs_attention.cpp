@@ -59,6 +59,11 @@ TEST_CASE("attention refuses keys or values alone of another rank or of other sa
         CHECK(contains(refusal(rank, good), "all three must have one rank"));
         CHECK(contains(refusal(good, rank), "all three must have one rank"));
     }
+    CHECK(contains(refusal({2, 0, 6, 5}, {2, 0, 6, 5}), "as many heads as the queries"));
+    CHECK(contains(message_of<ShapeError>([&] {
+                       return scaled_dot_product_attention(ones({2, 0, 4, 5}), ones(good), ones(good));
+                   }),
+                   "as many heads as the queries"));
     CHECK(contains(refusal({1, 3, 6, 5}, good), "axis 0 differs; samples must be equal"));
     CHECK(contains(refusal(good, {1, 3, 6, 5}), "axis 0 differs; samples must be equal"));
 }

@@ -135,7 +135,10 @@ TEST_CASE("a shape counts, compares and prints itself", "[tensor]") {
     const std::int64_t many = std::int64_t{1} << 40;
     CHECK(Shape{many, many, 0}.numel() == 0);
     CHECK(Shape{0, many, many}.numel() == 0);
-    CHECK(contains(message_of<ValueError>([&] { (void)Shape{many, many}.numel(); }), "does not fit in 63 bits"));
+    CHECK(contains(message_of<ValueError>([&] {
+                       (void)Shape{many, many}.numel();
+                   }),
+                   "does not fit in 63 bits"));
     CHECK(Shape{}.numel() == 1);
     CHECK(contiguous_strides({2, 3, 4}) == Strides{12, 4, 1});
     CHECK(broadcast_shapes({2, 1, 3}, {4, 1}, "test") == Shape{2, 4, 3});
