@@ -12,11 +12,12 @@ constexpr double largest_value = 50;
 
 struct TooLarge {};  // a leaf that a choice asked for
 
-bool suits(const Tensor& x, bool large) {
+// Of finite values a fused operation makes finite ones: it is kept where it does not, for the routes to find.
+bool suits(const Tensor& x, bool large, bool is_fused) {
     if (x.numel() > (large ? 100'000 : 1'000) || x.rank() > 6) return false;
     if (!is_floating(x.dtype()) || x.numel() == 0) return true;
     const NoGrad off;
-    return all(isfinite(x)) && max(abs(x)).item() <= largest_value;
+    return all(isfinite(x)) ? max(abs(x)).item() <= largest_value : is_fused;
 }
 
 }  // namespace
@@ -122,8 +123,9 @@ bool Draft::add(Statement statement) {
     program_.statements.push_back(std::move(statement));
     try {
         step(program_, i, {.dtype = program_.dtype}, nullptr, run_);
-        const bool changed = row_of(program_.statements.back()).flags & in_place;  // cannot be taken back
-        if (changed || suits(run_.tensors.back(), large_)) return true;
+        const unsigned flags = row_of(program_.statements.back()).flags;
+        const bool changed = flags & in_place;  // cannot be taken back
+        if (changed || suits(run_.tensors.back(), large_, flags & fused)) return true;
     } catch (const Error&) {
     }
     program_.statements.pop_back();

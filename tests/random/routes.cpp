@@ -268,8 +268,11 @@ public:
         const bool one = program_.outputs.size() == 1;
         // A saved tensor that was changed in place is refused by those routes that need it.
         if (!reference.refused) {
-            for (const Tensor& g : reference.gradients)
-                if (g.defined() && !all(isfinite(g))) return {"finite", "a gradient is not finite"};
+            for (const auto* list : {&reference.outputs, &reference.gradients})
+                for (const Tensor& x : *list)
+                    if (x.defined() && !all(isfinite(x)))
+                        return {"finite", list == &reference.outputs ? "an output is not finite"
+                                                                     : "a gradient is not finite"};
             exact("repeated", reference, by_grad(program_, way));
             const Outcome backward = by_backward(program_, way, 1);
             one ? exact("backward", reference, backward) : close("backward", reference, backward);
