@@ -1,7 +1,6 @@
-// Every kind of picture as it was looked at, byte for byte: tests/golden/pictures. After a change that is
-// meant,
+// Every kind of picture, compared byte for byte with the one in tests/golden/pictures that somebody has looked
+// at. Where a change is intended, draw them anew, and open each of them before you commit it:
 //     WEFT_DRAW=1 build/release/tests/weft_tests "[pictures]"
-// draws them anew: open each of them before it is committed.
 #include <cmath>
 #include <cstdlib>
 
@@ -12,7 +11,6 @@
 
 using namespace weft;
 using viz::Drawing;
-using viz::MapOptions;
 using viz::Plot;
 
 namespace {

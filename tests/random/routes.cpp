@@ -363,8 +363,8 @@ private:
             return;
         }
         double apart = std::abs(d.slope - expected);
-        if (apart >
-            5 * tolerance) {  // some of many elements have a kink within the steps, few so near, or here
+        if (apart > 5 * tolerance) {
+            // Some of many elements have a kink within the steps, few so near; or the point itself is one.
             const double near = 1e-6, middle = f(0);
             const auto [low, high] = std::minmax({(f(near) - middle) / near, (middle - f(-near)) / near});
             apart = std::min(apart, std::abs(std::clamp(expected, low, high) - expected));
