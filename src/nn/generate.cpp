@@ -15,7 +15,7 @@ Tensor continued(const GPT& model, const Tensor& prompt, const GenerateOptions& 
                          std::to_string(options.length));
     NoGrad off;
     const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.config.block_size;
-    const std::int64_t end = given + std::min(options.length, INT64_MAX - given);  // the largest is refused
+    const std::int64_t end = given + std::min(options.length, INT64_MAX - given);  // empty() refuses it
     const Tensor all = empty({B, end}, int64);
     all.slice(1, 0, given).copy_(prompt);
     std::vector<KeyValueCache> caches = model.make_caches();

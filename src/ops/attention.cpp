@@ -132,8 +132,8 @@ std::vector<Tensor> with_parts(std::vector<Tensor> keep, const Mask& mask) {
     return keep;
 }
 
-// Whether the kernel serves: it has no dropout, makes no gradient of the bias, and leaves it to BLAS to scale,
-// which does not look at what it multiplies by 0.
+// Whether the kernel can be used: it has no dropout, gives the bias no gradient, and cannot scale by 0, because
+// BLAS does not read what it would multiply by 0, and so misses NaN.
 bool is_fused(const Prepared& p, const AttentionOptions& options) {
     const bool differentiates_bias = p.bias.defined() && p.bias.requires_grad() && grad_enabled();
     return !composed_mode() && options.dropout == 0 && static_cast<float>(p.scale) != 0 && !differentiates_bias;
