@@ -65,7 +65,7 @@ fuzz: ready  ## random programs of new seeds, compared by every route: make fuzz
 	$(CMAKE) --build $(BUILD) --target random_programs
 	$(BUILD)/tests/random_programs --minutes $(MINUTES)
 
-mutants: packages  ## change one thing of the library at a time: do the tests notice? make mutants N=100 FOLDER=src/ops SEED=7
+mutants: packages  ## change one thing of the library at a time: do the tests notice? make mutants N=100 FOLDER=src/core/ops SEED=7
 	/usr/bin/python3 tests/mutants.py $(or $(N),100) $(if $(SEED),--seed $(SEED)) $(if $(FOLDER),--folder $(FOLDER)) \
 	    $(if $(LIST),--list $(LIST)) $(ARGS)
 

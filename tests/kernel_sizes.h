@@ -6,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "array/array.h"
 #include "catch.h"
-#include "kernels/rows.h"
-#include "weft/ops.h"
+#include "core/array/array.h"
+#include "core/kernels/rows.h"
+#include "weft/core/ops.h"
 
 namespace sizes {
 

@@ -1,6 +1,6 @@
 """Mutation testing: changes one thing of the library at a time and sees whether a test fails.
 
-    make mutants N=100 [SEED=7] [FOLDER=src/ops] [LIST=build/mutants/survivors.txt]
+    make mutants N=100 [SEED=7] [FOLDER=src/core/ops] [LIST=build/mutants/survivors.txt]
 
 Each of N random places gets one change (mutants_of below lists the kinds). The library is built with it in a copy of
 the tree, below build/mutants, and the tests run: those of the folder first, then all others, and the programs' where

@@ -1,14 +1,14 @@
 // One table of operations, from which the tests of all of them are made: golden values and gradients, gradient
 // checks of first and second order, fused against composed, strided against contiguous, refusals. An operation
-// declared in weft/ops.h, or a member of Tensor that stays in the graph, without a row here fails the build
-// (op_table_check.cpp).
+// declared in weft/core/ops.h, or a member of Tensor that stays in the graph, without a row here fails the
+// build (op_table_check.cpp).
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 // How far the gradient of a sample can be checked.
 enum class Gradient {

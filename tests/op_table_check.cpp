@@ -1,5 +1,5 @@
-// Run by the build: every function declared in weft/ops.h, and every member of Tensor that returns a Tensor in
-// the graph, must have a row in the table of operations, and every row must belong to a declaration.
+// Run by the build: every function declared in weft/core/ops.h, and every member of Tensor that returns a
+// Tensor in the graph, must have a row in the table of operations, and every row must belong to a declaration.
 //
 //     op_table_check path/to/ops.h path/to/tensor.h
 #include <fstream>

@@ -16,7 +16,7 @@
 
 #include "catch.h"
 #include "scratch.h"
-#include "weft/io.h"
+#include "weft/models/io.h"
 
 #ifdef WEFT_PROGRAMS_DIR
 

@@ -2,10 +2,10 @@
 // each of which is caught by name. The switches of the bugs live here alone. B batch, T tokens, C = d_model, H
 // heads, d_k = C / H.
 #include "catch.h"
-#include "check/attention_story.h"
+#include "nn/check/attention_story.h"
 #include "source.h"
-#include "weft/check/attention.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
+#include "weft/nn/check/attention.h"
 
 using namespace source;
 

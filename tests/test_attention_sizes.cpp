@@ -1,7 +1,7 @@
 // Fused attention at sizes on both sides of each constant that switches its path, against its definition in
 // small operations and against its heads one by one.
+#include "core/kernels/attention.h"
 #include "kernel_sizes.h"
-#include "kernels/attention.h"
 #include "source.h"
 
 using namespace source;

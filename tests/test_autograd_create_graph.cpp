@@ -1,8 +1,8 @@
 // Gradients made with create_graph are the same as without, whatever is used twice, hooked or traced.
 #include "catch.h"
-#include "weft/check.h"
-#include "weft/nn/gpt.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
+#include "weft/models/gpt.h"
+#include "weft/nn/check.h"
 
 using namespace weft;
 

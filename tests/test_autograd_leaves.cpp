@@ -3,9 +3,9 @@
 #include <new>
 
 #include "catch.h"
+#include "weft/core/ops.h"
 #include "weft/nn/dropout.h"
-#include "weft/ops.h"
-#include "weft/optim.h"
+#include "weft/nn/optim.h"
 
 using namespace weft;
 

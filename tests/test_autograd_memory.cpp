@@ -1,10 +1,10 @@
 // Versions, saved values and their release, faults inside backward.
 #include <stdexcept>
 
-#include "array/array.h"
 #include "catch.h"
+#include "core/array/array.h"
 #include "golden/golden.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 using namespace weft;
 

@@ -6,7 +6,7 @@
 #include "catch.h"
 #include "golden/golden.h"
 #include "op_table.h"
-#include "weft/check.h"
+#include "weft/nn/check.h"
 
 using namespace weft;
 

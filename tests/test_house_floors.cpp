@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr int top = 4;  // the first floor that sees only public headers
 
-// The floor of "src/ops/matmul.cpp" or "include/weft/tensor.h"; −1 when it has none.
+// The floor of "src/core/ops/matmul.cpp" or "include/weft/core/tensor.h"; −1 when it has none.
 int floor_of(const std::string& path) {
     static const std::map<std::string, int> folders = {
         {"array", 0}, {"kernels", 1}, {"autograd", 2}, {"ops", 3}};
@@ -119,24 +119,26 @@ TEST_CASE("the test of the floors finds each kind of violation", "[house]") {
         const auto found = violations(path, text, exists);
         return found.size() == 1 ? found[0] : std::to_string(found.size()) + " violations";
     };
-    CHECK(contains(one("src/kernels/gemm.cpp", "#include \"ops/binary.h\"\n"), "a floor above its own"));
-    CHECK(contains(one("src/array/array.cpp", "#include \"weft/tensor.h\"\n"), "a floor above its own"));
+    CHECK(contains(one("src/core/kernels/gemm.cpp", "#include \"ops/binary.h\"\n"), "a floor above its own"));
+    CHECK(contains(one("src/core/array/array.cpp", "#include \"weft/core/tensor.h\"\n"),
+                   "a floor above its own"));
     CHECK(contains(one("src/nn/linear.cpp", "  #  include \"kernels/gemm.h\"\n"),
                    "nn and above see only public headers"));
-    CHECK(contains(one("src/io/npy.cpp", "#include <xtensor/xnpy.hpp>\n"), "not above ops"));
-    CHECK(contains(one("include/weft/ops.h", "#include <omp.h>\n"), "not in a public header"));
-    CHECK(contains(one("include/weft/tensor.h", "#include <cblas.h>\n"), "not in a public header"));
-    CHECK(contains(one("include/weft/tensor.h", "#include \"array/array.h\"\n"),
+    CHECK(contains(one("src/models/io/npy.cpp", "#include <xtensor/xnpy.hpp>\n"), "not above ops"));
+    CHECK(contains(one("include/weft/core/ops.h", "#include <omp.h>\n"), "not in a public header"));
+    CHECK(contains(one("include/weft/core/tensor.h", "#include <cblas.h>\n"), "not in a public header"));
+    CHECK(contains(one("include/weft/core/tensor.h", "#include \"array/array.h\"\n"),
                    "a private header in a public one"));
-    CHECK(contains(one("src/kernels/gemm.cpp", "#include \"kernels/gone.h\"\n"), "no such file"));
+    CHECK(contains(one("src/core/kernels/gemm.cpp", "#include \"kernels/gone.h\"\n"), "no such file"));
     CHECK(contains(one("src/cellar/wine.cpp", ""), "stands on no floor"));
 
-    CHECK(violations("include/weft/xtensor.h", "#include <xtensor/xadapt.hpp>\n#include \"weft/tensor.h\"\n",
-                     exists)
+    CHECK(violations("include/weft/xtensor.h",
+                     "#include <xtensor/xadapt.hpp>\n#include \"weft/core/tensor.h\"\n", exists)
               .empty());
-    CHECK(
-        violations("src/ops/matmul.cpp", "#include \"kernels/gemm.h\"\n#include <cblas.h>\n", exists).empty());
+    CHECK(violations("src/core/ops/matmul.cpp", "#include \"kernels/gemm.h\"\n#include <cblas.h>\n", exists)
+              .empty());
     CHECK(violations("src/nn/module.cpp", "#include \"registry.h\"\n", exists).empty());
-    CHECK(violations("src/io/safetensors.cpp", "#include <nlohmann/json.hpp>\n#include \"io/file.h\"\n", exists)
+    CHECK(violations("src/models/io/safetensors.cpp", "#include <nlohmann/json.hpp>\n#include \"io/file.h\"\n",
+                     exists)
               .empty());
 }

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "catch.h"
-#include "io/atomic_file.h"
+#include "models/io/atomic_file.h"
 #include "scratch.h"
-#include "weft/io.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
+#include "weft/models/io.h"
 
 using namespace weft;
 namespace fs = std::filesystem;

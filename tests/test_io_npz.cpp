@@ -4,10 +4,10 @@
 
 #include "catch.h"
 #include "golden/golden.h"
-#include "io/zip.h"
+#include "models/io/zip.h"
 #include "scratch.h"
-#include "weft/io.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
+#include "weft/models/io.h"
 
 using namespace weft;
 namespace fs = std::filesystem;

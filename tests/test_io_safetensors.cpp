@@ -5,8 +5,8 @@
 #include "catch.h"
 #include "golden/golden.h"
 #include "scratch.h"
-#include "weft/io.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
+#include "weft/models/io.h"
 
 using namespace weft;
 namespace fs = std::filesystem;

@@ -1,10 +1,10 @@
 // The kernels at sizes on both sides of each constant that switches their path, against plain loops:
 // elementwise ones, draws, reductions and rows.
+#include "core/kernels/map.h"
+#include "core/kernels/normalize.h"
+#include "core/kernels/reduce.h"
 #include "kernel_sizes.h"
-#include "kernels/map.h"
-#include "kernels/normalize.h"
-#include "kernels/reduce.h"
-#include "weft/random.h"
+#include "weft/core/random.h"
 
 using namespace weft;
 using namespace weft::kernels;

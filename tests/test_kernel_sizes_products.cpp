@@ -2,9 +2,9 @@
 // ranks, products and memory.
 #include <cstring>
 
+#include "core/kernels/gemm.h"
+#include "core/kernels/index.h"
 #include "kernel_sizes.h"
-#include "kernels/gemm.h"
-#include "kernels/index.h"
 
 using namespace weft;
 using namespace weft::kernels;

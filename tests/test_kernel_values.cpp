@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "catch.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 using namespace weft;
 

@@ -1,7 +1,7 @@
 // The mask oracle against the masking table of the sources, and on rows that do see something.
 #include "catch.h"
 #include "source.h"
-#include "weft/check/mask_oracle.h"
+#include "weft/nn/check/mask_oracle.h"
 
 using namespace source;
 using check::MaskRule;

@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "catch.h"
-#include "weft/check/attention.h"
-#include "weft/nn/generate.h"
+#include "weft/models/generate.h"
+#include "weft/nn/check/attention.h"
 
 using namespace weft;
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "catch.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 using namespace weft;
 

@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 using namespace weft;
 

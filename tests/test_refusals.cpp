@@ -2,8 +2,8 @@
 // every one is reached somewhere.
 #include <cmath>
 
-#include "kernels/elementwise.h"
-#include "kernels/gemm.h"
+#include "core/kernels/elementwise.h"
+#include "core/kernels/gemm.h"
 #include "refusal.h"
 #include "weft/weft.h"
 

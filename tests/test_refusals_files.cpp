@@ -8,9 +8,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "io/in_file.h"
-#include "io/json.h"
-#include "io/npy.h"
+#include "models/io/in_file.h"
+#include "models/io/json.h"
+#include "models/io/npy.h"
 #include "refusal.h"
 #include "scratch.h"
 #include "weft/weft.h"

@@ -2,7 +2,7 @@
 // B batch, T tokens, D = d_model, H heads.
 #include "catch.h"
 #include "source.h"
-#include "weft/viz.h"
+#include "weft/viz/pictures.h"
 
 using namespace source;
 

@@ -3,11 +3,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "array/array.h"
 #include "catch.h"
-#include "kernels/gemm.h"
+#include "core/array/array.h"
+#include "core/kernels/gemm.h"
+#include "weft/core/ops.h"
 #include "weft/nn/module.h"
-#include "weft/ops.h"
 
 using namespace weft;
 

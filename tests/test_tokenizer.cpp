@@ -2,13 +2,13 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "core/array/utf8.h"
+#include "models/text/pattern.h"
+#include "models/text/unicode_table.h"
 #include "scratch.h"
-#include "text/pattern.h"
-#include "text/unicode_table.h"
-#include "text/utf8.h"
-#include "weft/io.h"
-#include "weft/random.h"
-#include "weft/tokenizer.h"
+#include "weft/core/random.h"
+#include "weft/models/io.h"
+#include "weft/models/tokenizer.h"
 
 using namespace weft;
 using text::BytePairs;

@@ -3,8 +3,8 @@
 
 #include "catch.h"
 #include "scratch.h"
-#include "weft/io.h"
-#include "weft/tokenizer.h"
+#include "weft/models/io.h"
+#include "weft/models/tokenizer.h"
 
 using namespace weft;
 using text::BytePairs;

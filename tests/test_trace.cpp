@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "catch.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,7 +1,7 @@
 // Views share storage wherever strides allow, and copy only where they must.
 #include "catch.h"
 #include "golden/golden.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 using namespace weft;
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "catch.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,7 +1,7 @@
 #include <xtensor/xarray.hpp>
 #include <xtensor/xmath.hpp>
 #include "catch.h"
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 #include "weft/xtensor.h"
 
 using namespace weft;

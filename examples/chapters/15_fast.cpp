@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "chapter.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
 #include "weft/viz/figure.h"
 
 using namespace weft;

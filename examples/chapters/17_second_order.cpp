@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "chapter.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
 #include "weft/viz/figure.h"
 
 using namespace weft;

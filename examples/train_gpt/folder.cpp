@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "weft/error.h"
+#include "weft/core/error.h"
 
 namespace fs = std::filesystem;
 

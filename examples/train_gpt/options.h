@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/io.h"
+#include "weft/models/io.h"
 
 struct Options {
     // the text and the run

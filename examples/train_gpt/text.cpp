@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "weft/error.h"
-#include "weft/io.h"
+#include "weft/core/error.h"
+#include "weft/models/io.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/tensor.h"
+#include "weft/core/tensor.h"
 
 // The characters of a text in UTF-8. weft::IoError, naming `source` and the offset of the first wrong byte,
 // where it is not.

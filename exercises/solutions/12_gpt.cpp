@@ -13,7 +13,8 @@ struct BlockWeights {
 };
 
 // The pre-norm block: h = x + attention(LN₁(x)), then h + W_out gelu(W_in LN₂(h)), GELU in its tanh form.
-//     x (B, T, C) → (B, T, C).  layer_norm(x, weight), linear(x, W) and gelu(x, Gelu::tanh) are in weft/ops.h;
+//     x (B, T, C) → (B, T, C).  layer_norm(x, weight), linear(x, W) and gelu(x, Gelu::tanh) are in
+//     weft/core/ops.h;
 // attention is a function like any other here, (B, T, C) → (B, T, C).
 Tensor pre_norm_block(const Tensor& x, const BlockWeights& w,
                       const std::function<Tensor(const Tensor&)>& attention) {

@@ -13,7 +13,7 @@ struct Projections {
 
 // The weights of one attention layer, from GPT-2's: c_attn (C, 3C) holds those of q, k and v side by side, in
 // this order, and c_proj (C, C) those of the output. GPT-2's layers compute x W.
-//     linear(x, result.W_q) is the first C columns of matmul(x, c_attn); slice and T are in weft/tensor.h.
+//     linear(x, result.W_q) is the first C columns of matmul(x, c_attn); slice and T are in weft/core/tensor.h.
 Projections attention_weights(const Tensor& c_attn, const Tensor& c_proj) {
     const std::int64_t C = c_attn.size(0);
     const Tensor W = c_attn.T();  // (3C, C)

@@ -14,7 +14,7 @@
 #include <xtensor/xeval.hpp>
 #endif
 
-#include "weft/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 

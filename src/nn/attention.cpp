@@ -3,9 +3,9 @@
 #include "weft/nn/attention.h"
 
 #include "nn/attention_checks.h"
+#include "weft/core/trace.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/rotary.h"
-#include "weft/trace.h"
 
 namespace weft::nn {
 

@@ -3,10 +3,10 @@
 // values.
 #include "nn/attention_checks.h"
 #include "nn/cache_guard.h"
+#include "weft/core/trace.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/rotary.h"
-#include "weft/trace.h"
 
 namespace weft::nn {
 

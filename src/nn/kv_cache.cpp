@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/autograd.h"
+#include "weft/core/autograd.h"
 
 namespace weft::nn {
 

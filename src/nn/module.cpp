@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "registry.h"
+#include "nn/registry.h"
 
 namespace weft::nn {
 

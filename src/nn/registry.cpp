@@ -1,10 +1,10 @@
 // Names that are free, states that fit.
-#include "registry.h"
+#include "nn/registry.h"
 
 #include <map>
 
-#include "findings.h"
-#include "weft/io.h"
+#include "nn/findings.h"
+#include "weft/models/io.h"
 
 namespace weft::nn {
 

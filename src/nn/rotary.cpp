@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 namespace weft::nn {
 

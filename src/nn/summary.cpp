@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "registry.h"
+#include "nn/registry.h"
 
 namespace weft::nn {
 

@@ -2,8 +2,8 @@
 #include <map>
 
 #include "viz/text.h"
-#include "weft/trace.h"
-#include "weft/viz.h"
+#include "weft/core/trace.h"
+#include "weft/viz/pictures.h"
 
 namespace weft::viz {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "viz/text.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
 
 namespace weft::viz {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "viz/text.h"
-#include "weft/trace.h"
+#include "weft/core/trace.h"
 
 namespace weft::viz {
 namespace {

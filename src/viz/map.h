@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/viz.h"
+#include "weft/viz/pictures.h"
 
 namespace weft::viz {
 
@@ -25,7 +25,8 @@ struct Map {
     bool leaks = false;  // somewhere
 };
 
-// Each of `layers` (T, S), (H, T, S) or (1, H, T, S). Refuses what weft/viz.h says, in the name of `operation`.
+// Each of `layers` (T, S), (H, T, S) or (1, H, T, S). Refuses what weft/viz/pictures.h says, in the name of
+// `operation`.
 Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOptions& options);
 
 // One head of `map` as SVG, its upper left corner at (x, y), its cells `size` wide. Cells of one colour are one

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "viz/text.h"
-#include "weft/viz.h"
+#include "weft/viz/pictures.h"
 
 namespace weft::viz {
 

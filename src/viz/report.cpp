@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "optim/norms.h"
+#include "nn/optim/norms.h"
 #include "viz/map.h"
 #include "viz/report_content.h"
 #include "viz/text.h"
-#include "weft/io.h"
+#include "weft/models/io.h"
 
 namespace weft::viz {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <limits>
 
-#include "io/json.h"
+#include "models/io/json.h"
 #include "viz/report_content.h"
-#include "weft/io.h"
+#include "weft/models/io.h"
 
 namespace weft::viz {
 namespace {

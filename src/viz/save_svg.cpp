@@ -8,8 +8,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "weft/io.h"
-#include "weft/viz.h"
+#include "weft/models/io.h"
+#include "weft/viz/pictures.h"
 
 extern char** environ;
 

@@ -4,7 +4,7 @@
 
 #include "viz/storage.h"
 #include "viz/text.h"
-#include "weft/error.h"
+#include "weft/core/error.h"
 
 namespace weft::viz {
 namespace {

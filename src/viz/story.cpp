@@ -6,8 +6,8 @@
 #include <set>
 
 #include "viz/text.h"
-#include "weft/trace.h"
-#include "weft/viz.h"
+#include "weft/core/trace.h"
+#include "weft/viz/pictures.h"
 
 namespace weft::viz {
 namespace {

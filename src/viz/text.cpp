@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 
-#include "text/utf8.h"
-#include "weft/error.h"
+#include "core/array/utf8.h"
+#include "weft/core/error.h"
 
 namespace weft::viz {
 namespace {

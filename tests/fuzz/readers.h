@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "io/json.h"
+#include "core/array/utf8.h"
+#include "models/io/json.h"
+#include "models/text/json_file.h"
 #include "scratch.h"
-#include "text/json_file.h"
-#include "text/utf8.h"
 #include "viz/report_content.h"
 #include "viz/text.h"
 #include "weft/weft.h"

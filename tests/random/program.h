@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/autograd.h"
+#include "weft/core/autograd.h"
+#include "weft/core/ops.h"
 #include "weft/nn/module.h"
-#include "weft/ops.h"
 
 namespace random_programs {
 

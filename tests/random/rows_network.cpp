@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "rows.h"
+#include "weft/models/gpt.h"
 #include "weft/nn/attention.h"
-#include "weft/nn/gpt.h"
 #include "weft/nn/mlp.h"
 
 namespace random_programs {

@@ -57,7 +57,7 @@ std::string list_of(const std::vector<int>& registers) {
 }  // namespace
 
 std::string as_cpp(const Program& program) {
-    // What the text calls, as the rows do it. In a test: #include "weft/nn/gpt.h" and "weft/nn/mlp.h".
+    // What the text calls, as the rows do it. In a test: #include "weft/models/gpt.h" and "weft/nn/mlp.h".
     std::string text = "// seed " + std::to_string(program.seed) + "\n" +
                        "const DType type = " + name(program.dtype) + ";\n" +
                        R"(const auto drawn = [](auto seed) { return Rng(static_cast<std::uint64_t>(seed)); };

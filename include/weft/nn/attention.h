@@ -5,7 +5,7 @@
 #include <array>
 #include <optional>
 
-#include "weft/mask.h"
+#include "weft/core/mask.h"
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/linear.h"
 

@@ -3,11 +3,11 @@
 // d_model.
 #pragma once
 
+#include "weft/core/trace.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/layer_norm.h"
 #include "weft/nn/mlp.h"
-#include "weft/trace.h"
 
 namespace weft::nn {
 

@@ -1,7 +1,7 @@
 // First values of parameters.
 #pragma once
 
-#include "weft/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::nn {
 

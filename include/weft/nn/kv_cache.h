@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "weft/tensor.h"
+#include "weft/core/tensor.h"
 
 namespace weft::nn {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/ops.h"
+#include "weft/core/ops.h"
 
 namespace weft::nn {
 

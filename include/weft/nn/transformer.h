@@ -1,11 +1,11 @@
 // TransformerBlock: attention, then an MLP, each added to what it reads.
 #pragma once
 
+#include "weft/core/trace.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/layer_norm.h"
 #include "weft/nn/mlp.h"
-#include "weft/trace.h"
 
 namespace weft::nn {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "weft/ledger.h"
+#include "weft/core/ledger.h"
 #include "weft/nn/module.h"
 
 namespace weft::viz {

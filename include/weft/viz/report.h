@@ -67,7 +67,7 @@ public:
                    const std::vector<Tensor>& layers);
 
     std::string html() const;  // the page
-    // Whole or not at all, as every file of weft/io.h: IoError.
+    // Whole or not at all, as every file of weft/models/io.h: IoError.
     void save(const std::filesystem::path& path) const;
 
 private:

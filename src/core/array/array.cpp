@@ -1,0 +1,129 @@
+#include "core/array/array.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace weft {
+
+bool product_overflows(const Shape& shape) {
+    std::int64_t product = 1;
+    for (std::int64_t size : shape)
+        if (size > 0 && __builtin_mul_overflow(product, size, &product)) return true;
+    return false;
+}
+
+Array make_array(const Shape& shape, DType dtype, const char* operation) {
+    for (std::int64_t size : shape)
+        if (size < 0)
+            throw ValueError(std::string(operation) + ": negative size in shape " + shape.str() +
+                             "; sizes are 0 or more");
+    std::int64_t bytes = 0;
+    if (product_overflows(shape) ||
+        __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(size_of(dtype)), &bytes))
+        throw ValueError(std::string(operation) + ": shape " + shape.str() + " of " + name(dtype) +
+                         " overflows: its bytes do not fit in 63 bits; use a smaller shape");
+    Array x;
+    x.storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
+    x.shape = shape;
+    x.strides = contiguous_strides(shape);
+    x.dtype = dtype;
+    return x;
+}
+
+void check_held_exactly(const char* operation, double value, DType dtype) {
+    const bool held = dtype == boolean ? value == 0 || value == 1
+                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
+    if (held) return;
+    char digits[32];
+    const std::string number(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+    throw DTypeError(std::string(operation) + ": " + name(dtype) + " does not hold " + number +
+                     " exactly; take " + (dtype == boolean ? "0 or 1" : "a whole number of 64 bits") +
+                     ", or float64 (to() converts a tensor)");
+}
+
+bool Array::is_contiguous() const {
+    std::int64_t expected = 1;
+    if (numel() == 0) return true;
+    const std::int64_t *size = shape.end(), *stride = strides.end();
+    while (size != shape.begin()) {
+        --size, --stride;
+        if (*size != 1 && *stride != expected) return false;
+        expected *= *size;
+    }
+    return true;
+}
+
+bool Array::overlaps_itself() const {
+    if (numel() == 0) return false;  // nothing can; and contiguous strides beside a size of 0 are 0
+    for (int i = 0; i < rank(); ++i)
+        if (shape[i] > 1 && strides[i] == 0) return true;
+    return false;
+}
+
+Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::int64_t offset) {
+    Array y = x;
+    y.shape = shape;
+    y.strides = strides;
+    y.offset = offset;
+    return y;
+}
+
+Array broadcast_view(const Array& x, const Shape& shape) {
+    Strides strides = Strides::filled(shape.rank(), 0);
+    std::int64_t* to = strides.end();
+    const std::int64_t *size = x.shape.end(), *stride = x.strides.end();
+    while (size != x.shape.begin()) {
+        --to, --size, --stride;
+        if (*size != 1) *to = *stride;
+    }
+    return view_of(x, shape, strides, x.offset);
+}
+
+Array permuted_view(const Array& x, const Shape& axes) {
+    Array y = x;
+    for (int i = 0; i < axes.rank(); ++i) {
+        y.shape[i] = x.shape[static_cast<int>(axes[i])];
+        y.strides[i] = x.strides[static_cast<int>(axes[i])];
+    }
+    return y;
+}
+
+Array transposed_view(const Array& x, int a, int b) {
+    Array y = x;
+    std::swap(y.shape[a], y.shape[b]);
+    std::swap(y.strides[a], y.strides[b]);
+    return y;
+}
+
+bool reshaped_strides(const Array& x, const Shape& shape, Strides& strides) {
+    strides = contiguous_strides(shape);
+    if (x.is_contiguous()) return true;
+    // Both shapes are cut into groups of axes with equal products; a group can be read anew when its old axes
+    // lie densely inside each other.
+    Shape old_sizes, old_strides;
+    for (int i = 0; i < x.rank(); ++i)
+        if (x.shape[i] != 1) old_sizes.push_back(x.shape[i]), old_strides.push_back(x.strides[i]);
+    int o = 0, n = 0;
+    while (o < old_sizes.rank()) {
+        int o_end = o + 1, n_end = n + 1;
+        std::int64_t old_product = old_sizes[o], new_product = shape[n];
+        while (old_product != new_product)
+            if (old_product < new_product)
+                old_product *= old_sizes[o_end++];
+            else
+                new_product *= shape[n_end++];
+        for (int i = o; i + 1 < o_end; ++i)
+            if (old_strides[i] != old_strides[i + 1] * old_sizes[i + 1]) return false;
+        std::int64_t stride = old_strides[o_end - 1];
+        for (int i = n_end - 1; i >= n; --i) {
+            strides[i] = stride;
+            stride *= shape[i];
+        }
+        o = o_end;
+        n = n_end;
+    }
+    for (; n < shape.rank(); ++n) strides[n] = 1;  // what is left has size 1
+    return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,95 @@
+#include "weft/core/random.h"
+
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "weft/core/error.h"
+
+namespace weft {
+
+std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter) {
+    constexpr std::uint64_t multiplier0 = 0xD2511F53, multiplier1 = 0xCD9E8D57;  // Salmon et al., table 2
+    constexpr std::uint32_t weyl0 = 0x9E3779B9, weyl1 = 0xBB67AE85;
+    std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(counter),
+                                   static_cast<std::uint32_t>(counter >> 32), 0, 0};
+    std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t p0 = multiplier0 * c[0], p1 = multiplier1 * c[2];
+        c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1),
+             static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(p0)};
+        k0 += weyl0;
+        k1 += weyl1;
+    }
+    return c;
+}
+
+namespace {
+double to_unit(std::uint32_t high, std::uint32_t low) {  // 53 bits in [0, 1)
+    return static_cast<double>((static_cast<std::uint64_t>(high) << 32 | low) >> 11) * 0x1p-53;
+}
+}  // namespace
+
+double uniform_at(std::uint64_t seed, std::uint64_t position) {
+    const auto bits = philox(seed, position);
+    return to_unit(bits[0], bits[1]);
+}
+
+double normal_at(std::uint64_t seed, std::uint64_t position) {
+    const auto bits = philox(seed, position);
+    const double u = 1 - to_unit(bits[0], bits[1]), v = to_unit(bits[2], bits[3]);  // u in (0, 1]
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+}
+
+std::int64_t randint_at(std::uint64_t seed, std::uint64_t position, std::int64_t low, std::int64_t high) {
+    const auto bits = philox(seed, position);
+    const std::uint64_t draw = static_cast<std::uint64_t>(bits[0]) << 32 | bits[1];
+    const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    __extension__ using Wide = unsigned __int128;  // draw · range / 2⁶⁴: even to one part in 2⁶⁴ / range
+    const auto step = static_cast<std::uint64_t>(static_cast<Wide>(draw) * range >> 64);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + step);
+}
+
+Rng Rng::of_zeros(std::uint64_t seed) {
+    Rng rng(seed);
+    rng.zeros_ = true;
+    return rng;
+}
+
+double Rng::uniform() { return uniform_at(state_.seed, state_.position++); }
+double Rng::normal() { return normal_at(state_.seed, state_.position++); }
+
+std::int64_t Rng::randint(std::int64_t low, std::int64_t high) {
+    if (low >= high)
+        throw ValueError("randint: nothing lies in [" + std::to_string(low) + ", " + std::to_string(high) +
+                         "); low must be below high");
+    return randint_at(state_.seed, state_.position++, low, high);
+}
+
+std::int64_t Rng::categorical(const std::vector<double>& weights) {
+    double total = 0;
+    for (double w : weights) {
+        if (!(w >= 0) || std::isinf(w))
+            throw ValueError("categorical: a weight is " + std::to_string(w) +
+                             "; weights are finite and 0 or more");
+        total += w;
+    }
+    if (!(total > 0)) throw ValueError("categorical: no weight is above 0; one must be");
+    double left = uniform() * total;
+    std::int64_t last = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (weights[i] == 0) continue;
+        last = static_cast<std::int64_t>(i);
+        if (left < weights[i]) break;
+        left -= weights[i];
+    }
+    return last;
+}
+
+std::uint64_t Rng::reserve(std::uint64_t count) {
+    const std::uint64_t first = state_.position;
+    state_.position += count;
+    return first;
+}
+
+}  // namespace weft

@@ -1,0 +1,118 @@
+#include "weft/core/shape.h"
+
+#include <algorithm>
+
+#include "weft/core/dtype.h"
+#include "weft/core/error.h"
+
+namespace weft {
+
+const char* name(DType dtype) {
+    switch (dtype) {
+        case DType::float32:
+            return "float32";
+        case DType::float64:
+            return "float64";
+        case DType::int64:
+            return "int64";
+        case DType::boolean:
+            return "bool";
+    }
+    return "unknown";
+}
+
+std::size_t size_of(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
+
+namespace {
+template <class T>
+void check_rank(T rank) {
+    if (rank > static_cast<T>(Shape::max_rank))
+        throw ShapeError("shape: " + std::to_string(rank) + " axes, but a tensor has at most " +
+                         std::to_string(Shape::max_rank) + "; merge some with reshape");
+}
+}  // namespace
+
+Shape::Shape(std::span<const std::int64_t> sizes) {
+    check_rank(sizes.size());
+    std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+    rank_ = static_cast<int>(sizes.size());
+}
+
+Shape Shape::filled(int rank, std::int64_t size) {
+    Shape shape;
+    check_rank(rank);
+    shape.rank_ = rank;
+    std::fill(shape.begin(), shape.end(), size);
+    return shape;
+}
+
+std::size_t Shape::wrapped(int axis) const {
+    return static_cast<std::size_t>(normalize_axis(axis, rank_, "shape"));
+}
+
+void Shape::push_back(std::int64_t size) {
+    if (rank_ == max_rank)
+        throw ShapeError("shape: one axis more than " + str() + ", but a tensor has at most " +
+                         std::to_string(max_rank) + "; merge some with reshape");
+    sizes_[static_cast<std::size_t>(rank_++)] = size;
+}
+
+void Shape::insert(int axis, std::int64_t size) {
+    axis = normalize_axis(axis, rank_ + 1, "shape");
+    push_back(size);
+    std::rotate(begin() + axis, end() - 1, end());
+}
+
+void Shape::erase(int axis) {
+    std::int64_t* size = &(*this)[axis];
+    std::copy(size + 1, end(), size);
+    --rank_;
+}
+
+std::int64_t Shape::numel() const {
+    std::int64_t product = 1;
+    bool wrapped = false;
+    for (std::int64_t size : *this) wrapped |= __builtin_mul_overflow(product, size, &product);
+    if (wrapped && std::find(begin(), end(), 0) == end())
+        throw ValueError("shape: the product of " + str() + " does not fit in 63 bits; use smaller sizes");
+    return product;
+}
+
+std::string Shape::str() const {
+    std::string text = "(";
+    for (int i = 0; i < rank_; ++i) text += (i ? ", " : "") + std::to_string((*this)[i]);
+    return text + (rank_ == 1 ? ",)" : ")");
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
+    Shape result = Shape::filled(std::max(a.rank(), b.rank()), 1);
+    for (int i = 1; i <= result.rank(); ++i) {
+        const std::int64_t m = i <= a.rank() ? a.end()[-i] : 1, n = i <= b.rank() ? b.end()[-i] : 1;
+        if (m != n && m != 1 && n != 1)
+            throw ShapeError(std::string(operation) + ": " + a.str() + " and " + b.str() +
+                             " do not broadcast: axis " + std::to_string(-i) + " has " + std::to_string(m) +
+                             " against " + std::to_string(n) + "; sizes must be equal, or one of them 1");
+        result.end()[-i] = m == 1 ? n : m;
+    }
+    return result;
+}
+
+int normalize_axis(int axis, int rank, const char* operation) {
+    const int wrapped = axis < 0 ? axis + rank : axis;
+    if (wrapped < 0 || wrapped >= rank)
+        throw IndexError(std::string(operation) + ": axis " + std::to_string(axis) +
+                         " is out of range for rank " + std::to_string(rank) +
+                         (rank == 0 ? " (a scalar has no axes)"
+                                    : "; use " + std::to_string(-rank) + " to " + std::to_string(rank - 1)));
+    return wrapped;
+}
+
+Strides contiguous_strides(const Shape& shape) {
+    Strides strides = Strides::filled(shape.rank(), 1);
+    const std::int64_t* size = shape.begin();
+    std::int64_t* stride = strides.begin();
+    for (int i = shape.rank() - 1; i > 0; --i) stride[i - 1] = stride[i] * size[i];
+    return strides;
+}
+
+}  // namespace weft

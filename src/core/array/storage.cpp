@@ -1,0 +1,114 @@
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "core/array/array.h"
+
+namespace weft {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool recycle = false;  // so that AddressSanitizer sees every use after free
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool recycle = false;
+#else
+constexpr bool recycle = true;
+#endif
+#else
+constexpr bool recycle = true;
+#endif
+
+// Sizes are rounded up to an eighth of their power of two, so that blocks of similar size serve each other.
+std::size_t size_class(std::size_t bytes) {
+    if (bytes <= 64) return 64;
+    const std::size_t step = std::max<std::size_t>(64, std::bit_floor(bytes) / 8);
+    return (bytes + step - 1) / step * step;
+}
+
+// Blocks that nobody uses are kept for the next request of their size, because a training step asks for the
+// same sizes again and again. Blocks in use and idle ones together stay within 5/4 of the most that was ever in
+// use.
+class Pool {
+public:
+    void* take(std::size_t bytes) {
+        std::lock_guard lock(mutex_);
+        void* block = nullptr;
+        const auto found = idle_.find(bytes);
+        if (found != idle_.end() && !found->second.empty()) {
+            block = found->second.back();
+            found->second.pop_back();
+        } else {
+            release_down_to(std::max(most_used_, used_ + bytes) / 4 * 5, bytes);
+            block = allocate(bytes);
+            if (block == nullptr) {
+                release_down_to(0, bytes);
+                block = allocate(bytes);
+            }
+            if (block == nullptr) throw std::bad_alloc();
+            held_ += bytes;
+        }
+        used_ += bytes;
+        most_used_ = std::max(most_used_, used_);  // a request that was refused does not count
+        return block;
+    }
+    void give(void* block, std::size_t bytes) noexcept {
+        std::lock_guard lock(mutex_);
+        used_ -= bytes;
+        if (recycle) {
+            try {
+                idle_[bytes].push_back(block);
+                return;
+            } catch (const std::bad_alloc&) {  // no room to remember it: let it go
+            }
+        }
+        held_ -= bytes;
+        std::free(block);
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::size_t, std::vector<void*>> idle_;
+    std::size_t used_ = 0, held_ = 0, most_used_ = 0;  // bytes; held: used and idle
+
+    // Frees idle blocks, the largest first, until `bytes` more make no more than `limit`.
+    void release_down_to(std::size_t limit, std::size_t bytes) {
+        for (auto it = idle_.rbegin(); it != idle_.rend(); ++it)
+            for (; !it->second.empty() && held_ + bytes > limit; it->second.pop_back()) {
+                std::free(it->second.back());
+                held_ -= it->first;
+            }
+    }
+    // Large blocks on large pages, where the system has them: fewer to be made, and fewer to be looked up.
+    static void* allocate(std::size_t bytes) {
+        constexpr std::size_t large = std::size_t{1} << 21;
+        void* block = nullptr;  // aligned_alloc would want a multiple of the alignment
+        if (posix_memalign(&block, bytes < 2 * large ? 64 : large, bytes) != 0) return nullptr;
+#ifdef MADV_HUGEPAGE
+        if (bytes >= 2 * large) madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+        return block;
+    }
+};
+
+// Never destroyed: tensors of static storage duration may outlive it otherwise.
+Pool& pool() {
+    static Pool* const instance = new Pool;
+    return *instance;
+}
+
+}  // namespace
+
+Storage::Storage(std::size_t size) : bytes(size_class(size)) {
+    if (bytes < size) throw std::bad_alloc();
+    data = pool().take(bytes);
+}
+
+Storage::~Storage() { pool().give(data, bytes); }
+
+}  // namespace weft

@@ -1,0 +1,228 @@
+// Backward: nodes with a gradient wait in a map, the highest number first. A node's consumers all have higher
+// numbers, so when a node comes up its gradient is whole, and its rule runs once.
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/autograd/ledger_page.h"
+#include "core/autograd/tensor_impl.h"
+#include "core/kernels/elementwise.h"
+#include "weft/core/trace.h"
+
+namespace weft {
+namespace {
+
+// a + b as a new tensor, so that neither is shared with another holder. (The engine lies below
+// weft/core/ops.h.)
+Tensor add(const Tensor& a, const Tensor& b) {
+    Array sum = make_array(a.shape(), a.dtype());
+    kernels::binary(kernels::Binary::add, sum, a.array(), b.array());
+    return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
+        return Grads{dy, dy};
+    });
+}
+
+// Refused unless g is like the tensor that `of` belongs to; who() says whose gradient it is.
+template <class Who>
+void check_gradient(const Tensor& g, const Node& of, const Who& who) {
+    if (g.shape() != of.shape)
+        throw ShapeError(who() + " has shape " + g.shape().str() + ", but the tensor has " + of.shape.str() +
+                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
+    if (g.dtype() != of.dtype)
+        throw DTypeError(who() + " is " + name(g.dtype()) + ", but the tensor is " + name(of.dtype) +
+                         "; convert it with to()");
+}
+
+// True where nobody else holds g or its storage, so that a change of it is seen by nobody.
+bool is_ours(const Tensor& g) {
+    const Array& x = g.array();
+    return g.handle().use_count() == 1 && x.storage.use_count() == 1 && x.is_contiguous();
+}
+
+// A gradient that nobody else holds: later in-place changes of it (clipping) must not be seen elsewhere.
+Tensor owned(const Tensor& g) {
+    const Array& x = g.array();
+    if (is_ours(g)) return g.detach();
+    Array copy = make_array(x.shape, x.dtype);
+    kernels::copy(copy, x);
+    return Tensor(std::move(copy));
+}
+
+class Backward {
+public:
+    Backward(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
+
+    void seed(const char* operation, const Tensor& root, const Tensor& seed) {
+        const std::shared_ptr<Node>& node = root.impl().node;
+        if (!node)
+            throw GraphError(
+                std::string(operation) + ": a tensor of shape " + root.shape().str() +
+                " is outside the graph: nothing it was made from requires a gradient; call requires_grad_() on "
+                "the leaves before computing it");
+        if (seed.defined()) {
+            check_gradient(seed, *node, [&] { return std::string(operation) + ": the seed"; });
+            give(nullptr, 0, node, seed);
+            return;
+        }
+        if (root.numel() != 1)
+            throw GraphError(
+                std::string(operation) + ": a tensor of shape " + root.shape().str() +
+                " has more than one element, or none, and so no implied seed; reduce it (sum, mean) or pass a "
+                "seed of its shape");
+        Array one = make_array(root.shape(), root.dtype());
+        kernels::fill(one, 1);
+        give(nullptr, 0, node, Tensor(std::move(one)));
+    }
+
+    // Only nodes on a path to one of `targets` will run; without targets, all.
+    void limit_to(const std::vector<Node*>& targets) {
+        limited_ = true;
+        std::uint64_t lowest = UINT64_MAX;
+        for (Node* t : targets) lowest = std::min(lowest, t->number);
+        std::map<std::uint64_t, Node*> reachable;
+        std::vector<Node*> stack;
+        for (auto& [number, waiting] : waiting_) stack.push_back(waiting.node.get());
+        while (!stack.empty()) {
+            Node* node = stack.back();
+            stack.pop_back();
+            if (node->number < lowest || !reachable.emplace(node->number, node).second) continue;
+            for (const auto& input : node->inputs)
+                if (input) stack.push_back(input.get());
+        }
+        targets_.insert(targets.begin(), targets.end());
+        useful_ = targets_;
+        for (auto& [number, node] : reachable)
+            for (const auto& input : node->inputs)
+                if (input && useful_.count(input.get())) useful_.insert(node), inner_.insert(node);
+    }
+
+    void run() {
+        const GradMode mode(create_);
+        while (!waiting_.empty()) {
+            Waiting next = std::move(waiting_.begin()->second);
+            waiting_.erase(waiting_.begin());
+            visit(*next.node, next.gradient, next.node);
+        }
+    }
+
+    // The gradients asked for. When they have been used well, the ledger may have what was written of them.
+    const std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>>& results() const { return results_; }
+    void close_ledger() { page_.close(); }
+
+private:
+    struct Waiting {
+        std::shared_ptr<Node> node;
+        Tensor gradient;
+    };
+
+    // One edge: `from` is the node whose rule made g for its input of that position, null for the seed.
+    void give(const Node* from, std::size_t position, const std::shared_ptr<Node>& node, const Tensor& g) {
+        page_.gives(from, position, *node, g);
+        auto [it, is_new] = waiting_.try_emplace(node->number, Waiting{node, g});
+        if (is_new) return;
+        Tensor& sum = it->second.gradient;
+        if (!create_ && is_ours(sum))
+            return kernels::binary(kernels::Binary::add, sum.array(), sum.array(), g.array());
+        const GradMode mode(create_);
+        sum = add(sum, g);
+    }
+
+    void visit(Node& node, Tensor gradient, const std::shared_ptr<Node>& owner) {
+        bool hooked = false;
+        const auto hooks = node.hooks;  // a hook may remove itself
+        for (const auto& [number, hook] : hooks) {
+            Tensor replaced = hook(gradient);
+            if (!replaced.defined()) continue;
+            check_gradient(replaced, node,
+                           [&] { return std::string(node.operation) + ": what a hook returned"; });
+            gradient = replaced;
+            hooked = true;
+        }
+        page_.visits(node, gradient, hooked);
+        if (limited_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[&node] = {owner, gradient};
+        if (node.is_leaf || (limited_ && !inner_.count(&node))) return;
+        if (node.is_released)
+            throw GraphError(
+                std::string(node.operation) +
+                ": backward has been here before and released what it needs; pass retain_graph = true to the "
+                "first backward, or compute the output anew");
+        const Grads gradients = [&] {
+            const Untraced rule;  // what it computes is no part of a run that is being looked at
+            return node.rule(node.unpack(create_), gradient);
+        }();
+        if (gradients.size() != node.inputs.size())
+            throw GraphError(std::string(node.operation) + ": its rule returned " +
+                             std::to_string(gradients.size()) + " gradients for " +
+                             std::to_string(node.inputs.size()) +
+                             " inputs; return one for each, undefined where there is none");
+        if (!retain_) node.release();
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+            const auto& input = node.inputs[i];
+            if (!input || !gradients[i].defined() || (limited_ && !useful_.count(input.get()))) continue;
+            check_gradient(gradients[i], *input, [&] {
+                return std::string(node.operation) + ": the gradient of input " + std::to_string(i);
+            });
+            give(&node, i, input, gradients[i]);
+        }
+    }
+
+    LedgerPage page_;
+    const bool retain_, create_;
+    bool limited_ = false;
+    std::set<Node*> targets_, useful_, inner_;
+    std::map<std::uint64_t, Waiting, std::greater<>> waiting_;
+    std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>> results_;
+};
+
+}  // namespace
+
+void Tensor::backward(const Tensor& seed, bool retain_graph) const {
+    Backward run(retain_graph, false);
+    run.seed("backward", *this, seed);
+    run.run();
+    const NoGrad off;
+    std::vector<std::pair<Node*, Tensor>> sums;  // made before anything is changed
+    for (const auto& [node, result] : run.results())
+        sums.emplace_back(node,
+                          node->gradient.defined() ? add(node->gradient, result.second) : owned(result.second));
+    run.close_ledger();
+    for (auto& [node, sum] : sums) node->gradient = sum;
+}
+
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& seeds, GradOptions options) {
+    if (!seeds.empty() && seeds.size() != outputs.size())
+        throw ValueError("grad: " + std::to_string(seeds.size()) + " seeds for " +
+                         std::to_string(outputs.size()) + " outputs; pass one for each, or none");
+    std::vector<Node*> targets;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        targets.push_back(inputs[i].impl().node.get());
+        if (!targets.back())
+            throw GraphError(
+                "grad: input " + std::to_string(i) + " of shape " + inputs[i].shape().str() +
+                " does not require a gradient; call requires_grad_() on it before computing the outputs");
+    }
+    Backward run(options.retain_graph || options.create_graph, options.create_graph);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        run.seed("grad", outputs[i], seeds.empty() ? Tensor() : seeds[i]);
+    run.limit_to(targets);
+    run.run();
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const auto found = run.results().find(targets[i]);
+        if (found == run.results().end() && !options.allow_unused)
+            throw GraphError(
+                "grad: no output depends on input " + std::to_string(i) + " of shape " +
+                inputs[i].shape().str() +
+                "; leave it out, or pass allow_unused = true for an undefined tensor in its place");
+        if (found == run.results().end())
+            gradients.emplace_back();
+        else
+            gradients.push_back(options.create_graph ? found->second.second : owned(found->second.second));
+    }
+    run.close_ledger();
+    return gradients;
+}
+
+}  // namespace weft

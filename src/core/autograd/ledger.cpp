@@ -1,0 +1,53 @@
+#include "weft/core/ledger.h"
+
+#include <iterator>
+
+#include "core/autograd/ledger_page.h"
+#include "core/autograd/tensor_impl.h"
+#include "core/kernels/elementwise.h"
+
+namespace weft {
+namespace {
+
+Tensor copy_of(const Tensor& gradient) {
+    const Array& x = gradient.array();
+    Array copy = make_array(x.shape, x.dtype);
+    kernels::copy(copy, x);
+    return Tensor(std::move(copy));
+}
+
+}  // namespace
+
+constinit thread_local GradientLedger* GradientLedger::current_ = nullptr;
+
+GradientLedger::GradientLedger() : before_(current_) { current_ = this; }
+GradientLedger::~GradientLedger() { current_ = before_; }
+
+LedgerPage::LedgerPage() : ledger_(GradientLedger::current_) { GradientLedger::current_ = nullptr; }
+LedgerPage::~LedgerPage() { GradientLedger::current_ = ledger_; }
+
+void LedgerPage::write_term(const Node* from, std::size_t input, const Node& to, const Tensor& gradient) {
+    waiting_[to.number].push_back(
+        {from ? from->number : 0, from ? from->operation : "seed", input, copy_of(gradient)});
+}
+
+void LedgerPage::write_entry(const Node& node, const Tensor& gradient, bool hooked) {
+    LedgerEntry entry;
+    entry.number = node.number;
+    entry.operation = node.operation;
+    entry.terms = std::move(waiting_[node.number]);
+    entry.gradient = copy_of(gradient);
+    entry.hooked = hooked;
+    waiting_.erase(node.number);
+    entries_.push_back(std::move(entry));
+}
+
+void LedgerPage::close() {
+    if (ledger_ == nullptr) return;
+    std::vector<LedgerEntry>& all = ledger_->entries_;
+    const int backward = all.empty() ? 1 : all.back().backward + 1;
+    for (LedgerEntry& entry : entries_) entry.backward = backward;
+    all.insert(all.end(), std::move_iterator(entries_.begin()), std::move_iterator(entries_.end()));
+}
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+#include "core/autograd/node.h"
+
+#include <atomic>
+#include <string>
+
+#include "core/autograd/tensor_impl.h"
+
+namespace weft {
+namespace {
+
+std::atomic<std::uint64_t> last_number{0};
+
+}  // namespace
+
+Node::Node(const char* made_by, const Array& output)
+    : number(++last_number), operation(made_by), shape(output.shape), dtype(output.dtype) {}
+
+std::shared_ptr<Node> Node::make(const char* operation, const Array& output) {
+    return {new Node(operation, output), destroy};
+}
+
+void Node::destroy(Node* node) noexcept {
+    thread_local Node* waiting = nullptr;
+    thread_local bool busy = false;
+    node->next_dying = waiting;
+    waiting = node;
+    if (busy) return;  // inside another node's end, whose loop below carries on with this one
+    busy = true;
+    while (waiting != nullptr) {
+        const Node* const last = waiting;
+        waiting = last->next_dying;
+        delete last;
+    }
+    busy = false;
+}
+
+Saved Node::unpack(bool create_graph) {
+    std::vector<Tensor> tensors;
+    tensors.reserve(kept.size());
+    for (const Kept& k : kept) {
+        if (k.array.storage && k.array.storage->version != k.version)
+            throw GraphError(std::string(operation) + ": a tensor of shape " + k.array.shape.str() +
+                             " that backward needs was changed in place after it was used (version " +
+                             std::to_string(k.array.storage->version) + ", kept at version " +
+                             std::to_string(k.version) +
+                             "); change a clone() of it, or change it after backward");
+        if (!k.array.storage) {
+            tensors.emplace_back();
+            continue;
+        }
+        std::shared_ptr<Node> variable;
+        if (create_graph && (k.is_output || k.node)) {
+            variable = make("alias", k.array);
+            variable->is_leaf = variable->retains_gradient = false;
+            variable->is_alias = true;
+            variable->inputs = {k.is_output ? shared_from_this() : k.node};
+            variable->rule = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
+        }
+        tensors.emplace_back(std::make_shared<TensorImpl>(TensorImpl{k.array, std::move(variable)}));
+    }
+    std::vector<bool> needs;
+    needs.reserve(inputs.size());
+    for (const auto& input : inputs) needs.push_back(input != nullptr);
+    return {std::move(tensors), std::move(needs)};
+}
+
+void Node::release() {
+    is_released = true;
+    kept.clear();
+    rule = nullptr;
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+#include <string>
+
+#include "core/autograd/tensor_impl.h"
+#include "weft/core/autograd.h"
+
+namespace weft {
+namespace {
+thread_local bool enabled = true;
+thread_local bool composed = false;
+}  // namespace
+
+bool grad_enabled() { return enabled; }
+GradMode::GradMode(bool on) : before_(enabled) { enabled = on; }
+GradMode::~GradMode() { enabled = before_; }
+
+bool composed_mode() { return composed; }
+Composed::Composed(bool on) : before_(composed) { composed = on; }
+Composed::~Composed() { composed = before_; }
+
+Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
+              const std::vector<Tensor>& keep, Rule rule) {
+    TensorImpl& result = y.impl();
+    if (!enabled || !is_floating(result.array.dtype)) return y;
+    bool takes_part = false;
+    for (const Tensor& x : inputs) takes_part = takes_part || (x.defined() && x.requires_grad());
+    if (!takes_part) return y;
+    for (const Tensor& x : inputs)
+        if (x.handle() == y.handle())
+            throw GraphError(std::string(operation) +
+                             ": record wants a new tensor, but this one is an input; clone() it first");
+    if (result.node)
+        throw GraphError(
+            std::string(operation) +
+            ": record wants a new tensor, but this one is in the graph already; compute it under NoGrad");
+
+    auto node = Node::make(operation, result.array);
+    node->is_leaf = false;
+    node->retains_gradient = false;
+    node->rule = std::move(rule);
+    node->inputs.reserve(inputs.size());
+    for (const Tensor& x : inputs) node->inputs.push_back(x.defined() ? x.impl().node : nullptr);
+    node->kept.reserve(keep.size());
+    for (const Tensor& x : keep) {
+        if (!x.defined()) {
+            node->kept.emplace_back();
+            continue;
+        }
+        const bool is_output = x.handle() == y.handle();
+        node->kept.push_back({x.array(), x.version(), is_output ? nullptr : x.impl().node, is_output});
+    }
+    result.node = std::move(node);
+    return y;
+}
+
+const char* operation_of(const Tensor& x) { return x.impl().node ? x.impl().node->operation : ""; }
+
+}  // namespace weft

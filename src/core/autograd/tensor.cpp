@@ -1,0 +1,246 @@
+#include "weft/core/tensor.h"
+
+#include <ostream>
+
+#include "core/autograd/tensor_impl.h"
+#include "core/kernels/elementwise.h"
+
+namespace weft {
+namespace {
+
+// What every in-place operation refuses. `operands` are the tensors read.
+void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr) {
+    const std::string who(operation);
+    if (grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
+        throw GraphError(
+            who + ": " +
+            (x.requires_grad() ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
+                               : "an operand in the graph") +
+            ", of shape " + (x.requires_grad() ? x : *other).shape().str() +
+            ", and in-place operations are not recorded; do it under NoGrad, or compute a new tensor");
+    if (x.array().overlaps_itself())
+        throw GraphError(who + ": elements of an expanded tensor of shape " + x.shape().str() +
+                         " share memory; clone() it first");
+    if (!other) return;
+    if (other->dtype() != x.dtype())
+        throw DTypeError(who + ": " + name(x.dtype()) + " and " + name(other->dtype()) +
+                         " do not mix; convert one with to()");
+    if (broadcast_shapes(x.shape(), other->shape(), operation) != x.shape())
+        throw ShapeError(
+            who + ": " + other->shape().str() + " does not fit into " + x.shape().str() +
+            ": the result would be larger than the tensor that is to hold it; compute a new tensor");
+}
+
+// `other` as an operand for writing into x: of x's shape, and out of the way of x's memory.
+Array operand(const Tensor& x, const Tensor& other) {
+    Array o = other.array();
+    if (x.shares_storage(other) &&
+        !(o.offset == x.array().offset && o.strides == x.array().strides && o.shape == x.array().shape)) {
+        o = make_array(other.shape(), other.dtype());
+        kernels::copy(o, other.array());
+    }
+    return broadcast_view(o, x.shape());
+}
+
+}  // namespace
+
+Tensor::Tensor(Array array) : impl_(std::make_shared<TensorImpl>(TensorImpl{std::move(array), nullptr})) {}
+
+TensorImpl& Tensor::impl() const {
+    if (!impl_)
+        throw GraphError(
+            "tensor: this one is undefined (default-constructed or moved from); assign a tensor to it first");
+    return *impl_;
+}
+const Array& Tensor::array() const { return impl().array; }
+const Shape& Tensor::shape() const { return array().shape; }
+std::int64_t Tensor::size(int axis) const { return shape()[normalize_axis(axis, rank(), "size")]; }
+DType Tensor::dtype() const { return array().dtype; }
+const Strides& Tensor::strides() const { return array().strides; }
+bool Tensor::is_contiguous() const { return array().is_contiguous(); }
+bool Tensor::shares_storage(const Tensor& other) const { return array().storage == other.array().storage; }
+std::uint64_t Tensor::version() const { return array().storage->version; }
+std::string Tensor::str() const { return format(array()); }
+std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.str(); }
+
+template <class T>
+T* Tensor::data() const {
+    if (dtype() != dtype_of<T>())
+        throw DTypeError(std::string("data: the tensor is ") + name(dtype()) + ", not " + name(dtype_of<T>()) +
+                         "; convert it with to()");
+    return array().data<T>();
+}
+template float* Tensor::data() const;
+template double* Tensor::data() const;
+template std::int64_t* Tensor::data() const;
+template bool* Tensor::data() const;
+
+double Tensor::item() const {
+    if (numel() != 1)
+        throw ShapeError("item: a tensor of shape " + shape().str() + " has " + std::to_string(numel()) +
+                         " elements, not one; use at({i, j}) or to_vector()");
+    return visit_any(dtype(), [&](auto zero) { return static_cast<double>(*array().data<decltype(zero)>()); });
+}
+
+double Tensor::at(const Shape& index) const {
+    if (index.rank() != rank())
+        throw IndexError("at: " + std::to_string(index.rank()) + " indices for shape " + shape().str() +
+                         "; give one for each axis");
+    std::int64_t offset = 0;
+    for (int axis = 0; axis < rank(); ++axis) {
+        const std::int64_t n = shape()[axis], i = index[axis] < 0 ? index[axis] + n : index[axis];
+        if (i < 0 || i >= n)
+            throw IndexError("at: index " + std::to_string(index[axis]) + " is out of range for axis " +
+                             std::to_string(axis) + " of shape " + shape().str());
+        offset += i * strides()[axis];
+    }
+    return visit_any(dtype(),
+                     [&](auto zero) { return static_cast<double>(array().data<decltype(zero)>()[offset]); });
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+    data<T>();  // checks the type
+    const Array dense = kernels::contiguous(array());
+    return std::vector<T>(dense.data<T>(), dense.data<T>() + numel());
+}
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<double> Tensor::to_vector() const;
+template std::vector<std::int64_t> Tensor::to_vector() const;
+template std::vector<bool> Tensor::to_vector() const;
+
+Tensor& Tensor::fill_(double value) {
+    check_in_place("fill_", *this);
+    check_held("fill_", value, dtype());
+    kernels::fill(array(), value);
+    ++array().storage->version;
+    return *this;
+}
+
+Tensor& Tensor::add_(const Tensor& other, double alpha) {
+    check_in_place("add_", *this, &other);
+    if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
+    check_held("add_", alpha, dtype());
+    kernels::axpy(array(), alpha, operand(*this, other));
+    ++array().storage->version;
+    return *this;
+}
+
+Tensor& Tensor::mul_(const Tensor& other) {
+    check_in_place("mul_", *this, &other);
+    if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
+    kernels::binary(kernels::Binary::multiply, array(), array(), operand(*this, other));
+    ++array().storage->version;
+    return *this;
+}
+
+Tensor& Tensor::mul_(double factor) {
+    check_in_place("mul_", *this);
+    if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
+    check_held("mul_", factor, dtype());
+    kernels::scale(array(), array(), factor);
+    ++array().storage->version;
+    return *this;
+}
+
+Tensor& Tensor::copy_(const Tensor& other) {
+    check_in_place("copy_", *this, &other);
+    kernels::copy(array(), operand(*this, other));
+    ++array().storage->version;
+    return *this;
+}
+
+Tensor& Tensor::set_data(const Tensor& other) {
+    if (!is_leaf())
+        throw GraphError(std::string("set_data: a tensor made by ") + impl().node->operation +
+                         " cannot hold other values; only a leaf can");
+    if (requires_grad() && !is_floating(other.dtype()))
+        throw DTypeError(std::string("set_data: a tensor that requires a gradient cannot become ") +
+                         name(other.dtype()) + "; only float32 and float64 take one");
+    Array values = make_array(other.shape(), other.dtype());
+    kernels::copy(values, other.array());
+    const auto renewed = [&](const std::shared_ptr<Node>& before) {
+        if (!before) return before;
+        auto node = Node::make("leaf", values);
+        node->hooks = before->hooks;
+        node->next_hook = before->next_hook;
+        node->retains_gradient = before->retains_gradient;
+        return node;
+    };
+    auto node = renewed(impl().node);
+    auto resting = is_floating(other.dtype()) ? renewed(impl().resting) : nullptr;
+    impl().node = std::move(node);  // from here on nothing throws
+    impl().resting = std::move(resting);
+    impl().array = std::move(values);
+    return *this;
+}
+
+void Tensor::bump_version() { ++array().storage->version; }
+
+bool Tensor::requires_grad() const { return impl().node != nullptr; }
+bool Tensor::is_leaf() const { return !impl().node || impl().node->is_leaf; }
+
+Tensor& Tensor::requires_grad_(bool wanted) {
+    if (!is_leaf()) {
+        if (wanted) return *this;
+        throw GraphError(std::string("requires_grad_: a tensor made by ") + impl().node->operation +
+                         " requires a gradient because its inputs do; use detach() for one outside the graph");
+    }
+    if (wanted && !is_floating(dtype()))
+        throw DTypeError(std::string("requires_grad_: only float32 and float64 take a gradient, not ") +
+                         name(dtype()) + "; convert it with to()");
+    if (wanted == requires_grad()) return *this;
+    if (wanted && !impl().resting)
+        impl().node = Node::make("leaf", array());
+    else
+        std::swap(impl().node, impl().resting);
+    (wanted ? impl().node : impl().resting)->retains_gradient = wanted;
+    return *this;
+}
+
+Tensor Tensor::grad() const { return impl().node ? impl().node->gradient : Tensor(); }
+
+void Tensor::set_grad(const Tensor& g) {
+    if (!impl().node)
+        throw GraphError("set_grad: this tensor does not require a gradient; call requires_grad_() first");
+    if (g.defined() && g.shape() != shape())
+        throw ShapeError("set_grad: a gradient of shape " + g.shape().str() + " for a tensor of shape " +
+                         shape().str() + "; they must be equal");
+    if (g.defined() && g.dtype() != dtype())
+        throw DTypeError(std::string("set_grad: a gradient of ") + name(g.dtype()) + " for a tensor of " +
+                         name(dtype()) + "; convert it with to()");
+    impl().node->gradient = g.defined() ? g.detach().clone() : g;
+}
+
+void Tensor::zero_grad() {
+    for (Node* node : {impl().node.get(), impl().resting.get()})
+        if (node) node->gradient = Tensor();
+}
+
+void Tensor::retain_grad() {
+    if (!impl().node)
+        throw GraphError(
+            "retain_grad: this tensor does not require a gradient; call requires_grad_() on what it is made "
+            "from");
+    impl().node->retains_gradient = true;
+}
+
+Tensor Tensor::detach() const { return Tensor(array()); }
+
+std::uint64_t Tensor::register_hook(Hook hook) {
+    if (!impl().node)
+        throw GraphError(
+            "register_hook: this tensor does not require a gradient, so no gradient will pass; call "
+            "requires_grad_() first");
+    Node& node = *impl().node;
+    const std::uint64_t number = node.next_hook++;
+    node.hooks.emplace_back(number, std::move(hook));
+    return number;
+}
+
+void Tensor::remove_hook(std::uint64_t number) {
+    for (Node* node : {impl().node.get(), impl().resting.get()})
+        if (node) std::erase_if(node->hooks, [&](const auto& hook) { return hook.first == number; });
+}
+
+}  // namespace weft

@@ -1,0 +1,205 @@
+#include "core/kernels/attention.h"
+
+#include <cmath>
+#include <vector>
+
+#include "core/kernels/attention_head.h"
+#include "core/kernels/seen.h"
+
+namespace weft::kernels {
+namespace {
+
+// Makes y of queries i0 …. False where that met NaN or ±∞ in v, seen or not: then once more, `careful`.
+template <class T>
+bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxRows& kept, const Array& q,
+                      const Array& k, const Array& v, std::int64_t i0, std::vector<T>& s, bool careful) {
+    const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
+                       width = head.tile.keys;
+    const auto out = head.template rows<T>(y, i0);
+    const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
+    T* shift = kept.max.data<T>() + row0;
+    T* factor = kept.rsum.data<T>() + row0;
+    T largest[tile_most_queries], total[tile_most_queries];
+    std::fill(largest, largest + n_q, -INFINITY);
+    std::fill(total, total + n_q, T(0));
+    for (std::int64_t i = 0; i < n_q; ++i)
+        std::fill(out.data + i * out.row, out.data + i * out.row + head.d_v, T(0));
+
+    for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
+        const std::int64_t n_k = std::min(width, keys - j0);
+        head.scores(s.data(), q, k, i0, n_q, j0, n_k);
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            T* row = s.data() + i * width;
+            const T m = std::max(largest[i], row_max(n_k, row));
+            if (m == -INFINITY && !std::isnan(row_sum(n_k, row))) {  // nothing seen so far
+                std::fill(row, row + n_k, T(0));
+                continue;
+            }
+            if (m != largest[i]) {  // what was summed with the old maximum is brought to the new one
+                const T decay = std::exp(largest[i] - m);
+                total[i] *= decay;
+                multiply_row(head.d_v, out.data + i * out.row, decay);
+                largest[i] = m;
+            }
+            exp_row(n_k, row, m);
+            total[i] += static_cast<T>(row_sum(n_k, row));
+        }
+        const Matrix<const T> p{s.data(), width, 1}, values = head.template rows<const T>(v, j0);
+        if (careful)
+            gemm_of_seen<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out,
+                            [&](auto i, auto j) { return head.sees(i0 + i, j0 + j); });
+        else
+            gemm<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out);
+    }
+    // Every query of the tile meets every value, a blocked one with a weight of 0, and 0 · NaN and 0 · ∞ are
+    // NaN.
+    const bool met_finite = is_finite(head.d_v, out.data);
+    for (std::int64_t i = 0; i < n_q; ++i) {
+        const bool sees_nothing = total[i] == 0;
+        shift[i] = sees_nothing ? T(0) : largest[i];
+        factor[i] = sees_nothing ? T(0) : 1 / total[i];
+        multiply_row(head.d_v, out.data + i * out.row, factor[i]);
+    }
+    return met_finite;
+}
+
+// Adds the part of queries i0 … to dk and dv, and makes their dq.
+//   p = e^(s − max) · rsum, y = p v:  dv = pᵀ dy,  dp = dy vᵀ,  ds = p (dp − dy·y),  dq = scale · ds k,  dk =
+//   scale · dsᵀ q
+// `careful`: with what is not finite kept from those who do not see it, and from all where a query's dy is 0.
+template <class T>
+void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, const Array& dv, const Array& dy,
+                       const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
+                       std::int64_t i0, std::vector<T>& p, std::vector<T>& ds, bool careful) {
+    const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
+                       width = head.tile.keys;
+    const auto dout = head.template rows<const T>(dy, i0), out = head.template rows<const T>(y, i0);
+    const T scale = static_cast<T>(head.rules.scale);
+    const auto queries = head.template rows<const T>(q, i0);
+    T delta[tile_most_queries];
+    bool idle[tile_most_queries] = {};  // queries that are not finite, and whose output nobody uses
+    for (std::int64_t i = 0; i < n_q && careful; ++i) {
+        const T* from = dout.data + i * dout.row;
+        idle[i] = std::all_of(from, from + head.d_v, [](T d) { return d == 0; }) &&
+                  !(is_finite(head.d_v, out.data + i * out.row) &&
+                    is_finite(head.d_k, queries.data + i * queries.row));
+    }
+    for (std::int64_t i = 0; i < n_q; ++i)
+        delta[i] = static_cast<T>(row_sum_of<T>(
+            head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
+    const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
+    const T* shift = kept.max.data<T>() + row0;
+    const T* factor = kept.rsum.data<T>() + row0;
+    const auto dqr = head.template rows<T>(dq, i0);
+    if (keys == 0) gemm<T>(n_q, head.d_k, 0, T(1), {}, {}, T(0), dqr);
+
+    for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
+        const std::int64_t n_k = std::min(width, keys - j0);
+        const auto vr = head.template rows<const T>(v, j0), keys_here = head.template rows<const T>(k, j0);
+        head.scores(p.data(), q, k, i0, n_q, j0, n_k);
+        gemm<T>(n_q, n_k, head.d_v, T(1), dout, {vr.data, 1, vr.row}, T(0), {ds.data(), width, 1});
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            T* row = p.data() + i * width;
+            T* d = ds.data() + i * width;
+            exp_row(n_k, row, shift[i], factor[i]);
+            // Where p is 0 so is ds, also where v is so large that dp overflows.
+            simd_run(
+                n_k, d,
+                [f = xsimd::batch<T>(delta[i]), none = xsimd::batch<T>(T(0))](auto w, auto g) {
+                    return xsimd::select(w == none, none, w * (g - f));
+                },
+                static_cast<const T*>(row), static_cast<const T*>(d));
+            if (idle[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));
+        }
+        const Matrix<const T> pt{p.data(), 1, width}, dsr{ds.data(), width, 1}, dst{ds.data(), 1, width};
+        const auto dvr = head.template rows<T>(dv, j0), dkr = head.template rows<T>(dk, j0);
+        const T before = j0 == 0 ? T(0) : T(1);
+        if (careful) {
+            const auto sees = [&](auto i, auto j) { return !idle[i] && head.sees(i0 + i, j0 + j); };
+            const auto seen_by = [&](auto j, auto i) { return sees(i, j); };
+            gemm_of_seen<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr, seen_by);
+            gemm_of_seen<T>(n_q, head.d_k, n_k, scale, dsr, keys_here, before, dqr, sees);
+            gemm_of_seen<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr, seen_by);
+        } else {
+            gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr);
+            gemm<T>(n_q, head.d_k, n_k, scale, dsr, keys_here, before, dqr);
+            gemm<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr);
+        }
+    }
+}
+
+template <class T>
+void clear(const Head<T>& head, const Array& x) {
+    const auto all = head.template rows<T>(x, 0);
+    for (std::int64_t i = 0; i < x.shape[2]; ++i)
+        std::fill(all.data + i * all.row, all.data + i * all.row + x.shape[3], T(0));
+}
+
+// Whether the gradients of a key head and the queries that it serves met finite numbers only. All queries of a
+// tile meet all its keys, the first of a row of tiles and the first of all among them, so that these tell.
+template <class T>
+bool met_finite(std::int64_t first, std::int64_t served, const Array& dq, const Array& dk, const Array& dv,
+                const Array& v, const AttentionRules& rules) {
+    for (std::int64_t index = first; index < first + served; ++index) {
+        const Head<T> head(index, dq, v, rules);
+        if (head.S > 0 && !(is_finite(head.d_v, head.template rows<T>(dv, 0).data) &&
+                            is_finite(head.d_k, head.template rows<T>(dk, 0).data)))
+            return false;
+        for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
+            if (!is_finite(head.d_k, head.template rows<T>(dq, i0).data)) return false;
+    }
+    return true;
+}
+
+// So many that waking the team for a second task pays.
+std::int64_t heads_of_a_task(const Array& q, const Array& k) {
+    const std::int64_t products = q.shape[2] * k.shape[2] * q.shape[3];
+    return attention_grain / std::max<std::int64_t>(products, 1) + 1;
+}
+
+}  // namespace
+
+void attention(const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
+               const AttentionRules& rules) {
+    visit_floating(q.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        parallel_blocks(q.shape[0] * q.shape[1], heads_of_a_task(q, k),
+                        [&](std::int64_t begin, std::int64_t end) {
+                            std::vector<T> s(static_cast<std::size_t>(Tile(v.shape[2]).size()));
+                            for (std::int64_t index = begin; index < end; ++index) {
+                                const Head<T> head(index, q, v, rules);
+                                for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
+                                    if (!forward_tile_row(head, y, kept, q, k, v, i0, s, false))
+                                        forward_tile_row(head, y, kept, q, k, v, i0, s, true);
+                            }
+                        });
+    });
+}
+
+void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
+                        const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
+                        const AttentionRules& rules) {
+    visit_floating(q.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        // A group is a head of keys with all the query heads that it serves: they add to the same dk and dv.
+        const std::int64_t groups = k.shape[0] * k.shape[1], served = groups == 0 ? 0 : q.shape[1] / k.shape[1];
+        const auto group = [&](std::int64_t first, std::vector<T>& p, std::vector<T>& ds, bool careful) {
+            for (std::int64_t index = first; index < first + served; ++index) {
+                const Head<T> head(index, q, v, rules);
+                if (index == first) clear(head, dk), clear(head, dv);
+                for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
+                    backward_tile_row(head, dq, dk, dv, dy, y, kept, q, k, v, i0, p, ds, careful);
+            }
+        };
+        const std::int64_t grain = heads_of_a_task(q, k) / std::max<std::int64_t>(served, 1);
+        parallel_blocks(groups, grain, [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> p(static_cast<std::size_t>(Tile(v.shape[2]).size())), ds(p.size());
+            for (std::int64_t g = begin; g < end; ++g) {
+                group(g * served, p, ds, false);
+                if (!met_finite<T>(g * served, served, dq, dk, dv, v, rules)) group(g * served, p, ds, true);
+            }
+        });
+    });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,69 @@
+// Elementwise kernels. Inputs have out's shape (broadcast beforehand: broadcast_view) and, but where said, its
+// type.
+#pragma once
+
+#include "core/array/array.h"
+
+namespace weft::kernels {
+
+enum class Unary {
+    negate,
+    exp,
+    log,
+    sqrt,
+    tanh,
+    sigmoid,
+    relu,
+    abs,
+    sign,
+    sin,
+    cos,
+    erf,
+    gelu_exact,
+    gelu_tanh
+};
+enum class Binary {
+    add,
+    subtract,
+    multiply,
+    divide,
+    power,
+    maximum,
+    minimum,
+    gelu_exact_backward,
+    gelu_tanh_backward  // (x, dy) → dx
+};
+enum class Compare { equal, not_equal, less, less_equal, greater, greater_equal };
+enum class Logic { both, either, differ };
+
+void unary(Unary op, const Array& out, const Array& x);                    // floating; negate also int64
+void binary(Binary op, const Array& out, const Array& a, const Array& b);  // floating; + − × max min also int64
+void compare(Compare op, const Array& out, const Array& a, const Array& b);  // any type → bool
+void logic(Logic op, const Array& out, const Array& a, const Array& b);      // bool
+void isfinite(const Array& out, const Array& x);                             // floating → bool
+void clamp(const Array& out, const Array& x, double low, double high);
+void scale(const Array& out, const Array& x, double factor);  // factor · x
+void axpy(const Array& out, double alpha, const Array& x);    // out ← out + alpha · x
+void where(const Array& out, const Array& condition, const Array& a,
+           const Array& b);  // condition bool, the rest any type
+void fill(const Array& out, double value);
+void copy(const Array& out, const Array& x);  // any types: converts
+// The first position, in row-major order, of what copy cannot convert to int64 (NaN, or out of range), or −1. x
+// is floating.
+std::int64_t first_beyond_int64(const Array& x);
+bool all(const Array& x);  // bool
+
+// Contiguous out of any shape.
+void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t position);
+void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t position);
+void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t position, std::int64_t low,
+                  std::int64_t high);
+// out = 1/(1 − p) with probability 1 − p, else 0.
+void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t position, double p);
+void fill_range(const Array& out, double start, double step);                 // floating
+void fill_integers(const Array& out, std::int64_t start, std::int64_t step);  // int64
+
+// A contiguous copy, or x itself where it is contiguous.
+Array contiguous(const Array& x);
+
+}  // namespace weft::kernels

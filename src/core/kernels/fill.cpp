@@ -1,0 +1,126 @@
+#include <cmath>
+
+#include "core/kernels/elementwise.h"
+#include "core/kernels/map.h"
+#include "weft/core/random.h"
+
+namespace weft::kernels {
+namespace {
+
+template <class To, class From>
+void convert(const Array& out, const Array& x) {
+    map<To, From>(
+        [](std::int64_t n, To* y, const From* a) {
+            for (std::int64_t i = 0; i < n; ++i)
+                if constexpr (std::is_same_v<To, bool>)
+                    y[i] = a[i] != From(0);
+                else
+                    y[i] = static_cast<To>(a[i]);
+        },
+        out, as<From>(x));
+}
+
+// out_i = f(i) over a contiguous array.
+template <class T, class F>
+void generate(const Array& out, const F& f) {
+    T* y = out.data<T>();
+    parallel_blocks(out.numel(), parallel_grain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(f(static_cast<std::uint64_t>(i)));
+    });
+}
+
+}  // namespace
+
+void fill(const Array& out, double value) {
+    visit_any(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T v;
+        if constexpr (std::is_same_v<T, bool>)
+            v = value != 0;
+        else
+            v = static_cast<T>(value);
+        map<T>([v](std::int64_t n, T* y) { std::fill(y, y + n, v); }, out);
+    });
+}
+
+void copy(const Array& out, const Array& x) {
+    visit_any(out.dtype, [&](auto to) {
+        visit_any(x.dtype, [&](auto from) { convert<decltype(to), decltype(from)>(out, x); });
+    });
+}
+
+std::int64_t first_beyond_int64(const Array& x) {
+    const Array dense = contiguous(x);
+    return visit_floating(x.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const T *begin = dense.data<T>(), *end = begin + dense.numel();
+        const T* found = std::find_if(begin, end, [](T v) { return !(v >= T(-0x1p63) && v < T(0x1p63)); });
+        return found == end ? -1 : found - begin;
+    });
+}
+
+Array contiguous(const Array& x) {
+    if (x.is_contiguous()) return x;
+    Array y = make_array(x.shape, x.dtype);
+    copy(y, x);
+    return y;
+}
+
+void where(const Array& out, const Array& condition, const Array& a, const Array& b) {
+    visit_any(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        map<T, bool, T, T>(
+            [](std::int64_t n, T* y, const bool* c, const T* p, const T* q) {
+                for (std::int64_t i = 0; i < n; ++i) y[i] = c[i] ? p[i] : q[i];
+            },
+            out, as<bool>(condition), as<T>(a), as<T>(b));
+    });
+}
+
+bool all(const Array& x) {
+    const Array dense = contiguous(x);
+    const bool* data = dense.data<bool>();
+    return std::all_of(data, data + dense.numel(), [](bool v) { return v; });
+}
+
+void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t position) {
+    visit_floating(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        generate<T>(out, [=](std::uint64_t i) {  // rounding to float must not reach 1
+            const T u = static_cast<T>(uniform_at(seed, position + i));
+            return u < T(1) ? u : std::nextafter(T(1), T(0));
+        });
+    });
+}
+
+void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t position) {
+    visit_floating(out.dtype, [&](auto zero) {
+        generate<decltype(zero)>(out, [=](std::uint64_t i) { return normal_at(seed, position + i); });
+    });
+}
+
+void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t position, std::int64_t low,
+                  std::int64_t high) {
+    generate<std::int64_t>(out, [=](std::uint64_t i) { return randint_at(seed, position + i, low, high); });
+}
+
+void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t position, double p) {
+    visit_floating(out.dtype, [&](auto zero) {
+        generate<decltype(zero)>(
+            out, [=](std::uint64_t i) { return uniform_at(seed, position + i) < p ? 0.0 : 1 / (1 - p); });
+    });
+}
+
+void fill_range(const Array& out, double start, double step) {
+    visit_floating(out.dtype, [&](auto zero) {
+        generate<decltype(zero)>(out, [=](std::uint64_t i) { return start + step * static_cast<double>(i); });
+    });
+}
+
+void fill_integers(const Array& out, std::int64_t start, std::int64_t step) {
+    generate<std::uint64_t>(
+        out, [first = static_cast<std::uint64_t>(start),
+              by = static_cast<std::uint64_t>(step)](std::uint64_t i) { return first + by * i; });
+}
+
+}  // namespace weft::kernels

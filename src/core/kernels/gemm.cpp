@@ -1,0 +1,165 @@
+#include "core/kernels/gemm.h"
+
+#include <omp.h>
+
+#include <climits>
+#include <string>
+
+#include "core/array/xtensor_bridge.h"
+#include "core/kernels/parallel.h"
+#include "core/kernels/rows.h"
+
+extern "C" void openblas_set_num_threads(int);
+
+namespace weft::kernels {
+namespace {
+
+// BLAS runs on one thread: the team is ours (see docs/architecture.md, P10). OpenBLAS on threads of its own
+// keeps one number for the process; OpenBLAS on OpenMP asks for the calling thread's, which is the caller's to
+// keep.
+struct OneThread {
+    const int before = omp_get_max_threads();
+    OneThread() { omp_set_num_threads(1); }
+    ~OneThread() { omp_set_num_threads(before); }
+};
+const bool blas_is_single_threaded = [] {
+    const OneThread restored;
+    openblas_set_num_threads(1);
+    return true;
+}();
+
+// A matrix whose row has `columns` elements: its leading dimension, at least as long as BLAS wants it.
+template <class T>
+int leading(const Matrix<T>& x, std::int64_t rows, std::int64_t columns, bool transposed) {
+    const std::int64_t lines = transposed ? columns : rows, length = transposed ? rows : columns;
+    const std::int64_t stride = lines == 1 ? 1 : transposed ? x.column : x.row;  // one line has no next
+    if (stride > INT_MAX)
+        throw ShapeError("matmul: rows that lie " + std::to_string(stride) +
+                         " elements apart are more than BLAS can count (" + std::to_string(INT_MAX) +
+                         "); make the matrix contiguous() first");
+    return static_cast<int>(std::max<std::int64_t>({1, stride, length}));
+}
+
+}  // namespace
+
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
+          Matrix<T> c) {
+    if (m == 0 || n == 0) return;
+    if (k == 0) {
+        for (std::int64_t i = 0; i < m; ++i)
+            for (std::int64_t j = 0; j < n; ++j)
+                c.data[i * c.row + j] = beta == 0 ? T(0) : beta * c.data[i * c.row + j];
+        return;
+    }
+    const bool ta = a.column != 1 && k != 1,
+               tb = b.column != 1 && n != 1;  // a row of one element has no stride
+    const OneThread while_blas_runs;
+    // One column of a (m, 1) with a column stride other than 1 is read by its row stride either way.
+    cxxblas::gemm<int>(cxxblas::RowMajor, ta ? cxxblas::Trans : cxxblas::NoTrans,
+                       tb ? cxxblas::Trans : cxxblas::NoTrans, static_cast<int>(m), static_cast<int>(n),
+                       static_cast<int>(k), alpha, a.data, leading(a, m, k, ta), b.data, leading(b, k, n, tb),
+                       beta, c.data, leading(c, m, n, false));
+}
+
+namespace {
+
+// c (n,) = alpha · W a + beta · c with W's rows, of k elements, one after another: one pass over W, which BLAS
+// would copy first.
+template <class T>
+void dot_rows(std::int64_t n, std::int64_t k, T alpha, const T* a, const T* w, std::int64_t w_row, T beta,
+              T* c) {
+    parallel_blocks(n, dot_grain / std::max<std::int64_t>(k, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t j = begin; j < end; ++j) {
+            const T dot = static_cast<T>(row_sum_of<T>(
+                k, [](auto p, auto q) { return p * q; }, a, w + j * w_row));
+            c[j] = alpha * dot + (beta == 0 ? T(0) : beta * c[j]);
+        }
+    });
+}
+
+}  // namespace
+
+template <class T>
+void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a,
+                   Matrix<const T> b, T beta, Matrix<T> c) {
+    if (m == 1 && b.row == 1 && a.column == 1)
+        return dot_rows(n, k, alpha, a.data, b.data, b.column, beta, c.data);
+    // Cut along the longer side of c. BLAS copies the whole other side for each block, so fewer are better, if
+    // there are enough of them for the threads.
+    const std::int64_t work = m * n * std::max<std::int64_t>(k, 1), longer = std::max(m, n);
+    const std::int64_t blocks = work < two_blocks ? 1 : work < four_blocks ? 2 : work < eight_blocks ? 4 : 8;
+    const std::int64_t step =
+        (longer + blocks * block_multiple - 1) / (blocks * block_multiple) * block_multiple;
+    parallel_blocks(longer, step, [&](std::int64_t begin, std::int64_t end) {
+        if (m >= n)
+            gemm<T>(end - begin, n, k, alpha, {a.data + begin * a.row, a.row, a.column}, b, beta,
+                    {c.data + begin * c.row, c.row, c.column});
+        else
+            gemm<T>(m, end - begin, k, alpha, a, {b.data + begin * b.column, b.row, b.column}, beta,
+                    {c.data + begin, c.row, c.column});
+    });
+}
+
+template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<const float>, Matrix<const float>,
+                   float, Matrix<float>);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<const double>, Matrix<const double>,
+                   double, Matrix<double>);
+template void gemm_parallel(std::int64_t, std::int64_t, std::int64_t, float, Matrix<const float>,
+                            Matrix<const float>, float, Matrix<float>);
+template void gemm_parallel(std::int64_t, std::int64_t, std::int64_t, double, Matrix<const double>,
+                            Matrix<const double>, double, Matrix<double>);
+
+bool is_matrix(const Array& x) {
+    const int r = x.rank();
+    const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1], row = x.strides[r - 2],
+                       column = x.strides[r - 1];
+    // BLAS counts from one row to the next in 32 bits.
+    const auto steps = [](std::int64_t stride, std::int64_t length) {
+        return stride >= length && stride <= INT_MAX;
+    };
+    const bool by_rows = (column == 1 || columns == 1) && (steps(row, columns) || rows == 1);
+    const bool by_columns = (row == 1 || rows == 1) && (steps(column, rows) || columns == 1);
+    return by_rows || by_columns;
+}
+
+void matmul(const Array& out, const Array& a, const Array& b) {
+    const int r = out.rank();
+    const std::int64_t m = out.shape[r - 2], n = out.shape[r - 1], k = a.shape[r - 1];
+    if (out.numel() == 0) return;
+    const std::int64_t batches = out.numel() / (m * n);
+    visit_floating(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        auto at = [&](const Array& x, std::int64_t batch) {
+            const T* data = x.data<T>();
+            for (int axis = r - 3; axis >= 0; --axis) {
+                data += batch % out.shape[axis] * x.strides[axis];
+                batch /= out.shape[axis];
+            }
+            // A row of one element may carry any stride: say 1, so that gemm sees rows.
+            const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1];
+            Matrix<const T> matrix{data, x.strides[r - 2], x.strides[r - 1]};
+            if (columns == 1 && matrix.row != 1) matrix.column = 1;
+            if (rows == 1 && matrix.column != 1) matrix.row = 1;
+            return matrix;
+        };
+        T* c = out.data<T>();
+        if (batches == 1) return gemm_parallel<T>(m, n, k, T(1), at(a, 0), at(b, 0), T(0), {c, n, 1});
+        parallel_blocks(batches, batch_grain / std::max<std::int64_t>(1, m * n * k) + 1,
+                        [&](std::int64_t begin, std::int64_t end) {
+                            for (std::int64_t i = begin; i < end; ++i)
+                                gemm<T>(m, n, k, T(1), at(a, i), at(b, i), T(0), {c + i * m * n, n, 1});
+                        });
+    });
+}
+
+void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {
+    for (std::int64_t size : {m, n, k})
+        if (size > INT_MAX)
+            throw ShapeError(std::string(operation) + ": a size of " + std::to_string(size) + " in (" +
+                             std::to_string(m) + ", " + std::to_string(k) + ") @ (" + std::to_string(k) + ", " +
+                             std::to_string(n) + ") is more than BLAS can count (" + std::to_string(INT_MAX) +
+                             "); cut the product into slices");
+}
+
+}  // namespace weft::kernels

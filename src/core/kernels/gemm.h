@@ -1,0 +1,43 @@
+// Matrix products on one BLAS thread, and their split over our own team.
+#pragma once
+
+#include <cstdint>
+
+#include "core/array/array.h"
+
+namespace weft::kernels {
+
+constexpr std::int64_t dot_grain = 1 << 16, batch_grain = 1 << 18;  // multiply-adds of one task
+// How many multiply-adds are cut into how many blocks, whose sides are multiples of block_multiple.
+constexpr std::int64_t two_blocks = 1 << 21, four_blocks = 1 << 27, eight_blocks = std::int64_t{1} << 34;
+constexpr std::int64_t block_multiple = 16;
+
+// A matrix in memory: element (i, j) at data[i · row + j · column], where one of the two strides is 1.
+template <class T>
+struct Matrix {
+    T* data;
+    std::int64_t row, column;
+};
+
+// c (m, n) = alpha · a (m, k) · b (k, n) + beta · c, on the calling thread; c's column stride is 1. With k = 0:
+// beta · c. beta = 0 overwrites whatever c held.
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
+          Matrix<T> c);
+
+// The same, cut into blocks of c that depend on the sizes alone and are shared out over the team.
+template <class T>
+void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a,
+                   Matrix<const T> b, T beta, Matrix<T> c);
+
+// True where the last two axes can be read by gemm in place.
+bool is_matrix(const Array& x);
+
+// out (…, m, n) = a (…, m, k) · b (…, k, n): leading axes broadcast beforehand, a and b is_matrix, out
+// contiguous.
+void matmul(const Array& out, const Array& a, const Array& b);
+
+// The refusal of a size that BLAS's 32-bit integers cannot hold.
+void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k);
+
+}  // namespace weft::kernels

@@ -1,0 +1,33 @@
+// Kernels over rows of the last axis. All arrays are contiguous and of one floating type; R rows of C elements.
+#pragma once
+
+#include "core/array/array.h"
+
+namespace weft::kernels {
+
+constexpr std::int64_t row_grain = 8192;  // elements of one task
+constexpr std::int64_t norm_group = 64;   // rows of the first level of dweight's and dbias' sums
+
+// y = e^(x − max) / Σ; a row of −inf gives zeros.
+void softmax(const Array& y, const Array& x);
+// y = x − max − ln Σ e^(x − max); a row of −inf stays −inf.
+void log_softmax(const Array& y, const Array& x);
+
+// y = (x − mean) · rstd · weight + bias; mean and rstd (R,) are kept for the gradient. weight and bias (C,) or
+// nullptr.
+void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array* weight,
+                const Array* bias, double eps);
+// dx, and dweight and dbias (C,) where not nullptr.
+void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbias, const Array& dy,
+                         const Array& x, const Array& mean, const Array& rstd, const Array* weight);
+
+// loss () = mean over counted rows of −ln softmax(x)[target], and ln Σ e^x = max + rest, each (R,), for the
+// gradient; 0 when no row counts. (Their sum would round the small one away where logits are large.) targets
+// int64 (R,), valid or ignore_index. Returns how many rows count.
+std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& rest, const Array& x,
+                           const Array& targets, std::int64_t ignore_index);
+// dx = (softmax(x) − onehot(target)) · factor, with factor = dloss / counted; 0 in ignored rows.
+void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& rest,
+                            const Array& targets, std::int64_t ignore_index, double factor);
+
+}  // namespace weft::kernels

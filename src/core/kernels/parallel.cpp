@@ -1,0 +1,55 @@
+#include "core/kernels/parallel.h"
+
+#include <omp.h>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+constexpr int most_threads = 1024;
+std::atomic<int> chosen_threads{0};  // 0: what OMP_NUM_THREADS or the machine says
+}  // namespace
+
+// Declared in weft/core/tensor.h, which stands a floor above.
+int num_threads();
+
+void set_num_threads(int n) {
+    if (n < 1 || n > most_threads)
+        throw ValueError("set_num_threads: " + std::to_string(n) + " threads; use 1 to " +
+                         std::to_string(most_threads));
+    chosen_threads = n;
+}
+
+int num_threads() {
+    return chosen_threads > 0 ? chosen_threads.load() : std::min(omp_get_max_threads(), most_threads);
+}
+
+namespace kernels {
+
+void run_tasks(std::int64_t tasks, Task task, const void* context) {
+    const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), tasks));
+    if (threads <= 1 || omp_in_parallel()) {
+        for (std::int64_t i = 0; i < tasks; ++i) task(context, i);
+        return;
+    }
+    std::exception_ptr failure;
+    std::mutex mutex;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (std::int64_t i = 0; i < tasks; ++i) {
+        try {
+            task(context, i);
+        } catch (...) {
+            std::lock_guard lock(mutex);
+            if (!failure) failure = std::current_exception();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace kernels
+}  // namespace weft

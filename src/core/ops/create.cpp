@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernels/elementwise.h"
+#include "core/ops/common.h"
+
+namespace weft {
+namespace {
+
+void check_draw(const char* operation, DType dtype) {
+    if (!is_floating(dtype))
+        throw DTypeError(std::string(operation) + ": draws float32 or float64, not " + name(dtype) +
+                         "; use randint for integers");
+}
+
+template <class T>
+Tensor from_values(const std::vector<T>& values, const Shape& shape) {
+    Array x = make_array(shape, dtype_of<T>(), "from_vector");
+    if (static_cast<std::int64_t>(values.size()) != shape.numel())
+        throw ShapeError("from_vector: " + std::to_string(values.size()) + " values for shape " + shape.str() +
+                         ", which holds " + std::to_string(shape.numel()));
+    std::copy(values.begin(), values.end(), x.data<T>());
+    return Tensor(std::move(x));
+}
+
+// The shape of nested braces; ragged ones are refused.
+Shape shape_of(const Nested& values) {
+    Shape shape;
+    if (!values.is_list) return shape;
+    if (!values.items.empty()) shape = shape_of(values.items[0]);
+    for (std::size_t i = 1; i < values.items.size(); ++i) {
+        const Shape other = shape_of(values.items[i]);
+        if (other != shape)
+            throw ShapeError("tensor: ragged rows: row 0 has shape " + shape.str() + ", row " +
+                             std::to_string(i) + " has " + other.str() + "; all rows must have one shape");
+    }
+    shape.insert(0, static_cast<std::int64_t>(values.items.size()));
+    return shape;
+}
+
+void flatten(const Nested& values, std::vector<double>& out) {
+    if (!values.is_list) out.push_back(values.value);
+    for (const Nested& item : values.items) flatten(item, out);
+}
+
+// start, start + step, … before end, which lies in the direction of the step. Differences of int64 are counted
+// without a sign: they need its bit.
+Tensor integers(std::int64_t start, std::int64_t end, std::int64_t step) {
+    using U = std::uint64_t;
+    const U distance = step > 0 ? U(end) - U(start) : U(start) - U(end), stride = step > 0 ? U(step) : -U(step);
+    const U count = distance / stride + (distance % stride != 0);
+    Array x = make_array({static_cast<std::int64_t>(std::min(count, U(INT64_MAX)))}, int64, "arange");
+    kernels::fill_integers(x, start, step);
+    return Tensor(std::move(x));
+}
+
+}  // namespace
+
+Tensor empty(const Shape& shape, DType dtype) { return Tensor(make_array(shape, dtype, "empty")); }
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+    check_held("full", value, dtype);
+    Array x = make_array(shape, dtype, "full");
+    kernels::fill(x, value);
+    return Tensor(std::move(x));
+}
+
+Tensor zeros(const Shape& shape, DType dtype) {
+    Array x = make_array(shape, dtype, "zeros");
+    kernels::fill(x, 0);
+    return Tensor(std::move(x));
+}
+
+Tensor ones(const Shape& shape, DType dtype) {
+    Array x = make_array(shape, dtype, "ones");
+    kernels::fill(x, 1);
+    return Tensor(std::move(x));
+}
+
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+
+Tensor eye(std::int64_t n, DType dtype) {
+    Array x = make_array({n, n}, dtype, "eye");
+    kernels::fill(x, 0);
+    kernels::fill(view_of(x, {n}, {n + 1}, 0), 1);
+    return Tensor(std::move(x));
+}
+
+Tensor arange(double start, double end, double step, DType dtype) {
+    const double count = std::ceil((end - start) / step);
+    if (!(step != 0) || !std::isfinite(count) || (end - start) / step < 0)
+        throw ValueError("arange: no steps of " + std::to_string(step) + " lead from " + std::to_string(start) +
+                         " to " + std::to_string(end) +
+                         "; the step must be non-zero and point towards the end");
+    if (dtype == boolean) throw DTypeError("arange: counts in float32, float64 or int64, not bool");
+    if (dtype == int64) {
+        const double last = step > 0 ? std::ceil(end) : std::floor(end);
+        for (double number : {start, step, last}) check_held("arange", number, int64);
+        return integers(static_cast<std::int64_t>(start), static_cast<std::int64_t>(last),
+                        static_cast<std::int64_t>(step));
+    }
+    Array x = make_array({count < 0x1p63 ? static_cast<std::int64_t>(count) : INT64_MAX}, dtype, "arange");
+    kernels::fill_range(x, start, step);
+    return Tensor(std::move(x));
+}
+
+Tensor arange(std::int64_t end) {
+    return end < 0 ? arange(0, static_cast<double>(end), 1, int64) : integers(0, end, 1);
+}
+
+Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
+    check_draw("randn", dtype);
+    Array x = make_array(shape, dtype, "randn");
+    const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
+    if (rng.gives_zeros())
+        kernels::fill(x, 0);
+    else
+        kernels::fill_normal(x, rng.seed(), first);
+    return Tensor(std::move(x));
+}
+
+Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
+    check_draw("rand", dtype);
+    Array x = make_array(shape, dtype, "rand");
+    const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
+    if (rng.gives_zeros())
+        kernels::fill(x, 0);
+    else
+        kernels::fill_uniform(x, rng.seed(), first);
+    return Tensor(std::move(x));
+}
+
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng) {
+    if (low >= high)
+        throw ValueError("randint: nothing lies in [" + std::to_string(low) + ", " + std::to_string(high) +
+                         "); low must be below high");
+    Array x = make_array(shape, int64, "randint");
+    kernels::fill_randint(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), low, high);
+    return Tensor(std::move(x));
+}
+
+Tensor tensor(const Nested& values, DType dtype) {
+    std::vector<double> flat;
+    const Shape shape = shape_of(values);
+    flatten(values, flat);
+    for (double value : flat) check_held("tensor", value, dtype);
+    return from_values(flat, shape).to(dtype);
+}
+
+Tensor from_vector(const std::vector<float>& values, const Shape& shape) { return from_values(values, shape); }
+Tensor from_vector(const std::vector<double>& values, const Shape& shape) { return from_values(values, shape); }
+Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape) {
+    return from_values(values, shape);
+}
+Tensor from_vector(const std::vector<bool>& values, const Shape& shape) { return from_values(values, shape); }
+
+}  // namespace weft

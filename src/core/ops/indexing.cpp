@@ -1,0 +1,117 @@
+#include "core/kernels/elementwise.h"
+#include "core/kernels/index.h"
+#include "core/ops/common.h"
+
+namespace weft {
+namespace {
+
+// Contiguous indices within 0 … n − 1; negative ones count from the end.
+Array checked(const char* operation, const Tensor& indices, std::int64_t n) {
+    check_dtype(operation, "the indices", indices, int64);
+    Array dense = kernels::contiguous(indices.array());
+    const std::int64_t wrong = kernels::first_outside(dense, -n, n);
+    if (wrong >= 0)
+        throw IndexError(
+            std::string(operation) + ": index " + std::to_string(dense.data<std::int64_t>()[wrong]) +
+            " at position " + position(indices.shape(), wrong) + " is out of range for size " +
+            std::to_string(n) +
+            (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
+    if (kernels::first_outside(dense, 0, n) < 0) return dense;
+    Array wrapped = make_array(dense.shape, int64);
+    for (std::int64_t i = 0; i < dense.numel(); ++i) {
+        const std::int64_t index = dense.data<std::int64_t>()[i];
+        wrapped.data<std::int64_t>()[i] = index < 0 ? index + n : index;
+    }
+    return wrapped;
+}
+
+// The transpose of index_select: zeros of `shape` with x's slices added at the indices.
+Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
+    Array y = make_array(shape, x.dtype());
+    kernels::fill(y, 0);
+    kernels::index_add(y, axis, indices.array(), kernels::contiguous(x.array()));
+    return record(
+        "index_add", Tensor(std::move(y)), {x}, {indices},
+        [axis](const Saved& saved, const Tensor& dy) { return Grads{index_select(dy, axis, saved[0])}; });
+}
+
+// Refused unless index has x's rank and is no larger but along the axis.
+void check_fits(const char* operation, const Shape& index, const Shape& x, int axis) {
+    bool fits = index.rank() == x.rank();
+    for (int a = 0; a < x.rank() && fits; ++a) fits = a == axis || index[a] <= x[a];
+    if (!fits)
+        throw ShapeError(std::string(operation) + ": an index of shape " + index.str() + " does not fit " +
+                         x.str() + " along axis " + std::to_string(axis) +
+                         "; it needs the same rank, and sizes no larger on the other axes");
+}
+
+}  // namespace
+
+Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
+    axis = normalize_axis(axis, x.rank(), "index_select");
+    if (indices.rank() != 1)
+        throw ShapeError("index_select: indices of shape " + indices.shape().str() + "; they must be (n,)");
+    const Tensor index(checked("index_select", indices, x.size(axis)));
+    Shape shape = x.shape();
+    shape[axis] = index.numel();
+    Array y = make_array(shape, x.dtype());
+    kernels::index_select(y, kernels::contiguous(x.array()), axis, index.array());
+    return record("index_select", Tensor(std::move(y)), {x}, {index},
+                  [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
+                      return Grads{index_add(shape, axis, saved[0], dy)};
+                  });
+}
+
+Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
+    axis = normalize_axis(axis, x.rank(), "gather");
+    check_fits("gather", indices.shape(), x.shape(), axis);
+    const Tensor index(checked("gather", indices, x.size(axis)));
+    Array y = make_array(index.shape(), x.dtype());
+    kernels::gather(y, kernels::contiguous(x.array()), axis, index.array());
+    return record("gather", Tensor(std::move(y)), {x}, {index},
+                  [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
+                      return Grads{scatter_add(shape, axis, saved[0], dy)};
+                  });
+}
+
+Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& source) {
+    axis = normalize_axis(axis, shape.rank(), "scatter_add");
+    if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
+    check_fits("scatter_add", indices.shape(), shape, axis);
+    if (indices.shape() != source.shape())
+        throw ShapeError("scatter_add: an index of shape " + indices.shape().str() + " for a source of " +
+                         source.shape().str() + "; they must be equal");
+    const Tensor index(checked("scatter_add", indices, shape[axis]));
+    Array y = make_array(shape, source.dtype(), "scatter_add");
+    kernels::fill(y, 0);
+    kernels::scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
+    return record("scatter_add", Tensor(std::move(y)), {source}, {index},
+                  [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });
+}
+
+Tensor embedding(const Tensor& table, const Tensor& ids) {
+    if (table.rank() != 2)
+        throw ShapeError("embedding: a table of shape " + table.shape().str() +
+                         "; it must be (vocabulary, width)");
+    check_dtype("embedding", "the ids", ids, int64);
+    const std::int64_t V = table.size(0);
+    const Array dense = kernels::contiguous(ids.array());
+    const std::int64_t wrong = kernels::first_outside(dense, 0, V);
+    if (wrong >= 0)
+        throw IndexError("embedding: token id " + std::to_string(dense.data<std::int64_t>()[wrong]) +
+                         " at position " + position(ids.shape(), wrong) + " is outside the vocabulary of " +
+                         std::to_string(V) + " (0 to " + std::to_string(V - 1) + ")");
+    Shape shape = ids.shape();
+    shape.push_back(table.size(1));
+    return index_select(table, 0, Tensor(dense).reshape({-1})).reshape(shape);
+}
+
+Tensor flip(const Tensor& x, int axis) {
+    axis = normalize_axis(axis, x.rank(), "flip");
+    const std::int64_t n = x.size(axis);
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = n; i-- > 0;) order.push_back(i);
+    return index_select(x, axis, from_vector(order, {n}));
+}
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+#include "weft/core/mask.h"
+
+#include "core/ops/common.h"
+
+namespace weft {
+namespace {
+
+const char* const meaning = "(T, S) for all, (B, T, S) per sample, or (B|1, H|1, T, S) per head";
+
+void check_mask(const char* operation, const Tensor& mask) {
+    check_dtype(operation, "the mask", mask, boolean);
+    if (mask.rank() < 2 || mask.rank() > 4)
+        throw ShapeError(std::string(operation) + ": a mask of shape " + mask.shape().str() +
+                         "; its rank says its meaning: " + meaning);
+}
+
+// A part as (B|1, H|1, T, S).
+Tensor placed(const Tensor& part, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) {
+    const Tensor m = part.rank() == 2   ? part.unsqueeze(0).unsqueeze(0)
+                     : part.rank() == 3 ? part.unsqueeze(1)
+                                        : part;
+    const bool fits_samples = part.rank() == 3 ? m.size(0) == B : m.size(0) == 1 || m.size(0) == B;
+    if (!fits_samples || (m.size(1) != 1 && m.size(1) != H) || m.size(2) != T || m.size(3) != S)
+        throw ShapeError("mask: shape " + part.shape().str() + " does not fit attention scores of " +
+                         Shape{B, H, T, S}.str() + " (B, H, T, S); a mask is " + meaning);
+    return m;
+}
+
+}  // namespace
+
+Mask Mask::causal() {
+    Mask mask;
+    mask.causal_ = true;
+    return mask;
+}
+
+Mask Mask::padding(const std::vector<std::int64_t>& lengths) {
+    for (std::size_t b = 0; b < lengths.size(); ++b)
+        if (lengths[b] < 0)
+            throw ValueError("Mask::padding: length " + std::to_string(lengths[b]) + " of sample " +
+                             std::to_string(b) + " is negative; lengths are 0 or more");
+    Mask mask;
+    mask.paddings_.push_back(lengths);
+    return mask;
+}
+
+Mask Mask::blocked(const Tensor& blocked) {
+    check_mask("Mask::blocked", blocked);
+    Mask mask;
+    mask.parts_.push_back(blocked);
+    return mask;
+}
+
+Mask Mask::allowed(const Tensor& allowed) {
+    check_mask("Mask::allowed", allowed);
+    return blocked(!allowed);
+}
+
+Mask operator|(const Mask& a, const Mask& b) {
+    Mask mask = a;
+    mask.causal_ = a.causal_ || b.causal_;
+    mask.paddings_.insert(mask.paddings_.end(), b.paddings_.begin(), b.paddings_.end());
+    mask.parts_.insert(mask.parts_.end(), b.parts_.begin(), b.parts_.end());
+    return mask;
+}
+
+Tensor Mask::materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const {
+    Tensor all;
+    auto add = [&](const Tensor& part) { all = all.defined() ? all || part : part; };
+    for (const Tensor& part : parts_) add(placed(part, B, H, T, S));
+    for (const auto& lengths : paddings_) {
+        if (static_cast<std::int64_t>(lengths.size()) != B)
+            throw ShapeError("Mask::padding: " + std::to_string(lengths.size()) + " lengths for " +
+                             std::to_string(B) + " samples; give one for each");
+        for (std::size_t b = 0; b < lengths.size(); ++b)
+            if (lengths[b] > S)
+                throw ShapeError("Mask::padding: length " + std::to_string(lengths[b]) + " of sample " +
+                                 std::to_string(b) + " is more than the " + std::to_string(S) + " keys");
+        const Tensor ends = from_vector(lengths, {B, 1, 1, 1});
+        add((arange(S) >= ends).expand({B, 1, T, S}));  // (B, 1, T, S)
+    }
+    return all;
+}
+
+Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const {
+    const Tensor rest = materialize_rest(B, H, T, S);
+    if (!causal_) return rest.defined() ? rest : zeros({1, 1, T, S}, boolean);
+    const Tensor last_visible =
+        arange(static_cast<double>(S - T), static_cast<double>(S), 1, int64).unsqueeze(1);  // (T, 1): i + S − T
+    const Tensor future = (arange(S) > last_visible).reshape({1, 1, T, S});
+    return rest.defined() ? rest || future : future;
+}
+
+}  // namespace weft

@@ -1,0 +1,121 @@
+#include "core/kernels/elementwise.h"
+#include "core/kernels/gemm.h"
+#include "core/ops/common.h"
+
+namespace weft {
+namespace {
+
+Array readable(const Array& x) { return kernels::is_matrix(x) ? x : kernels::contiguous(x); }
+
+// a (…, m, k) @ b (…, k, n), both of rank ≥ 2 and with inner sizes that agree.
+Tensor product(const Tensor& a, const Tensor& b) {
+    const int ra = a.rank(), rb = b.rank();
+    const std::int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
+    if (ra > 2 && rb == 2 && a.numel() > 0)  // one large product in place of many small ones
+        return product(a.reshape({-1, k}), b).reshape([&] {
+            Shape shape = a.shape();
+            shape[ra - 1] = n;
+            return shape;
+        }());
+    kernels::check_gemm_sizes("matmul", m, n, k);
+    Shape batch_a = a.shape(), batch_b = b.shape();
+    for (Shape* s : {&batch_a, &batch_b}) s->erase(s->rank() - 1), s->erase(s->rank() - 1);
+    const Shape batch = [&] {
+        try {
+            return broadcast_shapes(batch_a, batch_b, "leading axes");
+        } catch (const ShapeError& error) {
+            throw ShapeError("matmul: " + a.shape().str() + " @ " + b.shape().str() + ": " + error.what());
+        }
+    }();
+    auto stretched = [&](const Tensor& x) {
+        const Array array = readable(x.array());
+        Shape shape = batch;
+        shape.push_back(x.size(-2));
+        shape.push_back(x.size(-1));
+        return broadcast_view(array, shape);
+    };
+    Shape shape = batch;
+    shape.push_back(m);
+    shape.push_back(n);
+    Array y = make_array(shape, a.dtype());
+    kernels::matmul(y, stretched(a), stretched(b));
+    // y = a b:  da = dy bᵀ,  db = aᵀ dy
+    return record("matmul", Tensor(std::move(y)), {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor &a = saved[0], &b = saved[1];
+        return Grads{saved.needs(0) ? back_to(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
+                     saved.needs(1) ? back_to(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
+    });
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+    check_same_dtype("matmul", a, b);
+    check_floating("matmul", a);
+    const auto both = [&] { return a.shape().str() + " @ " + b.shape().str(); };
+    if (a.rank() == 0 || b.rank() == 0)
+        throw ShapeError("matmul: a scalar has no rows or columns: " + both() + "; use * to scale");
+    const std::int64_t k = b.rank() == 1 ? b.size(0) : b.size(-2);
+    if (a.size(-1) != k)
+        throw ShapeError(
+            "matmul: inner dimensions differ: " + both() + ": " + std::to_string(a.size(-1)) + " against " +
+            std::to_string(k) +
+            "; the last axis of the left and the last but one of the right must be equal (transpose one?)");
+    const Tensor y = product(a.rank() == 1 ? a.unsqueeze(0) : a, b.rank() == 1 ? b.unsqueeze(1) : b);
+    if (a.rank() == 1 && b.rank() == 1) return y.reshape({});
+    return a.rank() == 1 ? y.squeeze(-2) : b.rank() == 1 ? y.squeeze(-1) : y;
+}
+
+namespace {
+Tensor linear_definition(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    const Tensor y = matmul(x, weight.T());
+    return bias.defined() ? y + bias : y;
+}
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    check_floating("linear", x);
+    check_same_dtype("linear", x, weight);
+    const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
+    if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
+        throw ShapeError("linear: " + sizes() +
+                         ": x must be (…, in) and weight (out, in), with one size for in");
+    if (bias.defined()) check_same_dtype("linear", x, bias);
+    const std::int64_t in = weight.size(1), out = weight.size(0);
+    if (bias.defined() && bias.shape() != Shape{out})
+        throw ShapeError("linear: " + sizes() + ", bias " + bias.shape().str() + ": the bias must be (" +
+                         std::to_string(out) + ",)");
+    if (composed_mode()) return linear_definition(x, weight, bias);
+
+    Shape shape = x.shape();
+    shape[x.rank() - 1] = out;
+    const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
+    kernels::check_gemm_sizes("linear", rows, out, in);
+    const Array flat = kernels::contiguous(x.array());  // (rows, in)
+    const Array w = readable(weight.array());
+    Array y = make_array(shape, x.dtype());
+    if (bias.defined()) kernels::copy(y, broadcast_view(bias.array(), shape));
+    visit_floating(x.dtype(), [&](auto zero) {
+        using F = decltype(zero);
+        // y = x Wᵀ + b
+        kernels::gemm_parallel<F>(rows, out, in, 1, {flat.data<F>(), in, 1},
+                                  {w.data<F>(), w.strides[1], w.strides[0]}, bias.defined() ? F(1) : F(0),
+                                  {y.data<F>(), out, 1});
+    });
+    return record("linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
+                  [rows, in, out](const Saved& saved, const Tensor& dy) {
+                      const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+                      if (grad_enabled())
+                          return grads_of_definition([&] { return linear_definition(x, weight, bias); },
+                                                     {x, weight, bias}, dy);
+                      // dx = dy W,  dW = dyᵀ x,  db = Σ dy
+                      const Tensor d = dy.contiguous().reshape({rows, out});
+                      Grads grads(3);
+                      if (saved.needs(0)) grads[0] = matmul(d, weight).reshape(x.shape());
+                      if (saved.needs(1)) grads[1] = matmul(d.T(), x.contiguous().reshape({rows, in}));
+                      if (saved.needs(2)) grads[2] = sum(d, 0);
+                      return grads;
+                  });
+}
+
+}  // namespace weft

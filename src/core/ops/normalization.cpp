@@ -1,0 +1,70 @@
+#include "core/kernels/elementwise.h"
+#include "core/kernels/normalize.h"
+#include "core/ops/common.h"
+
+namespace weft {
+namespace {
+
+Tensor layer_norm_definition(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    const Tensor centred = x - mean(x, -1, keepdim);
+    Tensor y = centred / sqrt(mean(centred * centred, -1, keepdim) + eps);
+    if (weight.defined()) y = y * weight;
+    return bias.defined() ? y + bias : y;
+}
+
+void check_row(const char* what, const Tensor& x, const Tensor& row) {
+    if (!row.defined()) return;
+    check_same_dtype("layer_norm", x, row);
+    if (row.shape() != Shape{x.size(-1)})
+        throw ShapeError(std::string("layer_norm: x ") + x.shape().str() + ", " + what + " " +
+                         row.shape().str() + ": the " + what + " must be (" + std::to_string(x.size(-1)) +
+                         ",), the size of the last axis");
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    check_floating("layer_norm", x);
+    if (x.rank() == 0) throw ShapeError("layer_norm: a scalar has no axis to normalise; x must be (…, C)");
+    if (!(eps > 0))
+        throw ValueError("layer_norm: eps = " + std::to_string(eps) +
+                         "; it must be above 0, or a constant row divides by 0");
+    check_row("weight", x, weight);
+    check_row("bias", x, bias);
+    if (composed_mode()) return layer_norm_definition(x, weight, bias, eps);
+
+    Shape rows = x.shape();
+    rows.erase(rows.rank() - 1);
+    const Array dense = kernels::contiguous(x.array());
+    const Array w = weight.defined() ? kernels::contiguous(weight.array()) : Array();
+    const Array b = bias.defined() ? kernels::contiguous(bias.array()) : Array();
+    Array y = make_array(x.shape(), x.dtype()), mean = make_array(rows, x.dtype()),
+          rstd = make_array(rows, x.dtype());
+    kernels::layer_norm(y, mean, rstd, dense, weight.defined() ? &w : nullptr, bias.defined() ? &b : nullptr,
+                        eps);
+
+    return record(
+        "layer_norm", Tensor(std::move(y)), {x, weight, bias},
+        {x, weight, bias, Tensor(std::move(mean)), Tensor(std::move(rstd))},
+        [eps](const Saved& saved, const Tensor& dy) {
+            const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+            if (grad_enabled())
+                return grads_of_definition([&] { return layer_norm_definition(x, weight, bias, eps); },
+                                           {x, weight, bias}, dy);
+            const Array w = weight.defined() ? kernels::contiguous(weight.array()) : Array();
+            Array dx = make_array(x.shape(), x.dtype()), dweight, dbias;
+            if (saved.needs(1)) dweight = make_array({x.size(-1)}, x.dtype());
+            if (saved.needs(2)) dbias = make_array({x.size(-1)}, x.dtype());
+            kernels::layer_norm_backward(dx, saved.needs(1) ? &dweight : nullptr,
+                                         saved.needs(2) ? &dbias : nullptr, kernels::contiguous(dy.array()),
+                                         kernels::contiguous(x.array()), saved[3].array(), saved[4].array(),
+                                         weight.defined() ? &w : nullptr);
+            Grads grads(3);
+            grads[0] = Tensor(std::move(dx));
+            if (saved.needs(1)) grads[1] = Tensor(std::move(dweight));
+            if (saved.needs(2)) grads[2] = Tensor(std::move(dbias));
+            return grads;
+        });
+}
+
+}  // namespace weft

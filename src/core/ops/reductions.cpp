@@ -1,0 +1,196 @@
+#include "core/kernels/reduce.h"
+
+#include "core/kernels/elementwise.h"
+#include "core/kernels/normalize.h"
+#include "core/ops/common.h"
+
+namespace weft {
+namespace {
+
+// Which axes are reduced; all of them when none is named.
+std::vector<bool> marked(const char* operation, const Axes& axes, int rank) {
+    std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.axes.empty());
+    for (int axis : axes.axes) {
+        const auto i = static_cast<std::size_t>(normalize_axis(axis, rank, operation));
+        if (reduced[i])
+            throw IndexError(std::string(operation) + ": axis " + std::to_string(axis) +
+                             " is named twice; name each axis once");
+        reduced[i] = true;
+    }
+    return reduced;
+}
+
+Shape without(const Shape& shape, const std::vector<bool>& reduced) {
+    Shape result;
+    for (int i = 0; i < shape.rank(); ++i)
+        if (!reduced[static_cast<std::size_t>(i)]) result.push_back(shape[i]);
+    return result;
+}
+
+Tensor sum_marked(const Tensor& x, const std::vector<bool>& reduced, bool keepdim) {
+    if (x.dtype() == boolean) throw DTypeError("sum: bool does not add; convert it with to(int64) to count");
+    Array y = kernels::sum(x.array(), reduced);
+    if (y.storage == x.array().storage) {  // nothing to sum: still a tensor of its own
+        Array copy = make_array(y.shape, y.dtype);
+        kernels::copy(copy, y);
+        y = copy;
+    }
+    const Shape kept = y.shape;
+    if (!keepdim) {
+        y.shape = without(kept, reduced);
+        y.strides = contiguous_strides(y.shape);
+    }
+    // y = Σx:  dx = dy, spread
+    return record("sum", Tensor(std::move(y)), {x}, {},
+                  [kept, shape = x.shape()](const Saved&, const Tensor& dy) {
+                      return Grads{dy.reshape(kept).expand(shape)};
+                  });
+}
+
+std::int64_t count_reduced(const Shape& shape, const std::vector<bool>& reduced) {
+    std::int64_t n = 1;
+    for (int i = 0; i < shape.rank(); ++i)
+        if (reduced[static_cast<std::size_t>(i)]) n *= shape[i];
+    return n;
+}
+
+ValuesIndices extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest) {
+    axis = normalize_axis(axis, x.rank(), operation);
+    if (x.dtype() == boolean)
+        throw DTypeError(std::string(operation) + ": bool has no order; convert it with to()");
+    if (x.size(axis) == 0)
+        throw ShapeError(std::string(operation) + ": axis " + std::to_string(axis) + " of " + x.shape().str() +
+                         " is empty, and nothing has no extreme; reduce an axis with elements");
+    kernels::Extreme found = kernels::extreme(x.array(), axis, largest);
+    const Tensor indices(std::move(found.indices));
+    const Tensor values(std::move(found.values));
+    // y = x at the index:  dx = dy there, else 0
+    const Tensor y = record(operation, values, {x}, {indices},
+                            [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
+                                return Grads{scatter_add(shape, axis, saved[0], dy)};
+                            });
+    return keepdim ? ValuesIndices{y, indices} : ValuesIndices{y.squeeze(axis), indices.squeeze(axis)};
+}
+
+Tensor extreme_of_all(const char* operation, const Tensor& x, bool largest) {
+    if (x.numel() == 0)
+        throw ShapeError(std::string(operation) + ": a tensor of shape " + x.shape().str() +
+                         " has no elements, and nothing has no extreme");
+    return extreme(operation, x.reshape({-1}), 0, false, largest).values;
+}
+
+Tensor cumulated(const Tensor& x, int axis, bool reverse) {
+    if (x.dtype() == boolean) throw DTypeError("cumsum: bool does not add; convert it with to(int64) to count");
+    axis = normalize_axis(axis, x.rank(), "cumsum");
+    Array y = make_array(x.shape(), x.dtype());
+    kernels::cumsum(y, x.array(), axis, reverse);
+    // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, the same from the other end
+    return record("cumsum", Tensor(std::move(y)), {x}, {},
+                  [=](const Saved&, const Tensor& dy) { return Grads{cumulated(dy, axis, !reverse)}; });
+}
+
+// The largest element over the axes, which stay with size 1; 0 where it is infinite or there is none.
+Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
+    if (x.numel() == 0) return scalar_like(x, 0);
+    Tensor m = x;
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (reduced[static_cast<std::size_t>(axis)]) m = extreme("max", m, axis, weft::keepdim, true).values;
+    return masked_fill(m, !isfinite(m), 0);
+}
+
+// Runs a kernel on rows of the last axis, bringing `axis` there and back.
+template <class Kernel>
+Tensor along(const Tensor& x, int axis, const Kernel& kernel) {
+    const int last = x.rank() - 1;
+    const Array rows = kernels::contiguous(transposed_view(x.array(), axis, last));
+    Array y = make_array(rows.shape, rows.dtype);
+    kernel(y, rows);
+    return Tensor(axis == last ? y : transposed_view(y, axis, last));
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
+    return sum_marked(x, marked("sum", axes, x.rank()), keepdim);
+}
+
+Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
+    check_floating("mean", x);
+    const std::vector<bool> reduced = marked("mean", axes, x.rank());
+    return sum_marked(x, reduced, keepdim) / static_cast<double>(count_reduced(x.shape(), reduced));
+}
+
+Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
+    check_floating("var", x);
+    const std::vector<bool> reduced = marked("var", axes, x.rank());
+    const double n = static_cast<double>(count_reduced(x.shape(), reduced));
+    const Tensor centred = x - sum_marked(x, reduced, weft::keepdim) / n;
+    return sum_marked(centred * centred, reduced, keepdim) / std::max(0.0, n - correction);
+}
+
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
+    check_floating("logsumexp", x);
+    const std::vector<bool> reduced = marked("logsumexp", axes, x.rank());
+    Tensor m, y;
+    {
+        NoGrad off;
+        m = largest_finite(x, reduced);
+        y = log(sum_marked(exp(x - m), reduced, weft::keepdim)) + m;
+    }
+    const Shape kept = y.shape();
+    if (!keepdim) y = y.reshape(without(kept, reduced));
+    // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
+    // large); over −inf alone Σ is 0, and so is dx
+    return record("logsumexp", y, {x}, {x, m}, [=](const Saved& saved, const Tensor& dy) {
+        const Tensor e = exp(saved[0] - saved[1]);
+        const Tensor total = sum_marked(e, reduced, weft::keepdim);
+        return Grads{e * (dy.reshape(kept) / masked_fill(total, total == 0, 1))};
+    });
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+    if (broadcast_shapes(x.shape(), shape, "sum_to") != x.shape())
+        throw ShapeError("sum_to: " + shape.str() + " does not broadcast to " + x.shape().str() +
+                         ", so there is nothing to undo");
+    if (x.shape() == shape) return unchanged(x);
+    const int extra = x.rank() - shape.rank();
+    std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), false);
+    for (int i = 0; i < x.rank(); ++i)
+        reduced[static_cast<std::size_t>(i)] = i < extra || (shape[i - extra] == 1 && x.size(i) != 1);
+    return sum_marked(x, reduced, weft::keepdim).reshape(shape);
+}
+
+ValuesIndices max(const Tensor& x, int axis, bool keepdim) { return extreme("max", x, axis, keepdim, true); }
+ValuesIndices min(const Tensor& x, int axis, bool keepdim) { return extreme("min", x, axis, keepdim, false); }
+Tensor max(const Tensor& x) { return extreme_of_all("max", x, true); }
+Tensor min(const Tensor& x) { return extreme_of_all("min", x, false); }
+Tensor argmax(const Tensor& x, int axis, bool keepdim) {
+    return extreme("argmax", x.detach(), axis, keepdim, true).indices;
+}
+Tensor cumsum(const Tensor& x, int axis) { return cumulated(x, axis, false); }
+
+Tensor softmax(const Tensor& x, int axis) {
+    check_floating("softmax", x);
+    axis = normalize_axis(axis, x.rank(), "softmax");
+    const Tensor y = along(x, axis, kernels::softmax);
+    // y = softmax(x):  dx = y·(dy − Σ y·dy)
+    return record("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
+        const Tensor idle = rows_without_gradient(saved[0], dy, axis);
+        const Tensor y = idle.defined() ? masked_fill(saved[0], idle, 0) : saved[0];
+        return Grads{y * (dy - sum(y * dy, axis, weft::keepdim))};
+    });
+}
+
+Tensor log_softmax(const Tensor& x, int axis) {
+    check_floating("log_softmax", x);
+    axis = normalize_axis(axis, x.rank(), "log_softmax");
+    const Tensor y = along(x, axis, kernels::log_softmax);
+    // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is all zeros and so must dx be
+    return record("log_softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
+        const Tensor p = exp(saved[0]);
+        const Tensor seen = sum(p.detach(), axis, weft::keepdim) != 0;
+        return Grads{where(seen, dy - p * sum(dy, axis, weft::keepdim), scalar_like(dy, 0))};
+    });
+}
+
+}  // namespace weft

@@ -1,0 +1,232 @@
+// Views share storage; their gradients are views too, or are put back into zeros.
+#include <algorithm>
+
+#include "core/kernels/elementwise.h"
+#include "core/ops/common.h"
+
+namespace weft {
+namespace {
+
+// One size of −1 is what the others leave.
+Shape resolve(const char* operation, const Tensor& x, const Shape& wanted) {
+    const auto who = [&] {
+        return std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
+    };
+    Shape shape = wanted;
+    int unknown = -1;
+    if (product_overflows(wanted))
+        throw ShapeError(who() + "the product does not fit in 63 bits; use smaller sizes");
+    std::int64_t known = 1;
+    for (int i = 0; i < shape.rank(); ++i) {
+        if (shape[i] < -1)
+            throw ShapeError(who() + "negative size " + std::to_string(shape[i]) +
+                             "; use 0 or more, or one −1");
+        if (shape[i] == -1 && unknown >= 0)
+            throw ShapeError(who() + "two sizes are −1, so neither is known; give one of them");
+        if (shape[i] == -1)
+            unknown = i;
+        else
+            known *= shape[i];
+    }
+    if (unknown >= 0) {
+        if (known == 0) throw ShapeError(who() + "−1 beside a size of 0 could be anything; give it");
+        if (x.numel() % known != 0)
+            throw ShapeError(who() + std::to_string(x.numel()) + " elements do not divide into " +
+                             std::to_string(known) + " for −1");
+        shape[unknown] = x.numel() / known;
+    } else if (known != x.numel()) {
+        throw ShapeError(who() + std::to_string(x.numel()) + " elements do not fit " + std::to_string(known) +
+                         "; the products must be equal");
+    }
+    return shape;
+}
+
+Tensor reshaped(const char* operation, const Tensor& x, Array y) {
+    return record(operation, Tensor(std::move(y)), {x}, {},
+                  [shape = x.shape()](const Saved&, const Tensor& dy) { return Grads{dy.reshape(shape)}; });
+}
+
+// The transpose of slice: zeros of `shape` with x at from, from + step, … of the axis.
+Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from, std::int64_t step) {
+    Array y = make_array(shape, x.dtype());
+    kernels::fill(y, 0);
+    Strides strides = y.strides;
+    strides[axis] *= step;
+    kernels::copy(view_of(y, x.shape(), strides, from * y.strides[axis]), x.array());
+    const std::int64_t to = x.size(axis) == 0 ? from : from + (x.size(axis) - 1) * step + 1;
+    return record("unslice", Tensor(std::move(y)), {x}, {},
+                  [=](const Saved&, const Tensor& dy) { return Grads{dy.slice(axis, from, to, step)}; });
+}
+
+}  // namespace
+
+Tensor Tensor::reshape(const Shape& wanted) const {
+    const Shape target = resolve("reshape", *this, wanted);
+    Strides strides;
+    if (reshaped_strides(array(), target, strides))
+        return reshaped("reshape", *this, view_of(array(), target, strides, array().offset));
+    Array copy = make_array(shape(), dtype());
+    kernels::copy(copy, array());
+    copy.shape = target;
+    copy.strides = contiguous_strides(target);
+    return reshaped("reshape", *this, std::move(copy));
+}
+
+Tensor Tensor::view(const Shape& wanted) const {
+    const Shape target = resolve("view", *this, wanted);
+    Strides strides_of_view;
+    if (!reshaped_strides(array(), target, strides_of_view))
+        throw ShapeError(
+            "view: a tensor of shape " + shape().str() + " with strides " + strides().str() +
+            " cannot be seen as " + target.str() +
+            " without copying; call contiguous() first, or use reshape(), which copies where it must");
+    return reshaped("view", *this, view_of(array(), target, strides_of_view, array().offset));
+}
+
+Tensor Tensor::permute(const Shape& axes) const {
+    Shape order = axes, inverse = Shape::filled(rank(), -1);
+    bool is_permutation = axes.rank() == rank();
+    for (int i = 0; i < order.rank() && is_permutation; ++i) {
+        order[i] = order[i] < 0 ? order[i] + rank() : order[i];
+        is_permutation = order[i] >= 0 && order[i] < rank() && inverse[static_cast<int>(order[i])] == -1;
+        if (is_permutation) inverse[static_cast<int>(order[i])] = i;
+    }
+    if (!is_permutation)
+        throw ShapeError("permute: " + axes.str() + " is no permutation of the axes of " + shape().str() +
+                         "; name each of 0 to " + std::to_string(rank() - 1) + " once");
+    return record("permute", Tensor(permuted_view(array(), order)), {*this}, {},
+                  [inverse](const Saved&, const Tensor& dy) { return Grads{dy.permute(inverse)}; });
+}
+
+Tensor Tensor::transpose(int a, int b) const {
+    a = normalize_axis(a, rank(), "transpose");
+    b = normalize_axis(b, rank(), "transpose");
+    return record("transpose", Tensor(transposed_view(array(), a, b)), {*this}, {},
+                  [a, b](const Saved&, const Tensor& dy) { return Grads{dy.transpose(a, b)}; });
+}
+
+Tensor Tensor::T() const {
+    if (rank() != 2)
+        throw ShapeError("T: a tensor of shape " + shape().str() +
+                         " is no matrix; use transpose(a, b) or permute");
+    return transpose(0, 1);
+}
+
+Tensor Tensor::squeeze(int axis) const {
+    axis = normalize_axis(axis, rank(), "squeeze");
+    if (shape()[axis] != 1)
+        throw ShapeError("squeeze: axis " + std::to_string(axis) + " of " + shape().str() + " has size " +
+                         std::to_string(shape()[axis]) +
+                         ", and only an axis of size 1 can go; use select for one index of it");
+    Array y = array();
+    y.shape.erase(axis);
+    y.strides.erase(axis);
+    return reshaped("squeeze", *this, std::move(y));
+}
+
+Tensor Tensor::squeeze() const {
+    Array y = array();
+    for (int axis = rank() - 1; axis >= 0; --axis)
+        if (y.shape[axis] == 1) y.shape.erase(axis), y.strides.erase(axis);
+    return reshaped("squeeze", *this, std::move(y));
+}
+
+Tensor Tensor::unsqueeze(int axis) const {
+    axis = normalize_axis(axis, rank() + 1, "unsqueeze");
+    Array y = array();
+    y.shape.insert(axis, 1);
+    y.strides.insert(axis, axis < rank() ? shape()[axis] * strides()[axis] : 1);
+    return reshaped("unsqueeze", *this, std::move(y));
+}
+
+Tensor Tensor::expand(const Shape& wanted) const {
+    const auto who = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
+    if (wanted.rank() < rank())
+        throw ShapeError(who() + "fewer axes than the tensor has; expand only adds or stretches axes");
+    Shape target = wanted;
+    for (int i = 1; i <= target.rank(); ++i) {
+        std::int64_t& size = target[target.rank() - i];
+        const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
+        if (size == -1 && i > rank())
+            throw ShapeError(who() + "−1 keeps a size, but a new axis has none; give it");
+        if (size == -1) size = own;
+        if (size < 0)
+            throw ShapeError(who() + "negative size " + std::to_string(size) +
+                             "; use 0 or more, or −1 to keep");
+        if (own != size && own != 1)
+            throw ShapeError(who() + "axis " + std::to_string(-i) + " has size " + std::to_string(own) +
+                             " and cannot become " + std::to_string(size) + "; only a size of 1 stretches");
+    }
+    if (product_overflows(target))
+        throw ShapeError(who() + "the product does not fit in 63 bits; use smaller sizes");
+    return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
+                  [shape = shape()](const Saved&, const Tensor& dy) { return Grads{sum_to(dy, shape)}; });
+}
+
+Tensor Tensor::slice(int axis, std::int64_t from, std::int64_t to, std::int64_t step) const {
+    axis = normalize_axis(axis, rank(), "slice");
+    if (step < 1)
+        throw ValueError("slice: a step of " + std::to_string(step) +
+                         " leads nowhere; use 1 or more (flip reverses an axis)");
+    const std::int64_t n = shape()[axis];
+    from = std::clamp<std::int64_t>(from < 0 ? from + n : from, 0, n);
+    to = std::clamp<std::int64_t>(to < 0 ? to + n : to, from, n);
+    step = std::min(step, std::max<std::int64_t>(n, 1));  // a longer one leads out too, and products stay small
+    Array y = array();
+    y.shape[axis] = (to - from) / step + ((to - from) % step != 0);
+    if (y.shape[axis] > 0) y.offset += from * y.strides[axis];
+    y.strides[axis] *= step;
+    return record("slice", Tensor(std::move(y)), {*this}, {},
+                  [shape = shape(), axis, from, step](const Saved&, const Tensor& dy) {
+                      return Grads{unslice(dy, shape, axis, from, step)};
+                  });
+}
+
+Tensor Tensor::select(int axis, std::int64_t index) const {
+    axis = normalize_axis(axis, rank(), "select");
+    const std::int64_t n = shape()[axis], i = index < 0 ? index + n : index;
+    if (i < 0 || i >= n)
+        throw IndexError(
+            "select: index " + std::to_string(index) + " is out of range for axis " + std::to_string(axis) +
+            " of " + shape().str() +
+            (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
+    Array y = array();
+    y.offset += i * y.strides[axis];
+    y.shape.erase(axis);
+    y.strides.erase(axis);
+    return record("select", Tensor(std::move(y)), {*this}, {},
+                  [shape = shape(), axis, i](const Saved&, const Tensor& dy) {
+                      return Grads{unslice(dy.unsqueeze(axis), shape, axis, i, 1)};
+                  });
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
+
+Tensor Tensor::clone() const {
+    Array y = make_array(shape(), dtype());
+    kernels::copy(y, array());
+    return record("clone", Tensor(std::move(y)), {*this}, {},
+                  [](const Saved&, const Tensor& dy) { return Grads{dy}; });
+}
+
+Tensor Tensor::to(DType wanted) const {
+    if (wanted == dtype()) return unchanged(*this);
+    if (wanted == int64 && is_floating(dtype()))
+        if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
+            throw ValueError("to: " + Tensor(kernels::contiguous(array())).reshape({-1})[wrong].str() +
+                             " at position " + position(shape(), wrong) +
+                             " is no int64; replace it first (clamp, masked_fill)");
+    Array y = make_array(shape(), wanted);
+    kernels::copy(y, array());
+    return record("to", Tensor(std::move(y)), {*this}, {},
+                  [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });
+}
+
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+    if (broadcast_shapes(x.shape(), shape, "broadcast_to") != shape)
+        throw ShapeError("broadcast_to: " + x.shape().str() + " does not broadcast to " + shape.str() +
+                         "; only sizes of 1 stretch");
+    return x.expand(shape);
+}
+
+}  // namespace weft

@@ -1,0 +1,118 @@
+// The blocks and the language model made of them. B batch, T tokens, C = d_model, V
+// vocabulary.
+#include "weft/models/gpt.h"
+
+#include <cmath>
+
+#include "nn/cache_guard.h"
+#include "weft/nn/init.h"
+
+namespace weft::nn {
+
+TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng,
+                                   TransformerBlockOptions options)
+    : Module("TransformerBlock"),
+      norm1(child("norm1", LayerNorm(d_model, {.eps = options.norm_eps, .bias = options.bias}))),
+      attn(child("attn",
+                 CausalMultiHeadAttention(
+                     d_model, heads, rng,
+                     {.max_seq_len = options.max_seq_len, .bias = options.bias, .dropout = options.dropout}))),
+      norm2(child("norm2", LayerNorm(d_model, {.eps = options.norm_eps, .bias = options.bias}))),
+      mlp(child("mlp", MLP(d_model, rng, {.hidden = options.hidden, .bias = options.bias}))),
+      drop(child("drop", Dropout(options.dropout, rng))) {}
+
+namespace {
+
+const GPTConfig& checked(const GPTConfig& config) {
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"vocab", config.vocab}, {"block_size", config.block_size}, {"layers", config.layers}};
+    for (const auto& [name, size] : sizes)
+        if (size < 1)
+            throw ValueError(std::string("GPT: ") + name + " must be at least 1, not " + std::to_string(size));
+    head_size(config.d_model, config.heads, "GPT");
+    return config;
+}
+
+void overwrite(Tensor parameter, const Tensor& values) {
+    NoGrad off;
+    parameter.copy_(values);
+}
+
+}  // namespace
+
+GPT::GPT(const GPTConfig& wanted, Rng& rng)
+    : Module("GPT"),
+      config(checked(wanted)),
+      token_embedding(child("token_embedding", Embedding(config.vocab, config.d_model, rng))),
+      position_embedding(child("position_embedding", Embedding(config.block_size, config.d_model, rng))),
+      drop(child("drop", Dropout(config.dropout, rng))),
+      blocks(child("blocks", ModuleList<TransformerBlock>())),
+      norm(child("norm", LayerNorm(config.d_model, {.eps = config.norm_eps, .bias = config.bias}))),
+      head(child("head", Linear(token_embedding.weight))) {
+    for (std::int64_t i = 0; i < config.layers; ++i)
+        blocks.add(TransformerBlock(config.d_model, config.heads, rng,
+                                    {.max_seq_len = config.block_size,
+                                     .bias = config.bias,
+                                     .dropout = config.dropout,
+                                     .hidden = config.hidden,
+                                     .norm_eps = config.norm_eps}));
+
+    if (rng.gives_zeros()) return;  // the values come from elsewhere
+    const double into_stream = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
+    for (const auto& [name, parameter] : named_parameters()) {
+        if (name.ends_with("embedding.weight")) {
+            overwrite(parameter, normal(parameter.shape(), 0, 0.02, rng));
+        } else if (parameter.rank() >= 2) {
+            const double keeps_size = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
+            const double deviation = name.ends_with("W_out.weight") ? keeps_size * into_stream : keeps_size;
+            overwrite(parameter, normal(parameter.shape(), 0, deviation, rng));
+        }
+        if (name.ends_with(".bias")) overwrite(parameter, zeros(parameter.shape()));
+    }
+}
+
+// T, of ids (B, T) or (T,) that follow `past` others.
+std::int64_t GPT::count_tokens(const Tensor& ids, std::int64_t past) const {
+    if (ids.rank() != 1 && ids.rank() != 2)
+        throw ShapeError("GPT: ids must be (B, T) or (T,), not " + ids.shape().str());
+    const std::int64_t T = ids.size(-1);
+    if (past + T > config.block_size)
+        throw ShapeError("GPT: " + std::to_string(T) + " tokens in " + ids.shape().str() +
+                         (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()) +
+                         ", but block_size is " + std::to_string(config.block_size) +
+                         "; give it the last block_size tokens" + (past > 0 ? ", and cleared caches" : ""));
+    return T;
+}
+
+Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
+    const std::int64_t T = count_tokens(ids, 0);
+    Tensor x = traced("embedded", drop(token_embedding(ids) + position_embedding(arange(T))));  // (B, T, C)
+    for (const TransformerBlock& block : blocks) x = block(x);                                  // (B, T, C)
+    return traced("logits", head(norm(x)));                                                     // (B, T, V)
+}
+
+Tensor GPT::operator()(const Tensor& ids, std::vector<KeyValueCache>& caches) const {  // (B, T)
+    if (caches.size() != blocks.size())
+        throw ValueError("GPT: " + std::to_string(caches.size()) + " caches for " +
+                         std::to_string(blocks.size()) + " blocks; make_caches() makes one for each");
+    const std::int64_t past = caches[0].length();
+    for (const KeyValueCache& cache : caches)
+        if (cache.length() != past)
+            throw ValueError("GPT: caches of " + std::to_string(past) + " and of " +
+                             std::to_string(cache.length()) +
+                             " tokens; all must hold the same ones: clear() them");
+    const std::int64_t T = count_tokens(ids, past);
+    const CacheGuard guard(caches);
+    const Tensor positions = arange(T) + static_cast<double>(past);                             // (T,)
+    Tensor x = traced("embedded", drop(token_embedding(ids) + position_embedding(positions)));  // (B, T, C)
+    for (std::size_t i = 0; i < caches.size(); ++i) x = blocks[i](x, caches[i]);                // (B, T, C)
+    return traced("logits", head(norm(x)));                                                     // (B, T, V)
+}
+
+std::vector<KeyValueCache> GPT::make_caches() const {
+    std::vector<KeyValueCache> caches;
+    for (std::size_t i = 0; i < blocks.size(); ++i) caches.emplace_back(config.block_size);
+    return caches;
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,85 @@
+// config.json of a GPT-2: the sizes it gives, and what it may not ask for.
+#include "models/io/in_file.h"
+#include "models/text/json_file.h"
+#include "weft/models/gpt2.h"
+#include "weft/models/io.h"
+
+namespace weft::nn {
+
+namespace {
+
+using nlohmann::json;
+
+class Reader {
+public:
+    explicit Reader(const std::filesystem::path& path) : path_(path), config_(text::load_json(path)) {}
+
+    // 0 where it is not a size.
+    std::int64_t size(const char* name, std::int64_t largest) {
+        if (!config_.contains(name)) return wrong(std::string(name) + " is missing"), 0;
+        const json& value = config_[name];
+        if (value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
+            value.get<std::uint64_t>() <= static_cast<std::uint64_t>(largest))
+            return value.get<std::int64_t>();
+        wrong(std::string(name) + " is " + shown(value) + ", not a whole number in 1 … " +
+              std::to_string(largest));
+        return 0;
+    }
+    std::int64_t size_or(const char* name, std::int64_t largest, std::int64_t otherwise) {
+        return !config_.contains(name) || config_[name].is_null() ? otherwise : size(name, largest);
+    }
+    double epsilon(const char* name, double otherwise) {
+        if (!config_.contains(name)) return otherwise;
+        const json& value = config_[name];
+        const bool good = value.is_number() && value.get<double>() > 0;
+        if (!good) wrong(std::string(name) + " is " + shown(value) + ", not a number above 0");
+        return good ? value.get<double>() : otherwise;
+    }
+    // `otherwise` is what transformers takes where config.json says nothing.
+    void demand(const char* name, const json& otherwise, const std::vector<json>& allowed, const char* why) {
+        const json value = config_.contains(name) ? config_[name] : otherwise;
+        for (const json& one : allowed)
+            if (value == one) return;
+        wrong(std::string(name) + " is " + shown(value) + ", and " + why);
+    }
+    void wrong(const std::string& what) { wrong_ += "\n  " + what; }
+    void finish() const {
+        if (!wrong_.empty()) throw IoError(io::shown(path_) + " is not of a GPT-2 that Weft can run:" + wrong_);
+    }
+
+private:
+    std::filesystem::path path_;
+    json config_;
+    std::string wrong_;
+
+    static std::string shown(const json& value) { return io::excerpt(value.dump()); }
+};
+
+}  // namespace
+
+GPTConfig gpt2_config(const std::filesystem::path& path) {
+    constexpr std::int64_t million = 1'000'000;
+    Reader read(path);
+    read.demand("model_type", nullptr, {"gpt2"}, "only \"gpt2\" is loaded here");
+    GPTConfig config{.vocab = read.size("vocab_size", 100 * million),
+                     .block_size = read.size("n_positions", 100 * million),
+                     .layers = read.size("n_layer", 10'000),
+                     .heads = read.size("n_head", million),
+                     .d_model = read.size("n_embd", million),
+                     .bias = true,
+                     .hidden = read.size_or("n_inner", 10 * million, 0),
+                     .norm_eps = read.epsilon("layer_norm_epsilon", 1e-5)};
+    if (config.heads > 0 && config.d_model % config.heads != 0)
+        read.wrong("n_embd " + std::to_string(config.d_model) + " does not divide into n_head " +
+                   std::to_string(config.heads) + " heads");
+    read.demand("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"},
+                "GELU's tanh form (\"gelu_new\") is what the MLP computes");
+    read.demand("scale_attn_weights", true, {true}, "attention's scores are always scaled by 1/√d_k");
+    read.demand("scale_attn_by_inverse_layer_idx", false, {false}, "scores are not scaled by a block's number");
+    read.demand("add_cross_attention", false, {false}, "there is no second sequence to attend to");
+    read.demand("tie_word_embeddings", true, {true}, "the head's weight is the token embedding's");
+    read.finish();
+    return config;
+}
+
+}  // namespace weft::nn

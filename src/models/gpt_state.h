@@ -1,0 +1,20 @@
+// The tensors of a GPT's state_dict, under its names and GPT-2's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/models/gpt.h"
+
+namespace weft::nn {
+
+struct GPTEntry {
+    std::string ours, theirs;
+    Shape shape;              // in GPT-2
+    bool transposed = false;  // here
+};
+
+// All but the head, which is tied.
+std::vector<GPTEntry> entries_of(const GPTConfig& config);
+
+}  // namespace weft::nn

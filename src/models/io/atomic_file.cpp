@@ -1,0 +1,133 @@
+#include "models/io/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "models/io/in_file.h"
+#include "weft/core/error.h"
+
+namespace weft::io {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// What a path means through symbolic links, also through one to a file that is not there yet: so that the
+// rename replaces the file and not the link.
+fs::path meaning(fs::path path) {
+    std::error_code error;
+    for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
+        const fs::path to = fs::read_symlink(path, error);
+        if (error) break;
+        path = to.is_absolute() ? to : path.parent_path() / to;
+    }
+    return path;
+}
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+}  // namespace
+
+void make_folder(const fs::path& path) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) throw IoError("cannot make the folder " + shown(path) + ": " + error.message());
+}
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(meaning(path)) {
+    std::error_code ignored;
+    if (fs::is_directory(target_, ignored))
+        throw IoError("cannot write " + shown(path) + ": it is a directory");
+    if (fs::is_symlink(
+            fs::symlink_status(target_, ignored))) {  // they lead nowhere: a rename would replace one
+        errno = ELOOP;
+        fail("follow its symbolic links");
+    }
+    remove_abandoned();
+    open();
+    struct stat old {};
+    if (::stat(target_.c_str(), &old) == 0 && ::fchmod(file_, old.st_mode & 07777) != 0) {
+        const int reason = errno;
+        ::close(file_);
+        ::unlink(temporary_.c_str());
+        errno = reason;
+        fail("keep its permissions");
+    }
+}
+
+// A temporary file of our own, locked for as long as its writer lives.
+void AtomicFile::open() {
+    static std::atomic<unsigned> count{0};  // two savers in one process write two temporary files
+    for (int tries = 0; tries < 1000; ++tries) {
+        temporary_ = target_;
+        temporary_ += "." + std::to_string(::getpid()) + "." + std::to_string(count++) + ".part";
+        file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file_ < 0 && errno == EEXIST) continue;  // another writer's, with our number on another machine
+        if (file_ < 0) fail("open a temporary file beside it");
+        ::flock(file_, LOCK_EX | LOCK_NB);  // where the file system knows no locks, nobody else can take one
+        struct stat own {};
+        if (::fstat(file_, &own) == 0 && own.st_nlink > 0) return;
+        ::close(file_);  // taken for abandoned before it was locked
+    }
+    file_ = -1;
+    errno = EEXIST;
+    fail("open a temporary file beside it");
+}
+
+// Whoever can lock a temporary file finds that its writer is gone.
+void AtomicFile::remove_abandoned() const {
+    std::error_code error;
+    const std::string start = target_.filename().string() + ".";
+    for (auto entry = fs::directory_iterator(folder_of(target_), error); !error && entry != fs::end(entry);
+         entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        if (!name.starts_with(start) || !name.ends_with(".part")) continue;
+        if (name.find_first_not_of("0123456789.", start.size()) != name.size() - 4) continue;  // "part"
+        const int file = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (file < 0) continue;
+        if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+        ::close(file);
+    }
+}
+
+AtomicFile::~AtomicFile() {
+    if (file_ < 0) return;
+    ::close(file_);
+    ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* data, std::size_t bytes) {
+    const char* next = static_cast<const char*>(data);
+    while (bytes > 0) {
+        const ssize_t written = ::write(file_, next, bytes);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail("write");
+        next += written;
+        bytes -= static_cast<std::size_t>(written);
+    }
+}
+
+void AtomicFile::commit() {
+    if (::fsync(file_) != 0) fail("sync");
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary file");
+    ::close(file_);
+    file_ = -1;
+    // The name is on the disk only once its folder is. Some file systems refuse to sync folders: that is theirs
+    // to know.
+    const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    ::fsync(folder);
+    ::close(folder);
+}
+
+void AtomicFile::fail(const char* what) const {
+    throw IoError("cannot write " + shown(path_) + ": could not " + what + ": " + std::strerror(errno));
+}
+
+}  // namespace weft::io

@@ -1,0 +1,42 @@
+#include "models/io/in_file.h"
+
+#include "weft/models/io.h"
+
+namespace weft::io {
+
+namespace fs = std::filesystem;
+
+std::string shown(const fs::path& path) { return excerpt(path.string(), 1000); }
+
+void refuse(const fs::path& path, const std::string& reason) {
+    throw IoError("cannot read " + shown(path) + ": " + reason);
+}
+
+std::ifstream open_to_read(const fs::path& path) {
+    std::error_code error;
+    const auto status = fs::status(path, error);
+    if (status.type() == fs::file_type::none) refuse(path, "it cannot be opened: " + error.message());
+    if (!fs::exists(status)) refuse(path, "no such file");
+    if (fs::is_directory(status)) refuse(path, "it is a directory");
+    std::ifstream in(path, std::ios::binary);
+    if (!in) refuse(path, "it cannot be opened; may you read it?");
+    return in;
+}
+
+InFile::InFile(const fs::path& path) : path_(path), in_(open_to_read(path)) {
+    const auto end = in_.seekg(0, std::ios::end).tellg();
+    if (end < 0) refuse("it is no file that has a size");
+    size_ = static_cast<std::uint64_t>(end);
+    seek(0);
+}
+
+void InFile::seek(std::uint64_t at) { in_.seekg(static_cast<std::streamoff>(at)); }
+
+void InFile::take(void* to, std::uint64_t bytes) {
+    in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+    if (!in_) refuse("it ends before it should; is it being written?");
+}
+
+void InFile::refuse(const std::string& reason) const { io::refuse(path_, reason); }
+
+}  // namespace weft::io

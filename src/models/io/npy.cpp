@@ -1,0 +1,169 @@
+#include "models/io/npy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "models/io/atomic_file.h"
+#include "models/io/in_file.h"
+#include "models/io/raw.h"
+#include "weft/models/io.h"
+
+namespace weft::io {
+
+namespace {
+
+constexpr std::uint64_t largest_header = 1'000'000;
+
+// A type in a file, and the tensor's type that holds all its values.
+struct FileType {
+    const char* name;  // kind and bytes of one value
+    std::size_t bytes;
+    DType dtype;
+    void (*convert)(const std::byte* from, std::byte* to);  // one value; none where the bytes are the tensor's
+};
+
+template <class From, class To>
+void widen(const std::byte* from, std::byte* to) {
+    From value;
+    std::memcpy(&value, from, sizeof value);
+    const auto wide = static_cast<To>(value);
+    std::memcpy(to, &wide, sizeof wide);
+}
+
+// IEEE 754 binary16: a sign, five bits of exponent, ten of fraction. float32 holds every one of its values.
+void widen_half(const std::byte* from, std::byte* to) {
+    std::uint16_t bits;
+    std::memcpy(&bits, from, sizeof bits);
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float value =
+        std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 1024), std::max(exponent, 1) - 25);
+    if (exponent == 31)  // infinities, and NaN with its fraction
+        value = std::bit_cast<float>(0x7F800000U | static_cast<std::uint32_t>(fraction) << 13);
+    if (bits >> 15 != 0) value = -value;
+    std::memcpy(to, &value, sizeof value);
+}
+
+constexpr FileType file_types[] = {
+    {"f4", 4, float32, nullptr},
+    {"f8", 8, float64, nullptr},
+    {"i8", 8, int64, nullptr},
+    {"b1", 1, boolean, nullptr},
+    {"f2", 2, float32, widen_half},
+    {"i1", 1, int64, widen<std::int8_t, std::int64_t>},
+    {"i2", 2, int64, widen<std::int16_t, std::int64_t>},
+    {"i4", 4, int64, widen<std::int32_t, std::int64_t>},
+    {"u1", 1, int64, widen<std::uint8_t, std::int64_t>},
+    {"u2", 2, int64, widen<std::uint16_t, std::int64_t>},
+    {"u4", 4, int64, widen<std::uint32_t, std::int64_t>},
+};
+
+// The type and whether its bytes are in the other order.
+std::pair<FileType, bool> type_of(const std::string& descr, const ByteSource& source) {
+    const char order = descr.empty() ? '?' : descr[0];
+    for (const FileType& type : file_types) {
+        if (descr.size() != 3 || descr.substr(1) != type.name) continue;
+        const bool ordered = order == '<' || order == '>';
+        if (ordered || (order == '|' && type.bytes == 1)) return {type, order == '>'};
+    }
+    source.refuse("its type is '" + excerpt(descr) +
+                  "'; bool, float16, float32, float64, int8 to int64 and uint8 to uint32 are read");
+}
+
+// The length of the header, which stands in two bytes in version 1 and in four in 2 and 3.
+std::uint64_t take_header_length(ByteSource& source) {
+    unsigned char start[8];
+    if (source.left < 10)
+        source.refuse("it has " + std::to_string(source.left) +
+                      " bytes, and an .npy file begins with 10 before its header");
+    source.take(start, 8);
+    if (std::memcmp(start, "\x93NUMPY", 6) != 0) source.refuse("it does not begin as an .npy file does");
+    if (start[6] < 1 || start[6] > 3 || start[7] != 0)
+        source.refuse("its version is " + std::to_string(start[6]) + "." + std::to_string(start[7]) +
+                      "; 1.0, 2.0 and 3.0 are read");
+    std::uint64_t length = 0;  // little-endian, as we are
+    const std::uint64_t width = start[6] == 1 ? 2 : 4;
+    source.take(&length, width);
+    return length;
+}
+
+// The header of a source, whose shape and type take the bytes that are left.
+NpyHeader take_header(ByteSource& source) {
+    const std::uint64_t length = take_header_length(source);
+    if (length > largest_header || length > source.left)
+        source.refuse("its header claims " + std::to_string(length) + " bytes, and " +
+                      std::to_string(source.left) + " follow; at most 1000000 are read");
+    std::string text(length, '\0');
+    source.take(text.data(), length);
+    NpyHeader header = parse_npy_header(text, source);
+    std::uint64_t bytes = 0;
+    if (!bytes_of(header.shape, type_of(header.descr, source).first.bytes, bytes))
+        source.refuse("its shape " + header.shape.str() + " overflows");
+    if (bytes != source.left)
+        source.refuse("its shape " + header.shape.str() + " of '" + header.descr + "' takes " +
+                      std::to_string(bytes) + " bytes, and " + std::to_string(source.left) + " follow");
+    return header;
+}
+
+}  // namespace
+
+void ByteSource::refuse(const std::string& reason) const {
+    throw IoError("cannot read " + what + ": " + reason);
+}
+
+void ByteSource::take(void* to, std::uint64_t bytes) {
+    if (bytes > left) refuse("it ends " + std::to_string(bytes - left) + " bytes before it should");
+    read(to, bytes);
+    left -= bytes;
+}
+
+std::uint64_t npy_tensor_bytes(ByteSource& source) {
+    const NpyHeader header = take_header(source);
+    const FileType type = type_of(header.descr, source).first;
+    return source.left / type.bytes * size_of(type.dtype);
+}
+
+Tensor read_npy(ByteSource& source) {
+    const NpyHeader header = take_header(source);
+    const auto [type, swapped] = type_of(header.descr, source);
+    const std::uint64_t bytes = source.left;
+    // Column by column is row by row with the axes the other way round.
+    Shape stored = header.shape;
+    if (header.fortran_order) std::reverse(stored.begin(), stored.end());
+    if (bytes == 0) return empty(header.shape, type.dtype);
+    const Tensor x = empty(stored, type.dtype);
+    std::byte* values = bytes_at(x);
+    std::vector<std::byte> raw(type.convert != nullptr ? bytes : 0);
+    std::byte* read = raw.empty() ? values : raw.data();
+    source.take(read, bytes);
+    if (swapped)
+        for (std::uint64_t i = 0; i < bytes; i += type.bytes) std::reverse(read + i, read + i + type.bytes);
+    if (type.convert != nullptr)
+        for (std::uint64_t i = 0; i * type.bytes < bytes; ++i)
+            type.convert(read + i * type.bytes, values + i * size_of(type.dtype));
+    if (type.dtype == boolean && !all_truth_values(values, bytes))
+        source.refuse("it holds a byte that is neither 0 nor 1");
+    if (!header.fortran_order || x.rank() < 2) return x;
+    Shape axes;
+    for (int axis = x.rank() - 1; axis >= 0; --axis) axes.push_back(axis);
+    return x.permute(axes).contiguous();
+}
+
+void save_npy(const std::filesystem::path& path, const Tensor& x) {
+    const std::string header = npy_header(x);
+    const Tensor values = x.detach().contiguous();
+    AtomicFile file(path);
+    file.write(header.data(), header.size());
+    if (values.numel() > 0) file.write(bytes_at(values), byte_count(values));
+    file.commit();
+}
+
+Tensor load_npy(const std::filesystem::path& path) {
+    InFile file(path);
+    ByteSource source{shown(path), file.size(), [&](void* to, std::uint64_t bytes) { file.take(to, bytes); }};
+    return read_npy(source);
+}
+
+}  // namespace weft::io

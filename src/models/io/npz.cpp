@@ -1,0 +1,66 @@
+#include <set>
+
+#include "core/array/utf8.h"
+#include "models/io/raw.h"
+#include "models/io/zip.h"
+#include "weft/models/io.h"
+
+namespace weft::io {
+
+namespace {
+
+const std::string extension = ".npy";
+
+void check_names(const NamedTensors& tensors) {
+    std::set<std::string> names;
+    for (const auto& [name, x] : tensors) {
+        if (!names.insert(name).second)
+            throw ValueError("save_npz: the name \"" + name + "\" is taken; every tensor needs its own");
+        if (name.find('\0') != std::string::npos)
+            throw ValueError("save_npz: a name holds a zero byte, at which other readers would cut it");
+        if (!text::is_utf8(name)) throw ValueError("save_npz: a name is not UTF-8; convert it first");
+        (void)x.shape();  // refuses an undefined one
+    }
+}
+
+}  // namespace
+
+void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bool compressed) {
+    check_names(tensors);
+    AtomicFile file(path);
+    ZipWriter zip(file);
+    for (const auto& [name, x] : tensors) {
+        const std::string header = npy_header(x);
+        const Tensor values = x.detach().contiguous();
+        std::vector<ZipWriter::Part> parts{{header.data(), header.size()}};
+        if (values.numel() > 0) parts.push_back({bytes_at(values), byte_count(values)});
+        zip.add(name + extension, parts, compressed);
+    }
+    zip.finish();
+    file.commit();
+}
+
+NamedTensors load_npz(const std::filesystem::path& path, std::uint64_t allowance) {
+    constexpr std::uint64_t plausible = 16;  // times the file's bytes: eight from uint8 to int64, two packed
+    InFile file(path);
+    const std::vector<ZipMember> members = zip_members(file);
+    std::uint64_t bytes = 0;
+    for (const ZipMember& member : members) {
+        if (!member.name.ends_with(extension))
+            file.refuse("member \"" + excerpt(member.name) + "\" is no array: its name does not end in .npy");
+        ByteSource source = open_member(file, member, shown(path));
+        bytes += npy_tensor_bytes(source);
+    }
+    if (bytes > plausible * file.size() && bytes - plausible * file.size() > allowance)
+        file.refuse("its " + std::to_string(file.size()) + " bytes unpack to tensors of " +
+                    std::to_string(bytes) + "; if they should, call load_npz with an allowance of " +
+                    std::to_string(bytes - plausible * file.size()));
+    NamedTensors tensors;
+    for (const ZipMember& member : members) {
+        ByteSource source = open_member(file, member, shown(path));
+        tensors.emplace_back(member.name.substr(0, member.name.size() - extension.size()), read_npy(source));
+    }
+    return tensors;
+}
+
+}  // namespace weft::io

@@ -1,0 +1,52 @@
+// The memory of tensors as the file formats see it.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/core/tensor.h"
+
+namespace weft::io {
+
+static_assert(std::endian::native == std::endian::little, "the values of the file formats are little-endian");
+
+// The memory of a contiguous tensor.
+inline std::byte* bytes_at(const Tensor& x) {
+    switch (x.dtype()) {
+        case DType::float32:
+            return reinterpret_cast<std::byte*>(x.data<float>());
+        case DType::float64:
+            return reinterpret_cast<std::byte*>(x.data<double>());
+        case DType::int64:
+            return reinterpret_cast<std::byte*>(x.data<std::int64_t>());
+        case DType::boolean:
+            break;
+    }
+    return reinterpret_cast<std::byte*>(x.data<bool>());
+}
+
+inline std::uint64_t byte_count(const Tensor& x) {
+    return static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype());
+}
+
+// ∏ sizes · width, 0 where a size is; false where the sizes that are not 0, of the widest type there is, do not
+// fit 63 bits, as no tensor's may.
+inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes) {
+    std::int64_t widest = 8, numel = 1;
+    bool fits = true;
+    for (const std::int64_t size : shape) {
+        if (size != 0) fits &= !__builtin_mul_overflow(widest, size, &widest);
+        numel = fits ? numel * size : 0;
+    }
+    bytes = static_cast<std::uint64_t>(numel) * width;
+    return fits;
+}
+
+// Whether each byte is 0 or 1, as a bool's has to be.
+inline bool all_truth_values(const std::byte* values, std::uint64_t bytes) {
+    return std::all_of(values, values + bytes, [](std::byte b) { return b <= std::byte{1}; });
+}
+
+}  // namespace weft::io

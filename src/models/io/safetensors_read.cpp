@@ -1,0 +1,180 @@
+#include <algorithm>
+
+#include "models/io/in_file.h"
+#include "models/io/json.h"
+#include "models/io/safetensors.h"
+#include "weft/models/io.h"
+
+namespace weft::io {
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_header = 100'000'000;  // as the reference reader allows
+
+// One tensor's line of the header.
+struct Entry {
+    std::string name;
+    DType dtype = float32;
+    Shape shape;
+    std::uint64_t begin = 0, end = 0;
+};
+
+// Reads one file; its members are the stages, so that each refusal can name the path.
+class Reader {
+public:
+    explicit Reader(const fs::path& path) : in_(path), what_("cannot read " + shown(path) + ": its header") {}
+
+    SafeTensors read() {
+        open();
+        SafeTensors result;
+        std::vector<Entry> entries;
+        const json header = parse_header();
+        for (const auto& [name, value] : header.items()) {
+            if (name == metadata_key)
+                result.metadata = metadata_of(value);
+            else
+                entries.push_back(entry_of(name, value));
+        }
+        std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+            return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+        });
+        check_cover(entries);
+        for (const Entry& entry : entries) result.tensors.emplace_back(entry.name, values_of(entry));
+        return result;
+    }
+
+private:
+    InFile in_;
+    std::string what_;  // its header, in refusals
+    std::uint64_t header_size_ = 0;
+
+    [[noreturn]] void refuse(const std::string& reason) const { in_.refuse(reason); }
+    [[noreturn]] void refuse(const std::string& name, const std::string& reason) const {
+        refuse("tensor \"" + excerpt(name) + "\": " + reason);
+    }
+
+    std::uint64_t data_size() const { return in_.size() - 8 - header_size_; }
+
+    void open() {
+        if (in_.size() < 8)
+            refuse("it has " + std::to_string(in_.size()) +
+                   " bytes, and a safetensors file begins with 8 for its header's length");
+        in_.take(&header_size_, 8);
+        if (header_size_ > largest_header)
+            refuse("it is no safetensors file, or damaged: its header claims " + std::to_string(header_size_) +
+                   " bytes; at most 100000000 are read");
+        if (header_size_ > in_.size() - 8)
+            refuse("its header claims " + std::to_string(header_size_) + " bytes, and " +
+                   std::to_string(in_.size() - 8) + " follow");
+    }
+
+    json parse_header() {
+        std::string text(header_size_, '\0');
+        in_.take(text.data(), header_size_);
+        if (!text.starts_with('{')) refuse("its header does not begin with \"{\", as the format's does");
+        return parse_json(text, what_);
+    }
+
+    Metadata metadata_of(const json& value) const {
+        if (!value.is_object()) refuse("its __metadata__ is not an object");
+        Metadata metadata;
+        for (const auto& [key, entry] : value.items()) {
+            if (!entry.is_string())
+                refuse("its __metadata__ holds \"" + excerpt(key) + "\", which is not a string");
+            metadata[key] = entry.get<std::string>();
+        }
+        return metadata;
+    }
+
+    Entry entry_of(const std::string& name, const json& value) const {
+        if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+            !value.contains("data_offsets"))
+            refuse(name, "its entry has to hold dtype, shape and data_offsets, and nothing else");
+        Entry entry;
+        entry.name = name;
+        const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
+        const auto* type = std::find_if(std::begin(types), std::end(types),
+                                        [&](const TypeName& t) { return dtype == t.name; });
+        if (type == std::end(types))
+            refuse(name, "its type is " + excerpt(dtype.dump()) + "; F32, F64, I64 and BOOL are read");
+        entry.dtype = type->dtype;
+
+        const auto is_count = [](const json& n) {
+            return n.is_number_unsigned() && n.get<std::uint64_t>() <= INT64_MAX;
+        };
+        if (!shape.is_array() || shape.size() > Shape::max_rank ||
+            !std::all_of(shape.begin(), shape.end(), is_count))
+            refuse(name, "its shape " + excerpt(shape.dump()) + " is not a list of at most 8 sizes");
+        for (const json& size : shape) entry.shape.push_back(size.get<std::int64_t>());
+        if (!offsets.is_array() || offsets.size() != 2 ||
+            !std::all_of(offsets.begin(), offsets.end(), is_count))
+            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " are not a begin and an end");
+        entry.begin = offsets[0].get<std::uint64_t>();
+        entry.end = offsets[1].get<std::uint64_t>();
+
+        if (entry.end < entry.begin)
+            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " end before they begin");
+        if (entry.end > data_size())
+            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " reach past the file's " +
+                             std::to_string(data_size()) + " bytes of values");
+        std::uint64_t bytes = 0;
+        if (!bytes_of(entry.shape, size_of(entry.dtype), bytes))
+            refuse(name, "its shape " + entry.shape.str() + " overflows");
+        if (bytes != entry.end - entry.begin)
+            refuse(name, "its shape " + entry.shape.str() + " of " + type->name + " takes " +
+                             std::to_string(bytes) + " bytes, and its data_offsets give " +
+                             std::to_string(entry.end - entry.begin));
+        return entry;
+    }
+
+    // Every byte of the values belongs to exactly one tensor. `entries` are sorted by their begin.
+    void check_cover(const std::vector<Entry>& entries) const {
+        std::uint64_t next = 0;
+        for (const Entry& entry : entries) {
+            if (entry.begin < next) refuse(entry.name, "its values overlap those of another tensor");
+            if (entry.begin > next)
+                refuse(entry.name,
+                       "a hole of " + std::to_string(entry.begin - next) + " bytes stands before its values");
+            next = entry.end;
+        }
+        if (next != data_size()) refuse(std::to_string(data_size() - next) + " bytes follow its last tensor");
+    }
+
+    Tensor values_of(const Entry& entry) {
+        Tensor x = empty(entry.shape, entry.dtype);
+        const std::uint64_t bytes = entry.end - entry.begin;
+        if (bytes == 0) return x;
+        std::byte* to = bytes_at(x);
+        in_.seek(8 + header_size_ + entry.begin);
+        in_.take(to, bytes);
+        if (entry.dtype == boolean && !all_truth_values(to, bytes))
+            refuse(entry.name, "it holds a byte that is neither 0 nor 1");
+        return x;
+    }
+};
+
+}  // namespace
+
+SafeTensors load_safetensors(const fs::path& path) { return Reader(path).read(); }
+
+bool SafeTensors::has(const std::string& name) const {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
+}
+
+const Tensor& SafeTensors::at(const std::string& name) const {
+    for (const auto& [key, tensor] : tensors)
+        if (key == name) return tensor;
+    throw IndexError("safetensors: there is no tensor \"" + name + "\" among " +
+                     std::to_string(tensors.size()));
+}
+
+const std::string& SafeTensors::meta(const std::string& key) const {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) throw IndexError("safetensors: there is no metadata \"" + key + "\"");
+    return found->second;
+}
+
+}  // namespace weft::io

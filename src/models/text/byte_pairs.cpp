@@ -1,0 +1,156 @@
+// Byte pair encoding: texts to ids and back.
+#include "models/text/byte_pairs.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "core/array/utf8.h"
+#include "models/text/ids.h"
+#include "models/text/pattern.h"
+
+namespace weft::text {
+
+namespace {
+
+using Model = BytePairs::Model;
+
+// Merges inside one piece at a time; pieces that came before in the text are remembered.
+class Encoder {
+public:
+    explicit Encoder(const Model& model) : model_(model) {}
+
+    void append(std::string_view text, Ids& ids) {
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = piece_end(text, at);
+            const std::string_view piece = text.substr(at, end - at);
+            const auto [known, is_new] = seen_.try_emplace(piece, Stretch{ids.size(), 0});
+            if (is_new) {
+                merge(piece, ids);
+                known->second.count = ids.size() - known->second.begin;
+            } else {
+                const Stretch before = known->second;
+                for (std::size_t i = 0; i < before.count; ++i) ids.push_back(ids[before.begin + i]);
+            }
+            at = end;
+        }
+    }
+
+private:
+    struct Stretch {
+        std::size_t begin, count;  // of the ids
+    };
+    // A token in a piece, linked with its neighbours; no right neighbour: −1, merged into its left one: id −1.
+    struct Symbol {
+        std::int64_t id, left, right;
+    };
+    struct Candidate {
+        std::size_t rank;
+        std::int64_t at, left, right;  // place of the left symbol, and the ids that stood there
+        bool operator<(const Candidate& other) const {  // the queue gives its largest first
+            return rank != other.rank ? rank > other.rank : at > other.at;
+        }
+    };
+
+    const Model& model_;
+    std::unordered_map<std::string_view, Stretch> seen_;
+    std::vector<Symbol> symbols_;
+    std::vector<Candidate> heap_;
+
+    void consider(std::int64_t at) {
+        if (at < 0) return;
+        const Symbol& left = symbols_[static_cast<std::size_t>(at)];
+        if (left.right < 0) return;
+        const std::int64_t right = symbols_[static_cast<std::size_t>(left.right)].id;
+        const auto found = model_.ranks.find(pair_key(left.id, right));
+        if (found == model_.ranks.end()) return;
+        heap_.push_back({found->second, at, left.id, right});
+        std::push_heap(heap_.begin(), heap_.end());
+    }
+
+    void merge(std::string_view piece, Ids& ids) {
+        symbols_.clear(), heap_.clear();
+        const auto n = static_cast<std::int64_t>(piece.size());
+        for (std::int64_t i = 0; i < n; ++i) {
+            const auto byte = static_cast<unsigned char>(piece[static_cast<std::size_t>(i)]);
+            symbols_.push_back({model_.byte_ids[byte], i - 1, i + 1 < n ? i + 1 : -1});
+        }
+        for (std::int64_t i = 0; i + 1 < n; ++i) consider(i);
+        while (!heap_.empty()) {
+            std::pop_heap(heap_.begin(), heap_.end());
+            const Candidate best = heap_.back();
+            heap_.pop_back();
+            Symbol& left = symbols_[static_cast<std::size_t>(best.at)];
+            if (left.id != best.left || left.right < 0) continue;  // merged since it was considered
+            Symbol& right = symbols_[static_cast<std::size_t>(left.right)];
+            if (right.id != best.right) continue;
+            left.id = model_.merges[best.rank].result;
+            left.right = right.right;
+            right.id = -1;
+            if (left.right >= 0) symbols_[static_cast<std::size_t>(left.right)].left = best.at;
+            consider(left.left);
+            consider(best.at);
+        }
+        for (std::int64_t i = n > 0 ? 0 : -1; i >= 0; i = symbols_[static_cast<std::size_t>(i)].right)
+            ids.push_back(symbols_[static_cast<std::size_t>(i)].id);
+    }
+};
+
+}  // namespace
+
+void BytePairs::Model::add_piece(const std::string& piece) {
+    const auto id = static_cast<std::int64_t>(pieces.size());
+    pieces.push_back(piece);
+    ids.emplace(piece, id);
+    if (piece.size() == 1) byte_ids[static_cast<unsigned char>(piece[0])] = id;
+}
+
+void BytePairs::Model::add_merge(const Merge& merge) {
+    ranks.emplace(pair_key(merge.left, merge.right), merges.size());
+    merges.push_back(merge);
+}
+
+std::int64_t BytePairs::size() const { return static_cast<std::int64_t>(model_->pieces.size()); }
+std::int64_t BytePairs::merge_count() const { return static_cast<std::int64_t>(model_->merges.size()); }
+
+std::optional<std::int64_t> BytePairs::id_of(const std::string& piece) const {
+    const auto found = model_->ids.find(piece);
+    return found == model_->ids.end() ? std::nullopt : std::optional(found->second);
+}
+
+Ids BytePairs::encode_as_text(const std::string& text) const {
+    Ids ids;
+    Encoder(*model_).append(text, ids);
+    return ids;
+}
+
+Ids BytePairs::encode(const std::string& text) const {
+    Ids ids;
+    Encoder encoder(*model_);
+    const std::string_view all = text;
+    std::size_t done = 0;
+    std::vector<std::size_t> found;  // where each special token comes next
+    for (const std::string& special : model_->special) found.push_back(text.find(special));
+    while (true) {  // the next special token; of those that begin at one place the longest
+        std::size_t at = std::string::npos;
+        const std::string* next = nullptr;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            const std::string& special = model_->special[i];
+            if (found[i] < done) found[i] = text.find(special, done);  // each part of the text is searched once
+            if (found[i] < at || (found[i] == at && next != nullptr && special.size() > next->size()))
+                at = found[i], next = &special;
+        }
+        encoder.append(all.substr(done, at == std::string::npos ? at : at - done), ids);
+        if (next == nullptr) return ids;
+        ids.push_back(model_->ids.at(*next));
+        done = at + next->size();
+    }
+}
+
+std::string BytePairs::piece(std::int64_t id) const {
+    check_id(id, size(), "BytePairs: the id");
+    return model_->pieces[static_cast<std::size_t>(id)];
+}
+
+std::string BytePairs::decode(const Ids& ids) const { return decoded(*this, ids, "BytePairs"); }
+
+}  // namespace weft::text

@@ -1,0 +1,55 @@
+#include "models/text/pattern.h"
+
+#include "core/array/utf8.h"
+#include "models/text/unicode_table.h"
+
+namespace weft::text {
+
+namespace {
+
+enum class Class { letter, number, space, other };
+
+struct Seen {
+    Class kind;
+    std::size_t end;
+};
+
+Seen see(std::string_view text, std::size_t at) {
+    const Decoded c = decode_at(text, at);
+    const std::size_t end = at + c.length;
+    if (c.kind != Decoded::character) return {Class::other, end};
+    if (c.value < 0x80) {
+        const char32_t lower = c.value | 0x20;
+        if (lower >= 'a' && lower <= 'z') return {Class::letter, end};
+        if (c.value >= '0' && c.value <= '9') return {Class::number, end};
+        return {is_space(c.value) ? Class::space : Class::other, end};
+    }
+    if (is_letter(c.value)) return {Class::letter, end};
+    if (is_number(c.value)) return {Class::number, end};
+    return {is_space(c.value) ? Class::space : Class::other, end};
+}
+
+}  // namespace
+
+std::size_t piece_end(std::string_view text, std::size_t at) {
+    if (text[at] == '\'')
+        for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+            if (text.substr(at, ending.size()) == ending) return at + ending.size();
+
+    // ` ?` and a run of one class, but of spaces only those
+    Seen seen = see(text, at);
+    if (text[at] == ' ' && at + 1 < text.size())
+        if (const Seen next = see(text, at + 1); next.kind != Class::space) seen = next;
+    const Class kind = seen.kind;
+    std::size_t end = seen.end, last = at;  // of the run so far, and where its last character begins
+    while (end < text.size()) {
+        seen = see(text, end);
+        if (seen.kind != kind) break;
+        last = end, end = seen.end;
+    }
+    // Of spaces before something else the last one is left, to go with it or to be a piece of its own.
+    if (kind == Class::space && end < text.size() && last > at) return last;
+    return end;
+}
+
+}  // namespace weft::text

@@ -1,0 +1,148 @@
+// The attention checklist: the report, and the order of its checks.
+#include <cmath>
+#include <iostream>
+#include <limits>
+
+#include "attention_story.h"
+#include "text.h"
+#include "weft/core/trace.h"
+
+namespace weft::check {
+
+namespace {
+
+Outcome same_twice(const AttentionSubject& subject, const Story& story) {
+    if (!same_bits(story.y, traced_run(subject, story.x).y))
+        return {false, "two runs on the same input differ: is dropout on?"};
+    const Tensor plain = subject.run(story.x, {});
+    const double apart = plain.shape() == story.y.shape() ? distance(plain, story.y) : 1;
+    return {apart <= tolerance(story.y.dtype()),
+            "two traced runs are equal, and an untraced one differs by " + number_text(apart, 3)};
+}
+
+}  // namespace
+
+Tensor Story::operator[](const std::string& name) const {
+    const auto found = named.find(name);
+    if (found == named.end())
+        throw ValueError("no step is named \"" + name + "\"; name it with traced(\"" + name + "\", …)");
+    return found->second;
+}
+
+Story traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& also) {
+    const Composed composed;  // so that Weft's own attention has scores and weights to name
+    Trace trace;
+    Story story;
+    story.x = x;
+    story.y = subject.run(x, also);
+    for (const TraceEntry& entry : trace.entries()) story.named[entry.name] = entry.tensor;
+    const std::int64_t B = x.size(0), T = x.size(1), H = subject.heads;
+    story.blocked = (subject.mask | also).materialize(B, H, T, T).expand({B, H, T, T});
+    return story;
+}
+
+AttentionCheck checked(const std::string& name, const std::function<Outcome()>& check) {
+    try {
+        const Outcome outcome = check();
+        return {name, outcome.passed, outcome.evidence};
+    } catch (const Error& error) {
+        return {name, false, error.what()};
+    }
+}
+
+double tolerance(DType dtype) { return dtype == float32 ? 1e-4 : 1e-10; }
+
+double largest(const Tensor& x) {
+    double most = 0;
+    for (const double value : x.detach().to(float64).to_vector<double>()) {
+        if (std::isnan(value)) return value;
+        most = std::max(most, std::abs(value));
+    }
+    return most;
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+    if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
+    const auto x = a.detach().to(float64).to_vector<double>(), y = b.detach().to(float64).to_vector<double>();
+    double most = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        if (x[i] == y[i]) continue;  // infinities too
+        const double apart = std::abs(x[i] - y[i]) / std::max(1.0, std::abs(y[i]));
+        most = std::isnan(apart) ? std::numeric_limits<double>::infinity() : std::max(most, apart);
+    }
+    return most;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && all(a.detach() == b.detach());
+}
+
+bool AttentionReport::passed() const {
+    return std::all_of(checks.begin(), checks.end(), [](const AttentionCheck& check) { return check.passed; });
+}
+
+const AttentionCheck& AttentionReport::operator[](const std::string& name) const {
+    for (const AttentionCheck& check : checks)
+        if (check.name == name) return check;
+    throw ValueError("AttentionReport: there is no check \"" + name +
+                     "\"; weft/nn/check/attention.h lists them");
+}
+
+std::string AttentionReport::str() const {
+    std::size_t names = 0, failed = 0;
+    for (const AttentionCheck& check : checks) names = std::max(names, check.name.size());
+    std::string text;
+    for (const AttentionCheck& check : checks) {
+        failed += check.passed ? 0 : 1;
+        text += (check.passed ? "passed  " : "FAILED  ") + check.name +
+                std::string(names - check.name.size() + 2, ' ') + check.evidence + "\n";
+    }
+    const std::string all = std::to_string(checks.size());
+    return text + (failed == 0 ? "all " + all + " checks passed\n"
+                               : std::to_string(failed) + " of " + all + " checks failed\n");
+}
+
+void AttentionReport::print() const { std::cout << str() << std::flush; }
+
+AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
+    if ((x.rank() != 2 && x.rank() != 3) || x.size(-2) < 2 || x.numel() == 0 || subject.heads < 1)
+        throw ValueError(
+            "check::attention: takes x (B, T, C) or (T, C) with at least 2 tokens and 1 head, not " +
+            x.shape().str() + " and " + std::to_string(subject.heads) + " heads");
+    const Tensor batch = x.rank() == 2 ? x.detach().unsqueeze(0) : x.detach();
+    const EnableGrad on;
+    AttentionReport report;
+    Story story;
+    try {
+        story = traced_run(subject, batch);
+    } catch (const Error& error) {
+        report.checks.push_back({"same result twice", false, error.what()});
+        return report;
+    }
+    const auto add = [&](const char* name, const std::function<Outcome()>& check) {
+        report.checks.push_back(checked(name, check));
+    };
+    add("same result twice", [&] { return same_twice(subject, story); });
+    for (AttentionCheck& check : check_steps(subject, story)) report.checks.push_back(std::move(check));
+    add("gradient reaches every head", [&] { return gradient_reaches(subject, batch); });
+    add("blocked tokens have no influence", [&] { return no_influence(subject, batch); });
+    if (subject.takes_mask) {
+        add("each sample has its own mask", [&] { return own_masks(subject, batch); });
+        add("a row that sees nothing is 0", [&] { return blind_row(subject, batch); });
+    }
+    return report;
+}
+
+AttentionReport attention(const nn::MultiHeadAttention& module, const Tensor& x, const Mask& mask) {
+    const nn::Evaluating evaluating;
+    const auto run = [&](const Tensor& input, const Mask& also) { return module(input, mask | also); };
+    return attention({run, module.heads, mask, module.named_parameters()}, x);
+}
+
+AttentionReport attention(const nn::CausalMultiHeadAttention& module, const Tensor& x) {
+    const nn::Evaluating evaluating;
+    const auto run = [&](const Tensor& input, const Mask& also) { return module(input, also); };
+    return attention({run, module.heads, Mask::causal(), module.named_parameters()}, x);
+}
+
+}  // namespace weft::check

@@ -1,0 +1,204 @@
+// The optimiser: which parameters, in what order of checks, and what is remembered between steps.
+#include "weft/nn/optim.h"
+
+#include <map>
+#include <set>
+
+#include "norms.h"
+#include "rules.h"
+#include "weft/models/io.h"
+
+namespace weft::optim {
+
+namespace {
+
+nn::NamedTensors numbered(const std::vector<Tensor>& parameters) {
+    nn::NamedTensors named;
+    for (const Tensor& parameter : parameters) named.emplace_back(std::to_string(named.size()), parameter);
+    return named;
+}
+
+template <class T, class Options>
+void update_as(Tensor& parameter, const Tensor& gradient, const std::vector<Tensor>& moments, std::int64_t t,
+               double weight_decay, const Options& options) {
+    std::vector<T*> raw;
+    for (const Tensor& moment : moments) raw.push_back(moment.data<T>());
+    update(parameter.data<T>(), gradient.data<T>(), raw, parameter.numel(), t, weight_decay, options);
+}
+
+}  // namespace
+
+std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight_decay) {
+    check_rate(weight_decay, "weight_decay");
+    std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0.0}};
+    for (const auto& named : module.named_parameters())
+        groups[named.second.rank() >= 2 ? 0 : 1].parameters.push_back(named);
+    return groups;
+}
+
+template <class Options>
+Optimizer<Options>::Optimizer(const nn::Module& module, Options options)
+    : Optimizer(module.named_parameters(), options) {}
+
+template <class Options>
+Optimizer<Options>::Optimizer(const nn::NamedTensors& parameters, Options options)
+    : Optimizer(std::vector<ParameterGroup>{{parameters}}, options) {}
+
+template <class Options>
+Optimizer<Options>::Optimizer(const std::vector<Tensor>& parameters, Options options)
+    : Optimizer(numbered(parameters), options) {}
+
+template <class Options>
+Optimizer<Options>::Optimizer(const std::vector<ParameterGroup>& groups, Options options) : options_(options) {
+    check(options_);
+    std::map<const TensorImpl*, std::size_t> owner;  // which group a parameter is in
+    std::set<std::string> names;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+        const double decay = groups[group].weight_decay.value_or(options_.weight_decay);
+        check_rate(decay, "weight_decay");
+        for (const auto& [name, parameter] : groups[group].parameters) {
+            const auto [met, is_new] = owner.emplace(&parameter.impl(), group);
+            if (!is_new && met->second != group)
+                throw ValueError("optimiser: parameter '" + name +
+                                 "' is in two groups; it can decay by one rate only");
+            if (!is_new) continue;
+            if (!names.insert(name).second)
+                throw ValueError("optimiser: two parameters are named '" + name +
+                                 "'; give each a name of its own");
+            if (!parameter.is_leaf())
+                throw GraphError("optimiser: '" + name +
+                                 "' was made by an operation; only leaves can be optimised");
+            if (!is_floating(parameter.dtype()))
+                throw DTypeError("optimiser: '" + name + "' is " + weft::name(parameter.dtype()) +
+                                 "; parameters are float32 or float64");
+            slots_.push_back({name, parameter, decay});
+        }
+    }
+    if (slots_.empty())
+        throw ValueError(
+            "optimiser: there is no parameter to optimise; a module registers its own with parameter()");
+}
+
+template <class Options>
+const Optimizer<Options>& Optimizer<Options>::present() const {
+    if (slots_.empty())
+        throw ValueError("optimiser: this one was moved from and holds no parameters; use the one it became");
+    return *this;
+}
+
+template <class Options>
+void Optimizer<Options>::step() {
+    (void)present();
+    for (const Slot& slot : slots_) {
+        const Tensor gradient = slot.parameter.grad();
+        if (!gradient.defined()) continue;
+        if (!all_finite(gradient))
+            throw ValueError("optimiser: the gradient of '" + slot.name + "' " + slot.parameter.shape().str() +
+                             " is not finite; the step was refused and nothing has changed");
+        for (const Tensor& moment : slot.moments)
+            if (moment.dtype() != slot.parameter.dtype() || !(moment.shape() == slot.parameter.shape()))
+                throw DTypeError("optimiser: '" + slot.name + "' was " + moment.shape().str() + " " +
+                                 weft::name(moment.dtype()) + " when it was first updated and is " +
+                                 slot.parameter.shape().str() + " " + weft::name(slot.parameter.dtype()) +
+                                 " now; make a new optimiser after Module::to");
+    }
+
+    NoGrad off;
+    const std::size_t moments = moment_names(options_).size();
+    for (Slot& slot : slots_) {
+        if (!slot.parameter.grad().defined()) continue;
+        while (slot.moments.size() < moments)
+            slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
+        ++slot.updates;
+        const Tensor gradient = slot.parameter.grad().detach().contiguous();
+        Tensor values =
+            slot.parameter.detach().contiguous();  // the parameter's own storage, where it is contiguous
+        if (values.dtype() == float32)
+            update_as<float>(values, gradient, slot.moments, slot.updates, slot.weight_decay, options_);
+        else
+            update_as<double>(values, gradient, slot.moments, slot.updates, slot.weight_decay, options_);
+        if (slot.parameter.shares_storage(values))
+            slot.parameter.bump_version();
+        else
+            slot.parameter.copy_(values);
+    }
+    ++steps_;
+}
+
+template <class Options>
+void Optimizer<Options>::zero_grad() {
+    (void)present();
+    for (Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+template <class Options>
+void Optimizer<Options>::set_lr(double lr) {
+    (void)present();
+    check_rate(lr, "lr");
+    options_.lr = lr;
+}
+
+template <class Options>
+nn::NamedTensors Optimizer<Options>::state_dict() const {
+    const auto scalar = [](std::int64_t value) { return from_vector(std::vector<std::int64_t>{value}, {}); };
+    nn::NamedTensors state{{"step", scalar(steps())}};
+    const auto names = moment_names(options_);
+    for (const Slot& slot : slots_) {
+        if (slot.updates == 0) continue;
+        state.emplace_back(slot.name + ".step", scalar(slot.updates));
+        for (std::size_t i = 0; i < slot.moments.size(); ++i)
+            state.emplace_back(slot.name + "." + names[i], slot.moments[i].clone());
+    }
+    return state;
+}
+
+template <class Options>
+void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
+    (void)present();
+    std::map<std::string, Tensor> left;
+    for (const auto& [name, value] : state)
+        if (!left.emplace(name, value).second)
+            throw ValueError("optimiser: the state holds '" + io::excerpt(name) + "' twice");
+
+    const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
+        const auto found = left.find(name);
+        if (found == left.end()) throw ValueError("optimiser: the state lacks '" + name + "'");
+        const Tensor value = found->second;
+        if (!(value.shape() == shape))
+            throw ShapeError("optimiser: '" + name + "' in the state is " + value.shape().str() +
+                             ", but must be " + shape.str());
+        if (value.dtype() != dtype)
+            throw DTypeError("optimiser: '" + name + "' in the state is " + weft::name(value.dtype()) +
+                             ", but must be " + weft::name(dtype));
+        left.erase(found);
+        return value.detach().clone();
+    };
+    const auto count = [&](const std::string& name) {
+        const auto value = take(name, {}, int64).template to_vector<std::int64_t>().front();
+        if (value < 0) throw ValueError("optimiser: '" + name + "' in the state is " + std::to_string(value));
+        return value;
+    };
+
+    const std::int64_t steps = count("step");
+    std::vector<Slot> slots = slots_;
+    for (Slot& slot : slots) {
+        slot.moments.clear();
+        slot.updates = 0;
+        if (!left.contains(slot.name + ".step")) continue;  // not updated yet when the state was kept
+        slot.updates = count(slot.name + ".step");
+        for (const char* name : moment_names(options_))
+            slot.moments.push_back(
+                take(slot.name + "." + name, slot.parameter.shape(), slot.parameter.dtype()));
+    }
+    if (!left.empty())
+        throw ValueError("optimiser: the state holds '" + io::excerpt(left.begin()->first) +
+                         "', which this optimiser has no place for");
+    slots_ = std::move(slots);
+    steps_ = steps;
+}
+
+template class Optimizer<SGDOptions>;
+template class Optimizer<AdamOptions>;
+template class Optimizer<AdamWOptions>;
+
+}  // namespace weft::optim
