@@ -1,9 +1,10 @@
-# cmake --install, and find_package(weft) afterwards.
+# cmake --install, and afterwards find_package(weft), or find_package(weft COMPONENTS core nn).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(WEFT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
-install(TARGETS weft EXPORT weft-targets)
+list(TRANSFORM WEFT_LAYERS PREPEND weft_ OUTPUT_VARIABLE layers)
+install(TARGETS weft ${layers} EXPORT weft-targets)
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${WEFT_PACKAGE_DIR})
 configure_package_config_file(cmake/weft-config.cmake.in weft-config.cmake INSTALL_DESTINATION ${WEFT_PACKAGE_DIR})

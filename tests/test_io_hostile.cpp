@@ -22,7 +22,7 @@ std::string safetensors(std::string header, const std::string& values = "") {
 }
 
 void check_message(const std::string& message) {
-    INFO(io::excerpt(message, 2000));
+    INFO(text::excerpt(message, 2000));
     CHECK(message.size() < 2500);
     CHECK(std::none_of(message.begin(), message.end(),
                        [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7F; }));
@@ -45,16 +45,16 @@ std::string safetensors_refusal(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("an excerpt is cut at characters, and shows what hides", "[io]") {
-    CHECK(io::excerpt("größe \"x\" \\ 日本") == "größe \"x\" \\ 日本");
-    CHECK(io::excerpt("a\tb\n\x1b[2J\x7f") == "a\\x09b\\x0a\\x1b[2J\\x7f");
-    CHECK(io::excerpt(std::string_view("a\0b", 3)) == "a\\x00b");
-    CHECK(io::excerpt("\xff\xc3") == "\\xff\\xc3");
-    CHECK(io::excerpt("\xe2\x80") == "\\xe2\\x80");
-    CHECK(io::excerpt("\u202e\u009b\ufeff") == "\\u202e\\x9b\\ufeff");
-    CHECK(io::excerpt("日本語", 3) == "日本語");
-    CHECK(io::excerpt("日本語", 2) == "日本…");
-    CHECK(io::excerpt(std::string(61, 'x')) == std::string(60, 'x') + "…");
-    CHECK(io::excerpt("").empty());
+    CHECK(text::excerpt("größe \"x\" \\ 日本") == "größe \"x\" \\ 日本");
+    CHECK(text::excerpt("a\tb\n\x1b[2J\x7f") == "a\\x09b\\x0a\\x1b[2J\\x7f");
+    CHECK(text::excerpt(std::string_view("a\0b", 3)) == "a\\x00b");
+    CHECK(text::excerpt("\xff\xc3") == "\\xff\\xc3");
+    CHECK(text::excerpt("\xe2\x80") == "\\xe2\\x80");
+    CHECK(text::excerpt("\u202e\u009b\ufeff") == "\\u202e\\x9b\\ufeff");
+    CHECK(text::excerpt("日本語", 3) == "日本語");
+    CHECK(text::excerpt("日本語", 2) == "日本…");
+    CHECK(text::excerpt(std::string(61, 'x')) == std::string(60, 'x') + "…");
+    CHECK(text::excerpt("").empty());
 }
 
 TEST_CASE("a header of many tensors is read in linear time", "[io]") {

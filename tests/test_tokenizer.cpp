@@ -2,11 +2,11 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
-#include "core/array/utf8.h"
 #include "models/text/pattern.h"
 #include "models/text/unicode_table.h"
 #include "scratch.h"
 #include "weft/core/random.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 #include "weft/models/tokenizer.h"
 

@@ -19,7 +19,7 @@ std::uint64_t whole_64(const std::string& what, const std::string& digits) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size())
-        throw IoError(what + " is \"" + io::excerpt(digits) + "\", not a number");
+        throw IoError(what + " is \"" + text::excerpt(digits) + "\", not a number");
     return value;
 }
 

@@ -6,6 +6,7 @@
 
 #include "numbers.h"
 #include "options.h"
+#include "weft/core/text.h"
 
 namespace {
 
@@ -64,7 +65,7 @@ History load_history(const std::filesystem::path& path, std::int64_t first_step)
         }
         if (!good)
             throw weft::IoError("cannot go on with " + path.string() + ": line " + std::to_string(number) +
-                                " is \"" + weft::io::excerpt(line) + "\", not " + columns +
+                                " is \"" + weft::text::excerpt(line) + "\", not " + columns +
                                 "; without this file --resume goes on and writes a new one");
     }
     std::erase_if(history.rows, [&](const Measured& row) { return row.step >= first_step; });

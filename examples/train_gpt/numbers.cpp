@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "options.h"
+#include "weft/core/text.h"
 
 namespace {
 
@@ -22,10 +23,10 @@ Number number(const std::string& what, const std::string& text, double low, doub
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool is_number =
         end == text.data() + text.size() && !text.empty() && error != std::errc::invalid_argument;
-    if (!is_number) throw UsageError(what + ": \"" + weft::io::excerpt(text) + "\" is not " + kind);
+    if (!is_number) throw UsageError(what + ": \"" + weft::text::excerpt(text) + "\" is not " + kind);
     const auto wide = static_cast<double>(value);
     if (error == std::errc::result_out_of_range || !std::isfinite(wide) || wide < low || wide > high)
-        throw UsageError(what + ": " + weft::io::excerpt(text) + " is out of range; use at least " +
+        throw UsageError(what + ": " + weft::text::excerpt(text) + " is out of range; use at least " +
                          bound(low) + " and " +
                          (high == std::nextafter(1.0, 0.0) ? "less than 1" : "at most " + bound(high)));
     return value;
@@ -43,7 +44,7 @@ double real_number(const std::string& what, const std::string& text, double low,
 
 bool truth(const std::string& what, const std::string& text) {
     if (text == "true" || text == "false") return text == "true";
-    throw UsageError(what + ": \"" + weft::io::excerpt(text) + "\" is neither true nor false");
+    throw UsageError(what + ": \"" + weft::text::excerpt(text) + "\" is neither true nor false");
 }
 
 std::string number_text(double number) {

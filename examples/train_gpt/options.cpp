@@ -160,7 +160,7 @@ void complete_from(const weft::io::Metadata& metadata, Options& options) {
         if (options.given.contains(setting.name)) {
             if (setting.kept == Kept::model && setting.get() != kept->second)
                 differences += "\n  --" + setting.name + " " + setting.get() + ", and the checkpoint has " +
-                               weft::io::excerpt(kept->second);
+                               weft::text::excerpt(kept->second);
             continue;
         }
         try {

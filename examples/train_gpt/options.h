@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 struct Options {

@@ -4,15 +4,16 @@
 #include <cstring>
 #include <map>
 
-#include "nn/findings.h"
 #include "gpt_state.h"
+#include "nn/findings.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::nn {
 
 namespace {
 
-std::string shown(const std::string& name) { return io::excerpt(name, 200); }
+std::string shown(const std::string& name) { return text::excerpt(name, 200); }
 
 bool is_causal_mask(const std::string& name) {
     return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));

@@ -1,6 +1,7 @@
 // config.json of a GPT-2: the sizes it gives, and what it may not ask for.
 #include "models/io/in_file.h"
 #include "models/text/json_file.h"
+#include "weft/core/text.h"
 #include "weft/models/gpt2.h"
 #include "weft/models/io.h"
 
@@ -52,7 +53,7 @@ private:
     json config_;
     std::string wrong_;
 
-    static std::string shown(const json& value) { return io::excerpt(value.dump()); }
+    static std::string shown(const json& value) { return text::excerpt(value.dump()); }
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "nn/findings.h"
-#include "weft/models/io.h"
+#include "weft/core/text.h"
 
 namespace weft::nn {
 
@@ -25,7 +25,7 @@ void check_state(const std::string& kind, const std::vector<Wanted>& wanted, con
                  bool strict) {
     std::map<std::string, Tensor> given;
     Findings names, shapes, types;
-    const auto shown = [](const std::string& name) { return io::excerpt(name, 200); };
+    const auto shown = [](const std::string& name) { return text::excerpt(name, 200); };
     for (const auto& [name, value] : state)
         if (!given.emplace(name, value).second) names.add("repeated: " + shown(name));
 

@@ -7,6 +7,7 @@
 
 #include "models/io/json.h"
 #include "viz/report_content.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::viz {
@@ -21,7 +22,7 @@ std::int64_t whole(const Json& value, std::int64_t low = 0, std::int64_t high = 
     const bool is_whole = value.is_number_integer() && (!value.is_number_unsigned() ||
                                                         value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
     if (!is_whole || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
-        refuse("it has " + io::excerpt(value.dump()) + " where a whole number in " + std::to_string(low) +
+        refuse("it has " + text::excerpt(value.dump()) + " where a whole number in " + std::to_string(low) +
                " … " + std::to_string(high) + " should be");
     return value.get<std::int64_t>();
 }
@@ -34,7 +35,7 @@ std::vector<std::int64_t> wholes(const Json& list) {
 
 double number_or_nan(const Json& value) {
     if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-    if (!value.is_number()) refuse("it has " + io::excerpt(value.dump()) + " where a number should be");
+    if (!value.is_number()) refuse("it has " + text::excerpt(value.dump()) + " where a number should be");
     return value.get<double>();
 }
 
@@ -136,7 +137,7 @@ Report::Content ReportFile::content(const std::string& text, const std::string& 
     const Json json = io::parse_json(text, where + "its data");
     try {
         if (json.at("format") != report_format)
-            refuse("its format is " + io::excerpt(json.at("format").dump()) + ", not \"" + report_format +
+            refuse("its format is " + text::excerpt(json.at("format").dump()) + ", not \"" + report_format +
                    "\"");
         c.title = json.at("title").get<std::string>();
         c.attention_bytes = static_cast<std::size_t>(whole(json.at("attention_bytes")));
@@ -161,7 +162,7 @@ Report::Content ReportFile::content(const std::string& text, const std::string& 
         for (const auto& s : json.at("sentences")) c.sentences.push_back(sentence_of(s, c.attended));
         if (c.stored_bytes() > c.attention_bytes) refuse("more weights than its attention_bytes allow");
     } catch (const Json::exception& error) {
-        throw IoError(where + io::excerpt(error.what(), 200));
+        throw IoError(where + text::excerpt(error.what(), 200));
     } catch (const IoError& error) {
         throw IoError(where + error.what());
     }

@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 
-#include "core/array/utf8.h"
 #include "weft/core/error.h"
+#include "weft/core/text.h"
 
 namespace weft::viz {
 namespace {

@@ -1,5 +1,5 @@
-// A stranger's program: trains one attention layer with nothing but the installed headers and library.
-#include <weft/weft.h>
+// A stranger's program: trains one attention layer with only the installed headers and libraries.
+#include WEFT_HEADER
 
 #include <cstdio>
 

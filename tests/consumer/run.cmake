@@ -9,4 +9,5 @@ run(${CMAKE_COMMAND} --install ${WEFT_BUILD} --prefix ${WORK}/prefix)
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
     -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/prefix "-D CMAKE_CXX_FLAGS=-Wall -Wextra -Werror ${FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/consumer)
+run(${WORK}/build/layers)
+run(${WORK}/build/whole)

@@ -10,12 +10,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/array/utf8.h"
 #include "models/io/json.h"
 #include "models/text/json_file.h"
 #include "scratch.h"
 #include "viz/report_content.h"
 #include "viz/text.h"
+#include "weft/core/text.h"
 #include "weft/weft.h"
 
 namespace fuzz {
@@ -189,8 +189,8 @@ inline std::string utf8(const std::string& text) {
         at += c.length;
     }
     promise(again == text, "characters and broken bytes that make up the text");
-    checked(io::excerpt(text));
-    checked(io::excerpt(text, 3));
+    checked(text::excerpt(text));
+    checked(text::excerpt(text, 3));
     const std::string visible = viz::visible(text);
     checked(visible.substr(0, visible.size() < 8000 ? visible.size() : 0));
     promise(viz::columns(viz::shortened(visible, 12)) <= 12, "a text that is cut to 12 columns");

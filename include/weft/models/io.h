@@ -64,11 +64,6 @@ void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bo
 // `allowance` bytes is refused before memory is asked for.
 NamedTensors load_npz(const std::filesystem::path& path, std::uint64_t allowance = std::uint64_t{1} << 30);
 
-// Text of unknown origin as a message can show it: at most so many characters, then …. Control characters,
-// those that hide or turn the direction of writing, and bytes that are not UTF-8 are written as escapes with
-// their hexadecimal digits.
-std::string excerpt(std::string_view text, std::size_t characters = 60);
-
 // The bytes of a file; IoError when it is missing, a directory or cannot be read.
 std::string load_text(const std::filesystem::path& path);
 // Writes the bytes, whole or not at all; IoError when it cannot.

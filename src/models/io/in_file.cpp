@@ -1,12 +1,13 @@
 #include "models/io/in_file.h"
 
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
 
 namespace fs = std::filesystem;
 
-std::string shown(const fs::path& path) { return excerpt(path.string(), 1000); }
+std::string shown(const fs::path& path) { return text::excerpt(path.string(), 1000); }
 
 void refuse(const fs::path& path, const std::string& reason) {
     throw IoError("cannot read " + shown(path) + ": " + reason);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
@@ -30,14 +31,15 @@ public:
     bool end_array() { return open_.pop_back(), true; }
     bool key(std::string& name) {
         const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().try_emplace(std::move(name));
-        if (!is_new) throw IoError(what_ + " has \"" + excerpt(place->first) + "\" twice");
+        if (!is_new) throw IoError(what_ + " has \"" + text::excerpt(place->first) + "\" twice");
         value_ = &place->second;
         return true;
     }
     bool parse_error(std::size_t position, const std::string& token, const json::exception& error) {
-        if (error.id == 406) throw IoError(what_ + " holds a number that is too large: " + excerpt(token));
+        if (error.id == 406)
+            throw IoError(what_ + " holds a number that is too large: " + text::excerpt(token));
         throw IoError(what_ + " is not valid JSON at byte " + std::to_string(position) + ": \"" +
-                      excerpt(token) + "\"");
+                      text::excerpt(token) + "\"");
     }
 
 private:

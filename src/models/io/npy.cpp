@@ -9,6 +9,7 @@
 #include "models/io/atomic_file.h"
 #include "models/io/in_file.h"
 #include "models/io/raw.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
@@ -68,7 +69,7 @@ std::pair<FileType, bool> type_of(const std::string& descr, const ByteSource& so
         const bool ordered = order == '<' || order == '>';
         if (ordered || (order == '|' && type.bytes == 1)) return {type, order == '>'};
     }
-    source.refuse("its type is '" + excerpt(descr) +
+    source.refuse("its type is '" + text::excerpt(descr) +
                   "'; bool, float16, float32, float64, int8 to int64 and uint8 to uint32 are read");
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "models/io/npy.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
@@ -28,7 +29,7 @@ public:
             else if (key == "shape" && !shape)
                 header.shape = sizes(), shape = true;
             else
-                refuse("has \"" + excerpt(key) + "\" twice, or should not have it");
+                refuse("has \"" + text::excerpt(key) + "\" twice, or should not have it");
             if (!skips(',')) {
                 expect('}');
                 break;
@@ -46,7 +47,7 @@ private:
     std::size_t at_ = 0;
 
     [[noreturn]] void refuse(const std::string& reason) const {
-        source_.refuse("its header " + reason + ": " + excerpt(text_, 200));
+        source_.refuse("its header " + reason + ": " + text::excerpt(text_, 200));
     }
     char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
     void skip_space() {

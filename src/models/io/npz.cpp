@@ -1,8 +1,8 @@
 #include <set>
 
-#include "core/array/utf8.h"
 #include "models/io/raw.h"
 #include "models/io/zip.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
@@ -47,7 +47,8 @@ NamedTensors load_npz(const std::filesystem::path& path, std::uint64_t allowance
     std::uint64_t bytes = 0;
     for (const ZipMember& member : members) {
         if (!member.name.ends_with(extension))
-            file.refuse("member \"" + excerpt(member.name) + "\" is no array: its name does not end in .npy");
+            file.refuse("member \"" + text::excerpt(member.name) +
+                        "\" is no array: its name does not end in .npy");
         ByteSource source = open_member(file, member, shown(path));
         bytes += npy_tensor_bytes(source);
     }

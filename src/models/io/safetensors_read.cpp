@@ -3,6 +3,7 @@
 #include "models/io/in_file.h"
 #include "models/io/json.h"
 #include "models/io/safetensors.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
@@ -53,7 +54,7 @@ private:
 
     [[noreturn]] void refuse(const std::string& reason) const { in_.refuse(reason); }
     [[noreturn]] void refuse(const std::string& name, const std::string& reason) const {
-        refuse("tensor \"" + excerpt(name) + "\": " + reason);
+        refuse("tensor \"" + text::excerpt(name) + "\": " + reason);
     }
 
     std::uint64_t data_size() const { return in_.size() - 8 - header_size_; }
@@ -83,7 +84,7 @@ private:
         Metadata metadata;
         for (const auto& [key, entry] : value.items()) {
             if (!entry.is_string())
-                refuse("its __metadata__ holds \"" + excerpt(key) + "\", which is not a string");
+                refuse("its __metadata__ holds \"" + text::excerpt(key) + "\", which is not a string");
             metadata[key] = entry.get<std::string>();
         }
         return metadata;
@@ -99,7 +100,7 @@ private:
         const auto* type = std::find_if(std::begin(types), std::end(types),
                                         [&](const TypeName& t) { return dtype == t.name; });
         if (type == std::end(types))
-            refuse(name, "its type is " + excerpt(dtype.dump()) + "; F32, F64, I64 and BOOL are read");
+            refuse(name, "its type is " + text::excerpt(dtype.dump()) + "; F32, F64, I64 and BOOL are read");
         entry.dtype = type->dtype;
 
         const auto is_count = [](const json& n) {
@@ -107,18 +108,18 @@ private:
         };
         if (!shape.is_array() || shape.size() > Shape::max_rank ||
             !std::all_of(shape.begin(), shape.end(), is_count))
-            refuse(name, "its shape " + excerpt(shape.dump()) + " is not a list of at most 8 sizes");
+            refuse(name, "its shape " + text::excerpt(shape.dump()) + " is not a list of at most 8 sizes");
         for (const json& size : shape) entry.shape.push_back(size.get<std::int64_t>());
         if (!offsets.is_array() || offsets.size() != 2 ||
             !std::all_of(offsets.begin(), offsets.end(), is_count))
-            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " are not a begin and an end");
+            refuse(name, "its data_offsets " + text::excerpt(offsets.dump()) + " are not a begin and an end");
         entry.begin = offsets[0].get<std::uint64_t>();
         entry.end = offsets[1].get<std::uint64_t>();
 
         if (entry.end < entry.begin)
-            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " end before they begin");
+            refuse(name, "its data_offsets " + text::excerpt(offsets.dump()) + " end before they begin");
         if (entry.end > data_size())
-            refuse(name, "its data_offsets " + excerpt(offsets.dump()) + " reach past the file's " +
+            refuse(name, "its data_offsets " + text::excerpt(offsets.dump()) + " reach past the file's " +
                              std::to_string(data_size()) + " bytes of values");
         std::uint64_t bytes = 0;
         if (!bytes_of(entry.shape, size_of(entry.dtype), bytes))

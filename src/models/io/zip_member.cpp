@@ -5,6 +5,7 @@
 #include <new>
 
 #include "models/io/zip.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
@@ -73,7 +74,7 @@ private:
 }  // namespace
 
 ByteSource open_member(InFile& file, const ZipMember& member, const std::string& path) {
-    const std::string what = path + ": member \"" + excerpt(member.name) + "\"";
+    const std::string what = path + ": member \"" + text::excerpt(member.name) + "\"";
     const auto reader = std::make_shared<MemberReader>(file, member, what);
     return {what, member.size, [reader](void* to, std::uint64_t bytes) { reader->read(to, bytes); }};
 }

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <set>
 
-#include "core/array/utf8.h"
 #include "models/io/zip.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::io {
@@ -87,7 +87,8 @@ void take_wide(InFile& file, const Record& extra, ZipMember& member) {
         std::size_t next = at;
         for (std::uint64_t* field : {&member.size, &member.packed, &member.begin}) {
             if (id != 1 || *field != 0xFFFFFFFF) continue;
-            if (next + 8 > at + bytes) file.refuse("member \"" + excerpt(member.name) + "\" lacks its size");
+            if (next + 8 > at + bytes)
+                file.refuse("member \"" + text::excerpt(member.name) + "\" lacks its size");
             *field = extra.number(next, 8);
             next += 8;
         }
@@ -107,7 +108,7 @@ ZipMember member_at(InFile& file, const Record& directory, std::size_t& at) {
     ZipMember member;
     member.name = directory.text(at + entry_size, name);
     const auto refuse = [&](const std::string& reason) {
-        file.refuse("member \"" + excerpt(member.name) + "\" " + reason);
+        file.refuse("member \"" + text::excerpt(member.name) + "\" " + reason);
     };
     const std::uint64_t flags = number(8, 2), method = number(10, 2);
     if ((flags & encrypted) != 0) refuse("is encrypted");
@@ -142,7 +143,7 @@ std::vector<ZipMember> zip_members(InFile& file) {
     for (std::uint64_t i = 0; i < where.members; ++i) {
         members.push_back(member_at(file, directory, at));
         if (!names.insert(members.back().name).second)
-            file.refuse("it has two members \"" + excerpt(members.back().name) + "\"");
+            file.refuse("it has two members \"" + text::excerpt(members.back().name) + "\"");
     }
     if (at != directory.size()) file.refuse("its directory has more in it than its members");
 
@@ -150,7 +151,7 @@ std::vector<ZipMember> zip_members(InFile& file) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
     for (ZipMember& member : members) {
         const auto refuse = [&](const std::string& reason) {
-            file.refuse("member \"" + excerpt(member.name) + "\" " + reason);
+            file.refuse("member \"" + text::excerpt(member.name) + "\" " + reason);
         };
         const std::uint64_t header = member.begin;
         if (header > where.begin || where.begin - header < local_size) refuse("begins past its place");

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <queue>
 
-#include "core/array/utf8.h"
 #include "models/text/ids.h"
 #include "models/text/pattern.h"
+#include "weft/core/text.h"
 
 namespace weft::text {
 

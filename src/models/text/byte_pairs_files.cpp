@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <set>
 
-#include "core/array/utf8.h"
 #include "models/io/atomic_file.h"
 #include "models/io/in_file.h"
 #include "models/text/byte_pairs.h"
 #include "models/text/json_file.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::text {
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using Model = BytePairs::Model;
-using io::excerpt, io::refuse;
+using text::excerpt, io::refuse;
 
 bool is_printable(unsigned byte) {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;

@@ -1,7 +1,7 @@
 #include "models/text/pattern.h"
 
-#include "core/array/utf8.h"
 #include "models/text/unicode_table.h"
+#include "weft/core/text.h"
 
 namespace weft::text {
 

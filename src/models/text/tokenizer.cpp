@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/array/utf8.h"
 #include "models/text/ids.h"
+#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::text {
@@ -60,7 +60,7 @@ Ids Characters::encode(const std::string& text) const {
     for (const char32_t c : characters_of(text)) {
         const auto found = std::lower_bound(characters_.begin(), characters_.end(), c);
         if (found == characters_.end() || *found != c)
-            throw ValueError("Characters: \"" + io::excerpt(utf8_of(c)) + "\" at place " +
+            throw ValueError("Characters: \"" + text::excerpt(utf8_of(c)) + "\" at place " +
                              std::to_string(ids.size()) + " of the text is none of the " +
                              std::to_string(size()) + " characters that are known");
         ids.push_back(found - characters_.begin());

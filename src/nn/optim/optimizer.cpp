@@ -6,7 +6,7 @@
 
 #include "norms.h"
 #include "rules.h"
-#include "weft/models/io.h"
+#include "weft/core/text.h"
 
 namespace weft::optim {
 
@@ -158,7 +158,7 @@ void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
     std::map<std::string, Tensor> left;
     for (const auto& [name, value] : state)
         if (!left.emplace(name, value).second)
-            throw ValueError("optimiser: the state holds '" + io::excerpt(name) + "' twice");
+            throw ValueError("optimiser: the state holds '" + text::excerpt(name) + "' twice");
 
     const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
         const auto found = left.find(name);
@@ -191,7 +191,7 @@ void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
                 take(slot.name + "." + name, slot.parameter.shape(), slot.parameter.dtype()));
     }
     if (!left.empty())
-        throw ValueError("optimiser: the state holds '" + io::excerpt(left.begin()->first) +
+        throw ValueError("optimiser: the state holds '" + text::excerpt(left.begin()->first) +
                          "', which this optimiser has no place for");
     slots_ = std::move(slots);
     steps_ = steps;

@@ -1,7 +1,8 @@
-#include "core/array/utf8.h"
+#include "weft/core/text.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <utility>
 
 namespace weft::text {
@@ -61,6 +62,28 @@ bool is_hidden(char32_t c) {
                                                         {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF}};
     return std::any_of(std::begin(ranges), std::end(ranges),
                        [&](const auto& range) { return c >= range.first && c <= range.second; });
+}
+
+std::string excerpt(std::string_view text, std::size_t characters) {
+    std::string shown;
+    const auto append = [&](const char* format, unsigned value) {
+        char code[16];
+        std::snprintf(code, sizeof code, format, value);
+        shown += code;
+    };
+    std::size_t at = 0;
+    for (; at < text.size() && characters > 0; --characters) {
+        const Decoded c = decode_at(text, at);
+        const bool is_character = c.kind == Decoded::character;
+        if (!is_character)
+            append("\\x%02x", static_cast<unsigned char>(text[at]));
+        else if (is_hidden(c.value))
+            append(c.value < 0x100 ? "\\x%02x" : "\\u%04x", static_cast<unsigned>(c.value));
+        else
+            shown += text.substr(at, c.length);
+        at += is_character ? c.length : 1;
+    }
+    return shown + (at < text.size() ? "…" : "");
 }
 
 }  // namespace weft::text

@@ -23,4 +23,9 @@ bool is_utf8(std::string_view text);
 // Controls, marks that turn the direction of writing or take no room, and what XML does not allow.
 bool is_hidden(char32_t c);
 
+// Text of unknown origin as a message can show it: at most so many characters, then …. Control characters,
+// those that hide or turn the direction of writing, and bytes that are not UTF-8 are written as escapes with
+// their hexadecimal digits.
+std::string excerpt(std::string_view text, std::size_t characters = 60);
+
 }  // namespace weft::text

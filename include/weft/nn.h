@@ -1,0 +1,23 @@
+// weft::nn: modules, attention, optimisers and checks, with the core.
+#pragma once
+
+#include "weft/core.h"
+#include "weft/nn/attention.h"
+#include "weft/nn/attention_weights.h"
+#include "weft/nn/check.h"
+#include "weft/nn/check/attention.h"
+#include "weft/nn/check/mask_oracle.h"
+#include "weft/nn/dropout.h"
+#include "weft/nn/embedding.h"
+#include "weft/nn/encoder_decoder.h"
+#include "weft/nn/init.h"
+#include "weft/nn/kv_cache.h"
+#include "weft/nn/layer_norm.h"
+#include "weft/nn/linear.h"
+#include "weft/nn/mlp.h"
+#include "weft/nn/module.h"
+#include "weft/nn/module_list.h"
+#include "weft/nn/optim.h"
+#include "weft/nn/rotary.h"
+#include "weft/nn/sequential.h"
+#include "weft/nn/transformer.h"

@@ -1,0 +1,9 @@
+// weft::viz: pictures in the terminal and as SVG, stories and reports, with all that they stand on.
+#pragma once
+
+#include "weft/models.h"
+#include "weft/viz/figure.h"
+#include "weft/viz/ledger.h"
+#include "weft/viz/pictures.h"
+#include "weft/viz/report.h"
+#include "weft/viz/storage.h"
