@@ -1,7 +1,8 @@
 #include "core/array/array.h"
 
-#include <charconv>
 #include <cmath>
+
+#include "weft/core/text.h"
 
 namespace weft {
 
@@ -34,9 +35,7 @@ void check_held_exactly(const char* operation, double value, DType dtype) {
     const bool held = dtype == boolean ? value == 0 || value == 1
                                        : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
     if (held) return;
-    char digits[32];
-    const std::string number(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-    throw DTypeError(std::string(operation) + ": " + name(dtype) + " does not hold " + number +
+    throw DTypeError(std::string(operation) + ": " + name(dtype) + " does not hold " + text::chars(value) +
                      " exactly; take " + (dtype == boolean ? "0 or 1" : "a whole number of 64 bits") +
                      ", or float64 (to() converts a tensor)");
 }

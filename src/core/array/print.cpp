@@ -1,24 +1,19 @@
 // Printing as NumPy's array2string does: shortest digits up to 8 after the point, columns aligned, lines of 75.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <vector>
 
 #include "core/array/array.h"
+#include "weft/core/text.h"
 
 namespace weft {
+
+using text::chars;
+
 namespace {
 
 constexpr int precision = 8, line_width = 75, edge_items = 3, threshold = 1000;
-
-template <class T, class... Format>
-std::string chars(T value, Format... format) {
-    char buffer[512];
-    auto end = std::to_chars(buffer, buffer + sizeof buffer, value, format...).ptr;
-    return {buffer, end};
-}
 
 std::string trim_zeros(std::string digits) {
     while (digits.back() == '0') digits.pop_back();

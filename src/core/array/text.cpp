@@ -2,10 +2,22 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <utility>
 
+#include "weft/core/shape.h"
+
 namespace weft::text {
+
+std::string number(double value, int digits) { return chars(value, std::chars_format::general, digits); }
+
+std::string index(std::int64_t i, const Shape& shape) {
+    Shape at = Shape::filled(shape.rank(), 0);
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        at[axis] = i % shape[axis];
+        i /= shape[axis];
+    }
+    return at.str();
+}
 
 Decoded decode_at(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
@@ -64,25 +76,22 @@ bool is_hidden(char32_t c) {
                        [&](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
+std::string displayed(std::string_view text, std::size_t& at) {
+    const Decoded c = decode_at(text, at);
+    const bool is_character = c.kind == Decoded::character;
+    const std::string_view bytes = text.substr(at, is_character ? c.length : 1);
+    at += bytes.size();
+    if (is_character && !is_hidden(c.value)) return std::string(bytes);
+    const std::uint32_t value = is_character ? c.value : static_cast<unsigned char>(bytes[0]);
+    const std::string digits = chars(value, 16);
+    const std::size_t width = value < 0x100 ? 2 : 4;
+    return (width == 2 ? "\\x" : "\\u") + std::string(width - std::min(width, digits.size()), '0') + digits;
+}
+
 std::string excerpt(std::string_view text, std::size_t characters) {
     std::string shown;
-    const auto append = [&](const char* format, unsigned value) {
-        char code[16];
-        std::snprintf(code, sizeof code, format, value);
-        shown += code;
-    };
     std::size_t at = 0;
-    for (; at < text.size() && characters > 0; --characters) {
-        const Decoded c = decode_at(text, at);
-        const bool is_character = c.kind == Decoded::character;
-        if (!is_character)
-            append("\\x%02x", static_cast<unsigned char>(text[at]));
-        else if (is_hidden(c.value))
-            append(c.value < 0x100 ? "\\x%02x" : "\\u%04x", static_cast<unsigned>(c.value));
-        else
-            shown += text.substr(at, c.length);
-        at += is_character ? c.length : 1;
-    }
+    for (; at < text.size() && characters > 0; --characters) shown += displayed(text, at);
     return shown + (at < text.size() ? "…" : "");
 }
 

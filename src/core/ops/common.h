@@ -39,16 +39,6 @@ inline Tensor scalar_like(const Tensor& x, double value, const char* operation =
 // The result of an operation that finds nothing to do: x itself, but under NoGrad no result is in the graph.
 inline Tensor unchanged(const Tensor& x) { return grad_enabled() || !x.requires_grad() ? x : x.detach(); }
 
-// Where flat position i of a shape lies: "(1, 0)".
-inline std::string position(const Shape& shape, std::int64_t i) {
-    Shape at = Shape::filled(shape.rank(), 0);
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-        at[axis] = i % shape[axis];
-        i /= shape[axis];
-    }
-    return at.str();
-}
-
 // Where y is not finite in a row along `axis` of which dy asks nothing, true, with size 1 on that axis;
 // undefined where y is finite. Such a row has a gradient of 0, and 0 · NaN must not bring NaN to what other
 // rows share.

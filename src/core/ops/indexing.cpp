@@ -1,6 +1,7 @@
 #include "core/kernels/elementwise.h"
 #include "core/kernels/index.h"
 #include "core/ops/common.h"
+#include "weft/core/text.h"
 
 namespace weft {
 namespace {
@@ -13,7 +14,7 @@ Array checked(const char* operation, const Tensor& indices, std::int64_t n) {
     if (wrong >= 0)
         throw IndexError(
             std::string(operation) + ": index " + std::to_string(dense.data<std::int64_t>()[wrong]) +
-            " at position " + position(indices.shape(), wrong) + " is out of range for size " +
+            " at position " + text::index(wrong, indices.shape()) + " is out of range for size " +
             std::to_string(n) +
             (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
     if (kernels::first_outside(dense, 0, n) < 0) return dense;
@@ -99,7 +100,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
     const std::int64_t wrong = kernels::first_outside(dense, 0, V);
     if (wrong >= 0)
         throw IndexError("embedding: token id " + std::to_string(dense.data<std::int64_t>()[wrong]) +
-                         " at position " + position(ids.shape(), wrong) + " is outside the vocabulary of " +
+                         " at position " + text::index(wrong, ids.shape()) + " is outside the vocabulary of " +
                          std::to_string(V) + " (0 to " + std::to_string(V - 1) + ")");
     Shape shape = ids.shape();
     shape.push_back(table.size(1));

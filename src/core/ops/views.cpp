@@ -3,6 +3,7 @@
 
 #include "core/kernels/elementwise.h"
 #include "core/ops/common.h"
+#include "weft/core/text.h"
 
 namespace weft {
 namespace {
@@ -214,7 +215,7 @@ Tensor Tensor::to(DType wanted) const {
     if (wanted == int64 && is_floating(dtype()))
         if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
             throw ValueError("to: " + Tensor(kernels::contiguous(array())).reshape({-1})[wrong].str() +
-                             " at position " + position(shape(), wrong) +
+                             " at position " + text::index(wrong, shape()) +
                              " is no int64; replace it first (clamp, masked_fill)");
     Array y = make_array(shape(), wanted);
     kernels::copy(y, array());

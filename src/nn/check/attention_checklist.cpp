@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "attention_story.h"
-#include "text.h"
+#include "weft/core/text.h"
 #include "weft/core/trace.h"
 
 namespace weft::check {
@@ -17,7 +17,7 @@ Outcome same_twice(const AttentionSubject& subject, const Story& story) {
     const Tensor plain = subject.run(story.x, {});
     const double apart = plain.shape() == story.y.shape() ? distance(plain, story.y) : 1;
     return {apart <= tolerance(story.y.dtype()),
-            "two traced runs are equal, and an untraced one differs by " + number_text(apart, 3)};
+            "two traced runs are equal, and an untraced one differs by " + text::number(apart, 3)};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "attention_story.h"
-#include "text.h"
+#include "weft/core/text.h"
 
 namespace weft::check {
 
@@ -154,7 +154,7 @@ Outcome blind_row(const AttentionSubject& subject, const Tensor& x) {
         const Tensor row = story[name].detach().select(2, i);
         if (largest(row) != 0)
             return {false, std::string(name) + " of a token that sees nothing: up to " +
-                               number_text(largest(row), 4) + ", not 0"};
+                               text::number(largest(row), 4) + ", not 0"};
     }
     if (largest(story["merged"].detach().select(1, i)) != 0) return {false, "merged is not 0 there"};
     std::vector<Tensor> wanted{input};

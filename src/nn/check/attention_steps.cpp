@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "attention_story.h"
-#include "text.h"
+#include "weft/core/text.h"
 
 namespace weft::check {
 
@@ -12,7 +12,7 @@ namespace {
 // True for a row (b, h, i) that sees something: (B, H, T, 1).
 Tensor sighted(const Tensor& blocked) { return sum((!blocked).to(float32), -1, keepdim) > 0; }
 
-std::string place(const Tensor& x, std::size_t position) { return index_text(position, x.shape()); }
+std::string place(const Tensor& x, std::size_t position) { return text::index(position, x.shape()); }
 
 Outcome shapes_of_qkv(const AttentionSubject& subject, const Story& story) {
     const Tensor q = story["q"], k = story["k"], v = story["v"];
@@ -39,14 +39,14 @@ Outcome scaled(const Story& story) {
     const double d_k = static_cast<double>(q.size(-1)), C = static_cast<double>(story.x.size(-1));
     const double right = 1 / std::sqrt(d_k), apart = distance(scores, dots * right);
     const std::string as =
-        std::abs(factor * std::sqrt(d_k) - 1) < 1e-3 ? " = 1/sqrt(" + number_text(d_k, 6) + ")"
+        std::abs(factor * std::sqrt(d_k) - 1) < 1e-3 ? " = 1/sqrt(" + text::number(d_k, 6) + ")"
         : std::abs(factor * std::sqrt(C) - 1) < 1e-3
-            ? " = 1/sqrt(" + number_text(C, 6) + "), where " + number_text(C, 6) + " is d_model,"
+            ? " = 1/sqrt(" + text::number(C, 6) + "), where " + text::number(C, 6) + " is d_model,"
             : "";
-    const std::string found = "scores = " + number_text(factor, 4) + as + " times q k^T";
+    const std::string found = "scores = " + text::number(factor, 4) + as + " times q k^T";
     if (apart <= tolerance(scores.dtype())) return {true, found};
-    return {false, found + "; d_k is " + number_text(d_k, 6) + ", so it should be " + number_text(right, 4) +
-                       "; the scores are off by up to " + number_text(apart, 3)};
+    return {false, found + "; d_k is " + text::number(d_k, 6) + ", so it should be " + text::number(right, 4) +
+                       "; the scores are off by up to " + text::number(apart, 3)};
 }
 
 Outcome masked_before(const Story& story) {
@@ -56,13 +56,13 @@ Outcome masked_before(const Story& story) {
         return {false, "masked scores are " + masked.shape().str() + ", scores " + scores.shape().str()};
     const double moved = distance(masked_fill(masked, story.blocked, 0), masked_fill(scores, story.blocked, 0));
     if (moved > tolerance(scores.dtype()))
-        return {false, "visible scores were changed, by up to " + number_text(moved, 3)};
+        return {false, "visible scores were changed, by up to " + text::number(moved, 3)};
     // Blocked scores lie so far below all others that e^x of them is 0.
     const double highest = max(masked_fill(masked, !story.blocked, -INFINITY)).item();
     const double far_below = min(masked_fill(scores, story.blocked, INFINITY)).item() - 1000;
     return {highest <= far_below || !any(!story.blocked),
-            "the largest blocked score is " + number_text(highest, 4) + ", the smallest visible one " +
-                number_text(far_below + 1000, 4)};
+            "the largest blocked score is " + text::number(highest, 4) + ", the smallest visible one " +
+                text::number(far_below + 1000, 4)};
 }
 
 Outcome softmaxed(const Story& story) {
@@ -74,7 +74,7 @@ Outcome softmaxed(const Story& story) {
     if (weights.shape() != scores.shape())
         return {false, "weights are " + weights.shape().str() + ", scores " + scores.shape().str()};
     const double off = apart(softmax(scores, -1)), close = tolerance(weights.dtype());
-    const std::string by = "weights differ from softmax of the scores by " + number_text(off, 3);
+    const std::string by = "weights differ from softmax of the scores by " + text::number(off, 3);
     for (int axis = 0; axis < 3 && off > close; ++axis)
         if (apart(softmax(scores, axis)) <= close)
             return {false, by + "; they are softmax over axis " + std::to_string(axis)};
@@ -88,7 +88,7 @@ Outcome sample_row(const Story& story) {
     const auto values = row.to(float64).to_vector<double>();
     for (std::size_t j = 0; j < values.size(); ++j) {
         right = right && values[j] >= 0 && std::isfinite(values[j]);
-        if (j < 8) text += (j == 0 ? "" : " ") + number_text(values[j], 3);
+        if (j < 8) text += (j == 0 ? "" : " ") + text::number(values[j], 3);
     }
     return {right, "last token, head 0: " + text + (values.size() > 8 ? " …" : "")};
 }
@@ -97,7 +97,7 @@ Outcome equal(const Tensor& found, const Tensor& expected, const std::string& wh
     if (found.shape() != expected.shape())
         return {false, found.shape().str() + ", but " + what + " are " + expected.shape().str()};
     const double apart = distance(found, expected);
-    return {apart <= tolerance(found.dtype()), "differ from " + what + " by " + number_text(apart, 3)};
+    return {apart <= tolerance(found.dtype()), "differ from " + what + " by " + text::number(apart, 3)};
 }
 
 Outcome side_by_side(const Story& story) {
@@ -129,7 +129,7 @@ Outcome rows_sum_to_1(const Tensor& weights, const Tensor& blocked, bool visible
     }
     return {worst <= tolerance(weights.dtype()),
             std::to_string(count) + " rows; the farthest from 1 is " +
-                (values.empty() ? "none" : number_text(values[at], 8) + " at " + place(sums.squeeze(-1), at))};
+                (values.empty() ? "none" : text::number(values[at], 8) + " at " + place(sums.squeeze(-1), at))};
 }
 
 Outcome blocked_are_0(const Tensor& weights, const Tensor& blocked) {
@@ -139,8 +139,8 @@ Outcome blocked_are_0(const Tensor& weights, const Tensor& blocked) {
         masked_fill(weights.detach(), !(blocked && sighted(blocked)), 0).to(float64).to_vector<double>();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (values[i] != 0)
-            return {false, "a blocked key gets " + number_text(values[i], 4) + " at " + place(weights, i)};
-    return {true, number_text(sum(blocked.to(float64)).item(), 9) + " blocked weights, all exactly 0"};
+            return {false, "a blocked key gets " + text::number(values[i], 4) + " at " + place(weights, i)};
+    return {true, text::number(sum(blocked.to(float64)).item(), 9) + " blocked weights, all exactly 0"};
 }
 
 std::vector<AttentionCheck> check_steps(const AttentionSubject& subject, const Story& story) {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "text.h"
+#include "weft/core/text.h"
 #include "weft/nn/check.h"
 
 namespace weft::check {
@@ -169,8 +169,8 @@ private:
         const auto a = values_of(gradient), b = values_of(other);
         for (std::size_t at = 0; at < a.size(); ++at)
             if (!(std::abs(a[at] - b[at]) <= options_.relative * std::max(1.0, std::abs(a[at]))))
-                return fail(input + " at " + index_text(at, inputs_[i].shape()) + ": " + number_text(a[at]) +
-                            " by grad, but " + number_text(b[at]) + " by " + route);
+                return fail(input + " at " + text::index(at, inputs_[i].shape()) + ": " + text::chars(a[at]) +
+                            " by grad, but " + text::chars(b[at]) + " by " + route);
     }
 
     // d(Σ seed · f)/dx at element `at` of input i, whose copy is `changed`. Outputs are subtracted before they
@@ -211,9 +211,9 @@ private:
             ++wrong;
             if (error <= worst) continue;
             worst = error;
-            where = index_text(at, inputs_[i].shape()) + ": expected " + number_text(expected) +
-                    " (differences), found " + number_text(found[at]) + " (backward), error " +
-                    number_text(error, 3) + " above " + number_text(options_.relative, 3);
+            where = text::index(at, inputs_[i].shape()) + ": expected " + text::chars(expected) +
+                    " (differences), found " + text::chars(found[at]) + " (backward), error " +
+                    text::number(error, 3) + " above " + text::number(options_.relative, 3);
         }
         if (wrong > 0)
             fail(input + " at " + where + "; " + std::to_string(wrong) + " of " + std::to_string(found.size()) +

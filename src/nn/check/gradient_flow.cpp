@@ -4,7 +4,7 @@
 #include <iostream>
 #include <limits>
 
-#include "text.h"
+#include "weft/core/text.h"
 #include "weft/nn/check.h"
 
 namespace weft::check {
@@ -95,7 +95,7 @@ std::string FlowReport::str() const {
     std::size_t failed = 0;
     for (const FlowRow& row : rows) {
         text += padded(row.name, names) + padded(row.shape.str(), shapes) +
-                padded(row.problem == "absent" || row.frozen ? "-" : number_text(row.norm, 4), 13) +
+                padded(row.problem == "absent" || row.frozen ? "-" : text::number(row.norm, 4), 13) +
                 (row.frozen            ? "frozen"
                  : row.problem.empty() ? "ok"
                                        : "FAILED: the gradient is " + row.problem) +
@@ -141,7 +141,7 @@ void check_finite(const Tensor& x, const std::string& what) {
     const std::vector<double> values = x.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]))
-            throw ValueError(what + ": " + number_text(values[i]) + " at " + index_text(i, x.shape()) + " of " +
+            throw ValueError(what + ": " + text::chars(values[i]) + " at " + text::index(i, x.shape()) + " of " +
                              x.shape().str() + " is not finite");
 }
 
