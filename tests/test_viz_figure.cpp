@@ -7,8 +7,7 @@
 #include "catch.h"
 #include "svg_reader.h"
 #include "viz/colour.h"
-#include "viz/contours.h"
-#include "viz/ticks.h"
+#include "viz/plot_picture.h"
 #include "weft/viz/figure.h"
 #include "weft/weft.h"
 
@@ -531,15 +530,11 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([] { Plot({.log_y = true, .y_range = {0, 1}}); }, "Plot: y_range 0 … 1 on a logarithmic axis");
     refused([] { Plot({.legend = "left"}); }, "Plot: legend \"left\"");
     Plot p({});
-    refused(
-        [&] {
-            p.line({1, 2, 3}, {1, 2, 3, 4});
-        },
-        "Plot::line: x and y are of different lengths: 3 against 4");
-    refused([&] { p.points({1, 2, 3}, {1}); }, "Plot::points: x and y are of different lengths: 3 against 1");
-    refused([&] { p.line({1}, {1}, "", {.width = 0}); }, "Plot::line: a width of 0");
-    refused([&] { p.vertical(NAN); }, "Plot::vertical: at nan");
-    refused([&] { p.horizontal(INFINITY); }, "Plot::horizontal: at inf");
+    refused([&] { p.line({1, 2, 3}, {1, 2, 3, 4}); }, "Plot::line: x has 3 values, and y 4");
+    refused([&] { p.points({1, 2, 3}, {1}); }, "Plot::points: x has 3 values, and y 1");
+    refused([&] { p.line({1}, {1}, "", {.width = 0}); }, "Plot::line: the width is 0");
+    refused([&] { p.vertical(NAN); }, "Plot::vertical: a length is nan");
+    refused([&] { p.horizontal(INFINITY); }, "Plot::horizontal: a length is inf");
     refused([&] { p.field(bowl(3, 3), {1, 0}, {0, 1}); }, "Plot::field: x_range 1 … 0 is empty");
     refused([&] { p.field(bowl(3, 3), {0, 1}, {0, 1}, -1); }, "Plot::field: -1 contours");
     misshapen([&] { p.field(arange(3), {0, 1}, {0, 1}); }, "Plot::field: values of shape (3,)");

@@ -123,14 +123,13 @@ TEST_CASE("what is no map is refused", "[viz][maps]") {
     CHECK(message_of<ValueError>([&] {
               attention_text(tensor({{0, 0}, {0, nan}}));
           }) ==
-          "attention_text: the weight of query 1 on key 1 is nan; weights are finite and at least 0 (scores "
-          "are not "
-          "weights: softmax them)");
+          "attention_text: the weight at (query, key) = (1, 1) is nan; weights are finite and at least 0 "
+          "(apply softmax to scores first)");
     CHECK(contains(message_of<ValueError>([&] { attention_text(tensor({{inf}})); }), "is inf"));
     CHECK(contains(message_of<ValueError>([] {
                        attention_text(tensor({{1, -0.5}}));
                    }),
-                   "query 0 on key 1 is -0.5"));
+                   "(query, key) = (0, 1) is -0.5"));
     CHECK(contains(message_of<ValueError>([] { attention_text(zeros({1, 1}), {.top = -1}); }), "top = -1"));
     CHECK(contains(message_of<ValueError>([&] { attention_text(zeros({1, 1}), {.top = nan}); }), "top = nan"));
     CHECK(attention_text(zeros({0, 0})) == " \n░ < 0.333 ≤ ▒ < 0.667 ≤ ▓\n");

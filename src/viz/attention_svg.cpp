@@ -1,17 +1,63 @@
-// One head as SVG: a rectangle per cell, which says its number when pointed at.
+// Attention maps as SVG: one head with a tooltip on each cell, or a row of heads for each layer.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "viz/colour.h"
 #include "viz/map.h"
 #include "viz/svg.h"
-#include "viz/text.h"
 
 namespace weft::viz {
 namespace {
 
-constexpr double margin = 16, numbers_from = 34;  // numbers are written into cells of that size
-constexpr std::int64_t most_tooltips = 20000;     // above that many cells they would fill megabytes
+constexpr double margin = 16, gap = 10, bar_width = 14;
+constexpr double labels_from = 9, numbers_from = 34;  // the sizes of cells that labels and numbers need
+constexpr std::size_t longest_label = 20;             // columns
+constexpr std::int64_t most_tooltips = 20000;         // of more cells they would fill megabytes
+constexpr const char *leak_colour = "#d00", *hatch = "url(#blocked)";
+
+double mono_width(const std::string& text, double size) {
+    return static_cast<double>(columns(visible(text))) * 0.602 * size;
+}
+
+// The labels of equal cells: in a column beside their rows or above their columns, there upright if they are
+// wider than a cell. If cells are smaller than letters, only every `step`-th.
+struct Labels {
+    const std::vector<std::string>& texts;
+    double cell;
+    bool beside, upright;
+    double size, extent = 0;  // of the font; the room they take, away from the cells
+    std::size_t step = 1;
+
+    Labels(const std::vector<std::string>& given, double cell_size, bool are_beside)
+        : texts(given),
+          cell(cell_size),
+          beside(are_beside),
+          size(std::clamp(std::floor(cell_size * 0.8), 8.0, 12.0)) {
+        for (const std::string& text : texts)
+            extent = std::max(extent, mono_width(shortened(text, longest_label), size));
+        upright = !beside && extent + 4 > cell;
+        if (beside || upright)
+            step = static_cast<std::size_t>(std::max(1.0, std::ceil(size * 1.15 / cell)));
+        else
+            extent = size;
+    }
+    // Beside: they end at x, and the first cell starts at y. Above: they end at y, and it starts at x.
+    std::string svg(double x, double y) const {
+        std::string svg;
+        for (std::size_t i = 0; i < texts.size(); i += step) {
+            const double middle = (static_cast<double>(i) + 0.5) * cell;
+            const std::string text = shortened(texts[i], longest_label);
+            if (beside)
+                svg += svg_text(x, y + middle, text, {.size = size, .anchor = "end"});
+            else if (upright)
+                svg += svg_text(x + middle, y, text, {.size = size, .anchor = "start", .rotate = -90});
+            else
+                svg += svg_text(x + middle, y - size / 2, text, {.size = size});
+        }
+        return svg;
+    }
+};
 
 // ".71", "1.0"
 std::string short_number(double weight) {
@@ -20,69 +66,178 @@ std::string short_number(double weight) {
     return std::string(hundredths < 10 ? ".0" : ".") + std::to_string(hundredths);
 }
 
+// A cell that shows `what` and its weight when pointed at.
 std::string cell_svg(double x, double y, double size, const std::string& what, const HeadMap& head,
                      std::size_t cell, double top) {
     const double weight = head.weights[cell];
-    const bool blocked = head.blocked[cell];
+    const bool blocked = head.blocked[cell], leaks = head.leaks(cell);
     const Colour colour = viridis(weight / top);
-    std::string text = "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" + decimal(size) +
-                       "\" height=\"" + decimal(size) + "\" fill=\"" +
-                       (blocked ? "url(#blocked)" : colour.hex()) + "\"";
-    if (head.leaks(cell)) text += " stroke=\"#d00\"";
-    text += "><title>" + xml(what) + ": " +
-            (head.leaks(cell) ? "blocked, yet " + number(weight)
-             : blocked        ? "blocked"
-                              : number(weight)) +
-            "</title></rect>\n";
-    if (size >= numbers_from && (!blocked || head.leaks(cell)))
-        text += svg_text(x + size / 2, y + size / 2, short_number(weight),
-                         {.size = 11,
-                          .anchor = "middle",
-                          .fill = head.leaks(cell)   ? "#d00"
-                                  : colour.is_dark() ? "#fff"
-                                                     : "#111"});
-    return text;
+    std::string svg = rect_shape(x, y, size, size, {blocked ? hatch : colour.hex()},
+                                 leaks ? Stroke{leak_colour, 1, false} : no_stroke);
+    svg.resize(svg.rfind("/>"));
+    svg += "><title>" + xml(what) + ": " + (leaks ? "blocked, yet " : "") +
+           (blocked && !leaks ? "blocked" : number(weight)) + "</title></rect>\n";
+    if (size >= numbers_from && (!blocked || leaks))
+        svg += svg_text(x + size / 2, y + size / 2, short_number(weight),
+                        {.size = 11,
+                         .colour = leaks              ? leak_colour
+                                   : colour.is_dark() ? "#fff"
+                                                      : "#111"});
+    return svg;
 }
+
+// The cells that are not blocked or leak, in units of cells, neighbours of one colour in a row as one piece.
+std::string cells_svg(const HeadMap& head, const Map& map) {
+    constexpr int levels = 255, leak = -1, hidden = -2;  // colours are as fine as a screen's
+    std::map<int, std::string> paths;                    // by level
+    for (std::int64_t t = 0; t < map.T; ++t)
+        for (std::int64_t s = 0; s < map.S;) {
+            const auto level = [&](std::int64_t at) {
+                const auto cell = static_cast<std::size_t>(t * map.S + at);
+                if (head.blocked[cell]) return head.leaks(cell) ? leak : hidden;
+                return static_cast<int>(std::lround(std::min(1.0, head.weights[cell] / map.top) * levels));
+            };
+            const int here = level(s);
+            const std::int64_t from = s;
+            while (s < map.S && level(s) == here) ++s;
+            if (here == hidden) continue;
+            const std::string n = std::to_string(s - from);
+            paths[here] += "M" + std::to_string(from) + " " + std::to_string(t) + "h" + n + "v1h-" + n + "z";
+        }
+    std::string svg;
+    for (const auto& [level, path] : paths)
+        svg += "<path fill=\"" +
+               (level == leak ? leak_colour : viridis(static_cast<double>(level) / levels).hex()) + "\" d=\"" +
+               path + "\"/>\n";
+    return svg;
+}
+
+// One head, its upper left corner at (x, y), its cells `size` wide. Cells of one colour are one path, so that
+// 144 heads of 64 tokens stay a few megabytes.
+std::string panel_svg(const Map& map, const HeadMap& head, double x, double y, double size,
+                      const std::string& title) {
+    const double width = static_cast<double>(map.S) * size, height = static_cast<double>(map.T) * size;
+    return "<g><title>" + xml(title) + "</title>\n" + rect_shape(x, y, width, height, {hatch}) +
+           "<g transform=\"translate(" + decimal(x) + " " + decimal(y) + ") scale(" + number(size, 9) +
+           ")\" shape-rendering=\"crispEdges\">\n" + cells_svg(head, map) + "</g>\n" +
+           rect_shape(x, y, width, height, {}, {"#999", 0.5, false}) + "</g>\n";
+}
+
+// A bar from 0 (below) to map.top (above), (x, y) its upper left corner; beneath it what hatched and red cells
+// are.
+std::string colour_bar(const Map& map, double x, double y, double height) {
+    std::string svg = rect_shape(x, y, bar_width, height, {"url(#viridis)"});
+    const int steps = height >= 80 ? 4 : height >= 40 ? 2 : 1;
+    for (int i = 0; i <= steps; ++i) {
+        const double at = y + height * (1 - static_cast<double>(i) / steps);
+        svg += "<path d=\"M" + decimal(x + bar_width) + " " + decimal(at) + "h4\" stroke=\"#222\"/>\n" +
+               svg_text(x + bar_width + 7, at, number(map.top * i / steps, 3), {.size = 11, .anchor = "start"});
+    }
+    svg += svg_text(x, y - 18, "weight", {.size = 11, .anchor = "start"});
+    const auto swatch = [&](double under, const char* fill, const char* what) {
+        const double at = y + height + under;
+        svg += rect_shape(x, at, bar_width, bar_width, {fill}, {"#bbb", 0.5, false}) +
+               svg_text(x + bar_width + 7, at + bar_width / 2, what, {.size = 11, .anchor = "start"});
+    };
+    if (map.has_mask) swatch(16, hatch, "blocked");
+    if (map.leaks) swatch(36, leak_colour, "yet > 0");
+    return svg;
+}
+
+// The picture around `content`, which lies at (left, upper): the title above, the colour bar to the right.
+std::string sheet(const Map& map, const std::string& title, const char* untitled, double left, double upper,
+                  double width, double height, const std::string& content) {
+    std::string defs = "<defs>\n<linearGradient id=\"viridis\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">\n";
+    for (int i = 0; i < 16; ++i) {
+        const double offset = i / 15.0;
+        defs += "<stop offset=\"" + number(offset, 4) + "\" stop-color=\"" + viridis(offset).hex() + "\"/>\n";
+    }
+    defs +=
+        "</linearGradient>\n<pattern id=\"blocked\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+        "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f3f3f3\"/><rect width=\"1.6\" "
+        "height=\"6\" fill=\"#c9c9c9\"/></pattern>\n</defs>\n";
+    constexpr double bar_room = 96;  // with its numbers
+    const double bar = std::clamp(height, 60.0, 240.0), bar_x = left + width + 24;
+    const double legend = map.leaks ? 52 : map.has_mask ? 32 : 0;
+    return svg_start(std::max(bar_x + bar_room, 2 * margin + mono_width(title, 15)),
+                     upper + std::max(height, bar + legend) + margin, title.empty() ? untitled : visible(title),
+                     defs, "DejaVu Sans Mono, Menlo, Consolas, monospace") +
+           (title.empty()
+                ? ""
+                : svg_text(margin, margin + 8, visible(title), {.size = 15, .anchor = "start", .bold = true})) +
+           content + colour_bar(map, bar_x, upper, bar) + svg_end();
+}
+
+double title_height(const MapOptions& options) { return options.title.empty() ? 0 : 28; }
 
 }  // namespace
 
 std::string attention_svg(const Tensor& weights, const MapOptions& options) {
     const Map map = map_of("attention_svg", {weights}, options);
-    if (map.layers[0].heads.size() != 1)
+    if (map.layers[0].size() != 1)
         throw ShapeError("attention_svg: weights of shape " + weights.shape().str() + " are " +
-                         std::to_string(map.layers[0].heads.size()) +
+                         std::to_string(map.layers[0].size()) +
                          " heads; draw one with weights[h], or all with attention_grid_svg");
-    const HeadMap& head = map.layers[0].heads[0];
+    const HeadMap& head = map.layers[0][0];
     const auto T = static_cast<double>(map.T), S = static_cast<double>(map.S);
     const double size = std::clamp(std::floor(640 / std::max({T, S, 1.0})), 2.0, 44.0);
-    const LabelLayout rows = label_layout(map.queries, size, /*beside=*/true),
-                      tops = label_layout(map.keys, size, /*beside=*/false);
+    const Labels rows(map.queries, size, /*beside=*/true), tops(map.keys, size, /*beside=*/false);
+    const double left = margin + 20 + rows.extent + 6;
+    const double upper = margin + title_height(options) + 18 + tops.extent + 6;
 
-    const double title_height = options.title.empty() ? 0 : 28;
-    const double left = margin + 20 + rows.extent + 6, upper = margin + title_height + 18 + tops.extent + 6;
-    const double bar = std::max(60.0, std::min(T * size, 240.0)), bar_x = left + S * size + 24;
-    const double width = std::max(bar_x + colour_bar_width, 2 * margin + text_width(options.title, 15)),
-                 height = upper + std::max(T * size, bar + legend_height(map.has_mask, map.leaks)) + margin;
+    std::string svg =
+        svg_text(left + S * size / 2, margin + title_height(options) + 6, "key",
+                 {.size = 11, .colour = "#666"}) +
+        svg_text(margin + 6, upper + T * size / 2, "query", {.size = 11, .colour = "#666", .rotate = -90}) +
+        tops.svg(left, upper - 6) + rows.svg(left - 6, upper);
+    if (map.T * map.S > most_tooltips) {
+        svg += panel_svg(map, head, left, upper, size, visible(options.title));
+    } else {
+        svg += "<g shape-rendering=\"crispEdges\">\n";
+        for (std::size_t t = 0; t < map.queries.size(); ++t)
+            for (std::size_t s = 0; s < map.keys.size(); ++s)
+                svg +=
+                    cell_svg(left + static_cast<double>(s) * size, upper + static_cast<double>(t) * size, size,
+                             map.queries[t] + " → " + map.keys[s], head, t * map.keys.size() + s, map.top);
+        svg += "</g>\n";
+    }
+    return sheet(map, options.title, "attention weights", left, upper, S * size, T * size, svg);
+}
 
-    const std::string title = visible(options.title);
-    std::string svg = svg_start(width, height, title.empty() ? "attention weights" : title);
-    if (!title.empty()) svg += svg_text(margin, margin + 8, title, {.size = 15, .bold = true});
-    svg += svg_text(left + S * size / 2, margin + title_height + 6, "key",
-                    {.size = 11, .anchor = "middle", .fill = "#666"});
-    svg += svg_text(margin + 6, upper + T * size / 2, "query",
-                    {.size = 11, .anchor = "middle", .fill = "#666", .rotate = -90});
-    svg += labels_svg(map.keys, tops, left, upper - 6, size, /*beside=*/false);
-    svg += labels_svg(map.queries, rows, left - 6, upper, size, /*beside=*/true);
-    if (map.T * map.S > most_tooltips)
-        return svg + panel_svg(map, head, left, upper, size, title) +
-               colour_bar(bar_x, upper, bar, map.top, map.has_mask, map.leaks) + svg_end();
-    svg += "<g shape-rendering=\"crispEdges\">\n";
-    for (std::size_t t = 0; t < map.queries.size(); ++t)
-        for (std::size_t s = 0; s < map.keys.size(); ++s)
-            svg += cell_svg(left + static_cast<double>(s) * size, upper + static_cast<double>(t) * size, size,
-                            map.queries[t] + " → " + map.keys[s], head, t * map.keys.size() + s, map.top);
-    svg += "</g>\n";
-    return svg + colour_bar(bar_x, upper, bar, map.top, map.has_mask, map.leaks) + svg_end();
+std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptions& options) {
+    const Map map = map_of("attention_grid_svg", layers, options);
+    std::size_t most = 1;
+    for (const auto& heads : map.layers) most = std::max(most, heads.size());
+    const auto T = static_cast<double>(map.T), S = static_cast<double>(map.S);
+    const double side = std::clamp(std::floor(1100 / static_cast<double>(most)), 64.0, 260.0);
+    const double size = std::min(44.0, side / std::max({T, S, 1.0}));
+    const bool labelled = size >= labels_from;
+    const Labels rows(map.queries, size, /*beside=*/true), tops(map.keys, size, /*beside=*/false);
+    const double left = margin + 22 + (labelled ? rows.extent + 6 : 0);
+    const double heading = margin + title_height(options);
+    const double upper = heading + 20 + (labelled ? tops.extent + 6 : 0);
+
+    const auto name = [](const char* what, std::size_t i) { return what + std::to_string(i + 1); };
+    // A heading may be wider than its panels.
+    const double column = std::max(S * size, mono_width(name("head ", most - 1), 12)) + gap;
+    const double row = std::max(T * size, mono_width(name("layer ", map.layers.size() - 1), 12)) + gap;
+    std::string svg;
+    for (std::size_t h = 0; h < most; ++h) {
+        const double x = left + column * static_cast<double>(h);
+        svg += svg_text(x + S * size / 2, heading + 6, name("head ", h), {.size = 12});
+        if (labelled) svg += tops.svg(x, upper - 6);
+    }
+    for (std::size_t l = 0; l < map.layers.size(); ++l) {
+        const double y = upper + row * static_cast<double>(l);
+        svg += svg_text(margin + 6, y + T * size / 2, name("layer ", l), {.size = 12, .rotate = -90});
+        if (labelled) svg += rows.svg(left - 6, y);
+        for (std::size_t h = 0; h < map.layers[l].size(); ++h)
+            svg += panel_svg(map, map.layers[l][h], left + column * static_cast<double>(h), y, size,
+                             name("layer ", l) + ", " + name("head ", h));
+    }
+    return sheet(map, options.title, "attention weights of all heads", left, upper,
+                 column * static_cast<double>(most) - gap, row * static_cast<double>(map.layers.size()) - gap,
+                 svg);
 }
 
 }  // namespace weft::viz

@@ -11,17 +11,11 @@ constexpr const char *light = "░", *medium = "▒", *dark = "▓", *blocked_ce
 
 const char* shade(double share) { return share < 1.0 / 3 ? light : share < 2.0 / 3 ? medium : dark; }
 
-std::string repeated(const std::string& text, std::size_t times) {
-    std::string all;
-    for (std::size_t i = 0; i < times; ++i) all += text;
-    return all;
-}
-
 }  // namespace
 
 std::string attention_text(const Tensor& weights, const MapOptions& options) {
     const Map map = map_of("attention_text", {weights}, options);
-    const auto& heads = map.layers[0].heads;
+    const std::vector<HeadMap>& heads = map.layers[0];
     std::size_t left = 0;
     for (const std::string& q : map.queries) left = std::max(left, columns(q));
 

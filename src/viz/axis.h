@@ -1,26 +1,35 @@
-// One axis of a plot, and the plotting area.
+// One axis of a plot, its ticks, and the plotting area.
 #pragma once
 
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "viz/shapes.h"
-#include "viz/ticks.h"
+#include "viz/svg.h"
 
 namespace weft::viz {
+
+// A number on an axis, at 1, 2 or 5 times a power of ten.
+struct Tick {
+    double value;
+    std::string label;  // empty: a short tick between two others
+};
+
+// Round numbers in low … high, about `most` of them; low < high, both finite, and positive if logarithmic.
+std::vector<Tick> linear_ticks(double low, double high, double most);
+std::vector<Tick> logarithmic_ticks(double low, double high, double most);
 
 using Range = std::pair<double, double>;
 constexpr Range automatic = {0, 0};
 std::string range_text(const Range& range);  // "0 … 1"
 
-// What an axis shows of its values: from low to high, which lie at the pixels `from` and `to`.
+// An axis shows the values from low to high, which lie at the pixels `from` and `to`.
 struct Axis {
     bool logarithmic = false;
     double low = INFINITY, high = -INFINITY;
     double from = 0, to = 1;
 
-    static constexpr double least = 1e-300;  // on a logarithmic axis: what is smaller has too few digits
+    static constexpr double least = 1e-300;  // of a logarithmic axis: smaller values have too few digits
     bool holds(double value) const { return std::isfinite(value) && (!logarithmic || value >= least); }
     bool shows(double value) const { return holds(value) && value >= low && value <= high; }
     void take(double value) {
@@ -43,8 +52,8 @@ struct Frame {
     }
 };
 
-// A path through the points within the frame; a point that is not finite is a gap, and one alone between two
-// gaps is a dot.
+// A path through the points within the frame; a point that is not finite is a gap, and a point between two gaps
+// a dot.
 std::string clipped_data(const Frame& frame, const Points& points);
 
 }  // namespace weft::viz

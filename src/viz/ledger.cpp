@@ -1,8 +1,6 @@
 // The ledger of gradients as a table.
 #include "weft/viz/ledger.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -62,16 +60,15 @@ Names names_of(const std::vector<LedgerEntry>& entries, const nn::NamedTensors& 
 
 std::string ledger_table(const GradientLedger& ledger, const nn::NamedTensors& given) {
     const Names names = names_of(ledger.entries(), given);
-    using Line = std::array<std::string, 3>;
-    std::vector<Line> lines{{"node", "gets from", "gradient"}};
+    std::vector<std::vector<std::string>> rows{{"node", "gets from", "gradient"}};
     int backward = 1;
     for (const LedgerEntry& entry : ledger.entries()) {
-        if (entry.backward != backward) lines.push_back({"", "", ""});
+        if (entry.backward != backward) rows.push_back({"", "", ""});
         if (entry.backward != backward)
-            lines.push_back({"(backward " + std::to_string(backward = entry.backward) + ")", "", ""});
+            rows.push_back({"(backward " + std::to_string(backward = entry.backward) + ")", "", ""});
         std::string node = names.in_full.at(entry.number);
         const auto add = [&](const std::string& from, const Tensor& gradient) {
-            lines.push_back({std::move(node), from, told(gradient)});
+            rows.push_back({std::move(node), from, told(gradient)});
             node.clear();
         };
         for (const LedgerTerm& term : entry.terms)
@@ -82,18 +79,7 @@ std::string ledger_table(const GradientLedger& ledger, const nn::NamedTensors& g
         else if (entry.terms.size() > 1)
             add("sum", entry.gradient);
     }
-    if (lines.size() == 1) return {};
-
-    std::array<std::size_t, 2> widths{};
-    for (const Line& line : lines)
-        for (std::size_t i = 0; i < 2; ++i) widths[i] = std::max(widths[i], columns(line[i]));
-    std::string text;
-    for (const Line& line : lines) {
-        std::string row = padded(line[0], widths[0]) + "  " + padded(line[1], widths[1]) + "  " + line[2];
-        row.erase(row.find_last_not_of(' ') + 1);
-        text += row + "\n";
-    }
-    return text;
+    return rows.size() == 1 ? "" : table(rows);
 }
 
 }  // namespace weft::viz

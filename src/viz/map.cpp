@@ -25,12 +25,11 @@ Tensor as_heads(const char* operation, const Tensor& weights) {
 std::vector<double> checked_values(const char* operation, const Tensor& head) {
     std::vector<double> values = head.to_vector<double>();
     for (std::size_t i = 0; i < values.size(); ++i)
-        if (!std::isfinite(values[i]) || values[i] < 0) {
-            const auto S = static_cast<std::size_t>(head.size(1));
-            throw ValueError(std::string(operation) + ": the weight of query " + std::to_string(i / S) +
-                             " on key " + std::to_string(i % S) + " is " + number(values[i]) +
-                             "; weights are finite and at least 0 (scores are not weights: softmax them)");
-        }
+        if (!std::isfinite(values[i]) || values[i] < 0)
+            throw ValueError(std::string(operation) + ": the weight at (query, key) = " +
+                             text::index(static_cast<std::int64_t>(i), head.shape()) + " is " +
+                             number(values[i]) +
+                             "; weights are finite and at least 0 (apply softmax to scores first)");
     return values;
 }
 
@@ -65,16 +64,15 @@ Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOp
                              std::to_string(map.S) + " and of " + std::to_string(T) + " × " +
                              std::to_string(S) + " weights; one picture has one T and one S");
         const Tensor blocked = options.mask.materialize(1, H, T, S).expand({1, H, T, S});
-        LayerMap told;
+        std::vector<HeadMap>& heads = map.layers.emplace_back();
         for (std::int64_t h = 0; h < H; ++h) {
-            told.heads.push_back({checked_values(operation, weights[h]), blocked[0][h].to_vector<bool>()});
-            const HeadMap& head = told.heads.back();
+            const HeadMap& head = heads.emplace_back(
+                HeadMap{checked_values(operation, weights[h]), blocked[0][h].to_vector<bool>()});
             for (std::size_t i = 0; i < head.weights.size(); ++i) {
                 largest = std::max(largest, head.weights[i]);
                 map.leaks = map.leaks || head.leaks(i);
             }
         }
-        map.layers.push_back(std::move(told));
     }
     map.top = options.top > 0 ? options.top : largest > 0 ? largest : 1;
     const bool same = options.keys.empty() && map.T == map.S;

@@ -2,9 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "viz/axis.h"
 #include "viz/plot_picture.h"
-#include "viz/text.h"
 
 namespace weft::viz {
 namespace {
@@ -17,14 +15,8 @@ void check_range(const std::string& what, const Range& range) {
 
 void check_lengths(const char* operation, std::size_t x, std::size_t y) {
     if (x != y)
-        throw ValueError(std::string(operation) + ": x and y are of different lengths: " + std::to_string(x) +
-                         " against " + std::to_string(y));
-}
-
-void check_style(const char* operation, const LineStyle& style) {
-    if (!(style.width > 0) || !std::isfinite(style.width))
-        throw ValueError(std::string(operation) + ": a width of " + number(style.width) +
-                         "; it must be positive and finite");
+        throw ValueError(std::string(operation) + ": x has " + std::to_string(x) + " values, and y " +
+                         std::to_string(y) + "; give as many of one as of the other");
 }
 
 }  // namespace
@@ -47,24 +39,24 @@ Plot::Plot(PlotOptions options) : options_(std::move(options)) {
                          "\"; it is right, top-right, top-left, bottom-right or bottom-left");
 }
 
-std::string Plot::next_colour(const std::string& given) { return given.empty() ? palette(colours_++) : given; }
+Plot& Plot::add(const char* operation, Series series) {
+    check_positive(operation, "the width", series.style.width);
+    const bool across = series.kind == Series::across_x || series.kind == Series::across_y;
+    if (series.style.colour.empty()) series.style.colour = across ? "#666" : palette(colours_++);
+    series_.push_back(std::move(series));
+    return *this;
+}
 
 Plot& Plot::line(const std::vector<double>& x, const std::vector<double>& y, const std::string& label,
                  LineStyle style) {
     check_lengths("Plot::line", x.size(), y.size());
-    check_style("Plot::line", style);
-    style.colour = next_colour(style.colour);
-    series_.push_back({Series::lines, x, y, label, style});
-    return *this;
+    return add("Plot::line", {Series::lines, x, y, label, std::move(style)});
 }
 
 Plot& Plot::points(const std::vector<double>& x, const std::vector<double>& y, const std::string& label,
                    LineStyle style) {
     check_lengths("Plot::points", x.size(), y.size());
-    check_style("Plot::points", style);
-    style.colour = next_colour(style.colour);
-    series_.push_back({Series::dots, x, y, label, style});
-    return *this;
+    return add("Plot::points", {Series::dots, x, y, label, std::move(style)});
 }
 
 Plot& Plot::bars(const std::vector<std::string>& names, const std::vector<double>& values,
@@ -78,8 +70,7 @@ Plot& Plot::bars(const std::vector<std::string>& names, const std::vector<double
         throw ValueError("Plot::bars: " + std::to_string(known.size()) + " names and " +
                          std::to_string(values.size()) + " values; give one for each");
     names_ = known;
-    series_.push_back({Series::bar, {}, values, label, {.colour = next_colour(colour)}});
-    return *this;
+    return add("Plot::bars", {Series::bar, {}, values, label, {.colour = colour}});
 }
 
 Plot& Plot::field(const Tensor& values, Range x_range, Range y_range, int contours) {
@@ -100,25 +91,18 @@ Plot& Plot::field(const Tensor& values, Range x_range, Range y_range, int contou
 }
 
 Plot& Plot::vertical(double x, const std::string& label, LineStyle style) {
-    if (!std::isfinite(x)) throw ValueError("Plot::vertical: at " + number(x) + "; it must be finite");
-    check_style("Plot::vertical", style);
-    if (style.colour.empty()) style.colour = "#666";
-    series_.push_back({Series::across_x, {x}, {}, label, style});
-    return *this;
+    check_finite("Plot::vertical", {x});
+    return add("Plot::vertical", {Series::across_x, {x}, {}, label, std::move(style)});
 }
 
 Plot& Plot::horizontal(double y, const std::string& label, LineStyle style) {
-    if (!std::isfinite(y)) throw ValueError("Plot::horizontal: at " + number(y) + "; it must be finite");
-    check_style("Plot::horizontal", style);
-    if (style.colour.empty()) style.colour = "#666";
-    series_.push_back({Series::across_y, {}, {y}, label, style});
-    return *this;
+    check_finite("Plot::horizontal", {y});
+    return add("Plot::horizontal", {Series::across_y, {}, {y}, label, std::move(style)});
 }
 
 Plot& Plot::text(double x, double y, const std::string& text, const Label& label) {
+    check_finite("Plot::text", {x, y});
     check_label("Plot::text", label);
-    if (!std::isfinite(x) || !std::isfinite(y))
-        throw ValueError("Plot::text: at (" + number(x) + ", " + number(y) + "); it must be finite");
     words_.push_back({x, y, text, label});
     return *this;
 }

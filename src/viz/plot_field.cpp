@@ -1,22 +1,83 @@
-#include <algorithm>
+#include <array>
 #include <map>
+#include <set>
 
 #include "viz/colour.h"
-#include "viz/contours.h"
 #include "viz/plot_picture.h"
-#include "viz/text.h"
 
 namespace weft::viz {
 namespace {
 
-const Stroke none = {{}, 0, false}, dark = {"#444", 1, false};
+const Stroke dark = {"#444", 1, false};
 
-// Where the i-th of `count` values of the field stands on an axis.
+// The position of the i-th of `count` values of the field on an axis.
 double node(const Range& range, double i, std::int64_t count) {
     return range.first + (range.second - range.first) * i / static_cast<double>(count - 1);
 }
 
 }  // namespace
+
+std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
+                                  double level) {
+    const auto value = [&](std::size_t r, std::size_t c) { return values[r * columns + c]; };
+    // An edge of the grid by number: from (row, column) to the right, 2 · cell, or downwards, 2 · cell + 1. A
+    // line crosses an edge at most once, so there it meets at most two others: one in each of the adjacent
+    // cells.
+    std::map<std::size_t, std::vector<std::size_t>> neighbours;
+    const auto join = [&](std::size_t a, std::size_t b) {
+        neighbours[a].push_back(b);
+        neighbours[b].push_back(a);
+    };
+    for (std::size_t r = 0; r + 1 < rows; ++r)
+        for (std::size_t c = 0; c + 1 < columns; ++c) {
+            const std::array<double, 4> corner = {value(r, c), value(r, c + 1), value(r + 1, c + 1),
+                                                  value(r + 1, c)};  // clockwise
+            const double mean = (corner[0] + corner[1] + corner[2] + corner[3]) / 4;
+            if (!std::isfinite(mean)) continue;
+            const std::array<std::size_t, 4> edge = {2 * (r * columns + c), 2 * (r * columns + c + 1) + 1,
+                                                     2 * ((r + 1) * columns + c), 2 * (r * columns + c) + 1};
+            const auto above = [&](std::size_t i) { return corner[i % 4] >= level; };
+            std::vector<std::size_t> crossed;  // edge i lies between corners i and i + 1
+            for (std::size_t i = 0; i < 4; ++i)
+                if (above(i) != above(i + 1)) crossed.push_back(edge[i]);
+            if (crossed.size() == 2) join(crossed[0], crossed[1]);
+            if (crossed.size() != 4) continue;
+            // A saddle: the corners on the other side of the level than the mean are cut off, 1 and 3 or 0
+            // and 2.
+            const std::size_t odd = above(0) == (mean >= level) ? 0 : 1;
+            join(crossed[odd], crossed[odd + 1]);
+            join(crossed[odd + 2], crossed[(odd + 3) % 4]);
+        }
+
+    const auto point = [&](std::size_t edge) -> std::pair<double, double> {
+        const std::size_t r = edge / 2 / columns, c = edge / 2 % columns, down = edge % 2;
+        const double from = value(r, c), to = value(r + down, c + 1 - down),
+                     share = (level - from) / (to - from);
+        return {static_cast<double>(c) + (down != 0 ? 0 : share),
+                static_cast<double>(r) + (down != 0 ? share : 0)};
+    };
+    std::vector<Points> lines;
+    std::set<std::size_t> seen;
+    const auto follow = [&](std::size_t edge) {
+        Points line;
+        for (bool more = true; more;) {
+            seen.insert(edge);
+            line.push_back(point(edge));
+            more = false;
+            for (const std::size_t next : neighbours.at(edge))
+                if (!more && seen.count(next) == 0) edge = next, more = true;
+        }
+        return line;
+    };
+    for (const auto& [edge, others] : neighbours)  // lines that end at the border
+        if (others.size() == 1 && seen.count(edge) == 0) lines.push_back(follow(edge));
+    for (const auto& [edge, others] : neighbours)  // and those that come back
+        if (seen.count(edge) == 0) {
+            lines.push_back(follow(edge));
+            lines.back().push_back(lines.back().front());
+        }
+    return lines;
+}
 
 double PlotPicture::field_share(double value) const {
     return field_high > field_low ? (value - field_low) / (field_high - field_low) : 0.5;
@@ -69,7 +130,7 @@ std::string PlotPicture::field_svg() const {
                       " " + number(high - low, 9) +
                       "\" preserveAspectRatio=\"none\" shape-rendering=\"crispEdges\">\n";
     for (const auto& [colour, data] : paths)
-        svg += path_shape(data, none, {viridis(static_cast<double>(colour) / (shades - 1)).hex(), 1});
+        svg += path_shape(data, no_stroke, {viridis(static_cast<double>(colour) / (shades - 1)).hex()});
     return svg + "</svg>\n";
 }
 
@@ -97,16 +158,16 @@ std::string PlotPicture::colour_bar_svg() const {
     if (has_colours())
         for (int i = 0; i < steps; ++i)
             svg += rect_shape(left, frame.bottom - height * (i + 1) / steps, width, height / steps,
-                              {viridis((i + 0.5) / steps).hex(), 1});
+                              {viridis((i + 0.5) / steps).hex()});
     for (int i = 0; i < plot.contours_; ++i) {
         const double at = frame.bottom - height * field_share(level(i));
-        svg += path_shape(points_data({{left, at}, {left + width, at}}), {contour_colour(i), 2, false});
+        svg += line_shape(left, at, left + width, at, {contour_colour(i), 2, false});
     }
     svg += "</g>\n" + rect_shape(left, frame.top, width, height, {}, {"#888", 1, false});
     for (const Tick& tick : bar_ticks) {
         const double at = frame.bottom - height * field_share(tick.value);
-        svg += path_shape(points_data({{left + width, at}, {left + width + 4, at}}), dark) +
-               figure_text(left + width + 7, at, tick.label, {.size = small, .anchor = "start"});
+        svg += line_shape(left + width, at, left + width + 4, at, dark) +
+               svg_text(left + width + 7, at, tick.label, {.size = small, .anchor = "start"});
     }
     return svg;
 }

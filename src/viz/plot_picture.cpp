@@ -1,9 +1,7 @@
 #include "viz/plot_picture.h"
 
 #include <algorithm>
-
-#include "viz/svg.h"
-#include "viz/text.h"
+#include <functional>
 
 namespace weft::viz {
 namespace {
@@ -19,14 +17,12 @@ void set_range(Axis& axis, const Range& given, double below, double above) {
         axis.widen(below, above);
 }
 
-double widest(const std::vector<std::string>& texts) {
+// The width of the widest label of a list; `label` is the member that holds it.
+template <class List, class Label = std::identity>
+double widest(const List& list, Label label = {}) {
     double width = 0;
-    for (const std::string& text : texts) width = std::max(width, figure_text_width(text, PlotPicture::small));
-    return width;
-}
-double widest(const std::vector<Tick>& ticks) {
-    double width = 0;
-    for (const Tick& tick : ticks) width = std::max(width, figure_text_width(tick.label, PlotPicture::small));
+    for (const auto& item : list)
+        width = std::max(width, text_width(std::invoke(label, item), PlotPicture::small));
     return width;
 }
 
@@ -87,14 +83,14 @@ void PlotPicture::set_frame() {
     frame.bottom = options.height - 26 - (options.x.empty() ? 0 : 20);
     y.from = frame.bottom, y.to = frame.top;
     y_ticks = y.ticks(45);
-    frame.left = 12 + widest(y_ticks) + (options.y.empty() ? 0 : 22);
+    frame.left = 12 + widest(y_ticks, &Tick::label) + (options.y.empty() ? 0 : 22);
     frame.right = options.width - 18;
     if (options.legend == "right" && !in_legend().empty()) frame.right -= legend_width();
     if (!field.empty() && field_high > field_low) {
         Axis values;
         values.low = field_low, values.high = field_high, values.from = y.from, values.to = y.to;
         bar_ticks = values.ticks(45);
-        frame.right -= 34 + widest(bar_ticks);
+        frame.right -= 34 + widest(bar_ticks, &Tick::label);
     }
     if (groups > 0) {
         const double slot = (frame.right - frame.left) / (x.high - x.low), name = widest(plot.names_);
@@ -111,7 +107,8 @@ void PlotPicture::set_frame() {
                          " leaves no room for the plot beside its labels; make it larger, or they shorter");
     x.from = frame.left, x.to = frame.right;
     x_ticks = x.ticks(x.logarithmic ? 45 : 70);
-    if (!x.logarithmic && widest(x_ticks) > 60) x_ticks = x.ticks(widest(x_ticks) + 14);
+    if (!x.logarithmic && widest(x_ticks, &Tick::label) > 60)
+        x_ticks = x.ticks(widest(x_ticks, &Tick::label) + 14);
 }
 
 std::string PlotPicture::axes_svg() const {
@@ -121,34 +118,34 @@ std::string PlotPicture::axes_svg() const {
         const double at = y.at(tick.value);
         marks += "M" + decimal(frame.left) + " " + decimal(at) + (tick.label.empty() ? "h-3" : "h-5");
         if (!tick.label.empty())
-            svg += figure_text(frame.left - 8, at, tick.label, {.size = small, .anchor = "end"});
+            svg += svg_text(frame.left - 8, at, tick.label, {.size = small, .anchor = "end"});
     }
     if (groups > 0) {
         for (std::size_t i = 0; i < plot.names_.size(); ++i)
             if (const double value = static_cast<double>(i); x.shows(value))
-                svg += leaning ? figure_text(x.at(value) + 4, frame.bottom + 10, plot.names_[i],
-                                             {.size = small, .anchor = "end", .rotate = -30})
-                               : figure_text(x.at(value), frame.bottom + 14, plot.names_[i], {.size = small});
+                svg += leaning ? svg_text(x.at(value) + 4, frame.bottom + 10, plot.names_[i],
+                                          {.size = small, .anchor = "end", .rotate = -30})
+                               : svg_text(x.at(value), frame.bottom + 14, plot.names_[i], {.size = small});
     } else {
         for (const Tick& tick : x_ticks) {
             const double at = x.at(tick.value);
             marks += "M" + decimal(at) + " " + decimal(frame.bottom) + (tick.label.empty() ? "v3" : "v5");
-            if (!tick.label.empty()) svg += figure_text(at, frame.bottom + 15, tick.label, {.size = small});
+            if (!tick.label.empty()) svg += svg_text(at, frame.bottom + 15, tick.label, {.size = small});
         }
     }
     if (!marks.empty()) svg += path_shape(marks, dark);
     svg += rect_shape(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top, {}, dark);
     if (groups > 0 && y.low < 0 && y.high > 0)
-        svg += path_shape(points_data({{frame.left, y.at(0)}, {frame.right, y.at(0)}}), dark);
+        svg += line_shape(frame.left, y.at(0), frame.right, y.at(0), dark);
     if (!options.title.empty()) {
-        const double fitting = (options.width - 16) / figure_text_width(options.title, 1.1);
-        svg += figure_text(options.width / 2, 19, options.title,
-                           {.size = std::clamp(fitting, 9.0, 14.0), .bold = true});
+        const double fitting = (options.width - 16) / text_width(options.title, 1.1);
+        svg += svg_text(options.width / 2, 19, options.title,
+                        {.size = std::clamp(fitting, 9.0, 14.0), .bold = true});
     }
-    if (!options.x.empty()) svg += figure_text(middle_x, options.height - 13, options.x, {.size = normal});
+    if (!options.x.empty()) svg += svg_text(middle_x, options.height - 13, options.x, {.size = normal});
     if (!options.y.empty())
-        svg += figure_text(frame.left - widest(y_ticks) - 20, middle_y, options.y,
-                           {.size = normal, .rotate = -90});
+        svg += svg_text(frame.left - widest(y_ticks, &Tick::label) - 20, middle_y, options.y,
+                        {.size = normal, .rotate = -90});
     return svg;
 }
 
@@ -170,11 +167,7 @@ std::vector<const PlotPicture::Series*> PlotPicture::in_legend() const {
     return shown;
 }
 
-double PlotPicture::legend_width() const {
-    double widest = 0;
-    for (const Series* s : in_legend()) widest = std::max(widest, figure_text_width(s->label, small));
-    return widest + 34;
-}
+double PlotPicture::legend_width() const { return widest(in_legend(), &Series::label) + 34; }
 
 std::string PlotPicture::legend_svg() const {
     const std::vector<const Series*> shown = in_legend();
@@ -194,12 +187,11 @@ std::string PlotPicture::legend_svg() const {
         const double at = top + 2 + step * (static_cast<double>(i) + 0.5), middle = left + 16;
         if (s.kind == Series::bar) svg += rect_shape(left + 10, at - 6, 12, 12, {s.style.colour, 1});
         if (s.kind == Series::lines)
-            svg += path_shape(points_data({{left + 5, at}, {left + 27, at}}),
-                              {s.style.colour, s.style.width, s.style.dashed});
+            svg += line_shape(left + 5, at, left + 27, at, {s.style.colour, s.style.width, s.style.dashed});
         if (s.kind == Series::dots || s.style.markers)
             svg += circle_shape(middle, at, std::min(6.0, s.style.width + (s.style.markers ? 0.75 : 1.5)),
                                 s.style.colour);
-        svg += figure_text(left + 32, at, s.label, {.size = small, .anchor = "start"});
+        svg += svg_text(left + 32, at, s.label, {.size = small, .anchor = "start"});
     }
     return svg;
 }
@@ -218,8 +210,8 @@ std::string PlotPicture::svg() const {
         if (s.kind >= Series::across_x) text += across_svg(s, uprights);
     }
     const std::string title = options.title.empty() ? options.y + " against " + options.x : options.title;
-    return figure_start(options.width, options.height, title) + behind + text + front + words_svg() +
-           axes_svg() + colour_bar_svg() + legend_svg() + svg_end();
+    return svg_start(options.width, options.height, title) + behind + text + front + words_svg() + axes_svg() +
+           colour_bar_svg() + legend_svg() + svg_end();
 }
 
 }  // namespace weft::viz

@@ -1,16 +1,15 @@
-// The picture of a plot, piece by piece: the ranges of the axes, the room around the plotting area, and what
-// stands in it.
+// The picture of a plot, piece by piece: the ranges of the axes, the room around the plotting area, and its
+// content.
 #pragma once
 
 #include "viz/axis.h"
-#include "viz/shapes.h"
 #include "weft/viz/figure.h"
 
 namespace weft::viz {
 
 struct PlotPicture {
     using Series = Plot::Series;
-    static constexpr double small = 12, normal = 13;  // letters
+    static constexpr double small = 12, normal = 13;  // font sizes
 
     const Plot& plot;
     const PlotOptions& options;
@@ -25,7 +24,7 @@ struct PlotPicture {
     explicit PlotPicture(const Plot& plot);
     std::string svg() const;
 
-    // plot_picture.cpp: the outside
+    // plot_picture.cpp: everything around the plotting area
     void set_ranges();
     void set_frame();
     std::string axes_svg() const;
@@ -34,9 +33,9 @@ struct PlotPicture {
     double legend_width() const;
     std::string legend_svg() const;
 
-    // plot_field.cpp: what lies behind
+    // plot_field.cpp: the field behind everything
     bool has_colours() const { return !field.empty() && plot.contours_ == 0; }
-    double field_share(double value) const;  // where it is between the field's smallest and its largest
+    double field_share(double value) const;  // 0 at the field's smallest value, 1 at its largest
     double level(int contour) const;
     std::string contour_colour(int contour) const;
     std::string field_svg() const;
@@ -51,5 +50,12 @@ struct PlotPicture {
     std::string across_svg(const Series& s, std::size_t& uprights) const;
     std::string words_svg() const;
 };
+
+// values (rows, columns), row-major → the lines on which the field, linear along each edge of the grid, equals
+// `level`; a point (x, y) is (column, row). A closed line ends where it begins. Cells with a value that is not
+// finite have none. Marching squares (W. Lorensen and H. Cline, 1987, in two dimensions); a saddle is cut by
+// its mean.
+std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
+                                  double level);
 
 }  // namespace weft::viz

@@ -6,14 +6,12 @@
 namespace weft::viz {
 namespace {
 
-const Stroke none = {{}, 0, false};
-
-// Text on white that lets a little through, for labels within the plot.
+// Text on nearly opaque white, for labels within the plot.
 std::string backed_text(double x, double y, const std::string& text, const Label& label) {
-    const double width = figure_text_width(text, label.size) + 6;
+    const double width = text_width(text, label.size) + 6;
     const double left = label.anchor == "end" ? x - width + 3 : x - 3;
     return rect_shape(left, y - label.size * 0.65, width, label.size * 1.3, {"#fff", 0.8}) +
-           figure_text(x, y, text, label);
+           svg_text(x, y, text, label);
 }
 
 }  // namespace
@@ -33,8 +31,8 @@ std::string PlotPicture::dots_svg(const Series& s) const {
     std::string svg;
     for (const auto& [px, py] : pixels(s))
         if (std::isfinite(px) && std::isfinite(py) && frame.has(px, py))
-            svg +=
-                circle_shape(px, py, radius, s.style.colour, has_colours() ? Stroke{"#fff", 1, false} : none);
+            svg += circle_shape(px, py, radius, s.style.colour,
+                                has_colours() ? Stroke{"#fff", 1, false} : no_stroke);
     return svg;
 }
 
@@ -59,18 +57,18 @@ std::string PlotPicture::bars_svg(const Series& s, std::size_t group) const {
         const double gap = groups > 1 && right - left > 4 ? 1 : 0;
         if (right > left)
             svg += rect_shape(left, std::min(end, ground), right - left - gap, std::abs(end - ground),
-                              {s.style.colour, 1});
+                              {s.style.colour});
     }
     return svg;
 }
 
 std::string PlotPicture::across_svg(const Series& s, std::size_t& uprights) const {
     const Stroke stroke = {s.style.colour, std::min(s.style.width, 1.5), s.style.dashed};
-    const double label_width = figure_text_width(s.label, small);
+    const double label_width = text_width(s.label, small);
     std::string svg;
     if (s.kind == Series::across_x && x.shows(s.x[0])) {
         const double at = x.at(s.x[0]);
-        svg += path_shape(points_data({{at, frame.bottom}, {at, frame.top}}), stroke);
+        svg += line_shape(at, frame.bottom, at, frame.top, stroke);
         const bool left = at + label_width + 10 > frame.right;
         if (!s.label.empty())
             svg += backed_text(left ? at - 6 : at + 6,
@@ -79,7 +77,7 @@ std::string PlotPicture::across_svg(const Series& s, std::size_t& uprights) cons
     }
     if (s.kind == Series::across_y && y.shows(s.y[0])) {
         const double at = y.at(s.y[0]);
-        svg += path_shape(points_data({{frame.left, at}, {frame.right, at}}), stroke);
+        svg += line_shape(frame.left, at, frame.right, at, stroke);
         if (!s.label.empty())
             svg += backed_text(frame.right - 6, at - 10 < frame.top + 8 ? at + 11 : at - 10, s.label,
                                {.size = small, .anchor = "end", .colour = s.style.colour});
@@ -91,7 +89,7 @@ std::string PlotPicture::words_svg() const {
     std::string svg;
     for (const Plot::Word& word : plot.words_)
         if (x.shows(word.x) && y.shows(word.y))
-            svg += figure_text(x.at(word.x), y.at(word.y), word.text, word.label);
+            svg += svg_text(x.at(word.x), y.at(word.y), word.text, word.label);
     return svg;
 }
 

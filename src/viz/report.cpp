@@ -38,44 +38,33 @@ std::string beginning(const std::string& text, std::size_t bytes) {
     return text.substr(0, end) + "…";
 }
 
-bool is_causal(const Map& map) {
-    const auto T = static_cast<std::size_t>(map.T);
-    for (const LayerMap& layer : map.layers)
-        for (const HeadMap& head : layer.heads)
-            for (std::size_t q = 0; q < T; ++q)
-                for (std::size_t k = q + 1; k < T; ++k)
-                    if (head.weights[q * T + k] > 0) return false;
-    return true;
+// Calls f(query, key, weight) for every weight of every head.
+template <class F>
+void each_weight(const Map& map, const F& f) {
+    for (const std::vector<HeadMap>& heads : map.layers)
+        for (const HeadMap& head : heads)
+            for (std::int64_t q = 0; q < map.T; ++q)
+                for (std::int64_t k = 0; k < map.S; ++k)
+                    f(q, k, head.weights[static_cast<std::size_t>(q * map.S + k)]);
 }
 
-std::string packed(const Map& map, bool causal) {
-    std::string bytes;
-    const auto T = static_cast<std::size_t>(map.T);
-    for (const LayerMap& layer : map.layers)
-        for (const HeadMap& head : layer.heads)
-            for (std::size_t q = 0; q < T; ++q)
-                for (std::size_t k = 0; k < (causal ? q + 1 : T); ++k) {
-                    const double weight = std::min(1.0, head.weights[q * T + k]);
-                    bytes.push_back(static_cast<char>(std::lround(255 * std::sqrt(weight))));
-                }
-    return bytes;
-}
-
-void check_weights(const Map& map) {
-    constexpr double rounding = 1e-3;  // a softmax in float may sum to a little more than 1
-    for (const LayerMap& layer : map.layers)
-        for (const HeadMap& head : layer.heads)
-            for (const double weight : head.weights)
-                if (weight > 1 + rounding)
-                    throw ValueError("report: an attention weight of " + number(weight) +
-                                     "; weights are shares of 1 (scores are not weights: softmax them)");
+Snapshot snapshot_of(const Map& map, std::int64_t step) {
+    Snapshot snapshot{step, /*causal=*/true, {}};
+    each_weight(map, [&](std::int64_t q, std::int64_t k, double weight) {
+        snapshot.causal = snapshot.causal && (k <= q || weight == 0);
+    });
+    each_weight(map, [&](std::int64_t q, std::int64_t k, double weight) {
+        if (!snapshot.causal || k <= q)
+            snapshot.bytes.push_back(static_cast<char>(std::lround(255 * std::sqrt(std::min(1.0, weight)))));
+    });
+    return snapshot;
 }
 
 }  // namespace
 
 Report::Report(std::string title, std::size_t attention_bytes) : content_(std::make_unique<Content>()) {
     content_->title = std::move(title);
-    content_->attention_bytes = attention_bytes;
+    content_->attention_bytes = static_cast<std::int64_t>(std::min<std::size_t>(attention_bytes, last_step));
 }
 Report::Report(std::unique_ptr<Content> content) : content_(std::move(content)) {}
 Report::~Report() = default;
@@ -161,14 +150,16 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     Content& c = *content_;
     check_step(step, c.attended.kept.empty() ? -1 : c.attended.kept.back().step, "attention", true);
     const Map map = map_of("report", layers, {.queries = tokens, .keys = tokens});
-    check_weights(map);
+    if (map.top > 1 + 1e-3)  // a softmax in float may sum to a little more than 1
+        throw ValueError("report: an attention weight of " + number(map.top) +
+                         "; weights are at most 1 (apply softmax to scores first)");
     if (map.T != map.S || tokens.empty())
         throw ShapeError("report: attention of " + std::to_string(map.T) + " queries over " +
                          std::to_string(map.S) + " keys; give self-attention over one token or more");
 
     Sentence sentence{tokens, {}, {}};
-    for (const LayerMap& layer : map.layers)
-        sentence.heads.push_back(static_cast<std::int64_t>(layer.heads.size()));
+    for (const std::vector<HeadMap>& heads : map.layers)
+        sentence.heads.push_back(static_cast<std::int64_t>(heads.size()));
     const auto old = std::find_if(c.sentences.begin(), c.sentences.end(),
                                   [&](const Sentence& s) { return s.tokens == tokens; });
     if (old != c.sentences.end() && old->heads != sentence.heads)
@@ -177,18 +168,19 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     if (old != c.sentences.end() && old->snapshots.back().step == step)
         throw ValueError("report: the sentence was given at step " + std::to_string(step) + " already");
 
-    const bool causal = is_causal(map);
-    std::size_t together = sentence.bytes(causal);
+    Snapshot snapshot = snapshot_of(map, step);
+    std::size_t together = snapshot.bytes.size();
     for (const Sentence& other : c.sentences)
         if (other.snapshots.back().step == step) together += other.snapshots.back().bytes.size();
-    if (together > c.attention_bytes)
+    if (static_cast<std::int64_t>(together) > c.attention_bytes)
         throw ValueError("report: the attention of step " + std::to_string(step) + " takes " +
-                         std::to_string(together) + " bytes, above the " + std::to_string(c.attention_bytes) +
-                         " for all of the run; give fewer or shorter sentences, or more attention_bytes");
+                         std::to_string(together) + " bytes, but attention_bytes is " +
+                         std::to_string(c.attention_bytes) +
+                         "; give fewer or shorter sentences, or a larger attention_bytes");
 
     c.attended.add(step);
     Sentence& kept = old != c.sentences.end() ? *old : c.sentences.emplace_back(std::move(sentence));
-    kept.snapshots.push_back({step, causal, packed(map, causal)});
+    kept.snapshots.push_back(std::move(snapshot));
     c.forget_thinned();
     while (c.stored_bytes() > c.attention_bytes) {
         if (c.attended.kept.size() == 2)

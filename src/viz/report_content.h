@@ -1,4 +1,4 @@
-// What a report holds: series that stay bounded, and the weights of attention as bytes.
+// The content of a report: series of bounded size, and the weights of attention as bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,37 @@ namespace weft::viz {
 inline constexpr const char* report_format = "weft report 1";
 inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // the page's JavaScript is exact up to here
 
-// A number at each of many steps. When there are `most` bins, neighbours become one: each bin but the last then
-// holds `size` values.
-struct Series {
-    static constexpr std::size_t most = 2048;  // even, so that the bins pair up
-    std::int64_t size = 1, last = 0;           // values in a bin, and in the last
-    std::int64_t end = -1;                     // the last step
-    std::vector<std::int64_t> steps;           // the first of each bin
-    std::vector<double> mean, low, high;
+// A value at each of many steps. Once there are `most` bins (an even number), every two neighbours become one:
+// each bin but the last then holds `size` values.
+template <class Value>
+struct Bins {
+    std::int64_t size = 1, last = 0;  // values in a bin, and in the last
+    std::int64_t end = -1;            // the last step
+    std::vector<std::int64_t> steps;  // the first of each bin
+    std::vector<Value> values;
 
-    void add(std::int64_t step, double value);
+    void add(std::int64_t step, const Value& value, std::size_t most);
     void cut(std::int64_t step);
 };
 
-// The norms of the rows' gradients at each of many steps; a bin holds their root mean square. Not finite: NaN.
-struct GradientColumns {
+// The values of a bin of numbers.
+struct Spread {
+    double mean = 0, low = 0, high = 0;
+};
+struct Series : Bins<Spread> {
+    static constexpr std::size_t most = 2048;
+    void add(std::int64_t step, double value) { Bins::add(step, {value, value, value}, most); }
+};
+
+// The norms of the rows' gradients; a bin holds their root mean square. Not finite: NaN.
+struct GradientColumns : Bins<std::vector<float>> {
     static constexpr float absent = -1;
     std::vector<std::string> rows;
-    std::int64_t size = 1, last = 0, end = -1;
-    std::vector<std::int64_t> steps;
-    std::vector<float> norms;  // column by column
-
-    std::size_t most() const;  // columns
-    void add(std::int64_t step, const std::vector<float>& column);
-    void cut(std::int64_t step);
+    std::size_t most() const;
+    void add(std::int64_t step, const std::vector<float>& norms) { Bins::add(step, norms, most()); }
 };
 
-// Which of many steps are kept: those whose ordinal is a multiple of `stride`, and the last.
+// The steps that are kept: those whose ordinal is a multiple of `stride`, and the last.
 struct Timeline {
     struct Entry {
         std::int64_t step = 0, ordinal = 0;
@@ -48,7 +52,7 @@ struct Timeline {
     std::vector<Entry> kept;
 
     bool has(std::int64_t step) const;
-    void add(std::int64_t step);  // nothing where it is the last already
+    void add(std::int64_t step);  // nothing if it is the last already
     void coarsen();               // twice the stride
     void cut(std::int64_t step);
 };
@@ -71,7 +75,7 @@ struct Snapshot {
     std::string bytes;    // layer by layer, head by head, query by query
 };
 
-// How many weights a head has over T tokens.
+// The number of weights that a head has over T tokens.
 inline std::size_t pairs(std::size_t T, bool causal) { return causal ? T * (T + 1) / 2 : T * T; }
 
 struct Sentence {
@@ -85,7 +89,7 @@ struct Sentence {
 struct Report::Content {
     static constexpr std::size_t most_samples = 24, sample_bytes = 4000;
     std::string title;
-    std::size_t attention_bytes = 0;
+    std::int64_t attention_bytes = 0;
     std::vector<std::pair<std::string, std::string>> settings;
     Series training, validation, learning_rate;
     GradientColumns gradients;
@@ -94,21 +98,21 @@ struct Report::Content {
     std::vector<Sample> samples;
     std::vector<Sentence> sentences;
 
-    void forget_thinned();  // samples and snapshots of steps that the timelines have let go
-    std::size_t stored_bytes() const;
+    void forget_thinned();  // drops the samples and snapshots of steps that the timelines dropped
+    std::int64_t stored_bytes() const;
 };
 
-// The content as the page's JSON and back: reads what it wrote, refuses all else with an IoError that begins
-// with `where`.
+// The content as the JSON of the page, and back. Reads what it wrote and refuses everything else with an
+// IoError that begins with `where`.
 struct ReportFile {
-    static std::string json(const Report::Content& content);
+    static std::string json(Report::Content& content);
     static Report::Content content(const std::string& json, const std::string& where);
 };
 
-// What stands before and after the JSON; made of the files in src/viz/report when Weft is built.
+// The page before and after the JSON; the build makes it from the files in src/viz/report.
 extern const std::string_view page_before_data, page_after_data;
 
 std::string base64(std::string_view bytes);                   // RFC 4648, §4
-bool from_base64(std::string_view text, std::string& bytes);  // false when it is none
+bool from_base64(std::string_view text, std::string& bytes);  // false if it is not base64
 
 }  // namespace weft::viz

@@ -1,11 +1,14 @@
-// A report's content as JSON inside a page. Numbers of many steps are base64 of little-endian values, which
-// says NaN and keeps every bit.
+// A report's content as the JSON of its page, and back. Anyone may have changed the page, so reading checks
+// everything that adding to the report relies on.
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <cstring>
+#include <limits>
 
+#include "models/io/json.h"
 #include "viz/report_content.h"
 #include "viz/text.h"
+#include "weft/models/io.h"
 
 namespace weft::viz {
 namespace {
@@ -14,84 +17,236 @@ static_assert(std::endian::native == std::endian::little, "the page reads little
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-std::string numbers(const std::vector<T>& values) {
-    return base64({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+// A reason, which follows the file's name.
+[[noreturn]] void refuse(const std::string& reason) { throw IoError(reason); }
+
+std::int64_t whole(const Json& value, std::int64_t low = 0, std::int64_t high = last_step) {
+    const bool is_whole = value.is_number_integer() && (!value.is_number_unsigned() ||
+                                                        value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
+    if (!is_whole || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
+        refuse("it has " + text::excerpt(value.dump()) + " where a whole number in " + std::to_string(low) +
+               " … " + std::to_string(high) + " should be");
+    return value.get<std::int64_t>();
 }
 
-// A number that JSON may not know.
-Json maybe(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+// A value of the JSON and the direction. What a report holds is listed once, and each call writes a part of it,
+// or reads and checks it.
+struct Fields {
+    Json& json;
+    bool reading;
 
-Json json_of(const Series& s) {
-    Json json = {
-        {"size", s.size}, {"last", s.last}, {"end", s.end}, {"steps", s.steps}, {"mean", numbers(s.mean)}};
-    if (s.size > 1) json["low"] = numbers(s.low), json["high"] = numbers(s.high);
-    return json;
+    Fields of(const char* name) const { return {reading ? json.at(name) : json[name], reading}; }
+    void plain(const char* name, auto& value) const {  // converted by the JSON library
+        if (reading)
+            json.at(name).get_to(value);
+        else
+            json[name] = value;
+    }
+    void operator()(const char* name, std::int64_t& value, std::int64_t low = 0,
+                    std::int64_t high = last_step) const {
+        if (reading) whole(json.at(name), low, high);
+        plain(name, value);
+    }
+    void operator()(const char* name, std::vector<std::int64_t>& values, std::int64_t low = 0,
+                    std::int64_t high = last_step) const {
+        if (reading)
+            for (const Json& value : json.at(name)) whole(value, low, high);
+        plain(name, values);
+    }
+    void base64(std::string& bytes) const {
+        if (!reading)
+            json = viz::base64(bytes);
+        else if (!from_base64(json.get_ref<const std::string&>(), bytes))
+            refuse("base64 that is none");
+    }
+    // Many numbers: base64 of their little-endian bytes, which keeps every bit of them, NaN included.
+    template <class T>
+    void packed(std::vector<T>& values) const {
+        std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+        base64(bytes);
+        if (bytes.size() != values.size() * sizeof(T))
+            refuse(std::to_string(bytes.size()) + " bytes where " + std::to_string(values.size()) +
+                   " numbers should be");
+        if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    }
+    // A list, each item of which `describe(fields, item)` describes.
+    template <class T, class Describe>
+    void list(std::vector<T>& items, const Describe& describe) const {
+        if (reading)
+            items.resize(json.size());
+        else
+            json = Json(items.size(), Json());
+        for (std::size_t i = 0; i < items.size(); ++i) describe(Fields{json.at(i), reading}, items[i]);
+    }
+};
+
+// Bins start at ascending steps and hold `size` values each, the last one `last` of them up to the step `end`.
+template <class Value>
+void bins(Fields f, Bins<Value>& b, std::size_t most) {
+    f("size", b.size, 1);
+    f("last", b.last, 0, b.size);
+    f("end", b.end, -1);
+    f("steps", b.steps);
+    const auto& steps = b.steps;
+    bool good = steps.size() <= most;
+    for (std::size_t i = 1; i < steps.size(); ++i) good = good && steps[i] - steps[i - 1] >= b.size;
+    if (steps.empty())
+        good = good && b.last == 0 && b.end == -1;
+    else
+        good =
+            good && b.last > 0 && b.end - steps.back() >= b.last - 1 && (b.size > 1 || b.end == steps.back());
+    if (!good) refuse("steps that do not fit their bins");
+    b.values.resize(steps.size());
 }
 
-Json json_of(const GradientColumns& g) {
-    return {{"rows", g.rows}, {"size", g.size},   {"last", g.last},
-            {"end", g.end},   {"steps", g.steps}, {"norms", numbers(g.norms)}};
+void series(Fields f, Series& s) {
+    bins(f, s, Series::most);
+    const auto column = [&](const char* name, double Spread::*member) {
+        std::vector<double> numbers;
+        for (const Spread& value : s.values) numbers.push_back(value.*member);
+        f.of(name).packed(numbers);
+        for (std::size_t i = 0; i < numbers.size(); ++i) s.values[i].*member = numbers[i];
+    };
+    column("mean", &Spread::mean);
+    if (s.size > 1)
+        column("low", &Spread::low), column("high", &Spread::high);
+    else
+        for (Spread& value : s.values) value.low = value.high = value.mean;
 }
 
-Json json_of(const Timeline& t) {
-    Json kept = Json::array();
-    for (const auto& [step, ordinal] : t.kept) kept.push_back({step, ordinal});
-    return {{"stride", t.stride}, {"kept", kept}};
+void gradients(Fields f, GradientColumns& g) {
+    f.plain("rows", g.rows);
+    bins(f, g, g.most());
+    std::vector<float> norms;  // column by column
+    for (std::vector<float>& column : g.values) {
+        column.resize(g.rows.size());
+        norms.insert(norms.end(), column.begin(), column.end());
+    }
+    f.of("norms").packed(norms);
+    auto next = norms.begin();
+    for (std::vector<float>& column : g.values)
+        for (float& norm : column) {
+            norm = *next++;
+            if (norm < 0 && norm != GradientColumns::absent) refuse("a norm below 0");
+        }
 }
 
-Json json_of(const Sentence& s) {
-    Json shown = Json::array(), snapshots = Json::array();
-    for (const std::string& token : s.tokens) shown.push_back(visible(token));
-    for (const auto& [step, causal, bytes] : s.snapshots)
-        snapshots.push_back({{"step", step}, {"causal", causal}, {"weights", base64(bytes)}});
-    // Tokens may hold parts of a character, which JSON cannot say: their bytes are kept too.
-    Json raw = Json::array();
-    for (const std::string& token : s.tokens) raw.push_back(base64(token));
-    std::string text;
-    for (const std::string& token : s.tokens) text += token;
-    return {{"text", text}, {"tokens", shown}, {"bytes", raw}, {"heads", s.heads}, {"snapshots", snapshots}};
+void timeline(Fields f, Timeline& t) {
+    f("stride", t.stride, 1);
+    f.of("kept").list(t.kept, [](Fields entry, Timeline::Entry& e) {
+        if (entry.reading)
+            e = {whole(entry.json.at(0)), whole(entry.json.at(1))};
+        else
+            entry.json = {e.step, e.ordinal};
+    });
+    for (std::size_t i = 0; i < t.kept.size(); ++i) {
+        const Timeline::Entry &next = t.kept[i], &before = t.kept[i > 0 ? i - 1 : 0];
+        const bool after = i == 0 || (next.step > before.step && next.ordinal > before.ordinal &&
+                                      before.ordinal % t.stride == 0);
+        if (!after || next.ordinal > next.step) refuse("steps that do not fit their stride");
+    }
+}
+
+void sentence(Fields f, Sentence& s) {
+    if (!f.reading) {  // for the page
+        std::string all;
+        for (const std::string& token : s.tokens) all += token;
+        f.json["text"] = all, f.json["tokens"] = Json::array();
+        for (const std::string& token : s.tokens) f.json["tokens"].push_back(visible(token));
+    }
+    // A token may be part of a character, which JSON cannot hold, so its bytes are kept too.
+    f.of("bytes").list(s.tokens, [](Fields item, std::string& token) { item.base64(token); });
+    f("heads", s.heads, 1, INT32_MAX);
+    f.of("snapshots").list(s.snapshots, [](Fields item, Snapshot& snapshot) {
+        item("step", snapshot.step);
+        item.plain("causal", snapshot.causal);
+        item.of("weights").base64(snapshot.bytes);
+    });
+}
+
+void check(const Sentence& s, const Timeline& attended) {
+    if (s.snapshots.empty()) refuse("a sentence without weights");
+    std::int64_t before = -1;
+    for (const Snapshot& snapshot : s.snapshots) {
+        if (snapshot.bytes.empty() || snapshot.bytes.size() != s.bytes(snapshot.causal))
+            refuse("weights of another size than the sentence");
+        if (!attended.has(snapshot.step) || snapshot.step <= before) refuse("weights of a step that has none");
+        before = snapshot.step;
+    }
+}
+
+void norm(Fields f, double& value) {
+    if (!f.reading)
+        f.json = value;  // dumped as null if it is not finite
+    else if (!f.json.is_null() && !f.json.is_number())
+        refuse("it has " + text::excerpt(f.json.dump()) + " where a number should be");
+    else
+        value = f.json.is_null() ? std::numeric_limits<double>::quiet_NaN() : f.json.get<double>();
+}
+
+void content(Fields f, auto& c) {
+    f.plain("title", c.title);
+    f.plain("settings", c.settings);
+    series(f.of("loss").of("training"), c.training);
+    series(f.of("loss").of("validation"), c.validation);
+    series(f.of("loss").of("learning_rate"), c.learning_rate);
+    gradients(f.of("gradients"), c.gradients);
+    f.of("parameters").list(c.parameters, [](Fields item, ParameterRow& row) {
+        item.plain("name", row.name);
+        item("shape", row.shape);
+        item("count", row.count, 0, INT64_MAX);
+        norm(item.of("norm"), row.norm);
+        norm(item.of("first_norm"), row.first_norm);
+    });
+    timeline(f.of("sampled"), c.sampled);
+    f.of("samples").list(c.samples, [](Fields item, Sample& sample) {
+        item("step", sample.step);
+        item.plain("prompt", sample.prompt);
+        item.plain("text", sample.text);
+    });
+    f("attention_bytes", c.attention_bytes);
+    timeline(f.of("attended"), c.attended);
+    f.of("sentences").list(c.sentences, sentence);
+}
+
+void check(const auto& c) {
+    if (c.sampled.kept.size() > c.most_samples) refuse("more samples than a report keeps");
+    for (const Sample& sample : c.samples)
+        if (!c.sampled.has(sample.step)) refuse("a sample of a step that has none");
+    for (const Sentence& s : c.sentences) check(s, c.attended);
+    if (c.stored_bytes() > c.attention_bytes) refuse("more weights than its attention_bytes allow");
 }
 
 }  // namespace
 
-std::string ReportFile::json(const Report::Content& c) {
-    Json json = {{"format", report_format}, {"title", c.title}, {"settings", c.settings}};
-    json["loss"] = {{"training", json_of(c.training)},
-                    {"validation", json_of(c.validation)},
-                    {"learning_rate", json_of(c.learning_rate)}};
-    json["gradients"] = json_of(c.gradients);
-    json["parameters"] = Json::array();
-    for (const ParameterRow& row : c.parameters)
-        json["parameters"].push_back({{"name", row.name},
-                                      {"shape", row.shape},
-                                      {"count", row.count},
-                                      {"norm", maybe(row.norm)},
-                                      {"first_norm", maybe(row.first_norm)}});
-    json["sampled"] = json_of(c.sampled);
-    json["samples"] = Json::array();
-    for (const Sample& s : c.samples)
-        json["samples"].push_back({{"step", s.step}, {"prompt", s.prompt}, {"text", s.text}});
-    json["attention_bytes"] = c.attention_bytes;
-    json["attended"] = json_of(c.attended);
-    json["sentences"] = Json::array();
-    for (const Sentence& s : c.sentences) json["sentences"].push_back(json_of(s));
-
-    // All of it ASCII; <, > and & escaped too, so that nothing in it ends the script or begins a comment.
-    const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+std::string ReportFile::json(Report::Content& c) {
+    Json json = {{"format", report_format}};
+    viz::content({json, /*reading=*/false}, c);
+    // All of it ASCII; <, > and & escaped too, so that nothing in it ends the script or starts a comment.
     std::string safe;
-    safe.reserve(text.size() + 64);
-    for (const char letter : text) {
-        if (letter == '<')
-            safe += "\\u003c";
-        else if (letter == '>')
-            safe += "\\u003e";
-        else if (letter == '&')
-            safe += "\\u0026";
+    for (const char letter : json.dump(-1, ' ', true, Json::error_handler_t::replace))
+        if (letter == '<' || letter == '>' || letter == '&')
+            safe += "\\u00" + text::chars(int{letter}, 16);
         else
             safe += letter;
-    }
     return safe;
+}
+
+Report::Content ReportFile::content(const std::string& text, const std::string& where) {
+    Report::Content c;
+    Json json = io::parse_json(text, where + "its data");
+    try {
+        if (json.at("format") != report_format)
+            refuse("its format is " + text::excerpt(json.at("format").dump()) + ", not \"" + report_format +
+                   "\"");
+        viz::content({json, /*reading=*/true}, c);
+        check(c);
+    } catch (const Json::exception& error) {
+        throw IoError(where + text::excerpt(error.what(), 200));
+    } catch (const IoError& error) {
+        throw IoError(where + error.what());
+    }
+    return c;
 }
 
 }  // namespace weft::viz

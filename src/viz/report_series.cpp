@@ -7,100 +7,61 @@
 namespace weft::viz {
 namespace {
 
-// How many of the first bins to keep when all from `step` on goes: a bin that reaches over it goes whole.
-std::size_t bins_before(std::int64_t step, const std::vector<std::int64_t>& steps, std::int64_t size,
-                        std::int64_t end) {
-    std::size_t kept = 0;
-    while (kept < steps.size()) {
-        const std::int64_t next = kept + 1 < steps.size() ? steps[kept + 1] : end + 1;
-        if (steps[kept] >= step || (size > 1 && next > step)) break;
-        ++kept;
+// The mean and the extremes of n values and m more. (n + m) / m is exact, as m is 1 or n.
+void join(Spread& a, std::int64_t n, const Spread& b, std::int64_t m) {
+    a.mean += (b.mean - a.mean) / static_cast<double>((n + m) / m);
+    a.low = std::min(a.low, b.low), a.high = std::max(a.high, b.high);
+}
+
+// The root mean square of n values and m more. A parameter without a gradient in one part has the other's.
+void join(std::vector<float>& a, std::int64_t n, const std::vector<float>& b, std::int64_t m) {
+    const auto nn = static_cast<double>(n), mm = static_cast<double>(m);
+    for (std::size_t r = 0; r < a.size(); ++r) {
+        if (b[r] == GradientColumns::absent) continue;
+        const double x = a[r], y = b[r];
+        a[r] = a[r] == GradientColumns::absent
+                   ? b[r]
+                   : static_cast<float>(std::sqrt((nn * x * x + mm * y * y) / (nn + mm)));
     }
-    return kept;
-}
-
-// The last step of the bins that are kept, when there are more.
-std::int64_t end_of(std::size_t kept, const std::vector<std::int64_t>& steps, std::int64_t size) {
-    return kept == 0 ? -1 : size == 1 ? steps[kept - 1] : steps[kept] - 1;
-}
-
-// The root mean square of values that stand for n and m values each. A parameter that had no gradient in one
-// part has the other's.
-float joined(float a, std::int64_t n, float b, std::int64_t m) {
-    if (a == GradientColumns::absent) return b;
-    if (b == GradientColumns::absent) return a;
-    const double x = a, y = b, nn = static_cast<double>(n), mm = static_cast<double>(m);
-    return static_cast<float>(std::sqrt((nn * x * x + mm * y * y) / (nn + mm)));
 }
 
 }  // namespace
 
-void Series::add(std::int64_t step, double value) {
+template <class Value>
+void Bins<Value>::add(std::int64_t step, const Value& value, std::size_t most) {
     end = step;
-    if (!steps.empty() && last < size) {
-        const std::size_t bin = steps.size() - 1;
-        ++last;
-        mean[bin] += (value - mean[bin]) / static_cast<double>(last);
-        low[bin] = std::min(low[bin], value), high[bin] = std::max(high[bin], value);
-        return;
-    }
+    if (!steps.empty() && last < size) return join(values.back(), last++, value, 1);
     if (steps.size() == most) {
         for (std::size_t i = 0; i < most / 2; ++i) {
-            const std::size_t a = 2 * i, b = a + 1;
-            steps[i] = steps[a];
-            mean[i] = mean[a] + (mean[b] - mean[a]) / 2;
-            low[i] = std::min(low[a], low[b]), high[i] = std::max(high[a], high[b]);
+            join(values[2 * i], size, values[2 * i + 1], size);
+            std::swap(values[i], values[2 * i]), std::swap(steps[i], steps[2 * i]);
         }
-        steps.resize(most / 2), mean.resize(most / 2), low.resize(most / 2), high.resize(most / 2);
+        steps.resize(most / 2), values.resize(most / 2);
         size *= 2;
     }
-    steps.push_back(step), mean.push_back(value), low.push_back(value), high.push_back(value);
+    steps.push_back(step), values.push_back(value);
     last = 1;
 }
 
-void Series::cut(std::int64_t step) {
-    const std::size_t kept = bins_before(step, steps, size, end);
+template <class Value>
+void Bins<Value>::cut(std::int64_t step) {
+    std::size_t kept = 0;  // a bin that holds values of steps on both sides goes whole
+    for (; kept < steps.size(); ++kept) {
+        const std::int64_t next = kept + 1 < steps.size() ? steps[kept + 1] : end + 1;
+        if (steps[kept] >= step || (size > 1 && next > step)) break;
+    }
     if (kept == steps.size()) return;
-    end = end_of(kept, steps, size);
-    steps.resize(kept), mean.resize(kept), low.resize(kept), high.resize(kept);
+    end = kept == 0 ? -1 : size == 1 ? steps[kept - 1] : steps[kept] - 1;
+    steps.resize(kept), values.resize(kept);
     last = kept > 0 ? size : 0;
 }
+
+template struct Bins<Spread>;
+template struct Bins<std::vector<float>>;
 
 std::size_t GradientColumns::most() const {
     const std::size_t wanted = 120'000 / std::max<std::size_t>(1, rows.size());
     return std::clamp<std::size_t>(wanted / 2 * 2, 32, 256);
-}
-
-void GradientColumns::add(std::int64_t step, const std::vector<float>& column) {
-    const std::size_t R = rows.size();
-    end = step;
-    if (!steps.empty() && last < size) {
-        float* bin = norms.data() + (steps.size() - 1) * R;
-        for (std::size_t r = 0; r < R; ++r) bin[r] = joined(bin[r], last, column[r], 1);
-        ++last;
-        return;
-    }
-    if (steps.size() == most()) {
-        const std::size_t half = most() / 2;
-        for (std::size_t i = 0; i < half; ++i) {
-            steps[i] = steps[2 * i];
-            for (std::size_t r = 0; r < R; ++r)
-                norms[i * R + r] = joined(norms[2 * i * R + r], size, norms[(2 * i + 1) * R + r], size);
-        }
-        steps.resize(half), norms.resize(half * R);
-        size *= 2;
-    }
-    steps.push_back(step);
-    norms.insert(norms.end(), column.begin(), column.end());
-    last = 1;
-}
-
-void GradientColumns::cut(std::int64_t step) {
-    const std::size_t kept = bins_before(step, steps, size, end);
-    if (kept == steps.size()) return;
-    end = end_of(kept, steps, size);
-    steps.resize(kept), norms.resize(kept * rows.size());
-    last = kept > 0 ? size : 0;
 }
 
 bool Timeline::has(std::int64_t step) const {
@@ -143,11 +104,11 @@ void Report::Content::forget_thinned() {
     std::erase_if(sentences, [](const Sentence& s) { return s.snapshots.empty(); });
 }
 
-std::size_t Report::Content::stored_bytes() const {
+std::int64_t Report::Content::stored_bytes() const {
     std::size_t sum = 0;
     for (const Sentence& sentence : sentences)
         for (const Snapshot& snapshot : sentence.snapshots) sum += snapshot.bytes.size();
-    return sum;
+    return static_cast<std::int64_t>(sum);
 }
 
 }  // namespace weft::viz

@@ -1,6 +1,5 @@
 // The tensor story: a trace of the real run, told as a table.
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <map>
 #include <set>
@@ -166,22 +165,13 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
 }
 
 std::string Story::str() const {
-    using Line = std::array<std::string, 6>;
-    std::vector<Line> lines{{"tensor", "shape", "strides", "layout", "made by", "memory"}};
+    std::vector<std::vector<std::string>> lines{{"tensor", "shape", "strides", "layout", "made by", "memory"}};
     for (const StoryRow& row : rows) {
         const std::string type = row.dtype == float32 ? "" : std::string(" ") + name(row.dtype);
         lines.push_back({visible(row.name), row.shape.str() + type, row.strides.str(),
                          row.contiguous ? "contiguous" : "strided", told(row.made_by), told(row)});
     }
-    std::array<std::size_t, 6> widths{};
-    for (const Line& line : lines)
-        for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], columns(line[i]));
-
-    std::string text;
-    for (const Line& line : lines) {
-        for (std::size_t i = 0; i + 1 < line.size(); ++i) text += padded(line[i], widths[i]) + "  ";
-        text += line.back() + "\n";
-    }
+    std::string text = table(lines);
     for (const StoryRow& row : rows)
         if (row.values.defined()) text += "\n" + visible(row.name) + " =\n" + row.values.str() + "\n";
     return text;

@@ -1,104 +1,130 @@
 #include "viz/svg.h"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstddef>
-
-#include "viz/colour.h"
-#include "viz/text.h"
 
 namespace weft::viz {
 namespace {
-constexpr std::size_t longest_label = 20;  // characters
+
+std::string attribute(const char* name, const std::string& value) {
+    return std::string(" ") + name + "=\"" + xml(visible(value)) + "\"";
 }
 
-std::string svg_text(double x, double y, const std::string& text, const TextStyle& style) {
-    std::string tag = "<text x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" font-size=\"" +
-                      decimal(style.size) + "\" text-anchor=\"" + style.anchor + "\" fill=\"" + style.fill +
-                      "\"";
-    if (style.bold) tag += " font-weight=\"bold\"";
-    if (style.rotate != 0)
-        tag += " transform=\"rotate(" + decimal(style.rotate) + " " + decimal(x) + " " + decimal(y) + ")\"";
-    return tag + " dy=\"0.35em\" xml:space=\"preserve\">" + xml(text) + "</text>\n";
+std::string attribute(const char* name, double value) { return attribute(name, decimal(value)); }
+
+std::string stroke_attributes(const Stroke& stroke) {
+    if (!(stroke.width > 0)) return {};
+    return attribute("stroke", stroke.colour) + attribute("stroke-width", stroke.width) +
+           (stroke.dashed ? " stroke-dasharray=\"6 4\"" : "");
 }
 
-double text_width(const std::string& text, double size) {
-    return static_cast<double>(columns(visible(text))) * character * size;
+std::string fill_attributes(const Fill& fill) {
+    return attribute("fill", fill.colour) + (fill.opacity < 1 ? attribute("fill-opacity", fill.opacity) : "");
 }
 
-LabelLayout label_layout(const std::vector<std::string>& labels, double cell, bool beside) {
-    LabelLayout layout;
-    layout.size = std::clamp(std::floor(cell * 0.8), 8.0, 12.0);
-    double widest = 0;
-    for (const std::string& label : labels)
-        widest = std::max(widest, text_width(shortened(label, longest_label), layout.size));
-    layout.upright = !beside && widest + 4 > cell;
-    layout.extent = beside || layout.upright ? widest : layout.size;
-    const double height = layout.size * 1.15;
-    if (beside || layout.upright)
-        layout.step = static_cast<std::size_t>(std::max(1.0, std::ceil(height / cell)));
-    return layout;
-}
+// A hyphen is too short for a minus.
+std::string with_minus(const std::string& text) { return text[0] == '-' ? "−" + text.substr(1) : text; }
 
-std::string labels_svg(const std::vector<std::string>& labels, const LabelLayout& layout, double x, double y,
-                       double cell, bool beside) {
-    std::string svg;
-    for (std::size_t i = 0; i < labels.size(); i += layout.step) {
-        const double middle = (static_cast<double>(i) + 0.5) * cell;
-        const std::string label = shortened(labels[i], longest_label);
-        if (beside)
-            svg += svg_text(x, y + middle, label, {.size = layout.size, .anchor = "end"});
-        else if (layout.upright)
-            svg += svg_text(x + middle, y, label, {.size = layout.size, .rotate = -90});
-        else
-            svg += svg_text(x + middle, y - layout.size / 2, label, {.size = layout.size, .anchor = "middle"});
-    }
-    return svg;
-}
+}  // namespace
 
-std::string svg_start(double width, double height, const std::string& title) {
-    std::string text =
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + decimal(width) + "\" height=\"" +
-        decimal(height) + "\" viewBox=\"0 0 " + decimal(width) + " " + decimal(height) +
-        "\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" role=\"img\">\n<title>" + xml(title) +
-        "</title>\n<defs>\n<linearGradient id=\"viridis\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">\n";
-    for (std::size_t i = 0; i < viridis_points.size(); ++i)
-        text += "<stop offset=\"" + number(static_cast<double>(i) / (viridis_points.size() - 1), 4) +
-                "\" stop-color=\"" + viridis_points[i].hex() + "\"/>\n";
-    return text +
-           "</linearGradient>\n<pattern id=\"blocked\" width=\"6\" height=\"6\" "
-           "patternUnits=\"userSpaceOnUse\" "
-           "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f3f3f3\"/><rect "
-           "width=\"1.6\" "
-           "height=\"6\" fill=\"#c9c9c9\"/></pattern>\n</defs>\n<rect width=\"" +
-           decimal(width) + "\" height=\"" + decimal(height) + "\" fill=\"#fff\"/>\n";
+std::string svg_start(double width, double height, const std::string& title, const std::string& defs,
+                      const char* font) {
+    const std::string w = decimal(width), h = decimal(height);
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attribute("width", w) + attribute("height", h) +
+           " viewBox=\"0 0 " + w + " " + h + "\"" + attribute("font-family", font) + " role=\"img\">\n<title>" +
+           xml(shown(title)) + "</title>\n" + defs + "<rect" + attribute("width", w) + attribute("height", h) +
+           " fill=\"#fff\"/>\n";
 }
 
 std::string svg_end() { return "</svg>\n"; }
 
-double legend_height(bool has_mask, bool leaks) { return leaks ? 52 : has_mask ? 32 : 0; }
+std::string svg_text(double x, double y, const std::string& text, const Label& label) {
+    std::string tag = "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", label.size) +
+                      attribute("text-anchor", label.anchor) + attribute("fill", label.colour);
+    if (label.bold) tag += " font-weight=\"bold\"";
+    if (label.rotate != 0)
+        tag += " transform=\"rotate(" + decimal(label.rotate) + " " + decimal(x) + " " + decimal(y) + ")\"";
+    return tag + " dy=\"0.35em\" xml:space=\"preserve\">" + xml(shown(text)) + "</text>\n";
+}
 
-std::string colour_bar(double x, double y, double height, double top, bool has_mask, bool leaks) {
-    constexpr double width = 14;
-    std::string text = "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" + decimal(width) +
-                       "\" height=\"" + decimal(height) + "\" fill=\"url(#viridis)\"/>\n";
-    const int steps = height >= 80 ? 4 : height >= 40 ? 2 : 1;
-    for (int i = 0; i <= steps; ++i) {
-        const double at = y + height * (1 - static_cast<double>(i) / steps);
-        text += "<path d=\"M" + decimal(x + width) + " " + decimal(at) + "h4\" stroke=\"#222\"/>\n" +
-                svg_text(x + width + 7, at, number(top * i / steps, 3), {.size = 11});
+double text_width(const std::string& text, double size) {
+    double narrow = 0, wide = 0;  // DejaVu Sans is among the widest
+    for (const char c : text) {
+        if (std::string_view(" ijlftrI.,:;|!'()[]/\"`").find(c) != std::string_view::npos) ++narrow;
+        if (std::string_view("mwMWQ%@&").find(c) != std::string_view::npos) ++wide;
     }
-    text += svg_text(x, y - 18, "weight", {.size = 11});
-    const auto swatch = [&](double under, const char* fill, const char* what) {
-        const double at = y + height + under;
-        return "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(at) + "\" width=\"" + decimal(width) +
-               "\" height=\"" + decimal(width) + "\" fill=\"" + fill +
-               "\" stroke=\"#bbb\" stroke-width=\"0.5\"/>\n" +
-               svg_text(x + width + 7, at + width / 2, what, {.size = 11});
-    };
-    if (has_mask) text += swatch(16, "url(#blocked)", "blocked");
-    if (leaks) text += swatch(36, "#d00", "yet > 0");
+    return (static_cast<double>(columns(visible(text))) * 0.64 - narrow * 0.27 + wide * 0.3) * size;
+}
+
+std::string points_data(const Points& points, bool closed) {
+    std::string data;
+    for (const auto& [x, y] : points) data += (data.empty() ? "M" : "L") + decimal(x) + " " + decimal(y);
+    return data + (closed ? "Z" : "");
+}
+
+std::string path_shape(const std::string& data, const Stroke& stroke, const Fill& fill) {
+    return "<path d=\"" + data + "\"" + fill_attributes(fill) + stroke_attributes(stroke) +
+           " stroke-linejoin=\"round\"/>\n";
+}
+
+std::string line_shape(double x1, double y1, double x2, double y2, const Stroke& stroke) {
+    return path_shape(points_data({{x1, y1}, {x2, y2}}), stroke);
+}
+
+std::string rect_shape(double x, double y, double width, double height, const Fill& fill, const Stroke& stroke,
+                       double radius) {
+    return "<rect" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
+           attribute("height", height) + (radius > 0 ? attribute("rx", radius) : "") + fill_attributes(fill) +
+           stroke_attributes(stroke) + "/>\n";
+}
+
+std::string circle_shape(double x, double y, double radius, const std::string& fill, const Stroke& stroke) {
+    return "<circle" + attribute("cx", x) + attribute("cy", y) + attribute("r", radius) +
+           attribute("fill", fill) + stroke_attributes(stroke) + "/>\n";
+}
+
+std::string power_of_ten(int exponent) {
+    constexpr std::array<const char*, 10> digits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    std::string text = exponent < 0 ? "10⁻" : "10";
+    for (const char c : std::to_string(std::abs(exponent))) text += digits[static_cast<std::size_t>(c - '0')];
     return text;
+}
+
+std::string figure_number(double value, int digits) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
+    if (value == 0) return "0";
+    const std::string text = number(value, digits);
+    const std::size_t e = text.find('e');
+    if (e == std::string::npos) return with_minus(text);
+    const int exponent = std::stoi(text.substr(e + 1));
+    const std::string factor = text.substr(0, e);
+    return with_minus(factor == "1" ? "" : factor == "-1" ? "-" : factor + "·") + power_of_ten(exponent);
+}
+
+std::string fixed_number(double value, int decimals) {
+    return with_minus(text::chars(value + 0.0, std::chars_format::fixed, decimals));
+}
+
+void check_finite(const char* operation, std::initializer_list<double> lengths) {
+    for (const double length : lengths)
+        if (!std::isfinite(length))
+            throw ValueError(std::string(operation) + ": a length is " + number(length) +
+                             "; give finite lengths");
+}
+
+void check_positive(const char* operation, const char* what, double size) {
+    if (!(size > 0) || !std::isfinite(size))
+        throw ValueError(std::string(operation) + ": " + what + " is " + number(size) +
+                         "; give a positive, finite number");
+}
+
+void check_label(const char* operation, const Label& label) {
+    check_positive(operation, "the text's size", label.size);
+    check_finite(operation, {label.rotate});
+    if (label.anchor != "start" && label.anchor != "middle" && label.anchor != "end")
+        throw ValueError(std::string(operation) + ": anchor \"" + visible(label.anchor) +
+                         "\"; choose start, middle or end");
 }
 
 }  // namespace weft::viz

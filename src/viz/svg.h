@@ -1,47 +1,48 @@
-// The pieces that SVG pictures of attention are made of. Lengths are in pixels.
+// The vocabulary of every SVG picture. Lengths are pixels; no shape has an id, so that a page may hold many
+// pictures.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "viz/text.h"
+#include "weft/viz/figure.h"
 
 namespace weft::viz {
 
-constexpr double character = 0.602;  // the width of a character of the label font, as a part of its size
+using Points = std::vector<std::pair<double, double>>;
 
-struct TextStyle {
-    double size = 12;
-    const char* anchor = "start";  // start, middle, end
-    const char* fill = "#222";
-    double rotate = 0;  // degrees, about its point
-    bool bold = false;
+struct Fill {
+    std::string colour = "none";
+    double opacity = 1;
 };
-// One line of text, its middle at height y; `text` is escaped here.
-std::string svg_text(double x, double y, const std::string& text, const TextStyle& style = {});
+inline const Stroke no_stroke = {{}, 0, false};
 
-double text_width(const std::string& text, double size);
-
-// How the labels of equal cells are written: in a column beside their rows, or above their columns, upright
-// where they are too wide to lie. Every step-th only, where cells are smaller than letters; long ones are
-// shortened.
-struct LabelLayout {
-    double size = 12;   // of the font
-    double extent = 0;  // the room they take, away from the cells
-    bool upright = false;
-    std::size_t step = 1;
-};
-LabelLayout label_layout(const std::vector<std::string>& labels, double cell, bool beside);
-// Beside: they end at x, the first cell starts at y. Above: they end at y, the first cell starts at x.
-std::string labels_svg(const std::vector<std::string>& labels, const LabelLayout& layout, double x, double y,
-                       double cell, bool beside);
-
-// The start of a picture on white, with the fill "blocked" (a hatch) and the gradient "viridis"; and its end.
-std::string svg_start(double width, double height, const std::string& title);
+// The start of a picture on white, and its end.
+std::string svg_start(double width, double height, const std::string& title, const std::string& defs = "",
+                      const char* font = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif");
 std::string svg_end();
 
-constexpr double colour_bar_width = 96;  // with its numbers
-// A bar from 0 (below) to `top` (above), x and y its upper left corner; beneath it what hatched and red cells
-// are.
-std::string colour_bar(double x, double y, double height, double top, bool has_mask, bool leaks);
-double legend_height(bool has_mask, bool leaks);  // of what is beneath the bar
+std::string svg_text(double x, double y, const std::string& text, const Label& label);  // one line
+double text_width(const std::string& text, double size);  // at least what most sans-serif fonts take
+
+std::string points_data(const Points& points, bool closed = false);  // "M1 2L3 4Z"
+std::string path_shape(const std::string& data, const Stroke& stroke, const Fill& fill = {});
+std::string line_shape(double x1, double y1, double x2, double y2, const Stroke& stroke);
+std::string rect_shape(double x, double y, double width, double height, const Fill& fill,
+                       const Stroke& stroke = no_stroke, double radius = 0);
+std::string circle_shape(double x, double y, double radius, const std::string& fill,
+                         const Stroke& stroke = no_stroke);
+
+std::string power_of_ten(int exponent);                // "10⁻³"
+std::string figure_number(double value, int digits);   // "−0.25", "1.5·10⁻⁷", "∞"
+std::string fixed_number(double value, int decimals);  // "−0.50": exactly that many after the point
+
+// ValueError in the name of `operation` for a number that is not finite, or a label that cannot be set.
+void check_finite(const char* operation, std::initializer_list<double> lengths);
+void check_positive(const char* operation, const char* what, double size);
+void check_label(const char* operation, const Label& label);
 
 }  // namespace weft::viz

@@ -153,7 +153,7 @@ private:
     int contours_ = 0;
     std::size_t colours_ = 0;  // taken from the palette
 
-    std::string next_colour(const std::string& given);
+    Plot& add(const char* operation, Series series);
 };
 
 }  // namespace weft::viz
