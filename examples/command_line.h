@@ -1,13 +1,77 @@
-#include "flags.h"
+// What train_gpt and generate share: how they read a command line with CLI11, and how they end.
+#pragma once
 
+#include <weft/train.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
 
-#include "options.h"
+// A wrong command line: the program prints the message and ends with 2.
+struct UsageError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
-namespace {
+// An option that takes a number from `low` to `high`; of several the last counts. Its text becomes the shortest
+// that is the same number.
+template <class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& value, std::type_identity_t<Number> low,
+                        std::type_identity_t<Number> high, const std::string& help) {
+    const auto shortest = [](Number number) {
+        if constexpr (std::is_same_v<Number, double>)
+            return weft::train::number_text(number);
+        else
+            return std::to_string(number);
+    };
+    const auto check = [=](std::string& text) {
+        Number number{};
+        const std::string problem = weft::train::read_number(text, low, high, number);
+        if (problem.empty()) text = shortest(number);
+        return problem;
+    };
+    const auto set = [=, &value](const std::string& text) { weft::train::read_number(text, low, high, value); };
+    return app.add_option_function<std::string>(flag, set, help)
+        ->type_name("")
+        ->take_last()
+        ->transform(CLI::Validator(check, ""))
+        ->default_str(shortest(value));
+}
+
+// An option that takes a text, or, with `file`, the name of a file or a folder, which is not empty.
+inline CLI::Option* add_text(CLI::App& app, const std::string& flag, std::string& value,
+                             const std::string& help, bool file = false) {
+    const auto check = [flag, file](const std::string& text) {
+        std::string message;
+        if (file && text.empty())
+            message = "the name is empty; give one, or leave out " + flag + " for its default";
+        return message;
+    };
+    return app.add_option(flag, value, help)
+        ->type_name("")
+        ->take_last()
+        ->check(CLI::Validator(check, ""))
+        ->capture_default_str();
+}
+
+// What is wrong with the value of a switch; "" where nothing is.
+inline std::string problem_of_switch(const std::string& flag, const std::string& value) {
+    std::string message;
+    if (value != "true" && value != "false")
+        message = "\"" + weft::text::excerpt(value) + "\" is neither true nor false; write " + flag + " or " +
+                  flag + "=false";
+    return message;
+}
+
+namespace command_line {
 
 // The number of letters to insert, delete or change to get from a to b (Levenshtein).
-std::size_t distance(const std::string& a, const std::string& b) {
+inline std::size_t distance(const std::string& a, const std::string& b) {
     std::vector<std::size_t> row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
     for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -21,44 +85,46 @@ std::size_t distance(const std::string& a, const std::string& b) {
     return row.back();
 }
 
-std::string with_underscores(const std::string& argument) {
-    if (!argument.starts_with("--")) return argument;
-    std::string result = argument;
-    std::replace(result.begin() + 2,
-                 result.begin() + static_cast<std::ptrdiff_t>(std::min(result.find('='), result.size())), '-',
-                 '_');
-    return result;
-}
-
-void refuse_unknown(const std::string& argument, const std::vector<std::string>& known) {
+[[noreturn]] inline void refuse_unknown(const CLI::App& app, const std::string& argument) {
     if (!argument.starts_with("-"))
         throw UsageError("unexpected argument " + argument + "; every setting has a flag, see --help");
     const std::string name = argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
-    const auto nearer = [&](const std::string& a, const std::string& b) {
-        return distance(name, a) < distance(name, b);
-    };
-    throw UsageError("unknown flag " + argument + "; did you mean --" +
-                     *std::min_element(known.begin(), known.end(), nearer) + "?");
+    std::string nearest;
+    for (const CLI::Option* option : app.get_options())
+        if (const std::string known = option->get_single_name();
+            option != app.get_help_ptr() &&
+            (nearest.empty() || distance(name, known) < distance(name, nearest)))
+            nearest = known;
+    throw UsageError("unknown flag " + argument + "; did you mean --" + nearest + "?");
 }
 
-// CLI11 would take "--bias=" for true, and speak of std::stoll at "--bias=maybe".
-void refuse_value_of_switch(const CLI::App& app, const std::string& argument) {
-    const auto sign = argument.find('=');
-    if (!argument.starts_with("--") || sign == std::string::npos) return;
-    const std::string flag = argument.substr(0, sign), value = argument.substr(sign + 1);
-    const CLI::Option* option = app.get_option_no_throw(flag);
-    if (option == nullptr || option->get_expected_max() > 0 || value == "true" || value == "false") return;
-    throw UsageError(flag + ": \"" + value + "\" is neither true nor false; write " + flag + " or " + flag +
-                     "=false");
+}  // namespace command_line
+
+// A flag that is true by itself or with =true, and false with =false.
+inline CLI::Option* add_switch(CLI::App& app, const std::string& flag, bool& value, const std::string& help) {
+    const auto check = [flag](const std::string& text) { return problem_of_switch(flag, text); };
+    return app.add_flag(flag, value, help)->check(CLI::Validator(check, ""))->default_str("false");
 }
 
-}  // namespace
-
-bool parse_flags(CLI::App& app, int argc, char** argv) {
+// Reads the command line into the options of `app`; "--block-size" is "--block_size", and a flag without a
+// value can be written "--bias", "--bias=true" or "--bias=false". False when it asked for help, which was
+// printed. UsageError on an unknown flag (with the nearest known one) and on a value that is missing or
+// refused.
+inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
     app.allow_extras();                  // refused below, with a suggestion
     std::vector<std::string> arguments;  // in reverse, as CLI11 takes them
-    for (int i = argc - 1; i > 0; --i) arguments.push_back(with_underscores(argv[i]));
-    for (const std::string& argument : arguments) refuse_value_of_switch(app, argument);
+    for (int i = argc - 1; i > 0; --i) {
+        std::string argument = argv[i];
+        const std::size_t end = std::min(argument.find('='), argument.size());
+        if (argument.starts_with("--")) {
+            std::replace(argument.begin() + 2, argument.begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
+            const std::string flag = argument.substr(0, end);
+            const CLI::Option* option = app.get_option_no_throw(flag);
+            if (end + 1 == argument.size() && option != nullptr && option->get_expected_max() == 0)
+                throw UsageError(flag + ": " + problem_of_switch(flag, ""));  // true for CLI11
+        }
+        arguments.push_back(argument);
+    }
     try {
         app.parse(arguments);
     } catch (const CLI::CallForHelp&) {
@@ -70,15 +136,76 @@ bool parse_flags(CLI::App& app, int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         throw UsageError(error.what());
     }
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app.get_options())
-        if (option != app.get_help_ptr()) known.push_back(option->get_single_name());
     for (const std::string& argument : app.remaining())
-        refuse_unknown(argument.substr(0, argument.find('=')), known);
+        command_line::refuse_unknown(app, argument.substr(0, argument.find('=')));
     return true;
 }
 
-void refuse_empty(const std::string& flag, const std::string& value) {
-    if (value.empty())
-        throw UsageError(flag + ": the name is empty; give one, or leave out " + flag + " for its default");
+// What an option is set to, or its default.
+inline std::string text_of(const CLI::Option& option) {
+    return option.count() > 0 ? option.reduced_results().back() : option.get_default_str();
+}
+
+// The settings of a run, as a checkpoint keeps them: the options in the groups "Model" and "Training".
+inline std::vector<CLI::Option*> settings(CLI::App& app) {
+    return app.get_options([](const CLI::Option* option) {
+        return option->get_group() == "Model" || option->get_group() == "Training";
+    });
+}
+
+// Sets those that the command line did not give to what a checkpoint says. IoError where it lacks a setting or
+// holds one that is none, or check() refuses them; UsageError, listing every difference, where the command line
+// gave another model, and where check() refuses a setting of the group "Training" that it gave.
+inline void complete_from(const weft::train::Checkpoint& checkpoint, CLI::App& app,
+                          const std::function<void()>& check) {
+    const auto all = settings(app);
+    const bool gave_rate = app.count("--lr") + app.count("--min_lr") > 0;
+    if (std::none_of(all.begin(), all.end(), [&](const CLI::Option* option) {
+            return checkpoint.metadata.contains(option->get_single_name());
+        }))
+        throw weft::IoError(
+            "train_gpt did not save it: it holds none of a run's settings; --out names the folder of a run");
+    std::string differences;
+    for (CLI::Option* option : all) {
+        const std::string name = option->get_single_name(), value = text_of(*option);
+        const std::string& saved = checkpoint.meta(name);
+        if (value == saved) continue;
+        if (option->count() == 0) try {
+                option->add_result(saved)->run_callback();
+            } catch (const CLI::ParseError& error) {
+                throw weft::IoError(std::string("among its settings ") + error.what());
+            }
+        else if (option->get_group() == "Model")
+            differences +=
+                "\n  --" + name + " " + value + ", and the checkpoint has " + weft::text::excerpt(saved);
+    }
+    if (!differences.empty())
+        throw UsageError("this is another model than the checkpoint's:" + differences +
+                         "\nleave these flags out, or choose another --out");
+    try {
+        check();
+    } catch (const UsageError& error) {
+        if (gave_rate && std::string(error.what()).starts_with("--min_lr")) throw;
+        throw weft::IoError(std::string("its settings do not fit together: ") + error.what());
+    }
+}
+
+// Runs the program and returns its exit code; what it throws becomes a line on standard error and 2 where the
+// command line is wrong, 1 elsewhere. `smaller` says what to do where memory does not suffice.
+inline int run_program(const char* name, const std::string& smaller, const std::function<int()>& program) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is a failed write, and so
+    std::signal(SIGXFSZ, SIG_IGN);  // is a limit on the size of files
+    const auto failed = [&](int code, const std::string& message) {
+        std::fprintf(stderr, "%s: %s\n", name, message.c_str());
+        return code;
+    };
+    try {
+        return program();
+    } catch (const UsageError& error) {
+        return failed(2, error.what());
+    } catch (const std::bad_alloc&) {
+        return failed(1, "out of memory: " + smaller);
+    } catch (const std::exception& error) {
+        return failed(1, error.what());
+    }
 }

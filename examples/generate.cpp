@@ -2,6 +2,7 @@
 // Ends with 0; with 1 on a failure, 2 on wrong usage; at once with 130 when Ctrl-C is pressed, and with 128 +
 // its number at any other signal that asks it to end.
 #include <sys/resource.h>
+#include <unistd.h>
 #include <weft/weft.h>
 
 #include <cerrno>
@@ -11,10 +12,7 @@
 #include <cstring>
 #include <new>
 
-#include "train_gpt/flags.h"
-#include "train_gpt/interrupt.h"
-#include "train_gpt/numbers.h"
-#include "train_gpt/options.h"
+#include "command_line.h"
 
 using namespace weft;
 namespace fs = std::filesystem;
@@ -29,45 +27,30 @@ struct Settings {
 };
 
 bool parse_settings(int argc, char** argv, Settings& s) {
-    CLI::App app("Goes on with a prompt, by a language model in a folder.", "generate");
-    const auto text = [&](const char* flag, std::string& to, const char* help) {
-        app.add_option(flag, to, help)->type_name("")->capture_default_str()->take_last();
-    };
-    const auto number = [&](const std::string& flag, auto& to, double low, double high, const char* help) {
-        const auto set = [=, &to](const std::string& value) {
-            if constexpr (std::is_same_v<decltype(to), double&>)
-                to = real_number(flag, value, low, high);
-            else
-                to = whole_number(flag, value, low, high);
-        };
-        app.add_option_function<std::string>(flag, set, help)
-            ->type_name("")
-            ->default_str(number_text(static_cast<double>(to)))
-            ->take_last();
-    };
-    text("--model", s.model,
-         "folder that train_gpt left (or one of its .safetensors), or one with GPT-2's config.json, "
-         "model.safetensors, "
-         "vocab.json and merges.txt");
-    text("--prompt", s.prompt,
-         "what to go on with (empty: a text begins); of more tokens than the model takes at once it sees the "
-         "last");
-    text("--stop", s.stop, "the text ends before this comes up in it (empty: nothing does)");
-    number("--length", s.length, 0, 1e6, "tokens to generate, at most");
-    number("--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
-    number("--top_k", s.top_k, 0, 1e6, "sample from the k likeliest tokens; 0: all");
-    number("--top_p", s.top_p, 1e-9, 1,
-           "sample from the likeliest tokens whose probabilities sum to p; 1: all");
-    number("--seed", s.seed, 0, 1e15, "of every random number");
-    number("--threads", s.threads, 0, 1024, "0: as many as there are; the results are the same bits");
-    text("--dtype", s.dtype, "float32 or float64");
-    app.add_flag("--no_cache", s.no_cache, "compute every token anew for each; the same text, slower");
-    app.add_flag("--no_end", s.no_end, "go on where GPT-2 ends a text");
-    app.add_flag("--stats", s.stats, "tell sizes, memory and speed on standard error");
-    app.add_flag("--random", s.random,
-                 "no model: GPT-2's sizes (124M) with random weights, for --stats; writes ids");
-    if (!parse_flags(app, argc, argv)) return false;
-    refuse_empty("--model", s.model);
+    CLI::App app("Continues a prompt with a language model in a folder.", "generate");
+    add_text(app, "--model", s.model,
+             "folder that train_gpt left (or one of its .safetensors), or one with GPT-2's config.json, "
+             "model.safetensors, vocab.json and merges.txt",
+             true);
+    add_text(
+        app, "--prompt", s.prompt,
+        "what to continue (empty: a text begins); the model sees as many of its last tokens as it takes at "
+        "once");
+    add_text(app, "--stop", s.stop, "the text ends before this comes up in it (empty: nothing does)");
+    add_number(app, "--length", s.length, 0, 1'000'000, "tokens to generate, at most");
+    add_number(app, "--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
+    add_number(app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k likeliest tokens; 0: all");
+    add_number(app, "--top_p", s.top_p, 1e-9, 1,
+               "sample from the likeliest tokens whose probabilities sum to p; 1: all");
+    add_number(app, "--seed", s.seed, 0, 1'000'000'000'000'000, "of every random number");
+    add_number(app, "--threads", s.threads, 0, 1024, "0: as many as there are; the results are the same bits");
+    add_text(app, "--dtype", s.dtype, "float32 or float64");
+    add_switch(app, "--no_cache", s.no_cache, "compute every token anew for each; the same text, slower");
+    add_switch(app, "--no_end", s.no_end, "continue where GPT-2 ends a text");
+    add_switch(app, "--stats", s.stats, "print sizes, memory and speed on standard error");
+    add_switch(app, "--random", s.random,
+               "no model: GPT-2's sizes (124M) with random weights, for --stats; writes ids");
+    if (!parse_command_line(app, argc, argv)) return false;
     if (s.dtype != "float32" && s.dtype != "float64")
         throw UsageError("--dtype: \"" + s.dtype + "\" is neither float32 nor float64");
     return true;
@@ -80,27 +63,27 @@ struct Language {
 
 // What train_gpt saved: the weights beside an optimiser's state, sizes and characters as metadata.
 Language load_trained(const fs::path& path, DType dtype) {
-    const io::SafeTensors file = io::load_safetensors(path);
+    const train::Checkpoint file = train::Checkpoint::load(path);
     if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
         throw IoError(path.string() +
                       " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
                       "--model names the folder with its config.json");
     try {
-        const auto size = [&](const char* name) { return whole_number(name, file.meta(name), 1, 1e6); };
+        const auto size = [&](const char* name) { return file.number<std::int64_t>(name, 1'000'000); };
+        const std::string bias = file.meta("bias");
+        if (const std::string problem = problem_of_switch("bias", bias); !problem.empty())
+            throw IoError("its bias: " + problem);
         const text::Characters characters(file.meta("vocabulary"));
         const nn::GPTConfig config{.vocab = characters.size(),
                                    .block_size = size("block_size"),
                                    .layers = size("layers"),
                                    .heads = size("heads"),
                                    .d_model = size("d_model"),
-                                   .bias = truth("bias", file.meta("bias"))};
-        nn::NamedTensors state;
-        for (const auto& [name, tensor] : file.tensors)
-            if (!name.starts_with("optimizer.")) state.emplace_back(name, tensor);
-        nn::check_state_dict(config, state);  // before a model of these sizes is made
+                                   .bias = bias == "true"};
+        nn::check_state_dict(config, file.model);  // before a model of these sizes is made
         Rng rng = Rng::of_zeros();
         nn::GPT model(config, rng);
-        model.load_state_dict(state);
+        model.load_state_dict(file.model);
         model.to(dtype);
         return {model, characters};
     } catch (const std::runtime_error& error) {  // of the library, or of a number that is none
@@ -126,22 +109,19 @@ Language load(const Settings& s) {
         " holds neither a config.json, as a GPT-2 does, nor a model.safetensors, as train_gpt leaves");
 }
 
-// What a text begins with where no prompt is given: its end token, a line break, or the first token.
-std::string beginning(const text::Tokenizer& tokenizer) {
-    if (tokenizer.end()) return tokenizer.piece(*tokenizer.end());
-    try {
-        tokenizer.encode("\n");
-        return "\n";
-    } catch (const ValueError&) {
-        return tokenizer.piece(0);
-    }
+volatile std::sig_atomic_t line_open = 0;  // whether standard output holds a text that may lack a line break
+
+// Ends the program, whatever it is doing: there is nothing to save.
+void end_at_once(int signal) {
+    if (line_open != 0 && ::write(STDOUT_FILENO, "\n", 1) < 0) ::_exit(1);
+    ::_exit(128 + signal);
 }
 
 // Standard output, of which nothing is lost in silence.
 class Output {
 public:
     bool write(const std::string& text) {
-        if (!text.empty()) end_with_line_break();
+        if (!text.empty()) line_open = 1;
         errno = 0;
         const bool written =
             std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
@@ -223,14 +203,10 @@ void run_random(const Settings& s, Stats& stats, Output& output) {
 
 void run(const Settings& s, Stats& stats, Output& output) {
     const Language language = load(s);
-    for (const auto& [name, parameter] : language.model.named_parameters()) try {
-            check::check_finite(parameter, name);
-        } catch (const ValueError& error) {
-            std::fprintf(stderr, "generate: warning: %s: %s\n", s.model.c_str(), error.what());
-        }
+    train::warn_of_nonfinite(s.model, language.model.named_parameters());
     stats.model(language.model);
     Rng rng(static_cast<std::uint64_t>(s.seed));
-    const std::string prompt = s.prompt.empty() ? beginning(language.tokenizer) : s.prompt;
+    const std::string prompt = s.prompt.empty() ? train::default_prompt(language.tokenizer) : s.prompt;
     const text::Ids ids = language.tokenizer.encode(prompt);
     const std::int64_t context = language.model.config.block_size;
     if (static_cast<std::int64_t>(ids.size()) > context)
@@ -250,8 +226,9 @@ void run(const Settings& s, Stats& stats, Output& output) {
     stats.text(ids.size(), result.ids.size());
 }
 
-int run_program(int argc, char** argv) {
-    end_at_interrupt();
+int generate(int argc, char** argv) {
+    for (const int signal : {SIGINT, SIGHUP, SIGTERM})  // what is ignored, as under nohup, stays so
+        if (std::signal(signal, end_at_once) == SIG_IGN) std::signal(signal, SIG_IGN);
     Settings settings;
     if (!parse_settings(argc, argv, settings)) return 0;
     if (settings.threads > 0) set_num_threads(static_cast<int>(settings.threads));
@@ -266,19 +243,6 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is a failed write
-    try {
-        return run_program(argc, argv);
-    } catch (const UsageError& error) {
-        std::fprintf(stderr, "generate: %s\n", error.what());
-        return 2;
-    } catch (const std::bad_alloc&) {
-        std::fprintf(stderr,
-                     "generate: out of memory: the model takes more than this machine gives; take a "
-                     "smaller one\n");
-        return 1;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "generate: %s\n", error.what());
-        return 1;
-    }
+    return run_program("generate", "the model takes more than this machine gives; take a smaller one",
+                       [&] { return generate(argc, argv); });
 }

@@ -1,93 +1,371 @@
 // Trains a character-level GPT on a text, then lets it write: see --help.
 // Ends with 0; with 1 on a failure, 2 on wrong usage; after saving with 130 when Ctrl-C interrupts it, and with
 // 128 + its number at any other signal that asks it to end.
-#include <csignal>
-#include <cstdio>
-#include <exception>
-#include <new>
-#include <optional>
+// B sequences in a batch, T = block_size characters in each, V vocabulary.
+#include <weft/weft.h>
 
-#include "checkpoint.h"
-#include "folder.h"
-#include "interrupt.h"
-#include "train.h"
+#include <cmath>
+
+#include "command_line.h"
 
 using namespace weft;
+namespace fs = std::filesystem;
 
 namespace {
 
-// The prompt as ids; a line break, or else the first character of the vocabulary, when none is given.
-Tensor prompt_ids(const Run& run) {
-    std::u32string prompt = decode(run.options.prompt, "--prompt");
-    const std::u32string& known = run.vocabulary.characters();
-    if (prompt.empty()) prompt = known.find(U'\n') != std::u32string::npos ? U'\n' : known.front();
-    const std::vector<std::int64_t> ids = run.vocabulary.ids_of(prompt, "--prompt");
-    if (static_cast<std::int64_t>(ids.size()) > run.options.block_size)
+// ---- settings
+
+struct Options {
+    // of this start
+    std::string out = "out";
+    std::int64_t stop_at = 0, threads = 0;
+    bool resume = false, sample_only = false, best = false;
+    // of the model and its training
+    nn::GPTConfig model = {.block_size = 64, .layers = 4, .heads = 4, .d_model = 128};
+    std::string text;  // empty: the project's own README and docs
+    optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup = 100, .steps = 2000};
+    std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch = 12;
+    double weight_decay = 0.1, beta2 = 0.99, clip = 1;
+    // of the sample
+    std::string prompt;  // empty: a line break
+    std::int64_t length = 500;
+    nn::SampleOptions how = {.temperature = 0.8};
+};
+
+void add_options(CLI::App& app, Options& o) {
+    constexpr std::int64_t thousand = 1000, million = 1'000'000, billion = 1'000'000'000;
+    const double below_1 = std::nextafter(1.0, 0.0);
+    const auto absolute = [](std::string& name) {  // the run may go on from another folder
+        if (!name.empty()) name = fs::absolute(name).string();
+        return std::string();
+    };
+    app.option_defaults()->group("Run");
+    add_text(app, "--out", o.out,
+             "folder for model.safetensors, best.safetensors, loss.csv and report.html; one run at a time",
+             true);
+    add_switch(app, "--resume", o.resume,
+               "continue from the checkpoint in --out, with its settings where none are given, up to --steps");
+    add_number(app, "--stop_at", o.stop_at, 0, billion,
+               "save and end at this step, as on Ctrl-C; 0: at the last");
+    add_switch(app, "--sample_only", o.sample_only, "do not train, only write with the checkpoint in --out");
+    add_switch(app, "--best", o.best, "with --sample_only: the weights with the lowest validation loss");
+    add_number(app, "--threads", o.threads, 0, 1024, "0: as many as there are; the results are the same bits");
+    app.option_defaults()->group("Model");
+    add_number(app, "--layers", o.model.layers, 1, thousand, "transformer blocks");
+    add_number(app, "--heads", o.model.heads, 1, thousand, "attention heads of each");
+    add_number(app, "--d_model", o.model.d_model, 1, million, "width; divisible by heads");
+    add_number(app, "--block_size", o.model.block_size, 1, million, "characters that the model sees at once");
+    add_number(app, "--dropout", o.model.dropout, 0, below_1, "probability");
+    add_switch(app, "--bias", o.model.bias, "biases in linear layers and norms");
+    app.option_defaults()->group("Training");
+    add_text(app, "--text", o.text, "file to learn from, UTF-8 (default: Weft's own README and docs)", true)
+        ->transform(CLI::Validator(absolute, ""));
+    add_number(app, "--steps", o.rate.steps, 1, billion, "training steps");
+    add_number(app, "--batch", o.batch, 1, million, "sequences in each step");
+    add_number(app, "--lr", o.rate.lr, 0, million, "highest learning rate");
+    add_number(app, "--min_lr", o.rate.min_lr, 0, million, "last learning rate (default: a tenth of --lr)");
+    add_number(app, "--warmup", o.rate.warmup, 0, billion, "steps in which the learning rate rises");
+    add_number(app, "--weight_decay", o.weight_decay, 0, million, "of matrices (AdamW)");
+    add_number(app, "--beta2", o.beta2, 0, below_1, "AdamW's second beta; the first is 0.9");
+    add_number(app, "--clip", o.clip, 0, million, "largest norm of all gradients together; 0: any");
+    add_number(app, "--eval_interval", o.eval_interval, 1, billion, "steps from one evaluation to the next");
+    add_number(app, "--save_interval", o.save_interval, 1, billion, "steps from one checkpoint to the next");
+    add_number(app, "--seed", o.seed, 0, 1'000'000'000'000'000, "of every random number");
+    app.option_defaults()->group("Sample");
+    add_text(app, "--prompt", o.prompt,
+             "what it begins with (default: a line break); the model sees the last --block_size characters");
+    add_number(app, "--length", o.length, 0, million, "characters to write");
+    add_number(app, "--temperature", o.how.temperature, 0, million, "0: always the likeliest character");
+    add_number(app, "--top_k", o.how.top_k, 0, million, "sample from the k likeliest characters; 0: all");
+}
+
+void check_settings(const Options& o) {
+    if (o.model.d_model % o.model.heads != 0)
+        throw UsageError("--d_model " + std::to_string(o.model.d_model) + " is not divisible by --heads " +
+                         std::to_string(o.model.heads));
+    if (o.rate.min_lr > o.rate.lr)
+        throw UsageError("--min_lr " + train::number_text(o.rate.min_lr) + " is above --lr " +
+                         train::number_text(o.rate.lr));
+    if (o.resume && o.sample_only)
+        throw UsageError("--resume goes on training and --sample_only does not: choose one");
+    if (o.best && !o.sample_only)
+        throw UsageError("--best chooses what --sample_only writes with, and is of no use without it");
+}
+
+// ---- the text
+
+// The file to learn from, or the project's own README and chapters.
+std::vector<fs::path> text_files(const Options& o) {
+    if (!o.text.empty()) return {o.text};
+    const fs::path root = WEFT_SOURCE_DIR;
+    std::vector<fs::path> files;
+    if (fs::is_directory(root / "docs"))
+        for (const auto& entry : fs::directory_iterator(root / "docs"))
+            if (entry.path().extension() == ".md") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    files.insert(files.begin(), root / "README.md");
+    return files;
+}
+
+text::Ids encode(const text::Characters& tokenizer, const std::string& text, const std::string& source) try {
+    return tokenizer.encode(text);
+} catch (const ValueError& error) {
+    throw ValueError(source + ": " + error.what());
+}
+
+// ---- the run: what a checkpoint holds
+
+struct Run {
+    text::Characters tokenizer;
+    nn::GPT model;
+    optim::AdamW optimizer;
+    std::int64_t step = 0;
+    std::optional<std::pair<double, std::int64_t>> best = {};  // the lowest validation loss, and its step
+    std::uint64_t text = 0;                                    // the fingerprint of what it learned from
+};
+
+long long whole(std::int64_t number) { return number; }  // for printf
+fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
+std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
+
+Run new_run(const Options& o, const text::Characters& tokenizer, const train::Checkpoint* from = nullptr) {
+    nn::GPTConfig config = o.model;
+    config.vocab = tokenizer.size();
+    if (from != nullptr) nn::check_state_dict(config, from->model);  // before a model of these sizes is made
+    Rng rng(seed_of(o));
+    const nn::GPT model(config, rng);
+    return {tokenizer, model,
+            optim::AdamW(optim::decay_groups(model, o.weight_decay), {.lr = o.rate.lr, .beta2 = o.beta2})};
+}
+
+Run resumed_run(const Options& o, CLI::App& app) {
+    const fs::path path = in(o, o.best ? "best.safetensors" : "model.safetensors");
+    const train::Checkpoint last = train::Checkpoint::load(path);
+    try {
+        complete_from(last, app, [&] { check_settings(o); });
+        Run run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
+        run.step = o.best ? last.restore(run.model) : last.restore(run.model, run.optimizer);
+        run.text = last.number<std::uint64_t>("text_fingerprint");
+        if (last.metadata.contains("best_loss"))
+            run.best = {last.number<double>("best_loss"), last.number<std::int64_t>("best_step")};
+        train::warn_of_nonfinite(path.string(), last.model);
+        return run;
+    } catch (const Error& error) {
+        throw IoError("cannot go on from " + path.string() + ": " + error.what());
+    }
+}
+
+io::Metadata metadata_of(const Run& run, CLI::App& app) {
+    io::Metadata metadata;
+    for (const CLI::Option* option : settings(app)) metadata[option->get_single_name()] = text_of(*option);
+    metadata["vocabulary"] = run.tokenizer.vocabulary();
+    metadata["text_fingerprint"] = std::to_string(run.text);
+    if (run.best) {
+        metadata["best_loss"] = train::number_text(run.best->first);
+        metadata["best_step"] = std::to_string(run.best->second);
+    }
+    return metadata;
+}
+
+// ---- training
+
+std::int64_t last_step(const Options& o) {
+    return o.stop_at > 0 ? std::min(o.stop_at, o.rate.steps) : o.rate.steps;
+}
+
+// An interrupt may have come before the last evaluation, and a full disk before the report, which is saved
+// last.
+bool is_done(const Run& run, const Options& o) {
+    if (run.step != o.rate.steps) return run.step >= last_step(o);
+    std::error_code missing;
+    const auto written = [&](const char* name) { return fs::last_write_time(in(o, name), missing); };
+    if (written("report.html") < written("model.safetensors")) return false;
+    const train::History history = train::History::load(in(o, "loss.csv"), run.step + 1);
+    return !history.rows.empty() && history.rows.back().step == run.step;
+}
+
+void tell(const check::FlowReport& flow) {
+    std::string zero;
+    for (const check::FlowRow& row : flow.rows)
+        if (!row.problem.empty()) zero += " " + row.name;
+    if (!zero.empty()) zero = ", and are exactly 0 for" + zero;
+    std::printf("gradients reach all %zu parameters%s\n", flow.rows.size(), zero.c_str());
+}
+
+// Trains up to last_step, with an evaluation and a checkpoint at every interval, or until a signal asks it to
+// end. Returns that signal, or 0.
+int train_model(Run& run, const Options& o, CLI::App& app, const std::string& text) {
+    const train::Interrupt interrupt;
+    const std::string source = o.text.empty() ? "Weft's own documents" : o.text;
+    train::Corpus corpus(encode(run.tokenizer, text, source),
+                         {.block_size = o.model.block_size, .batch = o.batch, .seed = seed_of(o)});
+    const std::vector<train::Batch> validation = corpus.validation_batches();
+    const auto loss_of = [&](const train::Batch& batch) {
+        return cross_entropy(run.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
+    };
+    train::History history;
+    if (run.step > 0) history = train::History::load(in(o, "loss.csv"), run.step);
+    train::RunReport report(in(o, "report.html"),
+                            {.title = fs::path(source).filename().string(),
+                             .steps = o.rate.steps,
+                             .eval_interval = o.eval_interval,
+                             .prompt = o.prompt,
+                             .sample = o.how,
+                             .seed = seed_of(o)},
+                            run.model, run.tokenizer, corpus.validation());
+    if (run.step > 0) report.resume(run.step, history);
+    for (const CLI::Option* option : settings(app))
+        report.page.setting(option->get_single_name(), text_of(*option));
+    train::Progress progress(run.step, o.rate.steps, o.batch * o.model.block_size);
+    std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
+                corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.size()));
+    std::printf("model   %lld layers, %lld heads, d_model %lld, block_size %lld: %lld parameters\n",
+                whole(o.model.layers), whole(o.model.heads), whole(o.model.d_model), whole(o.model.block_size),
+                whole(run.model.parameter_count()));
+    std::fflush(stdout);
+    if (run.step > 0 && run.text != train::fingerprint(text))
+        train::warn("this is not the text that the checkpoint was trained on: the run goes on with this one");
+    run.text = train::fingerprint(text);
+
+    std::int64_t saved = run.step;  // the step of the last checkpoint
+    bool is_new = run.step == 0;    // and nothing was saved yet
+    const auto make_room = [&] {
+        fs::create_directories(o.out);
+        if (!std::exchange(is_new, false)) return;
+        fs::remove(in(o, "best.safetensors"));
+        if (train::keep_as(in(o, "model.safetensors"), in(o, "previous.safetensors")))
+            progress.warn("an earlier run was here; its checkpoint is now " +
+                          in(o, "previous.safetensors").string());
+    };
+    // loss.csv first: lines that are newer than the checkpoint are cut off when the run goes on, and come
+    // again.
+    const auto save = [&] {
+        make_room();
+        history.save(in(o, "loss.csv"));
+        train::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
+            .save(in(o, "model.safetensors"));
+        saved = run.step;
+        report.save();
+    };
+    const auto save_best = [&] {
+        make_room();
+        train::Checkpoint(run.model, run.step, metadata_of(run, app)).save(in(o, "best.safetensors"));
+    };
+    const auto try_to = [&](const auto& action) {  // a disk that is full now may have room at the next interval
+        try {
+            action();
+        } catch (const std::exception& error) {
+            progress.warn(std::string(error.what()) + "; the training goes on without");
+        }
+    };
+    const auto measure = [&](train::Measured row) {
+        history.rows.push_back(row);
+        report.measured(row);
+    };
+    const auto evaluate = [&]() -> std::optional<double> {
+        const double loss = train::evaluate(validation, loss_of, [&] { return interrupt.requested(); });
+        if (interrupt.requested()) return {};
+        report.evaluated(run.step);
+        progress.evaluated(run.step, history.mean_since_evaluation().value_or(loss), loss);
+        if (run.step > 0 && std::isfinite(loss) && (!run.best || loss < run.best->first)) {
+            run.best = {loss, run.step};
+            try_to(save_best);
+        }
+        return loss;
+    };
+
+    while (run.step < last_step(o) && !interrupt.requested()) {
+        std::optional<double> validation_loss;
+        if (run.step % o.eval_interval == 0) validation_loss = evaluate();
+        if (run.step % o.save_interval == 0 && run.step > saved) try_to(save);
+        if (interrupt.requested()) break;
+        const double lr = optim::cosine_lr(run.step, o.rate);
+        double loss = 0;
+        const auto step = [&] {
+            run.optimizer.set_lr(lr);
+            run.optimizer.zero_grad();
+            Tensor batch_loss = loss_of(corpus.training_batch(run.step));  // ()
+            batch_loss.backward();
+            report.gradients(run.step);
+            if (o.clip > 0) optim::clip_grad_norm(run.model, o.clip);
+            run.optimizer.step();
+            loss = batch_loss.item();
+        };
+        try {
+            run.step == 0 ? tell(check::first_step(run.model, lr, step)) : step();
+        } catch (const ValueError& error) {
+            throw Error("the training diverged at step " + std::to_string(run.step) + ": " + error.what() +
+                        "\nlower --lr, or raise --warmup" +
+                        (saved > 0 ? "; --resume goes on from step " + std::to_string(saved) : ""));
+        }
+        measure({run.step, lr, loss, validation_loss});
+        progress.step(++run.step, loss);
+    }
+    if (run.step == o.rate.steps && !interrupt.requested())
+        if (const auto loss = evaluate()) measure({run.step, optim::cosine_lr(run.step, o.rate), {}, loss});
+    save();
+    return interrupt.signal();
+}
+
+// ---- the program
+
+int train_gpt(int argc, char** argv) {
+    Options o;
+    CLI::App app("Trains a character-level GPT on a text, then lets it write.", "train_gpt");
+    add_options(app, o);
+    if (!parse_command_line(app, argc, argv)) return 0;
+    if (app.count("--min_lr") == 0) {
+        o.rate.min_lr = o.rate.lr / 10;
+        app.get_option("--min_lr")->default_str(train::number_text(o.rate.min_lr));
+    }
+    check_settings(o);
+    if (o.threads > 0) set_num_threads(static_cast<int>(o.threads));
+
+    std::optional<train::OutputFolder> folder;  // tried now rather than after the training
+    if (!o.sample_only)
+        folder.emplace(o.out, std::vector<std::string>{"model.safetensors", "best.safetensors", "loss.csv",
+                                                       "report.html"});
+    std::string text;
+    const bool goes_on = o.resume || o.sample_only;
+    if (!goes_on) text = train::read_text(text_files(o));
+    Run run = goes_on ? resumed_run(o, app) : new_run(o, text::Characters(text));
+    const std::string prompt = o.prompt.empty() ? train::default_prompt(run.tokenizer) : o.prompt;
+    const std::size_t length = encode(run.tokenizer, prompt, "--prompt").size();  // refused now, if at all
+    if (static_cast<std::int64_t>(length) > o.model.block_size)
         std::fprintf(stderr,
                      "train_gpt: the prompt has %zu characters, of which the model sees the last %lld\n",
-                     ids.size(), static_cast<long long>(run.options.block_size));
-    return from_vector(ids, {static_cast<std::int64_t>(ids.size())});
-}
+                     length, whole(o.model.block_size));
 
-void write_sample(Run& run, const Tensor& prompt) {
-    Rng rng(static_cast<std::uint64_t>(run.options.seed));
-    const nn::SampleOptions how{
-        .temperature = run.options.temperature, .top_k = run.options.top_k, .rng = &rng};
-    const Tensor ids = run.model.generate(prompt, run.options.length, how);  // (prompt + length,)
-    std::printf("%s\n", run.vocabulary.text_of(ids.to_vector<std::int64_t>()).c_str());
-}
-
-int run_program(int argc, char** argv) {
-    Options options;
-    if (!parse(argc, argv, options)) return 0;
-    if (options.threads > 0) set_num_threads(static_cast<int>(options.threads));
-
-    std::optional<OutFolder> folder;  // tried now rather than after the training
-    if (!options.sample_only) folder.emplace(options.out);
-    const bool go_on = options.resume || options.sample_only;
-    std::u32string text;
-    if (!go_on) text = read_text(text_files(options));
-    Run run = go_on ? load(options) : Run(options, Vocabulary(text));
-    const Tensor prompt = prompt_ids(run);  // refused now rather than after the training
-    if (options.resume && is_done(run)) {
+    if (o.resume && is_done(run, o)) {
+        const bool stops = last_step(o) < o.rate.steps;
         std::printf(
-            "nothing to train: the checkpoint in %s is at step %lld, and %s is %lld; to train on give a "
-            "larger one\n\n",
-            run.options.out.c_str(), static_cast<long long>(run.step),
-            last_step(run.options) < run.options.steps ? "--stop_at" : "--steps",
-            static_cast<long long>(last_step(run.options)));
-    } else if (!options.sample_only) {
-        if (go_on) text = read_text(text_files(run.options));
-        const Ended ended = train(run, text);
-        if (ended != Ended::finished) {
+            "nothing to train: the checkpoint in %s is at step %lld, and %s is %lld; to train on give a larger "
+            "one\n\n",
+            o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
+    } else if (!o.sample_only) {
+        if (goes_on) text = train::read_text(text_files(o));
+        const int signal = train_model(run, o, app, text);
+        if (signal != 0 || run.step < o.rate.steps) {
             std::printf("%s at step %lld and saved: --resume goes on\n",
-                        ended == Ended::stopped ? "stopped" : "interrupted", static_cast<long long>(run.step));
-            return ended == Ended::stopped ? 0 : 128 + CatchInterrupt::signal();
+                        signal != 0 ? "interrupted" : "stopped", whole(run.step));
+            return signal != 0 ? 128 + signal : 0;
         }
-        std::printf("wrote %s, %s and %s\n\n", (run.options.out / "model.safetensors").c_str(),
-                    (run.options.out / "loss.csv").c_str(), (run.options.out / "report.html").c_str());
+        std::printf("wrote %s, %s and %s\n\n", in(o, "model.safetensors").c_str(), in(o, "loss.csv").c_str(),
+                    in(o, "report.html").c_str());
     }
-    write_sample(run, prompt);
+    Rng rng(seed_of(o));
+    o.how.rng = &rng;
+    const nn::GenerateOptions options{.length = o.length, .how = o.how};
+    const std::string sample = nn::generate_text(run.model, run.tokenizer, prompt, {.generate = options}).text;
+    std::printf("%s%s\n", prompt.c_str(), sample.c_str());
     return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not cost the training,
-    std::signal(SIGXFSZ, SIG_IGN);  // nor a limit on the size of files
-    try {
-        return run_program(argc, argv);
-    } catch (const UsageError& error) {
-        std::fprintf(stderr, "train_gpt: %s\n", error.what());
-        return 2;
-    } catch (const std::bad_alloc&) {
-        std::fprintf(stderr,
-                     "train_gpt: out of memory: the run takes more than this machine gives; make --d_model, "
-                     "--layers, --block_size or --batch smaller\n");
-        return 1;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "train_gpt: %s\n", error.what());
-        return 1;
-    }
+    return run_program("train_gpt",
+                       "the run takes more than this machine gives; make --d_model, --layers, --block_size or "
+                       "--batch smaller",
+                       [&] { return train_gpt(argc, argv); });
 }

@@ -75,7 +75,7 @@ const std::map<std::string, std::string> said = {
     {"checkpoint/many_layers.safetensors", "too few for 1000 layers"},
     {"checkpoint/wide.safetensors", "but the module's is (3, 1000000)"},
     {"checkpoint/long.safetensors", "but the module's is (1000000, 2)"},
-    {"checkpoint/no_step.safetensors", "no metadata \"step\""},
+    {"checkpoint/no_step.safetensors", "it does not say its step"},
     {"checkpoint/bias.safetensors", "\"maybe\" is neither true nor false"},
     {"checkpoint/escape.safetensors", "\\x1b[2J\\x00"},
     {"checkpoint/no_metadata.safetensors", "it holds none of a run's settings"},

@@ -1,5 +1,5 @@
 // The layers of the house, bottom up: core, with the rooms array, kernels, autograd and ops, then nn, models,
-// viz. A file includes only its own room and those below; everything above core sees only core's public
+// viz, train. A file includes only its own room and those below; everything above core sees only core's public
 // headers; xtensor, BLAS and OpenMP stay in core, and out of every public header except the bridge.
 #include <map>
 
@@ -10,8 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> rooms = {"core/array", "core/kernels", "core/autograd", "core/ops", "nn",
-                                        "models",     "viz"};
+const std::vector<std::string> rooms = {"core/array", "core/kernels", "core/autograd", "core/ops",
+                                        "nn",         "models",       "viz",           "train"};
 constexpr int top = 4;  // the first room above core
 
 // The room of "src/core/ops/matmul.cpp" or "include/weft/core/tensor.h", as its position in `rooms`; −1 when it

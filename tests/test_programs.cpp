@@ -57,7 +57,7 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
     CHECK(saved.at("token_embedding.weight").size(1) == 16);
 
     const std::string losses = io::load_text(scratch / "loss.csv");
-    CHECK(losses.starts_with("step,learning_rate,loss,held_out_loss\n0,"));
+    CHECK(losses.starts_with("step,learning_rate,loss,validation_loss\n0,"));
     CHECK(std::count(losses.begin(), losses.end(), '\n') == 32);  // names, 30 steps, the last evaluation
 
     const Result sampled = run(tiny + in(scratch) + "--sample-only --prompt Pack");
@@ -161,24 +161,24 @@ TEST_CASE("faults 106 and 107: train_gpt refuses a text that is empty or too sho
     check_refusal(train_on(""), 1, "it is empty");
     check_refusal(train_on("\xEF\xBB\xBF"), 1, "it is empty");
     check_refusal(train_on(std::string(80, 'a') + std::string(80, 'b')), 1,
-                  "the text has 160 characters; with --block_size 16 it needs at least 161");
+                  "the text has 160 tokens; a block_size of 16 needs at least 161");
     CHECK(train_on(std::string(81, 'a') + std::string(80, 'b')).code == 0);
 }
 
 TEST_CASE("fault 108: train_gpt refuses a text that is not UTF-8, naming the byte's offset",
           "[fault][programs]") {
     const std::string good(200, 'a');
-    check_refusal(train_on(good + "\xFF" + good), 1, "byte 0xFF at offset 200 is not UTF-8");
-    check_refusal(train_on("é" + good + "\xC3"), 1, "byte 0xC3 at offset 202 is not UTF-8");  // cut short
+    check_refusal(train_on(good + "\xFF" + good), 1, "not UTF-8: byte 0xFF at offset 200");
+    check_refusal(train_on("é" + good + "\xC3"), 1, "not UTF-8: byte 0xC3 at offset 202");  // cut short
     check_refusal(train_on(good + "\xC0\xAF"), 1,
-                  "byte 0xC0 at offset 200 is not UTF-8");  // longer than needed
+                  "not UTF-8: byte 0xC0 at offset 200");  // longer than needed
     check_refusal(train_on(good + "\xE0\x80\xAF"), 1,
-                  "byte 0xE0 at offset 200 is not UTF-8");  // longer than needed
+                  "not UTF-8: byte 0xE0 at offset 200");  // longer than needed
     check_refusal(train_on(good + "\xED\xA0\x80"), 1,
-                  "byte 0xED at offset 200 is not UTF-8");  // half of a pair
+                  "not UTF-8: byte 0xED at offset 200");  // half of a pair
     check_refusal(train_on(good + "\xF4\x90\x80\x80"), 1,
-                  "byte 0xF4 at offset 200 is not UTF-8");  // above U+10FFFF
-    check_refusal(train_on("\xEF\xBB\xBF" + good + "\xFF"), 1, "byte 0xFF at offset 203 is not UTF-8");
+                  "not UTF-8: byte 0xF4 at offset 200");  // above U+10FFFF
+    check_refusal(train_on("\xEF\xBB\xBF" + good + "\xFF"), 1, "not UTF-8: byte 0xFF at offset 203");
 }
 
 TEST_CASE("fault 109: train_gpt drops a byte-order mark and reads CR LF as LF", "[fault][programs]") {
@@ -187,8 +187,8 @@ TEST_CASE("fault 109: train_gpt drops a byte-order mark and reads CR LF as LF", 
         plain += "día\n", plain += "noche\n", windows += "día\r\n", windows += "noche\r\n";
     const Result a = train_on(plain), b = train_on(windows);
     CHECK(a.code == 0);
-    CHECK(contains(a.output, "270 characters to learn from, 30 held out, 9 different"));
-    CHECK(contains(b.output, "270 characters to learn from, 30 held out, 9 different"));
+    CHECK(contains(a.output, "270 characters to train on, 30 for validation, 9 different"));
+    CHECK(contains(b.output, "270 characters to train on, 30 for validation, 9 different"));
 }
 
 TEST_CASE("a learning rate of 0 is no reason to stop at the first step", "[programs]") {
@@ -209,7 +209,7 @@ TEST_CASE("fault 111: train_gpt learns from a text of one character", "[fault][p
 TEST_CASE("fault 110: train_gpt refuses a prompt that the model cannot read before it trains",
           "[fault][programs]") {
     const Result result = train_on(std::string(200, 'a'), "--prompt aaß");
-    check_refusal(result, 1, "--prompt: the character \"ß\" at place 2 is none of the 1");
+    check_refusal(result, 1, "--prompt: Characters: \"ß\" at place 2 of the text is none of the 1");
     CHECK_FALSE(contains(result.output, "step"));
 }
 

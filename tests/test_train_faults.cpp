@@ -89,7 +89,7 @@ TEST_CASE("fault 112: interrupted in an evaluation, a run does not wait for its 
     running.send(SIGINT);
     CHECK(running.wait() == 130);
     CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "0");
-    CHECK(io::load_text(scratch / "loss.csv") == "step,learning_rate,loss,held_out_loss\n");
+    CHECK(io::load_text(scratch / "loss.csv") == "step,learning_rate,loss,validation_loss\n");
 }
 
 TEST_CASE("fault 112: a signal that is ignored stays ignored, as under nohup", "[fault][programs][train]") {
@@ -174,13 +174,13 @@ TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by i
         return why([&](io::SafeTensors& file) { file.metadata.at(key) = value; });
     };
     CHECK(contains(without("layers"), "it does not say its layers"));
-    CHECK(contains(without("step"), "no metadata \"step\""));
-    CHECK(contains(without("vocabulary"), "no metadata \"vocabulary\""));
-    CHECK(contains(without("generator.drop.rng"), "no metadata \"generator.drop.rng\""));
+    CHECK(contains(without("step"), "it does not say its step"));
+    CHECK(contains(without("vocabulary"), "it does not say its vocabulary"));
+    CHECK(contains(without("generator.drop.rng"), "it does not say its generator.drop.rng"));
     CHECK(contains(with("layers", "many"), "--layers: \"many\" is not a whole number"));
     CHECK(contains(with("step", "-1"), "its step: -1 is out of range; use at least 0"));
     CHECK(contains(with("generator.drop.rng", "17"),
-                   "the state of the generator drop.rng is \"\", not a number"));
+                   "the state of the generator drop.rng: \"\" is not a whole number"));
     CHECK(contains(with("vocabulary", "ab"), "token_embedding.weight: shape (31, 16)"));
     CHECK(contains(why([](io::SafeTensors& file) {
                        std::erase_if(file.tensors, [](const auto& entry) {
@@ -269,9 +269,10 @@ TEST_CASE("a text that is not the checkpoint's costs a warning, and characters t
     CHECK(changed.code == 0);
     CHECK(contains(changed.output, "warning: this is not the text that the checkpoint was trained on"));
     io::save_text(trained.data / "text", pangrams() + "The end!\n");
-    check_refusal(run("train_gpt --resume --steps 6 " + trained.out()), 1,
-                  (trained.data / "text").string() +
-                      ": the character \"!\" at place 3167 is none of the 31 that the model knows");
+    check_refusal(
+        run("train_gpt --resume --steps 6 " + trained.out()), 1,
+        (trained.data / "text").string() +
+            ": Characters: \"!\" at place 3167 of the text is none of the 31 characters that are known");
 }
 
 TEST_CASE("fault 110: prompts that are empty, longer than the block, or of characters never seen",
@@ -289,8 +290,10 @@ TEST_CASE("fault 110: prompts that are empty, longer than the block, or of chara
     CHECK(result.output.starts_with(longer));
     CHECK(result.output.size() == longer.size() + 30 + 1);
     CHECK(result.output.substr(longer.size()) == sampled("'" + longer.substr(43 - 16) + "'").output.substr(16));
-    check_refusal(sampled("'no way?'"), 1, "--prompt: the character \"?\" at place 6 is none of the 31");
-    check_refusal(sampled("$(printf '\\377')"), 1, "--prompt: byte 0xFF at offset 0 is not UTF-8");
+    check_refusal(sampled("'no way?'"), 1,
+                  "--prompt: Characters: \"?\" at place 6 of the text is none of the 31");
+    check_refusal(sampled("$(printf '\\377')"), 1,
+                  "--prompt: Characters: the text is not UTF-8: byte 0xFF at offset 0");
 }
 
 TEST_CASE("a loss.csv that is damaged is refused by its line, and one that is gone begins again",
@@ -303,7 +306,8 @@ TEST_CASE("a loss.csv that is damaged is refused by its line, and one that is go
     }
     fs::remove(trained.scratch / "loss.csv");
     CHECK(run("train_gpt --resume --length 0 " + trained.out()).code == 0);
-    CHECK(io::load_text(trained.scratch / "loss.csv").starts_with("step,learning_rate,loss,held_out_loss\n2,"));
+    CHECK(
+        io::load_text(trained.scratch / "loss.csv").starts_with("step,learning_rate,loss,validation_loss\n2,"));
 }
 
 #endif

@@ -51,12 +51,12 @@ TEST_CASE("a folder that cannot be written to is refused before the training, an
         const Result result = run(tiny + text.flag + "--steps 3 --out " + folder, before);
         CHECK(result.code == 1);
         CHECK(result.output ==
-              "train_gpt: cannot write into the folder " + folder + ": " + why + "; choose another --out\n");
+              "train_gpt: cannot write into the folder " + folder + ": " + why + "; choose another folder\n");
     };
     refused((out / "file").string(), "Not a directory");
     refused((out / "file" / "a").string(), "Not a directory");
     refused("/proc/weft", "No such file or directory");
-    refused((out / "taken").string(), "its model.safetensors is a folder, where a file is to be");
+    refused((out / "taken").string(), "its model.safetensors is a folder, not a file");
 #ifndef __clang__  // whose OpenMP writes a file of its own before main
     refused((out / "full" / "a").string(), "File too large", "ulimit -f 0");
 #endif
@@ -82,7 +82,7 @@ TEST_CASE("a second run in the folder of one that trains is refused; reading it 
     Running running(train, text.scratch / "log");
     wait_for(running, text.scratch / "log", "\nstep      5/");
     const std::string refusal = "train_gpt: another run trains in " + out.folder().string() +
-                                "; wait for its end, or choose another --out\n";
+                                "; wait until it has ended, or choose another folder\n";
     for (const std::string& second : {train, "train_gpt --resume " + in(out)}) {
         const Result result = run(second + "--stop_at 1");  // should it be let in
         CHECK(result.code == 1);

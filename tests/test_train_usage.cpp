@@ -143,10 +143,11 @@ TEST_CASE("a character that the model does not know is named with its file and w
     const Trained trained;
     const std::string other = (trained.scratch / "lorem").string();
     io::save_text(other, "Lorem ipsum" + pangrams());
-    check_says("train_gpt --resume --steps 5 --text " + other + " " + in(trained.scratch), 1,
-               "train_gpt: " + other +
-                   ": the character \"L\" at place 0 is none of the 31 that the model knows; take it out, or "
-                   "train a new model on a text that has it");
+    check_says(
+        "train_gpt --resume --steps 5 --text " + other + " " + in(trained.scratch), 1,
+        "train_gpt: " + other +
+            ": Characters: \"L\" at place 0 of the text is none of the 31 characters that are known; take it "
+            "out, or use the characters of a text that has it");
 }
 
 TEST_CASE("a text file that is given as a model is said to be none", "[programs][train]") {

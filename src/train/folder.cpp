@@ -1,4 +1,4 @@
-#include "folder.h"
+#include "weft/train/folder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,20 +12,23 @@
 
 namespace fs = std::filesystem;
 
-OutFolder::OutFolder(const fs::path& folder) : folder_(folder), name_(folder / "train.lock") {
+namespace weft::train {
+
+OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string>& files)
+    : folder_(folder), lock_name_(folder / "train.lock") {
     try {
         make();
         lock();
-        try_to_write();
+        try_to_write(files);
     } catch (...) {
         leave();
         throw;
     }
 }
 
-OutFolder::~OutFolder() { leave(); }
+OutputFolder::~OutputFolder() { leave(); }
 
-void OutFolder::make() {
+void OutputFolder::make() {
     std::error_code error;
     for (fs::path part = fs::absolute(folder_); !fs::exists(part, error) && part.has_relative_path();
          part = part.parent_path())
@@ -34,24 +37,24 @@ void OutFolder::make() {
     if (error) refuse(error.message());
 }
 
-void OutFolder::lock() {
+void OutputFolder::lock() {
     for (;;) {
-        lock_ = ::open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        lock_ = ::open(lock_name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (lock_ < 0) refuse(std::strerror(errno));
-        // Where the file system knows no locks, nobody else can take one.
+        // A file system without locks gives them to no other process either.
         const bool taken = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         struct stat own {};
         if (!taken && ::fstat(lock_, &own) == 0 && own.st_nlink > 0) return;
         ::close(lock_);
         lock_ = -1;
         if (taken)
-            throw weft::IoError("another run trains in " + folder_.string() +
-                                "; wait for its end, or choose another --out");
+            throw IoError("another run trains in " + folder_.string() +
+                          "; wait until it has ended, or choose another folder");
         // else its holder removed it between the two
     }
 }
 
-void OutFolder::try_to_write() {
+void OutputFolder::try_to_write(const std::vector<std::string>& files) const {
     const std::string text = "held by process " + std::to_string(::getpid()) + "\n";
     errno = 0;
     const bool written = ::ftruncate(lock_, 0) == 0 &&
@@ -59,21 +62,32 @@ void OutFolder::try_to_write() {
                          ::fsync(lock_) == 0;
     if (!written) refuse(errno != 0 ? std::strerror(errno) : "the disk is full");
     std::error_code unreadable;
-    for (const char* name : {"model.safetensors", "best.safetensors", "loss.csv", "report.html"})
-        if (fs::is_directory(folder_ / name, unreadable))
-            refuse("its " + std::string(name) + " is a folder, where a file is to be");
+    for (const std::string& name : files)
+        if (fs::is_directory(folder_ / name, unreadable)) refuse("its " + name + " is a folder, not a file");
 }
 
-// The lock's name goes while it is held, so that whoever opens it next finds that out.
-void OutFolder::leave() {
+// The file is removed while the lock is held: a process that had opened it before notices, see lock().
+void OutputFolder::leave() {
     if (lock_ >= 0) {
-        ::unlink(name_.c_str());
+        ::unlink(lock_name_.c_str());
         ::close(lock_);
     }
     for (const fs::path& folder : made_) ::rmdir(folder.c_str());  // refused unless it is empty
 }
 
-void OutFolder::refuse(const std::string& reason) const {
-    throw weft::IoError("cannot write into the folder " + folder_.string() + ": " + reason +
-                        "; choose another --out");
+void OutputFolder::refuse(const std::string& reason) const {
+    throw IoError("cannot write into the folder " + folder_.string() + ": " + reason +
+                  "; choose another folder");
 }
+
+bool keep_as(const fs::path& file, const fs::path& name) {
+    std::error_code error;
+    if (!fs::exists(file, error)) return false;
+    fs::remove(name, error);
+    fs::create_hard_link(file, name, error);  // so the file never lacks its own name
+    if (error) fs::copy_file(file, name, error);
+    if (error) throw IoError("cannot keep " + file.string() + " of an earlier run: " + error.message());
+    return true;
+}
+
+}  // namespace weft::train

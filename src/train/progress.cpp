@@ -1,9 +1,12 @@
-#include "progress.h"
+#include "weft/train/progress.h"
 
+#include <err.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+
+namespace weft::train {
 
 Progress::Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step)
     : first_(first_step),
@@ -30,10 +33,10 @@ void Progress::step(std::int64_t done, double loss) {
     std::fflush(stdout);
 }
 
-void Progress::evaluated(std::int64_t done, double loss, double held_out) const {
+void Progress::evaluated(std::int64_t done, double loss, double validation_loss) const {
     clear();
-    std::printf("step %6lld/%lld  loss %.4f  held out %.4f", static_cast<long long>(done),
-                static_cast<long long>(steps_), loss, held_out);
+    std::printf("step %6lld/%lld  loss %.4f  validation %.4f", static_cast<long long>(done),
+                static_cast<long long>(steps_), loss, validation_loss);
     if (done > first_) std::printf("  %s", speed().c_str());
     std::printf("\n");
     std::fflush(stdout);
@@ -42,7 +45,7 @@ void Progress::evaluated(std::int64_t done, double loss, double held_out) const 
 void Progress::warn(const std::string& message) const {
     clear();
     std::fflush(stdout);
-    std::fprintf(stderr, "train_gpt: warning: %s\n", message.c_str());
+    train::warn(message);
 }
 
 std::string Progress::speed() const {
@@ -59,3 +62,7 @@ std::string Progress::speed() const {
 void Progress::clear() const {
     if (terminal_) std::printf("\r\x1b[K");
 }
+
+void warn(const std::string& message) { ::warnx("warning: %s", message.c_str()); }
+
+}  // namespace weft::train

@@ -72,8 +72,8 @@ class ReportTest(ReportCase):
             values = dict(part.rsplit(" ", 1) for part in values.split(", "))
             self.assertEqual(number(values["training"]), float(f"{float(row['loss']):.6g}"))
             self.assertEqual(number(values["learning rate"]), float(f"{float(row['learning_rate']):.6g}"))
-            if row["held_out_loss"]:
-                self.assertEqual(number(values["validation"]), float(f"{float(row['held_out_loss']):.6g}"))
+            if row["validation_loss"]:
+                self.assertEqual(number(values["validation"]), float(f"{float(row['validation_loss']):.6g}"))
             self.browser.press("Right")
 
     def test_pointing_at_the_losses_tells_them(self):
@@ -85,7 +85,7 @@ class ReportTest(ReportCase):
         self.assertEqual(self.browser.text("#tooltip .heading"), "step 30")
         lines = self.browser.texts("#tooltip b")
         self.assertIn(f"{float(self.losses[30]['loss']):.6g}", lines)
-        self.assertIn(f"{float(self.losses[30]['held_out_loss']):.6g}", lines)
+        self.assertIn(f"{float(self.losses[30]['validation_loss']):.6g}", lines)
         self.browser.hover("h1")
         self.assertFalse(self.browser.find("#tooltip").is_displayed())
 

@@ -1,22 +1,63 @@
-// A run in a file, and back.
+// Checkpoints: a training run in one safetensors file, and back.
 #pragma once
 
-#include "run.h"
+#include <utility>
 
-// Writes model.safetensors in the run's folder: weights under their own names, the optimiser's state under
-// "optimizer.", and as metadata the settings (and with them the schedule), the vocabulary, the step, the best
-// loss and the state of every generator. There is the old file or the new one, whatever happens. A run that
-// goes on from it has the same bits as one that never stopped.
-void save(const Run& run);
-// Writes best.safetensors: the same without the optimiser's state, to sample from.
-void save_best(const Run& run);
+#include "weft/models/io.h"
+#include "weft/nn/module.h"
+#include "weft/train/numbers.h"
 
-// Before a new run saves for the first time: the checkpoint of an earlier one in its folder becomes
-// previous.safetensors, for the evening that --resume was forgotten, and best.safetensors goes.
-void set_aside(const Run& run);
+namespace weft::train {
 
-// The run that was saved in options.out, with its settings where the command line gave none; with options.best
-// the weights of best.safetensors. Weights that are not finite are named on standard error. weft::IoError,
-// naming the file and everything that does not fit, where it is no checkpoint; UsageError, listing every
-// difference, where the command line gave another model.
-Run load(const Options& options);
+// All that a run consists of: one that goes on from it has the same bits as one that never stopped.
+//
+//     std::int64_t step = 0;
+//     if (std::filesystem::exists(path)) step = train::Checkpoint::load(path).restore(model, optimizer);
+//     …
+//     train::Checkpoint(model, optimizer, step).save(path);
+//
+// The file has the weights under their own names, the optimiser's state under "optimizer.…", and as metadata
+// the step, the state of every generator ("generator.NAME") and what the program adds.
+struct Checkpoint {
+    nn::NamedTensors model, optimizer;  // their state_dict(); no optimiser's in a file of weights alone
+    io::Metadata metadata;
+
+    // Of a model and its optimiser (any with state_dict()) after `step` steps. The model's tensors are shared,
+    // not copied: save before the next step.
+    Checkpoint(const nn::Module& module, std::int64_t step, io::Metadata metadata = {});
+    template <class Optimizer>
+    Checkpoint(const nn::Module& module, const Optimizer& from, std::int64_t step, io::Metadata entries = {})
+        : Checkpoint(module, step, std::move(entries)) {
+        optimizer = from.state_dict();
+    }
+
+    // Whole or not at all; IoError when it cannot be written.
+    void save(const std::filesystem::path& path) const;
+    // Any safetensors file: what it lacks is refused when it is asked for.
+    static Checkpoint load(const std::filesystem::path& path);
+
+    // An entry of the metadata. IoError where it is missing or, as a number ≥ 0, is none.
+    const std::string& meta(const std::string& key) const;
+    template <class Number>
+    Number number(const std::string& key, Number high = std::numeric_limits<Number>::max()) const {
+        return number_of<Number>("its " + key, meta(key), 0, high);
+    }
+
+    // Loads the weights, the generators' states and the optimiser's, and returns the step. Refused: what
+    // load_state_dict refuses; with an IoError, a generator's state or a step that is missing or none.
+    std::int64_t restore(nn::Module& module) const;
+    template <class Optimizer>
+    std::int64_t restore(nn::Module& module, Optimizer& to) const {
+        const std::int64_t step = restore(module);
+        to.load_state_dict(optimizer);
+        return step;
+    }
+
+private:
+    Checkpoint() = default;
+};
+
+// A warning for each tensor that holds NaN or an infinity, naming `source`, the tensor and the index.
+void warn_of_nonfinite(const std::string& source, const nn::NamedTensors& tensors);
+
+}  // namespace weft::train

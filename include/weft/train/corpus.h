@@ -1,71 +1,62 @@
-// A text as the model sees it: characters (UTF-8 code points), numbered by a vocabulary, in random batches.
+// A text as a language model reads it: token ids in batches, one part to train on and one for validation.
+// N tokens, B sequences in a batch, T = block_size tokens in each.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "weft/core/tensor.h"
+#include "weft/core/ops.h"
+#include "weft/models/tokenizer.h"
 
-// The characters of a text in UTF-8. weft::IoError, naming `source` and the offset of the first wrong byte,
-// where it is not.
-std::u32string decode(const std::string& text, const std::string& source);
-std::string encode(const std::u32string& characters);
+namespace weft::train {
 
-// The text of one file, or of several one after another, each without a byte-order mark at its beginning and
-// with LF where a line ends in CR LF. weft::IoError where one is missing, empty or not UTF-8.
-std::u32string read_text(const std::vector<std::filesystem::path>& paths);
+// The text of one file, or of several one after another: UTF-8, each without a byte-order mark at its beginning
+// and with LF where a line ends in CR LF. IoError where a file is missing, empty or not UTF-8.
+std::string read_text(const std::vector<std::filesystem::path>& paths);
 
-// A number that is most likely another one when the text is another (FNV-1a).
-std::uint64_t fingerprint(const std::u32string& text);
+// A number that most likely differs where the text does (FNV-1a over the code points), so that a checkpoint can
+// tell whether it was trained on this text.
+std::uint64_t fingerprint(const std::string& text);
 
-// The different characters of a text, numbered in the order of their code points.
-class Vocabulary {
-public:
-    explicit Vocabulary(const std::u32string& text);
-    std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
-    const std::u32string& characters() const { return characters_; }
-
-    // weft::ValueError, naming `source`, the character and its place, when one is not in the vocabulary.
-    std::vector<std::int64_t> ids_of(const std::u32string& text, const std::string& source) const;
-    std::string text_of(const std::vector<std::int64_t>& ids) const;
-
-private:
-    std::u32string characters_;
-    std::map<char32_t, std::int64_t> ids_;
-};
-
-// B sequences of T tokens and, at the same places, the token that follows each.
+// B sequences and, at the same positions, the token that follows each.
 struct Batch {
-    weft::Tensor inputs, targets;  // int64 (B, T)
+    Tensor inputs, targets;  // int64 (B, T)
 };
 
-// The ids of a text: the first nine tenths to train on, the rest held out.
+// The ids of a text: the first ⌊0.9 N⌋ to train on, the rest for validation.
+//
+//     const text::Characters tokenizer(text);
+//     train::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch = 12, .seed = 1});
+//     const train::Batch batch = corpus.training_batch(step);                          // each (12, 64)
+//     const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);
 class Corpus {
 public:
-    // weft::ValueError, naming the smallest length that will do, when the held-out tenth is shorter than
-    // block_size + 1.
-    Corpus(const std::vector<std::int64_t>& ids, std::int64_t block_size);
+    struct Options {
+        std::int64_t block_size = 64;  // T
+        std::int64_t batch = 12;       // B
+        std::uint64_t seed = 0;        // of the order of the training batches
+    };
+    // ValueError where block_size or batch is below 1, and, naming the smallest length that suffices, where the
+    // validation part is shorter than block_size + 1.
+    Corpus(const text::Ids& ids, const Options& options);
 
-    std::int64_t training_size() const { return static_cast<std::int64_t>(training_.size()); }
-    std::int64_t held_out_size() const { return static_cast<std::int64_t>(held_out_.size()); }
+    const text::Ids& training() const { return training_; }
+    const text::Ids& validation() const { return validation_; }
 
-    // The batch of one step: a function of the seed and the step alone. Each pass through the training part
-    // cuts it into blocks at another place and takes them in another order, so that all of it is read before
-    // any of it again.
-    Batch training_batch(std::int64_t step, std::int64_t batch, std::uint64_t seed);
-    // The held-out tenth in blocks side by side, at most `limit` batches; where there are more blocks, evenly
-    // spread ones.
-    std::vector<Batch> held_out_batches(std::int64_t batch, std::int64_t limit) const;
+    // The batch of one step, a function of the seed and the step alone, so a resumed run goes on with the
+    // batches it would have had. Each pass over the training part cuts it into blocks at another offset and
+    // takes them in another order: all of it is read before any of it again.
+    Batch training_batch(std::int64_t step);
+    // The validation part in adjacent blocks, at most `limit` batches; where there are more blocks, evenly
+    // spaced ones.
+    std::vector<Batch> validation_batches(std::int64_t limit = 100) const;
 
 private:
-    std::vector<std::int64_t> training_, held_out_;
-    std::int64_t block_size_;
+    text::Ids training_, validation_;
+    Options options_;
 
-    // The pass that was drawn last: where its blocks begin, in its order.
-    std::int64_t pass_ = -1;
-    std::vector<std::int64_t> starts_;
-    void draw_pass(std::int64_t pass, std::uint64_t seed);
+    std::int64_t pass_ = -1;            // the pass that was drawn last
+    std::vector<std::int64_t> starts_;  // where its blocks begin, in its order
+    void draw_pass(std::int64_t pass);
 };
+
+}  // namespace weft::train

@@ -5,26 +5,34 @@
 #include <string>
 #include <vector>
 
-// Held by one run at a time. The lock is on a file in it, "train.lock", and goes with the process that holds
-// it, however that ends; one that was killed leaves the file behind, and nobody minds.
-class OutFolder {
+namespace weft::train {
+
+// Held by one run at a time: const train::OutputFolder folder("out", {"model.safetensors"}). The lock is on a
+// file in it, "train.lock", and goes with the process, however that ends; a file left behind does no harm.
+class OutputFolder {
 public:
-    // Makes the folder, locks it and writes into it, so that what cannot be is known before a training. What it
-    // made is gone again where this or the run comes to nothing. weft::IoError, naming the folder, where
-    // another run holds it, nothing can be written there, or a folder has the name of a file of the run's.
-    explicit OutFolder(const std::filesystem::path& folder);
-    ~OutFolder();
-    OutFolder(const OutFolder&) = delete;
-    OutFolder& operator=(const OutFolder&) = delete;
+    // Makes the folder, locks it and writes into it, so a run that cannot save fails before it trains; `files`
+    // are what it will write. A folder made here goes again if it stays empty. IoError, naming the folder,
+    // where another run holds it, nothing can be written, or one of `files` is a folder.
+    explicit OutputFolder(const std::filesystem::path& folder, const std::vector<std::string>& files = {});
+    ~OutputFolder();
+    OutputFolder(const OutputFolder&) = delete;
+    OutputFolder& operator=(const OutputFolder&) = delete;
 
 private:
-    std::filesystem::path folder_, name_;  // name_ of the lock
+    std::filesystem::path folder_, lock_name_;
     std::vector<std::filesystem::path> made_;
     int lock_ = -1;
 
     void make();
     void lock();
-    void try_to_write();
+    void try_to_write(const std::vector<std::string>& files) const;
     void leave();
     [[noreturn]] void refuse(const std::string& reason) const;
 };
+
+// Keeps a file of an earlier run under another name, replacing what has that name, before a new run overwrites
+// it. False where there is no such file; IoError when it cannot.
+bool keep_as(const std::filesystem::path& file, const std::filesystem::path& name);
+
+}  // namespace weft::train

@@ -1,4 +1,4 @@
-// What a run has measured so far, as loss.csv keeps it.
+// What a run has measured so far, as its file loss.csv keeps it.
 #pragma once
 
 #include <cstdint>
@@ -6,22 +6,31 @@
 #include <optional>
 #include <vector>
 
+namespace weft::train {
+
+// What one step measured.
 struct Measured {
     std::int64_t step = 0;
     double learning_rate = 0;
-    std::optional<double> loss;           // on the step's batch; none after the last step
-    std::optional<double> held_out_loss;  // before the step, where there was an evaluation
+    std::optional<double> loss = {};             // on the step's batch; none after the last step
+    std::optional<double> validation_loss = {};  // before the step, where there was an evaluation
 };
 
+// The rows of a run, in the order of their steps:
+//
+//     train::History history = train::History::load("out/loss.csv", step);  // of a run that goes on
+//     history.rows.push_back({step, optimizer.lr(), loss.item()});
+//     history.save("out/loss.csv");
 struct History {
-    std::vector<Measured> rows;  // in the order of their steps
+    std::vector<Measured> rows;
 
-    // The mean loss of the steps since the last evaluation; none when there was no step.
+    // The mean loss of the steps since the last evaluation; none where there was no step.
     std::optional<double> mean_since_evaluation() const;
+    // A line "step,learning_rate,loss,validation_loss", and one for each row; what was not measured is empty.
+    void save(const std::filesystem::path& path) const;
+    // The rows of the steps before `first_step`; none where there is no file. IoError, naming the line, where
+    // it holds anything else. The last column may have its former name, "held_out_loss".
+    static History load(const std::filesystem::path& path, std::int64_t first_step);
 };
 
-// "step,learning_rate,loss,held_out_loss" and a line for each row; an empty field where nothing was measured.
-void save(const History& history, const std::filesystem::path& path);
-// The rows of the steps before first_step; none where there is no file. weft::IoError, naming the line, where
-// it holds anything else.
-History load_history(const std::filesystem::path& path, std::int64_t first_step);
+}  // namespace weft::train

@@ -1,25 +1,29 @@
-// Signals that ask the program to end: Ctrl-C, a terminal that goes away, kill.
+// Signals that ask a program to end: Ctrl-C, a terminal that is closed, kill.
 #pragma once
 
 #include <csignal>
 
-// While one lives, SIGINT, SIGHUP and SIGTERM ask the training to stop instead of ending the program. Each asks
-// once: a second Ctrl-C ends the program at once, and the last checkpoint stays.
-class CatchInterrupt {
-public:
-    CatchInterrupt();
-    ~CatchInterrupt();
-    CatchInterrupt(const CatchInterrupt&) = delete;
-    CatchInterrupt& operator=(const CatchInterrupt&) = delete;
+namespace weft::train {
 
-    static int signal();  // the one that asked, 0 while none has
+// While one exists, SIGINT, SIGHUP and SIGTERM do not end the program; its loop sees them, and can save:
+//
+//     const train::Interrupt interrupt;
+//     for (; step < steps && !interrupt.requested(); ++step) …
+//     train::Checkpoint(model, optimizer, step).save(path);
+//
+// Each is caught once: a second Ctrl-C ends the program at once. One that is ignored, as under nohup, stays so.
+class Interrupt {
+public:
+    Interrupt();
+    ~Interrupt();  // the signals do again what they did before
+    Interrupt(const Interrupt&) = delete;
+    Interrupt& operator=(const Interrupt&) = delete;
+
+    int signal() const;  // the number of the last one that came; 0 before
+    bool requested() const { return signal() != 0; }
 
 private:
     struct sigaction before_[3];
 };
 
-// For a program with nothing to save: from now on the first of them ends it at once, whatever it is doing, with
-// 128 + the signal's number.
-void end_at_interrupt();
-// From now on after a line break on standard output, which holds a text that may lack one.
-void end_with_line_break();
+}  // namespace weft::train

@@ -1,18 +1,57 @@
-// Numbers as text, the same under every locale.
+// Numbers as text, in the files of a run and on command lines: the same under every locale.
 #pragma once
 
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 
-// The whole of `text` as a number. UsageError, naming `what` and the range, when it is none or lies outside low
-// … high.
-std::int64_t whole_number(const std::string& what, const std::string& text, double low, double high);
-double real_number(const std::string& what, const std::string& text, double low, double high);
+#include "weft/core/error.h"
+#include "weft/core/text.h"
 
-// "true" or "false"; UsageError, naming `what`, on anything else.
-bool truth(const std::string& what, const std::string& text);
+namespace weft::train {
 
-// The shortest text that real_number reads back as the same number; and with a number of places behind the
-// point.
-std::string number_text(double number);
-std::string number_text(double number, int places);
+// The shortest text that reads back as the same number: "12", "0.001", "1e-04". With `fixed`, without exponent.
+template <class Number>
+std::string number_text(Number number, bool fixed = false) {
+    std::array<char, 400> text;
+    char* end = text.data() + text.size();
+    if constexpr (std::is_floating_point_v<Number>)
+        if (fixed) return {text.data(), std::to_chars(text.data(), end, number, std::chars_format::fixed).ptr};
+    return {text.data(), std::to_chars(text.data(), end, number).ptr};
+}
+
+// Reads all of `text` as a number from `low` to `high` into `value`. Returns "", or what is wrong, to follow a
+// name and a colon: "\"x\" is not a whole number", "0 is out of range; use at least 1 and at most 9".
+template <class Number>
+std::string read_number(const std::string& text, Number low, Number high, Number& value) {
+    constexpr bool real = std::is_floating_point_v<Number>;
+    const char* last = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), last, value);
+    std::string message;
+    if (read.ptr != last || read.ec == std::errc::invalid_argument) {
+        message = "\"" + text::excerpt(text) + "\" is not " + (real ? "a number" : "a whole number");
+    } else if (read.ec != std::errc() || !(low <= value && value <= high)) {
+        message = text::excerpt(text) + " is out of range; use at least " + number_text(low, true);
+        if (real && static_cast<double>(high) == std::nextafter(1.0, 0.0))
+            message += " and less than 1";
+        else if (high < std::numeric_limits<Number>::max())
+            message += " and at most " + number_text(high, true);
+    }
+    return message;
+}
+
+// The number that `text` is. IoError, beginning with `what`, where read_number finds something wrong.
+template <class Number>
+Number number_of(const std::string& what, const std::string& text, Number low = 0,
+                 Number high = std::numeric_limits<Number>::max()) {
+    Number value{};
+    if (const std::string problem = read_number(text, low, high, value); !problem.empty())
+        throw IoError(what + ": " + problem);
+    return value;
+}
+
+}  // namespace weft::train

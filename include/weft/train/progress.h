@@ -1,18 +1,29 @@
-// What is shown while a model trains: on a terminal a bar that moves, otherwise a line for each evaluation.
+// What a training shows while it runs.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
 
+namespace weft::train {
+
+// A line for each evaluation, and on a terminal a bar that moves:
+//
+//     train::Progress progress(step, steps, batch * block_size);
+//     for (; step < steps; ++step) {
+//         …
+//         progress.step(step + 1, loss.item());
+//         if (step % 100 == 0) progress.evaluated(step + 1, loss.item(), train::evaluate(validation, loss_of));
+//     }
 class Progress {
 public:
+    // Of a run from first_step to `steps`, with so many tokens in each step.
     Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step);
-    ~Progress();  // the bar goes
+    ~Progress();  // erases the bar
 
-    void step(std::int64_t done, double loss);                              // after each step
-    void evaluated(std::int64_t done, double loss, double held_out) const;  // a line that stays
-    void warn(const std::string& message) const;                            // a line on standard error
+    void step(std::int64_t done, double loss);                                     // after each step
+    void evaluated(std::int64_t done, double loss, double validation_loss) const;  // a line that stays
+    void warn(const std::string& message) const;                                   // train::warn beside the bar
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -24,3 +35,8 @@ private:
     std::string speed() const;  // "41200 tokens/s  0:12 left"
     void clear() const;
 };
+
+// "PROGRAM: warning: MESSAGE" on standard error.
+void warn(const std::string& message);
+
+}  // namespace weft::train

@@ -1,27 +1,61 @@
-// report.html: a page that shows the run while it goes and when it is done.
+// report.html: a page that shows a language model's run while it trains and when it is done.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "history.h"
-#include "run.h"
+#include "weft/models/generate.h"
+#include "weft/train/history.h"
+#include "weft/viz/report.h"
 
+namespace weft::train {
+
+// What the report of a run shows, and how often.
+struct ReportOptions {
+    std::string title;               // of the page
+    std::int64_t steps = 1;          // of the whole run
+    std::int64_t eval_interval = 1;  // evaluated() looks at the model at about 32 multiples of it
+    std::string prompt = {};         // of the samples; default_prompt where empty
+    nn::SampleOptions sample = {};   // how they are drawn; its `rng` is not used
+    std::uint64_t seed = 0;          // of each sample
+};
+
+// A viz::Report with the choices made that a training needs: which steps show gradients, which sentences and
+// samples are looked at, and how a resumed run continues its page.
+//
+//     train::RunReport report("out/report.html", {.title = "My text", .steps = steps}, model, tokenizer,
+//                             corpus.validation());
+//     report.resume(step, history);      // of a run that goes on
+//     report.gradients(step);            // after backward
+//     report.measured(row);              // after each step
+//     report.evaluated(step);            // with each evaluation: a sample, and attention over the sentences
+//     report.save();
 class RunReport {
 public:
-    // Of a new run, or, where there are steps in its past, of the report that it left; without one, of its
-    // history.
-    RunReport(const Run& run, const History& history, const std::u32string& text, const Corpus& corpus);
+    viz::Report page;  // for what the program adds: settings
 
-    void gradients(const Run& run);      // after backward, at the step that is being made
-    void measured(const Measured& row);  // after each step
-    void evaluated(Run& run);            // the run writes, and its attention is looked at
-    void save(const Run& run);           // weft::IoError when it cannot be written
+    // `validation` is the text whose sentences attention is shown for: up to twelve, all over it.
+    RunReport(std::filesystem::path path, ReportOptions options, const nn::GPT& model,
+              const text::Tokenizer& tokenizer, const text::Ids& validation);
+
+    // Continues the page that the run left, without what it said of `step` and later. Where that cannot be read
+    // it warns, and shows the losses of the history alone.
+    void resume(std::int64_t step, const History& history);
+    void gradients(std::int64_t step);
+    void measured(const Measured& row);
+    void evaluated(std::int64_t step);
+    void save();  // IoError when it cannot be written
 
 private:
-    weft::viz::Report report_;
-    std::vector<std::u32string> sentences_;  // of the held-out text
-    std::int64_t gradients_every_, look_every_;
-
-    void look(Run& run);
+    std::filesystem::path path_;
+    ReportOptions options_;
+    nn::GPT model_;
+    text::Tokenizer tokenizer_;
+    std::vector<text::Ids> sentences_;
 };
+
+// What a sample begins with where no prompt is given: <|endoftext|>, a line break, or else the first token.
+std::string default_prompt(const text::Tokenizer& tokenizer);
+
+}  // namespace weft::train

@@ -62,7 +62,8 @@ Ids Characters::encode(const std::string& text) const {
         if (found == characters_.end() || *found != c)
             throw ValueError("Characters: \"" + text::excerpt(utf8_of(c)) + "\" at place " +
                              std::to_string(ids.size()) + " of the text is none of the " +
-                             std::to_string(size()) + " characters that are known");
+                             std::to_string(size()) +
+                             " characters that are known; take it out, or use the characters of a text that has it");
         ids.push_back(found - characters_.begin());
     }
     return ids;

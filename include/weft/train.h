@@ -1,0 +1,11 @@
+// weft::train: what training programs share, with all that it stands on. See examples/train_gpt.cpp.
+#pragma once
+
+#include "weft/train/checkpoint.h"
+#include "weft/train/folder.h"
+#include "weft/train/history.h"
+#include "weft/train/interrupt.h"
+#include "weft/train/loop.h"
+#include "weft/train/progress.h"
+#include "weft/train/report.h"
+#include "weft/viz.h"

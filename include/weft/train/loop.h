@@ -1,0 +1,50 @@
+// Loops over batches: minimising a loss, and measuring one.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <optional>
+
+#include "weft/nn/optim.h"
+#include "weft/train/corpus.h"
+
+namespace weft::train {
+
+// How a loss is minimised.
+struct MinimiseOptions {
+    std::optional<optim::CosineOptions> schedule = {};  // of the learning rate; constant where not given
+    std::int64_t print_every = 50;                      // steps from one printed loss to the next; 0: none
+};
+
+// `steps` times zero_grad, loss_of() → (), backward, and a step of the optimiser; returns the last loss.
+//
+//     optim::AdamW optimizer(model, {.lr = 1e-2});
+//     train::minimise(optimizer, 200, [&] { return cross_entropy(model(x), target); });
+//
+// prints "step   0  loss 1.0986", then every 50th. Throws what loss_of, backward and the optimiser throw.
+template <class Optimizer, class Loss>
+double minimise(Optimizer& optimizer, std::int64_t steps, Loss loss_of, const MinimiseOptions& options = {}) {
+    double last = 0;
+    for (std::int64_t step = 0; step < steps; ++step) {
+        if (options.schedule) optimizer.set_lr(optim::cosine_lr(step, *options.schedule));
+        optimizer.zero_grad();
+        const Tensor loss = loss_of();
+        loss.backward();
+        optimizer.step();
+        last = loss.item();
+        if (options.print_every > 0 && step % options.print_every == 0)
+            std::printf("step %3d  loss %.4f\n", static_cast<int>(step), last);
+    }
+    return last;
+}
+
+// The mean loss per token, Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets, in evaluation mode and outside the
+// graph. NaN where stop() becomes true on the way. ValueError where there is no batch.
+//
+//     const double loss = train::evaluate(corpus.validation_batches(), [&](const train::Batch& batch) {
+//         return cross_entropy(model(batch.inputs), batch.targets);
+//     });
+double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
+                const std::function<bool()>& stop = {});
+
+}  // namespace weft::train

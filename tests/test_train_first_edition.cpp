@@ -1,0 +1,40 @@
+// A run that the first edition of train_gpt left (golden/first_edition, stopped at step 3 of 6) goes on.
+#include "programs.h"
+#include "report_reader.h"
+#include "weft/weft.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+namespace fs = std::filesystem;
+
+TEST_CASE("a run of the first edition goes on to the losses that edition measured", "[programs][train]") {
+    const fs::path golden = fs::path(WEFT_GOLDEN_DIR) / "first_edition";
+    const Scratch scratch, data;
+    for (const char* name : {"model.safetensors", "loss.csv", "report.html"})
+        fs::copy_file(golden / name, scratch / name);
+    io::save_text(data / "text", pangrams());
+    const Result result =
+        run("train_gpt --resume --length 20 --text " + (data / "text").string() + " " + in(scratch));
+    REQUIRE(result.code == 0);
+    CHECK_FALSE(contains(result.output, "warning"));
+    const auto expected = train::History::load(golden / "finished.csv", 100).rows;
+    const auto found = train::History::load(scratch / "loss.csv", 100).rows;
+    REQUIRE(expected.size() == 7);
+    REQUIRE(found.size() == 7);
+    for (std::size_t i = 0; i < 7; ++i) {
+        CHECK(found[i].step == expected[i].step);
+        CHECK(found[i].learning_rate == expected[i].learning_rate);
+        CHECK(found[i].loss.has_value() == expected[i].loss.has_value());
+        CHECK(found[i].loss.value_or(0) == Approx(expected[i].loss.value_or(0)).epsilon(1e-5));
+        CHECK(found[i].validation_loss.value_or(0) ==
+              Approx(expected[i].validation_loss.value_or(0)).epsilon(1e-5));
+    }
+    const auto report = nlohmann::json::parse(report_json(io::load_text(scratch / "report.html")));
+    CHECK(report["loss"]["training"]["steps"].size() == 6);
+    CHECK(report["samples"].size() == 4);
+    CHECK(run("train_gpt --sample_only --length 3 " + in(scratch)).code == 0);
+    CHECK(run("generate --length 3 --model " + scratch.folder().string()).code == 0);
+}
+
+#endif
