@@ -119,7 +119,7 @@ TEST_CASE("the test of the layers finds each kind of violation", "[house]") {
         contains(one("src/core/kernels/gemm.cpp", "#include \"core/ops/common.h\"\n"), "above its own layer"));
     CHECK(
         contains(one("src/core/array/array.cpp", "#include \"weft/core/tensor.h\"\n"), "above its own layer"));
-    CHECK(contains(one("src/nn/linear.cpp", "  #  include \"core/core/kernels/gemm.h\"\n"), "private to core"));
+    CHECK(contains(one("src/nn/linear.cpp", "  #  include \"core/kernels/gemm.h\"\n"), "private to core"));
     CHECK(contains(one("src/models/io/npy.cpp", "#include <xtensor/xnpy.hpp>\n"), "not above core"));
     CHECK(contains(one("include/weft/core/ops.h", "#include <omp.h>\n"), "not in a public header"));
     CHECK(contains(one("include/weft/core/tensor.h", "#include <cblas.h>\n"), "not in a public header"));

@@ -1,8 +1,8 @@
 // The kernels at sizes on both sides of each constant that switches their path, against plain loops:
 // elementwise ones, draws, reductions and rows.
-#include "core/kernels/map.h"
 #include "core/kernels/normalize.h"
 #include "core/kernels/reduce.h"
+#include "core/kernels/runs.h"
 #include "kernel_sizes.h"
 #include "weft/core/random.h"
 

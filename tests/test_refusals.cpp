@@ -45,8 +45,6 @@ TEST_CASE("refusals of types", "[fault]") {
          [] {
              nn::rotary(zeros({2, 2}, int64));
          }},
-        {"binary: this operation does not take int64",
-         [&] { kernels::binary(kernels::Binary::divide, index.array(), numbers.array(), numbers.array()); }},
     });
 }
 

@@ -17,7 +17,7 @@ namespace {
 // weft/core/ops.h.)
 Tensor add(const Tensor& a, const Tensor& b) {
     Array sum = make_array(a.shape(), a.dtype());
-    kernels::binary(kernels::Binary::add, sum, a.array(), b.array());
+    kernels::add(sum, a.array(), b.array());
     return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
         return Grads{dy, dy};
     });
@@ -122,8 +122,7 @@ private:
         auto [it, is_new] = waiting_.try_emplace(node->number, Waiting{node, g});
         if (is_new) return;
         Tensor& sum = it->second.gradient;
-        if (!create_ && is_ours(sum))
-            return kernels::binary(kernels::Binary::add, sum.array(), sum.array(), g.array());
+        if (!create_ && is_ours(sum)) return kernels::add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
         sum = add(sum, g);
     }

@@ -129,7 +129,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
 Tensor& Tensor::mul_(const Tensor& other) {
     check_in_place("mul_", *this, &other);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
-    kernels::binary(kernels::Binary::multiply, array(), array(), operand(*this, other));
+    kernels::multiply(array(), array(), operand(*this, other));
     ++array().storage->version;
     return *this;
 }

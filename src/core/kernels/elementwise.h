@@ -1,51 +1,15 @@
-// Elementwise kernels. Inputs have out's shape (broadcast beforehand: broadcast_view) and, but where said, its
-// type.
+// Filling, copying and changing arrays in place. Inputs have out's shape (broadcast beforehand: broadcast_view)
+// and, unless stated otherwise, its type. int64 wraps on overflow, as in NumPy.
 #pragma once
 
 #include "core/array/array.h"
 
 namespace weft::kernels {
 
-enum class Unary {
-    negate,
-    exp,
-    log,
-    sqrt,
-    tanh,
-    sigmoid,
-    relu,
-    abs,
-    sign,
-    sin,
-    cos,
-    erf,
-    gelu_exact,
-    gelu_tanh
-};
-enum class Binary {
-    add,
-    subtract,
-    multiply,
-    divide,
-    power,
-    maximum,
-    minimum,
-    gelu_exact_backward,
-    gelu_tanh_backward  // (x, dy) → dx
-};
-enum class Compare { equal, not_equal, less, less_equal, greater, greater_equal };
-enum class Logic { both, either, differ };
-
-void unary(Unary op, const Array& out, const Array& x);                    // floating; negate also int64
-void binary(Binary op, const Array& out, const Array& a, const Array& b);  // floating; + − × max min also int64
-void compare(Compare op, const Array& out, const Array& a, const Array& b);  // any type → bool
-void logic(Logic op, const Array& out, const Array& a, const Array& b);      // bool
-void isfinite(const Array& out, const Array& x);                             // floating → bool
-void clamp(const Array& out, const Array& x, double low, double high);
-void scale(const Array& out, const Array& x, double factor);  // factor · x
-void axpy(const Array& out, double alpha, const Array& x);    // out ← out + alpha · x
-void where(const Array& out, const Array& condition, const Array& a,
-           const Array& b);  // condition bool, the rest any type
+void add(const Array& out, const Array& a, const Array& b);       // a + b
+void axpy(const Array& out, double alpha, const Array& x);        // out ← out + alpha · x
+void multiply(const Array& out, const Array& a, const Array& b);  // a · b
+void scale(const Array& out, const Array& x, double factor);      // factor · x
 void fill(const Array& out, double value);
 void copy(const Array& out, const Array& x);  // any types: converts
 // The first position, in row-major order, of what copy cannot convert to int64 (NaN, or out of range), or −1. x

@@ -4,8 +4,8 @@
 
 #include <climits>
 #include <string>
+#include <xtensor-blas/xblas.hpp>
 
-#include "core/array/xtensor_bridge.h"
 #include "core/kernels/parallel.h"
 #include "core/kernels/rows.h"
 

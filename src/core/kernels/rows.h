@@ -4,38 +4,35 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <xsimd/xsimd.hpp>
+
+#include "core/kernels/runs.h"
 
 namespace weft::kernels {
 
 constexpr std::int64_t row_batches = 64;  // vectors of one block of a sum
 
-// Σ f(x_i) in blocks that keep the rounding error small: lanes inside a block, blocks in double.
+// Σ f(x_i) in blocks that keep the rounding error small: lanes inside a block, blocks in double. f makes an
+// xtensor expression of its operands.
 template <class T, class F, class... X>
 double row_sum_of(std::int64_t n, const F& f, const X*... x) {
-    using Batch = xsimd::batch<T>;
-    constexpr std::int64_t width = Batch::size, block = row_batches * width;
+    constexpr std::int64_t width = xsimd::batch<T>::size, block = row_batches * width;
+    const std::tuple operands(adapt(x, n)...);
+    const auto e = std::apply(f, operands);
     double total = 0;
     for (std::int64_t begin = 0; begin < n; begin += block) {
         const std::int64_t end = std::min(n, begin + block);
-        Batch a(T(0)), b(T(0));
+        xsimd::batch<T> a(T(0)), b(T(0));
         std::int64_t i = begin;
         for (; i + 2 * width <= end; i += 2 * width) {
-            a += f(Batch::load_unaligned(x + i)...);
-            b += f(Batch::load_unaligned(x + i + width)...);
+            a += vector_at<T>(e, i);
+            b += vector_at<T>(e, i + width);
         }
-        for (; i + width <= end; i += width) a += f(Batch::load_unaligned(x + i)...);
+        for (; i + width <= end; i += width) a += vector_at<T>(e, i);
         total += static_cast<double>(xsimd::hadd(a + b));
-        if (i < end) {
-            auto padded = [&](const T* from) {
-                T buffer[width] = {};
-                std::copy(from + i, from + end, buffer);
-                return Batch::load_unaligned(buffer);
-            };
-            T buffer[width];
-            f(padded(x)...).store_unaligned(buffer);
-            for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(buffer[j]);
-        }
+        if (i == end) continue;
+        T last[width];
+        evaluate(end - i, last, f, x + i...);
+        for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(last[j]);
     }
     return total;
 }
@@ -43,7 +40,7 @@ double row_sum_of(std::int64_t n, const F& f, const X*... x) {
 template <class T>
 double row_sum(std::int64_t n, const T* x) {
     return row_sum_of<T>(
-        n, [](auto v) { return v; }, x);
+        n, [](const auto& x) -> const auto& { return x; }, x);
 }
 
 // The largest element, −inf over nothing. A NaN may or may not be seen: callers whose result a NaN must reach

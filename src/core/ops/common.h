@@ -14,6 +14,12 @@ inline void check_floating(const char* operation, const Tensor& x) {
                          "; convert it with to()");
 }
 
+inline void check_arithmetic(const char* operation, const Tensor& x) {
+    if (x.dtype() == boolean)
+        throw DTypeError(std::string(operation) +
+                         ": bool has no arithmetic; use && || !, or convert with to()");
+}
+
 inline void check_dtype(const char* operation, const char* what, const Tensor& x, DType wanted) {
     if (x.dtype() != wanted)
         throw DTypeError(std::string(operation) + ": " + what + " must be " + name(wanted) + ", not " +

@@ -3,45 +3,33 @@
 #include <numbers>
 
 #include "core/kernels/elementwise.h"
-#include "core/ops/common.h"
+#include "core/ops/elementwise.h"
 
 namespace weft {
-namespace {
-
-using kernels::Unary;
-
-Tensor compute(const char* operation, Unary op, const Tensor& x) {
-    check_floating(operation, x);
-    Array y = make_array(x.shape(), x.dtype());
-    kernels::unary(op, y, x.array());
-    return Tensor(std::move(y));
-}
-
-}  // namespace
 
 Tensor exp(const Tensor& x) {
-    Tensor y = compute("exp", Unary::exp, x);
+    Tensor y = elementwise("exp", x, [](const auto& x) { return xt::exp(x); });
     // y = eˣ:  dx = dy·y
     return record("exp", y, {x}, {y},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
 }
 
 Tensor log(const Tensor& x) {
-    Tensor y = compute("log", Unary::log, x);
+    Tensor y = elementwise("log", x, [](const auto& x) { return xt::log(x); });
     // y = ln x:  dx = dy/x
     return record("log", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
 }
 
 Tensor sqrt(const Tensor& x) {
-    Tensor y = compute("sqrt", Unary::sqrt, x);
+    Tensor y = elementwise("sqrt", x, [](const auto& x) { return xt::sqrt(x); });
     // y = √x:  dx = dy/(2y)
     return record("sqrt", y, {x}, {y},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy / (2 * saved[0])}; });
 }
 
 Tensor tanh(const Tensor& x) {
-    Tensor y = compute("tanh", Unary::tanh, x);
+    Tensor y = elementwise("tanh", x, [](const auto& x) { return xt::tanh(x); });
     // y = tanh x:  dx = dy·(1 − y²)
     return record("tanh", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
@@ -50,7 +38,10 @@ Tensor tanh(const Tensor& x) {
 }
 
 Tensor sigmoid(const Tensor& x) {
-    Tensor y = compute("sigmoid", Unary::sigmoid, x);
+    Tensor y = elementwise("sigmoid", x, [](const auto& x) {  // e^(−|x|) never overflows
+        using T = Value<decltype(x)>;
+        return xt::where(x >= T(0), T(1), xt::exp(-xt::abs(x))) / (T(1) + xt::exp(-xt::abs(x)));
+    });
     // y = σ(x):  dx = dy·y·(1 − y)
     return record("sigmoid", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
@@ -59,7 +50,10 @@ Tensor sigmoid(const Tensor& x) {
 }
 
 Tensor relu(const Tensor& x) {
-    Tensor y = compute("relu", Unary::relu, x);
+    Tensor y = elementwise("relu", x, [](const auto& x) {
+        using T = Value<decltype(x)>;
+        return xt::where(x <= T(0), T(0), x);
+    });
     // y = max(x, 0):  dx = dy where y > 0, else 0
     return record("relu", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         return Grads{masked_fill(dy, saved[0] <= 0, 0)};
@@ -67,33 +61,36 @@ Tensor relu(const Tensor& x) {
 }
 
 Tensor abs(const Tensor& x) {
-    Tensor y = compute("abs", Unary::abs, x);
+    Tensor y = elementwise("abs", x, [](const auto& x) { return xt::abs(x); });
     // y = |x|:  dx = dy·sign(x)
     return record("abs", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * sign(saved[0])}; });
 }
 
 Tensor sign(const Tensor& x) {
-    Tensor y = compute("sign", Unary::sign, x);
+    Tensor y = elementwise("sign", x, [](const auto& x) {
+        using T = Value<decltype(x)>;
+        return xt::where(x > T(0), T(1), xt::where(x < T(0), T(-1), xt::abs(x) * T(0)));  // NaN stays NaN
+    });
     return record("sign", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
 }
 
 Tensor sin(const Tensor& x) {
-    Tensor y = compute("sin", Unary::sin, x);
+    Tensor y = elementwise("sin", x, by_element([](const auto& x) { return xt::sin(x); }));
     // y = sin x:  dx = dy·cos x
     return record("sin", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * cos(saved[0])}; });
 }
 
 Tensor cos(const Tensor& x) {
-    Tensor y = compute("cos", Unary::cos, x);
+    Tensor y = elementwise("cos", x, by_element([](const auto& x) { return xt::cos(x); }));
     // y = cos x:  dx = −dy·sin x
     return record("cos", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{-(dy * sin(saved[0]))}; });
 }
 
 Tensor erf(const Tensor& x) {
-    Tensor y = compute("erf", Unary::erf, x);
+    Tensor y = elementwise("erf", x, by_element([](const auto& x) { return xt::erf(x); }));
     // y = erf x:  dx = dy·2/√π·e^(−x²)
     return record("erf", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
@@ -102,24 +99,63 @@ Tensor erf(const Tensor& x) {
 }
 
 namespace {
+
+constexpr double gelu_factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // 2√(2/π)
+
 Tensor gelu_definition(const Tensor& x, Gelu kind) {
     if (kind == Gelu::exact) return x * 0.5 * (1 + erf(x / std::numbers::sqrt2));
     return 0.5 * x * (1 + tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * (x * x * x))));
 }
+
+// y = x·Φ(x):  dx = dy · (Φ(x) + x·φ(x))
+Tensor gelu_exact(const Tensor& x) {
+    return elementwise("gelu", x, by_element([](const auto& x) {
+                           using T = Value<decltype(x)>;
+                           return x * T(0.5) * (T(1) + xt::erf(x * T(std::numbers::sqrt2 / 2)));
+                       }));
+}
+Tensor gelu_exact_backward(const Tensor& x, const Tensor& dy) {
+    return elementwise(
+        "gelu", x, dy, by_element([](const auto& x, const auto& dy) {
+            using T = Value<decltype(x)>;
+            return dy * (T(0.5) * (T(1) + xt::erf(x * T(std::numbers::sqrt2 / 2))) +
+                         x * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2) * xt::exp(T(-0.5) * x * x));
+        }));
+}
+
+// y = x·g(x) with g = ½(1 + tanh u) = σ(2u), u = √(2/π)(x + 0.044715 x³), which takes one exponential in place
+// of a tanh (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2):  dx = dy · (g + x·g·(1 − g)·2u′)
+Tensor gelu_tanh(const Tensor& x) {
+    return elementwise("gelu", x, [](const auto& x) {
+        using T = Value<decltype(x)>;
+        return x * (T(1) / (T(1) + xt::exp(T(-gelu_factor) * (x + T(0.044715) * x * x * x))));
+    });
+}
+Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
+    return elementwise("gelu", x, dy, [](const auto& x, const auto& dy) {
+        using T = Value<decltype(x)>;
+        // A function of vectors, because an expression would calculate g three times.
+        return xt::make_lambda_xfunction(
+            [](const auto& x, const auto& dy) {
+                using std::exp;
+                const auto g = T(1) / (T(1) + exp(T(-gelu_factor) * (x + T(0.044715) * x * x * x)));
+                const auto du = T(gelu_factor) * (T(1) + T(3 * 0.044715) * x * x);
+                return dy * (g + x * g * (T(1) - g) * du);
+            },
+            x, dy);
+    });
+}
+
 }  // namespace
 
 Tensor gelu(const Tensor& x, Gelu kind) {
     check_floating("gelu", x);
     if (composed_mode()) return gelu_definition(x, kind);
-    Tensor y = compute("gelu", kind == Gelu::exact ? Unary::gelu_exact : Unary::gelu_tanh, x);
+    Tensor y = kind == Gelu::exact ? gelu_exact(x) : gelu_tanh(x);
     return record("gelu", y, {x}, {x}, [kind](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         if (grad_enabled()) return grads_of_definition([&] { return gelu_definition(x, kind); }, {x}, dy);
-        Array dx = make_array(x.shape(), x.dtype());
-        kernels::binary(
-            kind == Gelu::exact ? kernels::Binary::gelu_exact_backward : kernels::Binary::gelu_tanh_backward,
-            dx, x.array(), dy.array());
-        return Grads{Tensor(std::move(dx))};
+        return Grads{kind == Gelu::exact ? gelu_exact_backward(x, dy) : gelu_tanh_backward(x, dy)};
     });
 }
 
@@ -128,10 +164,12 @@ Tensor clamp(const Tensor& x, double low, double high) {
     if (!(low <= high))
         throw ValueError("clamp: low " + std::to_string(low) + " is above high " + std::to_string(high) +
                          ", or one of them is NaN");
-    Array y = make_array(x.shape(), x.dtype());
-    kernels::clamp(y, x.array(), low, high);
+    Tensor y = elementwise("clamp", x, [low, high](const auto& x) {
+        using T = Value<decltype(x)>;
+        return xt::where(x < T(low), T(low), xt::where(x > T(high), T(high), x));
+    });
     // y = min(max(x, low), high):  dx = dy where low ≤ x ≤ high, else 0
-    return record("clamp", Tensor(std::move(y)), {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
+    return record("clamp", y, {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{masked_fill(dy, x < low || x > high, 0)};
     });

@@ -1,24 +1,12 @@
+#include "core/kernels/elementwise.h"
+
 #include <cmath>
 
-#include "core/kernels/elementwise.h"
-#include "core/kernels/map.h"
+#include "core/kernels/runs.h"
 #include "weft/core/random.h"
 
 namespace weft::kernels {
 namespace {
-
-template <class To, class From>
-void convert(const Array& out, const Array& x) {
-    map<To, From>(
-        [](std::int64_t n, To* y, const From* a) {
-            for (std::int64_t i = 0; i < n; ++i)
-                if constexpr (std::is_same_v<To, bool>)
-                    y[i] = a[i] != From(0);
-                else
-                    y[i] = static_cast<To>(a[i]);
-        },
-        out, as<From>(x));
-}
 
 // out_i = f(i) over a contiguous array.
 template <class T, class F>
@@ -29,23 +17,70 @@ void generate(const Array& out, const F& f) {
     });
 }
 
+// A plain number in the arithmetic of T, where int64 is unsigned (visit_wrapping). It is held exactly.
+template <class T>
+T number(double value) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::int64_t>(value));
+    else
+        return static_cast<T>(value);
+}
+
 }  // namespace
+
+void add(const Array& out, const Array& a, const Array& b) {
+    visit_wrapping(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        evaluate<T, T, T>(
+            out, [](const auto& a, const auto& b) { return a + b; }, a, b);
+    });
+}
+
+void axpy(const Array& out, double alpha, const Array& x) {
+    visit_wrapping(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const T f = number<T>(alpha);
+        evaluate<T, T, T>(
+            out, [f](const auto& y, const auto& x) { return y + f * x; }, out, x);
+    });
+}
+
+void multiply(const Array& out, const Array& a, const Array& b) {
+    visit_wrapping(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        evaluate<T, T, T>(
+            out, [](const auto& a, const auto& b) { return a * b; }, a, b);
+    });
+}
+
+void scale(const Array& out, const Array& x, double factor) {
+    visit_wrapping(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const T f = number<T>(factor);
+        evaluate<T, T>(
+            out, [f](const auto& x) { return f * x; }, x);
+    });
+}
 
 void fill(const Array& out, double value) {
     visit_any(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        T v;
-        if constexpr (std::is_same_v<T, bool>)
-            v = value != 0;
-        else
-            v = static_cast<T>(value);
-        map<T>([v](std::int64_t n, T* y) { std::fill(y, y + n, v); }, out);
+        const T v = static_cast<T>(value);  // bool: whether it is not 0
+        for_runs<T>([v](std::int64_t n, T* y) { std::fill(y, y + n, v); }, out);
     });
 }
 
 void copy(const Array& out, const Array& x) {
     visit_any(out.dtype, [&](auto to) {
-        visit_any(x.dtype, [&](auto from) { convert<decltype(to), decltype(from)>(out, x); });
+        visit_any(x.dtype, [&](auto from) {
+            using To = decltype(to);
+            using From = decltype(from);
+            for_runs<To, From>(
+                [](std::int64_t n, To* y, const From* a) {
+                    for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(a[i]);
+                },
+                out, x);
+        });
     });
 }
 
@@ -64,17 +99,6 @@ Array contiguous(const Array& x) {
     Array y = make_array(x.shape, x.dtype);
     copy(y, x);
     return y;
-}
-
-void where(const Array& out, const Array& condition, const Array& a, const Array& b) {
-    visit_any(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        map<T, bool, T, T>(
-            [](std::int64_t n, T* y, const bool* c, const T* p, const T* q) {
-                for (std::int64_t i = 0; i < n; ++i) y[i] = c[i] ? p[i] : q[i];
-            },
-            out, as<bool>(condition), as<T>(a), as<T>(b));
-    });
 }
 
 bool all(const Array& x) {

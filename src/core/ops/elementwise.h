@@ -1,0 +1,66 @@
+// Operations on elements, each stated as a formula: a function that makes an xtensor expression of its
+// operands. It takes them by reference and gives no part of the expression a name, because an expression refers
+// to its operands; its constants have the operands' type. Every result is outside the graph.
+#pragma once
+
+#include "core/kernels/runs.h"
+#include "core/ops/common.h"
+
+namespace weft {
+
+using kernels::by_element;
+
+// The type of an operand's elements, for constants: Value<decltype(x)>(0.5).
+template <class X>
+using Value = typename std::decay_t<X>::value_type;
+
+inline Shape broadcast_shape(const char*, const Tensor& x) { return x.shape(); }
+template <class... More>
+Shape broadcast_shape(const char* operation, const Tensor& x, const More&... more) {
+    return broadcast_shapes(x.shape(), broadcast_shape(operation, more...), operation);
+}
+
+// f of the operands, which broadcast, as a tensor of `dtype`; their elements are read as X and written as Y.
+template <class Y, class... X, class F>
+Tensor broadcast_formula(const char* operation, DType dtype, const F& f,
+                         const std::conditional_t<true, Tensor, X>&... operands) {
+    const Shape shape = broadcast_shape(operation, operands...);
+    Array y = make_array(shape, dtype);
+    kernels::evaluate<Y, X...>(y, f, broadcast_view(operands.array(), shape)...);
+    return Tensor(std::move(y));
+}
+
+// y = f(x). DTypeError unless x is floating.
+template <class F>
+Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
+    check_floating(operation, x);
+    return visit_floating(x.dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        return broadcast_formula<T, T>(operation, x.dtype(), f, x);
+    });
+}
+
+// y = f(a, b). DTypeError unless both are of one floating type.
+template <class F>
+Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+    check_same_dtype(operation, a, b);
+    check_arithmetic(operation, a);
+    check_floating(operation, a);
+    return visit_floating(a.dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b);
+    });
+}
+
+// y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on bool and on two types.
+template <class F>
+Tensor arithmetic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+    check_same_dtype(operation, a, b);
+    check_arithmetic(operation, a);
+    return visit_wrapping(a.dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b);
+    });
+}
+
+}  // namespace weft
