@@ -86,8 +86,7 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
     }
     for (std::int64_t i = 0; i < n_q; ++i)
         delta[i] = static_cast<T>(row_sum_of<T>(
-            head.d_v, [](const auto& a, const auto& b) { return a * b; }, dout.data + i * dout.row,
-            out.data + i * out.row));
+            head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
     const T* shift = kept.max.data<T>() + row0;
     const T* factor = kept.rsum.data<T>() + row0;
@@ -104,10 +103,10 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
             T* d = ds.data() + i * width;
             exp_row(n_k, row, shift[i], factor[i]);
             // Where p is 0 so is ds, also where v is so large that dp overflows.
-            evaluate(
+            simd_run(
                 n_k, d,
-                [f = delta[i]](const auto& p, const auto& dp) {
-                    return xt::where(xt::equal(p, T(0)), T(0), p * (dp - f));
+                [f = xsimd::batch<T>(delta[i]), none = xsimd::batch<T>(T(0))](auto w, auto g) {
+                    return xsimd::select(w == none, none, w * (g - f));
                 },
                 static_cast<const T*>(row), static_cast<const T*>(d));
             if (idle[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));

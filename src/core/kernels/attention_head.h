@@ -6,6 +6,7 @@
 
 #include "core/kernels/attention.h"
 #include "core/kernels/gemm.h"
+#include "core/kernels/parallel.h"
 #include "core/kernels/rows.h"
 
 namespace weft::kernels {
@@ -81,17 +82,18 @@ struct Head {
 
 template <class T>
 void multiply_row(std::int64_t n, T* y, T factor) {
-    evaluate(
-        n, y, [factor](const auto& y) { return y * factor; }, static_cast<const T*>(y));
+    simd_run(
+        n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, static_cast<const T*>(y));
 }
 
 // p = e^(s − shift) · factor; exactly 0 where s is −∞, also in a row that another score has made NaN.
 template <class T>
 void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
-    evaluate(
+    using Batch = xsimd::batch<T>;
+    simd_run(
         n, p,
-        [shift, factor](const auto& s) {
-            return xt::where(xt::equal(s, T(-INFINITY)), T(0), xt::exp(s - shift) * factor);
+        [m = Batch(shift), f = Batch(factor), none = Batch(T(0)), blocked = Batch(T(-INFINITY))](auto v) {
+            return xsimd::select(v == blocked, none, xsimd::exp(v - m) * f);
         },
         static_cast<const T*>(p));
 }

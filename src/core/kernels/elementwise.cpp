@@ -1,7 +1,9 @@
 #include "core/kernels/elementwise.h"
 
 #include <cmath>
+#include <numbers>
 
+#include "core/kernels/rows.h"
 #include "core/kernels/runs.h"
 #include "weft/core/random.h"
 
@@ -62,11 +64,26 @@ void scale(const Array& out, const Array& x, double factor) {
     });
 }
 
+void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
+    visit_floating(x.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        using B = xsimd::batch<T>;
+        constexpr T factor = T(2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2);  // 2√(2/π)
+        const auto rule = [](const B& x, const B& dy) {
+            const B g = B(T(1)) / (B(T(1)) + xsimd::exp(B(-factor) * (x + B(T(0.044715)) * x * x * x)));
+            const B du = B(factor) * (B(T(1)) + B(T(3 * 0.044715)) * x * x);
+            return dy * (g + x * g * (B(T(1)) - g) * du);
+        };
+        for_runs_of<T, T, T>(
+            dx, [&](std::int64_t n, T* d, const T* p, const T* q) { simd_run(n, d, rule, p, q); }, x, dy);
+    });
+}
+
 void fill(const Array& out, double value) {
     visit_any(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         const T v = static_cast<T>(value);  // bool: whether it is not 0
-        for_runs<T>([v](std::int64_t n, T* y) { std::fill(y, y + n, v); }, out);
+        for_runs_of<T>(out, [v](std::int64_t n, T* y) { std::fill(y, y + n, v); });
     });
 }
 
@@ -75,11 +92,12 @@ void copy(const Array& out, const Array& x) {
         visit_any(x.dtype, [&](auto from) {
             using To = decltype(to);
             using From = decltype(from);
-            for_runs<To, From>(
+            for_runs_of<To, From>(
+                out,
                 [](std::int64_t n, To* y, const From* a) {
                     for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(a[i]);
                 },
-                out, x);
+                x);
         });
     });
 }

@@ -10,6 +10,9 @@ void add(const Array& out, const Array& a, const Array& b);       // a + b
 void axpy(const Array& out, double alpha, const Array& x);        // out ← out + alpha · x
 void multiply(const Array& out, const Array& a, const Array& b);  // a · b
 void scale(const Array& out, const Array& x, double factor);      // factor · x
+// The gradient of gelu's tanh approximation, y = x·g with g = σ(2u):  dx = dy · (g + x·g·(1 − g)·2u′). Written
+// in vectors, because an expression would calculate g three times.
+void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy);
 void fill(const Array& out, double value);
 void copy(const Array& out, const Array& x);  // any types: converts
 // The first position, in row-major order, of what copy cannot convert to int64 (NaN, or out of range), or −1. x

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "core/kernels/normalize.h"
+#include "core/kernels/parallel.h"
 #include "core/kernels/rows.h"
 
 namespace weft::kernels {
@@ -11,27 +12,29 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
     const double per = 1 / static_cast<double>(C);
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
+        using Batch = xsimd::batch<T>;
         const std::vector<T> ones(weight ? 0 : static_cast<std::size_t>(C), T(1)),
             zeros(bias ? 0 : static_cast<std::size_t>(C), T(0));
         const T* w = weight ? weight->data<T>() : ones.data();
         const T* b = bias ? bias->data<T>() : zeros.data();
-        parallel_blocks(
-            R, row_grain / std::max<std::int64_t>(C, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t r = begin; r < end; ++r) {
-                    const T* row = x.data<T>() + r * C;
-                    const T m = static_cast<T>(row_sum(C, row) * per);
-                    const double var = row_sum_of<T>(
-                                           C, [m](const auto& x) { return (x - m) * (x - m); }, row) *
-                                       per;
-                    const T s = static_cast<T>(1 / std::sqrt(var + eps));
-                    evaluate(
-                        C, y.data<T>() + r * C,
-                        [m, s](const auto& x, const auto& w, const auto& b) { return (x - m) * s * w + b; },
-                        row, w, b);
-                    mean.data<T>()[r] = m;
-                    rstd.data<T>()[r] = s;
-                }
-            });
+        parallel_blocks(R, row_grain / std::max<std::int64_t>(C, 1) + 1,
+                        [&](std::int64_t begin, std::int64_t end) {
+                            for (std::int64_t r = begin; r < end; ++r) {
+                                const T* row = x.data<T>() + r * C;
+                                const T m = static_cast<T>(row_sum(C, row) * per);
+                                const Batch mb(m);
+                                const double var = row_sum_of<T>(
+                                                       C, [=](auto v) { return (v - mb) * (v - mb); }, row) *
+                                                   per;
+                                const T s = static_cast<T>(1 / std::sqrt(var + eps));
+                                const Batch sb(s);
+                                simd_run(
+                                    C, y.data<T>() + r * C,
+                                    [=](auto v, auto p, auto q) { return (v - mb) * sb * p + q; }, row, w, b);
+                                mean.data<T>()[r] = m;
+                                rstd.data<T>()[r] = s;
+                            }
+                        });
     });
 }
 
@@ -41,6 +44,7 @@ void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbi
     const double per = 1 / static_cast<double>(C);
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
+        using Batch = xsimd::batch<T>;
         const std::vector<T> ones(weight ? 0 : static_cast<std::size_t>(C), T(1));
         const T* w = weight ? weight->data<T>() : ones.data();
         std::vector<T> parts(static_cast<std::size_t>(2 * groups * C),
@@ -51,32 +55,26 @@ void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbi
             for (std::int64_t r = g * norm_group; r < std::min(R, (g + 1) * norm_group); ++r) {
                 const T* dyr = dy.data<T>() + r * C;
                 const T* xr = x.data<T>() + r * C;
-                const T m = mean.data<T>()[r], s = rstd.data<T>()[r];
+                const Batch m(mean.data<T>()[r]), s(rstd.data<T>()[r]);
                 // x̂ = (x − mean)·rstd, g = dy·weight:  dx = rstd·(g − mean(g) − x̂·mean(g·x̂))
                 const double mean_g = row_sum_of<T>(
-                                          C, [](const auto& dy, const auto& w) { return dy * w; }, dyr, w) *
+                                          C, [](auto d, auto p) { return d * p; }, dyr, w) *
                                       per;
                 const double mean_gx =
                     row_sum_of<T>(
-                        C, [=](const auto& dy, const auto& w, const auto& x) { return dy * w * (x - m) * s; },
-                        dyr, w, xr) *
+                        C, [=](auto d, auto p, auto v) { return d * p * (v - m) * s; }, dyr, w, xr) *
                     per;
-                const T a = static_cast<T>(mean_g), b = static_cast<T>(mean_gx);
-                evaluate(
+                const Batch a(static_cast<T>(mean_g)), b(static_cast<T>(mean_gx));
+                simd_run(
                     C, dx.data<T>() + r * C,
-                    [=](const auto& dy, const auto& w, const auto& x) {
-                        return s * (dy * w - a - (x - m) * s * b);
-                    },
-                    dyr, w, xr);
+                    [=](auto d, auto p, auto v) { return s * (d * p - a - (v - m) * s * b); }, dyr, w, xr);
                 if (dweight)
-                    evaluate(
-                        C, dw,
-                        [=](const auto& sum, const auto& dy, const auto& x) { return sum + dy * (x - m) * s; },
+                    simd_run(
+                        C, dw, [=](auto sum, auto d, auto v) { return sum + d * (v - m) * s; },
                         static_cast<const T*>(dw), dyr, xr);
                 if (dbias)
-                    evaluate(
-                        C, db, [](const auto& sum, const auto& dy) { return sum + dy; },
-                        static_cast<const T*>(db), dyr);
+                    simd_run(
+                        C, db, [](auto sum, auto d) { return sum + d; }, static_cast<const T*>(db), dyr);
             }
         };
         parallel_blocks(groups, row_grain / std::max<std::int64_t>(norm_group * C, 1) + 1,

@@ -1,38 +1,61 @@
-// Sums and maxima of one row of consecutive elements, in SIMD lanes whose number and order are fixed.
+// One row of consecutive elements in vectors, whose number and order are fixed: for kernels that go along short
+// rows, where building an xtensor expression takes longer than its arithmetic (docs/performance.md).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-
-#include "core/kernels/runs.h"
+#include <xsimd/xsimd.hpp>
 
 namespace weft::kernels {
 
 constexpr std::int64_t row_batches = 64;  // vectors of one block of a sum
 
-// Σ f(x_i) in blocks that keep the rounding error small: lanes inside a block, blocks in double. f makes an
-// xtensor expression of its operands.
+// y_i = f(x_i…) over n consecutive elements in vectors; the last one is padded with zeros.
+template <class T, class F, class... X>
+void simd_run(std::int64_t n, T* y, const F& f, const X*... x) {
+    using Batch = xsimd::batch<T>;
+    constexpr std::int64_t width = Batch::size;
+    std::int64_t i = 0;
+    for (; i + width <= n; i += width) f(Batch::load_unaligned(x + i)...).store_unaligned(y + i);
+    if (i == n) return;
+    auto padded = [&](const T* from) {
+        T buffer[width] = {};
+        std::copy(from + i, from + n, buffer);
+        return Batch::load_unaligned(buffer);
+    };
+    T last[width];
+    f(padded(x)...).store_unaligned(last);
+    std::copy(last, last + (n - i), y + i);
+}
+
+// Σ f(x_i) in blocks that keep the rounding error small: lanes inside a block, blocks in double.
 template <class T, class F, class... X>
 double row_sum_of(std::int64_t n, const F& f, const X*... x) {
-    constexpr std::int64_t width = xsimd::batch<T>::size, block = row_batches * width;
-    const std::tuple operands(adapt(x, n)...);
-    const auto e = std::apply(f, operands);
+    using Batch = xsimd::batch<T>;
+    constexpr std::int64_t width = Batch::size, block = row_batches * width;
     double total = 0;
     for (std::int64_t begin = 0; begin < n; begin += block) {
         const std::int64_t end = std::min(n, begin + block);
-        xsimd::batch<T> a(T(0)), b(T(0));
+        Batch a(T(0)), b(T(0));
         std::int64_t i = begin;
         for (; i + 2 * width <= end; i += 2 * width) {
-            a += vector_at<T>(e, i);
-            b += vector_at<T>(e, i + width);
+            a += f(Batch::load_unaligned(x + i)...);
+            b += f(Batch::load_unaligned(x + i + width)...);
         }
-        for (; i + width <= end; i += width) a += vector_at<T>(e, i);
+        for (; i + width <= end; i += width) a += f(Batch::load_unaligned(x + i)...);
         total += static_cast<double>(xsimd::hadd(a + b));
-        if (i == end) continue;
-        T last[width];
-        evaluate(end - i, last, f, x + i...);
-        for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(last[j]);
+        if (i < end) {
+            auto padded = [&](const T* from) {
+                T buffer[width] = {};
+                std::copy(from + i, from + end, buffer);
+                return Batch::load_unaligned(buffer);
+            };
+            T buffer[width];
+            f(padded(x)...).store_unaligned(buffer);
+            for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(buffer[j]);
+        }
     }
     return total;
 }
@@ -40,7 +63,7 @@ double row_sum_of(std::int64_t n, const F& f, const X*... x) {
 template <class T>
 double row_sum(std::int64_t n, const T* x) {
     return row_sum_of<T>(
-        n, [](const auto& x) -> const auto& { return x; }, x);
+        n, [](auto v) { return v; }, x);
 }
 
 // The largest element, −inf over nothing. A NaN may or may not be seen: callers whose result a NaN must reach

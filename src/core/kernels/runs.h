@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <tuple>
 
 #include "core/array/array.h"
@@ -71,95 +72,28 @@ void evaluate(std::int64_t n, T* y, const F& f, const X*... x) {
     }
 }
 
-// The axes that several operands of one shape are read along: without those of size 1, and neighbours merged
-// where the memory of every operand allows it.
-template <std::size_t K>
-struct MergedAxes {
-    Shape shape;
-    std::array<Strides, K> strides;
+// Calls body(context, n, y, x) for every run of `out` and `in`, which has out's shape (strides of 0 where it
+// broadcasts): n elements from y on, and from each x[k] on.
+using RunBody = void (*)(const void* context, std::int64_t n, void* y, const void* const* x);
+void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody body, const void* context);
 
-    explicit MergedAxes(const std::array<const Array*, K>& operands) {
-        const Shape& sizes = operands[0]->shape;
-        for (int axis = 0; axis < sizes.rank(); ++axis) {
-            const std::int64_t size = sizes.begin()[axis];
-            if (size == 1) continue;
-            const auto stride = [&](std::size_t k) { return operands[k]->strides.begin()[axis]; };
-            bool merges = shape.rank() > 0;
-            for (std::size_t k = 0; k < K && merges; ++k) merges = strides[k].back() == stride(k) * size;
-            if (merges)
-                shape.end()[-1] *= size;
-            else
-                shape.push_back(size);
-            for (std::size_t k = 0; k < K; ++k)
-                if (merges)
-                    strides[k].end()[-1] = stride(k);
-                else
-                    strides[k].push_back(stride(k));
+// The same with a function f(n, y, x…) of elements of types Y and X….
+template <class Y, class... X, class F>
+void for_runs_of(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
+    const RunBody body = [](const void* f, std::int64_t n, void* y, [[maybe_unused]] const void* const* x) {
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (*static_cast<const F*>(f))(n, static_cast<Y*>(y), static_cast<const X*>(x[I])...);
         }
-        if (shape.empty()) {
-            shape.push_back(1);
-            for (Strides& s : strides) s.push_back(1);
-        }
-    }
-
-    // Where row `row` of the last axis starts in operand k.
-    std::int64_t start(std::size_t k, std::int64_t row) const {
-        std::int64_t offset = 0;
-        for (int axis = shape.rank() - 2; axis >= 0; --axis) {
-            offset += row % shape.begin()[axis] * strides[k].begin()[axis];
-            row /= shape.begin()[axis];
-        }
-        return offset;
-    }
-};
-
-// Calls body(n, y, x…) for every run of `out`, whose elements have type Y; those of `in`, which has out's shape
-// (strides of 0 where it broadcasts), have types X.
-template <class Y, class... X, class Body>
-void for_runs(const Body& body, const Array& out, const std::conditional_t<true, Array, X>&... in) {
-    if (out.numel() == 0) return;
-    const MergedAxes<sizeof...(X) + 1> axes({&out, &in...});
-    const std::int64_t inner = axes.shape.back(), rows = out.numel() / inner;
-    bool dense = true;
-    for (const Strides& s : axes.strides) dense = dense && s.back() == 1;
-    const std::int64_t step = dense ? parallel_grain : run_length;
-    const std::int64_t runs_per_row = (inner + step - 1) / step;
-    const std::int64_t runs_per_task = std::max<std::int64_t>(1, parallel_grain / std::min(step, inner));
-
-    parallel_blocks(rows * runs_per_row, runs_per_task, [&](std::int64_t first, std::int64_t last) {
-        std::tuple<std::array<X, run_length>...> gathered;
-        std::array<Y, run_length> result;
-        for (std::int64_t run = first; run < last; ++run) {
-            const std::int64_t row = run / runs_per_row, from = run % runs_per_row * step,
-                               n = std::min(step, inner - from);
-            [[maybe_unused]] std::size_t k = 0;
-            [[maybe_unused]] const auto read = [&]<class T>(const Array& x, std::array<T, run_length>& buffer) {
-                const std::int64_t stride = axes.strides[++k].back();
-                const T* data = x.data<T>() + axes.start(k, row) + from * stride;
-                if (stride == 1) return data;
-                for (std::int64_t i = 0; i < n; ++i) buffer[static_cast<std::size_t>(i)] = data[i * stride];
-                return static_cast<const T*>(buffer.data());
-            };
-            const std::int64_t stride = axes.strides[0].back();
-            Y* target = out.data<Y>() + axes.start(0, row) + from * stride;
-            Y* y = stride == 1 ? target : result.data();
-            std::apply(
-                [&](auto&... buffer) {
-                    const std::tuple<const X*...> x{
-                        read(in, buffer)...};  // braces: from left to right, as k counts
-                    std::apply([&](const X*... p) { body(n, y, p...); }, x);
-                },
-                gathered);
-            if (y != target)
-                for (std::int64_t i = 0; i < n; ++i) target[i * stride] = y[i];
-        }
-    });
+        (std::index_sequence_for<X...>{});
+    };
+    for_runs(out, {&in...}, body, &f);
 }
 
 // out = f(x…), element by element: f makes an xtensor expression of its operands.
 template <class Y, class... X, class F>
 void evaluate(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
-    for_runs<Y, X...>([&](std::int64_t n, Y* y, const X*... x) { evaluate(n, y, f, x...); }, out, in...);
+    for_runs_of<Y, X...>(
+        out, [&f](std::int64_t n, Y* y, const X*... x) { evaluate(n, y, f, x...); }, in...);
 }
 
 }  // namespace weft::kernels

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/kernels/normalize.h"
+#include "core/kernels/parallel.h"
 #include "core/kernels/rows.h"
 
 namespace weft::kernels {
@@ -14,6 +15,13 @@ void for_rows(const Array& x, const F& f) {
     });
 }
 
+// y = e^(x − shift), in SIMD.
+template <class T>
+void exp_row(std::int64_t n, T* y, const T* x, T shift) {
+    simd_run(
+        n, y, [s = xsimd::batch<T>(shift)](auto v) { return xsimd::exp(v - s); }, x);
+}
+
 // ln Σ e^x of a row, in two parts whose sum it is: large logits would round the small part away.
 template <class T>
 struct LogSumExp {
@@ -25,7 +33,7 @@ LogSumExp<T> log_sum_exp(std::int64_t n, const T* x) {
     const T m = row_max(n, x);
     if (m == -INFINITY) return {std::isnan(row_sum(n, x)) ? T(NAN) : m, 0};
     return {m, static_cast<T>(std::log(row_sum_of<T>(
-                   n, [m](const auto& x) { return xt::exp(x - m); }, x)))};
+                   n, [s = xsimd::batch<T>(m)](auto v) { return xsimd::exp(v - s); }, x)))};
 }
 
 }  // namespace
@@ -41,11 +49,10 @@ void softmax(const Array& y, const Array& x) {
                 std::fill(out, out + C, T(0));
                 return;
             }
-            evaluate(
-                C, out, [m](const auto& x) { return xt::exp(x - m); }, row);
+            exp_row(C, out, row, m);
             const T factor = static_cast<T>(1 / row_sum(C, out));
-            evaluate(
-                C, out, [factor](const auto& y) { return y * factor; }, static_cast<const T*>(out));
+            simd_run(
+                C, out, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, out);
         });
     });
 }
@@ -56,12 +63,13 @@ void log_softmax(const Array& y, const Array& x) {
         for_rows(x, [&](std::int64_t r, std::int64_t C) {
             const T* row = x.data<T>() + r * C;
             T* out = y.data<T>() + r * C;
-            const LogSumExp<T> sum = log_sum_exp(C, row);
-            if (sum.max == -INFINITY)
-                std::fill(out, out + C, sum.max);
+            const auto [max, rest] = log_sum_exp(C, row);
+            if (max == -INFINITY)
+                std::fill(out, out + C, max);
             else
-                evaluate(
-                    C, out, [sum](const auto& x) { return x - sum.max - sum.rest; }, row);
+                simd_run(
+                    C, out, [m = xsimd::batch<T>(max), s = xsimd::batch<T>(rest)](auto v) { return v - m - s; },
+                    row);
         });
     });
 }
@@ -100,10 +108,10 @@ void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, c
                 std::fill(d, d + C, T(0));
                 return;
             }
-            const T m = max.data<T>()[r], s = rest.data<T>()[r], f = static_cast<T>(factor);
-            evaluate(
-                C, d, [=](const auto& x) { return xt::exp(x - m - s) * f; },
-                static_cast<const T*>(x.data<T>() + r * C));
+            using Batch = xsimd::batch<T>;
+            const Batch m(max.data<T>()[r]), s(rest.data<T>()[r]), f(static_cast<T>(factor));
+            simd_run(
+                C, d, [=](auto v) { return xsimd::exp(v - m - s) * f; }, x.data<T>() + r * C);
             d[target[r]] -= static_cast<T>(factor);
         });
     });

@@ -132,18 +132,9 @@ Tensor gelu_tanh(const Tensor& x) {
     });
 }
 Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
-    return elementwise("gelu", x, dy, [](const auto& x, const auto& dy) {
-        using T = Value<decltype(x)>;
-        // A function of vectors, because an expression would calculate g three times.
-        return xt::make_lambda_xfunction(
-            [](const auto& x, const auto& dy) {
-                using std::exp;
-                const auto g = T(1) / (T(1) + exp(T(-gelu_factor) * (x + T(0.044715) * x * x * x)));
-                const auto du = T(gelu_factor) * (T(1) + T(3 * 0.044715) * x * x);
-                return dy * (g + x * g * (T(1) - g) * du);
-            },
-            x, dy);
-    });
+    Array dx = make_array(x.shape(), x.dtype());
+    kernels::gelu_tanh_backward(dx, x.array(), dy.array());
+    return Tensor(std::move(dx));
 }
 
 }  // namespace
