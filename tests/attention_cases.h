@@ -131,7 +131,7 @@ inline Tensor attend(const AttentionCase& c, const Tensor& q, const Tensor& k, c
     AttentionOptions options = c.options();
     if (path == Path::packed) {
         const Tensor qkv = cat({nn::merge_heads(q), nn::merge_heads(k), nn::merge_heads(v)}, -1);
-        return nn::to_heads(multi_head_attention(qkv, c.H, options), c.H);
+        return nn::split_heads(multi_head_attention(qkv, c.H, options), c.H);
     }
     if (path == Path::weighted) {
         const auto [y, weights] = scaled_dot_product_attention_with_weights(q, k, v, options);

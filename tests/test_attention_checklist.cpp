@@ -51,23 +51,23 @@ struct UsersAttention : nn::Module {
         return cat({x.slice(1, 0, head), x.slice(1, head, head + 1).detach(), x.slice(1, head + 1, H)}, 1);
     }
 
-    Tensor blocked_for(const Mask& also, std::int64_t b, std::int64_t t) const {
-        Tensor blocked = (Mask::causal() | also).materialize(b, H, t, t);  // (B|1, 1, T, T)
+    Tensor blocked_for(const Mask& extra_mask, std::int64_t b, std::int64_t t) const {
+        Tensor blocked = (Mask::causal() | extra_mask).materialize(b, H, t, t);  // (B|1, 1, T, T)
         if (bug == Bug::mask_of_the_wrong_sample) return cat({blocked.slice(0, 1, b), blocked.slice(0, 0, 1)});
         if (bug == Bug::mask_per_head && blocked.size(0) == H) return blocked.transpose(0, 1);
         return blocked;
     }
 
-    Tensor operator()(const Tensor& x, const Mask& also) const {
+    Tensor operator()(const Tensor& x, const Mask& extra_mask) const {
         const std::int64_t b = x.size(0), t = x.size(1), d_k = C / H;
-        Tensor q = nn::to_heads(W_q(x), H), k = nn::to_heads(W_k(x), H), v = nn::to_heads(W_v(x), H);
+        Tensor q = nn::split_heads(W_q(x), H), k = nn::split_heads(W_k(x), H), v = nn::split_heads(W_v(x), H);
         if (bug == Bug::cut_head) v = without_graph(v, 1);
         if (bug == Bug::cut_keys) k = k.detach();
         traced("q", q), traced("k", k), traced("v", v);
         const double width = static_cast<double>(bug == Bug::scaled_by_d_model ? C : d_k);
         const Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(width);  // (B, H, T, T)
         if (bug != Bug::unnamed_scores) traced("scores", scores);
-        const Tensor blocked = blocked_for(also, b, t);
+        const Tensor blocked = blocked_for(extra_mask, b, t);
         Tensor weights;
         if (bug == Bug::mask_after_softmax) {
             weights = masked_fill(softmax(scores, -1), blocked, 0);
@@ -99,9 +99,10 @@ std::string shown(double value, int digits) {
 check::AttentionReport report_on(Bug bug, const Tensor& x) {
     Rng rng(2);
     const UsersAttention attention(rng, bug);
-    return check::attention({[&](const Tensor& in, const Mask& also) { return attention(in, also); }, H,
-                             Mask::causal(), attention.named_parameters()},
-                            x);
+    return check::attention(
+        {[&](const Tensor& in, const Mask& extra_mask) { return attention(in, extra_mask); }, H, Mask::causal(),
+         attention.named_parameters()},
+        x);
 }
 
 }  // namespace
@@ -245,7 +246,12 @@ TEST_CASE("S2.09 a function without parameters and without a mask argument is ch
     CHECK(outside["masked before softmax"].evidence == "nothing is blocked");
     const Tensor scale = ones({}, float64).requires_grad_();
     const auto inside = check::attention(
-        {[&](const Tensor& in, const Mask& also) { return plain(in * scale, also); }, 1, {}, {}, false}, x);
+        {[&](const Tensor& in, const Mask& extra_mask) { return plain(in * scale, extra_mask); },
+         1,
+         {},
+         {},
+         false},
+        x);
     INFO(inside.str());
     CHECK(inside.passed());
     CHECK(inside["gradient reaches every head"].evidence == "q, k and v in each of 1 heads");
@@ -270,7 +276,7 @@ TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention 
     // The steps anew, by hand.
     Rng rng(2);
     const UsersAttention attention(rng, Bug::none);
-    const Tensor q = nn::to_heads(attention.W_q(x), H), k = nn::to_heads(attention.W_k(x), H);
+    const Tensor q = nn::split_heads(attention.W_q(x), H), k = nn::split_heads(attention.W_k(x), H);
     const Tensor scores = (matmul(q, k.transpose(-2, -1)) / 2.0).detach(),
                  blocked = Mask::causal().materialize(B, H, T, T).expand({B, H, T, T});
     double least = INFINITY, worst = 0, worst_sum = 1;

@@ -246,7 +246,7 @@ TEST_CASE("gradcheck proves a module, parameters and input alike", "[check][nn]"
         const auto norm = [&](const Tensor& y, std::size_t i) { return layer_norm(y, x[i], x[i + 1]); };
         std::map<std::string, std::size_t> at;
         for (std::size_t i = 0; i < state.size(); ++i) at[state[i].first] = i + 1;
-        const auto [q, k, v] = nn::split_heads(
+        const auto [q, k, v] = nn::split_qkv(
             linear(norm(x[0], at["norm1.weight"]), x[at["attn.W_qkv.weight"]], x[at["attn.W_qkv.bias"]]), 2);
         const Tensor y = nn::merge_heads(scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()}));
         const Tensor h = x[0] + linear(y, x[at["attn.W_out.weight"]], x[at["attn.W_out.bias"]]);

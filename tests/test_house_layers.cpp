@@ -19,7 +19,7 @@ constexpr int top = 4;  // the first room above core
 int room_of(const std::string& path) {
     static const std::map<std::string, int> core = {{"shape", 0}, {"dtype", 0},  {"error", 0},    {"random", 0},
                                                     {"text", 0},  {"tensor", 2}, {"autograd", 2}, {"ledger", 2},
-                                                    {"trace", 2}, {"mask", 3},   {"ops", 3}};
+                                                    {"trace", 2}, {"mask", 3},   {"heads", 3},    {"ops", 3}};
     const bool is_public = path.starts_with("include/weft/");
     const std::string rest = path.substr(std::min(path.size(), is_public ? std::size_t{13} : std::size_t{4}));
     if (is_public && rest.starts_with("core/")) {

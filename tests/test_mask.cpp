@@ -201,7 +201,7 @@ TEST_CASE("a mask, or one part of several, changed before backward is refused, t
                         options.bias = masked_fill(random({4, 4}, 2), some_bools({4, 4}, 3), -INFINITY);
                     const auto attend = [&] {
                         if (packed) return sum(multi_head_attention(qkv, 1, options));
-                        const auto [q, k, v] = nn::split_heads(qkv, 1);
+                        const auto [q, k, v] = nn::split_qkv(qkv, 1);
                         return sum(scaled_dot_product_attention(q, k, v, options));
                     };
                     const Tensor y = attend();

@@ -29,34 +29,34 @@ std::vector<double> row(const Tensor& x, std::int64_t b, std::int64_t t) { retur
 
 TEST_CASE("head h owns the columns from h d_k on, and merging brings them back", "[nn][attention]") {
     const Tensor x = arange(0, 8).reshape({2, 4});  // (T, C)
-    const Tensor heads = nn::to_heads(x, 2);        // (H, T, d_k)
+    const Tensor heads = nn::split_heads(x, 2);     // (H, T, d_k)
     CHECK(heads.shape() == Shape{2, 2, 2});
     CHECK(heads.to_vector<float>() == std::vector<float>{0, 1, 4, 5, 2, 3, 6, 7});
     CHECK(nn::merge_heads(heads).to_vector<float>() == x.to_vector<float>());
 
     const Tensor batch = input();
-    CHECK(nn::to_heads(batch, H).shape() == Shape{B, H, T, C / H});
-    CHECK(nn::merge_heads(nn::to_heads(batch, H)).to_vector<double>() == batch.to_vector<double>());
+    CHECK(nn::split_heads(batch, H).shape() == Shape{B, H, T, C / H});
+    CHECK(nn::merge_heads(nn::split_heads(batch, H)).to_vector<double>() == batch.to_vector<double>());
 }
 
-TEST_CASE("split_heads takes Q, K and V from the first, second and third block of columns", "[nn][attention]") {
+TEST_CASE("split_qkv takes Q, K and V from the first, second and third block of columns", "[nn][attention]") {
     const Tensor qkv = input(3, {B, T, 3 * C});
-    const auto parts = nn::split_heads(qkv, H);
+    const auto parts = nn::split_qkv(qkv, H);
     for (std::int64_t i = 0; i < 3; ++i) {
         const Tensor block = qkv.slice(2, i * C, (i + 1) * C);
         CHECK(parts[static_cast<std::size_t>(i)].to_vector<double>() ==
-              nn::to_heads(block, H).to_vector<double>());
-        const Tensor one = nn::split_heads(qkv[1], H)[static_cast<std::size_t>(i)];  // unbatched
-        CHECK(one.to_vector<double>() == nn::to_heads(block, H)[1].to_vector<double>());
+              nn::split_heads(block, H).to_vector<double>());
+        const Tensor one = nn::split_qkv(qkv[1], H)[static_cast<std::size_t>(i)];  // unbatched
+        CHECK(one.to_vector<double>() == nn::split_heads(block, H)[1].to_vector<double>());
     }
-    CHECK(contains(message_of<ShapeError>([&] { nn::split_heads(zeros({T, C + 1}), H); }), "9 equal parts"));
-    CHECK(contains(message_of<ShapeError>([&] { return nn::to_heads(zeros({C}), H); }), "(12,)"));
+    CHECK(contains(message_of<ShapeError>([&] { nn::split_qkv(zeros({T, C + 1}), H); }), "9 equal parts"));
+    CHECK(contains(message_of<ShapeError>([&] { return nn::split_heads(zeros({C}), H); }), "(12,)"));
     CHECK(contains(message_of<ShapeError>([&] { return nn::merge_heads(zeros({T, C})); }), "(5, 12)"));
 }
 
 TEST_CASE("gradients pass through splitting and merging unchanged", "[nn][attention]") {
     Tensor qkv = input(3, {B, T, 3 * C}).requires_grad_();
-    const auto [q, k, v] = nn::split_heads(qkv, H);
+    const auto [q, k, v] = nn::split_qkv(qkv, H);
     const Tensor seed = input(4, {B, T, 3 * C});
     const Tensor all = cat({nn::merge_heads(q), nn::merge_heads(k), nn::merge_heads(v)}, -1);
     all.backward(seed);
@@ -110,7 +110,7 @@ TEST_CASE("the causal mask is a bool buffer above the diagonal, neither paramete
           "[nn][attention]") {
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = 3});
-    CHECK(attention.mask.to_vector<bool>() == std::vector<bool>{0, 1, 1, 0, 0, 1, 0, 0, 0});
+    CHECK(attention.mask().to_vector<bool>() == std::vector<bool>{0, 1, 1, 0, 0, 1, 0, 0, 0});
     REQUIRE(attention.named_buffers().size() == 1);
     CHECK(attention.named_buffers()[0].first == "mask");
     CHECK(attention.state_dict().size() == 2);
@@ -123,7 +123,7 @@ TEST_CASE("composed attention reads the mask buffer and agrees with the fused pa
     const Tensor x = input(), fused = attention(x);
     const Composed composed;
     CHECK(distance(attention(x), fused) < 1e-14);
-    attention.mask.zero_();  // nothing is blocked any more
+    attention.mask().zero_();  // nothing is blocked any more
     CHECK(distance(attention(x), fused) > 1e-3);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("weights of each head sum to 1, are 0 where blocked, and make the outp
     CHECK(distance(sum(weights, -1), ones({B, H, T}, float64)) < 1e-14);
     CHECK(max(abs(triu(weights, 1))).item() == 0);
     CHECK(distance(output, attention(x)) < 1e-14);
-    const Tensor v = nn::split_heads(attention.W_qkv(x), H)[2];
+    const Tensor v = nn::split_qkv(attention.W_qkv(x), H)[2];
     CHECK(distance(attention.W_out(nn::merge_heads(matmul(weights, v))), output) < 1e-14);
 }
 

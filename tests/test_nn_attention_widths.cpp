@@ -158,13 +158,13 @@ TEST_CASE("causal attention of grouped heads is MultiHeadAttention's with a caus
     CHECK(causal.with_weights(x).weights.shape() == Shape{B, H, T, T});
 }
 
-TEST_CASE("split_heads cuts grouped projections into the columns of Q, of K and of V", "[nn][attention]") {
+TEST_CASE("split_qkv cuts grouped projections into the columns of Q, of K and of V", "[nn][attention]") {
     const Tensor qkv = random({B, T, (4 + 2 * 2) * 3});
-    const auto [q, k, v] = nn::split_heads(qkv, 4, 2);
-    CHECK(source::same_bits(q, nn::to_heads(qkv.slice(2, 0, 12), 4)));
-    CHECK(source::same_bits(k, nn::to_heads(qkv.slice(2, 12, 18), 2)));
-    CHECK(source::same_bits(v, nn::to_heads(qkv.slice(2, 18, 24), 2)));
-    CHECK(contains(message_of<ShapeError>([&] { nn::split_heads(qkv, 4, 3); }),
+    const auto [q, k, v] = nn::split_qkv(qkv, 4, 2);
+    CHECK(source::same_bits(q, nn::split_heads(qkv.slice(2, 0, 12), 4)));
+    CHECK(source::same_bits(k, nn::split_heads(qkv.slice(2, 12, 18), 2)));
+    CHECK(source::same_bits(v, nn::split_heads(qkv.slice(2, 18, 24), 2)));
+    CHECK(contains(message_of<ShapeError>([&] { nn::split_qkv(qkv, 4, 3); }),
                    "(2, 4, 24) does not divide into 10"));
 }
 

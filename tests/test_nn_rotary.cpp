@@ -83,7 +83,7 @@ TEST_CASE("attention with rotary positions turns its queries and keys, and nothi
     const auto attention = source::in_double(
         nn::CausalMultiHeadAttention(12, 3, rng, {.max_seq_len = 16, .bias = true, .rotary_base = 100}));
     const Tensor x = random({2, 5, 12}, 3);
-    const auto [q, k, v] = nn::split_heads(attention.W_qkv(x), 3);
+    const auto [q, k, v] = nn::split_qkv(attention.W_qkv(x), 3);
     const auto attend = [&, &q = q, &k = k, &v = v](std::int64_t first) {
         const Tensor y = scaled_dot_product_attention(nn::rotary(q, first, 100), nn::rotary(k, first, 100), v,
                                                       {.mask = Mask::causal()});

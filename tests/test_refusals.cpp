@@ -121,15 +121,16 @@ TEST_CASE("refusals of shapes", "[fault]") {
          [] {
              zeros({1, 1, 1, 1, 1, 1, 1, 1}).unsqueeze(0);
          }},
-        {"qkv (3, 25) and 2 heads",
+        {"multi_head_attention: the last axis of (3, 25) does not divide into 6 equal parts",
          [] {
              multi_head_attention(zeros({3, 25}), 2);
          }},
-        {"qkv (3, 24) and 0 heads",
+        {"multi_head_attention: the last axis of (3, 24) does not divide into 0 equal parts",
          [] {
              multi_head_attention(zeros({3, 24}), 0);
          }},
-        {"qkv (24,) and 2 heads", [] { multi_head_attention(zeros({24}), 2); }},
+        {"multi_head_attention: takes (B, T, C) or (T, C), not (24,)",
+         [] { multi_head_attention(zeros({24}), 2); }},
         {"is more than BLAS can count", [] { kernels::check_gemm_sizes("matmul", 1, 1LL << 31, 2); }},
     });
     CHECK_NOTHROW(kernels::check_gemm_sizes("matmul", 1, (1LL << 31) - 1, 2));

@@ -52,7 +52,7 @@ TEST_CASE("S0.01 d_model 512 in 8 heads: projections (N, 512), heads (N, 64)", "
     CHECK(attention.d_k == 64);
     const Tensor x = random({N, C}), Q = (*attention.W_q)(x);
     CHECK(Q.shape() == Shape{N, 512});
-    const Tensor heads = nn::to_heads(Q, H);
+    const Tensor heads = nn::split_heads(Q, H);
     REQUIRE(heads.shape() == Shape{8, N, 64});
     for (std::int64_t h = 0; h < H; ++h) {  // each head is a projection of its own, to 64 columns
         const Tensor W_h = attention.W_q->weight.slice(0, h * d_k, (h + 1) * d_k).T();  // (512, 64)
@@ -76,7 +76,7 @@ TEST_CASE("S0.02 the five steps give what the module gives", "[S0.02][source]") 
 
 TEST_CASE("S0.03 head 1 owns columns 0 to 63, head 2 columns 64 to 127, and so on", "[S0.03][source]") {
     const Tensor row = arange(0, 512).reshape({1, 512});
-    const Tensor heads = nn::to_heads(row, H);  // (8, 1, 64)
+    const Tensor heads = nn::split_heads(row, H);  // (8, 1, 64)
     for (std::int64_t h = 0; h < H; ++h) {
         CHECK(heads.at({h, 0, 0}) == 64 * h);
         CHECK(heads.at({h, 0, 63}) == 64 * h + 63);

@@ -46,7 +46,7 @@ TEST_CASE("S1.02 reshape (B, T, 3, H, d_k), permute (2, 0, 3, 1, 4): Q, K and V,
     const Tensor x = random({B, T, 3 * C});
     const Tensor qkv = x.reshape({B, T, 3, H, d_k}).permute({2, 0, 3, 1, 4});
     CHECK(qkv.shape() == Shape{3, B, H, T, d_k});
-    const auto parts = nn::split_heads(x, H);
+    const auto parts = nn::split_qkv(x, H);
     for (std::int64_t part = 0; part < 3; ++part) {
         const Tensor one = qkv[part];
         REQUIRE(one.shape() == Shape{B, H, T, d_k});
@@ -80,8 +80,8 @@ TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, 
     Rng rng(1);
     const nn::CausalMultiHeadAttention by_default(8, 2, rng);
     CHECK(by_default.max_seq_len == 1024);
-    CHECK(by_default.mask.shape() == Shape{1024, 1024});
-    CHECK(all(by_default.mask == (triu(ones({1024, 1024}), 1) != 0)));
+    CHECK(by_default.mask().shape() == Shape{1024, 1024});
+    CHECK(all(by_default.mask() == (triu(ones({1024, 1024}), 1) != 0)));
     CHECK(by_default.parameters().size() == 2);
 
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = 9}));
@@ -89,10 +89,10 @@ TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, 
     const Composed composed;  // the definition reads the buffer
     const Tensor before = attention(x);
     CHECK(distance(before, chapter(attention, attention.W_qkv, x, future(T))) < 1e-14);
-    attention.mask.slice(0, T, 9).fill_(1);  // outside [:T, :T]
-    attention.mask.slice(1, T, 9).fill_(1);
+    attention.mask().slice(0, T, 9).fill_(1);  // outside [:T, :T]
+    attention.mask().slice(1, T, 9).fill_(1);
     CHECK(same_bits(attention(x), before));
-    attention.mask[T - 1].slice(0, 0, 1).fill_(1);  // inside: the last token no longer sees the first
+    attention.mask()[T - 1].slice(0, 0, 1).fill_(1);  // inside: the last token no longer sees the first
     CHECK(same_bits(attention(x).slice(1, 0, T - 1), before.slice(1, 0, T - 1)));
     CHECK(distance(attention(x), before) > 1e-3);
 }
@@ -100,12 +100,13 @@ TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, 
 TEST_CASE("S1.05 the mask is a registered buffer that is no parameter, and stays bool", "[S1.05][source]") {
     Rng rng(1);
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = T}));
+    const Tensor mask = attention.mask();  // made when it is first asked for
     REQUIRE(attention.named_buffers().size() == 1);
     CHECK(attention.named_buffers()[0].first == "mask");
-    CHECK(attention.named_buffers()[0].second.handle() == attention.mask.handle());
-    CHECK(attention.mask.dtype() == boolean);
+    CHECK(attention.named_buffers()[0].second.handle() == mask.handle());
+    CHECK(attention.mask().dtype() == boolean);
     for (const auto& [name, parameter] : attention.named_parameters())
-        CHECK(parameter.handle() != attention.mask.handle());
+        CHECK(parameter.handle() != attention.mask().handle());
     for (const auto& [name, tensor] : attention.state_dict()) CHECK(name != "mask");  // it is made, not learned
     CHECK(attention.parameter_count() == 4 * C * C);
 }
@@ -126,7 +127,7 @@ TEST_CASE("S1.06 GPT-2 small: 768 / 12 = 64, and the shapes on the way", "[S1.06
     const nn::MultiHeadAttention attention(768, 12, rng);
     CHECK(attention.d_k == 64);
     const Tensor x = random({B, T, 768}, 2, float32);
-    const auto [Q, K, V] = nn::split_heads((*attention.W_qkv)(x), 12);
+    const auto [Q, K, V] = nn::split_qkv((*attention.W_qkv)(x), 12);
     for (const Tensor& part : {Q, K, V}) CHECK(part.shape() == Shape{B, 12, T, 64});
     const Tensor scores = matmul(Q, K.transpose(-2, -1)) / 8;
     CHECK(scores.shape() == Shape{B, 12, T, T});
@@ -176,10 +177,10 @@ TEST_CASE("S1.09 split(3) makes parts of size 3, chunk(3) makes 3 equal parts", 
     CHECK(of_size_3.size() == 12);  // d_model of them: no Q, K and V
     CHECK(same_bits(of_size_3[1], qkv.slice(-1, 3, 6)));
     REQUIRE(three.size() == 3);
-    const auto heads = nn::split_heads(qkv, H);
+    const auto heads = nn::split_qkv(qkv, H);
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(three[i].shape() == Shape{B, T, C});
-        CHECK(same_bits(nn::to_heads(three[i], H), heads[i]));
+        CHECK(same_bits(nn::split_heads(three[i], H), heads[i]));
         CHECK(same_bits(split(qkv, C, -1)[i], three[i]));  // what split needs for the same
     }
 }
@@ -241,8 +242,8 @@ TEST_CASE("S1.13 input, split, heads, concatenation, projection, output: the flo
     Rng rng(1);
     const auto attention = in_double(nn::MultiHeadAttention(16, 4, rng));
     const Tensor input = random({T, 16});
-    const auto [q, k, v] = nn::split_heads((*attention.W_qkv)(input), 4);  // split
-    std::vector<Tensor> heads;                                             // four heads, each by itself
+    const auto [q, k, v] = nn::split_qkv((*attention.W_qkv)(input), 4);  // split
+    std::vector<Tensor> heads;                                           // four heads, each by itself
     for (std::int64_t h = 0; h < 4; ++h) heads.push_back(scaled_dot_product_attention(q[h], k[h], v[h]));
     const Tensor concatenated = cat(heads, -1);  // (T, 16)
     CHECK(same_bits(concatenated, nn::merge_heads(stack(heads))));

@@ -14,8 +14,8 @@ Tensor causal_mask(std::int64_t n) { return Mask::causal().materialize(1, 1, n, 
 // The chapter's core function: four separate weights (D, D), result and weights.
 AttentionResult core(const Tensor& X, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V,
                      const Tensor& W_O) {
-    const Tensor Q = nn::to_heads(matmul(X, W_Q), H), K = nn::to_heads(matmul(X, W_K), H),
-                 V = nn::to_heads(matmul(X, W_V), H);  // (B, H, T, d_head)
+    const Tensor Q = nn::split_heads(matmul(X, W_Q), H), K = nn::split_heads(matmul(X, W_K), H),
+                 V = nn::split_heads(matmul(X, W_V), H);  // (B, H, T, d_head)
     Tensor scores = matmul(Q, K.permute({0, 1, 3, 2})) / std::sqrt(static_cast<double>(D / H));
     const Tensor mask = causal_mask(X.size(1)).unsqueeze(0).unsqueeze(0);  // (1, 1, T, T)
     scores = where(mask, full({}, -1e9, X.dtype()), scores);
@@ -102,7 +102,7 @@ TEST_CASE("S2.06 scaled by √d_head the top weight is .711, by √D it would be
     Rng rng(1);
     const nn::MultiHeadAttention attention(768, 12, rng);
     const Tensor x = random({T, 768}, 2, float32);
-    const auto [Q, K, V] = nn::split_heads((*attention.W_qkv)(x), 12);
+    const auto [Q, K, V] = nn::split_qkv((*attention.W_qkv)(x), 12);
     const Tensor dots = matmul(Q, K.transpose(-2, -1)), weights = attention.with_weights(x).weights;
     CHECK(distance(weights, softmax(dots / 8, -1)) < 1e-6);
     CHECK(distance(weights, softmax(dots / std::sqrt(768.0), -1)) > 1e-2);

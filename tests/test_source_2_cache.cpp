@@ -62,7 +62,7 @@ TEST_CASE("S2.10 only the new token's q, k and v are computed; it attends to the
     const Tensor x = random({B, T, C});
     const NoGrad off;
     const Composed composed;  // which names its steps
-    const auto [Q, K, V] = nn::split_heads(attention.W_qkv(x), H);
+    const auto [Q, K, V] = nn::split_qkv(attention.W_qkv(x), H);
     nn::KeyValueCache cache;
     (void)attention(x.slice(1, 0, 3), cache);
     for (std::int64_t t = 3; t < T; ++t) {

@@ -61,7 +61,7 @@ TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
         const Tensor by_hand = matmul(X, W.weight.T()) + W.bias;
         CHECK(max(abs(W.bias)).item() > 0);
         CHECK(distance(W(X), by_hand) < 1e-14);
-        return nn::to_heads(by_hand, H);
+        return nn::split_heads(by_hand, H);
     };
     const Tensor q = project(*attention.W_q), k = project(*attention.W_k), v = project(*attention.W_v);
     const Tensor heads = matmul(softmax(matmul(q, k.transpose(-2, -1)) / 2, -1), v);
@@ -160,7 +160,7 @@ TEST_CASE(
     const Tensor q = random({B, T, C});
     const Tensor split = q.view({B, T, H, d_k}).permute({0, 2, 1, 3}),
                  one = q[1].view({T, H, d_k}).permute({1, 0, 2});
-    CHECK(same_bits(split, nn::to_heads(q, H)));
+    CHECK(same_bits(split, nn::split_heads(q, H)));
     CHECK(same_bits(one, split[1]));
     CHECK(split.shares_storage(q));  // neither of them copies
     CHECK(split.at({1, 2, 3, 1}) == q.at({1, 3, 2 * d_k + 1}));

@@ -54,7 +54,7 @@ TEST_CASE("S4.04 dropout acts on the weights after softmax, and the kept ones ar
     constexpr int draws = 40;
     for (int draw = 0; draw < draws; ++draw) {
         const auto [output, weights] = attention.with_weights(x);
-        const Tensor v = nn::split_heads(attention.W_qkv(x), H)[2];  // the dropped weights make the output
+        const Tensor v = nn::split_qkv(attention.W_qkv(x), H)[2];  // the dropped weights make the output
         CHECK(distance(output, attention.W_out(nn::merge_heads(matmul(weights, v)))) < 1e-13);
         const auto kept = weights.to_vector<double>(), all = plain.weights.to_vector<double>();
         for (std::size_t i = 0; i < all.size(); ++i) {

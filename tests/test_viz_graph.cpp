@@ -102,7 +102,7 @@ TEST_CASE("the picture of attention has its operations, fused or composed", "[vi
                              [&](const std::string& label) { return label.starts_with(operation + "\\n"); });
     };
     const std::string fused = viz::graph(attention(x), attention.named_parameters());
-    CHECK(count(fused, "multi_head_attention") == 1);
+    CHECK(count(fused, "scaled_dot_product_attention") == 1);
     CHECK(count(fused, "softmax") == 0);
     CHECK(count(fused, "linear") == 2);
     CHECK(count(fused, "W_qkv.weight") == 1);
@@ -110,7 +110,7 @@ TEST_CASE("the picture of attention has its operations, fused or composed", "[vi
     CHECK(count(fused, "leaf") == 0);
     const Composed definitions;
     const std::string composed = viz::graph(attention(x), attention.named_parameters());
-    CHECK(count(composed, "multi_head_attention") == 0);
+    CHECK(count(composed, "scaled_dot_product_attention") == 0);
     CHECK(count(composed, "softmax") == 1);
     CHECK(count(composed, "matmul") == 4);
     CHECK(count(viz::graph(attention(x)), "leaf") == 2);  // without names

@@ -75,7 +75,7 @@ void cut() {
     Tensor x = randn({2, 8, 64}, rng);                   // (B, T, C)
     Tensor target = randn({2, 8, 64}, rng);              // (B, T, C)
 
-    auto [q, k, v] = nn::split_heads(attention.W_qkv(x).detach(), 4);            // each (B, H, T, d_k)
+    auto [q, k, v] = nn::split_qkv(attention.W_qkv(x).detach(), 4);              // each (B, H, T, d_k)
     Tensor y = scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()});  // (B, H, T, d_k)
     Tensor loss = mse_loss(attention.W_out(nn::merge_heads(y)), target);
     loss.backward();

@@ -113,6 +113,7 @@ void built_in(Chapter& chapter) {
     chapter.section("a module with the mask built in");
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
+    (void)attention.mask();  // made when it is first asked for
     for (const auto& [name, tensor] : attention.named_parameters())
         std::printf("parameter %-13s %s\n", name.c_str(), tensor.shape().str().c_str());
     for (const auto& [name, tensor] : attention.named_buffers())
@@ -174,7 +175,7 @@ void blind_rows(Chapter& chapter) {
     const Tensor x = some_tokens(1);  // (1, T, C)
 
     const auto run = [&](Tensor (*softmax_of_rows)(const Tensor&)) {
-        const auto parts = nn::split_heads((*attention.W_qkv)(x), H);
+        const auto parts = nn::split_qkv((*attention.W_qkv)(x), H);
         const Tensor scores = matmul(parts[0], parts[1].transpose(-2, -1)) / 2;  // (1, H, T, T), √d_k = 2
         const Tensor masked = masked_fill(scores, mask.materialize(1, H, T, T), -inf);
         return attention.W_out(nn::merge_heads(matmul(softmax_of_rows(masked), parts[2])));  // (1, T, C)

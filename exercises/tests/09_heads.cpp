@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
                       Rng rng(1);
                       const Tensor batch = randn({3, 5, 8}, rng, float64);
                       expect_equal("split_heads of a batch (3, 5, 8) in 4 heads", split_heads(batch, 4),
-                                   nn::to_heads(batch, 4));
+                                   nn::split_heads(batch, 4));
                       expect_equal("split_heads of a batch in 1 head", split_heads(batch, 1),
                                    batch.unsqueeze(1));
                   });

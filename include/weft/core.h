@@ -4,6 +4,7 @@
 #include "weft/core/autograd.h"
 #include "weft/core/dtype.h"
 #include "weft/core/error.h"
+#include "weft/core/heads.h"
 #include "weft/core/ledger.h"
 #include "weft/core/mask.h"
 #include "weft/core/ops.h"

@@ -1,5 +1,4 @@
-// The blocks and the language model made of them. B batch, T tokens, C = d_model, V
-// vocabulary.
+// The language model made of transformer blocks. B batch, T tokens, C = d_model, V vocabulary.
 #include "weft/models/gpt.h"
 
 #include <cmath>
@@ -8,18 +7,6 @@
 #include "weft/nn/init.h"
 
 namespace weft::nn {
-
-TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng,
-                                   TransformerBlockOptions options)
-    : Module("TransformerBlock"),
-      norm1(child("norm1", LayerNorm(d_model, {.eps = options.norm_eps, .bias = options.bias}))),
-      attn(child("attn",
-                 CausalMultiHeadAttention(
-                     d_model, heads, rng,
-                     {.max_seq_len = options.max_seq_len, .bias = options.bias, .dropout = options.dropout}))),
-      norm2(child("norm2", LayerNorm(d_model, {.eps = options.norm_eps, .bias = options.bias}))),
-      mlp(child("mlp", MLP(d_model, rng, {.hidden = options.hidden, .bias = options.bias}))),
-      drop(child("drop", Dropout(options.dropout, rng))) {}
 
 namespace {
 

@@ -1,58 +1,93 @@
-// Multi-head attention: project, split in heads, attend, merge, project.
-// B batch, T tokens (queries), S keys, C = d_model, H heads of queries, G of keys and values.
+// Multi-head attention: project, split into heads, attend, merge, project.
+// B batch, T tokens (queries), S keys, C = d_model, H heads of queries, G of keys and values, d_k and d_v their
+// widths.
 #include "weft/nn/attention.h"
 
-#include "nn/attention_checks.h"
+#include <cmath>
+
+#include "nn/cache_guard.h"
 #include "weft/core/trace.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/rotary.h"
 
 namespace weft::nn {
 
+std::int64_t head_size(std::int64_t d_model, std::int64_t heads, const char* module) {
+    if (d_model < 1 || heads < 1 || d_model % heads != 0)
+        throw ValueError(std::string(module) + ": d_model " + std::to_string(d_model) +
+                         " does not divide into " + std::to_string(heads) +
+                         " heads; both must be at least 1 and d_model a multiple of heads");
+    return d_model / heads;
+}
+
 namespace {
 
-const char* const who = "MultiHeadAttention";
+// G: kv_heads, or heads where it is 0.
+std::int64_t key_heads(std::int64_t heads, std::int64_t kv_heads, const char* module) {
+    if (kv_heads < 0 || (kv_heads > 0 && heads % kv_heads != 0))
+        throw ValueError(std::string(module) + ": " + std::to_string(heads) +
+                         " heads of queries cannot share " + std::to_string(kv_heads) +
+                         " heads of keys and values; kv_heads must divide heads");
+    return kv_heads == 0 ? heads : kv_heads;
+}
 
-// The options with every size in its place.
+std::optional<double> checked_rotary(std::optional<double> base, std::int64_t d_k, const char* module) {
+    if (base && (!(*base > 0) || !std::isfinite(*base)))
+        throw ValueError(std::string(module) + ": rotary_base must be finite and above 0, not " +
+                         std::to_string(*base));
+    if (base && d_k % 2 != 0)
+        throw ValueError(std::string(module) + ": rotary positions turn pairs of columns, but d_k is " +
+                         std::to_string(d_k) + "; it must be even");
+    return base;
+}
+
+void check_tokens(const Tensor& x, std::int64_t width, const char* module, const char* what) {
+    if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != width)
+        throw ShapeError(std::string(module) + ": " + what + " must be (B, T, " + std::to_string(width) +
+                         ") or (T, " + std::to_string(width) + "), not " + x.shape().str());
+}
+
+// q and k turned by the positions of their tokens, of which the first is `past`.
+Heads turned(const Heads& heads, std::int64_t past, std::optional<double> base) {
+    if (!base) return heads;
+    const auto [q, k, v] = heads.qkv();
+    return {{rotary(q, past, *base), rotary(k, past, *base), v}};
+}
+
+// y (B, H, T, d_v) → (B, T, C)
+Tensor merged_and_projected(const Tensor& y, const Linear& W_out) {
+    return traced("Y", W_out(traced("merged", merge_heads(y))));
+}
+
+const char* const multi_head = "MultiHeadAttention";
+const char* const causal = "CausalMultiHeadAttention";
+
+// The options with the usual sizes filled in.
 MultiHeadAttentionOptions completed(std::int64_t d_model, std::int64_t heads, MultiHeadAttentionOptions o) {
-    const std::pair<const char*, std::int64_t> sizes[] = {
-        {"d_k", o.d_k}, {"d_v", o.d_v}, {"key_width", o.key_width}, {"value_width", o.value_width}};
-    for (const auto& [name, size] : sizes)
+    const std::string who = multi_head;
+    const auto fill = [&](std::int64_t& size, std::int64_t usual, const char* name) {
         if (size < 0)
-            throw ValueError(std::string(who) + ": " + name + " must be at least 1, or 0 for the usual, not " +
+            throw ValueError(who + ": " + name + " must be at least 1, or 0 for the usual, not " +
                              std::to_string(size));
-    if (d_model < 1 || heads < 1 || o.d_k == 0 || o.d_v == 0) {
-        const std::int64_t usual = head_size(d_model, heads, who);
-        o.d_k = o.d_k == 0 ? usual : o.d_k;
-        o.d_v = o.d_v == 0 ? usual : o.d_v;
-    }
-    o.kv_heads = key_heads(heads, o.kv_heads, who);
-    o.key_width = o.key_width == 0 ? d_model : o.key_width;
-    o.value_width = o.value_width == 0 ? d_model : o.value_width;
+        if (size == 0) size = usual;
+    };
+    const bool is_free = d_model > 0 && heads > 0 && o.d_k != 0 && o.d_v != 0;  // d_model need not divide
+    const std::int64_t usual = is_free ? 0 : head_size(d_model, heads, multi_head);
+    fill(o.d_k, usual, "d_k");
+    fill(o.d_v, usual, "d_v");
+    fill(o.key_width, d_model, "key_width");
+    fill(o.value_width, d_model, "value_width");
+    o.kv_heads = key_heads(heads, o.kv_heads, multi_head);
     if (o.fused && (o.key_width != d_model || o.value_width != d_model))
-        throw ValueError(std::string(who) +
-                         ": one fused projection reads tokens of one width, but d_model is " +
+        throw ValueError(who + ": one fused projection reads tokens of one width, but d_model is " +
                          std::to_string(d_model) + ", key_width " + std::to_string(o.key_width) +
                          " and value_width " + std::to_string(o.value_width) + "; set fused = false");
     return o;
 }
 
-// What must be so of all three together.
-void check_samples(const Tensor& query, const Tensor& key, const Tensor& value) {
-    const auto all = [&] {
-        return std::string(who) + ": query " + query.shape().str() + ", key " + key.shape().str() + ", value " +
-               value.shape().str() + ": ";
-    };
-    const auto samples = [](const Tensor& x) { return x.rank() == 3 ? x.size(0) : -1; };
-    if (samples(query) != samples(key) || samples(query) != samples(value))
-        throw ShapeError(all() +
-                         "all three must be batches of one size, or all one sample without a batch axis");
-    if (key.size(-2) != value.size(-2))
-        throw ShapeError(all() + std::to_string(key.size(-2)) + " keys for " + std::to_string(value.size(-2)) +
-                         " values; there must be one value for each key");
-}
-
 }  // namespace
+
+// ---- MultiHeadAttention
 
 MultiHeadAttention::MultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
                                        MultiHeadAttentionOptions options)
@@ -60,7 +95,7 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t d_model, std::int64_t heads,
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model,
                                        std::int64_t heads, Rng& rng)
-    : Module(who),
+    : Module(multi_head),
       d_model(d_model),
       heads(heads),
       kv_heads(all.kv_heads),
@@ -68,8 +103,8 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& all, std
       d_v(all.d_v),
       key_width(all.key_width),
       value_width(all.value_width),
-      dropout(checked_probability(all.dropout, who)),
-      rotary_base(checked_rotary(all.rotary_base, d_k, who)),
+      dropout(checked_probability(all.dropout, multi_head)),
+      rotary_base(checked_rotary(all.rotary_base, d_k, multi_head)),
       W_qkv(projection(all.fused, "W_qkv", d_model, heads * d_k + kv_heads * (d_k + d_v), rng, all.bias)),
       W_q(projection(!all.fused, "W_q", d_model, heads * d_k, rng, all.bias)),
       W_k(projection(!all.fused, "W_k", key_width, kv_heads * d_k, rng, all.bias)),
@@ -84,61 +119,138 @@ std::optional<Linear> MultiHeadAttention::projection(bool wanted, const char* na
     return child(name, Linear(in, out, rng, bias));
 }
 
-std::array<Tensor, 3> MultiHeadAttention::project(const Tensor& query, const Tensor& key,
-                                                  const Tensor& value) const {
-    check_tokens(query, d_model, who, "query");
-    check_tokens(key, key_width, who, "key");
-    check_tokens(value, value_width, who, "value");
-    check_samples(query, key, value);
+Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Tensor& value) const {
+    check_tokens(query, d_model, multi_head, "query");
+    check_tokens(key, key_width, multi_head, "key");
+    check_tokens(value, value_width, multi_head, "value");
     const bool is_self = query.handle() == key.handle() && key.handle() == value.handle();
     if (rotary_base && !is_self)
-        throw ValueError(std::string(who) +
+        throw ValueError(std::string(multi_head) +
                          ": rotary positions count the tokens of one sequence, so query, key and value must be "
                          "the same tensor; make it without rotary_base for cross-attention");
     traced("X", query);
+    if (W_qkv && is_self)  // (B, T, H·d_k + G·d_k + G·d_v)
+        return turned({{traced("QKV", (*W_qkv)(query))}, heads, kv_heads, d_k}, 0, rotary_base);
+
     if (!is_self) {
         traced("X of keys", key);
         traced("X of values", value);
     }
-
-    std::vector<Tensor> qkv;  // (B, T, H·d_k), (B, S, G·d_k), (B, S, G·d_v)
-    if (!W_qkv) {
-        qkv = {traced("Q", (*W_q)(query)), traced("K", (*W_k)(key)), traced("V", (*W_v)(value))};
+    std::vector<Tensor> weights, biases(3);  // of W_q, W_k and W_v, or the rows of W_qkv that are theirs
+    if (W_qkv) {
+        const std::vector<std::int64_t> rows{heads * d_k, kv_heads * d_k, kv_heads * d_v};
+        weights = weft::split(W_qkv->weight, rows);
+        if (W_qkv->bias.defined()) biases = weft::split(W_qkv->bias, rows);
     } else {
-        const std::vector<std::int64_t> columns{heads * d_k, kv_heads * d_k, kv_heads * d_v};
-        if (is_self) {
-            qkv = split(traced("QKV", (*W_qkv)(query)), columns, -1);
-        } else {  // each reads another sequence through its own rows of W_qkv
-            const std::vector<Tensor> weights = split(W_qkv->weight, columns);
-            const std::vector<Tensor> biases =
-                W_qkv->bias.defined() ? split(W_qkv->bias, columns) : std::vector<Tensor>(3);
-            qkv = {traced("Q", linear(query, weights[0], biases[0])),
-                   traced("K", linear(key, weights[1], biases[1])),
-                   traced("V", linear(value, weights[2], biases[2]))};
-        }
+        weights = {W_q->weight, W_k->weight, W_v->weight};
+        biases = {W_q->bias, W_k->bias, W_v->bias};
     }
-    Tensor q = to_heads(qkv[0], heads), k = to_heads(qkv[1], kv_heads), v = to_heads(qkv[2], kv_heads);
-    if (rotary_base) q = rotary(q, 0, *rotary_base), k = rotary(k, 0, *rotary_base);
-    return {q, k, v};  // (B, H, T, d_k), (B, G, S, d_k), (B, G, S, d_v)
+    const Tensor q = traced("Q", linear(query, weights[0], biases[0]));  // (B, T, H·d_k)
+    const Tensor k = traced("K", linear(key, weights[1], biases[1]));    // (B, S, G·d_k)
+    const Tensor v = traced("V", linear(value, weights[2], biases[2]));  // (B, S, G·d_v)
+    return turned({{split_heads(q, heads), split_heads(k, kv_heads), split_heads(v, kv_heads)}}, 0,
+                  rotary_base);
+}
+
+std::array<Tensor, 3> MultiHeadAttention::project(const Tensor& query, const Tensor& key,
+                                                  const Tensor& value) const {
+    return split(query, key, value).qkv();  // (B, H, T, d_k), (B, G, S, d_k), (B, G, S, d_v)
 }
 
 AttentionOptions MultiHeadAttention::options(const Mask& mask) const {
-    return {.mask = mask, .dropout = training() ? dropout : 0, .rng = rng_.get()};
+    return {.mask = mask, .dropout = training() ? dropout : 0, .rng = rng_.get(), .caller = multi_head};
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
-                                      const Mask& mask) const {
-    const auto [q, k, v] = project(query, key, value);                // (B, H, T, d_k), k and v (B, G, S, ·)
-    Tensor y = scaled_dot_product_attention(q, k, v, options(mask));  // (B, H, T, d_v)
-    return traced("Y", W_out(traced("merged", merge_heads(y))));      // (B, T, C)
+                                      const Mask& mask) const {         // (B, T, C), key and value (B, S, ·)
+    const Heads qkv = split(query, key, value);                         // (B, H, T, d_k), k and v (B, G, S, ·)
+    const Tensor y = scaled_dot_product_attention(qkv, options(mask));  // (B, H, T, d_v)
+    return merged_and_projected(y, W_out);                              // (B, T, C)
 }
 
 AttentionResult MultiHeadAttention::with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const Mask& mask) const {
     const auto [q, k, v] = project(query, key, value);
-    auto [y, weights] =
+    const auto [y, weights] =
         scaled_dot_product_attention_with_weights(q, k, v, options(mask));  // weights (B, H, T, S)
-    return {traced("Y", W_out(traced("merged", merge_heads(y)))), weights};
+    return {merged_and_projected(y, W_out), weights};
+}
+
+// ---- CausalMultiHeadAttention
+
+CausalMultiHeadAttention::CausalMultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
+                                                   CausalMultiHeadAttentionOptions options)
+    : Module(causal),
+      d_model(d_model),
+      heads(heads),
+      kv_heads(key_heads(heads, options.kv_heads, causal)),
+      d_k(head_size(d_model, heads, causal)),
+      max_seq_len(options.max_seq_len),
+      dropout(checked_probability(options.dropout, causal)),
+      rotary_base(checked_rotary(options.rotary_base, d_k, causal)),
+      W_qkv(child("W_qkv", Linear(d_model, (heads + 2 * kv_heads) * d_k, rng, options.bias))),
+      W_out(child("W_out", Linear(d_model, d_model, rng, options.bias))) {
+    if (max_seq_len < 1)
+        throw ValueError(std::string(causal) + ": max_seq_len must be at least 1, not " +
+                         std::to_string(max_seq_len));
+    if (dropout > 0) rng_ = generator("rng", rng);
+}
+
+Tensor CausalMultiHeadAttention::mask() const {
+    const Tensor made = find_buffer("mask");
+    if (made.defined()) return made;
+    const std::int64_t n = max_seq_len;
+    return CausalMultiHeadAttention(*this).buffer(  // a copy is a handle of the same module
+        "mask", Mask::causal().materialize(1, 1, n, n).reshape({n, n}), /*persistent=*/false);
+}
+
+Tensor CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) const {
+    check_tokens(x, d_model, causal, "x");
+    const std::int64_t T = x.size(-2);
+    if (past + T > max_seq_len)
+        throw ShapeError(std::string(causal) + ": " + std::to_string(T) + " tokens in " + x.shape().str() +
+                         (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()) +
+                         ", but max_seq_len is " + std::to_string(max_seq_len) +
+                         "; make it with a larger one, or give fewer tokens");
+    return traced("QKV", W_qkv(traced("X", x)));
+}
+
+Heads CausalMultiHeadAttention::split(const Tensor& qkv, std::int64_t past) const {
+    return turned({{qkv}, heads, kv_heads, d_k}, past, rotary_base);
+}
+
+AttentionOptions CausalMultiHeadAttention::options(std::int64_t past, std::int64_t T,
+                                                   const Mask& extra_mask) const {
+    const Tensor made = find_buffer("mask");
+    const Mask own =
+        made.defined() ? Mask::blocked(made.slice(0, past, past + T).slice(1, 0, past + T)) : Mask::causal();
+    return {.mask = own | extra_mask, .dropout = training() ? dropout : 0, .rng = rng_.get(), .caller = causal};
+}
+
+Tensor CausalMultiHeadAttention::operator()(const Tensor& x, const Mask& extra_mask) const {  // x (B, T, C)
+    const Tensor projected = project(x, 0);  // (B, T, (H + 2G)·d_k)
+    const Heads qkv = split(projected, 0);   // q (B, H, T, d_k), k and v (B, G, T, d_k)
+    const Tensor y = scaled_dot_product_attention(qkv, options(0, x.size(-2), extra_mask));  // (B, H, T, d_k)
+    const Tensor merged = traced("merged", merge_heads(y));                                  // (B, T, C)
+    return traced("Y", W_out(merged));                                                       // (B, T, C)
+}
+
+AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Mask& extra_mask) const {
+    const auto [q, k, v] = split(project(x, 0), 0).qkv();
+    const auto [y, weights] =
+        scaled_dot_product_attention_with_weights(q, k, v, options(0, x.size(-2), extra_mask));  // (B, H, T, T)
+    return {merged_and_projected(y, W_out), weights};
+}
+
+Tensor CausalMultiHeadAttention::operator()(const Tensor& x, KeyValueCache& cache,
+                                            const Mask& extra_mask) const {
+    const std::int64_t past = cache.length();
+    const auto [q, k, v] = split(project(x, past), past).qkv();  // (B, H, T, d_k), (B, G, T, d_k) …
+    const CacheGuard guard({&cache, 1});
+    const auto [keys, values] = cache.append(k, v);  // (B, G, S, d_k)
+    const Tensor y =
+        scaled_dot_product_attention(q, keys, values, options(past, x.size(-2), extra_mask));  // (B, H, T, d_k)
+    return merged_and_projected(y, W_out);                                                     // (B, T, C)
 }
 
 }  // namespace weft::nn

@@ -133,6 +133,12 @@ Tensor Module::buffer(const std::string& name, Tensor value, bool persistent) {
     return value;
 }
 
+Tensor Module::find_buffer(const std::string& name) const {
+    for (const auto& buffer : registry_->buffers)
+        if (buffer.name == name) return buffer.value;
+    return {};
+}
+
 std::shared_ptr<Rng> Module::generator(const std::string& name, Rng& rng) {
     registry_->claim(name, "generator");
     const auto seed = rng.randint(0, std::numeric_limits<std::int64_t>::max());

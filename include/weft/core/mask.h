@@ -42,12 +42,14 @@ public:
     // allowed() made.
     const std::vector<Tensor>& parts() const { return parts_; }
 
-    // bool, (B|1, H|1, T, S), true = blocked. ShapeError, naming both shapes, where a part of the mask does not
-    // fit.
-    Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const;
-    // The same without the causal part, which attention takes care of itself; undefined when nothing else
+    // bool, (B|1, H|1, T, S), true = blocked. ShapeError, naming `caller` and both shapes, where a part of the
+    // mask does not fit.
+    Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                       const char* caller = "Mask::materialize") const;
+    // The same without the causal part, which the attention kernel handles itself; undefined when nothing else
     // blocks.
-    Tensor materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const;
+    Tensor materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                            const char* caller = "Mask::materialize_rest") const;
 
 private:
     bool causal_ = false;

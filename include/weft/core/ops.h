@@ -187,35 +187,37 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
 Tensor mse_loss(const Tensor& prediction,
                 const Tensor& target);  // mean (prediction − target)²; ShapeError unless of one shape
 
-// What attention may be told besides q, k and v.
+// Options of attention.
 struct AttentionOptions {
-    Mask mask = {};  // what may not be seen
+    Mask mask = {};  // which keys a query may not attend to
     Tensor bias =
         {};  // added to the scores, broadcasts to (B, H, T, S); −inf blocks; ValueError on NaN or +inf
     std::optional<double> scale = {};  // 1/√d_k when not given
-    double dropout = 0;                // on the weights, after softmax; needs rng when > 0
-    Rng* rng = nullptr;                // of dropout
+    double dropout = 0;                // of the weights, after softmax; needs rng when > 0
+    Rng* rng = nullptr;                // for dropout
+    const char* caller = nullptr;      // the name that error messages begin with; the function's own when null
 };
 
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
 // q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v); also (T, d_k) alone, as one head. G =
 // H, or G divides H and head h reads keys and values h / (H/G) (Ainslie et al., "GQA", 2023, §2.2). The axes
-// before the heads are samples, B in all, equal for q, k and v. A query that may see nothing gives 0, with
-// gradient 0. What is blocked changes nothing for those who may not see it, even where it is NaN or infinite.
-// Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, the bias takes a
-// gradient, or Composed rules. ShapeError when sizes do not fit.
+// before the heads are samples, B in all, equal for q, k and v. A query that may attend to nothing gives 0,
+// with gradient 0. A blocked key and its value change nothing for that query, even where they are NaN or
+// infinite. Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, the bias
+// takes a gradient, the mask holds a tensor of that size, or a Composed guard is active. ShapeError when sizes
+// do not fit.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
-// What attention gives, and the weights that it gave it by.
+// The output of attention, and its weights.
 struct [[nodiscard]] AttentionResult {
     Tensor output, weights;  // (…, T, d_v), (…, T, S)
 };
 // The same, and the weights that v was multiplied by, after dropout. Memory grows with T × S.
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
-// The same from a packed projection, split in heads before and merged after: qkv (B, T, 3C) or (T, 3C), the
+// The same of a packed projection, split into heads before and merged after: qkv (B, T, 3C) or (T, 3C), the
 // columns of q, then k, then v, each with head h in columns h·C/H … → (B, T, C) or (T, C). Reads q, k and v in
-// place. ShapeError unless the heads divide C.
+// place. ShapeError unless the rank is 2 or 3 and the heads divide C.
 Tensor multi_head_attention(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
 
 }  // namespace weft

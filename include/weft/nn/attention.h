@@ -2,35 +2,37 @@
 // B batch, T tokens (queries), S keys, C = d_model, H heads of queries, G of keys and values, d_k = C / H.
 #pragma once
 
-#include <array>
 #include <optional>
 
-#include "weft/core/mask.h"
+#include "weft/core/heads.h"
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/linear.h"
 
 namespace weft::nn {
 
-// x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h owns columns h·d_k … (h+1)·d_k − 1. ShapeError
-// unless rank is 2 or 3 and H divides C.
-Tensor to_heads(const Tensor& x, std::int64_t heads);
+// x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h has columns h·d_k … (h+1)·d_k − 1. ShapeError
+// unless the rank is 2 or 3 and H divides C.
+inline Tensor split_heads(const Tensor& x, std::int64_t heads) { return Heads::split(x, heads); }
 
 // qkv (B, T, 3C) or (T, 3C), the columns of Q, then of K, then of V → q, k, v, each (B, H, T, d_k) or (H, T,
-// d_k). With kv_heads = G given, qkv is (…, T, (H + 2G)·d_k), and k and v have G heads. ShapeError unless rank
-// is 2 or 3 and H + 2G divides the last axis.
-std::array<Tensor, 3> split_heads(const Tensor& qkv, std::int64_t heads, std::int64_t kv_heads = 0);
+// d_k). With kv_heads = G given, qkv is (…, T, (H + 2G)·d_k), and k and v have G heads. ShapeError unless the
+// rank is 2 or 3 and H + 2G divides the last axis.
+inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t heads, std::int64_t kv_heads = 0) {
+    return Heads::packed(qkv, heads, kv_heads, "split_qkv").qkv();
+}
 
-// The way back: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError on any other rank.
-Tensor merge_heads(const Tensor& x);
+// The inverse of split_heads: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError on any other
+// rank.
+inline Tensor merge_heads(const Tensor& x) { return Heads::merge(x); }
 
 // d_model / heads. ValueError, naming `module`, unless heads ≥ 1, d_model ≥ 1 and heads divides d_model.
 std::int64_t head_size(std::int64_t d_model, std::int64_t heads, const char* module);
 
-// What a MultiHeadAttention may be told. A size of 0 stands for the usual one.
+// Options of MultiHeadAttention. A size of 0 means the usual one.
 struct MultiHeadAttentionOptions {
     bool bias = false;          // of every projection
     bool fused = true;          // one W_qkv, its rows those of Q, K, V; else W_q, W_k, W_v
-    double dropout = 0;         // on the weights, after softmax, in training
+    double dropout = 0;         // of the weights, after softmax, in training
     std::int64_t kv_heads = 0;  // G: each head of keys and values serves H / G of queries; heads
     std::int64_t d_k = 0;       // width of a head's queries and keys; d_model / heads
     std::int64_t d_v = 0;       // width of a head's values; d_model / heads
@@ -39,13 +41,13 @@ struct MultiHeadAttentionOptions {
 };
 
 // W_out concat_h(softmax(q_h k_hᵀ / √d_k, masked) v_h), with q = W_q query, k = W_k key, v = W_v value, split
-// in heads. query (B, T, C), key (B, S, key_width) and value (B, S, value_width) → (B, T, C); all of them
+// into heads. query (B, T, C), key (B, S, key_width) and value (B, S, value_width) → (B, T, C); all of them
 // without B is one sample. Self-attention: the same tensor three times; cross-attention: key and value from
 // another sequence. Padding among the keys: Mask::padding(lengths), one length for each sample. A query that
-// may see nothing gives W_out's bias. ValueError unless heads divides d_model (where d_k or d_v is not given),
-// kv_heads divides heads, all sizes are at least 1, 0 ≤ dropout < 1, the three widths are one where fused, and
-// d_k is even where rotary; ShapeError when sizes do not fit; ValueError on cross-attention with rotary
-// positions, which count one sequence's tokens.
+// may attend to nothing gives W_out's bias. ValueError unless heads divides d_model (where d_k or d_v is not
+// given), kv_heads divides heads, all sizes are at least 1, 0 ≤ dropout < 1, the three widths are one where
+// fused, and d_k is even where rotary; ShapeError when sizes do not fit; ValueError on cross-attention with
+// rotary positions, which count one sequence's tokens.
 struct MultiHeadAttention : Module {
     std::int64_t d_model, heads, kv_heads, d_k, d_v, key_width, value_width;  // as made, none 0
     double dropout;                                                           // as made
@@ -54,7 +56,7 @@ struct MultiHeadAttention : Module {
     std::optional<Linear> W_q, W_k, W_v;  // separate: C → H·d_k, key_width → G·d_k, value_width → G·d_v
     Linear W_out;                         // H·d_v → C
 
-    // First values from `rng`, which also seeds dropout's own generator.
+    // Initial values from `rng`, which also seeds dropout's own generator.
     MultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
                        MultiHeadAttentionOptions options = {});
 
@@ -79,51 +81,55 @@ private:
                        Rng& rng);
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
                                      bool bias);
+    Heads split(const Tensor& query, const Tensor& key, const Tensor& value) const;
     AttentionOptions options(const Mask& mask) const;
 };
 
-// What a CausalMultiHeadAttention may be told.
+// Options of CausalMultiHeadAttention.
 struct CausalMultiHeadAttentionOptions {
     std::int64_t max_seq_len = 1024;  // the most tokens of a sequence
     bool bias = false;                // of both projections
-    double dropout = 0;               // on the weights, after softmax, in training
+    double dropout = 0;               // of the weights, after softmax, in training
     std::int64_t kv_heads = 0;        // G: each head of keys and values serves H / G of queries; 0: heads
     std::optional<double> rotary_base = {};  // turns queries and keys by their positions, see rotary.h
 };
 
-// Self-attention in which token i sees the tokens up to i only: x (B, T, C) → (B, T, C), or (T, C) → (T, C).
-// ValueError unless heads divides d_model, kv_heads divides heads, max_seq_len ≥ 1, 0 ≤ dropout < 1, and d_k is
-// even where rotary; ShapeError when T > max_seq_len.
+// Self-attention in which token i attends to the tokens up to i only: x (B, T, C) → (B, T, C), or (T, C) → (T,
+// C). ValueError unless heads divides d_model, kv_heads divides heads, max_seq_len ≥ 1, 0 ≤ dropout < 1, and
+// d_k is even where rotary; ShapeError when T > max_seq_len.
 struct CausalMultiHeadAttention : Module {
     std::int64_t d_model, heads, kv_heads, d_k, max_seq_len;  // as made, none 0
     double dropout;                                           // as made
     std::optional<double> rotary_base;                        // as made
     Linear W_qkv;                                             // C → (H + 2G)·d_k, 3C in the usual case
     Linear W_out;                                             // C → C
-    // bool (max_seq_len, max_seq_len), true = blocked: ones above the diagonal. The definition, which Composed
-    // reads; otherwise attention counts to the diagonal itself and gives the same. A buffer that is not in the
-    // state_dict.
-    Tensor mask;
 
-    // First values from `rng`, which also seeds dropout's own generator.
+    // Initial values from `rng`, which also seeds dropout's own generator.
     CausalMultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
                              CausalMultiHeadAttentionOptions options = {});
 
-    // `also` blocks more than the future: padding, say.
-    Tensor operator()(const Tensor& x, const Mask& also = {}) const;
-    AttentionResult with_weights(const Tensor& x,
-                                 const Mask& also = {}) const;  // and each head's weights (B, H, T, T)
-    // The same for the T tokens that follow those in the cache, which takes them in: what the pass over all S =
-    // cache.length() + T tokens gives at the last T positions; `also` is of T queries and S keys. Refuses also
-    // what KeyValueCache::append refuses, and S > max_seq_len (ShapeError). The cache is as before when it
-    // throws.
-    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& also = {}) const;
+    // `extra_mask` blocks more than the future: padding, say.
+    Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const;
+    // The same, and the weights of each head: (B, H, T, T).
+    AttentionResult with_weights(const Tensor& x, const Mask& extra_mask = {}) const;
+    // The same for the T tokens that follow those in the cache, which is extended by them: what the pass over
+    // all S = cache.length() + T tokens gives at the last T positions; `extra_mask` is of T queries and S keys.
+    // Refuses also what KeyValueCache::append refuses, and S > max_seq_len (ShapeError). The cache is unchanged
+    // when it throws.
+    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& extra_mask = {}) const;
+
+    // bool (max_seq_len, max_seq_len), true = blocked: ones above the diagonal. The first call makes it and
+    // registers it as the buffer "mask", which is not in the state_dict and which all copies of the module
+    // share. From then on attention reads the rows and columns of its tokens in it, so editing it changes the
+    // result. Without a call there is no such tensor, and attention counts to the diagonal instead. Make the
+    // first call before several threads use the module.
+    Tensor mask() const;
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
-    Tensor packed(const Tensor& x, std::int64_t past) const;
-    std::array<Tensor, 3> apart(const Tensor& qkv, std::int64_t past) const;
-    AttentionOptions options(std::int64_t past, std::int64_t T, const Mask& also) const;
+    Tensor project(const Tensor& x, std::int64_t past) const;
+    Heads split(const Tensor& qkv, std::int64_t past) const;
+    AttentionOptions options(std::int64_t past, std::int64_t T, const Mask& extra_mask) const;
 };
 
 }  // namespace weft::nn

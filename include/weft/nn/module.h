@@ -81,6 +81,9 @@ protected:
     Tensor parameter(const std::string& name, Tensor value);
     // Registers a tensor that is state but not trained; in the state_dict when persistent.
     Tensor buffer(const std::string& name, Tensor value, bool persistent = true);
+    // The buffer of that name, for those that are made when they are first asked for; undefined when there is
+    // none.
+    Tensor find_buffer(const std::string& name) const;
     // Registers a random generator of this module's own, its seed drawn from `rng`, which need not outlive this
     // call.
     std::shared_ptr<Rng> generator(const std::string& name, Rng& rng);

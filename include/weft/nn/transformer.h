@@ -30,14 +30,14 @@ struct TransformerBlock : Module {
 
     // First values from `rng`.
     TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, TransformerBlockOptions options = {});
-    // x (B, T, C) → (B, T, C); `also` blocks more than the future.
-    Tensor operator()(const Tensor& x, const Mask& also = {}) const {
-        Tensor h = traced("h", x + drop(attn(norm1(x), also)));
+    // x (B, T, C) → (B, T, C); `extra_mask` blocks more than the future.
+    Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
+        Tensor h = traced("h", x + drop(attn(norm1(x), extra_mask)));
         return traced("y", h + drop(mlp(norm2(h))));
     }
     // For the T tokens that follow those in the cache, as CausalMultiHeadAttention takes it.
-    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& also = {}) const {
-        Tensor h = traced("h", x + drop(attn(norm1(x), cache, also)));
+    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& extra_mask = {}) const {
+        Tensor h = traced("h", x + drop(attn(norm1(x), cache, extra_mask)));
         return traced("y", h + drop(mlp(norm2(h))));
     }
 };

@@ -75,9 +75,9 @@ public:
         give(nullptr, 0, node, Tensor(std::move(one)));
     }
 
-    // Only nodes on a path to one of `targets` will run; without targets, all.
-    void limit_to(const std::vector<Node*>& targets) {
-        limited_ = true;
+    // From here on only nodes on a path from the seeds to one of `targets` run. Without this call, all do.
+    void keep_paths_to(const std::vector<Node*>& targets) {
+        has_targets_ = true;
         std::uint64_t lowest = UINT64_MAX;
         for (Node* t : targets) lowest = std::min(lowest, t->number);
         std::map<std::uint64_t, Node*> reachable;
@@ -139,8 +139,9 @@ private:
             hooked = true;
         }
         page_.visits(node, gradient, hooked);
-        if (limited_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[&node] = {owner, gradient};
-        if (node.is_leaf || (limited_ && !inner_.count(&node))) return;
+        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient)
+            results_[&node] = {owner, gradient};
+        if (node.is_leaf || (has_targets_ && !inner_.count(&node))) return;
         if (node.is_released)
             throw GraphError(
                 std::string(node.operation) +
@@ -158,7 +159,7 @@ private:
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const auto& input = node.inputs[i];
-            if (!input || !gradients[i].defined() || (limited_ && !useful_.count(input.get()))) continue;
+            if (!input || !gradients[i].defined() || (has_targets_ && !useful_.count(input.get()))) continue;
             check_gradient(gradients[i], *input, [&] {
                 return std::string(node.operation) + ": the gradient of input " + std::to_string(i);
             });
@@ -168,8 +169,10 @@ private:
 
     LedgerPage page_;
     const bool retain_, create_;
-    bool limited_ = false;
-    std::set<Node*> targets_, useful_, inner_;
+    bool has_targets_ = false;
+    std::set<Node*> targets_;
+    std::set<Node*> useful_;  // those on a path to a target, and the targets
+    std::set<Node*> inner_;   // those whose rule runs: an input of theirs is useful
     std::map<std::uint64_t, Waiting, std::greater<>> waiting_;
     std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>> results_;
 };
@@ -205,7 +208,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     Backward run(options.retain_graph || options.create_graph, options.create_graph);
     for (std::size_t i = 0; i < outputs.size(); ++i)
         run.seed("grad", outputs[i], seeds.empty() ? Tensor() : seeds[i]);
-    run.limit_to(targets);
+    run.keep_paths_to(targets);
     run.run();
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < inputs.size(); ++i) {

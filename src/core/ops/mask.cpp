@@ -15,14 +15,16 @@ void check_mask(const char* operation, const Tensor& mask) {
 }
 
 // A part as (B|1, H|1, T, S).
-Tensor placed(const Tensor& part, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) {
+Tensor placed(const Tensor& part, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+              const char* caller) {
     const Tensor m = part.rank() == 2   ? part.unsqueeze(0).unsqueeze(0)
                      : part.rank() == 3 ? part.unsqueeze(1)
                                         : part;
     const bool fits_samples = part.rank() == 3 ? m.size(0) == B : m.size(0) == 1 || m.size(0) == B;
     if (!fits_samples || (m.size(1) != 1 && m.size(1) != H) || m.size(2) != T || m.size(3) != S)
-        throw ShapeError("mask: shape " + part.shape().str() + " does not fit attention scores of " +
-                         Shape{B, H, T, S}.str() + " (B, H, T, S); a mask is " + meaning);
+        throw ShapeError(std::string(caller) + ": a mask of shape " + part.shape().str() +
+                         " does not fit attention scores of " + Shape{B, H, T, S}.str() +
+                         " (B, H, T, S); a mask is " + meaning);
     return m;
 }
 
@@ -64,26 +66,29 @@ Mask operator|(const Mask& a, const Mask& b) {
     return mask;
 }
 
-Tensor Mask::materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const {
+Tensor Mask::materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                              const char* caller) const {
     Tensor all;
     auto add = [&](const Tensor& part) { all = all.defined() ? all || part : part; };
-    for (const Tensor& part : parts_) add(placed(part, B, H, T, S));
+    for (const Tensor& part : parts_) add(placed(part, B, H, T, S, caller));
     for (const auto& lengths : paddings_) {
         if (static_cast<std::int64_t>(lengths.size()) != B)
-            throw ShapeError("Mask::padding: " + std::to_string(lengths.size()) + " lengths for " +
-                             std::to_string(B) + " samples; give one for each");
+            throw ShapeError(std::string(caller) + ": Mask::padding: " + std::to_string(lengths.size()) +
+                             " lengths for " + std::to_string(B) + " samples; give one for each");
         for (std::size_t b = 0; b < lengths.size(); ++b)
             if (lengths[b] > S)
-                throw ShapeError("Mask::padding: length " + std::to_string(lengths[b]) + " of sample " +
-                                 std::to_string(b) + " is more than the " + std::to_string(S) + " keys");
+                throw ShapeError(std::string(caller) + ": Mask::padding: length " + std::to_string(lengths[b]) +
+                                 " of sample " + std::to_string(b) + " is more than the " + std::to_string(S) +
+                                 " keys");
         const Tensor ends = from_vector(lengths, {B, 1, 1, 1});
         add((arange(S) >= ends).expand({B, 1, T, S}));  // (B, 1, T, S)
     }
     return all;
 }
 
-Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) const {
-    const Tensor rest = materialize_rest(B, H, T, S);
+Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                         const char* caller) const {
+    const Tensor rest = materialize_rest(B, H, T, S, caller);
     if (!causal_) return rest.defined() ? rest : zeros({1, 1, T, S}, boolean);
     const Tensor last_visible =
         arange(static_cast<double>(S - T), static_cast<double>(S), 1, int64).unsqueeze(1);  // (T, 1): i + S − T

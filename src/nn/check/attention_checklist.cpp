@@ -29,15 +29,15 @@ Tensor Story::operator[](const std::string& name) const {
     return found->second;
 }
 
-Story traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& also) {
+Story traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask) {
     const Composed composed;  // so that Weft's own attention has scores and weights to name
     Trace trace;
     Story story;
     story.x = x;
-    story.y = subject.run(x, also);
+    story.y = subject.run(x, extra_mask);
     for (const TraceEntry& entry : trace.entries()) story.named[entry.name] = entry.tensor;
     const std::int64_t B = x.size(0), T = x.size(1), H = subject.heads;
-    story.blocked = (subject.mask | also).materialize(B, H, T, T).expand({B, H, T, T});
+    story.blocked = (subject.mask | extra_mask).materialize(B, H, T, T).expand({B, H, T, T});
     return story;
 }
 
@@ -135,13 +135,15 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
 
 AttentionReport attention(const nn::MultiHeadAttention& module, const Tensor& x, const Mask& mask) {
     const nn::Evaluating evaluating;
-    const auto run = [&](const Tensor& input, const Mask& also) { return module(input, mask | also); };
+    const auto run = [&](const Tensor& input, const Mask& extra_mask) {
+        return module(input, mask | extra_mask);
+    };
     return attention({run, module.heads, mask, module.named_parameters()}, x);
 }
 
 AttentionReport attention(const nn::CausalMultiHeadAttention& module, const Tensor& x) {
     const nn::Evaluating evaluating;
-    const auto run = [&](const Tensor& input, const Mask& also) { return module(input, also); };
+    const auto run = [&](const Tensor& input, const Mask& extra_mask) { return module(input, extra_mask); };
     return attention({run, module.heads, Mask::causal(), module.named_parameters()}, x);
 }
 

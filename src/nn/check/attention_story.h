@@ -21,7 +21,7 @@ struct Story {
     Tensor softmaxed() const { return has("masked scores") ? (*this)["masked scores"].detach() : unmasked(); }
 };
 
-Story traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& also = {});
+Story traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask = {});
 
 struct Outcome {
     bool passed = false;

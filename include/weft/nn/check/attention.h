@@ -28,16 +28,16 @@ struct AttentionReport {
 
 // What is checked: any function that does self-attention, and what it is meant to do.
 struct AttentionSubject {
-    // x (B, T, C) → (B, T, C). `also` blocks what it blocks, besides what the function blocks by itself. On its
-    // way it names its steps with traced(name, tensor), see weft/core/trace.h: "q" (B, H, T, d_k), "k" (B, H,
-    // T, d_k), "v" (B, H, T, d_v), "scores" (B, H, T, T), "biased scores" if it adds a bias, "masked scores" if
-    // anything is blocked, "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T, H·d_v). Weft's
-    // own attention names all of them.
-    std::function<Tensor(const Tensor& x, const Mask& also)> run;
+    // x (B, T, C) → (B, T, C). `extra_mask` blocks what it blocks, besides what the function blocks by itself.
+    // On its way it names its steps with traced(name, tensor), see weft/core/trace.h: "q" (B, H, T, d_k), "k"
+    // (B, H, T, d_k), "v" (B, H, T, d_v), "scores" (B, H, T, T), "biased scores" if it adds a bias, "masked
+    // scores" if anything is blocked, "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T,
+    // H·d_v). Weft's own attention names all of them.
+    std::function<Tensor(const Tensor& x, const Mask& extra_mask)> run;
     std::int64_t heads = 1;            // H
     Mask mask = {};                    // what it blocks by itself
     nn::NamedTensors parameters = {};  // which gradients must reach, in every head
-    bool takes_mask = true;            // false: `also` is ignored; the two checks that need it are left out
+    bool takes_mask = true;  // false: `extra_mask` is ignored; the two checks that need it are left out
 };
 
 // Runs the subject on x (B, T, C) or (T, C), T ≥ 2, and on probes made of it, and reports on

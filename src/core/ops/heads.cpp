@@ -1,0 +1,48 @@
+// Columns of tokens as heads, and back.
+#include "weft/core/heads.h"
+
+namespace weft {
+namespace {
+
+// The width of one part of x's columns, cut into `parts`.
+std::int64_t columns_of_each(const Tensor& x, std::int64_t parts, const char* caller) {
+    if (x.rank() != 2 && x.rank() != 3)
+        throw ShapeError(std::string(caller) + ": takes (B, T, C) or (T, C), not " + x.shape().str());
+    if (parts < 1 || x.size(-1) % parts != 0)
+        throw ShapeError(std::string(caller) + ": the last axis of " + x.shape().str() +
+                         " does not divide into " + std::to_string(parts) +
+                         " equal parts; use a number of heads that divides it");
+    return x.size(-1) / parts;
+}
+
+}  // namespace
+
+Tensor Heads::split(const Tensor& x, std::int64_t num_heads) {
+    const std::int64_t d_k = columns_of_each(x, num_heads, "split_heads");
+    if (x.rank() == 2) return x.reshape({x.size(0), num_heads, d_k}).permute({1, 0, 2});  // (H, T, d_k)
+    return x.reshape({x.size(0), x.size(1), num_heads, d_k}).permute({0, 2, 1, 3});       // (B, H, T, d_k)
+}
+
+Tensor Heads::merge(const Tensor& x) {
+    if (x.rank() == 3)  // (H, T, d_k) → (T, H, d_k) → (T, C)
+        return x.permute({1, 0, 2}).reshape({x.size(1), x.size(0) * x.size(2)});
+    if (x.rank() == 4)  // (B, H, T, d_k) → (B, T, H, d_k) → (B, T, C)
+        return x.permute({0, 2, 1, 3}).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+    throw ShapeError("merge_heads: takes (B, H, T, d_k) or (H, T, d_k), not " + x.shape().str());
+}
+
+Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t kv_heads, const char* caller) {
+    const std::int64_t G = kv_heads == 0 ? num_heads : kv_heads;
+    const std::int64_t parts = num_heads < 1 || G < 1 ? 0 : num_heads + 2 * G;
+    return {{qkv}, num_heads, G, columns_of_each(qkv, parts, caller)};
+}
+
+std::array<Tensor, 3> Heads::qkv() const {
+    if (!is_packed()) return {tensors[0], tensors[1], tensors[2]};
+    const Tensor& x = tensors[0];
+    const std::int64_t q_end = num_heads * d_k, k_end = q_end + kv_heads * d_k;
+    return {split(x.slice(-1, 0, q_end), num_heads), split(x.slice(-1, q_end, k_end), kv_heads),
+            split(x.slice(-1, k_end, x.size(-1)), kv_heads)};
+}
+
+}  // namespace weft
