@@ -25,17 +25,19 @@ CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& value, s
                         std::type_identity_t<Number> high, const std::string& help) {
     const auto shortest = [](Number number) {
         if constexpr (std::is_same_v<Number, double>)
-            return weft::train::number_text(number);
+            return weft::training::number_text(number);
         else
             return std::to_string(number);
     };
     const auto check = [=](std::string& text) {
         Number number{};
-        const std::string problem = weft::train::read_number(text, low, high, number);
+        const std::string problem = weft::training::read_number(text, low, high, number);
         if (problem.empty()) text = shortest(number);
         return problem;
     };
-    const auto set = [=, &value](const std::string& text) { weft::train::read_number(text, low, high, value); };
+    const auto set = [=, &value](const std::string& text) {
+        weft::training::read_number(text, low, high, value);
+    };
     return app.add_option_function<std::string>(flag, set, help)
         ->type_name("")
         ->take_last()
@@ -156,7 +158,7 @@ inline std::vector<CLI::Option*> settings(CLI::App& app) {
 // Sets those that the command line did not give to what a checkpoint says. IoError where it lacks a setting or
 // holds one that is none, or check() refuses them; UsageError, listing every difference, where the command line
 // gave another model, and where check() refuses a setting of the group "Training" that it gave.
-inline void complete_from(const weft::train::Checkpoint& checkpoint, CLI::App& app,
+inline void complete_from(const weft::training::Checkpoint& checkpoint, CLI::App& app,
                           const std::function<void()>& check) {
     const auto all = settings(app);
     const bool gave_rate = app.count("--lr") + app.count("--min_lr") > 0;

@@ -63,7 +63,7 @@ struct Language {
 
 // What train_gpt saved: the weights beside an optimiser's state, sizes and characters as metadata.
 Language load_trained(const fs::path& path, DType dtype) {
-    const train::Checkpoint file = train::Checkpoint::load(path);
+    const training::Checkpoint file = training::Checkpoint::load(path);
     if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
         throw IoError(path.string() +
                       " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
@@ -203,10 +203,10 @@ void run_random(const Settings& s, Stats& stats, Output& output) {
 
 void run(const Settings& s, Stats& stats, Output& output) {
     const Language language = load(s);
-    train::warn_of_nonfinite(s.model, language.model.named_parameters());
+    training::warn_of_nonfinite(s.model, language.model.named_parameters());
     stats.model(language.model);
     Rng rng(static_cast<std::uint64_t>(s.seed));
-    const std::string prompt = s.prompt.empty() ? train::default_prompt(language.tokenizer) : s.prompt;
+    const std::string prompt = s.prompt.empty() ? training::default_prompt(language.tokenizer) : s.prompt;
     const text::Ids ids = language.tokenizer.encode(prompt);
     const std::int64_t context = language.model.config.block_size;
     if (static_cast<std::int64_t>(ids.size()) > context)

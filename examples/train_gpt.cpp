@@ -84,8 +84,8 @@ void check_settings(const Options& o) {
         throw UsageError("--d_model " + std::to_string(o.model.d_model) + " is not divisible by --heads " +
                          std::to_string(o.model.heads));
     if (o.rate.min_lr > o.rate.lr)
-        throw UsageError("--min_lr " + train::number_text(o.rate.min_lr) + " is above --lr " +
-                         train::number_text(o.rate.lr));
+        throw UsageError("--min_lr " + training::number_text(o.rate.min_lr) + " is above --lr " +
+                         training::number_text(o.rate.lr));
     if (o.resume && o.sample_only)
         throw UsageError("--resume goes on training and --sample_only does not: choose one");
     if (o.best && !o.sample_only)
@@ -128,7 +128,7 @@ long long whole(std::int64_t number) { return number; }  // for printf
 fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
 
-Run new_run(const Options& o, const text::Characters& tokenizer, const train::Checkpoint* from = nullptr) {
+Run new_run(const Options& o, const text::Characters& tokenizer, const training::Checkpoint* from = nullptr) {
     nn::GPTConfig config = o.model;
     config.vocab = tokenizer.size();
     if (from != nullptr) nn::check_state_dict(config, from->model);  // before a model of these sizes is made
@@ -140,7 +140,7 @@ Run new_run(const Options& o, const text::Characters& tokenizer, const train::Ch
 
 Run resumed_run(const Options& o, CLI::App& app) {
     const fs::path path = in(o, o.best ? "best.safetensors" : "model.safetensors");
-    const train::Checkpoint last = train::Checkpoint::load(path);
+    const training::Checkpoint last = training::Checkpoint::load(path);
     try {
         complete_from(last, app, [&] { check_settings(o); });
         Run run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
@@ -148,7 +148,7 @@ Run resumed_run(const Options& o, CLI::App& app) {
         run.text = last.number<std::uint64_t>("text_fingerprint");
         if (last.metadata.contains("best_loss"))
             run.best = {last.number<double>("best_loss"), last.number<std::int64_t>("best_step")};
-        train::warn_of_nonfinite(path.string(), last.model);
+        training::warn_of_nonfinite(path.string(), last.model);
         return run;
     } catch (const Error& error) {
         throw IoError("cannot go on from " + path.string() + ": " + error.what());
@@ -161,7 +161,7 @@ io::Metadata metadata_of(const Run& run, CLI::App& app) {
     metadata["vocabulary"] = run.tokenizer.vocabulary();
     metadata["text_fingerprint"] = std::to_string(run.text);
     if (run.best) {
-        metadata["best_loss"] = train::number_text(run.best->first);
+        metadata["best_loss"] = training::number_text(run.best->first);
         metadata["best_step"] = std::to_string(run.best->second);
     }
     return metadata;
@@ -180,7 +180,7 @@ bool is_done(const Run& run, const Options& o) {
     std::error_code missing;
     const auto written = [&](const char* name) { return fs::last_write_time(in(o, name), missing); };
     if (written("report.html") < written("model.safetensors")) return false;
-    const train::History history = train::History::load(in(o, "loss.csv"), run.step + 1);
+    const training::History history = training::History::load(in(o, "loss.csv"), run.step + 1);
     return !history.rows.empty() && history.rows.back().step == run.step;
 }
 
@@ -195,37 +195,38 @@ void tell(const check::FlowReport& flow) {
 // Trains up to last_step, with an evaluation and a checkpoint at every interval, or until a signal asks it to
 // end. Returns that signal, or 0.
 int train_model(Run& run, const Options& o, CLI::App& app, const std::string& text) {
-    const train::Interrupt interrupt;
+    const training::Interrupt interrupt;
     const std::string source = o.text.empty() ? "Weft's own documents" : o.text;
-    train::Corpus corpus(encode(run.tokenizer, text, source),
-                         {.block_size = o.model.block_size, .batch = o.batch, .seed = seed_of(o)});
-    const std::vector<train::Batch> validation = corpus.validation_batches();
-    const auto loss_of = [&](const train::Batch& batch) {
+    training::Corpus corpus(encode(run.tokenizer, text, source),
+                            {.block_size = o.model.block_size, .batch = o.batch, .seed = seed_of(o)});
+    const std::vector<training::Batch> validation = corpus.validation_batches();
+    const auto loss_of = [&](const training::Batch& batch) {
         return cross_entropy(run.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
     };
-    train::History history;
-    if (run.step > 0) history = train::History::load(in(o, "loss.csv"), run.step);
-    train::RunReport report(in(o, "report.html"),
-                            {.title = fs::path(source).filename().string(),
-                             .steps = o.rate.steps,
-                             .eval_interval = o.eval_interval,
-                             .prompt = o.prompt,
-                             .sample = o.how,
-                             .seed = seed_of(o)},
-                            run.model, run.tokenizer, corpus.validation());
+    training::History history;
+    if (run.step > 0) history = training::History::load(in(o, "loss.csv"), run.step);
+    training::RunReport report(in(o, "report.html"),
+                               {.title = fs::path(source).filename().string(),
+                                .steps = o.rate.steps,
+                                .eval_interval = o.eval_interval,
+                                .prompt = o.prompt,
+                                .sample = o.how,
+                                .seed = seed_of(o)},
+                               run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, history);
     for (const CLI::Option* option : settings(app))
         report.page.setting(option->get_single_name(), text_of(*option));
-    train::Progress progress(run.step, o.rate.steps, o.batch * o.model.block_size);
+    training::Progress progress(run.step, o.rate.steps, o.batch * o.model.block_size);
     std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
                 corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.size()));
     std::printf("model   %lld layers, %lld heads, d_model %lld, block_size %lld: %lld parameters\n",
                 whole(o.model.layers), whole(o.model.heads), whole(o.model.d_model), whole(o.model.block_size),
                 whole(run.model.parameter_count()));
     std::fflush(stdout);
-    if (run.step > 0 && run.text != train::fingerprint(text))
-        train::warn("this is not the text that the checkpoint was trained on: the run goes on with this one");
-    run.text = train::fingerprint(text);
+    if (run.step > 0 && run.text != training::fingerprint(text))
+        training::warn(
+            "this is not the text that the checkpoint was trained on: the run goes on with this one");
+    run.text = training::fingerprint(text);
 
     std::int64_t saved = run.step;  // the step of the last checkpoint
     bool is_new = run.step == 0;    // and nothing was saved yet
@@ -233,7 +234,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         fs::create_directories(o.out);
         if (!std::exchange(is_new, false)) return;
         fs::remove(in(o, "best.safetensors"));
-        if (train::keep_as(in(o, "model.safetensors"), in(o, "previous.safetensors")))
+        if (training::keep_as(in(o, "model.safetensors"), in(o, "previous.safetensors")))
             progress.warn("an earlier run was here; its checkpoint is now " +
                           in(o, "previous.safetensors").string());
     };
@@ -242,14 +243,14 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
     const auto save = [&] {
         make_room();
         history.save(in(o, "loss.csv"));
-        train::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
+        training::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
             .save(in(o, "model.safetensors"));
         saved = run.step;
         report.save();
     };
     const auto save_best = [&] {
         make_room();
-        train::Checkpoint(run.model, run.step, metadata_of(run, app)).save(in(o, "best.safetensors"));
+        training::Checkpoint(run.model, run.step, metadata_of(run, app)).save(in(o, "best.safetensors"));
     };
     const auto try_to = [&](const auto& action) {  // a disk that is full now may have room at the next interval
         try {
@@ -258,12 +259,12 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
             progress.warn(std::string(error.what()) + "; the training goes on without");
         }
     };
-    const auto measure = [&](train::Measured row) {
+    const auto measure = [&](training::Measured row) {
         history.rows.push_back(row);
         report.measured(row);
     };
     const auto evaluate = [&]() -> std::optional<double> {
-        const double loss = train::evaluate(validation, loss_of, [&] { return interrupt.requested(); });
+        const double loss = training::evaluate(validation, loss_of, [&] { return interrupt.requested(); });
         if (interrupt.requested()) return {};
         report.evaluated(run.step);
         progress.evaluated(run.step, history.mean_since_evaluation().value_or(loss), loss);
@@ -316,20 +317,20 @@ int train_gpt(int argc, char** argv) {
     if (!parse_command_line(app, argc, argv)) return 0;
     if (app.count("--min_lr") == 0) {
         o.rate.min_lr = o.rate.lr / 10;
-        app.get_option("--min_lr")->default_str(train::number_text(o.rate.min_lr));
+        app.get_option("--min_lr")->default_str(training::number_text(o.rate.min_lr));
     }
     check_settings(o);
     if (o.threads > 0) set_num_threads(static_cast<int>(o.threads));
 
-    std::optional<train::OutputFolder> folder;  // tried now rather than after the training
+    std::optional<training::OutputFolder> folder;  // tried now rather than after the training
     if (!o.sample_only)
         folder.emplace(o.out, std::vector<std::string>{"model.safetensors", "best.safetensors", "loss.csv",
                                                        "report.html"});
     std::string text;
     const bool goes_on = o.resume || o.sample_only;
-    if (!goes_on) text = train::read_text(text_files(o));
+    if (!goes_on) text = training::read_text(text_files(o));
     Run run = goes_on ? resumed_run(o, app) : new_run(o, text::Characters(text));
-    const std::string prompt = o.prompt.empty() ? train::default_prompt(run.tokenizer) : o.prompt;
+    const std::string prompt = o.prompt.empty() ? training::default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length = encode(run.tokenizer, prompt, "--prompt").size();  // refused now, if at all
     if (static_cast<std::int64_t>(length) > o.model.block_size)
         std::fprintf(stderr,
@@ -343,7 +344,7 @@ int train_gpt(int argc, char** argv) {
             "one\n\n",
             o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
     } else if (!o.sample_only) {
-        if (goes_on) text = train::read_text(text_files(o));
+        if (goes_on) text = training::read_text(text_files(o));
         const int signal = train_model(run, o, app, text);
         if (signal != 0 || run.step < o.rate.steps) {
             std::printf("%s at step %lld and saved: --resume goes on\n",

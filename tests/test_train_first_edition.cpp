@@ -18,8 +18,8 @@ TEST_CASE("a run of the first edition goes on to the losses that edition measure
         run("train_gpt --resume --length 20 --text " + (data / "text").string() + " " + in(scratch));
     REQUIRE(result.code == 0);
     CHECK_FALSE(contains(result.output, "warning"));
-    const auto expected = train::History::load(golden / "finished.csv", 100).rows;
-    const auto found = train::History::load(scratch / "loss.csv", 100).rows;
+    const auto expected = training::History::load(golden / "finished.csv", 100).rows;
+    const auto found = training::History::load(scratch / "loss.csv", 100).rows;
     REQUIRE(expected.size() == 7);
     REQUIRE(found.size() == 7);
     for (std::size_t i = 0; i < 7; ++i) {

@@ -20,7 +20,7 @@ nn::GPT small_gpt() {
     return {{.vocab = 8, .block_size = 4, .layers = 1, .heads = 2, .d_model = 8, .dropout = 0.1}, rng};
 }
 
-Tensor loss_of(const nn::GPT& model, const train::Batch& batch) {
+Tensor loss_of(const nn::GPT& model, const training::Batch& batch) {
     return cross_entropy(model(batch.inputs), batch.targets);
 }
 
@@ -32,12 +32,12 @@ text::Ids cycle(std::int64_t n) {
 
 // The loop of docs/13_own_text.md: from the checkpoint, if there is one, to `until`.
 double train_in(const fs::path& folder, std::int64_t until) {
-    train::Corpus corpus(cycle(400), {.block_size = 4, .batch = 3, .seed = 2});
+    training::Corpus corpus(cycle(400), {.block_size = 4, .batch = 3, .seed = 2});
     nn::GPT model = small_gpt();
     optim::AdamW optimizer(model, {.lr = 1e-2});
     std::int64_t step = 0;
     const fs::path path = folder / "model.safetensors";
-    if (fs::exists(path)) step = train::Checkpoint::load(path).restore(model, optimizer);
+    if (fs::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
     double last = 0;
     for (; step < until; ++step) {
         optimizer.zero_grad();
@@ -46,19 +46,19 @@ double train_in(const fs::path& folder, std::int64_t until) {
         optimizer.step();
         last = loss.item();
     }
-    train::Checkpoint(model, optimizer, step, {{"note", "mine"}}).save(path);
+    training::Checkpoint(model, optimizer, step, {{"note", "mine"}}).save(path);
     return last;
 }
 
 }  // namespace
 
 TEST_CASE("a corpus reads all of its training part once in each pass, and targets follow inputs", "[train]") {
-    train::Corpus corpus(counted(100), {.block_size = 4, .batch = 3, .seed = 1});
+    training::Corpus corpus(counted(100), {.block_size = 4, .batch = 3, .seed = 1});
     CHECK(corpus.training().size() == 90);
     CHECK(corpus.validation() == text::Ids{90, 91, 92, 93, 94, 95, 96, 97, 98, 99});
     std::set<std::int64_t> seen;
     for (std::int64_t step = 0; step < 7; ++step) {  // 21 blocks are a pass
-        const train::Batch batch = corpus.training_batch(step);
+        const training::Batch batch = corpus.training_batch(step);
         REQUIRE(batch.inputs.shape() == Shape{3, 4});
         CHECK(sum((batch.targets - batch.inputs != 1).to(float32)).item() == 0);
         for (const std::int64_t id : batch.inputs.to_vector<std::int64_t>()) CHECK(seen.insert(id).second);
@@ -66,31 +66,31 @@ TEST_CASE("a corpus reads all of its training part once in each pass, and target
     CHECK(seen.size() == 84);
     CHECK(*seen.rbegin() < 90);
     // A function of the step: asked again, and by another corpus.
-    const auto ids = [&](train::Corpus& from, std::int64_t step) {
+    const auto ids = [&](training::Corpus& from, std::int64_t step) {
         return from.training_batch(step).inputs.to_vector<std::int64_t>();
     };
     const auto third = ids(corpus, 3);
     ids(corpus, 20);
     CHECK(ids(corpus, 3) == third);
-    train::Corpus other(counted(100), {.block_size = 4, .batch = 3, .seed = 2});
+    training::Corpus other(counted(100), {.block_size = 4, .batch = 3, .seed = 2});
     CHECK(ids(other, 3) != third);
 
-    const auto batches = train::Corpus(counted(1000), {.block_size = 4, .batch = 10}).validation_batches();
+    const auto batches = training::Corpus(counted(1000), {.block_size = 4, .batch = 10}).validation_batches();
     CHECK(batches.size() == 3);  // 24 blocks
     CHECK(batches[2].inputs.shape() == Shape{4, 4});
     CHECK(batches[2].inputs.at({3, 3}) == 995);
-    const auto two = train::Corpus(counted(1000), {.block_size = 4, .batch = 1}).validation_batches(2);
+    const auto two = training::Corpus(counted(1000), {.block_size = 4, .batch = 1}).validation_batches(2);
     CHECK(two.size() == 2);
     CHECK(two[1].inputs.at({0, 0}) == 948);
 }
 
 TEST_CASE("a corpus says how long its text has to be", "[train]") {
-    CHECK_NOTHROW(train::Corpus(counted(41), {.block_size = 4, .batch = 1}));
-    CHECK(contains(message_of<ValueError>([] { train::Corpus(counted(40), {.block_size = 4, .batch = 1}); }),
+    CHECK_NOTHROW(training::Corpus(counted(41), {.block_size = 4, .batch = 1}));
+    CHECK(contains(message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 4, .batch = 1}); }),
                    "the text has 40 tokens; a block_size of 4 needs at least 41"));
-    CHECK(contains(message_of<ValueError>([] { train::Corpus(counted(40), {.block_size = 0, .batch = 1}); }),
+    CHECK(contains(message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 0, .batch = 1}); }),
                    "block_size is 0 and batch 1"));
-    CHECK_THROWS_AS(train::Corpus(counted(40), {.block_size = 2, .batch = 0}), ValueError);
+    CHECK_THROWS_AS(training::Corpus(counted(40), {.block_size = 2, .batch = 0}), ValueError);
 }
 
 TEST_CASE("texts are read without a byte-order mark, with LF, and their fingerprint is of the characters",
@@ -100,14 +100,15 @@ TEST_CASE("texts are read without a byte-order mark, with LF, and their fingerpr
                   "\xEF\xBB\xBF"
                   "a\r\nb\r");
     io::save_text(scratch / "b", "\xC3\xA9");
-    CHECK(train::read_text({scratch / "a", scratch / "b"}) == "a\nb\r\xC3\xA9");
-    CHECK(train::fingerprint("") == 0xcbf29ce484222325U);
-    CHECK(train::fingerprint("a") == 0xaf63dc4c8601ec8cU);  // FNV-1a's own test values
-    CHECK(train::fingerprint("\xC3\xA9") == (0xcbf29ce484222325U ^ 0xE9U) * 0x100000001b3U);
+    CHECK(training::read_text({scratch / "a", scratch / "b"}) == "a\nb\r\xC3\xA9");
+    CHECK(training::fingerprint("") == 0xcbf29ce484222325U);
+    CHECK(training::fingerprint("a") == 0xaf63dc4c8601ec8cU);  // FNV-1a's own test values
+    CHECK(training::fingerprint("\xC3\xA9") == (0xcbf29ce484222325U ^ 0xE9U) * 0x100000001b3U);
     io::save_text(scratch / "c", "ab\xFF");
-    CHECK(contains(message_of<IoError>([&] { train::read_text({scratch / "c"}); }), "byte 0xFF at offset 2"));
+    CHECK(
+        contains(message_of<IoError>([&] { training::read_text({scratch / "c"}); }), "byte 0xFF at offset 2"));
     io::save_text(scratch / "d", "\xEF\xBB\xBF");
-    CHECK(contains(message_of<IoError>([&] { train::read_text({scratch / "d"}); }), "it is empty"));
+    CHECK(contains(message_of<IoError>([&] { training::read_text({scratch / "d"}); }), "it is empty"));
 }
 
 TEST_CASE("a loop that goes on from its checkpoint ends with the bytes of one that never stopped", "[train]") {
@@ -116,51 +117,53 @@ TEST_CASE("a loop that goes on from its checkpoint ends with the bytes of one th
     train_in(parts.folder(), 4);
     CHECK(train_in(parts.folder(), 9) == last);
     CHECK((io::load_text(whole / "model.safetensors") == io::load_text(parts / "model.safetensors")));
-    const auto saved = train::Checkpoint::load(whole / "model.safetensors");
+    const auto saved = training::Checkpoint::load(whole / "model.safetensors");
     CHECK(saved.meta("note") == "mine");
     CHECK(saved.number<std::int64_t>("step") == 9);
     CHECK(message_of<IoError>([&] { saved.meta("lr"); }) == "it does not say its lr");
     CHECK(message_of<IoError>([&] { saved.number<double>("note"); }) == "its note: \"mine\" is not a number");
     // Weights alone.
     nn::GPT model = small_gpt();
-    train::Checkpoint(model, 3).save(whole / "best.safetensors");
+    training::Checkpoint(model, 3).save(whole / "best.safetensors");
     CHECK_FALSE(io::load_safetensors(whole / "best.safetensors").has("optimizer.step"));
-    CHECK(train::Checkpoint::load(whole / "best.safetensors").restore(model) == 3);
+    CHECK(training::Checkpoint::load(whole / "best.safetensors").restore(model) == 3);
 }
 
 TEST_CASE("a history comes back as it was saved, up to a step", "[train]") {
     const Scratch scratch;
     const double nan = std::nan("");
-    train::History history{
+    training::History history{
         {{0, 0.1, 2.5, 3.5}, {1, 1e-4, 1.0}, {2, 1e-4, nan, INFINITY}, {3, 1e-4, {}, 1e300}}};
     history.save(scratch / "loss.csv");
     CHECK(io::load_text(scratch / "loss.csv") ==
           "step,learning_rate,loss,validation_loss\n0,0.1,2.5,3.5\n1,1e-04,1,\n2,1e-04,nan,inf\n3,1e-04,,1e+"
           "300\n");
-    const auto read = train::History::load(scratch / "loss.csv", 3);
+    const auto read = training::History::load(scratch / "loss.csv", 3);
     REQUIRE(read.rows.size() == 3);
     CHECK(std::isnan(*read.rows[2].loss));
     CHECK(std::isinf(*read.rows[2].validation_loss));
     CHECK_FALSE(read.rows[1].validation_loss);
-    CHECK(train::History::load(scratch / "none.csv", 3).rows.empty());
+    CHECK(training::History::load(scratch / "none.csv", 3).rows.empty());
     history.rows.resize(2);
     CHECK(history.mean_since_evaluation() == 1.75);
     history.rows.push_back({2, 0.1, 5.0, 2.0});
     CHECK(history.mean_since_evaluation() == 5.0);
-    CHECK_FALSE(train::History().mean_since_evaluation());
+    CHECK_FALSE(training::History().mean_since_evaluation());
     io::save_text(scratch / "loss.csv",
                   "step,learning_rate,loss,held_out_loss\n0,0.1,2.5,3.5\n");  // first edition
-    CHECK(train::History::load(scratch / "loss.csv", 9).rows.size() == 1);
+    CHECK(training::History::load(scratch / "loss.csv", 9).rows.size() == 1);
     for (const char* wrong : {"step,loss\n", "step,learning_rate,loss,validation_loss\n0,0.1,x,\n",
                               "step,learning_rate,loss,validation_loss\n0,-1,2,\n",
                               "step,learning_rate,loss,validation_loss\n0,1,2\n"}) {
         io::save_text(scratch / "loss.csv", wrong);
-        CHECK_THROWS_AS(train::History::load(scratch / "loss.csv", 9), IoError);
+        CHECK_THROWS_AS(training::History::load(scratch / "loss.csv", 9), IoError);
     }
 }
 
 TEST_CASE("numbers are read whole, in their range, or named", "[train]") {
-    const auto whole = [](const std::string& text) { return train::number_of<std::int64_t>("n", text, 1, 9); };
+    const auto whole = [](const std::string& text) {
+        return training::number_of<std::int64_t>("n", text, 1, 9);
+    };
     CHECK(whole("9") == 9);
     const auto why = [&](const std::string& text) { return message_of<IoError>([&] { whole(text); }); };
     CHECK(why("x") == "n: \"x\" is not a whole number");
@@ -169,18 +172,18 @@ TEST_CASE("numbers are read whole, in their range, or named", "[train]") {
     CHECK(why("10") == "n: 10 is out of range; use at least 1 and at most 9");
     CHECK(why("99999999999999999999") ==
           "n: 99999999999999999999 is out of range; use at least 1 and at most 9");
-    CHECK(train::number_of<double>("x", "2.5e-3") == 0.0025);
-    CHECK(message_of<IoError>([] { train::number_of<double>("x", "nan"); }) ==
+    CHECK(training::number_of<double>("x", "2.5e-3") == 0.0025);
+    CHECK(message_of<IoError>([] { training::number_of<double>("x", "nan"); }) ==
           "x: nan is out of range; use at least 0");
-    CHECK(train::number_text(0.1) == "0.1");
-    CHECK(train::number_text(1e6, true) == "1000000");
-    CHECK(train::number_of<std::uint64_t>("x", "18446744073709551615") == ~std::uint64_t{0});
+    CHECK(training::number_text(0.1) == "0.1");
+    CHECK(training::number_text(1e6, true) == "1000000");
+    CHECK(training::number_of<std::uint64_t>("x", "18446744073709551615") == ~std::uint64_t{0});
 }
 
 TEST_CASE("an interrupt is seen once, and what was there before comes back", "[train]") {
     const auto before = std::signal(SIGHUP, SIG_IGN);
     {
-        const train::Interrupt interrupt;
+        const training::Interrupt interrupt;
         CHECK_FALSE(interrupt.requested());
         std::raise(SIGHUP);  // ignored before, ignored now
         CHECK_FALSE(interrupt.requested());
@@ -189,26 +192,26 @@ TEST_CASE("an interrupt is seen once, and what was there before comes back", "[t
         CHECK(interrupt.signal() == SIGTERM);
     }
     CHECK(std::signal(SIGHUP, before) == SIG_IGN);
-    const train::Interrupt again;
+    const training::Interrupt again;
     CHECK_FALSE(again.requested());
 }
 
 TEST_CASE("evaluate is the mean per token, without dropout, and gives up when it is told to", "[train]") {
     const nn::GPT model = small_gpt();
-    const auto batches = train::Corpus(cycle(400), {.block_size = 4, .batch = 4}).validation_batches();
+    const auto batches = training::Corpus(cycle(400), {.block_size = 4, .batch = 4}).validation_batches();
     REQUIRE(batches.size() == 3);  // 4, 4 and 1 sequences
-    const auto loss = [&](const train::Batch& batch) { return loss_of(model, batch); };
+    const auto loss = [&](const training::Batch& batch) { return loss_of(model, batch); };
     double expected = 0;
     {
         const nn::Evaluating evaluating;
         for (const auto& batch : batches)
             expected += loss(batch).item() * static_cast<double>(batch.targets.numel());
     }
-    CHECK(train::evaluate(batches, loss) == Approx(expected / 36));
+    CHECK(training::evaluate(batches, loss) == Approx(expected / 36));
     CHECK(model.training());
     int asked = 0;
-    CHECK(std::isnan(train::evaluate(batches, loss, [&] { return ++asked == 2; })));
-    CHECK(message_of<ValueError>([&] { train::evaluate({}, loss); }) ==
+    CHECK(std::isnan(training::evaluate(batches, loss, [&] { return ++asked == 2; })));
+    CHECK(message_of<ValueError>([&] { training::evaluate({}, loss); }) ==
           "evaluate: there is no batch; give at least one");
 }
 
@@ -223,7 +226,7 @@ TEST_CASE("minimise makes the steps of the loop written out", "[train]") {
     const optim::CosineOptions schedule{.lr = 0.2, .steps = 5};
     double last = 0;
     const Tensor a = trained([&](auto& optimizer, auto loss_of) {
-        last = train::minimise(optimizer, 5, loss_of, {.schedule = schedule, .print_every = 0});
+        last = training::minimise(optimizer, 5, loss_of, {.schedule = schedule, .print_every = 0});
     });
     double expected = 0;
     const Tensor b = trained([&](auto& optimizer, auto loss_of) {
@@ -244,19 +247,19 @@ TEST_CASE("an output folder is held by one, and leaves nothing behind", "[train]
     const Scratch scratch;
     const fs::path folder = scratch / "a" / "b";
     {
-        const train::OutputFolder first(folder, {"model.safetensors"});
-        CHECK(contains(message_of<IoError>([&] { train::OutputFolder second(folder); }),
+        const training::OutputFolder first(folder, {"model.safetensors"});
+        CHECK(contains(message_of<IoError>([&] { training::OutputFolder second(folder); }),
                        "another run trains in"));
         CHECK(fs::exists(folder / "train.lock"));
     }
     CHECK_FALSE(fs::exists(scratch / "a"));
     fs::create_directories(folder / "model.safetensors");
-    CHECK(contains(message_of<IoError>([&] { train::OutputFolder taken(folder, {"model.safetensors"}); }),
+    CHECK(contains(message_of<IoError>([&] { training::OutputFolder taken(folder, {"model.safetensors"}); }),
                    "its model.safetensors is a folder, not a file"));
     io::save_text(scratch / "file", "new");
     io::save_text(scratch / "kept", "old");
-    CHECK(train::keep_as(scratch / "file", scratch / "kept"));
+    CHECK(training::keep_as(scratch / "file", scratch / "kept"));
     CHECK(io::load_text(scratch / "kept") == "new");
     CHECK(fs::exists(scratch / "file"));
-    CHECK_FALSE(train::keep_as(scratch / "none", scratch / "kept"));
+    CHECK_FALSE(training::keep_as(scratch / "none", scratch / "kept"));
 }

@@ -3,7 +3,7 @@
 #include "weft/nn/check.h"
 #include "weft/train/progress.h"
 
-namespace weft::train {
+namespace weft::training {
 
 namespace {
 
@@ -66,4 +66,4 @@ void warn_of_nonfinite(const std::string& source, const nn::NamedTensors& tensor
         }
 }
 
-}  // namespace weft::train
+}  // namespace weft::training

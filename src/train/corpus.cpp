@@ -7,7 +7,7 @@
 #include "weft/core/text.h"
 #include "weft/models/io.h"
 
-namespace weft::train {
+namespace weft::training {
 
 namespace {
 
@@ -108,4 +108,4 @@ std::vector<Batch> Corpus::validation_batches(std::int64_t limit) const {
     return batches;
 }
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -12,7 +12,7 @@
 
 namespace fs = std::filesystem;
 
-namespace weft::train {
+namespace weft::training {
 
 OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string>& files)
     : folder_(folder), lock_name_(folder / "train.lock") {
@@ -90,4 +90,4 @@ bool keep_as(const fs::path& file, const fs::path& name) {
     return true;
 }
 
-}  // namespace weft::train
+}  // namespace weft::training

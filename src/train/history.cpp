@@ -5,7 +5,7 @@
 #include "weft/models/io.h"
 #include "weft/train/numbers.h"
 
-namespace weft::train {
+namespace weft::training {
 
 namespace {
 
@@ -70,4 +70,4 @@ History History::load(const std::filesystem::path& path, std::int64_t first_step
     return history;
 }
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -1,6 +1,6 @@
 #include "weft/train/interrupt.h"
 
-namespace weft::train {
+namespace weft::training {
 
 namespace {
 
@@ -26,4 +26,4 @@ Interrupt::~Interrupt() {
 
 int Interrupt::signal() const { return received; }
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace weft::train {
+namespace weft::training {
 
 double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
                 const std::function<bool()>& stop) {
@@ -19,4 +19,4 @@ double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(co
     return stop && stop() ? NAN : sum / tokens;
 }
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace weft::train {
+namespace weft::training {
 
 Progress::Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step)
     : first_(first_step),
@@ -45,7 +45,7 @@ void Progress::evaluated(std::int64_t done, double loss, double validation_loss)
 void Progress::warn(const std::string& message) const {
     clear();
     std::fflush(stdout);
-    train::warn(message);
+    training::warn(message);
 }
 
 std::string Progress::speed() const {
@@ -65,4 +65,4 @@ void Progress::clear() const {
 
 void warn(const std::string& message) { ::warnx("warning: %s", message.c_str()); }
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -6,7 +6,7 @@
 #include "weft/train/progress.h"
 #include "weft/viz/pictures.h"
 
-namespace weft::train {
+namespace weft::training {
 
 namespace {
 
@@ -126,4 +126,4 @@ std::string default_prompt(const text::Tokenizer& tokenizer) {
     }
 }
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -8,7 +8,7 @@ namespace fuzz {
 inline std::string checkpoint(const std::string& bytes) {
     const File file(bytes);
     return refusal_of([&] {
-        const auto saved = train::Checkpoint::load(file.path());
+        const auto saved = training::Checkpoint::load(file.path());
         const auto size = [&](const char* name) { return saved.number<std::int64_t>(name, 1'000'000); };
         const nn::GPTConfig config{.vocab = text::Characters(saved.meta("vocabulary")).size(),
                                    .block_size = size("block_size"),
@@ -22,8 +22,8 @@ inline std::string checkpoint(const std::string& bytes) {
         nn::GPT model(config, rng);
         optim::AdamW optimizer(model);
         const std::int64_t step = saved.restore(model, optimizer);
-        train::Checkpoint(model, optimizer, step, saved.metadata).save(folder() / "again");
-        const auto again = train::Checkpoint::load(folder() / "again");
+        training::Checkpoint(model, optimizer, step, saved.metadata).save(folder() / "again");
+        const auto again = training::Checkpoint::load(folder() / "again");
         promise_same(again.model, model.state_dict());
         promise_same(again.optimizer, optimizer.state_dict());
         promise(again.metadata == saved.metadata, "the same step and generators after writing");
@@ -32,9 +32,9 @@ inline std::string checkpoint(const std::string& bytes) {
 
 inline std::string history(const std::string& bytes) {
     return refusal_of([&] {
-        const auto read = train::History::load(File(bytes).path(), 1000);
+        const auto read = training::History::load(File(bytes).path(), 1000);
         read.save(folder() / "loss.csv");
-        const auto again = train::History::load(folder() / "loss.csv", 1000);
+        const auto again = training::History::load(folder() / "loss.csv", 1000);
         promise(again.rows.size() == read.rows.size(), "as many rows after writing");
         (void)read.mean_since_evaluation();
     });

@@ -10,7 +10,7 @@ from sphinx.util.nodes import make_refnode
 from . import entities, sources
 
 KINDS = [*entities.CLASSES, "function", "variable", "typedef", "enum", "enumerator", "friend"]
-SPACES = ["weft", "weft::nn", "weft::optim", "weft::check", "weft::text", "weft::io", "weft::viz", "weft::train"]
+SPACES = ["weft", "weft::nn", "weft::optim", "weft::check", "weft::text", "weft::io", "weft::viz", "weft::training"]
 SIGNS = {"()": "call", "[]": "at", "==": "eq", "!=": "ne", "<=": "le", ">=": "ge", "<<": "out", "<": "lt", ">": "gt",
          "||": "or", "&&": "and", "|": "join", "!": "not", "+": "plus", "-": "minus", "*": "times", "/": "over",
          "=": "assign"}

@@ -7,14 +7,14 @@
 #include "weft/nn/module.h"
 #include "weft/train/numbers.h"
 
-namespace weft::train {
+namespace weft::training {
 
 // All that a run consists of: one that goes on from it has the same bits as one that never stopped.
 //
 //     std::int64_t step = 0;
-//     if (std::filesystem::exists(path)) step = train::Checkpoint::load(path).restore(model, optimizer);
+//     if (std::filesystem::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
 //     …
-//     train::Checkpoint(model, optimizer, step).save(path);
+//     training::Checkpoint(model, optimizer, step).save(path);
 //
 // The file has the weights under their own names, the optimiser's state under "optimizer.…", and as metadata
 // the step, the state of every generator ("generator.NAME") and what the program adds.
@@ -60,4 +60,4 @@ private:
 // A warning for each tensor that holds NaN or an infinity, naming `source`, the tensor and the index.
 void warn_of_nonfinite(const std::string& source, const nn::NamedTensors& tensors);
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -7,7 +7,7 @@
 #include "weft/core/ops.h"
 #include "weft/models/tokenizer.h"
 
-namespace weft::train {
+namespace weft::training {
 
 // The text of one file, or of several one after another: UTF-8, each without a byte-order mark at its beginning
 // and with LF where a line ends in CR LF. IoError where a file is missing, empty or not UTF-8.
@@ -25,8 +25,8 @@ struct Batch {
 // The ids of a text: the first ⌊0.9 N⌋ to train on, the rest for validation.
 //
 //     const text::Characters tokenizer(text);
-//     train::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch = 12, .seed = 1});
-//     const train::Batch batch = corpus.training_batch(step);                          // each (12, 64)
+//     training::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch = 12, .seed = 1});
+//     const training::Batch batch = corpus.training_batch(step);                          // each (12, 64)
 //     const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);
 class Corpus {
 public:
@@ -59,4 +59,4 @@ private:
     void draw_pass(std::int64_t pass);
 };
 
-}  // namespace weft::train
+}  // namespace weft::training

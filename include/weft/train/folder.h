@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-namespace weft::train {
+namespace weft::training {
 
-// Held by one run at a time: const train::OutputFolder folder("out", {"model.safetensors"}). The lock is on a
-// file in it, "train.lock", and goes with the process, however that ends; a file left behind does no harm.
+// Held by one run at a time: const training::OutputFolder folder("out", {"model.safetensors"}). The lock is on
+// a file in it, "train.lock", and goes with the process, however that ends; a file left behind does no harm.
 class OutputFolder {
 public:
     // Makes the folder, locks it and writes into it, so a run that cannot save fails before it trains; `files`
@@ -35,4 +35,4 @@ private:
 // it. False where there is no such file; IoError when it cannot.
 bool keep_as(const std::filesystem::path& file, const std::filesystem::path& name);
 
-}  // namespace weft::train
+}  // namespace weft::training

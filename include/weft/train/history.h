@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace weft::train {
+namespace weft::training {
 
 // What one step measured.
 struct Measured {
@@ -18,7 +18,7 @@ struct Measured {
 
 // The rows of a run, in the order of their steps:
 //
-//     train::History history = train::History::load("out/loss.csv", step);  // of a run that goes on
+//     training::History history = training::History::load("out/loss.csv", step);  // of a run that goes on
 //     history.rows.push_back({step, optimizer.lr(), loss.item()});
 //     history.save("out/loss.csv");
 struct History {
@@ -33,4 +33,4 @@ struct History {
     static History load(const std::filesystem::path& path, std::int64_t first_step);
 };
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -3,13 +3,13 @@
 
 #include <csignal>
 
-namespace weft::train {
+namespace weft::training {
 
 // While one exists, SIGINT, SIGHUP and SIGTERM do not end the program; its loop sees them, and can save:
 //
-//     const train::Interrupt interrupt;
+//     const training::Interrupt interrupt;
 //     for (; step < steps && !interrupt.requested(); ++step) …
-//     train::Checkpoint(model, optimizer, step).save(path);
+//     training::Checkpoint(model, optimizer, step).save(path);
 //
 // Each is caught once: a second Ctrl-C ends the program at once. One that is ignored, as under nohup, stays so.
 class Interrupt {
@@ -26,4 +26,4 @@ private:
     struct sigaction before_[3];
 };
 
-}  // namespace weft::train
+}  // namespace weft::training

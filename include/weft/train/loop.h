@@ -8,7 +8,7 @@
 #include "weft/nn/optim.h"
 #include "weft/train/corpus.h"
 
-namespace weft::train {
+namespace weft::training {
 
 // How a loss is minimised.
 struct MinimiseOptions {
@@ -19,7 +19,7 @@ struct MinimiseOptions {
 // `steps` times zero_grad, loss_of() → (), backward, and a step of the optimiser; returns the last loss.
 //
 //     optim::AdamW optimizer(model, {.lr = 1e-2});
-//     train::minimise(optimizer, 200, [&] { return cross_entropy(model(x), target); });
+//     training::minimise(optimizer, 200, [&] { return cross_entropy(model(x), target); });
 //
 // prints "step   0  loss 1.0986", then every 50th. Throws what loss_of, backward and the optimiser throw.
 template <class Optimizer, class Loss>
@@ -41,10 +41,10 @@ double minimise(Optimizer& optimizer, std::int64_t steps, Loss loss_of, const Mi
 // The mean loss per token, Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets, in evaluation mode and outside the
 // graph. NaN where stop() becomes true on the way. ValueError where there is no batch.
 //
-//     const double loss = train::evaluate(corpus.validation_batches(), [&](const train::Batch& batch) {
+//     const double loss = training::evaluate(corpus.validation_batches(), [&](const training::Batch& batch) {
 //         return cross_entropy(model(batch.inputs), batch.targets);
 //     });
 double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
                 const std::function<bool()>& stop = {});
 
-}  // namespace weft::train
+}  // namespace weft::training

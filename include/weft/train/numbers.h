@@ -12,7 +12,7 @@
 #include "weft/core/error.h"
 #include "weft/core/text.h"
 
-namespace weft::train {
+namespace weft::training {
 
 // The shortest text that reads back as the same number: "12", "0.001", "1e-04". With `fixed`, without exponent.
 template <class Number>
@@ -54,4 +54,4 @@ Number number_of(const std::string& what, const std::string& text, Number low = 
     return value;
 }
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -5,15 +5,16 @@
 #include <cstdint>
 #include <string>
 
-namespace weft::train {
+namespace weft::training {
 
 // A line for each evaluation, and on a terminal a bar that moves:
 //
-//     train::Progress progress(step, steps, batch * block_size);
+//     training::Progress progress(step, steps, batch * block_size);
 //     for (; step < steps; ++step) {
 //         …
 //         progress.step(step + 1, loss.item());
-//         if (step % 100 == 0) progress.evaluated(step + 1, loss.item(), train::evaluate(validation, loss_of));
+//         if (step % 100 == 0) progress.evaluated(step + 1, loss.item(), training::evaluate(validation,
+//         loss_of));
 //     }
 class Progress {
 public:
@@ -23,7 +24,7 @@ public:
 
     void step(std::int64_t done, double loss);                                     // after each step
     void evaluated(std::int64_t done, double loss, double validation_loss) const;  // a line that stays
-    void warn(const std::string& message) const;                                   // train::warn beside the bar
+    void warn(const std::string& message) const;  // training::warn beside the bar
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -39,4 +40,4 @@ private:
 // "PROGRAM: warning: MESSAGE" on standard error.
 void warn(const std::string& message);
 
-}  // namespace weft::train
+}  // namespace weft::training

@@ -9,7 +9,7 @@
 #include "weft/train/history.h"
 #include "weft/viz/report.h"
 
-namespace weft::train {
+namespace weft::training {
 
 // What the report of a run shows, and how often.
 struct ReportOptions {
@@ -24,7 +24,7 @@ struct ReportOptions {
 // A viz::Report with the choices made that a training needs: which steps show gradients, which sentences and
 // samples are looked at, and how a resumed run continues its page.
 //
-//     train::RunReport report("out/report.html", {.title = "My text", .steps = steps}, model, tokenizer,
+//     training::RunReport report("out/report.html", {.title = "My text", .steps = steps}, model, tokenizer,
 //                             corpus.validation());
 //     report.resume(step, history);      // of a run that goes on
 //     report.gradients(step);            // after backward
@@ -58,4 +58,4 @@ private:
 // What a sample begins with where no prompt is given: <|endoftext|>, a line break, or else the first token.
 std::string default_prompt(const text::Tokenizer& tokenizer);
 
-}  // namespace weft::train
+}  // namespace weft::training
