@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "svg_reader.h"
-#include "viz/colour.h"
+#include "viz/svg.h"
 #include "viz/plot_picture.h"
 #include "weft/viz/figure.h"
 #include "weft/weft.h"

@@ -7,7 +7,7 @@
 
 #include "catch.h"
 #include "svg_reader.h"
-#include "viz/colour.h"
+#include "viz/svg.h"
 #include "viz/text.h"
 #include "weft/weft.h"
 #include "weights.h"

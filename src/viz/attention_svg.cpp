@@ -1,9 +1,7 @@
 // Attention maps as SVG: one head with a tooltip on each cell, or a row of heads for each layer.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
-#include "viz/colour.h"
 #include "viz/map.h"
 #include "viz/svg.h"
 
@@ -22,14 +20,14 @@ double mono_width(const std::string& text, double size) {
 
 // The labels of equal cells: in a column beside their rows or above their columns, there upright if they are
 // wider than a cell. If cells are smaller than letters, only every `step`-th.
-struct Labels {
+struct CellLabels {
     const std::vector<std::string>& texts;
     double cell;
     bool beside, upright;
     double size, extent = 0;  // of the font; the room they take, away from the cells
     std::size_t step = 1;
 
-    Labels(const std::vector<std::string>& given, double cell_size, bool are_beside)
+    CellLabels(const std::vector<std::string>& given, double cell_size, bool are_beside)
         : texts(given),
           cell(cell_size),
           beside(are_beside),
@@ -86,24 +84,15 @@ std::string cell_svg(double x, double y, double size, const std::string& what, c
     return svg;
 }
 
-// The cells that are not blocked or leak, in units of cells, neighbours of one colour in a row as one piece.
+// The cells that are not blocked, or leak, in units of cells.
 std::string cells_svg(const HeadMap& head, const Map& map) {
-    constexpr int levels = 255, leak = -1, hidden = -2;  // colours are as fine as a screen's
-    std::map<int, std::string> paths;                    // by level
-    for (std::int64_t t = 0; t < map.T; ++t)
-        for (std::int64_t s = 0; s < map.S;) {
-            const auto level = [&](std::int64_t at) {
-                const auto cell = static_cast<std::size_t>(t * map.S + at);
-                if (head.blocked[cell]) return head.leaks(cell) ? leak : hidden;
-                return static_cast<int>(std::lround(std::min(1.0, head.weights[cell] / map.top) * levels));
-            };
-            const int here = level(s);
-            const std::int64_t from = s;
-            while (s < map.S && level(s) == here) ++s;
-            if (here == hidden) continue;
-            const std::string n = std::to_string(s - from);
-            paths[here] += "M" + std::to_string(from) + " " + std::to_string(t) + "h" + n + "v1h-" + n + "z";
-        }
+    constexpr int levels = 255, leak = -1;  // colours are as fine as a screen's
+    const auto level = [&](std::int64_t t, std::int64_t s) {
+        const auto cell = static_cast<std::size_t>(t * map.S + s);
+        if (head.blocked[cell]) return head.leaks(cell) ? leak : no_level;
+        return static_cast<int>(std::lround(std::min(1.0, head.weights[cell] / map.top) * levels));
+    };
+    const auto paths = cell_paths(map.T, map.S, level, std::identity(), std::identity());
     std::string svg;
     for (const auto& [level, path] : paths)
         svg += "<path fill=\"" +
@@ -112,8 +101,7 @@ std::string cells_svg(const HeadMap& head, const Map& map) {
     return svg;
 }
 
-// One head, its upper left corner at (x, y), its cells `size` wide. Cells of one colour are one path, so that
-// 144 heads of 64 tokens stay a few megabytes.
+// One head, its upper left corner at (x, y), its cells `size` wide.
 std::string panel_svg(const Map& map, const HeadMap& head, double x, double y, double size,
                       const std::string& title) {
     const double width = static_cast<double>(map.S) * size, height = static_cast<double>(map.T) * size;
@@ -181,7 +169,8 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
     const HeadMap& head = map.layers[0][0];
     const auto T = static_cast<double>(map.T), S = static_cast<double>(map.S);
     const double size = std::clamp(std::floor(640 / std::max({T, S, 1.0})), 2.0, 44.0);
-    const Labels rows(map.queries, size, /*beside=*/true), tops(map.keys, size, /*beside=*/false);
+    const CellLabels rows(map.labels.queries, size, /*beside=*/true),
+        tops(map.labels.keys, size, /*beside=*/false);
     const double left = margin + 20 + rows.extent + 6;
     const double upper = margin + title_height(options) + 18 + tops.extent + 6;
 
@@ -194,11 +183,11 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
         svg += panel_svg(map, head, left, upper, size, visible(options.title));
     } else {
         svg += "<g shape-rendering=\"crispEdges\">\n";
-        for (std::size_t t = 0; t < map.queries.size(); ++t)
-            for (std::size_t s = 0; s < map.keys.size(); ++s)
-                svg +=
-                    cell_svg(left + static_cast<double>(s) * size, upper + static_cast<double>(t) * size, size,
-                             map.queries[t] + " → " + map.keys[s], head, t * map.keys.size() + s, map.top);
+        for (std::size_t t = 0; t < map.labels.queries.size(); ++t)
+            for (std::size_t s = 0; s < map.labels.keys.size(); ++s)
+                svg += cell_svg(left + static_cast<double>(s) * size, upper + static_cast<double>(t) * size,
+                                size, map.labels.queries[t] + " → " + map.labels.keys[s], head,
+                                t * map.labels.keys.size() + s, map.top);
         svg += "</g>\n";
     }
     return sheet(map, options.title, "attention weights", left, upper, S * size, T * size, svg);
@@ -212,7 +201,8 @@ std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptio
     const double side = std::clamp(std::floor(1100 / static_cast<double>(most)), 64.0, 260.0);
     const double size = std::min(44.0, side / std::max({T, S, 1.0}));
     const bool labelled = size >= labels_from;
-    const Labels rows(map.queries, size, /*beside=*/true), tops(map.keys, size, /*beside=*/false);
+    const CellLabels rows(map.labels.queries, size, /*beside=*/true),
+        tops(map.labels.keys, size, /*beside=*/false);
     const double left = margin + 22 + (labelled ? rows.extent + 6 : 0);
     const double heading = margin + title_height(options);
     const double upper = heading + 20 + (labelled ? tops.extent + 6 : 0);

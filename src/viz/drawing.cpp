@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 
-#include "viz/colour.h"
 #include "viz/svg.h"
 
 namespace weft::viz {

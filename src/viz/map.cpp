@@ -1,3 +1,4 @@
+// Attention maps: taken from a run, checked, and written as text.
 #include "viz/map.h"
 
 #include <algorithm>
@@ -8,6 +9,10 @@
 
 namespace weft::viz {
 namespace {
+
+constexpr const char *light = "░", *medium = "▒", *dark = "▓", *blocked_cell = "·", *leak = "!";
+
+const char* shade(double share) { return share < 1.0 / 3 ? light : share < 2.0 / 3 ? medium : dark; }
 
 // (T, S), (H, T, S) or (1, H, T, S) as float64 (H, T, S).
 Tensor as_heads(const char* operation, const Tensor& weights) {
@@ -75,10 +80,42 @@ Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOp
         }
     }
     map.top = options.top > 0 ? options.top : largest > 0 ? largest : 1;
-    const bool same = options.keys.empty() && map.T == map.S;
-    map.queries = labels(operation, "queries", options.queries, map.T);
-    map.keys = labels(operation, "keys", same ? options.queries : options.keys, map.S);
+    map.labels = labels_of(operation, options.queries, options.keys, map.T, map.S);
     return map;
+}
+
+std::string attention_text(const Tensor& weights, const MapOptions& options) {
+    const Map map = map_of("attention_text", {weights}, options);
+    const std::vector<HeadMap>& heads = map.layers[0];
+    std::size_t left = 0;
+    for (const std::string& q : map.labels.queries) left = std::max(left, columns(q));
+
+    bool leaks = false;
+    std::string text = options.title.empty() ? "" : visible(options.title) + "\n";
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+        if (heads.size() > 1) text += (h > 0 ? "\nHead " : "Head ") + std::to_string(h + 1) + ":\n";
+        text += std::string(left + 1 + (options.wide ? 1 : 0), ' ');
+        for (std::size_t s = 0; s < map.labels.keys.size(); ++s)
+            text += (s > 0 ? " " : "") + map.labels.keys[s];
+        text += "\n";
+        for (std::size_t t = 0; t < map.labels.queries.size(); ++t) {
+            text += padded(map.labels.queries[t], left) + " [";
+            for (std::size_t s = 0; s < map.labels.keys.size(); ++s) {
+                const std::size_t cell = t * map.labels.keys.size() + s;
+                const std::string one = heads[h].leaks(cell)     ? leak
+                                        : heads[h].blocked[cell] ? blocked_cell
+                                                                 : shade(heads[h].weights[cell] / map.top);
+                leaks = leaks || heads[h].leaks(cell);
+                if (options.wide && s > 0) text += " ";
+                text +=
+                    options.wide ? repeated(one, std::max<std::size_t>(1, columns(map.labels.keys[s]))) : one;
+            }
+            text += "]\n";
+        }
+    }
+    return text + light + " < " + number(map.top / 3, 3) + " ≤ " + medium + " < " + number(map.top * 2 / 3, 3) +
+           " ≤ " + dark + (map.has_mask ? std::string("   ") + blocked_cell + " blocked" : "") +
+           (leaks ? std::string("   ") + leak + " blocked, yet above 0" : "") + "\n";
 }
 
 }  // namespace weft::viz

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "viz/text.h"
 #include "weft/viz/pictures.h"
 
 namespace weft::viz {
@@ -16,8 +17,8 @@ struct HeadMap {
 struct Map {
     std::int64_t T = 0, S = 0;
     std::vector<std::vector<HeadMap>> layers;
-    std::vector<std::string> queries, keys;  // visible
-    double top = 1;                          // the weight drawn strongest; > 0
+    Labels labels;
+    double top = 1;  // the weight drawn strongest; > 0
     bool has_mask = false;
     bool leaks = false;  // any cell of any head
 };

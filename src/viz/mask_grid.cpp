@@ -8,11 +8,7 @@ namespace weft::viz {
 std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                       const MaskGridOptions& options) {
     const Tensor blocked = mask.materialize(B, H, T, S);  // (B|1, H|1, T, S)
-    const bool same = options.keys.empty() && T == S;
-    const std::vector<std::string> queries = labels("mask_grid", "queries", options.queries, T),
-                                   keys = labels("mask_grid", "keys", same ? options.queries : options.keys, S);
-    std::size_t left = columns(options.corner);
-    for (const std::string& q : queries) left = std::max(left, columns(q));
+    const auto [queries, keys] = labels_of("mask_grid", options.queries, options.keys, T, S);
     const std::size_t cell = std::max(columns(options.visible), columns(options.blocked));
 
     std::string text;
@@ -23,17 +19,17 @@ std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int
             if (!text.empty()) text += "\n";
             if (!sample.empty() || !head.empty())
                 text += sample + (sample.empty() || head.empty() ? "" : ", ") + head + "\n";
-            text += padded(options.corner, left);
-            for (const std::string& k : keys) text += "  " + padded_left(k, cell);
-            text += "\n";
+            std::vector<std::vector<std::string>> rows{{options.corner}};
+            for (const std::string& key : keys) rows[0].push_back(padded_left(key, cell));
             for (std::int64_t t = 0; t < T; ++t) {
-                text += padded(queries[static_cast<std::size_t>(t)], left);
-                for (std::int64_t s = 0; s < S; ++s)
-                    text +=
-                        "  " + padded_left(blocked.at({b, h, t, s}) != 0 ? options.blocked : options.visible,
-                                           std::max(cell, columns(keys[static_cast<std::size_t>(s)])));
-                text += "\n";
+                rows.push_back({queries[static_cast<std::size_t>(t)]});
+                for (std::size_t s = 0; s < keys.size(); ++s) {
+                    const bool is_blocked = blocked.at({b, h, t, static_cast<std::int64_t>(s)}) != 0;
+                    rows.back().push_back(
+                        padded_left(is_blocked ? options.blocked : options.visible, columns(rows[0][s + 1])));
+                }
             }
+            text += table(rows);
         }
     return text;
 }

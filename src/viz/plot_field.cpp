@@ -2,7 +2,6 @@
 #include <map>
 #include <set>
 
-#include "viz/colour.h"
 #include "viz/plot_picture.h"
 
 namespace weft::viz {
@@ -93,9 +92,8 @@ std::string PlotPicture::contour_colour(int contour) const {
 
 std::string PlotPicture::field_svg() const {
     // Each value colours what is nearest to it. In a picture of its own, whose unit is half a cell, all numbers
-    // are whole; neighbours of one colour are one piece, and pieces of one colour one path: else a field is
-    // megabytes.
-    constexpr int shades = 64, nothing = -1;
+    // are whole.
+    constexpr int shades = 64;
     const std::int64_t rows = plot.field_.size(0), columns = plot.field_.size(1);
     const auto extent = [](std::int64_t count) { return count == 1 ? 2 : 2 * (count - 1); };
     const auto border = [&](std::int64_t i, std::int64_t count) {
@@ -103,20 +101,11 @@ std::string PlotPicture::field_svg() const {
     };
     const auto shade = [&](std::int64_t r, std::int64_t c) {
         const double value = field[static_cast<std::size_t>(r * columns + c)];
-        return std::isfinite(value) ? static_cast<int>(field_share(value) * (shades - 1) + 0.4871) : nothing;
+        return std::isfinite(value) ? static_cast<int>(field_share(value) * (shades - 1) + 0.4871) : no_level;
     };
-    std::map<int, std::string> paths;
-    for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t from = 0, to = 0; from < columns; from = to) {
-            const int colour = shade(r, from);
-            for (to = from; to < columns && shade(r, to) == colour;) ++to;
-            if (colour == nothing) continue;
-            const std::int64_t left = border(from, columns), right = border(to, columns);
-            const std::int64_t low = border(r, rows), high = border(r + 1, rows);
-            paths[colour] += "M" + std::to_string(left) + " " + std::to_string(extent(rows) - high) + "h" +
-                             std::to_string(right - left) + "v" + std::to_string(high - low) + "h" +
-                             std::to_string(left - right) + "z";
-        }
+    const auto paths = cell_paths(
+        rows, columns, shade, [&](std::int64_t c) { return border(c, columns); },
+        [&](std::int64_t r) { return extent(rows) - border(r, rows); });
 
     const auto unit = [&](const Range& range, double value, std::int64_t count) {
         return (value - range.first) / (range.second - range.first) * static_cast<double>(extent(count));

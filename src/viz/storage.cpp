@@ -27,20 +27,20 @@ auto at_data(const Tensor& x, F&& f) {
     return f(x.data<bool>());
 }
 
-// Where x's elements are, from its first one on.
+// The position in memory of each of x's elements, relative to the first.
 std::vector<std::size_t> positions(const Tensor& x) {
-    std::vector<std::size_t> found;
-    Shape index = Shape::filled(x.rank(), 0);
-    for (std::int64_t n = 0; n < x.numel(); ++n) {
-        std::int64_t at = 0;
-        for (int axis = 0; axis < x.rank(); ++axis) at += index[axis] * x.strides()[axis];
-        found.push_back(static_cast<std::size_t>(at));
-        for (int axis = x.rank() - 1; axis >= 0 && ++index[axis] == x.shape()[axis]; --axis) index[axis] = 0;
+    std::vector<std::size_t> found{0};
+    for (int axis = 0; axis < x.rank(); ++axis) {
+        std::vector<std::size_t> next;
+        for (const std::size_t start : found)
+            for (std::int64_t i = 0; i < x.shape()[axis]; ++i)
+                next.push_back(start + static_cast<std::size_t>(i * x.strides()[axis]));
+        found = std::move(next);
     }
     return found;
 }
 
-// How far x's first element is from that of `owner`, of one storage and type.
+// The distance of x's first element from that of `owner`; both have one storage and type.
 std::int64_t distance(const Tensor& owner, const Tensor& x) {
     return at_data(x, [&](auto* data) {
         return static_cast<std::int64_t>(data - owner.data<std::remove_pointer_t<decltype(data)>>());
@@ -49,7 +49,6 @@ std::int64_t distance(const Tensor& owner, const Tensor& x) {
 
 }  // namespace
 
-// How many values stand in one row of the tensor as it is written.
 std::size_t row_of(const Tensor& x) { return x.rank() == 0 ? 1 : static_cast<std::size_t>(x.shape().back()); }
 
 std::string whose(const StorageFrame& frame) {
@@ -68,7 +67,7 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
                          " elements; take a smaller tensor");
     StorageFrame frame;
     frame.step = step;
-    frame.tensor = x.detach();  // what a caller does to the handle later is not seen
+    frame.tensor = x.detach();  // so that the caller may reassign x
     frame.at = positions(x);
     const StorageFrame* owner = nullptr;
     for (const StorageFrame& before : frames_) {

@@ -1,4 +1,4 @@
-// How the storage movie tells a frame, in text and in its picture.
+// What the storage movie's text and picture share.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace weft::viz {
 
-std::size_t row_of(const Tensor& x);           // how many values stand in one row of it as it is written
+std::size_t row_of(const Tensor& x);           // the number of values in a row
 std::string whose(const StorageFrame& frame);  // "new storage B"
 std::string layout(const Tensor& x);           // its shape and strides
 

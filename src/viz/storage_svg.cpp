@@ -2,57 +2,50 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 
-#include "viz/colour.h"
 #include "viz/storage.h"
-#include "viz/text.h"
-#include "weft/viz/figure.h"
+#include "viz/svg.h"
 
 namespace weft::viz {
 namespace {
 
 constexpr double picture_width = 680, margin = 16, memory_x = 34, cell_height = 28, text_line = 17;
 
-// From blue to orange through white, light enough for black text.
-std::string light(double share) {
-    const auto mix = [&](double low, double middle, double high) {
-        const double value =
-            share < 0.5 ? low + (middle - low) * 2 * share : middle + (high - middle) * (2 * share - 1);
-        return static_cast<std::uint8_t>(std::lround(value));
-    };
-    return Colour{mix(150, 240, 252), mix(196, 240, 186), mix(232, 232, 118)}.hex();
+// From blue through white to orange, light enough for black text.
+Colour light(double share) {
+    const Colour blue = {150, 196, 232}, white = {240, 240, 232}, orange = {252, 186, 118};
+    return share < 0.5 ? mixed(blue, white, 2 * share) : mixed(white, orange, 2 * share - 1);
 }
 
-// A colour for each value of the movie, by its place among them.
+// A colour for each value of the movie, by its rank.
 std::map<double, std::string> colours_of(const std::vector<StorageFrame>& frames) {
     std::map<double, std::string> colours;
     for (const StorageFrame& frame : frames)
         for (const double value : frame.memory) colours[value];
     double i = 0;
     for (auto& [value, colour] : colours)
-        colour = light(i++ / std::max<double>(1, static_cast<double>(colours.size()) - 1));
+        colour = light(i++ / std::max<double>(1, static_cast<double>(colours.size()) - 1)).hex();
     return colours;
 }
 
+// The words of a text in lines of at most `width` columns.
 std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
     std::vector<std::string> lines(1);
-    std::size_t from = 0;
-    while (from < text.size()) {
-        const std::size_t to = std::min(text.find(' ', from), text.size());
-        const std::string word = text.substr(from, to - from);
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
         if (!lines.back().empty() && columns(lines.back()) + 1 + columns(word) > width) lines.emplace_back();
         lines.back() += (lines.back().empty() ? "" : " ") + word;
-        from = to + 1;
     }
     return lines;
 }
 
-// What one frame takes of the picture: lengths that depend on its tensor.
+// The lengths of a frame that depend on its tensor.
 struct Layout {
     double cell = 40;  // width, in memory
     double tensor_x = 0, tensor_cell = 36;
     std::size_t rows = 0, columns = 0;  // of the tensor
-    double way = 0;                     // height of the arcs above and below the memory
+    double arc = 0;                     // height of the hops above and below the memory
     double height = 0;
     std::vector<std::string> refusal;
 };
@@ -71,24 +64,23 @@ Layout layout_of(const StorageFrame& frame) {
     l.cell = std::min(42.0, room / shares);
     l.tensor_cell = 0.9 * l.cell;
     l.tensor_x = memory_x + l.cell * static_cast<double>(frame.memory.size()) + 72;
-    std::size_t jump = 1;
+    std::int64_t jump = 1;
     for (std::size_t i = 1; i < frame.at.size(); ++i)
-        jump = std::max(jump, frame.at[i] > frame.at[i - 1] ? frame.at[i] - frame.at[i - 1]
-                                                            : frame.at[i - 1] - frame.at[i]);
-    l.way = std::min(30.0, 8 + 5 * static_cast<double>(jump));
-    l.height = 52 + std::max(2 * l.way + cell_height, 24.0 * static_cast<double>(l.rows)) + 12;
+        jump = std::max(jump, std::abs(static_cast<std::int64_t>(frame.at[i] - frame.at[i - 1])));
+    l.arc = std::min(30.0, 8 + 5 * static_cast<double>(jump));
+    l.height = 52 + std::max(2 * l.arc + cell_height, 24.0 * static_cast<double>(l.rows)) + 12;
     return l;
 }
 
-// From the middle of one cell to that of another: above the cells when it goes on, below when it goes back.
+// From the middle of one cell to that of another: forwards above the cells, backwards below them.
 void draw_hop(Drawing& drawing, double from, double to, double y, double height) {
     const Stroke stroke{"#d55e00", 1.5, false};
     const double up = to > from ? -1 : 1, edge = to > from ? y - 1 : y + cell_height + 1;
-    const double inset = to > from ? 4 : -4;  // two hops that meet in a cell do not touch
-    std::vector<std::pair<double, double>> points;
+    const double inset = to > from ? 4 : -4;  // hops that meet in a cell do not touch
+    Points points;
     const double pi = std::acos(-1.0);
     for (int i = 0; i <= 12; ++i) {
-        const double angle = pi * i / 14;  // the arrow goes the rest of the way
+        const double angle = pi * i / 14;  // the arrow covers the rest
         points.emplace_back((from + to) / 2 - std::cos(angle) * ((to - from) / 2 - inset),
                             edge + up * height * std::sin(angle));
     }
@@ -125,7 +117,7 @@ void draw_frame(Drawing& drawing, const StorageFrame& frame, const Layout& l, do
     drawing.cells(memory_x, top, l.cell, cell_height, blank(1, frame.memory.size()), memory);
     for (std::size_t i = 1; i < frame.at.size(); ++i)
         if (frame.at[i] != frame.at[i - 1])
-            draw_hop(drawing, cell_of(frame.at[i - 1]), cell_of(frame.at[i]), top, l.way - 4);
+            draw_hop(drawing, cell_of(frame.at[i - 1]), cell_of(frame.at[i]), top, l.arc - 4);
     drawing.circle(cell_of(frame.at[0]), top - 5, 3.5, "#d55e00");
     drawing.text(memory_x - 10, middle, std::string(1, frame.storage), {14, "middle", "#222", true, 0});
     const double from = memory_x + l.cell * static_cast<double>(frame.memory.size());

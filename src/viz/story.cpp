@@ -1,4 +1,4 @@
-// The tensor story: a trace of the real run, told as a table.
+// The tensor story: a trace of the real run as a table.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -18,20 +18,12 @@ bool rearranges(const std::string& operation) {
 }
 
 std::string told(const StoryRow& row) {
-    switch (row.memory) {
-        case Memory::given:
-            return "given";
-        case Memory::own:
-            return "its own";
-        case Memory::view:
-            return "a view of " + visible(row.of);
-        case Memory::copy:
-            break;
-    }
-    return "a copy of " + visible(row.of);
+    if (row.memory == Memory::given) return "given";
+    if (row.memory == Memory::own) return "its own";
+    return (row.memory == Memory::view ? "a view of " : "a copy of ") + visible(row.of);
 }
 
-// "matmul, multiply"; of a long chain the end.
+// "matmul, multiply"; for a long chain, its end.
 std::string told(const std::vector<std::string>& operations) {
     constexpr std::size_t most = 4;
     const std::size_t first = operations.size() > most ? operations.size() - most : 0;
@@ -40,18 +32,18 @@ std::string told(const std::vector<std::string>& operations) {
     return text;
 }
 
-// A tensor under all the names it was given in the run.
+// A tensor with all the names that the run gave it.
 struct Named {
     std::string name;
     Tensor tensor;
 };
 
-std::vector<Named> told_once(const std::vector<TraceEntry>& entries) {
+std::vector<Named> with_names(const std::vector<TraceEntry>& entries) {
     std::vector<Named> tensors;
-    std::map<const TensorImpl*, std::size_t> places;  // in `tensors`
+    std::map<const TensorImpl*, std::size_t> positions;  // in `tensors`
     std::map<std::string, int> times;
     for (const auto& [name, tensor] : entries) {
-        const auto [same, is_new] = places.emplace(tensor.handle().get(), tensors.size());
+        const auto [same, is_new] = positions.emplace(tensor.handle().get(), tensors.size());
         if (!is_new && tensors[same->second].name == name) continue;
         const int time = ++times[name];
         const std::string numbered = time == 1 ? name : name + " #" + std::to_string(time);
@@ -63,63 +55,56 @@ std::vector<Named> told_once(const std::vector<TraceEntry>& entries) {
     return tensors;
 }
 
-// How a tensor was made from those that have a name, and the leaves.
+// How a tensor was made from tensors that have a name, and from leaves.
 struct Making {
     std::vector<std::string> operations;
-    std::set<std::size_t> from;  // positions in `tensors`
+    std::set<std::size_t> from;  // positions among the named tensors
     bool uses_a_parameter = false;
 };
 
-// The graph behind all tensors of a run. From each the way back ends at the tensors that have a name, so that
-// the whole of it is walked once.
-class Makings {
-public:
-    explicit Makings(const std::vector<Named>& tensors) {
-        std::vector<Tensor> outputs;
-        for (std::size_t i = 0; i < tensors.size(); ++i) {
-            outputs.push_back(tensors[i].tensor);
-            if (const std::uint64_t number = graph_number(outputs.back()); number != 0)
-                named_.emplace(number, i);
-        }
-        nodes_ = graph_nodes(outputs);
-        for (std::size_t i = 0; i < nodes_.size(); ++i) places_.emplace(nodes_[i].number, i);
+// The making of each tensor. The walk back from a tensor ends at the others, so each node is visited about
+// once.
+std::vector<Making> makings(const std::vector<Named>& tensors) {
+    std::vector<Tensor> outputs;
+    std::map<std::uint64_t, std::size_t> named, places;  // by number of the node: among the tensors, in `nodes`
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        outputs.push_back(tensors[i].tensor);
+        named.emplace(graph_number(tensors[i].tensor), i);
     }
+    const std::vector<GraphNode> nodes = graph_nodes(outputs);  // inputs before what uses them
+    for (std::size_t i = 0; i < nodes.size(); ++i) places.emplace(nodes[i].number, i);
 
-    Making of(const Tensor& x) const {
-        Making making;
-        const auto start = places_.find(graph_number(x));
-        if (start == places_.end()) return making;
-        std::set<std::size_t> waiting{start->second};  // places in nodes_: the last is taken first
+    std::vector<Making> found(tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto start = places.find(graph_number(tensors[i].tensor));
+        if (start == places.end()) continue;
+        Making& making = found[i];
+        std::set<std::size_t> waiting{start->second};  // the last is taken first
         while (!waiting.empty()) {
             const std::size_t place = *waiting.rbegin();
             waiting.erase(place);
-            const GraphNode& node = nodes_[place];
-            const auto name = named_.find(node.number);
-            if (place != start->second && name != named_.end()) {
+            const GraphNode& node = nodes[place];
+            const auto name = named.find(node.number);
+            if (place != start->second && name != named.end()) {
                 making.from.insert(name->second);
             } else if (node.operation == "leaf") {
-                making.uses_a_parameter = making.uses_a_parameter || name == named_.end();
+                making.uses_a_parameter = making.uses_a_parameter || name == named.end();
             } else {
                 making.operations.push_back(node.operation);
                 waiting.insert(node.inputs.begin(), node.inputs.end());
             }
         }
         std::reverse(making.operations.begin(), making.operations.end());
-        return making;
     }
-
-private:
-    std::vector<GraphNode> nodes_;                 // inputs before what uses them
-    std::map<std::uint64_t, std::size_t> places_;  // of a node's number, in nodes_
-    std::map<std::uint64_t, std::size_t> named_;   // of a node's number, among the tensors
-};
+    return found;
+}
 
 }  // namespace
 
 Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     const Composed definitions;
-    const EnableGrad on;        // so that every tensor knows the operation that made it
-    Tensor x = input.detach();  // its own place in the graph: the caller's gradients are left alone
+    const EnableGrad on;        // so that every tensor knows what made it
+    Tensor x = input.detach();  // a leaf of its own, so that the caller's gradients stay
     if (is_floating(x.dtype())) x.requires_grad_();
     const Trace trace;
     const Tensor output = run(x);
@@ -132,21 +117,19 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     if (!names(x)) entries.insert(entries.begin(), {"input", x});
     if (!names(output)) entries.push_back({"output", output});
 
-    const std::vector<Named> tensors = told_once(entries);
-    const Makings makings(tensors);
-    std::map<const void*, std::size_t> owners;  // of each memory, the first tensor in it
+    const std::vector<Named> tensors = with_names(entries);
+    std::vector<Making> made = makings(tensors);
+    std::map<const void*, std::size_t> owners;  // the first tensor in each storage
 
     Story story;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const Tensor& tensor = tensors[i].tensor;
-        const Making making = makings.of(tensor);
+        Making& making = made[i];
         StoryRow row;
         row.name = tensors[i].name;
-        row.shape = tensor.shape();
-        row.strides = tensor.strides();
-        row.dtype = tensor.dtype();
+        row.shape = tensor.shape(), row.strides = tensor.strides(), row.dtype = tensor.dtype();
         row.contiguous = tensor.is_contiguous();
-        row.made_by = making.operations;
+        row.made_by = std::move(making.operations);
         const std::size_t owner = owners.emplace(storage_of(tensor), i).first->second;
         const bool only_moved = std::all_of(row.made_by.begin(), row.made_by.end(), rearranges);
         if (owner < i) {

@@ -1,10 +1,15 @@
 #include "viz/svg.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 namespace weft::viz {
 namespace {
+
+constexpr std::array<std::uint32_t, 16> viridis_points = {
+    0x440154, 0x481a6c, 0x472f7d, 0x414487, 0x39568c, 0x31688e, 0x2a788e, 0x23888e,
+    0x1f988b, 0x22a884, 0x35b779, 0x54c568, 0x7ad151, 0xa5db36, 0xd2e21b, 0xfde725};
 
 std::string attribute(const char* name, const std::string& value) {
     return std::string(" ") + name + "=\"" + xml(visible(value)) + "\"";
@@ -26,6 +31,34 @@ std::string fill_attributes(const Fill& fill) {
 std::string with_minus(const std::string& text) { return text[0] == '-' ? "−" + text.substr(1) : text; }
 
 }  // namespace
+
+std::string Colour::hex() const {
+    return "#" +
+           text::chars(1u << 24 | std::uint32_t{red} << 16 | std::uint32_t{green} << 8 | blue, 16).substr(1);
+}
+
+bool Colour::is_dark() const {
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 140;  // luma of Rec. 709
+}
+
+Colour colour_of(std::uint32_t rgb) {
+    const auto part = [rgb](int shift) { return static_cast<std::uint8_t>(rgb >> shift & 255); };
+    return {part(16), part(8), part(0)};
+}
+
+Colour mixed(const Colour& a, const Colour& b, double share) {
+    const auto between = [share](std::uint8_t from, std::uint8_t to) {
+        return static_cast<std::uint8_t>(std::lround(from + share * (to - from)));
+    };
+    return {between(a.red, b.red), between(a.green, b.green), between(a.blue, b.blue)};
+}
+
+Colour viridis(double share) {
+    const double at = std::clamp(share, 0.0, 1.0) * (viridis_points.size() - 1);
+    const auto low = std::min(static_cast<std::size_t>(at), viridis_points.size() - 2);
+    return mixed(colour_of(viridis_points[low]), colour_of(viridis_points[low + 1]),
+                 at - static_cast<double>(low));
+}
 
 std::string svg_start(double width, double height, const std::string& title, const std::string& defs,
                       const char* font) {
@@ -81,6 +114,23 @@ std::string rect_shape(double x, double y, double width, double height, const Fi
 std::string circle_shape(double x, double y, double radius, const std::string& fill, const Stroke& stroke) {
     return "<circle" + attribute("cx", x) + attribute("cy", y) + attribute("r", radius) +
            attribute("fill", fill) + stroke_attributes(stroke) + "/>\n";
+}
+
+std::map<int, std::string> cell_paths(std::int64_t rows, std::int64_t columns,
+                                      const std::function<int(std::int64_t, std::int64_t)>& level,
+                                      const Position& x, const Position& y) {
+    std::map<int, std::string> paths;
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t from = 0, to = 0; from < columns; from = to) {
+            const int here = level(r, from);
+            while (to < columns && level(r, to) == here) ++to;
+            if (here == no_level) continue;
+            const std::int64_t width = x(to) - x(from), top = std::min(y(r), y(r + 1));
+            paths[here] += "M" + std::to_string(x(from)) + " " + std::to_string(top) + "h" +
+                           std::to_string(width) + "v" + std::to_string(std::abs(y(r + 1) - y(r))) + "h" +
+                           std::to_string(-width) + "z";
+        }
+    return paths;
 }
 
 std::string power_of_ten(int exponent) {

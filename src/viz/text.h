@@ -25,9 +25,13 @@ std::string visible(std::string_view token);
 
 std::string xml(std::string_view text);  // with & < > " ' escaped
 
-// Labels for `count` rows, visible: those given, or positions from 1. ShapeError, naming operation and `what`,
-// if their number differs.
-std::vector<std::string> labels(const char* operation, const char* what, const std::vector<std::string>& given,
-                                std::int64_t count);
+// Labels of T queries and S keys, visible: those given, the queries' also for the keys if T = S, or positions
+// from
+// 1. ShapeError in the name of `operation` if their number differs.
+struct Labels {
+    std::vector<std::string> queries, keys;
+};
+Labels labels_of(const char* operation, const std::vector<std::string>& queries,
+                 const std::vector<std::string>& keys, std::int64_t T, std::int64_t S);
 
 }  // namespace weft::viz

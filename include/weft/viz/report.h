@@ -1,12 +1,12 @@
 // A training run as one HTML page: losses, gradients, parameters, samples, and an explorer of attention. The
-// page needs no network and no server, and opens in any browser of the last years.
+// page needs neither network nor server and opens in any recent browser.
 //
 //     viz::Report report("My run");
 //     report.setting("d_model", "128");
 //     report.loss(step, {.training = loss.item(), .learning_rate = lr});     // each step
 //     report.gradients(step, model);                                         // after backward
-//     report.attention(step, tokens, viz::attention_weights(model, ids));    // now and then, in evaluation
-//     mode report.save("report.html");                                            // as often as you like
+//     report.attention(step, tokens, viz::attention_weights(model, ids));    // now and then, after eval()
+//     report.save("report.html");                                            // as often as you like
 #pragma once
 
 #include <cstdint>
@@ -21,53 +21,55 @@
 
 namespace weft::viz {
 
-// What a step measured.
+// The measurements of a step.
 struct ReportLoss {
     std::optional<double> training = {}, validation = {}, learning_rate = {};  // those that were measured
 };
 
-// The page stays a few megabytes whatever the run's length. Curves hold up to 2048 points; then two neighbours
-// become one, which knows their mean, lowest and highest. Gradients hold up to 256 columns (less, down to 32,
-// for a model of more than 470 parameters), samples up to 24 steps, attention as many steps as fit in
-// `attention_bytes`: then every second one goes, and the last stays. The same calls give the same bytes.
+// A report of bounded size: the page stays at a few megabytes however long the run. Curves have up to 2048
+// points; then every two neighbours become one, with their mean, lowest and highest. Gradients have up to 256
+// columns (down to 32 for a model of more than 470 parameters), samples up to 24 steps, and attention the steps
+// that fit in `attention_bytes`; then every second step is dropped, except the last. The same calls give the
+// same bytes.
 //
-// Steps ascend: ValueError on one that is negative, above 2⁵³ or before the last of its kind.
+// Steps ascend: ValueError for one that is negative, above 2⁵³ or before the last of its kind.
 class Report {
 public:
-    // An empty one; the title is the page's.
+    // An empty report; the title is the page's.
     explicit Report(std::string title, std::size_t attention_bytes = 1'000'000);
     ~Report();
-    Report(Report&&) noexcept;             // not copied: it may be large
-    Report& operator=(Report&&) noexcept;  // takes over what the other holds
+    Report(Report&&) noexcept;             // moved, not copied: it may be large
+    Report& operator=(Report&&) noexcept;  // takes over the other's content
 
-    // The report that was saved there, to go on with. IoError when there is none, or when it is something else
-    // or says what no report does: every number in it is checked.
+    // A saved report, to continue. IoError if there is none, or if it holds anything that no report holds:
+    // every number in it is checked.
     static Report load(const std::filesystem::path& path);
-    // Forgets what was told of `step` and of those after it: for a run that goes on from there.
+    // Drops `step` and all later steps, for a run that continues from there.
     void cut(std::int64_t step);
 
-    void setting(const std::string& name, const std::string& value);  // in the order of first mention
-    void loss(std::int64_t step, const ReportLoss& measured);         // NaN and infinities are shown as such
+    void setting(const std::string& name, const std::string& value);  // shown in the order of first calls
+    void loss(std::int64_t step, const ReportLoss& measured);         // may be NaN or infinite
 
-    // ‖gradient‖₂ of every parameter, as it is now. ValueError when there are other names than at first.
+    // Records ‖gradient‖₂ of every parameter. ValueError if the names are not those of the first call.
     void gradients(std::int64_t step, const nn::Module& module);
-    // Name, shape, number of elements and ‖parameter‖₂ as it is now, beside the norm at the first call.
+    // Records name, shape, number of elements and ‖parameter‖₂ of each parameter, and keeps the first call's
+    // norms.
     void parameters(const nn::Module& module);
 
-    // What the model wrote after `prompt`; any text, of which 4000 bytes are kept. A step may have several.
+    // Records what the model wrote after `prompt`: any text, cut to 4000 bytes. A step may have several.
     void sample(std::int64_t step, const std::string& text, const std::string& prompt = "");
 
-    // The weights of self-attention over a sentence of T tokens, layer by layer, each (H, T, T) or (1, H, T,
-    // T), as attention_weights gives them. The same tokens at another step are the same sentence. A weight w is
-    // kept as the byte round(255 √w), which is right to √w / 255. ShapeError when T is not the number of tokens
-    // or the layers and heads are others than at first; ValueError on weights that are negative, not finite or
-    // above 1, and when one step's sentences take more than `attention_bytes` (T (T + 1) / 2 bytes for a causal
-    // head, T² for another).
+    // Records the weights of self-attention over a sentence of T tokens, layer by layer, each (H, T, T) or
+    // (1, H, T, T), as attention_weights returns them. The same tokens at another step are the same sentence. A
+    // weight w becomes the byte round(255 √w), accurate to √w / 255. ShapeError if T is not the number of
+    // tokens or the layers and heads are not those of the sentence's first call; ValueError for weights that
+    // are negative, not finite or above 1, and if the sentences of one step take more than `attention_bytes` (T
+    // (T + 1) / 2 bytes for a causal head, T² for another).
     void attention(std::int64_t step, const std::vector<std::string>& tokens,
                    const std::vector<Tensor>& layers);
 
     std::string html() const;  // the page
-    // Whole or not at all, as every file of weft/models/io.h: IoError.
+    // Writes the page, or nothing and throws an IoError, like every function of weft/models/io.h.
     void save(const std::filesystem::path& path) const;
 
 private:
