@@ -182,11 +182,11 @@ TEST_CASE("refusals of pictures and reports", "[fault]") {
         };
     };
     check_refusals<ValueError>({
-        {"Drawing::path: 1 points; a path has two or more",
+        {"Drawing::path: 1 points; give two or more",
          [&] {
              drawing.path({{1, 2}});
          }},
-        {"Drawing::path: 0 points; a path has two or more", [&] { drawing.path({}); }},
+        {"Drawing::path: 0 points; give two or more", [&] { drawing.path({}); }},
         {"Drawing::cells: 0 digits; give 1 to 17",
          [&] { drawing.cells(0, 0, 9, 9, zeros({2}), {.digits = 0}); }},
         {"Drawing::cells: 18 digits; give 1 to 17",
@@ -197,12 +197,12 @@ TEST_CASE("refusals of pictures and reports", "[fault]") {
         {"contours; give 0 to 100", plot([](viz::Plot& p) {
              p.field(zeros({2, 2}), {0, 1}, {0, 1}, -1);
          })},
-        {"Plot::text: at (", plot([](viz::Plot& p) { p.text(NAN, 0, "x"); })},
-        {"Plot::text: at (", plot([](viz::Plot& p) { p.text(0, INFINITY, "x"); })},
+        {"Plot::text: a length is", plot([](viz::Plot& p) { p.text(NAN, 0, "x"); })},
+        {"Plot::text: a length is", plot([](viz::Plot& p) { p.text(0, INFINITY, "x"); })},
         {"give the smaller end first", plot([](viz::Plot& p) {
              p.field(zeros({2, 2}), {1, 1}, {0, 1});
          })},
-        {"steps are counted from 0",
+        {"count steps from 0",
          [] {
              viz::Report report("a run");
              report.loss(-1, {.training = 1.0});

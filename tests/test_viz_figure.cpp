@@ -6,8 +6,8 @@
 
 #include "catch.h"
 #include "svg_reader.h"
-#include "viz/svg.h"
 #include "viz/plot_picture.h"
+#include "viz/svg.h"
 #include "weft/viz/figure.h"
 #include "weft/weft.h"
 
@@ -546,19 +546,15 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     p.line({NAN, 1}, {1, INFINITY});
     refused([&] { p.svg(); }, "Plot::svg: \"\" has no value to draw");
     p.bars({"a", "b"}, {1, 2});
-    refused([&] { p.bars({"a", "c"}, {1, 2}); }, "Plot::bars: other names");
+    refused([&] { p.bars({"a", "c"}, {1, 2}); }, "Plot::bars: the names differ");
     refused([&] { p.bars({}, {1, 2, 3}); }, "Plot::bars: 2 names and 3 values");
     refused([] { Plot({.log_y = true}).bars({"a"}, {1}); }, "Plot::bars: a bar has no length");
-    refused(
-        [] {
-            Plot({.log_x = true}).field(bowl(3, 3), {1, 2}, {1, 2});
-        },
-        "Plot::field: on a logarithmic axis");
+    refused([] { Plot({.log_x = true}).field(bowl(3, 3), {1, 2}, {1, 2}); }, "Plot::field: a logarithmic axis");
     refused(
         [] {
             Plot({}).field(bowl(3, 3), {1, 2}, {1, 2}).field(bowl(3, 3), {1, 2}, {1, 2});
         },
-        "Plot::field: there is one already");
+        "Plot::field: the plot already has a field");
     refused([] { Plot({}).field(full({3, 3}, NAN), {1, 2}, {1, 2}).svg(); }, "Plot::svg: \"\" has no value");
     refused([] { Plot({}).line({0, 1}, {-1e308, 1e308}).svg(); }, "Plot::svg: values from -1e+308");
     refused(

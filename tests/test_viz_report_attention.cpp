@@ -148,7 +148,7 @@ TEST_CASE("a report refuses attention that is none or does not fit, and is as it
     const ShapeError shape("");
     const ValueError value("");
     CHECK(contains(refused(shape, 4, 2, {good}), "2 labels for 3 queries"));
-    CHECK(contains(refused(shape, 4, 3, {good, good}), "a report is of one model"));
+    CHECK(contains(refused(shape, 4, 3, {good, good}), "start a report for each model"));
     CHECK(contains(refused(shape, 4, 3, {ones({2, 3, 4})}), "3 labels for 4 keys"));
     CHECK(contains(refused(value, 4, 3, {}), "no layers"));
     CHECK(contains(refused(value, 4, 3, {good * -1}), "finite and at least 0"));

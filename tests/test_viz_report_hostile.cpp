@@ -89,7 +89,7 @@ TEST_CASE("a report's counts and steps are checked, one by one", "[viz][report]"
     const Changed report;
     constexpr std::int64_t far = std::int64_t{1} << 53;
     const auto no_number = [](const std::string& message) {
-        return contains(message, "where a whole number in ");
+        return contains(message, "instead of a whole number in ");
     };
     // No whole numbers of their range.
     for (const char* place : {"/loss/training/size", "/gradients/size", "/sampled/stride", "/attended/stride",
@@ -107,7 +107,7 @@ TEST_CASE("a report's counts and steps are checked, one by one", "[viz][report]"
              {json(-1), json(1.5), json("1"), json(std::numeric_limits<std::uint64_t>::max())})
             CHECK(no_number(report.with(place, value)));
     CHECK(no_number(report.with("/loss/training/end", -2)));
-    CHECK(contains(report.with("/parameters/0/norm", "1"), "where a number should be"));
+    CHECK(contains(report.with("/parameters/0/norm", "1"), "instead of a number"));
 
     // Numbers that do not go together.
     for (const char* series : {"/loss/training", "/loss/learning_rate", "/gradients"}) {
@@ -126,8 +126,8 @@ TEST_CASE("a report's counts and steps are checked, one by one", "[viz][report]"
         for (int i = 0; i < 2049; ++i) many.push_back(i);
         CHECK(contains(report.with(of + "/steps", many), "steps that do not fit their bins"));
     }
-    CHECK(contains(report.with("/loss/training/mean", "AAAA"), "3 bytes where 30 numbers should be"));
-    CHECK(contains(report.with("/gradients/rows", json::array()), "bytes where 0 numbers should be"));
+    CHECK(contains(report.with("/loss/training/mean", "AAAA"), "3 bytes instead of 30 numbers"));
+    CHECK(contains(report.with("/gradients/rows", json::array()), "bytes instead of 0 numbers"));
     json norms = report.data();
     CHECK(
         contains(report.with("/gradients/norms", "AADAwA" + std::string(norms["gradients"]["norms"]).substr(6)),
@@ -140,14 +140,14 @@ TEST_CASE("a report's counts and steps are checked, one by one", "[viz][report]"
     }
     json kept = json::array();
     for (int i = 0; i < 25; ++i) kept.push_back({i, i});
-    CHECK(contains(report.with("/sampled/kept", kept), "more samples than a report keeps"));
-    CHECK(contains(report.with("/samples/1/step", 11), "a sample of a step that has none"));
+    CHECK(contains(report.with("/sampled/kept", kept), "more samples than a report has"));
+    CHECK(contains(report.with("/samples/1/step", 11), "a sample of a step that is not listed"));
     for (const json& heads : {json::array(), json({2}), json({1, 1}), json({INT32_MAX, INT32_MAX})})
-        CHECK(contains(report.with("/sentences/0/heads", heads), "weights of another size than the sentence"));
-    CHECK(contains(report.with("/sentences/0/bytes", json::array()), "weights of another size"));
-    CHECK(contains(report.with("/sentences/0/snapshots/0/causal", true), "weights of another size"));
-    CHECK(contains(report.with("/sentences/0/snapshots/1/step", 5), "weights of a step that has none"));
-    CHECK(contains(report.with("/sentences/0/snapshots/1/step", 0), "weights of a step that has none"));
+        CHECK(contains(report.with("/sentences/0/heads", heads), "weights whose number is not the sentence's"));
+    CHECK(contains(report.with("/sentences/0/bytes", json::array()), "weights whose number"));
+    CHECK(contains(report.with("/sentences/0/snapshots/0/causal", true), "weights whose number"));
+    CHECK(contains(report.with("/sentences/0/snapshots/1/step", 5), "weights of a step that is not listed"));
+    CHECK(contains(report.with("/sentences/0/snapshots/1/step", 0), "weights of a step that is not listed"));
     CHECK(contains(report.with("/sentences/0/snapshots", json::array()), "a sentence without weights"));
     CHECK(contains(report.with("/attention_bytes", 11), "more weights than its attention_bytes allow"));
 }
@@ -182,5 +182,5 @@ TEST_CASE("a report whose strides and bins are as large as can be goes on", "[vi
     CHECK(after["loss"]["training"]["end"] == stride + 39);
     const std::string message =
         message_of<ValueError>([&] { report.loss((stride << 1) + 1, {.training = 1.0}); });
-    CHECK(contains(message, "steps are counted from 0 to 2^53"));
+    CHECK(contains(message, "count steps from 0 to 2^53"));
 }

@@ -169,8 +169,8 @@ TEST_CASE("what is no report is refused with its path", "[viz][report]") {
         return message;
     };
     CHECK(contains(message_of<IoError>([&] { Report::load(scratch / "none.html"); }), "no such file"));
-    CHECK(contains(refused(""), "it holds no data of a report"));
-    CHECK(contains(refused("<html></html>"), "it holds no data of a report"));
+    CHECK(contains(refused(""), "it has no data of a report"));
+    CHECK(contains(refused("<html></html>"), "it has no data of a report"));
     Report report("run");
     run(report, 0, 20);
     const std::string page = report.html(), data = report_json(page);
@@ -183,12 +183,13 @@ TEST_CASE("what is no report is refused with its path", "[viz][report]") {
         return refused(changed.replace(at, from.size(), to));
     };
     CHECK(contains(with("weft report 1", "weft report 9"), "its format is \"weft report 9\""));
-    CHECK(contains(with("\"mean\":\"", "\"mean\":\"AAAA"), "bytes where"));
-    CHECK(contains(with("\"weights\":\"", "\"weights\":\"AAAA"), "weights of another size"));
+    CHECK(contains(with("\"mean\":\"", "\"mean\":\"AAAA"), "bytes instead of"));
+    CHECK(contains(with("\"weights\":\"", "\"weights\":\"AAAA"), "weights whose number"));
     CHECK(contains(with("\"weights\":\"", "\"weights\":\"A*A"), "base64"));
     CHECK(contains(with("\"settings\":", "\"setting\":"), "settings"));
-    CHECK(contains(with("\"stride\":1", "\"stride\":0"), "it has 0 where a whole number in 1 … "));
-    CHECK(contains(with("\"steps\":[0,", "\"steps\":[\"0\","), "it has \"0\" where a whole number in 0 … "));
+    CHECK(contains(with("\"stride\":1", "\"stride\":0"), "it has 0 instead of a whole number in 1 … "));
+    CHECK(
+        contains(with("\"steps\":[0,", "\"steps\":[\"0\","), "it has \"0\" instead of a whole number in 0 … "));
 }
 
 TEST_CASE("a disk that is full while a report is written leaves the old one", "[viz][report]") {

@@ -98,7 +98,7 @@ TEST_CASE("a movie refuses what it cannot show, and says what to do", "[viz][sto
     CHECK(contains(message_of<ValueError>([&] {
                        movie.show("far", zeros({40, 3}).slice(1, 0, 1));
                    }),
-                   "reaches over 118 elements"));
+                   "spans 118 elements"));
     const Tensor m = matrix();
     movie.show("row", m[1]);
     CHECK(contains(

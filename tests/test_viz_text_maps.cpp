@@ -106,10 +106,11 @@ TEST_CASE("what a token hides is shown", "[viz][maps]") {
 TEST_CASE("what is no map is refused", "[viz][maps]") {
     const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
     using viz::attention_text;
-    CHECK(message_of<ShapeError>([] { attention_text(zeros({3})); }) ==
-          "attention_text: weights of shape (3,); takes (T, S), (H, T, S) or (1, H, T, S): select one sample "
-          "with "
-          "weights[b]");
+    CHECK(
+        message_of<ShapeError>([] { attention_text(zeros({3})); }) ==
+        "attention_text: weights of shape (3,); expected (T, S), (H, T, S) or (1, H, T, S): select one sample "
+        "with "
+        "weights[b]");
     CHECK(contains(message_of<ShapeError>([] { attention_text(zeros({2, 1, 3, 3})); }), "(2, 1, 3, 3)"));
     CHECK(message_of<ShapeError>([] {
               attention_text(zeros({3, 2}), {.queries = {"a", "b"}});

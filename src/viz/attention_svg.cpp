@@ -11,7 +11,7 @@ namespace {
 constexpr double margin = 16, gap = 10, bar_width = 14;
 constexpr double labels_from = 9, numbers_from = 34;  // the sizes of cells that labels and numbers need
 constexpr std::size_t longest_label = 20;             // columns
-constexpr std::int64_t most_tooltips = 20000;         // of more cells they would fill megabytes
+constexpr std::int64_t most_tooltips = 20000;         // for more cells they would take megabytes
 constexpr const char *leak_colour = "#d00", *hatch = "url(#blocked)";
 
 double mono_width(const std::string& text, double size) {
@@ -86,7 +86,7 @@ std::string cell_svg(double x, double y, double size, const std::string& what, c
 
 // The cells that are not blocked, or leak, in units of cells.
 std::string cells_svg(const HeadMap& head, const Map& map) {
-    constexpr int levels = 255, leak = -1;  // colours are as fine as a screen's
+    constexpr int levels = 255, leak = -1;  // as fine as a screen's colours
     const auto level = [&](std::int64_t t, std::int64_t s) {
         const auto cell = static_cast<std::size_t>(t * map.S + s);
         if (head.blocked[cell]) return head.leaks(cell) ? leak : no_level;
@@ -111,8 +111,7 @@ std::string panel_svg(const Map& map, const HeadMap& head, double x, double y, d
            rect_shape(x, y, width, height, {}, {"#999", 0.5, false}) + "</g>\n";
 }
 
-// A bar from 0 (below) to map.top (above), (x, y) its upper left corner; beneath it what hatched and red cells
-// are.
+// A bar from 0 at the bottom to map.top, (x, y) its upper left corner, above a legend of hatched and red cells.
 std::string colour_bar(const Map& map, double x, double y, double height) {
     std::string svg = rect_shape(x, y, bar_width, height, {"url(#viridis)"});
     const int steps = height >= 80 ? 4 : height >= 40 ? 2 : 1;

@@ -6,7 +6,7 @@
 namespace weft::viz {
 namespace {
 
-double times_ten_to(double value, int exponent) {  // rounded once, as a literal is
+double times_ten_to(double value, int exponent) {  // rounded once, like a literal
     return exponent < 0 ? value / std::pow(10.0, -exponent) : value * std::pow(10.0, exponent);
 }
 
@@ -42,7 +42,7 @@ std::vector<Tick> linear_ticks(double low, double high, double most) {
     const double step = times_ten_to(factor, exponent), slack = 1e-9 * (high - low);
     const double first = std::ceil((low - slack) / step), last = std::floor((high + slack) / step);
     const double largest = std::max(std::abs(low), std::abs(high));
-    const int shared = static_cast<int>(std::floor(std::log10(largest)));  // in 2·10⁶, the 6
+    const int shared = static_cast<int>(std::floor(std::log10(largest)));  // the 6 of 2·10⁶
     const bool plain = largest < 1e6 && exponent >= -4;
     const int decimals = plain ? std::max(0, -exponent) : std::clamp(shared - exponent, 0, 15);
 
@@ -94,7 +94,7 @@ std::string range_text(const Range& range) { return number(range.first) + " … 
 void Axis::widen(double below, double above) {
     if (!std::isfinite(high - low))
         throw ValueError("Plot::svg: values from " + range_text({low, high}) +
-                         " are too far apart to be drawn");
+                         " are too far apart to be drawn; set a range");
     if (logarithmic) {
         if (high < low * (1 + 1e-9)) low /= 2, high *= 2;
         const double extent = std::log(high / low);
@@ -118,31 +118,24 @@ std::vector<Tick> Axis::ticks(double pixels_each) const {
 }
 
 std::string clipped_data(const Frame& frame, const Points& points) {
-    std::string data;
     const auto is_point = [&](std::size_t i) {
         return i < points.size() && std::isfinite(points[i].first) && std::isfinite(points[i].second);
     };
-    Points piece;
-    const auto end_piece = [&] {
-        if (piece.size() > 1) data += points_data(piece);
-        piece.clear();
-    };
+    const auto text = [](const Points::value_type& p) { return decimal(p.first) + " " + decimal(p.second); };
+    constexpr Points::value_type nowhere = {NAN, NAN};
+    std::string data;
+    Points::value_type last = nowhere;  // the end of the line so far
     for (std::size_t i = 0; i < points.size(); ++i) {
+        auto a = points[i];
         if (is_point(i) && is_point(i + 1)) {
-            auto a = points[i], b = points[i + 1];
-            if (!clip(frame, a, b)) {
-                end_piece();
-                continue;
-            }
-            if (piece.empty() || piece.back() != a) {
-                end_piece();
-                piece.push_back(a);
-            }
-            piece.push_back(b);
+            auto b = points[i + 1];
+            const bool is_seen = clip(frame, a, b);
+            if (is_seen) data += (a != last ? "M" + text(a) : "") + "L" + text(b);
+            last = is_seen ? b : nowhere;
         } else {
-            end_piece();
-            if (is_point(i) && (i == 0 || !is_point(i - 1)) && frame.has(points[i].first, points[i].second))
-                data += "M" + decimal(points[i].first) + " " + decimal(points[i].second) + "h0.01";
+            const bool is_alone = is_point(i) && (i == 0 || !is_point(i - 1));
+            if (is_alone && frame.has(a.first, a.second)) data += "M" + text(a) + "h0.01";
+            last = nowhere;
         }
     }
     return data;

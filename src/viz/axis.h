@@ -38,9 +38,10 @@ struct Axis {
     double share(double value) const {
         return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
     }
+    double shade(double value) const { return high > low ? share(value) : 0.5; }  // for a colour map
     double at(double value) const { return from + share(value) * (to - from); }
 
-    void widen(double below, double above);  // room for what touches the ends, as shares of the whole
+    void widen(double below, double above);  // adds margins, as shares of the extent
     std::vector<Tick> ticks(double pixels_each) const;
 };
 

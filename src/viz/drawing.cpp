@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
-#include "viz/svg.h"
+#include "viz/axis.h"
 
 namespace weft::viz {
 namespace {
@@ -28,10 +29,8 @@ std::string ink_on(const std::string& fill) {
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
-    std::size_t from = 0;
-    for (std::size_t to = 0; (to = text.find('\n', from)) != std::string::npos; from = to + 1)
-        lines.push_back(text.substr(from, to - from));
-    lines.push_back(text.substr(from));
+    std::istringstream all(text + "\n");
+    for (std::string line; std::getline(all, line);) lines.push_back(line);
     return lines;
 }
 
@@ -93,7 +92,7 @@ Drawing& Drawing::bend(double x1, double y1, double x2, double y2, const Stroke&
 Drawing& Drawing::path(const std::vector<std::pair<double, double>>& points, const Stroke& stroke,
                        bool closed) {
     if (points.size() < 2)
-        throw ValueError("Drawing::path: " + std::to_string(points.size()) + " points; a path has two or more");
+        throw ValueError("Drawing::path: " + std::to_string(points.size()) + " points; give two or more");
     for (const auto& [x, y] : points) check_finite("Drawing::path", {x, y});
     check_positive("Drawing::path", "the stroke's width", stroke.width);
     body_ += path_shape(points_data(points, closed), stroke, closed ? Fill{stroke.colour, 0.15} : Fill{});
@@ -148,15 +147,14 @@ Drawing& Drawing::cells(double x, double y, double width, double height, const T
 
     const std::vector<double> shown = values.detach().to(float64).to_vector<double>();
     const auto columns = static_cast<std::size_t>(values.size(-1));
-    double low = INFINITY, high = -INFINITY;
-    for (const double value : shown)
-        if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+    Axis range;
+    for (const double value : shown) range.take(value);
     for (std::size_t i = 0; i < count; ++i) {
         const double left = x + static_cast<double>(i % columns) * width;
         const double top = y + static_cast<double>(i / columns) * height;
         std::string fill = style.fills.empty() ? "#fff" : style.fills[i];
         if (style.viridis && style.fills.empty() && std::isfinite(shown[i]))
-            fill = viridis(high > low ? (shown[i] - low) / (high - low) : 0.5).hex();
+            fill = viridis(range.shade(shown[i])).hex();
         body_ += rect_shape(left, top, width, height, {fill}, {"#888", 1, false});
         const std::string text = style.texts.empty() ? figure_number(shown[i], style.digits) : style.texts[i];
         if (text.empty()) continue;

@@ -1,4 +1,4 @@
-// The graph as a picture.
+// The graph in DOT.
 #include <map>
 
 #include "viz/text.h"
@@ -8,7 +8,7 @@
 namespace weft::viz {
 namespace {
 
-// A text within the quotes of DOT.
+// A text escaped for the quotes of DOT.
 std::string in_quotes(const std::string& text) {
     std::string escaped;
     for (const char c : visible(text)) {

@@ -1,4 +1,4 @@
-// The ledger of gradients as a table.
+// The gradient ledger as a table.
 #include "weft/viz/ledger.h"
 
 #include <cmath>
@@ -10,10 +10,10 @@
 namespace weft::viz {
 namespace {
 
-constexpr std::int64_t told_whole = 12;  // elements
+constexpr std::int64_t whole_up_to = 12;  // elements
 constexpr int digits = 4;
 
-// "[[1 2] [3 4]]" from position `at` on, which moves past what was told.
+// "[[1 2] [3 4]]" of the values from position `at`, which moves past them.
 std::string nested(const std::vector<double>& values, const Shape& shape, int axis, std::size_t& at) {
     if (axis == shape.rank()) return number(values[at++], digits);
     std::string text = "[";
@@ -25,13 +25,13 @@ std::string nested(const std::vector<double>& values, const Shape& shape, int ax
 std::string told(const Tensor& gradient) {
     const std::vector<double> values = gradient.to(float64).to_vector<double>();
     std::size_t at = 0;
-    if (gradient.numel() <= told_whole) return nested(values, gradient.shape(), 0, at);
+    if (gradient.numel() <= whole_up_to) return nested(values, gradient.shape(), 0, at);
     double squares = 0;
     for (const double g : values) squares += g * g;
     return gradient.shape().str() + ", norm " + number(std::sqrt(squares), digits);
 }
 
-// What the nodes of the ledger are called: "y" where one is referred to, "y = add" where it is told.
+// The names of the ledger's nodes: "y" in references, "y = add" in its own row.
 struct Names {
     std::map<std::uint64_t, std::string> of, in_full;
 };
@@ -41,7 +41,7 @@ Names names_of(const std::vector<LedgerEntry>& entries, const nn::NamedTensors& 
     for (const auto& [name, tensor] : given)
         if (tensor.defined() && graph_number(tensor) != 0)
             names.of.emplace(graph_number(tensor), visible(name));
-    std::map<std::uint64_t, std::string> unnamed;  // in the order in which they were made
+    std::map<std::uint64_t, std::string> unnamed;  // in the order of creation
     std::map<std::string, int> alike, told;
     for (const LedgerEntry& entry : entries)
         if (names.of.count(entry.number) == 0 && unnamed.emplace(entry.number, entry.operation).second)

@@ -22,7 +22,7 @@ Tensor as_heads(const char* operation, const Tensor& weights) {
     const int rank = weights.rank();
     if (rank < 2 || rank > 4 || (rank == 4 && weights.size(0) != 1))
         throw ShapeError(std::string(operation) + ": weights of shape " + weights.shape().str() +
-                         "; takes (T, S), (H, T, S) or (1, H, T, S): select one sample with weights[b]");
+                         "; expected (T, S), (H, T, S) or (1, H, T, S): select one sample with weights[b]");
     const Tensor w = weights.detach().to(float64);
     return rank == 2 ? w.unsqueeze(0) : rank == 4 ? w[0] : w;
 }
@@ -56,7 +56,7 @@ Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOp
         throw ValueError(std::string(operation) + ": no layers; give the weights of at least one");
     if (!(options.top >= 0) || !std::isfinite(options.top))
         throw ValueError(std::string(operation) + ": top = " + number(options.top) +
-                         "; it is the weight drawn strongest, finite and above 0, or 0 for the largest");
+                         "; give the weight to draw strongest, finite and above 0, or 0 for the largest");
     Map map;
     map.has_mask = !options.mask.blocks_nothing();
     double largest = 0;
@@ -67,7 +67,7 @@ Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOp
         if (T != map.T || S != map.S)
             throw ShapeError(std::string(operation) + ": layers of " + std::to_string(map.T) + " × " +
                              std::to_string(map.S) + " and of " + std::to_string(T) + " × " +
-                             std::to_string(S) + " weights; one picture has one T and one S");
+                             std::to_string(S) + " weights; draw them in separate pictures");
         const Tensor blocked = options.mask.materialize(1, H, T, S).expand({1, H, T, S});
         std::vector<HeadMap>& heads = map.layers.emplace_back();
         for (std::int64_t h = 0; h < H; ++h) {

@@ -1,4 +1,4 @@
-// What the attention maps have in common: weights and blocked cells of several heads, checked and labelled.
+// The input of every attention map: weights and blocked cells of several heads, checked and labelled.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct Map {
     bool leaks = false;  // any cell of any head
 };
 
-// Each of `layers` (T, S), (H, T, S) or (1, H, T, S). Refuses what weft/viz/pictures.h says, in the name of
+// Each of `layers` (T, S), (H, T, S) or (1, H, T, S). Throws what weft/viz/pictures.h says, in the name of
 // `operation`.
 Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOptions& options);
 

@@ -26,17 +26,18 @@ Plot::Plot(PlotOptions options) : options_(std::move(options)) {
         if (!(size >= 120) || !std::isfinite(size))
             throw ValueError("Plot: a " + std::string(what) + " of " + number(size) +
                              " leaves no room for the axes; give 120 or more");
-    if (options_.x_range != automatic) check_range("Plot: x_range", options_.x_range);
-    if (options_.y_range != automatic) check_range("Plot: y_range", options_.y_range);
-    for (const auto& [name, logarithmic, range] :
-         {std::tuple("x", options_.log_x, options_.x_range), std::tuple("y", options_.log_y, options_.y_range)})
-        if (logarithmic && range != automatic && range.first <= 0)
-            throw ValueError("Plot: " + std::string(name) + "_range " + range_text(range) +
-                             " on a logarithmic axis; it must be positive");
+    for (const auto& [name, logarithmic, range] : {std::tuple("x", options_.log_x, options_.x_range),
+                                                   std::tuple("y", options_.log_y, options_.y_range)}) {
+        if (range == automatic) continue;
+        const std::string what = std::string("Plot: ") + name + "_range";
+        check_range(what, range);
+        if (logarithmic && range.first <= 0)
+            throw ValueError(what + " " + range_text(range) + " on a logarithmic axis; give a positive range");
+    }
     const std::array<const char*, 5> places = {"right", "top-right", "top-left", "bottom-right", "bottom-left"};
     if (std::find(places.begin(), places.end(), options_.legend) == places.end())
         throw ValueError("Plot: legend \"" + visible(options_.legend) +
-                         "\"; it is right, top-right, top-left, bottom-right or bottom-left");
+                         "\"; choose right, top-right, top-left, bottom-right or bottom-left");
 }
 
 Plot& Plot::add(const char* operation, Series series) {
@@ -65,7 +66,7 @@ Plot& Plot::bars(const std::vector<std::string>& names, const std::vector<double
         throw ValueError("Plot::bars: a bar has no length on a logarithmic axis; use points");
     const std::vector<std::string>& known = names_.empty() ? names : names_;
     if (!names.empty() && names != known)
-        throw ValueError("Plot::bars: other names than the first call's; they are shared by all bars");
+        throw ValueError("Plot::bars: the names differ from the first call's; give the same ones, or none");
     if (known.size() != values.size())
         throw ValueError("Plot::bars: " + std::to_string(known.size()) + " names and " +
                          std::to_string(values.size()) + " values; give one for each");
@@ -74,9 +75,10 @@ Plot& Plot::bars(const std::vector<std::string>& names, const std::vector<double
 }
 
 Plot& Plot::field(const Tensor& values, Range x_range, Range y_range, int contours) {
-    if (field_.defined()) throw ValueError("Plot::field: there is one already; a plot has at most one");
+    if (field_.defined())
+        throw ValueError("Plot::field: the plot already has a field; draw another one in its own plot");
     if (options_.log_x || options_.log_y)
-        throw ValueError("Plot::field: on a logarithmic axis; its points are evenly spaced");
+        throw ValueError("Plot::field: a logarithmic axis, but its points are evenly spaced; use linear axes");
     if (contours < 0 || contours > 100)
         throw ValueError("Plot::field: " + std::to_string(contours) + " contours; give 0 to 100");
     const std::int64_t least = contours > 0 ? 2 : 1;

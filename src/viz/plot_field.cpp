@@ -70,7 +70,7 @@ std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t
     };
     for (const auto& [edge, others] : neighbours)  // lines that end at the border
         if (others.size() == 1 && seen.count(edge) == 0) lines.push_back(follow(edge));
-    for (const auto& [edge, others] : neighbours)  // and those that come back
+    for (const auto& [edge, others] : neighbours)  // and closed ones
         if (seen.count(edge) == 0) {
             lines.push_back(follow(edge));
             lines.back().push_back(lines.back().front());
@@ -78,21 +78,17 @@ std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t
     return lines;
 }
 
-double PlotPicture::field_share(double value) const {
-    return field_high > field_low ? (value - field_low) / (field_high - field_low) : 0.5;
-}
-
 double PlotPicture::level(int contour) const {
-    return field_low + (field_high - field_low) * (contour + 1) / (plot.contours_ + 1);
+    return values.low + (values.high - values.low) * (contour + 1) / (plot.contours_ + 1);
 }
 
 std::string PlotPicture::contour_colour(int contour) const {
-    return viridis(0.9 * field_share(level(contour))).hex();  // yellow is too light for a line on white
+    return viridis(0.9 * values.shade(level(contour))).hex();  // yellow is too light for a line on white
 }
 
 std::string PlotPicture::field_svg() const {
-    // Each value colours what is nearest to it. In a picture of its own, whose unit is half a cell, all numbers
-    // are whole.
+    // Each value colours the area nearest to it. In a picture of its own, whose unit is half a cell, all
+    // numbers are whole.
     constexpr int shades = 64;
     const std::int64_t rows = plot.field_.size(0), columns = plot.field_.size(1);
     const auto extent = [](std::int64_t count) { return count == 1 ? 2 : 2 * (count - 1); };
@@ -101,7 +97,7 @@ std::string PlotPicture::field_svg() const {
     };
     const auto shade = [&](std::int64_t r, std::int64_t c) {
         const double value = field[static_cast<std::size_t>(r * columns + c)];
-        return std::isfinite(value) ? static_cast<int>(field_share(value) * (shades - 1) + 0.4871) : no_level;
+        return std::isfinite(value) ? static_cast<int>(values.shade(value) * (shades - 1) + 0.4871) : no_level;
     };
     const auto paths = cell_paths(
         rows, columns, shade, [&](std::int64_t c) { return border(c, columns); },
@@ -126,7 +122,7 @@ std::string PlotPicture::field_svg() const {
 std::string PlotPicture::contours_svg() const {
     const std::int64_t rows = plot.field_.size(0), columns = plot.field_.size(1);
     std::string svg;
-    for (int i = 0; i < plot.contours_ && field_high > field_low; ++i) {
+    for (int i = 0; i < plot.contours_ && values.high > values.low; ++i) {
         std::string data;
         for (Points& line : contour_lines(field, static_cast<std::size_t>(rows),
                                           static_cast<std::size_t>(columns), level(i))) {
@@ -149,12 +145,12 @@ std::string PlotPicture::colour_bar_svg() const {
             svg += rect_shape(left, frame.bottom - height * (i + 1) / steps, width, height / steps,
                               {viridis((i + 0.5) / steps).hex()});
     for (int i = 0; i < plot.contours_; ++i) {
-        const double at = frame.bottom - height * field_share(level(i));
+        const double at = values.at(level(i));
         svg += line_shape(left, at, left + width, at, {contour_colour(i), 2, false});
     }
     svg += "</g>\n" + rect_shape(left, frame.top, width, height, {}, {"#888", 1, false});
     for (const Tick& tick : bar_ticks) {
-        const double at = frame.bottom - height * field_share(tick.value);
+        const double at = values.at(tick.value);
         svg += line_shape(left + width, at, left + width + 4, at, dark) +
                svg_text(left + width + 7, at, tick.label, {.size = small, .anchor = "start"});
     }

@@ -32,9 +32,7 @@ PlotPicture::PlotPicture(const Plot& p) : plot(p), options(p.options_) {
     x.logarithmic = options.log_x, y.logarithmic = options.log_y;
     for (const Series& s : plot.series_) groups += s.kind == Series::bar;
     if (plot.field_.defined()) field = plot.field_.to_vector<double>();
-    for (const double value : field)
-        if (std::isfinite(value))
-            field_low = std::min(field_low, value), field_high = std::max(field_high, value);
+    for (const double value : field) values.take(value);
     set_ranges();
     set_frame();
 }
@@ -43,7 +41,7 @@ void PlotPicture::set_ranges() {
     const auto within = [](const Range& range, double value) {
         return range == automatic || (value >= range.first && value <= range.second);
     };
-    bool any = field_low <= field_high;
+    bool any = values.low <= values.high;
     for (const Series& s : plot.series_) {
         if (s.kind == Series::across_x && within(options.x_range, s.x[0])) x.take(s.x[0]);
         if (s.kind == Series::across_y && within(options.y_range, s.y[0])) y.take(s.y[0]);
@@ -54,7 +52,7 @@ void PlotPicture::set_ranges() {
         for (std::size_t i = 0; i < s.x.size(); ++i) {
             if (!x.holds(s.x[i]) || !y.holds(s.y[i])) continue;
             any = true;
-            // An axis left free shows what the other's range lets be seen.
+            // An automatic range covers the values that the other axis shows.
             if (within(options.y_range, s.y[i])) x.take(s.x[i]);
             if (within(options.x_range, s.x[i])) y.take(s.y[i]);
         }
@@ -71,7 +69,7 @@ void PlotPicture::set_ranges() {
         x.take(plot.field_x_.first), x.take(plot.field_x_.second);
         y.take(plot.field_y_.first), y.take(plot.field_y_.second);
     }
-    // What is drawn up to the ends stays there; all else gets some room.
+    // Bars and fields reach the ends of the axes; everything else gets a margin.
     const double beside = groups > 0 || !field.empty() ? 0 : 0.02;
     set_range(x, options.x_range, beside, beside);
     const auto above = [&](double end) { return (groups > 0 && end == 0) || !field.empty() ? 0 : 0.05; };
@@ -86,9 +84,8 @@ void PlotPicture::set_frame() {
     frame.left = 12 + widest(y_ticks, &Tick::label) + (options.y.empty() ? 0 : 22);
     frame.right = options.width - 18;
     if (options.legend == "right" && !in_legend().empty()) frame.right -= legend_width();
-    if (!field.empty() && field_high > field_low) {
-        Axis values;
-        values.low = field_low, values.high = field_high, values.from = y.from, values.to = y.to;
+    values.from = y.from, values.to = y.to;
+    if (values.high > values.low) {
         bar_ticks = values.ticks(45);
         frame.right -= 34 + widest(bar_ticks, &Tick::label);
     }
@@ -98,13 +95,13 @@ void PlotPicture::set_frame() {
         if (leaning) {  // by 30 degrees
             frame.left = std::max(frame.left, std::min(name * 0.87 - slot / 2 + 8, options.width / 4));
             frame.bottom -= std::min(name * 0.5, options.height / 4);
-            y.from = frame.bottom;
+            y.from = values.from = frame.bottom;
             y_ticks = y.ticks(45);
         }
     }
     if (frame.right - frame.left < 40 || frame.bottom - frame.top < 40)
         throw ValueError("Plot::svg: " + number(options.width) + " × " + number(options.height) +
-                         " leaves no room for the plot beside its labels; make it larger, or they shorter");
+                         " leaves no room for the plot beside its labels; make it larger or shorten them");
     x.from = frame.left, x.to = frame.right;
     x_ticks = x.ticks(x.logarithmic ? 45 : 70);
     if (!x.logarithmic && widest(x_ticks, &Tick::label) > 60)

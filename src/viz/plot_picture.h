@@ -13,13 +13,12 @@ struct PlotPicture {
 
     const Plot& plot;
     const PlotOptions& options;
-    Axis x, y;
+    Axis x, y, values;  // of the field
     Frame frame{};
     std::vector<Tick> x_ticks, y_ticks, bar_ticks;
     std::size_t groups = 0;     // bars at each name
     bool leaning = false;       // the bars' names
     std::vector<double> field;  // empty without one
-    double field_low = INFINITY, field_high = -INFINITY;
 
     explicit PlotPicture(const Plot& plot);
     std::string svg() const;
@@ -35,7 +34,6 @@ struct PlotPicture {
 
     // plot_field.cpp: the field behind everything
     bool has_colours() const { return !field.empty() && plot.contours_ == 0; }
-    double field_share(double value) const;  // 0 at the field's smallest value, 1 at its largest
     double level(int contour) const;
     std::string contour_colour(int contour) const;
     std::string field_svg() const;

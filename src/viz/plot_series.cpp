@@ -40,7 +40,8 @@ std::string PlotPicture::line_svg(const Series& s) const {
     const std::string data = clipped_data(frame, pixels(s));
     if (data.empty()) return {};
     std::string svg;
-    if (has_colours()) svg += path_shape(data, {"#fff", s.style.width + 2, false});  // apart from the field
+    if (has_colours())
+        svg += path_shape(data, {"#fff", s.style.width + 2, false});  // sets it off from the field
     return svg + path_shape(data, {s.style.colour, s.style.width, s.style.dashed});
 }
 

@@ -1,4 +1,4 @@
-// Report: what it is told, checked and packed.
+// Report: checks what it records, and packs it.
 #include "weft/viz/report.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 void check_step(std::int64_t step, std::int64_t before, const char* what, bool again) {
     if (step < 0 || step > last_step)
         throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
-                         "; steps are counted from 0 to 2^53");
+                         "; count steps from 0 to 2^53");
     if (step < before || (step == before && !again))
         throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
-                         " after that of step " + std::to_string(before) + "; steps ascend");
+                         " after that of step " + std::to_string(before) + "; give ascending steps");
 }
 
 float norm_of(const Tensor& gradient) {
@@ -30,7 +30,7 @@ float norm_of(const Tensor& gradient) {
                                   : std::numeric_limits<float>::quiet_NaN();
 }
 
-// The text's first bytes, and no half of a character.
+// The first bytes of a text, without part of a character at the end.
 std::string beginning(const std::string& text, std::size_t bytes) {
     if (text.size() <= bytes) return text;
     std::size_t end = bytes;
@@ -82,8 +82,7 @@ void Report::cut(std::int64_t step) {
 
 void Report::setting(const std::string& name, const std::string& value) {
     auto& settings = content_->settings;
-    const auto same =
-        std::find_if(settings.begin(), settings.end(), [&](const auto& s) { return s.first == name; });
+    const auto same = std::ranges::find(settings, name, &std::pair<std::string, std::string>::first);
     if (same == settings.end())
         settings.emplace_back(name, value);
     else
@@ -91,18 +90,14 @@ void Report::setting(const std::string& name, const std::string& value) {
 }
 
 void Report::loss(std::int64_t step, const ReportLoss& measured) {
-    Content& c = *content_;
-    const auto each = [&](const auto& act) {
-        act(c.training, measured.training, "training loss");
-        act(c.validation, measured.validation, "validation loss");
-        act(c.learning_rate, measured.learning_rate, "learning rate");
-    };
-    each([&](const Series& series, const std::optional<double>& value, const char* what) {
+    const std::tuple<Series&, const std::optional<double>&, const char*> all[] = {
+        {content_->training, measured.training, "training loss"},
+        {content_->validation, measured.validation, "validation loss"},
+        {content_->learning_rate, measured.learning_rate, "learning rate"}};
+    for (const auto& [series, value, what] : all)
         if (value) check_step(step, series.end, what, false);
-    });
-    each([&](Series& series, const std::optional<double>& value, const char*) {
+    for (const auto& [series, value, what] : all)
         if (value) series.add(step, *value);
-    });
 }
 
 void Report::gradients(std::int64_t step, const nn::Module& module) {
@@ -118,7 +113,7 @@ void Report::gradients(std::int64_t step, const nn::Module& module) {
     if (columns.rows != names)
         throw ValueError("report: gradients of " + std::to_string(names.size()) +
                          " parameters, whose names are not those of the first step (" +
-                         std::to_string(columns.rows.size()) + "); a report is of one model");
+                         std::to_string(columns.rows.size()) + "); start a report for each model");
     columns.add(step, norms);
 }
 
@@ -137,7 +132,7 @@ void Report::parameters(const nn::Module& module) {
 
 void Report::sample(std::int64_t step, const std::string& text, const std::string& prompt) {
     Timeline& sampled = content_->sampled;
-    check_step(step, sampled.kept.empty() ? -1 : sampled.kept.back().step, "sample", true);
+    check_step(step, sampled.last(), "sample", true);
     sampled.add(step);
     content_->samples.push_back(
         {step, beginning(prompt, Content::sample_bytes), beginning(text, Content::sample_bytes)});
@@ -148,7 +143,7 @@ void Report::sample(std::int64_t step, const std::string& text, const std::strin
 void Report::attention(std::int64_t step, const std::vector<std::string>& tokens,
                        const std::vector<Tensor>& layers) {
     Content& c = *content_;
-    check_step(step, c.attended.kept.empty() ? -1 : c.attended.kept.back().step, "attention", true);
+    check_step(step, c.attended.last(), "attention", true);
     const Map map = map_of("report", layers, {.queries = tokens, .keys = tokens});
     if (map.top > 1 + 1e-3)  // a softmax in float may sum to a little more than 1
         throw ValueError("report: an attention weight of " + number(map.top) +
@@ -160,13 +155,13 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     Sentence sentence{tokens, {}, {}};
     for (const std::vector<HeadMap>& heads : map.layers)
         sentence.heads.push_back(static_cast<std::int64_t>(heads.size()));
-    const auto old = std::find_if(c.sentences.begin(), c.sentences.end(),
-                                  [&](const Sentence& s) { return s.tokens == tokens; });
+    const auto old = std::ranges::find(c.sentences, tokens, &Sentence::tokens);
     if (old != c.sentences.end() && old->heads != sentence.heads)
         throw ShapeError("report: the sentence had other layers or heads at step " +
-                         std::to_string(old->snapshots.back().step) + "; a report is of one model");
+                         std::to_string(old->snapshots.back().step) + "; start a report for each model");
     if (old != c.sentences.end() && old->snapshots.back().step == step)
-        throw ValueError("report: the sentence was given at step " + std::to_string(step) + " already");
+        throw ValueError("report: the sentence was given at step " + std::to_string(step) +
+                         " already; give it once");
 
     Snapshot snapshot = snapshot_of(map, step);
     std::size_t together = snapshot.bytes.size();
@@ -203,10 +198,11 @@ void Report::save(const std::filesystem::path& path) const { io::save_text(path,
 Report Report::load(const std::filesystem::path& path) {
     const std::string page = io::load_text(path);
     const std::string where = "cannot read " + path.string() + " as a report: ";
-    const std::string_view mark = page_before_data.substr(page_before_data.rfind('<'));  // the tag of the data
+    const std::string_view mark =
+        page_before_data.substr(page_before_data.rfind('<'));  // the tag that opens the data
     const std::size_t tag = page.find(mark);
     const std::size_t end = tag == std::string::npos ? tag : page.find("</script>", tag);
-    if (end == std::string::npos) throw IoError(where + "it holds no data of a report");
+    if (end == std::string::npos) throw IoError(where + "it has no data of a report");
     const std::size_t start = tag + mark.size();
     return Report(std::make_unique<Content>(ReportFile::content(page.substr(start, end - start), where)));
 }

@@ -66,21 +66,13 @@ std::size_t GradientColumns::most() const {
     return std::clamp<std::size_t>(wanted / 2 * 2, 32, 256);
 }
 
-bool Timeline::has(std::int64_t step) const {
-    const auto found = std::lower_bound(kept.begin(), kept.end(), step,
-                                        [](const Entry& e, std::int64_t wanted) { return e.step < wanted; });
-    return found != kept.end() && found->step == step;
-}
+bool Timeline::has(std::int64_t step) const { return std::ranges::binary_search(kept, step, {}, &Entry::step); }
 
 void Timeline::add(std::int64_t step) {
-    if (kept.empty()) {
-        kept.push_back({step, 0});
-        return;
-    }
-    const Entry back = kept.back();
-    if (back.step == step) return;
-    if (back.ordinal % stride != 0) kept.pop_back();
-    kept.push_back({step, back.ordinal + 1});
+    if (last() == step) return;
+    const std::int64_t ordinal = kept.empty() ? 0 : kept.back().ordinal + 1;
+    if (!kept.empty() && kept.back().ordinal % stride != 0) kept.pop_back();
+    kept.push_back({step, ordinal});
 }
 
 void Timeline::coarsen() {

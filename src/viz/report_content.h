@@ -11,7 +11,7 @@
 namespace weft::viz {
 
 inline constexpr const char* report_format = "weft report 1";
-inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // the page's JavaScript is exact up to here
+inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // JavaScript's numbers are exact up to here
 
 // A value at each of many steps. Once there are `most` bins (an even number), every two neighbours become one:
 // each bin but the last then holds `size` values.
@@ -26,7 +26,7 @@ struct Bins {
     void cut(std::int64_t step);
 };
 
-// The values of a bin of numbers.
+// What a bin of numbers holds.
 struct Spread {
     double mean = 0, low = 0, high = 0;
 };
@@ -51,6 +51,7 @@ struct Timeline {
     std::int64_t stride = 1;
     std::vector<Entry> kept;
 
+    std::int64_t last() const { return kept.empty() ? -1 : kept.back().step; }
     bool has(std::int64_t step) const;
     void add(std::int64_t step);  // nothing if it is the last already
     void coarsen();               // twice the stride
@@ -71,7 +72,7 @@ struct Sample {
 
 struct Snapshot {
     std::int64_t step = 0;
-    bool causal = false;  // keys after the query have no weight, and are left out
+    bool causal = false;  // keys after the query have no weight and are left out
     std::string bytes;    // layer by layer, head by head, query by query
 };
 

@@ -17,15 +17,15 @@ static_assert(std::endian::native == std::endian::little, "the page reads little
 
 using Json = nlohmann::ordered_json;
 
-// A reason, which follows the file's name.
+// Throws a reason; the caller adds the name of the file.
 [[noreturn]] void refuse(const std::string& reason) { throw IoError(reason); }
 
 std::int64_t whole(const Json& value, std::int64_t low = 0, std::int64_t high = last_step) {
     const bool is_whole = value.is_number_integer() && (!value.is_number_unsigned() ||
                                                         value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
     if (!is_whole || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
-        refuse("it has " + text::excerpt(value.dump()) + " where a whole number in " + std::to_string(low) +
-               " … " + std::to_string(high) + " should be");
+        refuse("it has " + text::excerpt(value.dump()) + " instead of a whole number in " +
+               std::to_string(low) + " … " + std::to_string(high));
     return value.get<std::int64_t>();
 }
 
@@ -57,7 +57,7 @@ struct Fields {
         if (!reading)
             json = viz::base64(bytes);
         else if (!from_base64(json.get_ref<const std::string&>(), bytes))
-            refuse("base64 that is none");
+            refuse("invalid base64");
     }
     // Many numbers: base64 of their little-endian bytes, which keeps every bit of them, NaN included.
     template <class T>
@@ -65,8 +65,8 @@ struct Fields {
         std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
         base64(bytes);
         if (bytes.size() != values.size() * sizeof(T))
-            refuse(std::to_string(bytes.size()) + " bytes where " + std::to_string(values.size()) +
-                   " numbers should be");
+            refuse(std::to_string(bytes.size()) + " bytes instead of " + std::to_string(values.size()) +
+                   " numbers");
         if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     }
     // A list, each item of which `describe(fields, item)` describes.
@@ -169,8 +169,9 @@ void check(const Sentence& s, const Timeline& attended) {
     std::int64_t before = -1;
     for (const Snapshot& snapshot : s.snapshots) {
         if (snapshot.bytes.empty() || snapshot.bytes.size() != s.bytes(snapshot.causal))
-            refuse("weights of another size than the sentence");
-        if (!attended.has(snapshot.step) || snapshot.step <= before) refuse("weights of a step that has none");
+            refuse("weights whose number is not the sentence's");
+        if (!attended.has(snapshot.step) || snapshot.step <= before)
+            refuse("weights of a step that is not listed");
         before = snapshot.step;
     }
 }
@@ -179,7 +180,7 @@ void norm(Fields f, double& value) {
     if (!f.reading)
         f.json = value;  // dumped as null if it is not finite
     else if (!f.json.is_null() && !f.json.is_number())
-        refuse("it has " + text::excerpt(f.json.dump()) + " where a number should be");
+        refuse("it has " + text::excerpt(f.json.dump()) + " instead of a number");
     else
         value = f.json.is_null() ? std::numeric_limits<double>::quiet_NaN() : f.json.get<double>();
 }
@@ -210,9 +211,9 @@ void content(Fields f, auto& c) {
 }
 
 void check(const auto& c) {
-    if (c.sampled.kept.size() > c.most_samples) refuse("more samples than a report keeps");
+    if (c.sampled.kept.size() > c.most_samples) refuse("more samples than a report has");
     for (const Sample& sample : c.samples)
-        if (!c.sampled.has(sample.step)) refuse("a sample of a step that has none");
+        if (!c.sampled.has(sample.step)) refuse("a sample of a step that is not listed");
     for (const Sentence& s : c.sentences) check(s, c.attended);
     if (c.stored_bytes() > c.attention_bytes) refuse("more weights than its attention_bytes allow");
 }

@@ -1,4 +1,4 @@
-// Graphviz, run as a program of its own: no shell, and its files in a folder that goes with it.
+// Runs Graphviz as a separate process: no shell, and its files in a temporary folder.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ public:
     fs::path path;
 };
 
-// The exit code of `dot -Tsvg -o out in`, its complaints in the file `errors`; −1 when it was killed.
+// The exit code of `dot -Tsvg -o out in`, its messages in the file `errors`; −1 if it was killed.
 int run_dot(const fs::path& in, const fs::path& out, const fs::path& errors) {
     std::string program = "dot", format = "-Tsvg", option = "-o", to = out.string(), from = in.string();
     char* arguments[] = {program.data(), format.data(), option.data(), to.data(), from.data(), nullptr};

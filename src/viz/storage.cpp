@@ -78,9 +78,9 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
     frame.is_new = owner == nullptr;
     std::size_t size = 1 + *std::max_element(frame.at.begin(), frame.at.end());
     if (frame.is_new && (size > most_elements || frame.storage > static_cast<char>('A' + most_storages - 1)))
-        throw ValueError("StorageMovie: " + step + " reaches over " + std::to_string(size) +
+        throw ValueError("StorageMovie: " + step + " spans " + std::to_string(size) +
                          " elements of memory as storage number " + std::to_string(frame.storage - 'A' + 1) +
-                         "; a movie shows up to " + std::to_string(most_elements) + " in each of " +
+                         "; a movie has at most " + std::to_string(most_elements) + " in each of " +
                          std::to_string(most_storages));
     const Tensor& base = frame.is_new ? frame.tensor : owner->tensor;
     if (owner != nullptr) {

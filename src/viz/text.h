@@ -25,7 +25,7 @@ std::string visible(std::string_view token);
 
 std::string xml(std::string_view text);  // with & < > " ' escaped
 
-// Labels of T queries and S keys, visible: those given, the queries' also for the keys if T = S, or positions
+// Visible labels of T queries and S keys: those given; the queries' for the keys too if T = S; or positions
 // from
 // 1. ShapeError in the name of `operation` if their number differs.
 struct Labels {

@@ -45,7 +45,7 @@ class TextTest(ReportCase):
             data["gradients"].update(rows=[], steps=[], norms="")
             data.update(settings=[], parameters=[], samples=[], sentences=[], title="")
         self.browser.open(self.with_data("nothing.html", nothing), **PHONE)
-        for part in ["No loss was measured.", "No attention was looked at.", "No gradient was measured."]:
+        for part in ["No loss was recorded.", "No attention was recorded.", "No gradient was recorded."]:
             self.assertIn(part, self.browser.text("main"))
 
     def test_losses_that_are_not_finite_are_told(self):

@@ -1,8 +1,8 @@
-// ---- what every part uses: the data, elements, numbers, colours, the tooltip
+// ---- shared by every part: the data, elements, numbers, colours, the tooltip
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// An element with attributes and children. Text is only ever set as text: nothing of the data is read as HTML.
+// An element with attributes and children. Text is always set as text: no data is parsed as HTML.
 function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -16,6 +16,10 @@ const html = (tag, attributes, ...children) => build(document.createElement(tag)
 const svg = (tag, attributes, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
+const muted = (...children) => html("p", { class: "muted" }, ...children);
+// A dot of a colour before a text, as in a legend.
+const keyed = (hue, ...children) => html("span", {}, hue ? html("i", { style: "background:" + hue }) : "", ...children);
+
 function section(id, title, ...children) {
   const node = html("section", { id, "aria-labelledby": id + "-title" },
     html("h2", { id: id + "-title" }, title), ...children);
@@ -26,12 +30,7 @@ function section(id, title, ...children) {
 
 // ---- numbers
 
-function bytes(text) {
-  const binary = atob(text);
-  const array = new Uint8Array(binary.length);
-  for (let i = 0; i < array.length; ++i) array[i] = binary.charCodeAt(i);
-  return array;
-}
+const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 const doubles = (text) => new Float64Array(bytes(text).buffer);
 const floats = (text) => new Float32Array(bytes(text).buffer);
 
@@ -53,7 +52,7 @@ const percent = (share) => (share * 100).toFixed(1) + "\u202f%";
 const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 const plural = (n, what) => whole(n) + " " + what + (n === 1 ? "" : "s");
 
-// The last place in an ascending list whose value is at most x; −1 when there is none.
+// The last position in an ascending list whose value is at most x; −1 if there is none.
 function place(list, x) {
   let low = 0, high = list.length;
   while (low < high) {
@@ -66,7 +65,7 @@ function place(list, x) {
 
 // ---- text
 
-// Controls, marks that turn the direction of writing and what takes no room, as it can be seen.
+// Control characters, those that change the direction of writing and those without width, made visible.
 const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
 function visible(text) {
   return text.replace(hidden, (c) => {
@@ -75,10 +74,10 @@ function visible(text) {
     return "\\" + (c < "\u0100" ? "x" : "u") + c.charCodeAt(0).toString(16).padStart(c < "\u0100" ? 2 : 4, "0");
   });
 }
-// The same, but lines stay lines.
+// The same, except that newlines stay.
 const paragraphs = (text) => text.split("\n").map(visible).join("\n");
 
-// ---- colours: viridis (van der Walt and Smith, 2015), straight lines between every 17th of its 256
+// ---- colours: viridis (van der Walt and Smith, 2015), interpolated linearly between every 17th of its 256
 
 const viridis = (() => {
   const points = ["440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
@@ -91,16 +90,14 @@ const viridis = (() => {
 })();
 const colour = (share) => "rgb(" + viridis[clamp(Math.round(share * 255), 0, 255)].join(" ") + ")";
 
-// ---- what is told: beside the pointer, and to a reader of the screen
+// ---- values next to the pointer, and for a screen reader
 
 const tooltip = document.getElementById("tooltip");
-// At a point of the window; each line is a text or [name, value, colour].
+// Shows lines next to a point of the window; each is a text or [name, value, colour].
 function tell(x, y, lines) {
   tooltip.replaceChildren(...lines.map((line) => typeof line === "string"
     ? html("div", { class: "heading" }, line)
-    : html("div", { class: "entry" },
-        html("span", {}, line[2] ? html("i", { style: "background:" + line[2] }) : "", line[0]),
-        html("b", {}, line[1]))));
+    : html("div", { class: "entry" }, keyed(line[2], line[0]), html("b", {}, line[1]))));
   tooltip.hidden = false;
   const { width, height } = tooltip.getBoundingClientRect();
   const room = document.documentElement.clientWidth - width - 8;
@@ -113,6 +110,32 @@ addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
 
 const announce = (text) => { document.getElementById("announcer").textContent = text; };
 
+// Keys that move something: `moves()` maps the names of keys to targets, and `go` is called with a target.
+function onKeys(node, moves, go) {
+  node.addEventListener("keydown", (event) => {
+    const to = moves()[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    go(to);
+  });
+}
+
+// Lets the pointer and the keys read the values of a picture. `find(x, y)` gives the value at a point of the node, or
+// null; `point(value)` marks it, or the last one again; `lines()` describes it; `rest()` unmarks it.
+function readable(node, { find, point, lines, rest, moves, spoken }) {
+  const leave = () => { hush(); rest(); };
+  node.addEventListener("pointermove", (event) => {
+    const box = node.getBoundingClientRect(), value = find(event.clientX - box.left, event.clientY - box.top);
+    if (value === null) { leave(); return; }
+    point(value);
+    tell(event.clientX, event.clientY, lines());
+  });
+  node.addEventListener("pointerleave", leave);
+  node.addEventListener("focus", () => point());
+  node.addEventListener("blur", rest);
+  onKeys(node, moves, (value) => { point(value); if (spoken) announce(spoken()); });
+}
+
 // Draws now and whenever the element's width changes.
 function onWidth(element, draw) {
   let known = 0;
@@ -122,7 +145,7 @@ function onWidth(element, draw) {
   }).observe(element);
 }
 
-// ---- the theme: the system's, or the one that was chosen
+// ---- the theme: the system's, or the chosen one
 
 const themes = ["automatic", "light", "dark"];
 function setTheme(theme) {
@@ -134,7 +157,7 @@ function setTheme(theme) {
   button.setAttribute("aria-label", "Colours: " + theme + ". Change to " + next);
   button.onclick = () => {
     setTheme(next);
-    try { localStorage.setItem("weft-theme", next); } catch { /* a page may not be let to remember */ }
+    try { localStorage.setItem("weft-theme", next); } catch { /* storage may be off */ }
   };
 }
 let remembered = null;

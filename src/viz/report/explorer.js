@@ -1,11 +1,8 @@
-// ---- the attention explorer: a sentence, a checkpoint, a head, a token; each shows in all the pictures
+// ---- the attention explorer: a sentence, a checkpoint, a head and a token are chosen, and all pictures show them
 
 function drawAttention() {
   const { sentences } = data;
-  if (sentences.length === 0) {
-    section("attention", "Attention", html("p", { class: "muted" }, "No attention was looked at."));
-    return;
-  }
+  if (sentences.length === 0) return section("attention", "Attention", muted("No attention was recorded."));
   const now = { sentence: sentences[0], weights: [], step: 0, head: 0, token: 0, pinned: false };
 
   const slider = html("input", { type: "range", id: "checkpoint", min: 0, step: 1 });
@@ -15,10 +12,10 @@ function drawAttention() {
   const looks = html("ol", { id: "looks-at" }), looked = html("ol", { id: "looked-at" });
   const looksTitle = html("h4", {}), lookedTitle = html("h4", {});
   const grid = html("div", { class: "heads", role: "radiogroup", "aria-label": "Heads, a row for each layer" });
-  const large = largeHead((q) => { if (!now.pinned) chooseToken(q); });
+  const large = largeHead(now, (q) => { if (!now.pinned) chooseToken(q); });
 
   section("attention", "Attention",
-    html("p", { class: "muted" }, "Choose a sentence and a head; point at a token to see where it looks. ",
+    muted("Choose a sentence and a head; point at a token to see where it looks. ",
       "A click holds the token while you move the checkpoint."),
     html("div", { class: "choices" },
       sentencePicker(sentences.map((s) => s.text), (i) => chooseSentence(sentences[i])),
@@ -30,10 +27,13 @@ function drawAttention() {
     html("div", { class: "panels" }, html("div", { class: "overview" },
       html("h3", {}, "All heads"), grid), large.node));
 
-  const layerOfHead = (head) => now.weights[now.step].numbered().findIndex((layer) => layer.includes(head));
+  function placeOf(head) { // its layer, and its number there
+    const layers = now.weights[now.step].numbered(), layer = layers.findIndex((heads) => heads.includes(head));
+    return [layer, layers[layer].indexOf(head)];
+  }
   function nameOfHead(head) {
-    const layer = layerOfHead(head);
-    return "Layer " + (layer + 1) + ", head " + (now.weights[now.step].numbered()[layer].indexOf(head) + 1);
+    const [layer, h] = placeOf(head);
+    return "Layer " + (layer + 1) + ", head " + (h + 1);
   }
 
   // ---- the sentence
@@ -101,7 +101,7 @@ function drawAttention() {
     grid.classList.toggle("dense", most > 6);
     const row = (layer, l) => [html("span", { class: "label", "aria-hidden": "true" }, "L" + (l + 1)),
       ...layer.map((head) => html("button", { type: "button", role: "radio", "data-head": head,
-        onclick: () => { chooseHead(head); grid.querySelector(`[data-head="${head}"]`).focus(); } },
+        onclick: () => focusHead(head) },
         html("canvas", { "aria-hidden": "true" }), html("small", { "aria-hidden": "true" }))),
       ...Array.from({ length: most - layer.length }, () => html("span", {}))];
     grid.replaceChildren(html("span", {}), ...Array.from({ length: most }, (_, h) =>
@@ -111,22 +111,22 @@ function drawAttention() {
     now.head = head;
     for (const button of grid.querySelectorAll("[role=radio]")) {
       const mine = Number(button.dataset.head) === head;
-      button.setAttribute("aria-checked", String(mine));
-      button.tabIndex = mine ? 0 : -1;
+      build(button, { "aria-checked": String(mine), tabindex: mine ? 0 : -1 }, []);
     }
-    large.show({ sentence: now.sentence, tokens: now.sentence.tokens, weights: now.weights[now.step],
-      history: now.weights, step: now.step, head, token: now.token, name: nameOfHead(head) });
+    large.show(nameOfHead(head));
     chooseToken(now.token);
   }
-  grid.addEventListener("keydown", (event) => {
-    const layers = now.weights[now.step].numbered(), l = layerOfHead(now.head), h = layers[l].indexOf(now.head);
-    const to = { ArrowLeft: [l, h - 1], ArrowRight: [l, h + 1], ArrowUp: [l - 1, h], ArrowDown: [l + 1, h],
-      Home: [l, 0], End: [l, layers[l].length - 1] }[event.key];
-    if (!to) return;
-    event.preventDefault();
-    const layer = layers[clamp(to[0], 0, layers.length - 1)];
-    chooseHead(layer[clamp(to[1], 0, layer.length - 1)]);
-    grid.querySelector(`[data-head="${now.head}"]`).focus();
+  function focusHead(head) {
+    chooseHead(head);
+    grid.querySelector(`[data-head="${head}"]`).focus();
+  }
+  onKeys(grid, () => {
+    const [l, h] = placeOf(now.head);
+    return { ArrowLeft: [l, h - 1], ArrowRight: [l, h + 1], ArrowUp: [l - 1, h], ArrowDown: [l + 1, h], Home: [l, 0],
+      End: [l, Infinity] };
+  }, ([l, h]) => {
+    const layers = now.weights[now.step].numbered(), layer = layers[clamp(l, 0, layers.length - 1)];
+    focusHead(layer[clamp(h, 0, layer.length - 1)]);
   });
 
   // ---- the token
@@ -154,22 +154,17 @@ function drawAttention() {
     const all = Array.from({ length: T }, (_, i) => i), name = positioned(tokens, token);
     const first = relation(looks, looksTitle, name + " looks at", all.map((i) => [i, from(i)]));
     relation(looked, lookedTitle, name + " is looked at from", all.map((i) => [i, to(i)]));
-    large.token(token);
+    large.highlight();
     return name + " looks at " + first;
   }
-  strip.addEventListener("keydown", (event) => {
-    const last = now.sentence.tokens.length - 1;
-    const to = { ArrowLeft: now.token - 1, ArrowUp: now.token - 1, ArrowRight: now.token + 1,
-      ArrowDown: now.token + 1, Home: 0, End: last }[event.key];
-    if (event.key === "Enter" || event.key === " ") {
-      event.preventDefault();
-      now.pinned = !now.pinned;
-      announce(chooseToken(now.token) + (now.pinned ? "; held" : ""));
-    }
-    if (to === undefined) return;
-    event.preventDefault();
-    now.pinned = false;
-    announce(chooseToken(clamp(to, 0, last)));
+  onKeys(strip, () => {
+    const t = now.token;
+    return { ArrowLeft: t - 1, ArrowUp: t - 1, ArrowRight: t + 1, ArrowDown: t + 1, Home: 0, End: Infinity, Enter: "hold",
+      " ": "hold" };
+  }, (to) => {
+    now.pinned = to === "hold" && !now.pinned;
+    const token = to === "hold" ? now.token : clamp(to, 0, now.sentence.tokens.length - 1);
+    announce(chooseToken(token) + (now.pinned ? "; held" : ""));
     strip.children[now.token].focus();
   });
 

@@ -10,7 +10,7 @@ function ticks(low, high, count) {
     found.push(Number((i * step).toPrecision(12)));
   return found;
 }
-// Powers of ten, and where they are few also 2 and 5 of each.
+// Powers of ten, and 2 and 5 times each if there are few.
 function logTicks(low, high) {
   const found = [];
   const parts = Math.log10(high / low) > 3 ? [1] : [1, 2, 5];
@@ -24,7 +24,7 @@ function logTicks(low, high) {
 
 // From values to pixels.
 function scale(low, high, from, to, log) {
-  if (!(high > low)) { // one value, or none: in the middle
+  if (!(high > low)) { // one value, or none, is drawn in the middle
     const pad = Math.abs(low) * 0.1 || 1;
     [low, high] = log ? [low / 2, high * 2] : [low - pad, high + pad];
   }
@@ -51,26 +51,29 @@ function linePath(xs, ys) {
   for (let i = 0; i < xs.length; ++i) {
     if (!Number.isFinite(ys[i])) { pen = false; continue; }
     path += (pen ? "L" : "M") + xs[i].toFixed(1) + " " + ys[i].toFixed(1);
-    // a point with gaps on both sides is seen as a dot, thanks to round ends
+    // a point between two gaps shows as a dot, because line ends are round
     if (!pen && !Number.isFinite(ys[i + 1])) path += "h0";
     pen = true;
   }
   return path;
 }
 
+const line = (name, x1, y1, x2, y2) => svg("line", { class: name, x1, y1, x2, y2 });
+const beneath = (x, y, text) => svg("text", { x, y, "text-anchor": "middle" }, text);
+const beside = (x, y, text, more) =>
+  svg("text", { x, y, "text-anchor": "end", "dominant-baseline": "central", ...more }, text);
+
 function xAxis(x, y, height, width) {
   const list = ticks(x.low, x.high, width / 90).filter(Number.isInteger);
-  return svg("g", { class: "axis" }, list.map((tick) => [
-    svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: y, y2: y + height }),
-    svg("text", { x: x(tick), y: y + height + 16, "text-anchor": "middle" }, whole(tick))]));
+  return svg("g", { class: "axis" }, list.map((tick) =>
+    [line("grid", x(tick), y, x(tick), y + height), beneath(x(tick), y + height + 16, whole(tick))]));
 }
-function yAxis(y, list, left, right) {
-  return svg("g", { class: "axis" }, list.map((tick) => [
-    svg("line", { class: "grid", x1: left, x2: right, y1: y(tick), y2: y(tick) }),
-    svg("text", { x: left - 8, y: y(tick), "text-anchor": "end", "dominant-baseline": "central" }, brief(tick))]));
+function yAxis(y, list, left, right, text = brief) {
+  return svg("g", { class: "axis" }, list.map((tick) =>
+    [line("grid", left, y(tick), right, y(tick)), beside(left - 8, y(tick), text(tick))]));
 }
 
-// A bar of viridis with numbers beneath, for `shares` of its length.
+// A bar of viridis with numbers beneath; each label is [share of its length, text].
 function colourBar(labels, title) {
   const stops = Array.from({ length: 16 }, (_, i) => colour(i / 15)).join(",");
   return html("div", { class: "colourbar" },

@@ -1,4 +1,4 @@
-// ---- choosing a sentence: a text field that finds while one types (the combobox of WAI-ARIA 1.2)
+// ---- choosing a sentence: a text field that finds as you type (the combobox of WAI-ARIA 1.2)
 
 function sentencePicker(texts, choose) {
   const input = html("input", {
@@ -12,18 +12,16 @@ function sentencePicker(texts, choose) {
   const shown = texts.map(visible);
   let chosen = 0, active = -1, found = [];
 
-  function mark(text, needle) { // the part that was typed stands out
+  function mark(text, needle) { // the typed part stands out
     const at = needle ? text.toLowerCase().indexOf(needle) : -1;
     if (at < 0) return [text];
     return [text.slice(0, at), html("mark", {}, text.slice(at, at + needle.length)), text.slice(at + needle.length)];
   }
   function activate(i) {
     active = i;
-    [...list.querySelectorAll("[role=option]")].forEach((option, at) => {
-      option.classList.toggle("active", at === active);
-      if (at === active) option.scrollIntoView({ block: "nearest" });
-    });
-    if (active >= 0) input.setAttribute("aria-activedescendant", "sentence-" + found[active]);
+    [...list.querySelectorAll("[role=option]")].forEach((option, at) => option.classList.toggle("active", at === i));
+    list.querySelector(".active")?.scrollIntoView({ block: "nearest" });
+    if (i >= 0) input.setAttribute("aria-activedescendant", "sentence-" + found[i]);
     else input.removeAttribute("aria-activedescendant");
   }
   function open(needle) {
@@ -55,20 +53,13 @@ function sentencePicker(texts, choose) {
   input.addEventListener("input", () => open(input.value));
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
-    const { key } = event;
-    if (key === "ArrowDown" || key === "ArrowUp") {
-      event.preventDefault();
-      if (list.hidden) { open(""); return; }
-      const count = found.length, by = key === "ArrowDown" ? 1 : -1;
-      if (count > 0) activate((Math.max(active, by > 0 ? -1 : 0) + by + count) % count);
-    } else if (key === "Enter" && !list.hidden) {
-      event.preventDefault();
-      if (active >= 0) take(found[active]);
-    } else if (key === "Escape" && !list.hidden) {
-      event.preventDefault();
-      close();
-      input.select();
-    }
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by && (list.hidden || (event.key !== "Enter" && event.key !== "Escape"))) return;
+    event.preventDefault();
+    if (by && list.hidden) open("");
+    else if (by && found.length > 0) activate((Math.max(active, by > 0 ? -1 : 0) + by + found.length) % found.length);
+    else if (event.key === "Enter" && active >= 0) take(found[active]);
+    else if (event.key === "Escape") { close(); input.select(); }
   });
   input.value = shown[0];
   return node;
