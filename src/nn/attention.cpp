@@ -54,9 +54,15 @@ Heads turned(const Heads& heads, std::int64_t past, std::optional<double> base) 
     return {{rotary(q, past, *base), rotary(k, past, *base), v}};
 }
 
-// y (B, H, T, d_v) → (B, T, C)
-Tensor merged_and_projected(const Tensor& y, const Linear& W_out) {
-    return traced("Y", W_out(traced("merged", merge_heads(y))));
+Tensor merged_and_projected(const Tensor& y, const Linear& W_out) {  // y (B, H, T, d_v)
+    return traced("Y", W_out(traced("merged", merge_heads(y))));     // (B, T, C)
+}
+
+AttentionResult weighted(const Heads& qkv, const AttentionOptions& options, const Linear& W_out) {
+    const auto [q, k, v] = qkv.qkv();
+    const auto [y, weights] =
+        scaled_dot_product_attention_with_weights(q, k, v, options);  // weights (B, H, T, S)
+    return {merged_and_projected(y, W_out), weights};
 }
 
 const char* const multi_head = "MultiHeadAttention";
@@ -152,11 +158,6 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
                   rotary_base);
 }
 
-std::array<Tensor, 3> MultiHeadAttention::project(const Tensor& query, const Tensor& key,
-                                                  const Tensor& value) const {
-    return split(query, key, value).qkv();  // (B, H, T, d_k), (B, G, S, d_k), (B, G, S, d_v)
-}
-
 AttentionOptions MultiHeadAttention::options(const Mask& mask) const {
     return {.mask = mask, .dropout = training() ? dropout : 0, .rng = rng_.get(), .caller = multi_head};
 }
@@ -170,10 +171,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
 
 AttentionResult MultiHeadAttention::with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const Mask& mask) const {
-    const auto [q, k, v] = project(query, key, value);
-    const auto [y, weights] =
-        scaled_dot_product_attention_with_weights(q, k, v, options(mask));  // weights (B, H, T, S)
-    return {merged_and_projected(y, W_out), weights};
+    return weighted(split(query, key, value), options(mask), W_out);
 }
 
 // ---- CausalMultiHeadAttention
@@ -219,38 +217,35 @@ Heads CausalMultiHeadAttention::split(const Tensor& qkv, std::int64_t past) cons
     return turned({{qkv}, heads, kv_heads, d_k}, past, rotary_base);
 }
 
-AttentionOptions CausalMultiHeadAttention::options(std::int64_t past, std::int64_t T,
-                                                   const Mask& extra_mask) const {
+AttentionOptions CausalMultiHeadAttention::options(const Tensor& x, const Mask& extra_mask,
+                                                   std::int64_t past) const {
+    const std::int64_t S = past + x.size(-2);
     const Tensor made = find_buffer("mask");
-    const Mask own =
-        made.defined() ? Mask::blocked(made.slice(0, past, past + T).slice(1, 0, past + T)) : Mask::causal();
+    const Mask own = made.defined() ? Mask::blocked(made.slice(0, past, S).slice(1, 0, S)) : Mask::causal();
     return {.mask = own | extra_mask, .dropout = training() ? dropout : 0, .rng = rng_.get(), .caller = causal};
 }
 
 Tensor CausalMultiHeadAttention::operator()(const Tensor& x, const Mask& extra_mask) const {  // x (B, T, C)
-    const Tensor projected = project(x, 0);  // (B, T, (H + 2G)·d_k)
-    const Heads qkv = split(projected, 0);   // q (B, H, T, d_k), k and v (B, G, T, d_k)
-    const Tensor y = scaled_dot_product_attention(qkv, options(0, x.size(-2), extra_mask));  // (B, H, T, d_k)
-    const Tensor merged = traced("merged", merge_heads(y));                                  // (B, T, C)
-    return traced("Y", W_out(merged));                                                       // (B, T, C)
+    const Tensor projected = project(x);  // (B, T, (H + 2G)·d_k)
+    const Heads qkv = split(projected);   // q (B, H, T, d_k), k and v (B, G, T, d_k)
+    const Tensor y = scaled_dot_product_attention(qkv, options(x, extra_mask));  // (B, H, T, d_k)
+    const Tensor merged = traced("merged", merge_heads(y));                      // (B, T, C)
+    return traced("Y", W_out(merged));                                           // (B, T, C)
 }
 
 AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Mask& extra_mask) const {
-    const auto [q, k, v] = split(project(x, 0), 0).qkv();
-    const auto [y, weights] =
-        scaled_dot_product_attention_with_weights(q, k, v, options(0, x.size(-2), extra_mask));  // (B, H, T, T)
-    return {merged_and_projected(y, W_out), weights};
+    return weighted(split(project(x)), options(x, extra_mask), W_out);
 }
 
 Tensor CausalMultiHeadAttention::operator()(const Tensor& x, KeyValueCache& cache,
                                             const Mask& extra_mask) const {
     const std::int64_t past = cache.length();
-    const auto [q, k, v] = split(project(x, past), past).qkv();  // (B, H, T, d_k), (B, G, T, d_k) …
+    const auto [q, k, v] = split(project(x, past), past).qkv();  // (B, H, T, d_k), k and v (B, G, T, d_k)
     const CacheGuard guard({&cache, 1});
     const auto [keys, values] = cache.append(k, v);  // (B, G, S, d_k)
     const Tensor y =
-        scaled_dot_product_attention(q, keys, values, options(past, x.size(-2), extra_mask));  // (B, H, T, d_k)
-    return merged_and_projected(y, W_out);                                                     // (B, T, C)
+        scaled_dot_product_attention(q, keys, values, options(x, extra_mask, past));  // (B, H, T, d_k)
+    return merged_and_projected(y, W_out);                                            // (B, T, C)
 }
 
 }  // namespace weft::nn

@@ -72,7 +72,9 @@ struct MultiHeadAttention : Module {
                                  const Mask& mask = {}) const;
 
     // q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), as attention takes them.
-    std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const;
+    std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const {
+        return split(query, key, value).qkv();
+    }
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
@@ -127,9 +129,9 @@ struct CausalMultiHeadAttention : Module {
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
-    Tensor project(const Tensor& x, std::int64_t past) const;
-    Heads split(const Tensor& qkv, std::int64_t past) const;
-    AttentionOptions options(std::int64_t past, std::int64_t T, const Mask& extra_mask) const;
+    Tensor project(const Tensor& x, std::int64_t past = 0) const;
+    Heads split(const Tensor& qkv, std::int64_t past = 0) const;
+    AttentionOptions options(const Tensor& x, const Mask& extra_mask, std::int64_t past = 0) const;
 };
 
 }  // namespace weft::nn

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "attention_story.h"
+#include "nn/table.h"
 #include "weft/core/text.h"
 #include "weft/core/trace.h"
 
@@ -89,17 +90,15 @@ const AttentionCheck& AttentionReport::operator[](const std::string& name) const
 }
 
 std::string AttentionReport::str() const {
-    std::size_t names = 0, failed = 0;
-    for (const AttentionCheck& check : checks) names = std::max(names, check.name.size());
-    std::string text;
+    std::vector<std::vector<std::string>> rows;
+    std::size_t failed = 0;
     for (const AttentionCheck& check : checks) {
+        rows.push_back({check.passed ? "passed" : "FAILED", check.name, check.evidence});
         failed += check.passed ? 0 : 1;
-        text += (check.passed ? "passed  " : "FAILED  ") + check.name +
-                std::string(names - check.name.size() + 2, ' ') + check.evidence + "\n";
     }
     const std::string all = std::to_string(checks.size());
-    return text + (failed == 0 ? "all " + all + " checks passed\n"
-                               : std::to_string(failed) + " of " + all + " checks failed\n");
+    return text::table(rows) + (failed == 0 ? "all " + all + " checks passed\n"
+                                            : std::to_string(failed) + " of " + all + " checks failed\n");
 }
 
 void AttentionReport::print() const { std::cout << str() << std::flush; }
