@@ -26,10 +26,11 @@ struct Heads {
     static Heads packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t kv_heads = 0,
                         const char* caller = "Heads::packed");
 
-    bool is_packed() const { return tensors.size() == 1; }
+    bool is_packed() const { return tensors.size() == 1; }  // whether `tensors` is one packed projection
     // Heads of the same kind made of other tensors.
     Heads with(std::vector<Tensor> others) const { return {std::move(others), num_heads, kv_heads, d_k}; }
-    // q (…, H, T, d_k), k (…, G, S, d_k) and v (…, G, S, d_v); of a packed projection, views of it.
+    // q (…, H, T, d_k), k (…, G, S, d_k) and v (…, G, S, d_v); of a packed projection, views of it. ShapeError
+    // unless there are one or three tensors.
     std::array<Tensor, 3> qkv() const;
 
     // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h has columns h·d_k … (h+1)·d_k − 1.

@@ -38,7 +38,10 @@ Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t kv_h
 }
 
 std::array<Tensor, 3> Heads::qkv() const {
-    if (!is_packed()) return {tensors[0], tensors[1], tensors[2]};
+    if (tensors.size() == 3) return {tensors[0], tensors[1], tensors[2]};
+    if (!is_packed())
+        throw ShapeError("Heads: " + std::to_string(tensors.size()) +
+                         " tensors; give q, k and v, or one packed projection");
     const Tensor& x = tensors[0];
     const std::int64_t q_end = num_heads * d_k, k_end = q_end + kv_heads * d_k;
     return {split(x.slice(-1, 0, q_end), num_heads), split(x.slice(-1, q_end, k_end), kv_heads),
