@@ -1,4 +1,4 @@
-// Caches that are as long as before when what uses them throws.
+// Restores the length of caches when a forward pass throws.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace weft::nn {
 
-// Ended by an exception, it takes back what was appended while it lived.
+// When it is destroyed by an exception, it truncates the caches to the length they had when it was made.
 class CacheGuard {
 public:
     explicit CacheGuard(std::span<KeyValueCache> caches)

@@ -48,8 +48,8 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
                          name(v.dtype()) + "; both must be float32, or both float64");
     if (grad_enabled() && (k.requires_grad() || v.requires_grad()))
         throw GraphError(
-            "KeyValueCache: keys or values require a gradient, but the cache holds values only; decode while a "
-            "NoGrad lives, or attend without a cache");
+            "KeyValueCache: keys or values require a gradient, but the cache holds values only; decode under "
+            "NoGrad, or attend without a cache");
     if (length_ > 0 && !(differ_in_tokens_alone(k, keys_) && differ_in_tokens_alone(v, values_)))
         throw ShapeError("KeyValueCache: " + offered() + " do not follow the " + std::to_string(length_) +
                          " tokens held, keys " + with_tokens(keys_, length_).str() + " and values " +
@@ -65,7 +65,7 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
                          "; make it with a larger one, or clear() it");
 }
 
-// `held` where x fits behind the tokens in it; else larger storage with those tokens in it.
+// `held` where x fits after the tokens in it; otherwise larger storage with those tokens in it.
 Tensor KeyValueCache::with_room(const Tensor& held, const Tensor& x) const {
     const std::int64_t wanted = length_ + x.size(-2);
     const bool is_alike = held.defined() && held.dtype() == x.dtype() && differ_in_tokens_alone(held, x);

@@ -1,6 +1,6 @@
-// Attention's weights in other forms: fused or separate projections, PyTorch's, GPT-2's. All of them take and
-// give the named tensors of a state_dict; the values are the same to the last bit, outside the graph, and may
-// share storage with those given. C = d_model.
+// Attention's weights in other forms: fused or separate projections, PyTorch's, GPT-2's. Each function takes
+// and returns the named tensors of a state_dict. The values are the same to the last bit, outside the graph,
+// and may share storage with the arguments. C = d_model.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace weft::nn {
 
 // Every W_q, W_k and W_v of a module or a whole model as one W_qkv, whose rows are those of Q, then K, then V;
-// all else as it is, in its place. ValueError where one of the three is missing (or the bias of one), naming
-// it, or W_qkv is there already; ShapeError where they read tokens of different widths.
+// everything else is unchanged and in its place. ValueError where one of the three is missing (or the bias of
+// one), naming it, or W_qkv is there already; ShapeError where they read tokens of different widths.
 NamedTensors fused_state(const NamedTensors& state);
 
-// The way back: every W_qkv as W_q, W_k and W_v. `rows` are those of Q, K and V: {H·d_k, G·d_k, G·d_v}; a third
+// The inverse: every W_qkv as W_q, W_k and W_v. `rows` are those of Q, K and V: {H·d_k, G·d_k, G·d_v}; a third
 // each when not given. ShapeError where they are not all rows of a W_qkv.
 NamedTensors separate_state(const NamedTensors& state, const std::vector<std::int64_t>& rows = {});
 

@@ -1,6 +1,5 @@
 // The two blocks of an encoder–decoder (Vaswani et al., "Attention is all you need", 2017, §3.1), in the
-// pre-norm order that TransformerBlock has too. B batch, S tokens that are read, T tokens that are written, C =
-// d_model.
+// pre-norm order of TransformerBlock. B batch, S tokens that are read, T tokens that are written, C = d_model.
 #pragma once
 
 #include "weft/core/trace.h"
@@ -11,26 +10,26 @@
 
 namespace weft::nn {
 
-// What an encoder block, and a decoder block, may be told.
+// Options of EncoderBlock and DecoderBlock.
 struct EncoderBlockOptions {
     bool bias = false;        // of every linear layer and norm
-    double dropout = 0;       // on the attention weights and on what is added to x, in training
+    double dropout = 0;       // of the attention weights and of what is added to x, in training
     std::int64_t hidden = 0;  // of the MLP; 4 · d_model when 0
     double norm_eps = 1e-5;   // of every norm
 };
-using DecoderBlockOptions = EncoderBlockOptions;  // the same
+using DecoderBlockOptions = EncoderBlockOptions;  // the same options
 
-// h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token sees every other that `mask` does not block, the
-// later ones too. x (B, S, C) or (S, C) → the same. Sentences of different lengths: Mask::padding(lengths).
-// ValueError and ShapeError where MultiHeadAttention, MLP or Dropout refuse.
+// h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token attends to every token that `mask` does not block,
+// later ones included. x (B, S, C) or (S, C) → the same shape. For sentences of different lengths use
+// Mask::padding(lengths). Refuses what MultiHeadAttention, MLP and Dropout refuse.
 struct EncoderBlock : Module {
     LayerNorm norm1;          // before attn
     MultiHeadAttention attn;  // of x to itself
     LayerNorm norm2;          // before mlp
     MLP mlp;                  // token by token
-    Dropout drop;             // on what is added to x
+    Dropout drop;             // of what is added to x
 
-    // First values from `rng`.
+    // Initial values from `rng`.
     EncoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, EncoderBlockOptions options = {});
     // x (B, S, C) → (B, S, C).
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
@@ -40,10 +39,10 @@ struct EncoderBlock : Module {
 };
 
 // h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) are the
-// tokens written so far, memory (B, S, C) what the encoder made of those it read; → (B, T, C); or all without
-// B. `memory_mask`, of T queries and S keys, is for cross: the padding of what was read. `mask`, of T by T,
-// blocks more of x than its future. The memory is not normalised here: where encoder blocks made it, a norm
-// after the last of them is usual. Refuses what EncoderBlock refuses.
+// tokens written so far and memory (B, S, C) is the encoder's output → (B, T, C); or all without B.
+// `memory_mask`, of T queries and S keys, is for cross and blocks the padding of what was read. `mask`, T by T,
+// blocks more of x than its future. The memory is not normalised here; after the last encoder block a norm is
+// usual. Refuses what EncoderBlock refuses.
 struct DecoderBlock : Module {
     LayerNorm norm1;           // before attn
     MultiHeadAttention attn;   // of x to itself, causal
@@ -51,9 +50,9 @@ struct DecoderBlock : Module {
     MultiHeadAttention cross;  // queries from x, keys and values from memory
     LayerNorm norm3;           // before mlp
     MLP mlp;                   // token by token
-    Dropout drop;              // on what is added to x
+    Dropout drop;              // of what is added to x
 
-    // First values from `rng`.
+    // Initial values from `rng`.
     DecoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, DecoderBlockOptions options = {});
     // x (B, T, C) and memory (B, S, C) → (B, T, C).
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& memory_mask = {},

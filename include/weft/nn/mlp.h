@@ -5,7 +5,7 @@
 
 namespace weft::nn {
 
-// What an MLP may be told.
+// Options of MLP.
 struct MLPOptions {
     std::int64_t hidden = 0;  // 4 · d_model when 0
     bool bias = true;         // of both layers
@@ -17,7 +17,7 @@ struct MLP : Module {
     Linear W_in;   // C → hidden
     Linear W_out;  // hidden → C
 
-    MLP(std::int64_t d_model, Rng& rng, MLPOptions options = {});  // first values from `rng`
+    MLP(std::int64_t d_model, Rng& rng, MLPOptions options = {});  // initial values from `rng`
     // x (…, C) → (…, C).
     Tensor operator()(const Tensor& x) const { return W_out(gelu(W_in(x), Gelu::tanh)); }
 };

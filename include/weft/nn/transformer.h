@@ -1,4 +1,4 @@
-// TransformerBlock: attention, then an MLP, each added to what it reads.
+// TransformerBlock: causal attention, then an MLP, each added to its input.
 #pragma once
 
 #include "weft/core/trace.h"
@@ -9,11 +9,11 @@
 
 namespace weft::nn {
 
-// What a transformer block may be told.
+// Options of TransformerBlock.
 struct TransformerBlockOptions {
     std::int64_t max_seq_len = 1024;  // the most tokens of a sequence
     bool bias = false;                // of every linear layer and norm
-    double dropout = 0;               // on the attention weights and on what is added to x, in training
+    double dropout = 0;               // of the attention weights and of what is added to x, in training
     std::int64_t hidden = 0;          // of the MLP; 4 · d_model when 0
     double norm_eps = 1e-5;           // of every norm
 };
@@ -26,19 +26,19 @@ struct TransformerBlock : Module {
     CausalMultiHeadAttention attn;  // of x to itself
     LayerNorm norm2;                // before mlp
     MLP mlp;                        // token by token
-    Dropout drop;                   // on what is added to x
+    Dropout drop;                   // of what is added to x
 
-    // First values from `rng`.
+    // Initial values from `rng`.
     TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, TransformerBlockOptions options = {});
     // x (B, T, C) → (B, T, C); `extra_mask` blocks more than the future.
     Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
-        Tensor h = traced("h", x + drop(attn(norm1(x), extra_mask)));
-        return traced("y", h + drop(mlp(norm2(h))));
+        Tensor h = traced("h", x + drop(attn(norm1(x), extra_mask)));  // (B, T, C)
+        return traced("y", h + drop(mlp(norm2(h))));                   // (B, T, C)
     }
     // For the T tokens that follow those in the cache, as CausalMultiHeadAttention takes it.
     Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& extra_mask = {}) const {
-        Tensor h = traced("h", x + drop(attn(norm1(x), cache, extra_mask)));
-        return traced("y", h + drop(mlp(norm2(h))));
+        Tensor h = traced("h", x + drop(attn(norm1(x), cache, extra_mask)));  // (B, T, C)
+        return traced("y", h + drop(mlp(norm2(h))));                          // (B, T, C)
     }
 };
 
