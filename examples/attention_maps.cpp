@@ -30,8 +30,7 @@ std::vector<std::int64_t> letters(std::int64_t start, std::int64_t count) {
 
 double learn(nn::GPT& model, Rng& rng) {
     optim::AdamW optimizer(model, {.lr = 3e-3});
-    double last = 0;
-    for (int step = 0; step < steps; ++step) {
+    const auto loss_of_a_batch = [&] {
         std::vector<std::int64_t> inputs, targets;
         for (std::int64_t b = 0; b < batch; ++b) {
             const std::int64_t start = rng.randint(0, static_cast<std::int64_t>(verse.size()));
@@ -39,14 +38,10 @@ double learn(nn::GPT& model, Rng& rng) {
             inputs.insert(inputs.end(), x.begin(), x.end());
             targets.insert(targets.end(), y.begin(), y.end());
         }
-        optimizer.zero_grad();
-        const Tensor loss = cross_entropy(model(from_vector(inputs, {batch, block_size})),
-                                          from_vector(targets, {batch, block_size}));
-        loss.backward();
-        optimizer.step();
-        last = loss.item();
-    }
-    return last;
+        return cross_entropy(model(from_vector(inputs, {batch, block_size})),
+                             from_vector(targets, {batch, block_size}));
+    };
+    return training::minimise(optimizer, steps, loss_of_a_batch, {.print_every = 0});
 }
 
 }  // namespace

@@ -23,16 +23,10 @@ struct UsageError : std::runtime_error {
 template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& value, std::type_identity_t<Number> low,
                         std::type_identity_t<Number> high, const std::string& help) {
-    const auto shortest = [](Number number) {
-        if constexpr (std::is_same_v<Number, double>)
-            return weft::training::number_text(number);
-        else
-            return std::to_string(number);
-    };
     const auto check = [=](std::string& text) {
         Number number{};
         const std::string problem = weft::training::read_number(text, low, high, number);
-        if (problem.empty()) text = shortest(number);
+        if (problem.empty()) text = weft::text::chars(number);
         return problem;
     };
     const auto set = [=, &value](const std::string& text) {
@@ -42,7 +36,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& value, s
         ->type_name("")
         ->take_last()
         ->transform(CLI::Validator(check, ""))
-        ->default_str(shortest(value));
+        ->default_str(weft::text::chars(value));
 }
 
 // An option that takes a text, or, with `file`, the name of a file or a folder, which is not empty.
@@ -141,55 +135,6 @@ inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
     for (const std::string& argument : app.remaining())
         command_line::refuse_unknown(app, argument.substr(0, argument.find('=')));
     return true;
-}
-
-// What an option is set to, or its default.
-inline std::string text_of(const CLI::Option& option) {
-    return option.count() > 0 ? option.reduced_results().back() : option.get_default_str();
-}
-
-// The settings of a run, as a checkpoint keeps them: the options in the groups "Model" and "Training".
-inline std::vector<CLI::Option*> settings(CLI::App& app) {
-    return app.get_options([](const CLI::Option* option) {
-        return option->get_group() == "Model" || option->get_group() == "Training";
-    });
-}
-
-// Sets those that the command line did not give to what a checkpoint says. IoError where it lacks a setting or
-// holds one that is none, or check() refuses them; UsageError, listing every difference, where the command line
-// gave another model, and where check() refuses a setting of the group "Training" that it gave.
-inline void complete_from(const weft::training::Checkpoint& checkpoint, CLI::App& app,
-                          const std::function<void()>& check) {
-    const auto all = settings(app);
-    const bool gave_rate = app.count("--lr") + app.count("--min_lr") > 0;
-    if (std::none_of(all.begin(), all.end(), [&](const CLI::Option* option) {
-            return checkpoint.metadata.contains(option->get_single_name());
-        }))
-        throw weft::IoError(
-            "train_gpt did not save it: it holds none of a run's settings; --out names the folder of a run");
-    std::string differences;
-    for (CLI::Option* option : all) {
-        const std::string name = option->get_single_name(), value = text_of(*option);
-        const std::string& saved = checkpoint.meta(name);
-        if (value == saved) continue;
-        if (option->count() == 0) try {
-                option->add_result(saved)->run_callback();
-            } catch (const CLI::ParseError& error) {
-                throw weft::IoError(std::string("among its settings ") + error.what());
-            }
-        else if (option->get_group() == "Model")
-            differences +=
-                "\n  --" + name + " " + value + ", and the checkpoint has " + weft::text::excerpt(saved);
-    }
-    if (!differences.empty())
-        throw UsageError("this is another model than the checkpoint's:" + differences +
-                         "\nleave these flags out, or choose another --out");
-    try {
-        check();
-    } catch (const UsageError& error) {
-        if (gave_rate && std::string(error.what()).starts_with("--min_lr")) throw;
-        throw weft::IoError(std::string("its settings do not fit together: ") + error.what());
-    }
 }
 
 // Runs the program and returns its exit code; what it throws becomes a line on standard error and 2 where the

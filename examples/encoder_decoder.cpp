@@ -86,14 +86,9 @@ int main(int argc, char** argv) try {
     toy::Languages languages;
     Translator model(languages, rng);
     optim::AdamW optimizer(model, {.weight_decay = 0});
-    for (int step = 0; step < settings->steps; ++step) {
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup = 20, .steps = settings->steps}));
-        optimizer.zero_grad();
-        const Tensor loss = loss_of(model, languages.batch(drawn(B, seen, rng)));
-        loss.backward();
-        optimizer.step();
-        if (step % 50 == 0) std::printf("step %3d  loss %.4f\n", step, loss.item());
-    }
+    const optim::CosineOptions schedule{.lr = 5e-3, .warmup = 20, .steps = settings->steps};
+    const auto loss_of_a_batch = [&] { return loss_of(model, languages.batch(drawn(B, seen, rng))); };
+    training::minimise(optimizer, settings->steps, loss_of_a_batch, {.schedule = schedule});
 
     const NoGrad off;
     model.eval();

@@ -74,16 +74,12 @@ int main(int argc, char** argv) try {
     Rng rng(1);
     Encoder model(rng);
     optim::AdamW optimizer(model, {.weight_decay = 0});
-    for (int step = 0; step < settings->steps; ++step) {
+    const auto loss_of_a_batch = [&] {
         const Words batch = words(B, rng);
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup = 20, .steps = settings->steps}));
-        optimizer.zero_grad();
-        const Tensor loss =
-            cross_entropy(model(batch.letters, batch.lengths, Mask::padding(batch.lengths)), batch.again);
-        loss.backward();
-        optimizer.step();
-        if (step % 100 == 0) std::printf("step %3d  loss %.4f\n", step, loss.item());
-    }
+        return cross_entropy(model(batch.letters, batch.lengths, Mask::padding(batch.lengths)), batch.again);
+    };
+    const optim::CosineOptions schedule{.lr = 5e-3, .warmup = 20, .steps = settings->steps};
+    training::minimise(optimizer, settings->steps, loss_of_a_batch, {.schedule = schedule, .print_every = 100});
 
     const NoGrad off;
     const std::int64_t count = 2000;

@@ -101,15 +101,12 @@ int main(int argc, char** argv) try {
     Rng rng(1);
     TwoLayers model(rng);
     optim::AdamW optimizer(model, {.weight_decay = 0});
-    for (int step = 0; step < settings->steps; ++step) {
+    const auto loss_of_a_batch = [&] {
         const Batch batch = sequences(B, 3, T / 2, rng);
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup = 20, .steps = settings->steps}));
-        optimizer.zero_grad();
-        const Tensor loss = cross_entropy(model(batch.letters), batch.next);  // (B, T, V), (B, T) → ()
-        loss.backward();
-        optimizer.step();
-        if (step % 50 == 0) std::printf("step %3d  loss %.4f\n", step, loss.item());
-    }
+        return cross_entropy(model(batch.letters), batch.next);  // (B, T, V), (B, T) → ()
+    };
+    const optim::CosineOptions schedule{.lr = 5e-3, .warmup = 20, .steps = settings->steps};
+    training::minimise(optimizer, settings->steps, loss_of_a_batch, {.schedule = schedule});
 
     const NoGrad off;
     const Batch halves = sequences(512, T / 2, T / 2, rng);  // sixteen letters, said twice

@@ -94,13 +94,9 @@ int main(int argc, char** argv) try {
 
     nn::Sequential net{nn::Linear(F, 16, rng), tanh, nn::Linear(16, K, rng)};
     optim::AdamW optimizer(net, {.lr = 0.02, .weight_decay = 0.3});
-    for (int step = 0; step < settings->steps; ++step) {
-        optimizer.zero_grad();
-        const Tensor loss = cross_entropy(net(scaled(train.measures)), train.kind);  // (N, K), (N,) → ()
-        loss.backward();
-        optimizer.step();
-        if (step % 50 == 0) std::printf("step %3d  loss %.4f\n", step, loss.item());
-    }
+    training::minimise(optimizer, settings->steps, [&] {
+        return cross_entropy(net(scaled(train.measures)), train.kind);  // (N, K), (N,) → ()
+    });
 
     const NoGrad off;
     const Tensor scores = net(scaled(test.measures));  // (N, K)

@@ -50,12 +50,11 @@ TwoQuestions trained(std::uint64_t seed) {
     Rng rng(seed);
     TwoQuestions model(rng);
     optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
-    for (int step = 0; step < steps; ++step) {
-        Tensor ids = randint(0, V, {B, T}, rng);
-        optimizer.zero_grad();
-        cross_entropy(model(ids), targets_of(ids)).backward();
-        optimizer.step();
-    }
+    const auto loss_of_a_batch = [&] {
+        const Tensor ids = randint(0, V, {B, T}, rng);
+        return cross_entropy(model(ids), targets_of(ids));
+    };
+    training::minimise(optimizer, steps, loss_of_a_batch, {.print_every = 0});
     return model;
 }
 

@@ -4,93 +4,12 @@
 // B sequences in a batch, T = block_size characters in each, V vocabulary.
 #include <weft/weft.h>
 
-#include <cmath>
-
-#include "command_line.h"
+#include "train_gpt_options.h"
 
 using namespace weft;
 namespace fs = std::filesystem;
 
 namespace {
-
-// ---- settings
-
-struct Options {
-    // of this start
-    std::string out = "out";
-    std::int64_t stop_at = 0, threads = 0;
-    bool resume = false, sample_only = false, best = false;
-    // of the model and its training
-    nn::GPTConfig model = {.block_size = 64, .layers = 4, .heads = 4, .d_model = 128};
-    std::string text;  // empty: the project's own README and docs
-    optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup = 100, .steps = 2000};
-    std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch = 12;
-    double weight_decay = 0.1, beta2 = 0.99, clip = 1;
-    // of the sample
-    std::string prompt;  // empty: a line break
-    std::int64_t length = 500;
-    nn::SampleOptions how = {.temperature = 0.8};
-};
-
-void add_options(CLI::App& app, Options& o) {
-    constexpr std::int64_t thousand = 1000, million = 1'000'000, billion = 1'000'000'000;
-    const double below_1 = std::nextafter(1.0, 0.0);
-    const auto absolute = [](std::string& name) {  // the run may go on from another folder
-        if (!name.empty()) name = fs::absolute(name).string();
-        return std::string();
-    };
-    app.option_defaults()->group("Run");
-    add_text(app, "--out", o.out,
-             "folder for model.safetensors, best.safetensors, loss.csv and report.html; one run at a time",
-             true);
-    add_switch(app, "--resume", o.resume,
-               "continue from the checkpoint in --out, with its settings where none are given, up to --steps");
-    add_number(app, "--stop_at", o.stop_at, 0, billion,
-               "save and end at this step, as on Ctrl-C; 0: at the last");
-    add_switch(app, "--sample_only", o.sample_only, "do not train, only write with the checkpoint in --out");
-    add_switch(app, "--best", o.best, "with --sample_only: the weights with the lowest validation loss");
-    add_number(app, "--threads", o.threads, 0, 1024, "0: as many as there are; the results are the same bits");
-    app.option_defaults()->group("Model");
-    add_number(app, "--layers", o.model.layers, 1, thousand, "transformer blocks");
-    add_number(app, "--heads", o.model.heads, 1, thousand, "attention heads of each");
-    add_number(app, "--d_model", o.model.d_model, 1, million, "width; divisible by heads");
-    add_number(app, "--block_size", o.model.block_size, 1, million, "characters that the model sees at once");
-    add_number(app, "--dropout", o.model.dropout, 0, below_1, "probability");
-    add_switch(app, "--bias", o.model.bias, "biases in linear layers and norms");
-    app.option_defaults()->group("Training");
-    add_text(app, "--text", o.text, "file to learn from, UTF-8 (default: Weft's own README and docs)", true)
-        ->transform(CLI::Validator(absolute, ""));
-    add_number(app, "--steps", o.rate.steps, 1, billion, "training steps");
-    add_number(app, "--batch", o.batch, 1, million, "sequences in each step");
-    add_number(app, "--lr", o.rate.lr, 0, million, "highest learning rate");
-    add_number(app, "--min_lr", o.rate.min_lr, 0, million, "last learning rate (default: a tenth of --lr)");
-    add_number(app, "--warmup", o.rate.warmup, 0, billion, "steps in which the learning rate rises");
-    add_number(app, "--weight_decay", o.weight_decay, 0, million, "of matrices (AdamW)");
-    add_number(app, "--beta2", o.beta2, 0, below_1, "AdamW's second beta; the first is 0.9");
-    add_number(app, "--clip", o.clip, 0, million, "largest norm of all gradients together; 0: any");
-    add_number(app, "--eval_interval", o.eval_interval, 1, billion, "steps from one evaluation to the next");
-    add_number(app, "--save_interval", o.save_interval, 1, billion, "steps from one checkpoint to the next");
-    add_number(app, "--seed", o.seed, 0, 1'000'000'000'000'000, "of every random number");
-    app.option_defaults()->group("Sample");
-    add_text(app, "--prompt", o.prompt,
-             "what it begins with (default: a line break); the model sees the last --block_size characters");
-    add_number(app, "--length", o.length, 0, million, "characters to write");
-    add_number(app, "--temperature", o.how.temperature, 0, million, "0: always the likeliest character");
-    add_number(app, "--top_k", o.how.top_k, 0, million, "sample from the k likeliest characters; 0: all");
-}
-
-void check_settings(const Options& o) {
-    if (o.model.d_model % o.model.heads != 0)
-        throw UsageError("--d_model " + std::to_string(o.model.d_model) + " is not divisible by --heads " +
-                         std::to_string(o.model.heads));
-    if (o.rate.min_lr > o.rate.lr)
-        throw UsageError("--min_lr " + training::number_text(o.rate.min_lr) + " is above --lr " +
-                         training::number_text(o.rate.lr));
-    if (o.resume && o.sample_only)
-        throw UsageError("--resume goes on training and --sample_only does not: choose one");
-    if (o.best && !o.sample_only)
-        throw UsageError("--best chooses what --sample_only writes with, and is of no use without it");
-}
 
 // ---- the text
 
@@ -125,8 +44,8 @@ struct Run {
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
-fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
+fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 
 Run new_run(const Options& o, const text::Characters& tokenizer, const training::Checkpoint* from = nullptr) {
     nn::GPTConfig config = o.model;
@@ -142,7 +61,7 @@ Run resumed_run(const Options& o, CLI::App& app) {
     const fs::path path = in(o, o.best ? "best.safetensors" : "model.safetensors");
     const training::Checkpoint last = training::Checkpoint::load(path);
     try {
-        complete_from(last, app, [&] { check_settings(o); });
+        complete_from(last, app, o);
         Run run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
         run.step = o.best ? last.restore(run.model) : last.restore(run.model, run.optimizer);
         run.text = last.number<std::uint64_t>("text_fingerprint");
@@ -156,12 +75,11 @@ Run resumed_run(const Options& o, CLI::App& app) {
 }
 
 io::Metadata metadata_of(const Run& run, CLI::App& app) {
-    io::Metadata metadata;
-    for (const CLI::Option* option : settings(app)) metadata[option->get_single_name()] = text_of(*option);
+    io::Metadata metadata = settings_of(app);
     metadata["vocabulary"] = run.tokenizer.vocabulary();
     metadata["text_fingerprint"] = std::to_string(run.text);
     if (run.best) {
-        metadata["best_loss"] = training::number_text(run.best->first);
+        metadata["best_loss"] = text::chars(run.best->first);
         metadata["best_step"] = std::to_string(run.best->second);
     }
     return metadata;
@@ -203,8 +121,6 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
     const auto loss_of = [&](const training::Batch& batch) {
         return cross_entropy(run.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
     };
-    training::History history;
-    if (run.step > 0) history = training::History::load(in(o, "loss.csv"), run.step);
     training::RunReport report(in(o, "report.html"),
                                {.title = fs::path(source).filename().string(),
                                 .steps = o.rate.steps,
@@ -213,9 +129,8 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .sample = o.how,
                                 .seed = seed_of(o)},
                                run.model, run.tokenizer, corpus.validation());
-    if (run.step > 0) report.resume(run.step, history);
-    for (const CLI::Option* option : settings(app))
-        report.page.setting(option->get_single_name(), text_of(*option));
+    if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
+    for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);
     training::Progress progress(run.step, o.rate.steps, o.batch * o.model.block_size);
     std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
                 corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.size()));
@@ -232,17 +147,13 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
     bool is_new = run.step == 0;    // and nothing was saved yet
     const auto make_room = [&] {
         fs::create_directories(o.out);
-        if (!std::exchange(is_new, false)) return;
-        fs::remove(in(o, "best.safetensors"));
-        if (training::keep_as(in(o, "model.safetensors"), in(o, "previous.safetensors")))
-            progress.warn("an earlier run was here; its checkpoint is now " +
-                          in(o, "previous.safetensors").string());
+        if (std::exchange(is_new, false)) training::set_aside(o.out);
     };
     // loss.csv first: lines that are newer than the checkpoint are cut off when the run goes on, and come
     // again.
     const auto save = [&] {
         make_room();
-        history.save(in(o, "loss.csv"));
+        report.history.save(in(o, "loss.csv"));
         training::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
             .save(in(o, "model.safetensors"));
         saved = run.step;
@@ -259,15 +170,11 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
             progress.warn(std::string(error.what()) + "; the training goes on without");
         }
     };
-    const auto measure = [&](training::Measured row) {
-        history.rows.push_back(row);
-        report.measured(row);
-    };
     const auto evaluate = [&]() -> std::optional<double> {
         const double loss = training::evaluate(validation, loss_of, [&] { return interrupt.requested(); });
         if (interrupt.requested()) return {};
         report.evaluated(run.step);
-        progress.evaluated(run.step, history.mean_since_evaluation().value_or(loss), loss);
+        progress.evaluated(run.step, report.history.mean_since_evaluation().value_or(loss), loss);
         if (run.step > 0 && std::isfinite(loss) && (!run.best || loss < run.best->first)) {
             run.best = {loss, run.step};
             try_to(save_best);
@@ -299,11 +206,12 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                         "\nlower --lr, or raise --warmup" +
                         (saved > 0 ? "; --resume goes on from step " + std::to_string(saved) : ""));
         }
-        measure({run.step, lr, loss, validation_loss});
+        report.measured({run.step, lr, loss, validation_loss});
         progress.step(++run.step, loss);
     }
     if (run.step == o.rate.steps && !interrupt.requested())
-        if (const auto loss = evaluate()) measure({run.step, optim::cosine_lr(run.step, o.rate), {}, loss});
+        if (const auto loss = evaluate())
+            report.measured({run.step, optim::cosine_lr(run.step, o.rate), {}, loss});
     save();
     return interrupt.signal();
 }
@@ -313,13 +221,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
 int train_gpt(int argc, char** argv) {
     Options o;
     CLI::App app("Trains a character-level GPT on a text, then lets it write.", "train_gpt");
-    add_options(app, o);
-    if (!parse_command_line(app, argc, argv)) return 0;
-    if (app.count("--min_lr") == 0) {
-        o.rate.min_lr = o.rate.lr / 10;
-        app.get_option("--min_lr")->default_str(training::number_text(o.rate.min_lr));
-    }
-    check_settings(o);
+    if (!parse(app, o, argc, argv)) return 0;
     if (o.threads > 0) set_num_threads(static_cast<int>(o.threads));
 
     std::optional<training::OutputFolder> folder;  // tried now rather than after the training

@@ -106,7 +106,7 @@ inline std::set<std::string> of_the_library(bool reports = true) {
 
 inline std::set<std::string> of_the_programs() {
     std::set<std::string> messages;
-    for (const char* name : {"train_gpt.cpp", "generate.cpp", "command_line.h"})
+    for (const char* name : {"train_gpt.cpp", "train_gpt_options.h", "generate.cpp", "command_line.h"})
         add_messages(root / "examples" / name, messages);
     return messages;
 }

@@ -33,7 +33,7 @@ EQUIVALENT = ROOT / "tests/mutants_equivalent.txt"
 
 # The parts of the library, with the least share of mutants that the tests must notice.
 PARTS = {"core": (0.95, ["array", "kernels", "autograd", "ops"]), "nn": (0.95, ["nn", "optim", "check"]),
-         "elsewhere": (0.90, ["io", "text", "viz"])}
+         "elsewhere": (0.90, ["io", "text", "viz", "train"])}
 # Test files that run first, as their names begin, without "test_".
 FIRST = {
     "array": "tensor printing bad_inputs views reproducible kernel refusals",
@@ -46,6 +46,7 @@ FIRST = {
     "io": "io refusals_files",
     "text": "tokenizer",
     "viz": "viz",
+    "train": "train_library",
 }
 LAST = "~[programs]~[book]~[house]"  # pages and sources are not what is tested here
 

@@ -175,8 +175,6 @@ TEST_CASE("numbers are read whole, in their range, or named", "[train]") {
     CHECK(training::number_of<double>("x", "2.5e-3") == 0.0025);
     CHECK(message_of<IoError>([] { training::number_of<double>("x", "nan"); }) ==
           "x: nan is out of range; use at least 0");
-    CHECK(training::number_text(0.1) == "0.1");
-    CHECK(training::number_text(1e6, true) == "1000000");
     CHECK(training::number_of<std::uint64_t>("x", "18446744073709551615") == ~std::uint64_t{0});
 }
 
@@ -256,10 +254,13 @@ TEST_CASE("an output folder is held by one, and leaves nothing behind", "[train]
     fs::create_directories(folder / "model.safetensors");
     CHECK(contains(message_of<IoError>([&] { training::OutputFolder taken(folder, {"model.safetensors"}); }),
                    "its model.safetensors is a folder, not a file"));
-    io::save_text(scratch / "file", "new");
-    io::save_text(scratch / "kept", "old");
-    CHECK(training::keep_as(scratch / "file", scratch / "kept"));
-    CHECK(io::load_text(scratch / "kept") == "new");
-    CHECK(fs::exists(scratch / "file"));
-    CHECK_FALSE(training::keep_as(scratch / "none", scratch / "kept"));
+    for (const char* name : {"model.safetensors", "best.safetensors", "previous.safetensors"})
+        io::save_text(scratch / name, name);
+    training::set_aside(scratch.folder());
+    CHECK(io::load_text(scratch / "previous.safetensors") == "model.safetensors");
+    CHECK(fs::exists(scratch / "model.safetensors"));
+    CHECK_FALSE(fs::exists(scratch / "best.safetensors"));
+    fs::remove(scratch / "model.safetensors");
+    training::set_aside(scratch.folder());
+    CHECK(fs::exists(scratch / "previous.safetensors"));
 }

@@ -1,5 +1,7 @@
 // Chapter 13: a GPT is trained on a text, and writes.
 // B sequences in a batch, T characters that are read, V vocabulary, C = d_model, L layers.
+#include <stdlib.h>
+
 #include <cmath>
 
 #include "13_text.h"
@@ -10,6 +12,16 @@ using namespace weft;
 namespace {
 
 constexpr std::int64_t B = 12, T = 48, steps = 600;
+
+// A new folder, which goes with this.
+struct Folder {
+    std::filesystem::path path;
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "weft_XXXXXX").string();
+        path = ::mkdtemp(name.data());
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+};
 
 struct Batch {
     Tensor inputs, targets;  // (B, T) both: the targets are the inputs' next characters
@@ -109,6 +121,42 @@ Curves train(nn::GPT& model, const Corpus& corpus) {
     std::printf("lowest on the held-out tenth: %.2f at step %d, perplexity %.1f\n", lowest,
                 static_cast<int>(curves.best), std::exp(lowest));
     return curves;
+}
+
+// Trains to `until`, from the checkpoint in `folder` where there is one, as after Ctrl-C. The validation loss.
+double train_in(const std::filesystem::path& folder, std::int64_t until) {
+    const text::Characters characters(tale);
+    training::Corpus corpus(characters.encode(tale), {.block_size = T, .batch = B, .seed = 2});
+    Rng rng(1);
+    nn::GPT model({.vocab = characters.size(), .block_size = T, .layers = 1, .heads = 2, .d_model = 32}, rng);
+    optim::AdamW optimizer(model, {.lr = 3e-3});
+    const auto loss_of = [&](const training::Batch& batch) {
+        return cross_entropy(model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
+    };
+
+    const std::filesystem::path path = folder / "model.safetensors";
+    std::int64_t step = 0;
+    if (std::filesystem::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
+    const training::Interrupt interrupt;
+    for (; step < until && !interrupt.requested(); ++step) {
+        optimizer.zero_grad();
+        loss_of(corpus.training_batch(step)).backward();
+        optimizer.step();
+    }
+    training::Checkpoint(model, optimizer, step).save(path);
+    return training::evaluate(corpus.validation_batches(), loss_of);
+}
+
+void stopped_and_resumed() {
+    const Folder whole, parts;
+    const double never_stopped = train_in(whole.path, 60);
+    std::printf("stopped at step 40   validation loss %.2f\n", train_in(parts.path, 40));
+    const double resumed = train_in(parts.path, 60);
+    std::printf("resumed to step 60   validation loss %.2f\n", resumed);
+    const bool same = resumed == never_stopped && io::load_text(whole.path / "model.safetensors") ==
+                                                      io::load_text(parts.path / "model.safetensors");
+    std::printf("never stopped        validation loss %.2f, %s\n", never_stopped,
+                same ? "the same bits" : "other bits");
 }
 
 // The probability of each next character, after temperature, top-k and top-p.
@@ -291,6 +339,8 @@ int main(int argc, char** argv) {
     chapter.section("Training");
     nn::GPT model = new_model(corpus);
     const Curves curves = train(model, corpus);
+    chapter.section("Stopped and resumed");
+    stopped_and_resumed();
     chapter.section("The next character");
     next_character(model, corpus);
     chapter.section("Sampling");

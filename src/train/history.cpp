@@ -12,7 +12,7 @@ namespace {
 const std::string columns = "step,learning_rate,loss,validation_loss";
 const std::string old_columns = "step,learning_rate,loss,held_out_loss";
 
-std::string field(const std::optional<double>& number) { return number ? number_text(*number) : ""; }
+std::string field(const std::optional<double>& number) { return number ? text::chars(*number) : ""; }
 
 std::optional<double> measured(const std::string& name, const std::string& text) {
     if (text.empty()) return {};
@@ -46,7 +46,7 @@ std::optional<double> History::mean_since_evaluation() const {
 void History::save(const std::filesystem::path& path) const {
     std::string text = columns + "\n";
     for (const Measured& row : rows)
-        text += std::to_string(row.step) + "," + number_text(row.learning_rate) + "," + field(row.loss) + "," +
+        text += std::to_string(row.step) + "," + text::chars(row.learning_rate) + "," + field(row.loss) + "," +
                 field(row.validation_loss) + "\n";
     io::save_text(path, text);
 }

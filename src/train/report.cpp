@@ -10,32 +10,24 @@ namespace weft::training {
 
 namespace {
 
-// Where `piece` first stands from `at` on, within 200 tokens; `at` + 200 where it does not.
-std::size_t near(const text::Ids& ids, std::size_t at, const text::Tokenizer& tokenizer, const char* piece) {
-    const std::size_t end = std::min(at + 200, ids.size());
-    std::size_t found = at;
-    while (found < end && tokenizer.piece(ids[found]) != piece) ++found;
-    return found < end ? found : at + 200;
-}
-
 // Pieces of a text, spread over all of it, no two the same. Each begins after a line break or a space where one
 // is near, and ends before the next line break.
 std::vector<text::Ids> pieces(const text::Ids& ids, const text::Tokenizer& tokenizer, std::size_t count,
                               std::size_t length) {
+    std::string text;  // a byte for each token: white space itself, any other as x
+    for (const std::int64_t id : ids) {
+        const std::string piece = tokenizer.piece(id);
+        text += piece == "\n" || piece == " " || piece == "\t" ? piece : "x";
+    }
     std::vector<text::Ids> found;
-    for (std::size_t i = 0; i < count && ids.size() > length; ++i) {
-        const std::size_t at = i * (ids.size() - length) / count, far = at + 200;
-        std::size_t start = near(ids, at, tokenizer, "\n");
-        if (start == far) start = near(ids, at, tokenizer, " ");
-        if (start == far) start = at;
-        const auto is_space = [&](std::int64_t id) {
-            const std::string piece = tokenizer.piece(id);
-            return piece == " " || piece == "\n" || piece == "\t";
-        };
-        while (start < ids.size() && is_space(ids[start])) ++start;
-        std::size_t end = std::min(start + length, ids.size());
-        const std::size_t line = near(ids, start, tokenizer, "\n");
-        if (line < end && line >= start + length / 3) end = line;
+    for (std::size_t i = 0; i < count && text.size() > length; ++i) {
+        const std::size_t at = i * (text.size() - length) / count, far = at + 200;
+        const std::size_t line = text.find('\n', at), word = text.find(' ', at);
+        std::size_t start = line < far ? line : word < far ? word : at;
+        start = std::min(text.find('x', start), text.size());
+        std::size_t end = std::min(start + length, text.size());
+        if (const std::size_t next = text.find('\n', start); next < end && next >= start + length / 3)
+            end = next;
         const text::Ids piece(ids.begin() + static_cast<std::ptrdiff_t>(start),
                               ids.begin() + static_cast<std::ptrdiff_t>(end));
         if (piece.size() >= 2 && std::find(found.begin(), found.end(), piece) == found.end())
@@ -70,7 +62,8 @@ RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn
     page.parameters(model_);
 }
 
-void RunReport::resume(std::int64_t step, const History& history) {
+void RunReport::resume(std::int64_t step, History before) {
+    history = std::move(before);
     if (std::filesystem::exists(path_)) try {
             page = viz::Report::load(path_);
             page.cut(step);
@@ -79,15 +72,20 @@ void RunReport::resume(std::int64_t step, const History& history) {
         } catch (const IoError& error) {
             warn(std::string(error.what()) + "; it begins anew");
         }
-    for (const Measured& row : history.rows) measured(row);
+    for (const Measured& row : history.rows) show(row);
 }
 
 void RunReport::gradients(std::int64_t step) {
     if (step % ((options_.steps + 255) / 256) == 0) page.gradients(step, model_);  // as many as it has columns
 }
 
-void RunReport::measured(const Measured& row) {
+void RunReport::show(const Measured& row) {
     page.loss(row.step, {row.loss, row.validation_loss, row.learning_rate});
+}
+
+void RunReport::measured(const Measured& row) {
+    history.rows.push_back(row);
+    show(row);
 }
 
 void RunReport::evaluated(std::int64_t step) {

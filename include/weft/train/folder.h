@@ -20,19 +20,15 @@ public:
     OutputFolder& operator=(const OutputFolder&) = delete;
 
 private:
-    std::filesystem::path folder_, lock_name_;
+    std::filesystem::path lock_name_;
     std::vector<std::filesystem::path> made_;
     int lock_ = -1;
 
-    void make();
-    void lock();
-    void try_to_write(const std::vector<std::string>& files) const;
-    void leave();
-    [[noreturn]] void refuse(const std::string& reason) const;
+    OutputFolder() = default;
 };
 
-// Keeps a file of an earlier run under another name, replacing what has that name, before a new run overwrites
-// it. False where there is no such file; IoError when it cannot.
-bool keep_as(const std::filesystem::path& file, const std::filesystem::path& name);
+// Before a new run saves into the folder of an earlier one: its model.safetensors stays as
+// previous.safetensors, with a warning, and its best.safetensors goes. IoError when that cannot be.
+void set_aside(const std::filesystem::path& folder);
 
 }  // namespace weft::training

@@ -1,7 +1,6 @@
 // Numbers as text, in the files of a run and on command lines: the same under every locale.
 #pragma once
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -14,16 +13,6 @@
 
 namespace weft::training {
 
-// The shortest text that reads back as the same number: "12", "0.001", "1e-04". With `fixed`, without exponent.
-template <class Number>
-std::string number_text(Number number, bool fixed = false) {
-    std::array<char, 400> text;
-    char* end = text.data() + text.size();
-    if constexpr (std::is_floating_point_v<Number>)
-        if (fixed) return {text.data(), std::to_chars(text.data(), end, number, std::chars_format::fixed).ptr};
-    return {text.data(), std::to_chars(text.data(), end, number).ptr};
-}
-
 // Reads all of `text` as a number from `low` to `high` into `value`. Returns "", or what is wrong, to follow a
 // name and a colon: "\"x\" is not a whole number", "0 is out of range; use at least 1 and at most 9".
 template <class Number>
@@ -31,15 +20,19 @@ std::string read_number(const std::string& text, Number low, Number high, Number
     constexpr bool real = std::is_floating_point_v<Number>;
     const char* last = text.data() + text.size();
     const auto read = std::from_chars(text.data(), last, value);
+    const auto bound = [](Number number) {  // without an exponent
+        if constexpr (real) return text::chars(number, std::chars_format::fixed);
+        return text::chars(number);
+    };
     std::string message;
     if (read.ptr != last || read.ec == std::errc::invalid_argument) {
         message = "\"" + text::excerpt(text) + "\" is not " + (real ? "a number" : "a whole number");
     } else if (read.ec != std::errc() || !(low <= value && value <= high)) {
-        message = text::excerpt(text) + " is out of range; use at least " + number_text(low, true);
+        message = text::excerpt(text) + " is out of range; use at least " + bound(low);
         if (real && static_cast<double>(high) == std::nextafter(1.0, 0.0))
             message += " and less than 1";
         else if (high < std::numeric_limits<Number>::max())
-            message += " and at most " + number_text(high, true);
+            message += " and at most " + bound(high);
     }
     return message;
 }

@@ -21,12 +21,12 @@ struct ReportOptions {
     std::uint64_t seed = 0;          // of each sample
 };
 
-// A viz::Report with the choices made that a training needs: which steps show gradients, which sentences and
-// samples are looked at, and how a resumed run continues its page.
+// The history of a run and its page, a viz::Report with the choices that a training needs: which steps show
+// gradients, which sentences and samples are looked at, how a resumed run continues.
 //
 //     training::RunReport report("out/report.html", {.title = "My text", .steps = steps}, model, tokenizer,
 //                             corpus.validation());
-//     report.resume(step, history);      // of a run that goes on
+//     report.resume(step, training::History::load("out/loss.csv", step));  // of a run that goes on
 //     report.gradients(step);            // after backward
 //     report.measured(row);              // after each step
 //     report.evaluated(step);            // with each evaluation: a sample, and attention over the sentences
@@ -34,14 +34,15 @@ struct ReportOptions {
 class RunReport {
 public:
     viz::Report page;  // for what the program adds: settings
+    History history;   // every measured row
 
     // `validation` is the text whose sentences attention is shown for: up to twelve, all over it.
     RunReport(std::filesystem::path path, ReportOptions options, const nn::GPT& model,
               const text::Tokenizer& tokenizer, const text::Ids& validation);
 
     // Continues the page that the run left, without what it said of `step` and later. Where that cannot be read
-    // it warns, and shows the losses of the history alone.
-    void resume(std::int64_t step, const History& history);
+    // it warns, and shows the losses alone.
+    void resume(std::int64_t step, History before);
     void gradients(std::int64_t step);
     void measured(const Measured& row);
     void evaluated(std::int64_t step);
@@ -53,6 +54,8 @@ private:
     nn::GPT model_;
     text::Tokenizer tokenizer_;
     std::vector<text::Ids> sentences_;
+
+    void show(const Measured& row);
 };
 
 // What a sample begins with where no prompt is given: <|endoftext|>, a line break, or else the first token.
