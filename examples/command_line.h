@@ -137,6 +137,26 @@ inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
     return true;
 }
 
+// A warning for each tensor that holds NaN or an infinity, naming `source`, the tensor and the index.
+inline void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) try {
+            weft::check::check_finite(tensor, name);
+        } catch (const weft::ValueError& error) {
+            weft::training::warn(source + ": " + error.what());
+        }
+}
+
+// What a text begins with where no prompt is given: <|endoftext|>, a line break, or else the first token.
+inline std::string default_prompt(const weft::text::Tokenizer& tokenizer) {
+    if (tokenizer.end()) return tokenizer.piece(*tokenizer.end());
+    try {
+        tokenizer.encode("\n");
+        return "\n";
+    } catch (const weft::ValueError&) {
+        return tokenizer.piece(0);
+    }
+}
+
 // Runs the program and returns its exit code; what it throws becomes a line on standard error and 2 where the
 // command line is wrong, 1 elsewhere. `smaller` says what to do where memory does not suffice.
 inline int run_program(const char* name, const std::string& smaller, const std::function<int()>& program) {

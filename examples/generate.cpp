@@ -203,10 +203,10 @@ void run_random(const Settings& s, Stats& stats, Output& output) {
 
 void run(const Settings& s, Stats& stats, Output& output) {
     const Language language = load(s);
-    training::warn_of_nonfinite(s.model, language.model.named_parameters());
+    warn_of_nonfinite(s.model, language.model.named_parameters());
     stats.model(language.model);
     Rng rng(static_cast<std::uint64_t>(s.seed));
-    const std::string prompt = s.prompt.empty() ? training::default_prompt(language.tokenizer) : s.prompt;
+    const std::string prompt = s.prompt.empty() ? default_prompt(language.tokenizer) : s.prompt;
     const text::Ids ids = language.tokenizer.encode(prompt);
     const std::int64_t context = language.model.config.block_size;
     if (static_cast<std::int64_t>(ids.size()) > context)

@@ -32,6 +32,17 @@ text::Ids encode(const text::Characters& tokenizer, const std::string& text, con
     throw ValueError(source + ": " + error.what());
 }
 
+// FNV-1a over the code points: most likely another number where the text is another.
+std::uint64_t fingerprint(const std::string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (std::size_t at = 0; at < text.size();) {
+        const text::Decoded c = text::decode_at(text, at);
+        hash = (hash ^ c.value) * 0x100000001b3;
+        at += c.length;
+    }
+    return hash;
+}
+
 // ---- the run: what a checkpoint holds
 
 struct Run {
@@ -67,7 +78,7 @@ Run resumed_run(const Options& o, CLI::App& app) {
         run.text = last.number<std::uint64_t>("text_fingerprint");
         if (last.metadata.contains("best_loss"))
             run.best = {last.number<double>("best_loss"), last.number<std::int64_t>("best_step")};
-        training::warn_of_nonfinite(path.string(), last.model);
+        warn_of_nonfinite(path.string(), last.model);
         return run;
     } catch (const Error& error) {
         throw IoError("cannot go on from " + path.string() + ": " + error.what());
@@ -110,9 +121,22 @@ void tell(const check::FlowReport& flow) {
     std::printf("gradients reach all %zu parameters%s\n", flow.rows.size(), zero.c_str());
 }
 
+// Before a new run saves into the folder of an earlier one: its checkpoint stays under another name.
+void set_aside(const fs::path& folder) {
+    const fs::path model = folder / "model.safetensors", previous = folder / "previous.safetensors";
+    std::error_code error;
+    fs::remove(folder / "best.safetensors", error);
+    if (!fs::exists(model, error)) return;
+    fs::remove(previous, error);
+    fs::create_hard_link(model, previous, error);  // so the file never lacks its own name
+    if (error) fs::copy_file(model, previous, error);
+    if (error) throw IoError("cannot keep " + model.string() + " of an earlier run: " + error.message());
+    training::warn("an earlier run was here; its checkpoint is now " + previous.string());
+}
+
 // Trains up to last_step, with an evaluation and a checkpoint at every interval, or until a signal asks it to
 // end. Returns that signal, or 0.
-int train_model(Run& run, const Options& o, CLI::App& app, const std::string& text) {
+int train_model(Run& run, const Options& o, CLI::App& app, const std::string& text, const std::string& prompt) {
     const training::Interrupt interrupt;
     const std::string source = o.text.empty() ? "Weft's own documents" : o.text;
     training::Corpus corpus(encode(run.tokenizer, text, source),
@@ -125,7 +149,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                {.title = fs::path(source).filename().string(),
                                 .steps = o.rate.steps,
                                 .eval_interval = o.eval_interval,
-                                .prompt = o.prompt,
+                                .prompt = prompt,
                                 .sample = o.how,
                                 .seed = seed_of(o)},
                                run.model, run.tokenizer, corpus.validation());
@@ -138,16 +162,16 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                 whole(o.model.layers), whole(o.model.heads), whole(o.model.d_model), whole(o.model.block_size),
                 whole(run.model.parameter_count()));
     std::fflush(stdout);
-    if (run.step > 0 && run.text != training::fingerprint(text))
+    if (run.step > 0 && run.text != fingerprint(text))
         training::warn(
             "this is not the text that the checkpoint was trained on: the run goes on with this one");
-    run.text = training::fingerprint(text);
+    run.text = fingerprint(text);
 
     std::int64_t saved = run.step;  // the step of the last checkpoint
     bool is_new = run.step == 0;    // and nothing was saved yet
     const auto make_room = [&] {
         fs::create_directories(o.out);
-        if (std::exchange(is_new, false)) training::set_aside(o.out);
+        if (std::exchange(is_new, false)) set_aside(o.out);
     };
     // loss.csv first: lines that are newer than the checkpoint are cut off when the run goes on, and come
     // again.
@@ -232,7 +256,7 @@ int train_gpt(int argc, char** argv) {
     const bool goes_on = o.resume || o.sample_only;
     if (!goes_on) text = training::read_text(text_files(o));
     Run run = goes_on ? resumed_run(o, app) : new_run(o, text::Characters(text));
-    const std::string prompt = o.prompt.empty() ? training::default_prompt(run.tokenizer) : o.prompt;
+    const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length = encode(run.tokenizer, prompt, "--prompt").size();  // refused now, if at all
     if (static_cast<std::int64_t>(length) > o.model.block_size)
         std::fprintf(stderr,
@@ -247,7 +271,7 @@ int train_gpt(int argc, char** argv) {
             o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
     } else if (!o.sample_only) {
         if (goes_on) text = training::read_text(text_files(o));
-        const int signal = train_model(run, o, app, text);
+        const int signal = train_model(run, o, app, text, prompt);
         if (signal != 0 || run.step < o.rate.steps) {
             std::printf("%s at step %lld and saved: --resume goes on\n",
                         signal != 0 ? "interrupted" : "stopped", whole(run.step));

@@ -1,8 +1,5 @@
 #include "weft/train/checkpoint.h"
 
-#include "weft/nn/check.h"
-#include "weft/train/progress.h"
-
 namespace weft::training {
 
 namespace {
@@ -56,14 +53,6 @@ std::int64_t Checkpoint::restore(nn::Module& module) const {
     for (const auto& [name, rng] : module.named_generators())
         rng->restore(state_of(name, meta(generator_prefix + name)));
     return number<std::int64_t>("step", 1'000'000'000'000'000);
-}
-
-void warn_of_nonfinite(const std::string& source, const nn::NamedTensors& tensors) {
-    for (const auto& [name, tensor] : tensors) try {
-            check::check_finite(tensor, name);
-        } catch (const ValueError& error) {
-            warn(source + ": " + error.what());
-        }
 }
 
 }  // namespace weft::training

@@ -4,7 +4,6 @@
 
 #include "weft/core/error.h"
 #include "weft/core/ops.h"
-#include "weft/core/text.h"
 #include "weft/models/io.h"
 
 namespace weft::training {
@@ -45,16 +44,6 @@ std::string read_text(const std::vector<std::filesystem::path>& paths) {
         text += part;
     }
     return text;
-}
-
-std::uint64_t fingerprint(const std::string& text) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (std::size_t at = 0; at < text.size();) {
-        const text::Decoded c = text::decode_at(text, at);
-        hash = (hash ^ c.value) * 0x100000001b3;
-        at += c.length;
-    }
-    return hash;
 }
 
 Corpus::Corpus(const text::Ids& ids, const Options& options) : options_(options) {

@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "weft/core/error.h"
-#include "weft/train/progress.h"
 
 namespace fs = std::filesystem;
 
@@ -73,18 +72,6 @@ OutputFolder::~OutputFolder() {
         ::close(lock_);
     }
     for (const fs::path& folder : made_) ::rmdir(folder.c_str());  // refused unless it is empty
-}
-
-void set_aside(const fs::path& folder) {
-    const fs::path model = folder / "model.safetensors", previous = folder / "previous.safetensors";
-    std::error_code error;
-    fs::remove(folder / "best.safetensors", error);
-    if (!fs::exists(model, error)) return;
-    fs::remove(previous, error);
-    fs::create_hard_link(model, previous, error);  // so the file never lacks its own name
-    if (error) fs::copy_file(model, previous, error);
-    if (error) throw IoError("cannot keep " + model.string() + " of an earlier run: " + error.message());
-    warn("an earlier run was here; its checkpoint is now " + previous.string());
 }
 
 }  // namespace weft::training

@@ -58,7 +58,6 @@ RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn
       model_(model),
       tokenizer_(tokenizer),
       sentences_(sentences_of(model.config, validation, tokenizer)) {
-    if (options_.prompt.empty()) options_.prompt = default_prompt(tokenizer);
     page.parameters(model_);
 }
 
@@ -112,16 +111,6 @@ void RunReport::evaluated(std::int64_t step) {
 void RunReport::save() {
     page.parameters(model_);
     page.save(path_);
-}
-
-std::string default_prompt(const text::Tokenizer& tokenizer) {
-    if (tokenizer.end()) return tokenizer.piece(*tokenizer.end());
-    try {
-        tokenizer.encode("\n");
-        return "\n";
-    } catch (const ValueError&) {
-        return tokenizer.piece(0);
-    }
 }
 
 }  // namespace weft::training

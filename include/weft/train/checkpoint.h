@@ -57,7 +57,4 @@ private:
     Checkpoint() = default;
 };
 
-// A warning for each tensor that holds NaN or an infinity, naming `source`, the tensor and the index.
-void warn_of_nonfinite(const std::string& source, const nn::NamedTensors& tensors);
-
 }  // namespace weft::training

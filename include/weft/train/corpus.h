@@ -13,10 +13,6 @@ namespace weft::training {
 // and with LF where a line ends in CR LF. IoError where a file is missing, empty or not UTF-8.
 std::string read_text(const std::vector<std::filesystem::path>& paths);
 
-// A number that most likely differs where the text does (FNV-1a over the code points), so that a checkpoint can
-// tell whether it was trained on this text.
-std::uint64_t fingerprint(const std::string& text);
-
 // B sequences and, at the same positions, the token that follows each.
 struct Batch {
     Tensor inputs, targets;  // int64 (B, T)

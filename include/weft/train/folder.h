@@ -27,8 +27,4 @@ private:
     OutputFolder() = default;
 };
 
-// Before a new run saves into the folder of an earlier one: its model.safetensors stays as
-// previous.safetensors, with a warning, and its best.safetensors goes. IoError when that cannot be.
-void set_aside(const std::filesystem::path& folder);
-
 }  // namespace weft::training

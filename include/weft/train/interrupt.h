@@ -14,15 +14,29 @@ namespace weft::training {
 // Each is caught once: a second Ctrl-C ends the program at once. One that is ignored, as under nohup, stays so.
 class Interrupt {
 public:
-    Interrupt();
-    ~Interrupt();  // the signals do again what they did before
+    Interrupt() {
+        received_ = 0;
+        struct sigaction action {};
+        action.sa_handler = [](int signal) { received_ = signal; };
+        action.sa_flags = SA_RESTART | SA_RESETHAND;
+        for (int i = 0; i < 3; ++i) {
+            sigaction(signals_[i], nullptr, &before_[i]);
+            if (before_[i].sa_handler != SIG_IGN) sigaction(signals_[i], &action, nullptr);
+        }
+    }
+    // The signals do again what they did before.
+    ~Interrupt() {
+        for (int i = 0; i < 3; ++i) sigaction(signals_[i], &before_[i], nullptr);
+    }
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
 
-    int signal() const;  // the number of the last one that came; 0 before
+    int signal() const { return received_; }  // the number of the last one that came; 0 before
     bool requested() const { return signal() != 0; }
 
 private:
+    static constexpr int signals_[] = {SIGINT, SIGHUP, SIGTERM};
+    inline static volatile std::sig_atomic_t received_ = 0;
     struct sigaction before_[3];
 };
 

@@ -1,6 +1,7 @@
 // Loops over batches: minimising a loss, and measuring one.
 #pragma once
 
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -44,7 +45,19 @@ double minimise(Optimizer& optimizer, std::int64_t steps, Loss loss_of, const Mi
 //     const double loss = training::evaluate(corpus.validation_batches(), [&](const training::Batch& batch) {
 //         return cross_entropy(model(batch.inputs), batch.targets);
 //     });
-double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
-                const std::function<bool()>& stop = {});
+inline double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
+                       const std::function<bool()>& stop = {}) {
+    if (batches.empty()) throw ValueError("evaluate: there is no batch; give at least one");
+    const NoGrad off;
+    const nn::Evaluating evaluating;
+    double sum = 0, tokens = 0;
+    for (const Batch& batch : batches) {
+        if (stop && stop()) return NAN;
+        const auto count = static_cast<double>(batch.targets.numel());
+        sum += count * loss_of(batch).item();
+        tokens += count;
+    }
+    return stop && stop() ? NAN : sum / tokens;
+}
 
 }  // namespace weft::training

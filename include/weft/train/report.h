@@ -16,7 +16,7 @@ struct ReportOptions {
     std::string title;               // of the page
     std::int64_t steps = 1;          // of the whole run
     std::int64_t eval_interval = 1;  // evaluated() looks at the model at about 32 multiples of it
-    std::string prompt = {};         // of the samples; default_prompt where empty
+    std::string prompt;              // of the samples
     nn::SampleOptions sample = {};   // how they are drawn; its `rng` is not used
     std::uint64_t seed = 0;          // of each sample
 };
@@ -57,8 +57,5 @@ private:
 
     void show(const Measured& row);
 };
-
-// What a sample begins with where no prompt is given: <|endoftext|>, a line break, or else the first token.
-std::string default_prompt(const text::Tokenizer& tokenizer);
 
 }  // namespace weft::training
