@@ -182,7 +182,7 @@ std::string PlotPicture::legend_svg() const {
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const Series& s = *shown[i];
         const double at = top + 2 + step * (static_cast<double>(i) + 0.5), middle = left + 16;
-        if (s.kind == Series::bar) svg += rect_shape(left + 10, at - 6, 12, 12, {s.style.colour, 1});
+        if (s.kind == Series::bar) svg += rect_shape(left + 10, at - 6, 12, 12, {s.style.colour});
         if (s.kind == Series::lines)
             svg += line_shape(left + 5, at, left + 27, at, {s.style.colour, s.style.width, s.style.dashed});
         if (s.kind == Series::dots || s.style.markers)

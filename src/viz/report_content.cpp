@@ -85,12 +85,6 @@ void Timeline::cut(std::int64_t step) {
     std::erase_if(kept, [&](const Entry& e) { return e.step >= step; });
 }
 
-std::size_t Sentence::bytes(bool causal) const {
-    std::size_t all = 0;
-    for (const std::int64_t h : heads) all += static_cast<std::size_t>(h);
-    return all * pairs(tokens.size(), causal);
-}
-
 void Report::Content::forget_thinned() {
     std::erase_if(samples, [&](const Sample& s) { return !sampled.has(s.step); });
     for (Sentence& sentence : sentences)

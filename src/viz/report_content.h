@@ -83,8 +83,6 @@ struct Sentence {
     std::vector<std::string> tokens;
     std::vector<std::int64_t> heads;  // of each layer
     std::vector<Snapshot> snapshots;
-
-    std::size_t bytes(bool causal) const;  // of a snapshot
 };
 
 struct Report::Content {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "models/io/json.h"
 #include "viz/report_content.h"
@@ -61,22 +62,24 @@ struct Fields {
     }
     // Many numbers: base64 of their little-endian bytes, which keeps every bit of them, NaN included.
     template <class T>
-    void packed(std::vector<T>& values) const {
-        std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    void packed(std::vector<T>& values, std::size_t count) const {
+        std::string bytes;
+        if (!reading) bytes.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
         base64(bytes);
-        if (bytes.size() != values.size() * sizeof(T))
-            refuse(std::to_string(bytes.size()) + " bytes instead of " + std::to_string(values.size()) +
-                   " numbers");
-        if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+        if (bytes.size() != count * sizeof(T))
+            refuse(std::to_string(bytes.size()) + " bytes instead of " + std::to_string(count) + " numbers");
+        values.resize(count);
+        if (count > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
     }
     // A list, each item of which `describe(fields, item)` describes.
     template <class T, class Describe>
     void list(std::vector<T>& items, const Describe& describe) const {
-        if (reading)
-            items.resize(json.size());
-        else
-            json = Json(items.size(), Json());
-        for (std::size_t i = 0; i < items.size(); ++i) describe(Fields{json.at(i), reading}, items[i]);
+        const std::size_t count = reading ? json.size() : items.size();
+        if (!reading) json = Json(count, Json());
+        for (std::size_t i = 0; i < count; ++i) {
+            if (reading) items.emplace_back();
+            describe(Fields{json.at(i), reading}, items[i]);
+        }
     }
 };
 
@@ -104,7 +107,7 @@ void series(Fields f, Series& s) {
     const auto column = [&](const char* name, double Spread::*member) {
         std::vector<double> numbers;
         for (const Spread& value : s.values) numbers.push_back(value.*member);
-        f.of(name).packed(numbers);
+        f.of(name).packed(numbers, s.steps.size());
         for (std::size_t i = 0; i < numbers.size(); ++i) s.values[i].*member = numbers[i];
     };
     column("mean", &Spread::mean);
@@ -118,17 +121,16 @@ void gradients(Fields f, GradientColumns& g) {
     f.plain("rows", g.rows);
     bins(f, g, g.most());
     std::vector<float> norms;  // column by column
-    for (std::vector<float>& column : g.values) {
-        column.resize(g.rows.size());
-        norms.insert(norms.end(), column.begin(), column.end());
-    }
-    f.of("norms").packed(norms);
+    for (const std::vector<float>& column : g.values) norms.insert(norms.end(), column.begin(), column.end());
+    f.of("norms").packed(norms, g.steps.size() * g.rows.size());
+    for (const float norm : norms)
+        if (norm < 0 && norm != GradientColumns::absent) refuse("a norm below 0");
     auto next = norms.begin();
-    for (std::vector<float>& column : g.values)
-        for (float& norm : column) {
-            norm = *next++;
-            if (norm < 0 && norm != GradientColumns::absent) refuse("a norm below 0");
-        }
+    for (std::vector<float>& column : g.values) {
+        const auto end = next + static_cast<std::ptrdiff_t>(g.rows.size());
+        column.assign(next, end);
+        next = end;
+    }
 }
 
 void timeline(Fields f, Timeline& t) {
@@ -166,9 +168,12 @@ void sentence(Fields f, Sentence& s) {
 
 void check(const Sentence& s, const Timeline& attended) {
     if (s.snapshots.empty()) refuse("a sentence without weights");
+    const std::size_t heads = std::accumulate(s.heads.begin(), s.heads.end(), std::size_t{0});
     std::int64_t before = -1;
     for (const Snapshot& snapshot : s.snapshots) {
-        if (snapshot.bytes.empty() || snapshot.bytes.size() != s.bytes(snapshot.causal))
+        const std::size_t of_head = pairs(s.tokens.size(), snapshot.causal);
+        if (heads == 0 || of_head == 0 || snapshot.bytes.size() % of_head != 0 ||
+            snapshot.bytes.size() / of_head != heads)
             refuse("weights whose number is not the sentence's");
         if (!attended.has(snapshot.step) || snapshot.step <= before)
             refuse("weights of a step that is not listed");

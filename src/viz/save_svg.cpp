@@ -18,26 +18,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Folder {
-public:
-    Folder() {
-        std::error_code failure;
-        const fs::path temporary = fs::temp_directory_path(failure);
-        if (failure) throw IoError("save_svg: no folder for temporary files: " + failure.message());
-        std::string name = (temporary / "weft-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr)
-            throw IoError("save_svg: cannot make the folder " + name + ": " + std::strerror(errno));
-        path = name;
-    }
+// A new folder, which is removed at the end of its owner's scope.
+struct Folder {
+    fs::path path;
     ~Folder() {
         std::error_code ignored;
         fs::remove_all(path, ignored);
     }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
-    fs::path path;
 };
+
+Folder temporary_folder() {
+    std::error_code failure;
+    const fs::path temporary = fs::temp_directory_path(failure);
+    if (failure) throw IoError("save_svg: no folder for temporary files: " + failure.message());
+    std::string name = (temporary / "weft-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+        throw IoError("save_svg: cannot make the folder " + name + ": " + std::strerror(errno));
+    return {name};
+}
 
 // The exit code of `dot -Tsvg -o out in`, its messages in the file `errors`; −1 if it was killed.
 int run_dot(const fs::path& in, const fs::path& out, const fs::path& errors) {
@@ -62,7 +60,7 @@ int run_dot(const fs::path& in, const fs::path& out, const fs::path& errors) {
 }  // namespace
 
 void save_svg(const fs::path& path, const std::string& dot) {
-    const Folder folder;
+    const Folder folder = temporary_folder();
     const fs::path in = folder.path / "graph.dot", out = folder.path / "graph.svg",
                    errors = folder.path / "errors";
     io::save_text(in, dot);

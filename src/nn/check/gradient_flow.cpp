@@ -4,6 +4,7 @@
 #include <iostream>
 #include <limits>
 
+#include "nn/table.h"
 #include "weft/core/text.h"
 #include "weft/nn/check.h"
 
@@ -87,9 +88,7 @@ std::string FlowReport::str() const {
         names = std::max(names, row.name.size());
         shapes = std::max(shapes, row.shape.str().size());
     }
-    const auto padded = [](const std::string& text, std::size_t to) {
-        return text + std::string(to - std::min(to, text.size()), ' ') + "  ";
-    };
+    const auto padded = [](const std::string& text, std::size_t to) { return text::padded(text, to) + "  "; };
     std::string text =
         padded("parameter", names) + padded("shape", shapes) + padded("gradient norm", 13) + "\n";
     std::size_t failed = 0;
@@ -141,8 +140,8 @@ void check_finite(const Tensor& x, const std::string& what) {
     const std::vector<double> values = x.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]))
-            throw ValueError(what + ": " + text::chars(values[i]) + " at " + text::index(i, x.shape()) + " of " +
-                             x.shape().str() + " is not finite");
+            throw ValueError(what + ": " + text::chars(values[i]) + " at " + text::index(i, x.shape()) +
+                             " of " + x.shape().str() + " is not finite");
 }
 
 }  // namespace weft::check

@@ -3,8 +3,9 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
+
+#include "weft/core/text.h"
 
 namespace weft::check {
 
@@ -37,9 +38,7 @@ std::string verdict(const Tensor& weights, const Tensor& unmasked, const Tensor&
     if (max(abs(weights)).item() == 0) return "sees nothing, gives 0";
     if (leaked == 0) return "blocked keys get 0";
     if (max(abs(weights - unmasked)).item() < 1e-6) return "the mask has no effect";
-    char text[64];
-    std::snprintf(text, sizeof text, "blocked keys get up to %.4f", leaked);
-    return text;
+    return "blocked keys get up to " + text::chars(leaked, std::chars_format::fixed, 4);
 }
 
 MaskOutcome outcome(MaskRule rule, const Tensor& given, const Tensor& blocked) {
@@ -66,12 +65,10 @@ MaskOutcome outcome(MaskRule rule, const Tensor& given, const Tensor& blocked) {
 std::string row_text(const Tensor& row) {
     std::string text;
     for (const double value : row.to(float64).to_vector<double>()) {
-        char number[32];
-        if (std::isnan(value))
-            std::snprintf(number, sizeof number, "%7s", "nan");
-        else
-            std::snprintf(number, sizeof number, "%7.4f", value + 0.0);  // no −0
-        text += (text.empty() ? "" : " ") + std::string(number);
+        std::string number =
+            std::isnan(value) ? "nan" : text::chars(value + 0.0, std::chars_format::fixed, 4);  // no −0
+        if (number.size() < 7) number.insert(0, 7 - number.size(), ' ');
+        text += (text.empty() ? "" : " ") + number;
     }
     return text;
 }

@@ -78,17 +78,15 @@ function drawGradients() {
       paths.set(hue, (paths.get(hue) || "") + `M${x} ${y}h${(w + 0.15).toFixed(2)}v${(h - 1).toFixed(2)}H${x}z`);
     }));
     const fit = Math.floor((left - 14) / 7.3);
-    const x = scale(0, 1, left, left + w), axis = scale(steps[0], steps[steps.length - 1],
-      left + w / 2, left + w * (steps.length - 0.5));
+    const middle = (c) => left + (c + 0.5) * w;
     const marks = ticks(steps[0], Math.max(end, steps[0] + 1), width / 110).filter((t) => place(steps, t) >= 0);
     const picture = svg("svg", { width, height: top + height + 24, "aria-hidden": "true" },
       [...paths].map(([fill, d]) => svg("path", { class: "cells", fill, d })),
       svg("g", { class: "axis" }, table.rows.map((text, r) => beside(left - 8, top + (r + 0.5) * h,
         text.length > fit ? "…" + text.slice(text.length - fit + 1) : text, { class: "row" }))),
-      svg("g", { class: "axis" }, steps.length > 1 && marks.map((t) => {
-        const px = x(place(steps, t)) + w / 2;
-        return px < width - 8 ? beneath(px, top + height + 16, whole(t)) : "";
-      }) || beneath(axis(steps[0]), top + height + 16, whole(steps[0]))));
+      svg("g", { class: "axis" }, steps.length === 1 ? beneath(middle(0), top + height + 16, whole(steps[0]))
+        : marks.map((t) => [middle(place(steps, t)), t]).filter(([px]) => px < width - 8)
+          .map(([px, t]) => beneath(px, top + height + 16, whole(t)))));
     cursor = picture.appendChild(svg("rect", { class: "cell", width: Math.max(2, w), height: h - 1, visibility: "hidden" }));
     plot.replaceChildren(picture);
     const numbers = logTicks(low, high).map((t) => [share(t), brief(t)]);
