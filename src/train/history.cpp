@@ -39,8 +39,7 @@ std::optional<double> History::mean_since_evaluation() const {
         if (row->loss) sum += *row->loss, ++count;
         if (row->validation_loss) break;
     }
-    if (count == 0) return {};
-    return sum / count;
+    return count == 0 ? std::nullopt : std::optional(sum / count);
 }
 
 void History::save(const std::filesystem::path& path) const {

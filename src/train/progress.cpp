@@ -1,7 +1,6 @@
 #include "weft/train/progress.h"
 
 #include <err.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,13 +8,7 @@
 namespace weft::training {
 
 Progress::Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step)
-    : first_(first_step),
-      steps_(steps),
-      tokens_per_step_(tokens_per_step),
-      done_(first_step),
-      terminal_(isatty(STDOUT_FILENO) == 1),
-      start_(Clock::now()),
-      drawn_(start_) {}
+    : first_(first_step), steps_(steps), tokens_per_step_(tokens_per_step), done_(first_step) {}
 
 Progress::~Progress() { clear(); }
 
@@ -51,11 +44,11 @@ void Progress::warn(const std::string& message) const {
 std::string Progress::speed() const {
     const double seconds = std::max(1e-9, std::chrono::duration<double>(Clock::now() - start_).count());
     const double steps_per_second = static_cast<double>(done_ - first_) / seconds;
-    const auto left =
-        static_cast<long long>(static_cast<double>(steps_ - done_) / std::max(1e-9, steps_per_second));
+    const double left = static_cast<double>(steps_ - done_) / std::max(1e-9, steps_per_second);
+    const auto whole = static_cast<long long>(left);
     char text[80];
     std::snprintf(text, sizeof text, "%.0f tokens/s  %lld:%02lld left",
-                  steps_per_second * static_cast<double>(tokens_per_step_), left / 60, left % 60);
+                  steps_per_second * static_cast<double>(tokens_per_step_), whole / 60, whole % 60);
     return text;
 }
 

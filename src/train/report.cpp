@@ -61,30 +61,26 @@ RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn
     page.parameters(model_);
 }
 
-void RunReport::resume(std::int64_t step, History before) {
-    history = std::move(before);
+void RunReport::resume(std::int64_t step, const History& before) {
     if (std::filesystem::exists(path_)) try {
             page = viz::Report::load(path_);
             page.cut(step);
             page.parameters(model_);
+            history = before;
             return;
         } catch (const IoError& error) {
             warn(std::string(error.what()) + "; it begins anew");
         }
-    for (const Measured& row : history.rows) show(row);
+    for (const Measured& row : before.rows) measured(row);
 }
 
 void RunReport::gradients(std::int64_t step) {
     if (step % ((options_.steps + 255) / 256) == 0) page.gradients(step, model_);  // as many as it has columns
 }
 
-void RunReport::show(const Measured& row) {
-    page.loss(row.step, {row.loss, row.validation_loss, row.learning_rate});
-}
-
 void RunReport::measured(const Measured& row) {
     history.rows.push_back(row);
-    show(row);
+    page.loss(row.step, {row.loss, row.validation_loss, row.learning_rate});
 }
 
 void RunReport::evaluated(std::int64_t step) {

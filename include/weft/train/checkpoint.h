@@ -20,7 +20,7 @@ namespace weft::training {
 // the step, the state of every generator ("generator.NAME") and what the program adds.
 struct Checkpoint {
     nn::NamedTensors model, optimizer;  // their state_dict(); no optimiser's in a file of weights alone
-    io::Metadata metadata;
+    io::Metadata metadata;              // "step", "generator.NAME" and the program's own entries
 
     // Of a model and its optimiser (any with state_dict()) after `step` steps. The model's tensors are shared,
     // not copied: save before the next step.
@@ -36,8 +36,9 @@ struct Checkpoint {
     // Any safetensors file: what it lacks is refused when it is asked for.
     static Checkpoint load(const std::filesystem::path& path);
 
-    // An entry of the metadata. IoError where it is missing or, as a number ≥ 0, is none.
+    // An entry of the metadata; IoError where it is missing.
     const std::string& meta(const std::string& key) const;
+    // The same as a number from 0 to `high`; IoError where it is none.
     template <class Number>
     Number number(const std::string& key, Number high = std::numeric_limits<Number>::max()) const {
         return number_of<Number>("its " + key, meta(key), 0, high);

@@ -26,6 +26,7 @@ struct Batch {
 //     const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);
 class Corpus {
 public:
+    // How it is cut into batches.
     struct Options {
         std::int64_t block_size = 64;  // T
         std::int64_t batch = 12;       // B
@@ -35,8 +36,8 @@ public:
     // validation part is shorter than block_size + 1.
     Corpus(const text::Ids& ids, const Options& options);
 
-    const text::Ids& training() const { return training_; }
-    const text::Ids& validation() const { return validation_; }
+    const text::Ids& training() const { return training_; }      // the first part
+    const text::Ids& validation() const { return validation_; }  // the rest
 
     // The batch of one step, a function of the seed and the step alone, so a resumed run goes on with the
     // batches it would have had. Each pass over the training part cuts it into blocks at another offset and

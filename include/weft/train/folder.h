@@ -15,7 +15,7 @@ public:
     // are what it will write. A folder made here goes again if it stays empty. IoError, naming the folder,
     // where another run holds it, nothing can be written, or one of `files` is a folder.
     explicit OutputFolder(const std::filesystem::path& folder, const std::vector<std::string>& files = {});
-    ~OutputFolder();
+    ~OutputFolder();  // unlocks it
     OutputFolder(const OutputFolder&) = delete;
     OutputFolder& operator=(const OutputFolder&) = delete;
 

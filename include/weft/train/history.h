@@ -10,8 +10,8 @@ namespace weft::training {
 
 // What one step measured.
 struct Measured {
-    std::int64_t step = 0;
-    double learning_rate = 0;
+    std::int64_t step = 0;                       // which one
+    double learning_rate = 0;                    // that it was made with
     std::optional<double> loss = {};             // on the step's batch; none after the last step
     std::optional<double> validation_loss = {};  // before the step, where there was an evaluation
 };
@@ -22,7 +22,7 @@ struct Measured {
 //     history.rows.push_back({step, optimizer.lr(), loss.item()});
 //     history.save("out/loss.csv");
 struct History {
-    std::vector<Measured> rows;
+    std::vector<Measured> rows;  // one for each step, ascending
 
     // The mean loss of the steps since the last evaluation; none where there was no step.
     std::optional<double> mean_since_evaluation() const;

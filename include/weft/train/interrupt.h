@@ -31,8 +31,8 @@ public:
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
 
-    int signal() const { return received_; }  // the number of the last one that came; 0 before
-    bool requested() const { return signal() != 0; }
+    int signal() const { return received_; }          // the number of the last one that came; 0 before
+    bool requested() const { return signal() != 0; }  // whether one came
 
 private:
     static constexpr int signals_[] = {SIGINT, SIGHUP, SIGTERM};

@@ -1,6 +1,8 @@
 // What a training shows while it runs.
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -30,8 +32,8 @@ private:
     using Clock = std::chrono::steady_clock;
     std::int64_t first_, steps_, tokens_per_step_, done_;
     double loss_ = 0;  // a running mean
-    bool terminal_;
-    Clock::time_point start_, drawn_;
+    bool terminal_ = isatty(STDOUT_FILENO) == 1;
+    Clock::time_point start_ = Clock::now(), drawn_ = start_;
 
     std::string speed() const;  // "41200 tokens/s  0:12 left"
     void clear() const;

@@ -42,11 +42,11 @@ public:
 
     // Continues the page that the run left, without what it said of `step` and later. Where that cannot be read
     // it warns, and shows the losses alone.
-    void resume(std::int64_t step, History before);
-    void gradients(std::int64_t step);
-    void measured(const Measured& row);
-    void evaluated(std::int64_t step);
-    void save();  // IoError when it cannot be written
+    void resume(std::int64_t step, const History& before);
+    void gradients(std::int64_t step);   // shows them, at 256 of the steps; after backward
+    void measured(const Measured& row);  // adds a row to the history and the curves; steps ascend
+    void evaluated(std::int64_t step);   // a sample, and attention over the sentences
+    void save();                         // the page; IoError when it cannot be written
 
 private:
     std::filesystem::path path_;
@@ -54,8 +54,6 @@ private:
     nn::GPT model_;
     text::Tokenizer tokenizer_;
     std::vector<text::Ids> sentences_;
-
-    void show(const Measured& row);
 };
 
 }  // namespace weft::training
