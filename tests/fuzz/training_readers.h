@@ -25,7 +25,9 @@ inline std::string checkpoint(const std::string& bytes) {
         training::Checkpoint(model, optimizer, step, saved.metadata).save(folder() / "again");
         const auto again = training::Checkpoint::load(folder() / "again");
         promise_same(again.model, model.state_dict());
-        promise_same(again.optimizer, optimizer.state_dict());
+        const io::SafeTensors file_again = io::load_safetensors(folder() / "again");
+        for (const auto& [name, x] : optimizer.state_dict())
+            promise(same(file_again.at("optimizer." + name), x), "the same state of the optimiser");
         promise(again.metadata == saved.metadata, "the same step and generators after writing");
     });
 }
