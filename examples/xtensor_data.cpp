@@ -1,0 +1,29 @@
+// Data prepared with xtensor, a network trained with Weft, and its outputs back as an xtensor expression.
+#include <weft/weft.h>
+#include <weft/xtensor.h>
+
+#include <cstdio>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmath.hpp>
+
+int main() {
+    using namespace weft;
+    const xt::xarray<float> x = xt::linspace<float>(-3, 3, 64);
+    const xt::xarray<float> y = xt::sin(x);
+    const Tensor inputs = from_xtensor(x).unsqueeze(1), targets = from_xtensor(y).unsqueeze(1);  // (64, 1)
+
+    Rng rng(1);
+    nn::Linear hidden(1, 32, rng), out(32, 1, rng);
+    optim::Adam optimizer({hidden.weight, hidden.bias, out.weight, out.bias}, {.lr = 1e-2});
+    for (int step = 0; step < 500; ++step) {
+        optimizer.zero_grad();
+        mse_loss(out(tanh(hidden(inputs))), targets).backward();
+        optimizer.step();
+    }
+
+    const Tensor fitted = out(tanh(hidden(inputs))).detach().squeeze(1);  // (64)
+    const auto f = as_xtensor<float>(fitted);                             // the tensor's own memory
+    const float error = xt::amax(xt::abs(f - y))();
+    std::printf("largest error of the fit to sin x: %.3f\n", error);
+    return error < 0.05F ? 0 : 1;
+}
