@@ -105,6 +105,7 @@ examples: configure  ## build the examples and run the small ones
 	$(BUILD)/examples/encoder_padding
 	$(BUILD)/examples/encoder_decoder
 	$(BUILD)/examples/induction
+	$(BUILD)/examples/xtensor_data
 
 format: format-packages  ## write every source file in the project's format
 	git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i

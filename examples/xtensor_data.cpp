@@ -15,7 +15,7 @@ int main() {
     Rng rng(1);
     nn::Linear hidden(1, 32, rng), out(32, 1, rng);
     optim::Adam optimizer({hidden.weight, hidden.bias, out.weight, out.bias}, {.lr = 1e-2});
-    for (int step = 0; step < 500; ++step) {
+    for (int step = 0; step < 1000; ++step) {
         optimizer.zero_grad();
         mse_loss(out(tanh(hidden(inputs))), targets).backward();
         optimizer.step();
