@@ -205,6 +205,7 @@ TEST_CASE("steps of a report ascend, and what is refused changes nothing", "[viz
     CHECK(contains(message_of<ValueError>([&] { report.sample(4, "x"); }), "sample of step 4"));
     Rng rng(1);
     const nn::Linear other(2, 2, rng);
-    CHECK(contains(message_of<ValueError>([&] { report.gradients(6, other); }), "start a report for each model"));
+    CHECK(
+        contains(message_of<ValueError>([&] { report.gradients(6, other); }), "start a report for each model"));
     CHECK(report_json(report.html()) == before);
 }

@@ -62,9 +62,6 @@ const std::map<std::string, std::function<X(Operands)>> oracles = {
     {"cumsum.first", [](Operands x) { return X(xt::cumsum(x[0], 0)); }},
     {"cumsum.last", [](Operands x) { return X(xt::cumsum(x[0], -1)); }},
     {"flip", [](Operands x) { return X(xt::flip(x[0], 1)); }},
-    {"triu.main", [](Operands x) { return X(xt::triu(x[0])); }},
-    {"triu.above", [](Operands x) { return X(xt::triu(x[0], 1)); }},
-    {"tril.below", [](Operands x) { return X(xt::tril(x[0], -2)); }},
 };
 
 }  // namespace

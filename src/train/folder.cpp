@@ -33,7 +33,7 @@ int locked(const fs::path& name, bool& taken) {
 
 bool can_write(int file) {
     const std::string text = "held by process " + std::to_string(::getpid()) + "\n";
-    errno = 0;
+    errno = 0;  // a disk that takes a part only leaves it so
     return ::ftruncate(file, 0) == 0 &&
            ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(file) == 0;
 }
@@ -60,7 +60,7 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
         throw IoError("another run trains in " + folder.string() +
                       "; wait until it has ended, or choose another folder");
     if (lock_ < 0) refuse(std::strerror(errno));
-    if (!can_write(lock_)) refuse(errno != 0 ? std::strerror(errno) : "the disk is full");
+    if (!can_write(lock_)) refuse(std::strerror(errno != 0 ? errno : ENOSPC));
     for (const std::string& name : files)
         if (fs::is_directory(folder / name, error)) refuse("its " + name + " is a folder, not a file");
 }

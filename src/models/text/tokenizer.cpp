@@ -60,10 +60,10 @@ Ids Characters::encode(const std::string& text) const {
     for (const char32_t c : characters_of(text)) {
         const auto found = std::lower_bound(characters_.begin(), characters_.end(), c);
         if (found == characters_.end() || *found != c)
-            throw ValueError("Characters: \"" + text::excerpt(utf8_of(c)) + "\" at place " +
-                             std::to_string(ids.size()) + " of the text is none of the " +
-                             std::to_string(size()) +
-                             " characters that are known; take it out, or use the characters of a text that has it");
+            throw ValueError(
+                "Characters: \"" + text::excerpt(utf8_of(c)) + "\" at place " + std::to_string(ids.size()) +
+                " of the text is none of the " + std::to_string(size()) +
+                " characters that are known; take it out, or use the characters of a text that has it");
         ids.push_back(found - characters_.begin());
     }
     return ids;
