@@ -28,8 +28,12 @@ std::string index(std::int64_t i, const Shape& shape);
 
 // A character of a text, or bytes that are none.
 struct Decoded {
-    // cut: the text ends inside a character
-    enum Kind { character, broken, cut };
+    // What the bytes are.
+    enum Kind {
+        character,  // a whole character
+        broken,     // bytes that no character contains
+        cut         // the text ends inside a character
+    };
     char32_t value = 0;      // of a character
     std::size_t length = 0;  // in bytes, at least 1; if broken or cut, of the part that could start a character
     Kind kind = character;   // what it is

@@ -13,7 +13,7 @@ namespace weft::training {
 //
 //     std::int64_t step = 0;
 //     if (std::filesystem::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
-//     …
+//     // train
 //     training::Checkpoint(model, optimizer, step).save(path);
 //
 // The file has the weights under their own names, the optimiser's state under "optimizer.…", and as metadata

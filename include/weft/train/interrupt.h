@@ -8,7 +8,7 @@ namespace weft::training {
 // While one exists, SIGINT, SIGHUP and SIGTERM do not end the program; its loop sees them, and can save:
 //
 //     const training::Interrupt interrupt;
-//     for (; step < steps && !interrupt.requested(); ++step) …
+//     for (; step < steps && !interrupt.requested(); ++step) train(step);
 //     training::Checkpoint(model, optimizer, step).save(path);
 //
 // Each is caught once: a second Ctrl-C ends the program at once. One that is ignored, as under nohup, stays so.

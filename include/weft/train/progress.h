@@ -13,7 +13,7 @@ namespace weft::training {
 //
 //     training::Progress progress(step, steps, batch * block_size);
 //     for (; step < steps; ++step) {
-//         …
+//         // train
 //         progress.step(step + 1, loss.item());
 //         if (step % 100 == 0) progress.evaluated(step + 1, loss.item(), training::evaluate(validation,
 //         loss_of));
