@@ -164,8 +164,8 @@ class SiteTest(unittest.TestCase):
         return found
 
     def test_the_search_finds_a_word(self):
-        for word, page in [("softmax", "api/ops.html"), ("residual", "glossary.html"),
-                           ("GradientLedger", "api/ledger.html")]:
+        for word, page in [("softmax", "api/core/ops.html"), ("residual", "glossary.html"),
+                           ("GradientLedger", "api/core/ledger.html")]:
             found = self.search(self.site / "index.html", word)
             addresses = [address.split("?")[0].split("#")[0] for address, _ in found]
             self.assertIn((self.site / page).as_uri(), addresses, word)
