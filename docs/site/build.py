@@ -18,7 +18,7 @@ SOURCE = ROOT / "build/docs/source"
 OUT = ROOT / "build/site"
 
 APPENDICES = ["errata", "dictionary", "errors", "glossary", "sources"]
-LIBRARY = ["readme", "architecture", "performance", "contributing"]
+LIBRARY = ["readme", "architecture", "performance", "comparison", "contributing"]
 
 
 def outside_of_code(text, change):
