@@ -28,7 +28,7 @@ CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train generate chapter exercise figures test test-browser fuzz fuzz-files mutants check-all bench examples docs format \
+.PHONY: help lines train generate chapter exercise figures test test-browser fuzz fuzz-files mutants check-all bench examples docs format \
         clean packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
@@ -106,6 +106,11 @@ examples: configure  ## build the examples and run the small ones
 	$(BUILD)/examples/encoder_decoder
 	$(BUILD)/examples/induction
 	$(BUILD)/examples/xtensor_data
+
+lines:  ## the lines of each layer, and of the core in the order in which to read it (docs/architecture.md)
+	@for layer in core nn models viz train; do \
+	    git ls-files src/$$layer include/weft/$$layer include/weft/$$layer.h | xargs cat | wc -l | xargs printf '%-8s%6d\n' $$layer; done
+	@sed -n '/^## The core in an evening/,/^## Values/p' docs/architecture.md | grep -oE '`(src|include)/[^`]*`' | tr -d '`' | xargs wc -l
 
 format: format-packages  ## write every source file in the project's format
 	git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i
