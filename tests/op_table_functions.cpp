@@ -54,6 +54,10 @@ std::vector<Op> function_ops() {
          [](In x) { return layer_norm(x[0], x[1]); }},
         {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm.plain", twice,
          [](In x) { return layer_norm(x[0], {}, {}, 1e-3); }},
+        {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm.weight", twice,
+         [](In x) { return rms_norm(x[0], x[1]); }},
+        {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm.plain", twice,
+         [](In x) { return rms_norm(x[0], {}, 1e-3); }},
         {"dropout(Tensor, double, Rng, bool)", "dropout.evaluation", twice,
          [](In x) {
              Rng rng(1);

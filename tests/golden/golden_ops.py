@@ -182,6 +182,8 @@ def functions(case):
     case("layer_norm.full", lambda x, w, b: F.layer_norm(x, (6,), w, b), lambda d: [d.normal(2, 3, 6), d.normal(6), d.normal(6)])
     case("layer_norm.weight", lambda x, w: F.layer_norm(x, (6,), w), lambda d: [3 + 2 * d.normal(4, 6), d.normal(6)])
     case("layer_norm.plain", lambda x: F.layer_norm(x, (6,), eps=1e-3), lambda d: [d.normal(4, 6)])
+    case("rms_norm.weight", lambda x, w: F.rms_norm(x, (6,), w), lambda d: [d.normal(2, 3, 6), d.normal(6)])
+    case("rms_norm.plain", lambda x: F.rms_norm(x, (6,), eps=1e-3), lambda d: [d.normal(4, 6)])
     case("dropout.evaluation", lambda x: x * 1, lambda d: [d.normal(3, 4)])
     ignore = np.array([3, -100, 0, 6, -100])
     case("cross_entropy.ignored", F.cross_entropy, lambda d: [2 * d.normal(5, 7), ignore])

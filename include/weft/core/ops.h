@@ -177,6 +177,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 // 2016, eq. 4; var with correction 0). weight and bias (C,) or undefined. A constant row gives bias, with
 // finite gradients.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, double eps = 1e-5);
+// x / √(mean x² + eps) · weight over the last axis (Zhang and Sennrich, "Root mean square layer normalization",
+// 2019, eq. 4). weight (C,) or undefined; eps is the machine epsilon of x's type unless given, as in PyTorch. Refused
+// like layer_norm.
+Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, std::optional<double> eps = {});
 // In training each element is 0 with probability p, else x / (1 − p) (Srivastava et al., JMLR 2014, in its
 // inverted form); otherwise, or with p = 0, x itself. ValueError unless 0 ≤ p < 1.
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training = true);

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "core/kernels/elementwise.h"
 #include "core/kernels/normalize.h"
 #include "core/ops/common.h"
@@ -12,25 +14,30 @@ Tensor layer_norm_definition(const Tensor& x, const Tensor& weight, const Tensor
     return bias.defined() ? y + bias : y;
 }
 
-void check_row(const char* what, const Tensor& x, const Tensor& row) {
+void check_row(const char* operation, const char* what, const Tensor& x, const Tensor& row) {
     if (!row.defined()) return;
-    check_same_dtype("layer_norm", x, row);
+    check_same_dtype(operation, x, row);
     if (row.shape() != Shape{x.size(-1)})
-        throw ShapeError(std::string("layer_norm: x ") + x.shape().str() + ", " + what + " " +
+        throw ShapeError(std::string(operation) + ": x " + x.shape().str() + ", " + what + " " +
                          row.shape().str() + ": the " + what + " must be (" + std::to_string(x.size(-1)) +
                          ",), the size of the last axis");
+}
+
+void check_norm(const char* operation, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    check_floating(operation, x);
+    if (x.rank() == 0)
+        throw ShapeError(std::string(operation) + ": a scalar has no axis to normalise; x must be (…, C)");
+    if (!(eps > 0))
+        throw ValueError(std::string(operation) + ": eps = " + std::to_string(eps) +
+                         "; it must be above 0, or a constant row divides by 0");
+    check_row(operation, "weight", x, weight);
+    check_row(operation, "bias", x, bias);
 }
 
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    check_floating("layer_norm", x);
-    if (x.rank() == 0) throw ShapeError("layer_norm: a scalar has no axis to normalise; x must be (…, C)");
-    if (!(eps > 0))
-        throw ValueError("layer_norm: eps = " + std::to_string(eps) +
-                         "; it must be above 0, or a constant row divides by 0");
-    check_row("weight", x, weight);
-    check_row("bias", x, bias);
+    check_norm("layer_norm", x, weight, bias, eps);
     if (composed_mode()) return layer_norm_definition(x, weight, bias, eps);
 
     Shape rows = x.shape();
@@ -65,6 +72,15 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
             if (saved.needs(2)) grads[2] = Tensor(std::move(dbias));
             return grads;
         });
+}
+
+// Made of small operations, whose gradients are all it needs.
+Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps) {
+    const double added = eps.value_or(x.dtype() == float32 ? std::numeric_limits<float>::epsilon()
+                                                           : std::numeric_limits<double>::epsilon());
+    check_norm("rms_norm", x, weight, {}, added);
+    const Tensor y = x / sqrt(mean(x * x, -1, keepdim) + added);
+    return weight.defined() ? y * weight : y;
 }
 
 }  // namespace weft
