@@ -10,6 +10,7 @@
 //     }
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -54,44 +55,39 @@ struct ParameterGroup {
     std::optional<double> weight_decay = {};  // of all of them
 };
 
+nn::NamedTensors numbered(const std::vector<Tensor>& parameters);  // each with its position as its name
+
 // Two groups: matrices (rank ≥ 2) decay by weight_decay, vectors (biases, norms) not at all. Each parameter
 // once.
 std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight_decay);
 
-// One rule over a set of parameters; SGD, Adam and AdamW below.
-template <class Options>
-class Optimizer {
+// What an update of one parameter sees and changes. A rule of your own is an Options struct with `lr` and
+// `weight_decay`, and three functions in its namespace (examples/lion.cpp is one):
+//
+//     std::vector<const char*> moment_names(const Options&);   // what is kept for each parameter: "exp_avg"
+//     void check(const Options&);                              // throws if the options make no sense
+//     void update(const optim::Update&, const Options&);       // one step of one parameter, under NoGrad
+struct Update {
+    Tensor& parameter;             // contiguous; to be changed in place
+    const Tensor& gradient;        // contiguous
+    std::vector<Tensor>& moments;  // by moment_names, shaped as the parameter; zeros at first
+    std::int64_t t;                // the number of this parameter's updates, this one included
+    double weight_decay;           // of this parameter's group
+};
+
+// The parameters of an optimiser and what it keeps for each; every rule's.
+class ParameterSlots {
 public:
-    // ValueError when there is no parameter, one is in two groups, a name is there twice, or an option is out
-    // of range (lr, eps, weight_decay, momentum ≥ 0 and finite, 0 ≤ β < 1); GraphError on a tensor that an
-    // operation made. A tensor that one group names twice is one parameter, under its first name.
-    explicit Optimizer(const nn::Module& module, Options options = {});
-    explicit Optimizer(const nn::NamedTensors& parameters, Options options = {});
-    explicit Optimizer(const std::vector<Tensor>& parameters, Options options = {});  // named "0", "1", …
-    // Parameters with weight decays of their own.
-    explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {});
-    // Not copied: two would write in the same moments. One that was moved from is of no further use: its
-    // members throw a ValueError.
-    Optimizer(Optimizer&&) noexcept = default;
-    Optimizer& operator=(Optimizer&&) noexcept = default;  // likewise
+    ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay);
+    ParameterSlots(ParameterSlots&&) noexcept = default;
+    ParameterSlots& operator=(ParameterSlots&&) noexcept = default;
+    const ParameterSlots& present() const;  // itself; ValueError when it was moved from
 
-    // Updates every parameter that has a gradient. ValueError, naming the parameter, when a gradient holds NaN
-    // or an infinity, and DTypeError when a parameter has changed its type since its first update: then nothing
-    // at all has changed.
-    void step();
-    void zero_grad();  // every parameter's gradient is undefined again
-
-    const Options& options() const { return present().options_; }  // as they are now
-    double lr() const { return options().lr; }                     // the learning rate
-    void set_lr(double lr);                                        // ValueError when negative or not finite
-    std::int64_t steps() const { return present().steps_; }        // how often step() was done
-
-    // Copies of all that step() remembers: "step", and for each parameter that was updated "name.step" and, as
-    // the rule needs, "name.momentum_buffer" or "name.exp_avg" and "name.exp_avg_sq". Options are not in it.
-    nn::NamedTensors state_dict() const;
-    // Takes it up again, so that the next step() is what it would have been. ValueError, ShapeError or
-    // DTypeError, naming the entry, when one is missing, unexpected or does not fit; then nothing has changed.
-    void load_state_dict(const nn::NamedTensors& state);
+    void step(const std::vector<const char*>& moment_names, const std::function<void(const Update&)>& update);
+    void zero_grad();
+    std::int64_t steps() const { return present().steps_; }
+    nn::NamedTensors state_dict(const std::vector<const char*>& moment_names) const;
+    void load_state_dict(const std::vector<const char*>& moment_names, const nn::NamedTensors& state);
 
 private:
     struct Slot {
@@ -102,18 +98,77 @@ private:
         std::vector<Tensor> moments = {};  // empty before the first update
     };
     std::vector<Slot> slots_;
-    Options options_;
     std::int64_t steps_ = 0;
+};
 
-    const Optimizer& present() const;  // itself; ValueError when it was moved from
+// ValueError, naming `what`, unless the value is finite and at least 0.
+void check_rate(double value, const char* what);
+
+std::vector<const char*> moment_names(const SGDOptions& options);  // "momentum_buffer" with momentum
+std::vector<const char*> moment_names(const AdamOptions& options);
+std::vector<const char*> moment_names(const AdamWOptions& options);
+void check(const SGDOptions& options);
+void check(const AdamOptions& options);
+void check(const AdamWOptions& options);
+void update(const Update& u, const SGDOptions& options);
+void update(const Update& u, const AdamOptions& options);
+void update(const Update& u, const AdamWOptions& options);
+
+// One rule over a set of parameters; SGD, Adam and AdamW below, and any of your own.
+template <class Options>
+class Optimizer {
+public:
+    // Parameters with weight decays of their own. ValueError when there is no parameter, one is in two groups,
+    // a name is there twice, or an option is out of range (lr, eps, weight_decay, momentum ≥ 0 and finite, 0 ≤
+    // β < 1); GraphError on a tensor that an operation made. A tensor that one group names twice is one
+    // parameter, under its first name.
+    explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {})
+        : options_((check(options), options)), slots_(groups, options.weight_decay) {}
+    explicit Optimizer(const nn::NamedTensors& parameters, Options options = {})
+        : Optimizer(std::vector<ParameterGroup>{{parameters}}, options) {}
+    explicit Optimizer(const nn::Module& module, Options options = {})
+        : Optimizer(module.named_parameters(), options) {}
+    explicit Optimizer(const std::vector<Tensor>& parameters, Options options = {})  // named "0", "1", …
+        : Optimizer(numbered(parameters), options) {}
+    // Not copied: two would write in the same moments. One that was moved from is of no further use: its
+    // members throw a ValueError.
+    Optimizer(Optimizer&&) noexcept = default;
+    Optimizer& operator=(Optimizer&&) noexcept = default;
+
+    // Updates every parameter that has a gradient. ValueError, naming the parameter, when a gradient holds NaN
+    // or an infinity, and DTypeError when a parameter has changed its type since its first update: then nothing
+    // at all has changed.
+    void step() {
+        slots_.step(moment_names(options_), [this](const Update& u) { update(u, options_); });
+    }
+    void zero_grad() { slots_.zero_grad(); }  // every parameter's gradient is undefined again
+
+    const Options& options() const { return slots_.present(), options_; }  // as they are now
+    double lr() const { return options().lr; }                             // the learning rate
+    void set_lr(double lr) {  // ValueError when negative or not finite
+        slots_.present();
+        check_rate(lr, "lr");
+        options_.lr = lr;
+    }
+    std::int64_t steps() const { return slots_.steps(); }  // how often step() was done
+
+    // Copies of all that step() remembers: "step", and for each parameter that was updated "name.step" and, as
+    // the rule needs, "name.momentum_buffer" or "name.exp_avg" and "name.exp_avg_sq". Options are not in it.
+    nn::NamedTensors state_dict() const { return slots_.state_dict(moment_names(options_)); }
+    // Takes it up again, so that the next step() is what it would have been. ValueError, ShapeError or
+    // DTypeError, naming the entry, when one is missing, unexpected or does not fit; then nothing has changed.
+    void load_state_dict(const nn::NamedTensors& state) {
+        slots_.load_state_dict(moment_names(options_), state);
+    }
+
+private:
+    Options options_;
+    ParameterSlots slots_;
 };
 
 using SGD = Optimizer<SGDOptions>;      // optim::SGD(model, {.lr = 0.1})
 using Adam = Optimizer<AdamOptions>;    // optim::Adam(model, {.lr = 1e-3})
 using AdamW = Optimizer<AdamWOptions>;  // optim::AdamW(model, {.lr = 3e-4})
-extern template class Optimizer<SGDOptions>;
-extern template class Optimizer<AdamOptions>;
-extern template class Optimizer<AdamWOptions>;
 
 // The course of a learning rate.
 struct CosineOptions {

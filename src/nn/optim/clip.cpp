@@ -5,7 +5,7 @@
 #include <set>
 
 #include "norms.h"
-#include "rules.h"
+#include "weft/nn/optim.h"
 
 namespace weft::optim {
 

@@ -5,28 +5,15 @@
 #include <set>
 
 #include "norms.h"
-#include "rules.h"
 #include "weft/core/text.h"
 
 namespace weft::optim {
-
-namespace {
 
 nn::NamedTensors numbered(const std::vector<Tensor>& parameters) {
     nn::NamedTensors named;
     for (const Tensor& parameter : parameters) named.emplace_back(std::to_string(named.size()), parameter);
     return named;
 }
-
-template <class T, class Options>
-void update_as(Tensor& parameter, const Tensor& gradient, const std::vector<Tensor>& moments, std::int64_t t,
-               double weight_decay, const Options& options) {
-    std::vector<T*> raw;
-    for (const Tensor& moment : moments) raw.push_back(moment.data<T>());
-    update(parameter.data<T>(), gradient.data<T>(), raw, parameter.numel(), t, weight_decay, options);
-}
-
-}  // namespace
 
 std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight_decay) {
     check_rate(weight_decay, "weight_decay");
@@ -36,25 +23,11 @@ std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight
     return groups;
 }
 
-template <class Options>
-Optimizer<Options>::Optimizer(const nn::Module& module, Options options)
-    : Optimizer(module.named_parameters(), options) {}
-
-template <class Options>
-Optimizer<Options>::Optimizer(const nn::NamedTensors& parameters, Options options)
-    : Optimizer(std::vector<ParameterGroup>{{parameters}}, options) {}
-
-template <class Options>
-Optimizer<Options>::Optimizer(const std::vector<Tensor>& parameters, Options options)
-    : Optimizer(numbered(parameters), options) {}
-
-template <class Options>
-Optimizer<Options>::Optimizer(const std::vector<ParameterGroup>& groups, Options options) : options_(options) {
-    check(options_);
+ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay) {
     std::map<const TensorImpl*, std::size_t> owner;  // which group a parameter is in
     std::set<std::string> names;
     for (std::size_t group = 0; group < groups.size(); ++group) {
-        const double decay = groups[group].weight_decay.value_or(options_.weight_decay);
+        const double decay = groups[group].weight_decay.value_or(weight_decay);
         check_rate(decay, "weight_decay");
         for (const auto& [name, parameter] : groups[group].parameters) {
             const auto [met, is_new] = owner.emplace(&parameter.impl(), group);
@@ -79,16 +52,15 @@ Optimizer<Options>::Optimizer(const std::vector<ParameterGroup>& groups, Options
             "optimiser: there is no parameter to optimise; a module registers its own with parameter()");
 }
 
-template <class Options>
-const Optimizer<Options>& Optimizer<Options>::present() const {
+const ParameterSlots& ParameterSlots::present() const {
     if (slots_.empty())
         throw ValueError("optimiser: this one was moved from and holds no parameters; use the one it became");
     return *this;
 }
 
-template <class Options>
-void Optimizer<Options>::step() {
-    (void)present();
+void ParameterSlots::step(const std::vector<const char*>& moment_names,
+                          const std::function<void(const Update&)>& update) {
+    present();
     for (const Slot& slot : slots_) {
         const Tensor gradient = slot.parameter.grad();
         if (!gradient.defined()) continue;
@@ -104,19 +76,15 @@ void Optimizer<Options>::step() {
     }
 
     NoGrad off;
-    const std::size_t moments = moment_names(options_).size();
     for (Slot& slot : slots_) {
         if (!slot.parameter.grad().defined()) continue;
-        while (slot.moments.size() < moments)
+        while (slot.moments.size() < moment_names.size())
             slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
         ++slot.updates;
         const Tensor gradient = slot.parameter.grad().detach().contiguous();
         Tensor values =
             slot.parameter.detach().contiguous();  // the parameter's own storage, where it is contiguous
-        if (values.dtype() == float32)
-            update_as<float>(values, gradient, slot.moments, slot.updates, slot.weight_decay, options_);
-        else
-            update_as<double>(values, gradient, slot.moments, slot.updates, slot.weight_decay, options_);
+        update({values, gradient, slot.moments, slot.updates, slot.weight_decay});
         if (slot.parameter.shares_storage(values))
             slot.parameter.bump_version();
         else
@@ -125,36 +93,26 @@ void Optimizer<Options>::step() {
     ++steps_;
 }
 
-template <class Options>
-void Optimizer<Options>::zero_grad() {
-    (void)present();
+void ParameterSlots::zero_grad() {
+    present();
     for (Slot& slot : slots_) slot.parameter.zero_grad();
 }
 
-template <class Options>
-void Optimizer<Options>::set_lr(double lr) {
-    (void)present();
-    check_rate(lr, "lr");
-    options_.lr = lr;
-}
-
-template <class Options>
-nn::NamedTensors Optimizer<Options>::state_dict() const {
+nn::NamedTensors ParameterSlots::state_dict(const std::vector<const char*>& moment_names) const {
     const auto scalar = [](std::int64_t value) { return from_vector(std::vector<std::int64_t>{value}, {}); };
     nn::NamedTensors state{{"step", scalar(steps())}};
-    const auto names = moment_names(options_);
     for (const Slot& slot : slots_) {
         if (slot.updates == 0) continue;
         state.emplace_back(slot.name + ".step", scalar(slot.updates));
         for (std::size_t i = 0; i < slot.moments.size(); ++i)
-            state.emplace_back(slot.name + "." + names[i], slot.moments[i].clone());
+            state.emplace_back(slot.name + "." + moment_names[i], slot.moments[i].clone());
     }
     return state;
 }
 
-template <class Options>
-void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
-    (void)present();
+void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_names,
+                                     const nn::NamedTensors& state) {
+    present();
     std::map<std::string, Tensor> left;
     for (const auto& [name, value] : state)
         if (!left.emplace(name, value).second)
@@ -174,7 +132,7 @@ void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
         return value.detach().clone();
     };
     const auto count = [&](const std::string& name) {
-        const auto value = take(name, {}, int64).template to_vector<std::int64_t>().front();
+        const auto value = take(name, {}, int64).to_vector<std::int64_t>().front();
         if (value < 0) throw ValueError("optimiser: '" + name + "' in the state is " + std::to_string(value));
         return value;
     };
@@ -186,7 +144,7 @@ void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
         slot.updates = 0;
         if (!left.contains(slot.name + ".step")) continue;  // not updated yet when the state was kept
         slot.updates = count(slot.name + ".step");
-        for (const char* name : moment_names(options_))
+        for (const char* name : moment_names)
             slot.moments.push_back(
                 take(slot.name + "." + name, slot.parameter.shape(), slot.parameter.dtype()));
     }
@@ -196,9 +154,5 @@ void Optimizer<Options>::load_state_dict(const nn::NamedTensors& state) {
     slots_ = std::move(slots);
     steps_ = steps;
 }
-
-template class Optimizer<SGDOptions>;
-template class Optimizer<AdamOptions>;
-template class Optimizer<AdamWOptions>;
 
 }  // namespace weft::optim

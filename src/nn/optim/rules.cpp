@@ -1,7 +1,7 @@
 // SGD, Adam and AdamW, element by element.
-#include "rules.h"
-
 #include <cmath>
+
+#include "weft/nn/optim.h"
 
 namespace weft::optim {
 
@@ -28,25 +28,37 @@ void check_adam(const Options& options) {
     check_beta(options.beta2, "beta2");
 }
 
-// Adam (decoupled = false) adds weight_decay·p to the gradient, AdamW shrinks p first; all else is one.
-template <bool decoupled, class T, class Options>
-void update_adam(T* p, const T* g, T* m, T* v, std::int64_t n, std::int64_t t, double weight_decay,
-                 const Options& options) {
-    const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(t));
-    const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(t));
-    const T step_size = static_cast<T>(options.lr / correction1);
-    const T root_correction2 = static_cast<T>(std::sqrt(correction2));
-    const T shrink = static_cast<T>(1 - options.lr * weight_decay), decay = static_cast<T>(weight_decay);
-    const T rest1 = static_cast<T>(1 - options.beta1);
-    const T beta2 = static_cast<T>(options.beta2), rest2 = static_cast<T>(1 - options.beta2);
-    const T eps = static_cast<T>(options.eps);
-    for (std::int64_t i = 0; i < n; ++i) {
-        const T x = decoupled ? p[i] * shrink : p[i];
-        const T gradient = decoupled ? g[i] : g[i] + decay * x;
-        m[i] += rest1 * (gradient - m[i]);
-        v[i] = beta2 * v[i] + rest2 * gradient * gradient;
-        p[i] = x - step_size * m[i] / (std::sqrt(v[i]) / root_correction2 + eps);
-    }
+// Calls f(parameter, gradient, n) with pointers to n elements of the parameter's type.
+template <class F>
+void on_elements(const Update& u, const F& f) {
+    if (u.parameter.dtype() == float32)
+        f(u.parameter.data<float>(), u.gradient.data<float>(), u.parameter.numel());
+    else
+        f(u.parameter.data<double>(), u.gradient.data<double>(), u.parameter.numel());
+}
+
+// Adam (decoupled = false) adds weight_decay·p to the gradient, AdamW shrinks p first; the rest is the same.
+template <bool decoupled, class Options>
+void update_adam(const Update& u, const Options& options) {
+    on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t n) {
+        T *m = u.moments[0].data<T>(), *v = u.moments[1].data<T>();
+        const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(u.t));
+        const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(u.t));
+        const T step_size = static_cast<T>(options.lr / correction1);
+        const T root_correction2 = static_cast<T>(std::sqrt(correction2));
+        const T shrink = static_cast<T>(1 - options.lr * u.weight_decay),
+                decay = static_cast<T>(u.weight_decay);
+        const T rest1 = static_cast<T>(1 - options.beta1);
+        const T beta2 = static_cast<T>(options.beta2), rest2 = static_cast<T>(1 - options.beta2);
+        const T eps = static_cast<T>(options.eps);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const T x = decoupled ? p[i] * shrink : p[i];
+            const T gradient = decoupled ? g[i] : g[i] + decay * x;
+            m[i] += rest1 * (gradient - m[i]);
+            v[i] = beta2 * v[i] + rest2 * gradient * gradient;
+            p[i] = x - step_size * m[i] / (std::sqrt(v[i]) / root_correction2 + eps);
+        }
+    });
 }
 
 }  // namespace
@@ -68,46 +80,23 @@ void check(const SGDOptions& options) {
 void check(const AdamOptions& options) { check_adam(options); }
 void check(const AdamWOptions& options) { check_adam(options); }
 
-template <class T>
-void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t, double weight_decay,
-            const SGDOptions& options) {
-    const T lr = static_cast<T>(options.lr), decay = static_cast<T>(weight_decay);
-    if (moments.empty()) {
-        for (std::int64_t i = 0; i < n; ++i) p[i] -= lr * (g[i] + decay * p[i]);
-        return;
-    }
-    T* b = moments[0];
-    const T momentum = static_cast<T>(options.momentum);
-    for (std::int64_t i = 0; i < n; ++i) {
-        const T gradient = g[i] + decay * p[i];
-        b[i] = momentum * b[i] + gradient;  // at first b = 0
-        p[i] -= lr * (options.nesterov ? gradient + momentum * b[i] : b[i]);
-    }
+void update(const Update& u, const SGDOptions& options) {
+    on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t n) {
+        const T lr = static_cast<T>(options.lr), decay = static_cast<T>(u.weight_decay);
+        if (u.moments.empty()) {
+            for (std::int64_t i = 0; i < n; ++i) p[i] -= lr * (g[i] + decay * p[i]);
+            return;
+        }
+        T* b = u.moments[0].data<T>();
+        const T momentum = static_cast<T>(options.momentum);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const T gradient = g[i] + decay * p[i];
+            b[i] = momentum * b[i] + gradient;  // at first b = 0
+            p[i] -= lr * (options.nesterov ? gradient + momentum * b[i] : b[i]);
+        }
+    });
 }
-
-template <class T>
-void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t t,
-            double weight_decay, const AdamOptions& options) {
-    update_adam<false>(p, g, moments[0], moments[1], n, t, weight_decay, options);
-}
-
-template <class T>
-void update(T* p, const T* g, const std::vector<T*>& moments, std::int64_t n, std::int64_t t,
-            double weight_decay, const AdamWOptions& options) {
-    update_adam<true>(p, g, moments[0], moments[1], n, t, weight_decay, options);
-}
-
-template void update(float*, const float*, const std::vector<float*>&, std::int64_t, std::int64_t, double,
-                     const SGDOptions&);
-template void update(double*, const double*, const std::vector<double*>&, std::int64_t, std::int64_t, double,
-                     const SGDOptions&);
-template void update(float*, const float*, const std::vector<float*>&, std::int64_t, std::int64_t, double,
-                     const AdamOptions&);
-template void update(double*, const double*, const std::vector<double*>&, std::int64_t, std::int64_t, double,
-                     const AdamOptions&);
-template void update(float*, const float*, const std::vector<float*>&, std::int64_t, std::int64_t, double,
-                     const AdamWOptions&);
-template void update(double*, const double*, const std::vector<double*>&, std::int64_t, std::int64_t, double,
-                     const AdamWOptions&);
+void update(const Update& u, const AdamOptions& options) { update_adam<false>(u, options); }
+void update(const Update& u, const AdamWOptions& options) { update_adam<true>(u, options); }
 
 }  // namespace weft::optim
