@@ -81,6 +81,9 @@ check-all: test  ## make test, and what takes hours: random programs, in PyTorch
 	    $(BUILD)/tests/random_programs 1 15000 --json | python3 tests/random/replay.py; \
 	else echo "PyTorch is not installed: the random programs are not replayed in it"; fi
 	$(MAKE) fuzz-files EACH=$(or $(EACH),600)
+	$(CMAKE) -S . -B build/no-blas -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_BLAS=none -DWEFT_BOOK=OFF
+	$(CMAKE) --build build/no-blas --target weft_tests
+	build/no-blas/tests/weft_tests "~[programs]"
 	$(MAKE) mutants N=$(or $(N),300)
 
 docs: docs-packages  ## the book and the reference as a site, in build/site
@@ -109,7 +112,7 @@ examples: configure  ## build the examples and run the small ones
 
 lines:  ## the lines of each layer, and of the core in the order in which to read it (docs/architecture.md)
 	@for layer in core nn models viz train; do \
-	    git ls-files src/$$layer include/weft/$$layer include/weft/$$layer.h | xargs cat | wc -l | xargs printf '%-8s%6d\n' $$layer; done
+	    git ls-files src/$$layer include/weft/$$layer include/weft/$$layer.h | grep -v '\.py$$' | xargs cat | wc -l | xargs printf '%-8s%6d\n' $$layer; done
 	@sed -n '/^## The core in an evening/,/^## Values/p' docs/architecture.md | grep -oE '`(src|include)/[^`]*`' | tr -d '`' | xargs wc -l
 
 format: format-packages  ## write every source file in the project's format

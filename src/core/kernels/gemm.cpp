@@ -1,32 +1,14 @@
 #include "core/kernels/gemm.h"
 
-#include <omp.h>
-
 #include <climits>
 #include <string>
-#include <xtensor-blas/xblas.hpp>
 
+#include "core/kernels/blas/blas.h"
 #include "core/kernels/parallel.h"
 #include "core/kernels/rows.h"
 
-extern "C" void openblas_set_num_threads(int);
-
 namespace weft::kernels {
 namespace {
-
-// BLAS runs on one thread: the team is ours (see docs/architecture.md, P10). OpenBLAS on threads of its own
-// keeps one number for the process; OpenBLAS on OpenMP asks for the calling thread's, which is the caller's to
-// keep.
-struct OneThread {
-    const int before = omp_get_max_threads();
-    OneThread() { omp_set_num_threads(1); }
-    ~OneThread() { omp_set_num_threads(before); }
-};
-const bool blas_is_single_threaded = [] {
-    const OneThread restored;
-    openblas_set_num_threads(1);
-    return true;
-}();
 
 // A matrix whose row has `columns` elements: its leading dimension, at least as long as BLAS wants it.
 template <class T>
@@ -54,12 +36,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
     }
     const bool ta = a.column != 1 && k != 1,
                tb = b.column != 1 && n != 1;  // a row of one element has no stride
-    const OneThread while_blas_runs;
     // One column of a (m, 1) with a column stride other than 1 is read by its row stride either way.
-    cxxblas::gemm<int>(cxxblas::RowMajor, ta ? cxxblas::Trans : cxxblas::NoTrans,
-                       tb ? cxxblas::Trans : cxxblas::NoTrans, static_cast<int>(m), static_cast<int>(n),
-                       static_cast<int>(k), alpha, a.data, leading(a, m, k, ta), b.data, leading(b, k, n, tb),
-                       beta, c.data, leading(c, m, n, false));
+    blas_gemm(ta, tb, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a.data,
+              leading(a, m, k, ta), b.data, leading(b, k, n, tb), beta, c.data, leading(c, m, n, false));
 }
 
 namespace {
