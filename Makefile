@@ -70,10 +70,9 @@ mutants: packages  ## change one thing of the library at a time: do the tests no
 	    $(if $(LIST),--list $(LIST)) $(ARGS)
 
 fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many seconds each: make fuzz-files EACH=600
-	$(CMAKE) -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-14 \
-	    "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -g1" -DWEFT_FUZZ=ON
-	$(CMAKE) --build build/fuzz
-	bash tests/fuzz/run.sh build/fuzz $(or $(EACH),15)
+	$(CMAKE) --preset sanitize
+	$(CMAKE) --build build/sanitize --target fuzz_harnesses
+	bash tests/fuzz/run.sh build/sanitize $(or $(EACH),15)
 
 check-all: test  ## make test, and what takes hours: random programs, in PyTorch too where it is installed, hostile files, mutants
 	$(MAKE) fuzz

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs every harness of a build with WEFT_FUZZ for so many seconds, two at a time, and prints what each has done:
-#   bash tests/fuzz/run.sh build/fuzz 15
+# Runs every harness of a build with clang and WEFT_SANITIZE for so many seconds, two at a time, and prints what each has done:
+#   bash tests/fuzz/run.sh build/sanitize 15
 # Ends with 1 when one crashes, leaks, takes more than ten seconds or a GiB for one input; that input is then in
-# build/fuzz/found.
+# build/sanitize/found.
 set -euo pipefail
 build=$(realpath "$1")
 export build seconds=$2 corpus=$(realpath "$(dirname "$0")")/corpus
