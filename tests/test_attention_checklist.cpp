@@ -2,7 +2,7 @@
 // each of which is caught by name. The switches of the bugs live here alone. B batch, T tokens, C = d_model, H
 // heads, d_k = C / H.
 #include "catch.h"
-#include "nn/check/attention_story.h"
+#include "nn/check/traced_run.h"
 #include "source.h"
 #include "weft/core/trace.h"
 #include "weft/nn/check/attention.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 #include "models/io/json.h"
 #include "models/io/npy.h"
 #include "refusal.h"

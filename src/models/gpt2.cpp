@@ -5,7 +5,7 @@
 #include <map>
 
 #include "gpt_state.h"
-#include "nn/findings.h"
+#include "nn/error_list.h"
 #include "weft/core/text.h"
 #include "weft/models/io.h"
 

@@ -1,5 +1,5 @@
 // config.json of a GPT-2: the sizes it gives, and what it may not ask for.
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 #include "models/text/json_file.h"
 #include "weft/core/text.h"
 #include "weft/models/gpt2.h"

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "nn/findings.h"
+#include "nn/error_list.h"
 #include "weft/core/text.h"
 
 namespace weft::nn {

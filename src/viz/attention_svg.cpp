@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viz/map.h"
+#include "viz/attention_map.h"
 #include "viz/svg.h"
 
 namespace weft::viz {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "nn/optim/norms.h"
-#include "viz/map.h"
+#include "viz/attention_map.h"
 #include "viz/report_content.h"
 #include "viz/text.h"
 #include "weft/models/io.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "core/autograd/ledger_page.h"
+#include "core/autograd/ledger_recorder.h"
 #include "core/autograd/tensor_impl.h"
 #include "core/kernels/elementwise.h"
 #include "weft/core/trace.h"

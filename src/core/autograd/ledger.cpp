@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "core/autograd/ledger_page.h"
+#include "core/autograd/ledger_recorder.h"
 #include "core/autograd/tensor_impl.h"
 #include "core/kernels/elementwise.h"
 

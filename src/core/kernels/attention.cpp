@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/kernels/attention_head.h"
-#include "core/kernels/seen.h"
+#include "core/kernels/masked_gemm.h"
 
 namespace weft::kernels {
 namespace {

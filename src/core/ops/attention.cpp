@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/kernels/elementwise.h"
-#include "core/ops/seen.h"
+#include "core/ops/masked_matmul.h"
 #include "weft/core/heads.h"
 #include "weft/core/trace.h"
 

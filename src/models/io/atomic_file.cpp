@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 #include "weft/core/error.h"
 
 namespace weft::io {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/io/atomic_file.h"
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 #include "models/io/raw.h"
 #include "weft/core/text.h"
 #include "weft/models/io.h"

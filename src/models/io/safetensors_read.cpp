@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 #include "models/io/json.h"
 #include "models/io/safetensors.h"
 #include "weft/core/text.h"

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "models/io/atomic_file.h"
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 #include "weft/models/io.h"
 
 namespace weft::io {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "models/io/atomic_file.h"
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 #include "models/text/byte_pairs.h"
 #include "models/text/json_file.h"
 #include "weft/core/text.h"

@@ -3,8 +3,8 @@
 #include <iostream>
 #include <limits>
 
-#include "attention_story.h"
 #include "nn/table.h"
+#include "traced_run.h"
 #include "weft/core/text.h"
 #include "weft/core/trace.h"
 

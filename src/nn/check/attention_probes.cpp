@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "attention_story.h"
+#include "traced_run.h"
 #include "weft/core/text.h"
 
 namespace weft::check {

@@ -2,7 +2,7 @@
 // B batch, T tokens, C = d_model, H heads, d_k and d_v the widths of a head.
 #include <cmath>
 
-#include "attention_story.h"
+#include "traced_run.h"
 #include "weft/core/text.h"
 
 namespace weft::check {

@@ -1,4 +1,4 @@
-#include "core/kernels/seen.h"
+#include "core/kernels/masked_gemm.h"
 
 namespace weft::kernels {
 namespace {

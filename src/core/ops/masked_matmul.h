@@ -2,7 +2,7 @@
 // finite stays where it is seen.
 #pragma once
 
-#include "core/kernels/seen.h"
+#include "core/kernels/masked_gemm.h"
 #include "core/ops/common.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "core/ops/seen.h"
+#include "core/ops/masked_matmul.h"
 
 #include "core/kernels/elementwise.h"
 

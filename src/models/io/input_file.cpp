@@ -1,4 +1,4 @@
-#include "models/io/in_file.h"
+#include "models/io/input_file.h"
 
 #include "weft/core/text.h"
 #include "weft/models/io.h"

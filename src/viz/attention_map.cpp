@@ -1,5 +1,5 @@
 // Attention maps: taken from a run, checked, and written as text.
-#include "viz/map.h"
+#include "viz/attention_map.h"
 
 #include <algorithm>
 #include <cmath>
