@@ -34,7 +34,7 @@ SHELL := /bin/bash
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-train: configure  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--layers 6 --prompt Once"
+train: configure  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--num_layers 6 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target train_gpt
 	$(BUILD)/examples/train_gpt $(if $(TEXT),--text "$(TEXT)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 

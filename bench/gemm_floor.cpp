@@ -36,7 +36,7 @@ char* openblas_get_corename();
 namespace {
 
 struct Sizes {
-    long layers, heads, C, B, T, V;
+    long layers, num_heads, C, B, T, V;
     bool mlp;
 };
 
@@ -57,7 +57,7 @@ struct Product {
 };
 
 std::vector<Product> products_of(const Sizes& s) {
-    const long N = s.B * s.T, d_k = s.C / s.heads, tile = std::min(s.T, 64L);
+    const long N = s.B * s.T, d_k = s.C / s.num_heads, tile = std::min(s.T, 64L);
     std::vector<Product> list;
     auto linear = [&](long in, long out, double layers) {
         list.push_back({N, out, in, layers, false});
@@ -70,7 +70,7 @@ std::vector<Product> products_of(const Sizes& s) {
     if (s.mlp) linear(s.C, 4 * s.C, layers), linear(4 * s.C, s.C, layers);
     if (s.V > 0) linear(s.C, s.V, 1);
     const double per_side = static_cast<double>(s.T / tile), tiles = per_side * (per_side + 1) / 2;
-    list.push_back({tile, tile, d_k, 6 * layers * static_cast<double>(s.B * s.heads) * tiles, true});
+    list.push_back({tile, tile, d_k, 6 * layers * static_cast<double>(s.B * s.num_heads) * tiles, true});
     return list;
 }
 

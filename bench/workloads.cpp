@@ -15,7 +15,7 @@ std::function<double()> training(nn::GPTConfig config, std::int64_t B, std::int6
     auto model = std::make_shared<nn::GPT>(config, rng);
     auto optimizer = std::make_shared<optim::AdamW>(
         *model, optim::AdamWOptions{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
-    const Tensor x = randint(0, config.vocab, {B, T}, rng), y = randint(0, config.vocab, {B, T}, rng);
+    const Tensor x = randint(0, config.vocab_size, {B, T}, rng), y = randint(0, config.vocab_size, {B, T}, rng);
     return [=] {
         cross_entropy((*model)(x), y).backward();
         optim::clip_grad_norm(*model, 1.0);
@@ -46,7 +46,7 @@ std::function<double()> decoding(nn::GPTConfig config, std::int64_t T) {
     Rng rng(0);
     auto model = std::make_shared<nn::GPT>(config, rng);
     model->eval();
-    const Tensor prompt = randint(0, config.vocab, {1, T}, rng);
+    const Tensor prompt = randint(0, config.vocab_size, {1, T}, rng);
     return [=] {
         NoGrad values;
         auto caches = model->make_caches();
@@ -65,18 +65,24 @@ std::function<double()> decoding(nn::GPTConfig config, std::int64_t T) {
 
 const std::vector<Workload>& workloads() {
     using Config = nn::GPTConfig;
-    const Config gpt2{
-        .vocab = 50257, .block_size = 1024, .layers = 12, .heads = 12, .d_model = 768, .bias = true};
+    const Config gpt2{.vocab_size = 50257,
+                      .block_size = 1024,
+                      .num_layers = 12,
+                      .num_heads = 12,
+                      .d_model = 768,
+                      .bias = true};
     static const std::vector<Workload> all{
         {"toy", 200, 20,
          [] {
-             return training(Config{.vocab = 32, .block_size = 16, .layers = 1, .heads = 2, .d_model = 32}, 8,
-                             16);
+             return training(
+                 Config{.vocab_size = 32, .block_size = 16, .num_layers = 1, .num_heads = 2, .d_model = 32}, 8,
+                 16);
          }},
         {"char", 60, 5,
          [] {
-             return training(Config{.vocab = 65, .block_size = 64, .layers = 4, .heads = 4, .d_model = 128}, 12,
-                             64);
+             return training(
+                 Config{.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128},
+                 12, 64);
          }},
         {"gpt2", 4, 1, [=] { return training(gpt2, 4, 64); }},
         {"attention", 8, 2, [] { return attention(4, 1024); }},

@@ -53,7 +53,8 @@ int main(int argc, char** argv) try {
     }
     set_num_threads(1);  // there is too little to do at a time to share it out
     Rng rng(1);
-    nn::GPT model({.vocab = 27, .block_size = block_size, .layers = 2, .heads = 4, .d_model = 32}, rng);
+    nn::GPT model({.vocab_size = 27, .block_size = block_size, .num_layers = 2, .num_heads = 4, .d_model = 32},
+                  rng);
     const double loss = learn(model, rng);
     std::printf("loss after %d steps: %.3f\n\n", steps, loss);
 

@@ -18,6 +18,23 @@ struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// A checkpoint of train_gpt, with the names that its settings have now: the first edition called five of them
+// otherwise.
+inline weft::training::Checkpoint load_checkpoint(const std::filesystem::path& path) {
+    auto checkpoint = weft::training::Checkpoint::load(path);
+    const std::pair<const char*, const char*> renamed[] = {{"layers", "num_layers"},
+                                                           {"heads", "num_heads"},
+                                                           {"batch", "batch_size"},
+                                                           {"warmup", "warmup_steps"},
+                                                           {"clip", "grad_clip"}};
+    for (const auto& [former, name] : renamed)
+        if (auto entry = checkpoint.metadata.extract(former)) {
+            entry.key() = name;
+            checkpoint.metadata.insert(std::move(entry));
+        }
+    return checkpoint;
+}
+
 // An option that takes a number from `low` to `high`; of several the last counts. Its text becomes the shortest
 // that is the same number.
 template <class Number>
@@ -148,7 +165,7 @@ inline void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTe
 
 // What a text begins with where no prompt is given: <|endoftext|>, a line break, or else the first token.
 inline std::string default_prompt(const weft::text::Tokenizer& tokenizer) {
-    if (tokenizer.end()) return tokenizer.piece(*tokenizer.end());
+    if (tokenizer.eos_token_id()) return tokenizer.piece(*tokenizer.eos_token_id());
     try {
         tokenizer.encode("\n");
         return "\n";

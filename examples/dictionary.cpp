@@ -213,7 +213,9 @@ void gradients() {
 struct Scale : nn::Module {
     Tensor weight, seen;
     explicit Scale(std::int64_t n)
-        : Module("Scale"), weight(parameter("weight", ones({n}))), seen(buffer("seen", zeros({n}))) {}
+        : Module("Scale"),
+          weight(register_parameter("weight", ones({n}))),
+          seen(register_buffer("seen", zeros({n}))) {}
     Tensor operator()(const Tensor& x) const { return x * weight; }
 };
 
@@ -222,7 +224,7 @@ void modules(Rng& rng) {
     shaped(model(x), {2, 2});
     holds(model.parameters().size() == 4, "parameters");
     holds(model.named_parameters()[0].first == "0.weight", "named_parameters");
-    holds(model.parameter_count() == 26, "parameter_count");
+    holds(model.num_parameters() == 26, "num_parameters");
     holds(model.state_dict().size() == 4, "state_dict");
     model.load_state_dict(model.state_dict());
     model.eval();
@@ -267,7 +269,7 @@ void draws() {
     shaped(randint(0, 10, {2, 3}, rng), {2, 3});
     shaped(dropout(x, 0.5, rng), {2, 3});
     set_num_threads(2);
-    holds(num_threads() == 2, "threads");
+    holds(get_num_threads() == 2, "threads");
 }
 
 void attention() {

@@ -17,7 +17,7 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t B = 64, C = 32, heads = 2;
+constexpr std::int64_t B = 64, C = 32, num_heads = 2;
 
 struct Translator : nn::Module {
     nn::Embedding english, french, place;
@@ -28,14 +28,14 @@ struct Translator : nn::Module {
     nn::Linear head;
 
     Translator(const toy::Languages& languages, Rng& rng)
-        : english(child("english", nn::Embedding(std::ssize(languages.english.words), C, rng))),
-          french(child("french", nn::Embedding(std::ssize(languages.french.words), C, rng))),
-          place(child("place", nn::Embedding(toy::longest, C, rng))),
-          encoder(child("encoder", nn::EncoderBlock(C, heads, rng, {.dropout = 0.1}))),
-          encoded(child("encoded", nn::LayerNorm(C))),
-          decoder(child("decoder", nn::DecoderBlock(C, heads, rng, {.dropout = 0.1}))),
-          decoded(child("decoded", nn::LayerNorm(C))),
-          head(child("head", nn::Linear(C, std::ssize(languages.french.words), rng))) {}
+        : english(register_module("english", nn::Embedding(std::ssize(languages.english.words), C, rng))),
+          french(register_module("french", nn::Embedding(std::ssize(languages.french.words), C, rng))),
+          place(register_module("place", nn::Embedding(toy::longest, C, rng))),
+          encoder(register_module("encoder", nn::EncoderBlock(C, num_heads, rng, {.dropout = 0.1}))),
+          encoded(register_module("encoded", nn::LayerNorm(C))),
+          decoder(register_module("decoder", nn::DecoderBlock(C, num_heads, rng, {.dropout = 0.1}))),
+          decoded(register_module("decoded", nn::LayerNorm(C))),
+          head(register_module("head", nn::Linear(C, std::ssize(languages.french.words), rng))) {}
 
     Tensor encode(const Tensor& ids, const Mask& padding) const {    // (B, S)
         const Tensor x = english(ids) + place(arange(ids.size(1)));  // (B, S, C) + (S, C)
@@ -80,19 +80,19 @@ int main(int argc, char** argv) try {
     if (!settings) return 2;
     set_num_threads(1);  // there is too little to do at a time to share it out
     Rng rng(1);
-    std::vector<std::int64_t> seen, held_out;
-    for (std::int64_t n = 0; n < toy::sentences; ++n) (rng.uniform() < 0.1 ? held_out : seen).push_back(n);
+    std::vector<std::int64_t> seen, test_set;
+    for (std::int64_t n = 0; n < toy::sentences; ++n) (rng.uniform() < 0.1 ? test_set : seen).push_back(n);
 
     toy::Languages languages;
     Translator model(languages, rng);
     optim::AdamW optimizer(model, {.weight_decay = 0});
-    const optim::CosineOptions schedule{.lr = 5e-3, .warmup = 20, .steps = settings->steps};
+    const optim::CosineOptions schedule{.lr = 5e-3, .warmup_steps = 20, .steps = settings->steps};
     const auto loss_of_a_batch = [&] { return loss_of(model, languages.batch(drawn(B, seen, rng))); };
     training::minimise(optimizer, settings->steps, loss_of_a_batch, {.schedule = schedule});
 
     const NoGrad off;
     model.eval();
-    const std::vector<std::int64_t> asked = drawn(1000, held_out, rng);
+    const std::vector<std::int64_t> asked = drawn(1000, test_set, rng);
     const Tensor written = model.translate(languages.batch(asked));  // (1000, longest)
     int right = 0;
     std::int64_t shown = asked[0];  // in the end, one of seven words
@@ -119,7 +119,7 @@ int main(int argc, char** argv) try {
         .queries = pair.french, .keys = pair.english, .title = toy::joined(pair.english), .wide = true};
     std::printf("\n%s\n", viz::attention_text(weights, map).c_str());
     if (!settings->svg.empty()) io::save_text(settings->svg, viz::attention_grid_svg({weights}, map));
-    const Tensor from = from_vector(pair.from, {1, 1, 7, 1}).expand({1, heads, 7, 1});
+    const Tensor from = from_vector(pair.from, {1, 1, 7, 1}).expand({1, num_heads, 7, 1});
     std::printf("mean weight on the word that is translated: %.2f\n", mean(gather(weights, -1, from)).item());
 
     if (accuracy < 0.99) std::printf("not learned: fewer than 99 %% of the sentences\n");

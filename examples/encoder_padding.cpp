@@ -16,7 +16,7 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t B = 64, V = 10, C = 32, heads = 2, shortest = 3, longest = 12, room = 20;
+constexpr std::int64_t B = 64, V = 10, C = 32, num_heads = 2, shortest = 3, longest = 12, room = 20;
 
 struct Words {
     Tensor letters;                     // (B, T)
@@ -48,11 +48,11 @@ struct Encoder : nn::Module {
     nn::Linear answer;
 
     explicit Encoder(Rng& rng)
-        : letter_embedding(child("letter_embedding", nn::Embedding(V, C, rng))),
-          place_embedding(child("place_embedding", nn::Embedding(room, C, rng))),
-          block(child("block", nn::EncoderBlock(C, heads, rng))),
-          norm(child("norm", nn::LayerNorm(C))),
-          answer(child("answer", nn::Linear(C, 2, rng))) {}
+        : letter_embedding(register_module("letter_embedding", nn::Embedding(V, C, rng))),
+          place_embedding(register_module("place_embedding", nn::Embedding(room, C, rng))),
+          block(register_module("block", nn::EncoderBlock(C, num_heads, rng))),
+          norm(register_module("norm", nn::LayerNorm(C))),
+          answer(register_module("answer", nn::Linear(C, 2, rng))) {}
 
     Tensor operator()(const Tensor& letters, const std::vector<std::int64_t>& lengths, const Mask& mask) const {
         const std::int64_t n = letters.size(0), T = letters.size(1);
@@ -78,7 +78,7 @@ int main(int argc, char** argv) try {
         const Words batch = words(B, rng);
         return cross_entropy(model(batch.letters, batch.lengths, Mask::padding(batch.lengths)), batch.again);
     };
-    const optim::CosineOptions schedule{.lr = 5e-3, .warmup = 20, .steps = settings->steps};
+    const optim::CosineOptions schedule{.lr = 5e-3, .warmup_steps = 20, .steps = settings->steps};
     training::minimise(optimizer, settings->steps, loss_of_a_batch, {.schedule = schedule, .print_every = 100});
 
     const NoGrad off;

@@ -21,9 +21,9 @@ namespace {
 
 struct Settings {
     std::string model = "out", prompt, stop, dtype = "float32";
-    std::int64_t length = 200, top_k = 0, seed = 1, threads = 0;
+    std::int64_t max_new_tokens = 200, top_k = 0, seed = 1, threads = 0;
     double temperature = 0.8, top_p = 1;
-    bool no_cache = false, no_end = false, stats = false, random = false;
+    bool no_cache = false, ignore_eos = false, stats = false, random = false;
 };
 
 bool parse_settings(int argc, char** argv, Settings& s) {
@@ -37,7 +37,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
         "what to continue (empty: a text begins); the model sees as many of its last tokens as it takes at "
         "once");
     add_text(app, "--stop", s.stop, "the text ends before this comes up in it (empty: nothing does)");
-    add_number(app, "--length", s.length, 0, 1'000'000, "tokens to generate, at most");
+    add_number(app, "--max_new_tokens", s.max_new_tokens, 0, 1'000'000, "tokens to generate, at most");
     add_number(app, "--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
     add_number(app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k likeliest tokens; 0: all");
     add_number(app, "--top_p", s.top_p, 1e-9, 1,
@@ -46,7 +46,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_number(app, "--threads", s.threads, 0, 1024, "0: as many as there are; the results are the same bits");
     add_text(app, "--dtype", s.dtype, "float32 or float64");
     add_switch(app, "--no_cache", s.no_cache, "compute every token anew for each; the same text, slower");
-    add_switch(app, "--no_end", s.no_end, "continue where GPT-2 ends a text");
+    add_switch(app, "--ignore_eos", s.ignore_eos, "continue where GPT-2 ends a text");
     add_switch(app, "--stats", s.stats, "print sizes, memory and speed on standard error");
     add_switch(app, "--random", s.random,
                "no model: GPT-2's sizes (124M) with random weights, for --stats; writes ids");
@@ -63,7 +63,7 @@ struct Language {
 
 // What train_gpt saved: the weights beside an optimiser's state, sizes and characters as metadata.
 Language load_trained(const fs::path& path, DType dtype) {
-    const training::Checkpoint file = training::Checkpoint::load(path);
+    const training::Checkpoint file = load_checkpoint(path);
     if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
         throw IoError(path.string() +
                       " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
@@ -74,14 +74,14 @@ Language load_trained(const fs::path& path, DType dtype) {
         if (const std::string problem = problem_of_switch("bias", bias); !problem.empty())
             throw IoError("its bias: " + problem);
         const text::Characters characters(file.meta("vocabulary"));
-        const nn::GPTConfig config{.vocab = characters.size(),
+        const nn::GPTConfig config{.vocab_size = characters.vocab_size(),
                                    .block_size = size("block_size"),
-                                   .layers = size("layers"),
-                                   .heads = size("heads"),
+                                   .num_layers = size("num_layers"),
+                                   .num_heads = size("num_heads"),
                                    .d_model = size("d_model"),
                                    .bias = bias == "true"};
         nn::check_state_dict(config, file.model);  // before a model of these sizes is made
-        Rng rng = Rng::of_zeros();
+        Rng rng = Rng::skip_init();
         nn::GPT model(config, rng);
         model.load_state_dict(file.model);
         model.to(dtype);
@@ -144,9 +144,9 @@ public:
     void model(const nn::GPT& model) {
         std::int64_t bytes = 0;
         for (const Tensor& parameter : model.parameters())
-            bytes += parameter.numel() * static_cast<std::int64_t>(size_of(parameter.dtype()));
+            bytes += parameter.numel() * static_cast<std::int64_t>(itemsize(parameter.dtype()));
         tell("model     %lld parameters, %.1f MiB, made in %.2f s\n",
-             static_cast<long long>(model.parameter_count()), static_cast<double>(bytes) / 0x1p20, lap());
+             static_cast<long long>(model.num_parameters()), static_cast<double>(bytes) / 0x1p20, lap());
     }
     void token() {
         if (first_ == 0) first_ = lap();
@@ -183,15 +183,20 @@ private:
 };
 
 nn::GenerateOptions options_of(const Settings& s, Rng& rng) {
-    return {.length = s.length,
-            .how = {.temperature = s.temperature, .top_k = s.top_k, .rng = &rng, .top_p = s.top_p},
-            .cache = !s.no_cache};
+    return {.max_new_tokens = s.max_new_tokens,
+            .sampling = {.temperature = s.temperature, .top_k = s.top_k, .rng = &rng, .top_p = s.top_p},
+            .use_cache = !s.no_cache};
 }
 
 void run_random(const Settings& s, Stats& stats, Output& output) {
     Rng rng(static_cast<std::uint64_t>(s.seed));
-    const nn::GPT model(
-        {.vocab = 50257, .block_size = 1024, .layers = 12, .heads = 12, .d_model = 768, .bias = true}, rng);
+    const nn::GPT model({.vocab_size = 50257,
+                         .block_size = 1024,
+                         .num_layers = 12,
+                         .num_heads = 12,
+                         .d_model = 768,
+                         .bias = true},
+                        rng);
     stats.model(model);
     const text::Ids prompt = randint(0, 50257, {64}, rng).to_vector<std::int64_t>();
     const text::Ids ids = nn::generate(model, prompt, options_of(s, rng), [&](std::int64_t id) {
@@ -221,7 +226,7 @@ void run(const Settings& s, Stats& stats, Output& output) {
     };
     const nn::GeneratedText result = nn::generate_text(
         language.model, language.tokenizer, prompt,
-        {.generate = options_of(s, rng), .stop = s.stop, .stop_at_end = !s.no_end, .write = write});
+        {.generate = options_of(s, rng), .stop = s.stop, .stop_at_eos = !s.ignore_eos, .write = write});
     if (!begun) output.write(s.prompt);
     stats.text(ids.size(), result.ids.size());
 }

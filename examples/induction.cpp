@@ -20,7 +20,7 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t B = 32, T = 32, V = 26, C = 64, heads = 2;
+constexpr std::int64_t B = 32, T = 32, V = 26, C = 64, num_heads = 2;
 constexpr std::int64_t unknown =
     -100;  // cross_entropy's ignore_index: in the first saying anything may come next
 
@@ -52,14 +52,15 @@ struct TwoLayers : nn::Module {
     nn::Linear head;
 
     explicit TwoLayers(Rng& rng)
-        : letter(child("letter", nn::Embedding(V, C, rng))),
-          norm1(child("norm1", nn::LayerNorm(C))),
-          norm2(child("norm2", nn::LayerNorm(C))),
-          norm3(child("norm3", nn::LayerNorm(C))),
-          first(child("first",
-                      nn::CausalMultiHeadAttention(C, heads, rng, {.max_seq_len = T, .rotary_base = 100}))),
-          second(child("second", nn::CausalMultiHeadAttention(C, heads, rng, {.max_seq_len = T}))),
-          head(child("head", nn::Linear(C, V, rng))) {}
+        : letter(register_module("letter", nn::Embedding(V, C, rng))),
+          norm1(register_module("norm1", nn::LayerNorm(C))),
+          norm2(register_module("norm2", nn::LayerNorm(C))),
+          norm3(register_module("norm3", nn::LayerNorm(C))),
+          first(register_module("first", nn::CausalMultiHeadAttention(C, num_heads, rng,
+                                                                      {.max_seq_len = T, .rotary_base = 100}))),
+          second(
+              register_module("second", nn::CausalMultiHeadAttention(C, num_heads, rng, {.max_seq_len = T}))),
+          head(register_module("head", nn::Linear(C, V, rng))) {}
 
     Tensor operator()(const Tensor& letters) const {  // (B, T)
         Tensor x = letter(letters);                   // (B, T, C)
@@ -83,7 +84,7 @@ struct Score {
 Score best_head(const std::vector<Tensor>& weights, std::int64_t back) {  // of each layer (B, H, T, T)
     Score best;
     for (std::int64_t l = 0; l < std::ssize(weights); ++l)
-        for (std::int64_t h = 0; h < heads; ++h) {
+        for (std::int64_t h = 0; h < num_heads; ++h) {
             const Tensor map = mean(weights[l].select(1, h), 0);  // (T, T)
             double score = 0;
             for (std::int64_t t = T / 2; t < T; ++t) score += map.at({t, t - back}) / (T / 2);
@@ -105,7 +106,7 @@ int main(int argc, char** argv) try {
         const Batch batch = sequences(B, 3, T / 2, rng);
         return cross_entropy(model(batch.letters), batch.next);  // (B, T, V), (B, T) → ()
     };
-    const optim::CosineOptions schedule{.lr = 5e-3, .warmup = 20, .steps = settings->steps};
+    const optim::CosineOptions schedule{.lr = 5e-3, .warmup_steps = 20, .steps = settings->steps};
     training::minimise(optimizer, settings->steps, loss_of_a_batch, {.schedule = schedule});
 
     const NoGrad off;

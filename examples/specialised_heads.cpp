@@ -16,7 +16,7 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t B = 32, T = 10, V = 6, C = V + T, heads = 2;
+constexpr std::int64_t B = 32, T = 10, V = 6, C = V + T, num_heads = 2;
 constexpr std::int64_t nothing = -100;  // cross_entropy's ignore_index: nothing stands before the first token
 constexpr int seeds = 10, steps = 1000;
 constexpr double taken = 0.8;  // a head has a role when it gives it that much weight on average
@@ -26,8 +26,9 @@ struct TwoQuestions : nn::Module {
     nn::Linear answers;  // C → 2V: logits of the token before, and of the first token
 
     explicit TwoQuestions(Rng& rng)
-        : attention(child("attention", nn::CausalMultiHeadAttention(C, heads, rng, {.max_seq_len = T}))),
-          answers(child("answers", nn::Linear(C, 2 * V, rng))) {}
+        : attention(register_module("attention",
+                                    nn::CausalMultiHeadAttention(C, num_heads, rng, {.max_seq_len = T}))),
+          answers(register_module("answers", nn::Linear(C, 2 * V, rng))) {}
 
     Tensor operator()(const Tensor& ids) const {                    // (B, T)
         Tensor tokens = embedding(eye(V), ids);                     // (B, T, V)
@@ -59,9 +60,9 @@ TwoQuestions trained(std::uint64_t seed) {
 }
 
 struct Findings {
-    double accuracy = 0;                      // of both answers, on new sequences
-    std::array<double, heads> before, first;  // each head's mean weight on them, from the third token on
-    Tensor weights;                           // (H, T, T), the mean over the sequences
+    double accuracy = 0;                          // of both answers, on new sequences
+    std::array<double, num_heads> before, first;  // each head's mean weight on them, from the third token on
+    Tensor weights;                               // (H, T, T), the mean over the sequences
 
     bool has_roles(std::size_t a, std::size_t b) const { return before[a] >= taken && first[b] >= taken; }
     bool specialised() const { return has_roles(0, 1) || has_roles(1, 0); }
@@ -76,7 +77,7 @@ Findings examine(const TwoQuestions& model, std::uint64_t seed) {
         argmax(model(ids), -1) == targets_of(ids);  // (256, T, 2); never where nothing is asked
     found.accuracy = sum(right.to(float32)).item() / (256 * (T - 1) * 2);
     found.weights = mean(viz::attention_weights(model, ids)[0], 0);  // (H, T, T)
-    for (std::int64_t h = 0; h < heads; ++h) {
+    for (std::int64_t h = 0; h < num_heads; ++h) {
         double before = 0, first = 0;
         for (std::int64_t t = 2; t < T; ++t) {
             before += found.weights.at({h, t, t - 1});

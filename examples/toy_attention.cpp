@@ -8,7 +8,7 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t B = 32, T = 16, V = 8, C = V + T, heads = 2, lag = 3;
+constexpr std::int64_t B = 32, T = 16, V = 8, C = V + T, num_heads = 2, lag = 3;
 constexpr std::int64_t nothing = -100;  // cross_entropy's ignore_index: the first tokens have nothing to copy
 
 struct Copier : nn::Module {
@@ -16,8 +16,9 @@ struct Copier : nn::Module {
     nn::Linear head;
 
     explicit Copier(Rng& rng)
-        : attention(child("attention", nn::CausalMultiHeadAttention(C, heads, rng, {.max_seq_len = T}))),
-          head(child("head", nn::Linear(C, V, rng))) {}
+        : attention(register_module("attention",
+                                    nn::CausalMultiHeadAttention(C, num_heads, rng, {.max_seq_len = T}))),
+          head(register_module("head", nn::Linear(C, V, rng))) {}
 
     Tensor operator()(const Tensor& ids) const {                    // (B, T)
         Tensor tokens = embedding(eye(V), ids);                     // (B, T, V)

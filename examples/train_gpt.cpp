@@ -60,7 +60,7 @@ fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name;
 
 Run new_run(const Options& o, const text::Characters& tokenizer, const training::Checkpoint* from = nullptr) {
     nn::GPTConfig config = o.model;
-    config.vocab = tokenizer.size();
+    config.vocab_size = tokenizer.vocab_size();
     if (from != nullptr) nn::check_state_dict(config, from->model);  // before a model of these sizes is made
     Rng rng(seed_of(o));
     const nn::GPT model(config, rng);
@@ -70,7 +70,7 @@ Run new_run(const Options& o, const text::Characters& tokenizer, const training:
 
 Run resumed_run(const Options& o, CLI::App& app) {
     const fs::path path = in(o, o.best ? "best.safetensors" : "model.safetensors");
-    const training::Checkpoint last = training::Checkpoint::load(path);
+    const training::Checkpoint last = load_checkpoint(path);
     try {
         complete_from(last, app, o);
         Run run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
@@ -140,7 +140,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
     const training::Interrupt interrupt;
     const std::string source = o.text.empty() ? "Weft's own documents" : o.text;
     training::Corpus corpus(encode(run.tokenizer, text, source),
-                            {.block_size = o.model.block_size, .batch = o.batch, .seed = seed_of(o)});
+                            {.block_size = o.model.block_size, .batch_size = o.batch_size, .seed = seed_of(o)});
     const std::vector<training::Batch> validation = corpus.validation_batches();
     const auto loss_of = [&](const training::Batch& batch) {
         return cross_entropy(run.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
@@ -150,17 +150,17 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .steps = o.rate.steps,
                                 .eval_interval = o.eval_interval,
                                 .prompt = prompt,
-                                .sample = o.how,
+                                .sample = o.sampling,
                                 .seed = seed_of(o)},
                                run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
     for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);
-    training::Progress progress(run.step, o.rate.steps, o.batch * o.model.block_size);
+    training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size);
     std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
-                corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.size()));
+                corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.vocab_size()));
     std::printf("model   %lld layers, %lld heads, d_model %lld, block_size %lld: %lld parameters\n",
-                whole(o.model.layers), whole(o.model.heads), whole(o.model.d_model), whole(o.model.block_size),
-                whole(run.model.parameter_count()));
+                whole(o.model.num_layers), whole(o.model.num_heads), whole(o.model.d_model),
+                whole(o.model.block_size), whole(run.model.num_parameters()));
     std::fflush(stdout);
     if (run.step > 0 && run.text != fingerprint(text))
         training::warn(
@@ -219,7 +219,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
             Tensor batch_loss = loss_of(corpus.training_batch(run.step));  // ()
             batch_loss.backward();
             report.gradients(run.step);
-            if (o.clip > 0) optim::clip_grad_norm(run.model, o.clip);
+            if (o.grad_clip > 0) optim::clip_grad_norm(run.model, o.grad_clip);
             run.optimizer.step();
             loss = batch_loss.item();
         };
@@ -227,7 +227,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
             run.step == 0 ? tell(check::first_step(run.model, lr, step)) : step();
         } catch (const ValueError& error) {
             throw Error("the training diverged at step " + std::to_string(run.step) + ": " + error.what() +
-                        "\nlower --lr, or raise --warmup" +
+                        "\nlower --lr, or raise --warmup_steps" +
                         (saved > 0 ? "; --resume goes on from step " + std::to_string(saved) : ""));
         }
         report.measured({run.step, lr, loss, validation_loss});
@@ -281,8 +281,8 @@ int train_gpt(int argc, char** argv) {
                     in(o, "report.html").c_str());
     }
     Rng rng(seed_of(o));
-    o.how.rng = &rng;
-    const nn::GenerateOptions options{.length = o.length, .how = o.how};
+    o.sampling.rng = &rng;
+    const nn::GenerateOptions options{.max_new_tokens = o.max_new_tokens, .sampling = o.sampling};
     const std::string sample = nn::generate_text(run.model, run.tokenizer, prompt, {.generate = options}).text;
     std::printf("%s%s\n", prompt.c_str(), sample.c_str());
     return 0;
@@ -291,8 +291,9 @@ int train_gpt(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return run_program("train_gpt",
-                       "the run takes more than this machine gives; make --d_model, --layers, --block_size or "
-                       "--batch smaller",
-                       [&] { return train_gpt(argc, argv); });
+    return run_program(
+        "train_gpt",
+        "the run takes more than this machine gives; make --d_model, --num_layers, --block_size or "
+        "--batch_size smaller",
+        [&] { return train_gpt(argc, argv); });
 }

@@ -14,15 +14,15 @@ struct Options {
     std::int64_t stop_at = 0, threads = 0;
     bool resume = false, sample_only = false, best = false;
     // of the model and its training
-    nn::GPTConfig model = {.block_size = 64, .layers = 4, .heads = 4, .d_model = 128};
+    nn::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     std::string text;  // empty: the project's own README and docs
-    optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup = 100, .steps = 2000};
-    std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch = 12;
-    double weight_decay = 0.1, beta2 = 0.99, clip = 1;
+    optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 100, .steps = 2000};
+    std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch_size = 12;
+    double weight_decay = 0.1, beta2 = 0.99, grad_clip = 1;
     // of the sample
     std::string prompt;  // empty: a line break
-    std::int64_t length = 500;
-    nn::SampleOptions how = {.temperature = 0.8};
+    std::int64_t max_new_tokens = 500;
+    nn::SampleOptions sampling = {.temperature = 0.8};
 };
 
 inline void add_options(CLI::App& app, Options& o) {
@@ -44,9 +44,9 @@ inline void add_options(CLI::App& app, Options& o) {
     add_switch(app, "--best", o.best, "with --sample_only: the weights with the lowest validation loss");
     add_number(app, "--threads", o.threads, 0, 1024, "0: as many as there are; the results are the same bits");
     app.option_defaults()->group("Model");
-    add_number(app, "--layers", o.model.layers, 1, thousand, "transformer blocks");
-    add_number(app, "--heads", o.model.heads, 1, thousand, "attention heads of each");
-    add_number(app, "--d_model", o.model.d_model, 1, million, "width; divisible by heads");
+    add_number(app, "--num_layers", o.model.num_layers, 1, thousand, "transformer blocks");
+    add_number(app, "--num_heads", o.model.num_heads, 1, thousand, "attention heads of each");
+    add_number(app, "--d_model", o.model.d_model, 1, million, "width; divisible by --num_heads");
     add_number(app, "--block_size", o.model.block_size, 1, million, "characters that the model sees at once");
     add_number(app, "--dropout", o.model.dropout, 0, below_1, "probability");
     add_switch(app, "--bias", o.model.bias, "biases in linear layers and norms");
@@ -54,28 +54,29 @@ inline void add_options(CLI::App& app, Options& o) {
     add_text(app, "--text", o.text, "file to learn from, UTF-8 (default: Weft's own README and docs)", true)
         ->transform(CLI::Validator(absolute, ""));
     add_number(app, "--steps", o.rate.steps, 1, billion, "training steps");
-    add_number(app, "--batch", o.batch, 1, million, "sequences in each step");
+    add_number(app, "--batch_size", o.batch_size, 1, million, "sequences in each step");
     add_number(app, "--lr", o.rate.lr, 0, million, "highest learning rate");
     add_number(app, "--min_lr", o.rate.min_lr, 0, million, "last learning rate (default: a tenth of --lr)");
-    add_number(app, "--warmup", o.rate.warmup, 0, billion, "steps in which the learning rate rises");
+    add_number(app, "--warmup_steps", o.rate.warmup_steps, 0, billion,
+               "steps in which the learning rate rises");
     add_number(app, "--weight_decay", o.weight_decay, 0, million, "of matrices (AdamW)");
     add_number(app, "--beta2", o.beta2, 0, below_1, "AdamW's second beta; the first is 0.9");
-    add_number(app, "--clip", o.clip, 0, million, "largest norm of all gradients together; 0: any");
+    add_number(app, "--grad_clip", o.grad_clip, 0, million, "largest norm of all gradients together; 0: any");
     add_number(app, "--eval_interval", o.eval_interval, 1, billion, "steps from one evaluation to the next");
     add_number(app, "--save_interval", o.save_interval, 1, billion, "steps from one checkpoint to the next");
     add_number(app, "--seed", o.seed, 0, 1'000'000'000'000'000, "of every random number");
     app.option_defaults()->group("Sample");
     add_text(app, "--prompt", o.prompt,
              "what it begins with (default: a line break); the model sees the last --block_size characters");
-    add_number(app, "--length", o.length, 0, million, "characters to write");
-    add_number(app, "--temperature", o.how.temperature, 0, million, "0: always the likeliest character");
-    add_number(app, "--top_k", o.how.top_k, 0, million, "sample from the k likeliest characters; 0: all");
+    add_number(app, "--max_new_tokens", o.max_new_tokens, 0, million, "characters to write");
+    add_number(app, "--temperature", o.sampling.temperature, 0, million, "0: always the likeliest character");
+    add_number(app, "--top_k", o.sampling.top_k, 0, million, "sample from the k likeliest characters; 0: all");
 }
 
 inline void check_settings(const Options& o) {
-    if (o.model.d_model % o.model.heads != 0)
-        throw UsageError("--d_model " + std::to_string(o.model.d_model) + " is not divisible by --heads " +
-                         std::to_string(o.model.heads));
+    if (o.model.d_model % o.model.num_heads != 0)
+        throw UsageError("--d_model " + std::to_string(o.model.d_model) + " is not divisible by --num_heads " +
+                         std::to_string(o.model.num_heads));
     if (o.rate.min_lr > o.rate.lr)
         throw UsageError("--min_lr " + text::chars(o.rate.min_lr) + " is above --lr " + text::chars(o.rate.lr));
     if (o.resume && o.sample_only)

@@ -6,7 +6,7 @@
 #include "exercise.h"
 
 // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h owns columns h·d_k … (h + 1)·d_k − 1.
-Tensor split_heads(const Tensor& x, std::int64_t heads) {
+Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
     return blank(
         "reshape the columns to (heads, d_k), then permute the heads before the tokens; ranks 3 and 2");
 }
@@ -19,7 +19,7 @@ Tensor merge_heads(const Tensor& x) {
 // How many numbers multi-head attention learns: W_Q and W_K are d_model × heads·d_k, W_V is d_model ×
 // heads·d_v, and W_O is heads·d_v × d_model. With `bias` each of the four adds a vector as long as its
 // product's rows.
-std::int64_t count_parameters(std::int64_t d_model, std::int64_t heads, std::int64_t d_k, std::int64_t d_v,
+std::int64_t count_parameters(std::int64_t d_model, std::int64_t num_heads, std::int64_t d_k, std::int64_t d_v,
                               bool bias) {
     return blank("the sizes of four matrices and, with bias, of four vectors");
 }

@@ -23,14 +23,14 @@ Tensor pre_norm_block(const Tensor& x, const BlockWeights& w,
 
 // The number of parameters of a GPT with biases everywhere and a tied head.
 //     V = 50257, block_size = 1024, L = 12, C = 768 → 124439808
-std::int64_t parameter_count(std::int64_t vocab, std::int64_t block_size, std::int64_t layers,
-                             std::int64_t d_model) {
+std::int64_t num_parameters(std::int64_t vocab_size, std::int64_t block_size, std::int64_t layers,
+                            std::int64_t d_model) {
     return blank("the two tables, all blocks, and the last norm");
 }
 
 // What cross-entropy gives, in float64, for a model that finds all V tokens equally likely, as
 // {loss, perplexity}: perplexity = e to the loss.
 //     V = 50257 → {10.8249, 50257}
-std::pair<double, double> first_loss(std::int64_t vocab) {
+std::pair<double, double> first_loss(std::int64_t vocab_size) {
     return blank("minus the logarithm of one token's probability, and e to that");
 }

@@ -83,7 +83,7 @@ inline bool lines(const std::string& a, const std::string& b, bool varies = fals
 }
 
 // Whether `block` stands in `output`, line by line without a gap. Spaces at the ends of lines do not count.
-inline bool stands(std::vector<std::string> block, std::vector<std::string> output, bool varies = false) {
+inline bool occurs_in(std::vector<std::string> block, std::vector<std::string> output, bool varies = false) {
     for (std::vector<std::string>* text : {&block, &output})
         for (std::string& line : *text) line.resize(line.find_last_not_of(" \r") + 1);
     for (std::size_t start = 0; start + block.size() <= output.size(); ++start) {

@@ -17,19 +17,19 @@ struct AttentionCase {
     Mask mask;
     Tensor bias;         // undefined, or with values and −∞
     Tensor q, k, v, dy;  // (B, H, T, d_k), (B, G, S, d_k), (B, G, S, d_v), (B, H, T, d_v); v's last column is 1
-    std::vector<bool> seen;  // (B, H, T, S)
+    std::vector<bool> visible;  // (B, H, T, S)
 
     AttentionOptions options() const {
         return {.mask = mask, .bias = bias, .scale = 1 / static_cast<double>(d_k)};
     }
-    bool sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
-        return seen[static_cast<std::size_t>(((b * H + h) * T + i) * S + j)];
+    bool is_visible(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+        return visible[static_cast<std::size_t>(((b * H + h) * T + i) * S + j)];
     }
     bool packs() const { return G == H && T == S && d_k == d_v; }  // fits a packed projection
     std::int64_t key_head(std::int64_t h) const { return h / (H / G); }
-    bool blind(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    bool fully_masked(std::int64_t b, std::int64_t h, std::int64_t i) const {
         for (std::int64_t j = 0; j < S; ++j)
-            if (sees(b, h, i, j)) return false;
+            if (is_visible(b, h, i, j)) return false;
         return true;
     }
 };
@@ -85,7 +85,7 @@ inline AttentionCase attention_case(std::uint64_t seed) {
     const Shape scores{c.B, c.H, c.T, c.S};
     Tensor blocked = c.mask.materialize(c.B, c.H, c.T, c.S).expand(scores);
     if (c.bias.defined()) blocked = blocked || c.bias.expand(scores) == -INFINITY;
-    c.seen = (!blocked).to_vector<bool>();
+    c.visible = (!blocked).to_vector<bool>();
     return c;
 }
 
@@ -100,7 +100,7 @@ inline AttentionCase with_padding(const AttentionCase& c, std::int64_t P, Rng& r
         return cat({x, uniform(shape, bound, rng, c.dtype)}, 2);
     };
     longer.q = more(c.q, 100), longer.k = more(c.k, 100), longer.v = more(c.v, 100), longer.dy = more(c.dy, 0);
-    Tensor blocked = !from_vector(c.seen, {c.B, c.H, c.T, c.S});
+    Tensor blocked = !from_vector(c.visible, {c.B, c.H, c.T, c.S});
     blocked = cat({blocked, bools({c.B, c.H, P, c.S}, 0.5, rng)}, 2);
     blocked = cat({blocked, bools({c.B, c.H, c.T + P, P}, 0.5, rng)}, 3);
     const std::vector<std::int64_t> lengths(static_cast<std::size_t>(c.B), c.S);
@@ -135,7 +135,7 @@ inline Tensor attend(const AttentionCase& c, const Tensor& q, const Tensor& k, c
     }
     if (path == Path::weighted) {
         const auto [y, weights] = scaled_dot_product_attention_with_weights(q, k, v, options);
-        if (!all(from_vector(c.seen, weights.shape()) || weights == 0))
+        if (!all(from_vector(c.visible, weights.shape()) || weights == 0))
             throw ValueError("a blocked weight is not 0");
         return y;
     }

@@ -59,7 +59,7 @@ inline std::vector<Form> all_forms() {
     const std::pair<const char*, nn::MultiHeadAttentionOptions> kinds[] = {
         {"fused", {.bias = true}},
         {"separate", {.bias = true, .fused = false}},
-        {"grouped", {.bias = true, .kv_heads = 2, .d_v = 3}}};
+        {"grouped", {.bias = true, .num_kv_heads = 2, .d_v = 3}}};
     for (const auto& [kind, options] : kinds) {
         const auto a = in_double(nn::MultiHeadAttention(C, H, rng, options));
         const auto call = [a](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
@@ -82,7 +82,7 @@ inline std::vector<Form> all_forms() {
     }
     for (const bool turned : {false, true}) {
         nn::CausalMultiHeadAttentionOptions options{.max_seq_len = max_seq_len, .bias = true};
-        if (turned) options.kv_heads = 2, options.rotary_base = 100;
+        if (turned) options.num_kv_heads = 2, options.rotary_base = 100;
         const auto a = in_double(nn::CausalMultiHeadAttention(C, H, rng, options));
         const auto call = [a](const Tensor& x, const Tensor&, const Tensor&, const Mask& mask) {
             return a(x, mask);
@@ -120,8 +120,8 @@ inline const std::vector<Form>& forms() {
 }
 
 // Runs `test` on every form, on those of `kind` where given.
-inline void every(const std::function<void(const Form&)>& test,
-                  const std::function<bool(const Form&)>& kind = {}) {
+inline void for_each_form(const std::function<void(const Form&)>& test,
+                          const std::function<bool(const Form&)>& kind = {}) {
     int ran = 0;
     for (const Form& form : forms())
         if (!kind || kind(form)) {
@@ -132,6 +132,6 @@ inline void every(const std::function<void(const Form&)>& test,
     CHECK(ran >= 4);
 }
 
-inline Tensor falses(const Shape& shape) { return zeros(shape, boolean); }
+inline Tensor all_false(const Shape& shape) { return zeros(shape, boolean); }
 
 }  // namespace attention_forms

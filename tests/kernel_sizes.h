@@ -18,7 +18,7 @@ using namespace weft;
 using Sizes = std::vector<std::int64_t>;
 
 // n − 1, n and n + 1 of each.
-inline Sizes around(const Sizes& borders) {
+inline Sizes neighbours(const Sizes& borders) {
     Sizes sizes;
     for (const std::int64_t n : borders)
         for (const std::int64_t size : {n - 1, n, n + 1})
@@ -37,11 +37,11 @@ inline Sizes vector_ends() {
 }
 
 // −6 … 6, in an order that no stride repeats.
-inline double whole(std::int64_t i) { return static_cast<double>((i * i + 3 * i / 2) % 13 - 6); }
+inline double small_integer(std::int64_t i) { return static_cast<double>((i * i + 3 * i / 2) % 13 - 6); }
 
-inline Tensor wholes(const Shape& shape, DType dtype) {
+inline Tensor small_integers(const Shape& shape, DType dtype) {
     std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = whole(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = small_integer(static_cast<std::int64_t>(i));
     return from_vector(values, shape).to(dtype);
 }
 

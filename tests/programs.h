@@ -26,13 +26,13 @@ struct Result {
 };
 
 // Threads that have nothing to do let others run, for the tests are not alone on their machine.
-inline void be_patient() { setenv("OMP_WAIT_POLICY", "passive", 1); }
+inline void use_passive_waiting() { setenv("OMP_WAIT_POLICY", "passive", 1); }
 
 // Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8".
 inline Result run(const std::string& arguments, const std::string& before = ":") {
     const std::string command = "{ " + before + "; " + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1";
     Result result;
-    be_patient();
+    use_passive_waiting();
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     std::array<char, 4096> buffer;
@@ -67,7 +67,7 @@ public:
         for (const int signal : {SIGINT, SIGHUP, SIGTERM}) sigaddset(&heard, signal);
         posix_spawnattr_setsigdefault(&attributes, &heard);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-        be_patient();
+        use_passive_waiting();
         const int error = posix_spawn(&id_, pointers[0], &files, &attributes, pointers.data(), environ);
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&files);
@@ -101,7 +101,7 @@ private:
 
 // A model small enough to train in a moment, and a text for it.
 inline const std::string tiny =
-    "train_gpt --layers 1 --heads 2 --d_model 16 --block_size 16 --batch 4 --length 20 ";
+    "train_gpt --num_layers 1 --num_heads 2 --d_model 16 --block_size 16 --batch_size 4 --max_new_tokens 20 ";
 
 inline std::string in(const Scratch& scratch) { return "--out " + scratch.folder().string() + " "; }
 

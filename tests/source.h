@@ -60,10 +60,10 @@ struct Counter {
 // softmax(Q_h K_hᵀ / √d_k) V_h of every head, concatenated, @ W_O: x (N, C), W_Q, W_K and W_V (C, H·d_k), W_O
 // (H·d_k, C) → (N, C). The width of a head is whatever the weights make it.
 inline Tensor textbook(const Tensor& x, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V,
-                       const Tensor& W_O, std::int64_t heads, Counter& counter) {
-    const Tensor q = nn::split_heads(counter.product(x, W_Q), heads);  // (H, N, d_k)
-    const Tensor k = nn::split_heads(counter.product(x, W_K), heads);
-    const Tensor v = nn::split_heads(counter.product(x, W_V), heads);
+                       const Tensor& W_O, std::int64_t num_heads, Counter& counter) {
+    const Tensor q = nn::split_heads(counter.product(x, W_Q), num_heads);  // (H, N, d_k)
+    const Tensor k = nn::split_heads(counter.product(x, W_K), num_heads);
+    const Tensor v = nn::split_heads(counter.product(x, W_V), num_heads);
     const double root = std::sqrt(static_cast<double>(q.size(-1)));
     const Tensor weights = softmax(counter.product(q, k.transpose(-2, -1)) / root, -1);  // (H, N, N)
     return counter.product(nn::merge_heads(counter.product(weights, v)), W_O);

@@ -39,10 +39,10 @@ struct UsersAttention : nn::Module {
 
     UsersAttention(Rng& rng, Bug bug)
         : Module("UsersAttention"),
-          W_q(child("W_q", nn::Linear(C, C, rng))),
-          W_k(child("W_k", nn::Linear(C, C, rng))),
-          W_v(child("W_v", nn::Linear(C, C, rng))),
-          W_out(child("W_out", nn::Linear(C, C, rng))),
+          W_q(register_module("W_q", nn::Linear(C, C, rng))),
+          W_k(register_module("W_k", nn::Linear(C, C, rng))),
+          W_v(register_module("W_v", nn::Linear(C, C, rng))),
+          W_out(register_module("W_out", nn::Linear(C, C, rng))),
           bug(bug) {
         to(float64);
     }
@@ -125,9 +125,9 @@ TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it", "[S2
     }
     // Grouped heads, widths of their own, turned by position.
     const auto grouped =
-        in_double(nn::CausalMultiHeadAttention(16, 4, rng, {.kv_heads = 2, .rotary_base = 10000}));
+        in_double(nn::CausalMultiHeadAttention(16, 4, rng, {.num_kv_heads = 2, .rotary_base = 10000}));
     const auto own =
-        in_double(nn::MultiHeadAttention(C, 4, rng, {.fused = false, .kv_heads = 2, .d_k = 6, .d_v = 4}));
+        in_double(nn::MultiHeadAttention(C, 4, rng, {.fused = false, .num_kv_heads = 2, .d_k = 6, .d_v = 4}));
     for (const auto& report : {check::attention(grouped, random({2, T, 16})), check::attention(own, x),
                                check::attention(own, x, Mask::causal())}) {
         INFO(report.str());
@@ -160,7 +160,7 @@ TEST_CASE("S2.09 each classic bug is caught by a named check, with the evidence"
              {Bug::cut_head, "gradient reaches every head",
               "W_v.weight has no gradient in rows 4 to 7 (head 1)"},
              {Bug::cut_keys, "gradient reaches every head", "W_k.weight has no gradient"},
-             {Bug::finite_mask, "a row that sees nothing is 0", "up to 0.2, not 0"},
+             {Bug::finite_mask, "a fully masked row is 0", "up to 0.2, not 0"},
              {Bug::future_in_values, "blocked tokens have no influence", "which may not see it"},
              {Bug::samples_mixed, "blocked tokens have no influence", "of sample 1"},
              {Bug::unnamed_scores, "scaled by sqrt(d_k)", "traced(\"scores\", …)"},
@@ -185,9 +185,9 @@ TEST_CASE("S2.09 a bug fails its own checks and leaves the others as they are",
     CHECK(failed(Bug::none) == "");
     CHECK(failed(Bug::scaled_by_d_model) == "scaled by sqrt(d_k)");
     CHECK(failed(Bug::no_permute_before_merge) ==
-          "heads side by side, blocked tokens have no influence, a row that sees nothing is 0");
+          "heads side by side, blocked tokens have no influence, a fully masked row is 0");
     CHECK(failed(Bug::cut_head) == "gradient reaches every head");
-    CHECK(failed(Bug::finite_mask) == "a row that sees nothing is 0");
+    CHECK(failed(Bug::finite_mask) == "a fully masked row is 0");
     CHECK(failed(Bug::mask_per_head) == "each sample has its own mask");
     CHECK(failed(Bug::noise) == "same result twice, blocked tokens have no influence");
 }
@@ -269,7 +269,7 @@ TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention 
     CHECK(evidence("blocked tokens have no influence") ==
           "5 tokens edited, 60 outputs that may not see them unchanged to the last bit");
     CHECK(evidence("each sample has its own mask") == "3 samples, sample s hiding key s: each hides its own");
-    CHECK(evidence("a row that sees nothing is 0") ==
+    CHECK(evidence("a fully masked row is 0") ==
           "token 4 blinded: weights, heads and merged 0, gradients finite");
     CHECK(evidence("shapes of q, k, v") == "q (3, 3, 5, 4), k (3, 3, 5, 4), v (3, 3, 5, 4)");
 

@@ -19,7 +19,7 @@ std::vector<double> row_by_row(const AttentionCase& c, const Tensor& q, const Te
     std::vector<std::int64_t> seen;
     double largest = -inf, total = 0;
     for (std::int64_t j = 0; j < c.S; ++j) {
-        if (!c.sees(b, h, i, j)) continue;
+        if (!c.is_visible(b, h, i, j)) continue;
         double s = 0;
         for (std::int64_t x = 0; x < c.d_k; ++x) s += q.at({b, h, i, x}) * k.at({b, g, j, x});
         s = s / static_cast<double>(c.d_k) + (c.bias.defined() ? c.bias.at({0, h, i, j}) : 0.0);
@@ -143,7 +143,7 @@ TEST_CASE("in any tile of keys and of queries NaN stays with the queries that se
             }
 }
 
-TEST_CASE("where dy is 0, beside NaN, it has its own gradient still", "[poison]") {
+TEST_CASE("a dy of 0 next to NaN keeps its second-order gradient", "[poison]") {
     const Tensor q = random({4, 2}), k = random({4, 2}, 2), v = random({4, 2}, 3);
     for (const bool composed : {false, true}) {
         const Composed path(composed);
@@ -191,11 +191,10 @@ void check_rows(const Tensor& a, const Tensor& b, const std::vector<std::int64_t
 
 }  // namespace
 
-TEST_CASE("in every form of the modules a token that is blocked, or is yet to come, is not noticed",
-          "[poison]") {
+TEST_CASE("blocked and future tokens have no influence, in every form of the modules", "[poison]") {
     using attention_forms::B, attention_forms::T, attention_forms::C;
     const Tensor clean = random({B, T, C}, 3);
-    attention_forms::every(
+    attention_forms::for_each_form(
         [&](const Form& form) {
             for (const double poison : {NaN, inf, -inf}) {
                 CAPTURE(poison);
@@ -220,11 +219,12 @@ TEST_CASE("in every form of the modules a token that is blocked, or is yet to co
         [](const Form& form) { return !form.is_cross; });
 }
 
-TEST_CASE("in cross-attention of every form a blocked token of the other sequence is not noticed", "[poison]") {
+TEST_CASE("a blocked token of the other sequence has no influence, in every form of cross-attention",
+          "[poison]") {
     using attention_forms::B, attention_forms::T, attention_forms::S, attention_forms::C;
     const Tensor query = random({B, T, C}, 3), clean = random({B, S, C}, 6), dy = random({B, T, C}, 4);
     const std::int64_t hidden = 2;
-    attention_forms::every(
+    attention_forms::for_each_form(
         [&](const Form& form) {
             const Mask mask =
                 Mask::blocked((arange(S) == static_cast<double>(hidden)).expand({T, S}).contiguous());
@@ -253,7 +253,7 @@ TEST_CASE("in cross-attention of every form a blocked token of the other sequenc
         [](const Form& form) { return form.is_cross; });
 }
 
-TEST_CASE("after a cache, a cached token that is blocked is not noticed, whatever it holds", "[poison]") {
+TEST_CASE("a blocked token in the cache has no influence, even if it holds NaN", "[poison]") {
     Rng rng(1);
     const auto a = in_double(nn::CausalMultiHeadAttention(8, 4, rng, {.max_seq_len = 8}));
     const Tensor past = random({1, 4, 8}), next = random({1, 2, 8}, 2);

@@ -6,7 +6,7 @@
 
 using namespace source;
 using namespace weft::kernels;
-using sizes::around, sizes::Sizes;
+using sizes::neighbours, sizes::Sizes;
 
 namespace {
 
@@ -46,9 +46,9 @@ AttentionOptions options_of(int mask, std::int64_t T, std::int64_t S, DType dtyp
 
 TEST_CASE("attention around the ends of its tiles of queries and keys, forward and backward",
           "[attention][tiles]") {
-    Sizes queries = around({tile_queries, tile_most_queries}),
-          keys = around({tile_queries * tile_keys, 2 * tile_queries * tile_keys, tile_many_keys,
-                         tile_many_keys + tile_most_queries * tile_keys});
+    Sizes queries = neighbours({tile_queries, tile_max_queries}),
+          keys = neighbours({tile_queries * tile_keys, 2 * tile_queries * tile_keys, tile_many_keys,
+                             tile_many_keys + tile_max_queries * tile_keys});
     queries.push_back(1);
     keys.push_back(3);  // fewer than the queries: under a causal mask the first see nothing
     int turn = 0;
@@ -69,26 +69,27 @@ TEST_CASE("attention around the ends of its tiles of queries and keys, forward a
 
 TEST_CASE("heads that share a task give the bits that each gives alone", "[attention][tiles]") {
     struct Case {
-        std::int64_t T, S, d_k, heads;
+        std::int64_t T, S, d_k, num_heads;
     };
     std::vector<Case> all;
     const std::int64_t of_a_task = attention_grain / (8 * 16 * 4) + 1;
-    for (const std::int64_t heads : around({1, of_a_task, 2 * of_a_task})) all.push_back({8, 16, 4, heads});
+    for (const std::int64_t num_heads : neighbours({1, of_a_task, 2 * of_a_task}))
+        all.push_back({8, 16, 4, num_heads});
     // about one head's worth: a task holds two heads, or one
-    for (const std::int64_t T : around({attention_grain / (64 * 4)})) all.push_back({T, 64, 4, 3});
-    const int threads = num_threads();
+    for (const std::int64_t T : neighbours({attention_grain / (64 * 4)})) all.push_back({T, 64, 4, 3});
+    const int threads = get_num_threads();
     for (const Case& c : all)
         for (const int team : {1, 3}) {
-            CAPTURE(c.T, c.S, c.heads, team);
+            CAPTURE(c.T, c.S, c.num_heads, team);
             set_num_threads(team);
-            const Tensor q = random({1, c.heads, c.T, c.d_k}, 1, float32),
-                         k = random({1, c.heads, c.S, c.d_k}, 2, float32),
-                         v = random({1, c.heads, c.S, 2}, 3, float32),
-                         dy = random({1, c.heads, c.T, 2}, 4, float32);
+            const Tensor q = random({1, c.num_heads, c.T, c.d_k}, 1, float32),
+                         k = random({1, c.num_heads, c.S, c.d_k}, 2, float32),
+                         v = random({1, c.num_heads, c.S, 2}, 3, float32),
+                         dy = random({1, c.num_heads, c.T, 2}, 4, float32);
             const AttentionOptions options{.mask = Mask::causal()};
             const Attended together = attended(q, k, v, dy, options, false);
             bool same = true;
-            for (std::int64_t h = 0; h < c.heads; ++h) {
+            for (std::int64_t h = 0; h < c.num_heads; ++h) {
                 const auto one = [&](const Tensor& x) { return x.slice(1, h, h + 1); };
                 const Attended alone = attended(one(q), one(k), one(v), one(dy), options, false);
                 same = same && same_bits(alone.y, one(together.y)) && same_bits(alone.dq, one(together.dq)) &&

@@ -39,7 +39,7 @@ Tensor user_product(const Tensor& a, const Tensor& b) {
         Tensor a = saved[0], b = saved[1];
         if (!a.requires_grad()) a = a.detach().requires_grad_();
         if (!b.requires_grad()) b = b.detach().requires_grad_();
-        return grad({reference(a, b)}, {a, b}, {dy}, {.create_graph = grad_enabled()});
+        return grad({reference(a, b)}, {a, b}, {dy}, {.create_graph = is_grad_enabled()});
     });
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("one tensor in several places of a fused operation, or one input made 
 
 TEST_CASE("a GPT whose head is its embedding has one gradient by every route", "[autograd]") {
     Rng rng(2);
-    nn::GPT model({.vocab = 7, .block_size = 5, .layers = 2, .heads = 2, .d_model = 8}, rng);
+    nn::GPT model({.vocab_size = 7, .block_size = 5, .num_layers = 2, .num_heads = 2, .d_model = 8}, rng);
     model.to(float64);
     const Tensor ids = randint(0, 7, {2, 5}, rng), targets = randint(0, 7, {2, 5}, rng);
     const auto loss = [&](const auto&) { return cross_entropy(model(ids), targets); };
@@ -155,8 +155,9 @@ TEST_CASE("gradcheck and gradgradcheck compare the routes of a gradient", "[auto
             const NoGrad off;
             y = 3 * in[0];
         }
-        return record("twofaced", y, {in[0]}, {},
-                      [](const Saved&, const Tensor& dy) { return Grads{dy * (grad_enabled() ? 4.0 : 3.0)}; });
+        return record("twofaced", y, {in[0]}, {}, [](const Saved&, const Tensor& dy) {
+            return Grads{dy * (is_grad_enabled() ? 4.0 : 3.0)};
+        });
     };
     const auto first = check::gradcheck("twofaced", twofaced, {leaf({1, 2})});
     CHECK(contains(first.message, "gradcheck of twofaced: input 0 (2,) at (0,): "));
@@ -164,7 +165,8 @@ TEST_CASE("gradcheck and gradgradcheck compare the routes of a gradient", "[auto
     CHECK(contains(check::gradgradcheck("twofaced", twofaced, {leaf({1, 2})}).message, "create_graph"));
 }
 
-TEST_CASE("a chain of a million nodes with create_graph lives and dies without recursion", "[autograd]") {
+TEST_CASE("a chain of a million nodes with create_graph is built and destroyed without recursion",
+          "[autograd]") {
     const Tensor x = leaf({1});
     Tensor y = x;
     for (int i = 0; i < 300'000; ++i) y = y * 1.0;

@@ -34,7 +34,7 @@ TEST_CASE("set_grad copies: two parameters that were given one gradient have one
     CHECK_FALSE(c.grad().defined());
 }
 
-TEST_CASE("a hook's number is given once, whatever values its tensor takes on", "[autograd][leaves]") {
+TEST_CASE("hook numbers stay unique when set_data replaces the tensor's values", "[autograd][leaves]") {
     Tensor x = leaf({1});
     const auto first = x.register_hook(doubled);
     x.set_data(tensor({5}, float64));

@@ -30,7 +30,7 @@ TEST_CASE("fault 57: a saved tensor changed in place is refused at backward, nam
     CHECK_FALSE(x.grad().defined());
 }
 
-TEST_CASE("fault 57: an output that its own rule keeps counts too, and so does a parameter after a step",
+TEST_CASE("fault 57: a saved output changed in place is refused, and so is a parameter after a step",
           "[autograd][fault]") {
     const Tensor x = leaf({1, 2});
     Tensor y = exp(x);  // dx = dy · y
@@ -152,8 +152,8 @@ TEST_CASE("fault 69: an output outlives its inputs", "[autograd][fault]") {
 
 TEST_CASE("fault 72: a rule that returns a gradient of the wrong shape, type or number", "[autograd][fault]") {
     const Tensor x = leaf({{1, 2, 3}}), w = leaf({1});
-    const auto run = [&](Rule rule) {
-        sum(record("mine", ones({3}, float64), {x, w}, {}, std::move(rule))).backward();
+    const auto run = [&](Vjp vjp) {
+        sum(record("mine", ones({3}, float64), {x, w}, {}, std::move(vjp))).backward();
     };
     auto message = message_of<ShapeError>([&] {
         run([](const Saved&, const Tensor& dy) { return Grads{dy, {}}; });
@@ -175,12 +175,12 @@ TEST_CASE("fault 72: a rule that returns a gradient of the wrong shape, type or 
 
 TEST_CASE("record takes a new tensor only", "[autograd]") {
     const Tensor x = leaf({1, 2});
-    const Rule rule = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
-    CHECK(contains(message_of<GraphError>([&] { return record("mine", x, {x}, {}, rule); }), "clone()"));
+    const Vjp vjp = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
+    CHECK(contains(message_of<GraphError>([&] { return record("mine", x, {x}, {}, vjp); }), "clone()"));
     const Tensor y = x * 2;
-    CHECK(contains(message_of<GraphError>([&] { return record("mine", y, {x}, {}, rule); }), "NoGrad"));
+    CHECK(contains(message_of<GraphError>([&] { return record("mine", y, {x}, {}, vjp); }), "NoGrad"));
     const Tensor outside = ones({2}, float64);
-    CHECK_FALSE(record("mine", ones({2}, float64), {outside}, {}, rule).requires_grad());
+    CHECK_FALSE(record("mine", ones({2}, float64), {outside}, {}, vjp).requires_grad());
 }
 
 TEST_CASE("an operation of a user's own, as the header writes it", "[autograd]") {

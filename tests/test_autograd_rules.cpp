@@ -79,7 +79,7 @@ TEST_CASE("fault 67: a detached branch has no gradient, rather than zero", "[aut
 
 TEST_CASE("fault 71: NoGrad nests, ends by an exception, and is per thread", "[autograd][fault]") {
     const Tensor x = leaf({2});
-    REQUIRE(grad_enabled());
+    REQUIRE(is_grad_enabled());
     {
         const NoGrad outer;
         CHECK_FALSE((x * x).requires_grad());
@@ -87,21 +87,21 @@ TEST_CASE("fault 71: NoGrad nests, ends by an exception, and is per thread", "[a
             const EnableGrad inner;
             CHECK((x * x).requires_grad());
             const NoGrad innermost;
-            CHECK_FALSE(grad_enabled());
+            CHECK_FALSE(is_grad_enabled());
         }
-        CHECK_FALSE(grad_enabled());
+        CHECK_FALSE(is_grad_enabled());
         bool elsewhere = false;
-        std::thread([&] { elsewhere = grad_enabled(); }).join();
+        std::thread([&] { elsewhere = is_grad_enabled(); }).join();
         CHECK(elsewhere);
     }
-    CHECK(grad_enabled());
+    CHECK(is_grad_enabled());
     try {
         const NoGrad off;
         const Composed composed;
         throw std::runtime_error("out");
     } catch (const std::runtime_error&) {
     }
-    CHECK(grad_enabled());
+    CHECK(is_grad_enabled());
     CHECK_FALSE(composed_mode());
     CHECK((x * x).requires_grad());
 }
@@ -111,7 +111,7 @@ TEST_CASE("the mode comes back after a rule throws in backward, and after create
     const Tensor y = record("fails", tensor({1}, float64), {x}, {},
                             [](const Saved&, const Tensor&) -> Grads { throw std::runtime_error("rule"); });
     CHECK_THROWS_AS(y.backward(), std::runtime_error);
-    CHECK(grad_enabled());
+    CHECK(is_grad_enabled());
     CHECK_THROWS_AS(grad({y}, {x}, {}, {.create_graph = true}), std::runtime_error);
     const NoGrad off;
     const Tensor z = [&] {
@@ -120,7 +120,7 @@ TEST_CASE("the mode comes back after a rule throws in backward, and after create
     }();
     const auto g = grad({z}, {x}, {}, {.create_graph = true});
     CHECK(g[0].requires_grad());
-    CHECK_FALSE(grad_enabled());
+    CHECK_FALSE(is_grad_enabled());
 }
 
 TEST_CASE("a hook sees the whole gradient once, and may replace it", "[autograd][hooks]") {
@@ -230,7 +230,7 @@ TEST_CASE("fault 62: a seed of another shape or type", "[autograd][fault]") {
     CHECK(contains(message_of<ValueError>([&] {
                        (void)grad({y, y}, {x}, {ones({2, 3}, float64)});
                    }),
-                   "1 seeds for 2"));
+                   "1 grad_outputs for 2"));
     CHECK_FALSE(x.grad().defined());
     y.backward(ones({2, 3}, float64));  // the graph is still whole
     CHECK(x.grad().at({1, 2}) == 2);

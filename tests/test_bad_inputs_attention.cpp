@@ -35,7 +35,7 @@ Qkv make(const Shape& q, const Shape& k, double scale = 1, DType dtype = float64
     return {a, b, c};
 }
 
-Tensor falses(const Shape& shape) { return zeros(shape, boolean); }
+Tensor all_false(const Shape& shape) { return zeros(shape, boolean); }
 
 // Runs the fused kernel and the composed definition.
 void both_ways(const std::function<void()>& test) {
@@ -80,12 +80,11 @@ TEST_CASE("log_softmax of a row of −inf has gradients of 0, along any axis", "
     }
 }
 
-TEST_CASE("fault 40: a query that sees nothing has weights, output and gradients of exactly 0",
-          "[fault][attention]") {
+TEST_CASE("fault 40: a fully masked row has weights, output and gradients of exactly 0", "[fault][attention]") {
     both_ways([] {
         for (const DType dtype : {float32, float64}) {
             const Qkv x = make({2, 2, 4, 3}, {2, 2, 5, 3}, 1, dtype);
-            Tensor blocked = falses({2, 1, 4, 5});
+            Tensor blocked = all_false({2, 1, 4, 5});
             blocked.select(2, 1).fill_(1);  // query 1 of every sample
             blocked[1].fill_(1);            // the whole of sample 1
             const Mask mask = Mask::blocked(blocked);
@@ -132,7 +131,7 @@ TEST_CASE("fault 41: a mask that does not fit is named with both shapes", "[faul
                                                  {3, 3, 4, 6},
                                                  {2, 3, 1, 6},
                                                  {2, 3, 4, 1}}) {
-        const auto message = message_of<ShapeError>([&] { return x.attend(Mask::blocked(falses(wrong))); });
+        const auto message = message_of<ShapeError>([&] { return x.attend(Mask::blocked(all_false(wrong))); });
         INFO(message);
         CHECK(contains(message, wrong.str()));
         CHECK(contains(message, "(2, 3, 4, 6)"));
@@ -140,9 +139,9 @@ TEST_CASE("fault 41: a mask that does not fit is named with both shapes", "[faul
     }
     for (const Shape& right :
          std::vector<Shape>{{4, 6}, {2, 4, 6}, {2, 3, 4, 6}, {1, 3, 4, 6}, {2, 1, 4, 6}, {1, 1, 4, 6}})
-        CHECK_NOTHROW(x.attend(Mask::allowed(!falses(right))));
-    CHECK(contains(message_of<ShapeError>([] { return Mask::blocked(falses({6})); }), "(6,)"));
-    CHECK(contains(message_of<ShapeError>([] { return Mask::allowed(falses({1, 1, 1, 2, 2})); }), "rank"));
+        CHECK_NOTHROW(x.attend(Mask::allowed(!all_false(right))));
+    CHECK(contains(message_of<ShapeError>([] { return Mask::blocked(all_false({6})); }), "(6,)"));
+    CHECK(contains(message_of<ShapeError>([] { return Mask::allowed(all_false({1, 1, 1, 2, 2})); }), "rank"));
     CHECK(contains(message_of<ShapeError>([&] { return x.attend(Mask::padding({6})); }),
                    "1 lengths for 2 samples"));
     CHECK(contains(message_of<ShapeError>([&] { return x.attend(Mask::padding({6, 7})); }), "length 7"));

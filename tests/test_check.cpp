@@ -154,7 +154,7 @@ TEST_CASE("gradgradcheck reports the second of two gradients that is not determi
             return x[0] * x[1];
         }();
         return record("careless", y, {x[0], x[1]}, {x[0], x[1]}, [&](const Saved& saved, const Tensor& dy) {
-            const double drift = grad_enabled() && calls++ % 2 == 1 ? 1 + 1e-15 : 1;
+            const double drift = is_grad_enabled() && calls++ % 2 == 1 ? 1 + 1e-15 : 1;
             return Grads{dy * saved[1], dy * saved[0] * drift};
         });
     };

@@ -26,11 +26,11 @@ struct Around : nn::Module {
         const auto name = [&](std::size_t i) { return "in" + std::to_string(i); };
         for (std::size_t i = 0; golden.has(op.golden + "/" + name(i)); ++i) {
             Tensor x = golden(op.golden + "/" + name(i)).clone();
-            inputs.push_back(is_floating(x.dtype()) ? parameter(name(i), x.to(float64)) : x);
+            inputs.push_back(is_floating_point(x.dtype()) ? register_parameter(name(i), x.to(float64)) : x);
         }
-        beside = parameter("beside", ones({2}, float64));
+        beside = register_parameter("beside", ones({2}, float64));
     }
-    bool learns(std::size_t i) const { return is_floating(inputs[i].dtype()); }
+    bool learns(std::size_t i) const { return is_floating_point(inputs[i].dtype()); }
 
     // The loss, with the edge from parameter `cut` to the operation cut, or all edges from it to the loss.
     static constexpr std::size_t none = SIZE_MAX, outputs = SIZE_MAX - 1;
@@ -71,8 +71,8 @@ struct Pair : nn::Module {
     nn::Linear first, second;
     explicit Pair(Rng& rng)
         : Module("Pair"),
-          first(child("first", nn::Linear(2, 2, rng))),
-          second(child("second", nn::Linear(2, 1, rng))) {}
+          first(register_module("first", nn::Linear(2, 2, rng))),
+          second(register_module("second", nn::Linear(2, 1, rng))) {}
     Tensor loss() const { return sum(second(first(ones({3, 2})))); }
 };
 
@@ -197,7 +197,7 @@ TEST_CASE("the first step names a parameter that holds NaN or an infinity, or ge
 TEST_CASE("a gradient of exactly 0 is reported by the first step, and is no error", "[check][flow]") {
     struct Zero : nn::Module {
         Tensor a, b;
-        Zero() : Module("Zero"), a(parameter("a", ones({2}))), b(parameter("b", ones({2}))) {}
+        Zero() : Module("Zero"), a(register_parameter("a", ones({2}))), b(register_parameter("b", ones({2}))) {}
     } net;
     optim::SGD optimizer(net, {.lr = 0.1});
     const check::FlowReport flow = check::first_step(net, 0.1, [&] {
@@ -212,7 +212,7 @@ TEST_CASE("a first step that rounding swallows is no error", "[check][flow]") {
     for (const DType dtype : {float32, float64}) {
         struct One : nn::Module {
             Tensor w;
-            explicit One(DType dtype) : Module("One"), w(parameter("w", ones({2}, dtype))) {}
+            explicit One(DType dtype) : Module("One"), w(register_parameter("w", ones({2}, dtype))) {}
         } net(dtype);
         const auto at = [&](double lr) {
             net.zero_grad();

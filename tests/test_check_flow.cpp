@@ -13,8 +13,8 @@ struct Net : nn::Module {
     nn::Linear first, second;
     explicit Net(Rng& rng)
         : Module("Net"),
-          first(child("first", nn::Linear(2, 2, rng))),
-          second(child("second", nn::Linear(2, 1, rng))) {}
+          first(register_module("first", nn::Linear(2, 2, rng))),
+          second(register_module("second", nn::Linear(2, 1, rng))) {}
 };
 
 }  // namespace
@@ -76,7 +76,7 @@ TEST_CASE("gradient_flow finds the branch that was cut off", "[check]") {
 TEST_CASE("a norm whose squares overflow or vanish is still a norm", "[check]") {
     struct One : nn::Module {
         Tensor w;
-        One() : w(parameter("w", zeros({2}, float64))) {}
+        One() : w(register_parameter("w", zeros({2}, float64))) {}
     } one;
     one.w.set_grad(tensor({3e200, 4e200}, float64));
     CHECK(check::gradient_flow(one).rows[0].norm == Approx(5e200));
@@ -88,7 +88,7 @@ TEST_CASE("a norm whose squares overflow or vanish is still a norm", "[check]") 
 TEST_CASE("gradient_flow of a parameter of one element, and of none", "[check]") {
     struct Few : nn::Module {
         Tensor one, none;
-        Few() : one(parameter("one", zeros({1}))), none(parameter("none", zeros({0}))) {}
+        Few() : one(register_parameter("one", zeros({1}))), none(register_parameter("none", zeros({0}))) {}
     } few;
     few.one.set_grad(zeros({1}));
     few.none.set_grad(zeros({0}));

@@ -129,7 +129,8 @@ TEST_CASE("every checkpoint and loss.csv of the corpus is gone on from, or refus
     const Scratch scratch;
     for (const fs::path& file : corpus("checkpoint")) {
         fs::copy_file(file, scratch / "model.safetensors", fs::copy_options::overwrite_existing);
-        ends("checkpoint/" + file.filename().string(), "train_gpt --sample_only --length 1 " + in(scratch));
+        ends("checkpoint/" + file.filename().string(),
+             "train_gpt --sample_only --max_new_tokens 1 " + in(scratch));
     }
     const Scratch data;
     std::string text;
@@ -139,8 +140,8 @@ TEST_CASE("every checkpoint and loss.csv of the corpus is gone on from, or refus
     for (const fs::path& file : corpus("history")) {
         fs::copy_file(trained, scratch / "model.safetensors", fs::copy_options::overwrite_existing);
         fs::copy_file(file, scratch / "loss.csv", fs::copy_options::overwrite_existing);
-        ends("history/" + file.filename().string(),
-             "train_gpt --resume --steps 7 --length 0 --text " + (data / "text").string() + " " + in(scratch));
+        ends("history/" + file.filename().string(), "train_gpt --resume --steps 7 --max_new_tokens 0 --text " +
+                                                        (data / "text").string() + " " + in(scratch));
     }
 }
 

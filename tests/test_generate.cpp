@@ -13,9 +13,14 @@ namespace {
 
 constexpr std::int64_t block = 12;
 
-nn::GPT model_of(std::int64_t vocab, DType dtype = float32) {
+nn::GPT model_of(std::int64_t vocab_size, DType dtype = float32) {
     Rng rng(3);
-    nn::GPT model({.vocab = vocab, .block_size = block, .layers = 2, .heads = 2, .d_model = 16, .dropout = 0.2},
+    nn::GPT model({.vocab_size = vocab_size,
+                   .block_size = block,
+                   .num_layers = 2,
+                   .num_heads = 2,
+                   .d_model = 16,
+                   .dropout = 0.2},
                   rng);
     NoGrad off;
     for (auto [name, parameter] : model.named_parameters()) parameter.mul_(3);  // so that what it says varies
@@ -26,8 +31,9 @@ nn::GPT model_of(std::int64_t vocab, DType dtype = float32) {
 // A model over characters that says `next[i]` after character i, whatever came before.
 nn::GPT model_that_says(const Ids& next) {
     const auto V = static_cast<std::int64_t>(next.size());
-    Rng rng = Rng::of_zeros();
-    nn::GPT model({.vocab = V, .block_size = block, .layers = 1, .heads = 1, .d_model = 2 * V}, rng);
+    Rng rng = Rng::skip_init();
+    nn::GPT model({.vocab_size = V, .block_size = block, .num_layers = 1, .num_heads = 1, .d_model = 2 * V},
+                  rng);
     NoGrad off;
     // Token i is seen in column i. The head, tied to the embedding, reads columns V … 2V: the mlp moves them
     // there.
@@ -69,9 +75,10 @@ TEST_CASE("generation with kept keys and values gives the tokens that it gives w
                 const Ids prompt = randint(0, 40, {given}, prompts).to_vector<std::int64_t>();
                 Rng a(5), b(5);
                 const nn::GenerateOptions cached{
-                    .length = 40, .how = {.temperature = temperature, .top_k = 30, .rng = &a, .top_p = 0.95}};
+                    .max_new_tokens = 40,
+                    .sampling = {.temperature = temperature, .top_k = 30, .rng = &a, .top_p = 0.95}};
                 nn::GenerateOptions plain = cached;
-                plain.cache = false, plain.how.rng = &b;
+                plain.use_cache = false, plain.sampling.rng = &b;
                 const Ids found = nn::generate(model, prompt, cached);
                 CHECK(found.size() == 40);
                 CHECK(found == nn::generate(model, prompt, plain));
@@ -84,7 +91,7 @@ TEST_CASE("each generated token is sampled from what the model says of the last 
     Rng a(5), b(5);
     const Ids prompt{1, 2, 3};
     Ids all = prompt;
-    const Ids found = nn::generate(model, prompt, {.length = 25, .how = {.rng = &a}});
+    const Ids found = nn::generate(model, prompt, {.max_new_tokens = 25, .sampling = {.rng = &a}});
     model.eval();
     for (const std::int64_t id : found) {
         const auto n = static_cast<std::int64_t>(all.size()), from = std::max<std::int64_t>(0, n - block);
@@ -100,7 +107,8 @@ TEST_CASE("of a prompt longer than the block the model sees the end", "[generate
     const Ids prompt = randint(0, 40, {3 * block}, draw).to_vector<std::int64_t>();
     const Ids end(prompt.end() - block, prompt.end());
     for (const bool cache : {false, true}) {
-        const nn::GenerateOptions greedy{.length = 10, .how = {.temperature = 0}, .cache = cache};
+        const nn::GenerateOptions greedy{
+            .max_new_tokens = 10, .sampling = {.temperature = 0}, .use_cache = cache};
         const Ids found = nn::generate(model, prompt, greedy);
         CHECK(found == nn::generate(model, end, greedy));
         const Tensor all = model.generate(from_vector(prompt, {3 * block}), 10, {.temperature = 0});
@@ -108,9 +116,9 @@ TEST_CASE("of a prompt longer than the block the model sees the end", "[generate
     }
 }
 
-TEST_CASE("generation tells each token as it comes, and ends when it is told to", "[generate]") {
+TEST_CASE("generation calls on_token for each token and stops when it returns false", "[generate]") {
     const nn::GPT model = model_of(40);
-    const nn::GenerateOptions options{.length = 30, .how = {.temperature = 0}};
+    const nn::GenerateOptions options{.max_new_tokens = 30, .sampling = {.temperature = 0}};
     Ids told;
     const Ids all = nn::generate(model, {7}, options, [&](std::int64_t id) {
         told.push_back(id);
@@ -124,7 +132,7 @@ TEST_CASE("generation tells each token as it comes, and ends when it is told to"
     });
     CHECK(some == Ids(all.begin(), all.begin() + 4));
     CHECK(told == some);
-    CHECK(nn::generate(model, {7}, {.length = 0, .how = {.temperature = 0}}).empty());
+    CHECK(nn::generate(model, {7}, {.max_new_tokens = 0, .sampling = {.temperature = 0}}).empty());
 }
 
 TEST_CASE("the seed decides what is generated, and every mode comes back", "[generate]") {
@@ -133,28 +141,28 @@ TEST_CASE("the seed decides what is generated, and every mode comes back", "[gen
     frozen.eval();
     const auto with_seed = [&](std::uint64_t seed) {
         Rng rng(seed);
-        return nn::generate(model, {1, 2}, {.length = 30, .how = {.rng = &rng}});
+        return nn::generate(model, {1, 2}, {.max_new_tokens = 30, .sampling = {.rng = &rng}});
     };
     CHECK(with_seed(1) == with_seed(1));
     CHECK(with_seed(1) != with_seed(2));
     CHECK(model.training());
     CHECK_FALSE(frozen.drop.training());
-    CHECK(grad_enabled());
+    CHECK(is_grad_enabled());
 }
 
 TEST_CASE("generation refuses prompts that are empty or foreign", "[generate]") {
     const nn::GPT model = model_of(40);
-    const nn::GenerateOptions greedy{.length = 3, .how = {.temperature = 0}};
+    const nn::GenerateOptions greedy{.max_new_tokens = 3, .sampling = {.temperature = 0}};
     CHECK(contains(message_of<ValueError>([&] { nn::generate(model, {}, greedy); }), "the prompt is empty"));
     CHECK(contains(message_of<IndexError>([&] { nn::generate(model, {1, 40}, greedy); }), "40"));
     CHECK(contains(message_of<ValueError>([&] {
-                       nn::generate(model, {1, 2}, {.length = INT64_MAX});
+                       nn::generate(model, {1, 2}, {.max_new_tokens = INT64_MAX});
                    }),
                    "(1, 9223372036854775807)"));
-    CHECK(contains(message_of<ValueError>([&] { nn::generate(model, {1}, {.length = -1}); }),
+    CHECK(contains(message_of<ValueError>([&] { nn::generate(model, {1}, {.max_new_tokens = -1}); }),
                    "at least 0, not -1"));
-    CHECK(
-        contains(message_of<ValueError>([&] { nn::generate(model, {1}, {.length = 1}); }), "random generator"));
+    CHECK(contains(message_of<ValueError>([&] { nn::generate(model, {1}, {.max_new_tokens = 1}); }),
+                   "random generator"));
     CHECK(model.training());
 }
 
@@ -221,17 +229,19 @@ TEST_CASE("generate_text goes on until its length or a stop, which it leaves out
     const nn::GPT model = model_that_says({1, 2, 3, 4, 5, 0});  // abcdefabcdef…
     const auto with_stop = [&](const std::string& stop, std::int64_t length = 20) {
         Shown shown;
-        const nn::GeneratedText result = nn::generate_text(
-            model, letters, "a",
-            {.generate = {.length = length, .how = {.temperature = 0}}, .stop = stop, .write = shown.write()});
+        const nn::GeneratedText result =
+            nn::generate_text(model, letters, "a",
+                              {.generate = {.max_new_tokens = length, .sampling = {.temperature = 0}},
+                               .stop = stop,
+                               .write = shown.write()});
         CHECK(shown.all == result.text);
         CHECK(letters.decode(result.ids).starts_with(result.text));
         return result;
     };
     CHECK(with_stop("").text == "bcdefabcdefabcdefabc");
-    CHECK(with_stop("").ended == nn::GeneratedText::length);
+    CHECK(with_stop("").finish_reason == nn::GeneratedText::length);
     CHECK(with_stop("fab").text == "bcde");
-    CHECK(with_stop("fab").ended == nn::GeneratedText::stop);
+    CHECK(with_stop("fab").finish_reason == nn::GeneratedText::stop);
     CHECK(with_stop("fab").ids.size() == 7);
     CHECK(with_stop("b").text.empty());
     CHECK(with_stop("efabcdefx").text == "bcdefabcdefabcdefabc");  // held back, and given at the end
@@ -239,13 +249,14 @@ TEST_CASE("generate_text goes on until its length or a stop, which it leaves out
     CHECK(with_stop("ef", 4).text == "bcde");
 }
 
-TEST_CASE("what may be the beginning of a stop is shown only once it is not", "[generate]") {
+TEST_CASE("text that may begin the stop sequence is withheld until it cannot", "[generate]") {
     const text::Tokenizer letters = text::Characters("ab");
     const nn::GPT model = model_that_says({1, 0});
     Shown shown;
-    nn::generate_text(
-        model, letters, "a",
-        {.generate = {.length = 5, .how = {.temperature = 0}}, .stop = "abb", .write = shown.write()});
+    nn::generate_text(model, letters, "a",
+                      {.generate = {.max_new_tokens = 5, .sampling = {.temperature = 0}},
+                       .stop = "abb",
+                       .write = shown.write()});
     CHECK(shown.calls == std::vector<std::string>{"b", "", "", "ab", "", "ab"});
 }
 
@@ -257,21 +268,21 @@ TEST_CASE("characters of several tokens are shown when they are whole", "[genera
     next['x'] = 0xF0;
     const nn::GPT model = model_that_says(next);
     Shown shown;
-    const auto result =
-        nn::generate_text(model, text::Bytes(), "x",
-                          {.generate = {.length = 6, .how = {.temperature = 0}}, .write = shown.write()});
+    const auto result = nn::generate_text(
+        model, text::Bytes(), "x",
+        {.generate = {.max_new_tokens = 6, .sampling = {.temperature = 0}}, .write = shown.write()});
     CHECK(shown.calls == std::vector<std::string>{"", "", "", thread, "", "", "\xEF\xBF\xBD"});
     CHECK(result.text == thread + "\xF0\x9F");
 }
 
-TEST_CASE("generate_text ends when it is told to, and at the end of a text", "[generate]") {
+TEST_CASE("generate_text stops when write returns false, and at the end-of-text token", "[generate]") {
     const text::Tokenizer letters = text::Characters("ab");
     int calls = 0;
     const auto told = nn::generate_text(model_that_says({1, 0}), letters, "a",
-                                        {.generate = {.length = 50, .how = {.temperature = 0}},
+                                        {.generate = {.max_new_tokens = 50, .sampling = {.temperature = 0}},
                                          .stop = "bb",
                                          .write = [&](const std::string&) { return ++calls < 3; }});
-    CHECK(told.ended == nn::GeneratedText::told);
+    CHECK(told.finish_reason == nn::GeneratedText::cancelled);
     CHECK(told.text == "bab");
     CHECK(calls == 3);
 
@@ -279,19 +290,19 @@ TEST_CASE("generate_text ends when it is told to, and at the end of a text", "[g
     Ids next(257, 256);
     next[pairs.encode("a")[0]] = pairs.encode("b")[0];
     const nn::GPT model = model_that_says(next);
-    const nn::GenerateOptions greedy{.length = 4, .how = {.temperature = 0}};
+    const nn::GenerateOptions greedy{.max_new_tokens = 4, .sampling = {.temperature = 0}};
     const auto ended = nn::generate_text(model, pairs, "a", {.generate = greedy});
-    CHECK(ended.ended == nn::GeneratedText::end_of_text);
+    CHECK(ended.finish_reason == nn::GeneratedText::end_of_text);
     CHECK(ended.text == "b");
     CHECK(ended.ids.size() == 2);
-    const auto on = nn::generate_text(model, pairs, "a", {.generate = greedy, .stop_at_end = false});
+    const auto on = nn::generate_text(model, pairs, "a", {.generate = greedy, .stop_at_eos = false});
     CHECK(on.text == "b<|endoftext|><|endoftext|><|endoftext|>");
 }
 
 TEST_CASE("generate_text refuses a tokeniser that does not fit, and what is wrong with a prompt",
           "[generate]") {
     const nn::GPT model = model_of(40);
-    const nn::TextOptions greedy{.generate = {.length = 3, .how = {.temperature = 0}}};
+    const nn::GenerateTextOptions greedy{.generate = {.max_new_tokens = 3, .sampling = {.temperature = 0}}};
     CHECK(contains(message_of<ValueError>([&] { nn::generate_text(model, text::Bytes(), "a", greedy); }),
                    "the tokeniser has 256 tokens and the model 40"));
     const text::Characters forty("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN");
@@ -307,11 +318,11 @@ TEST_CASE("GPT-2's checkpoint and tokeniser generate text together", "[generate]
     const nn::GPT model = nn::load_gpt2(golden_folder / "gpt2");
     const text::Tokenizer tokenizer = text::BytePairs::load(golden_folder / "gpt2");
     Shown shown;
-    const auto result =
-        nn::generate_text(model, tokenizer, "The loom",
-                          {.generate = {.length = 30, .how = {.temperature = 0}}, .write = shown.write()});
-    CHECK(result.ids ==
-          nn::generate(model, tokenizer.encode("The loom"), {.length = 30, .how = {.temperature = 0}}));
+    const auto result = nn::generate_text(
+        model, tokenizer, "The loom",
+        {.generate = {.max_new_tokens = 30, .sampling = {.temperature = 0}}, .write = shown.write()});
+    CHECK(result.ids == nn::generate(model, tokenizer.encode("The loom"),
+                                     {.max_new_tokens = 30, .sampling = {.temperature = 0}}));
     CHECK(result.text == tokenizer.decode(result.ids));
     CHECK_FALSE(shown.all.empty());
 }

@@ -36,12 +36,12 @@ struct Copy {
 TEST_CASE("generate goes on by a GPT-2 as the library does", "[programs]") {
     const text::Tokenizer tokenizer = text::BytePairs::load(gpt2);
     const nn::GPT model = nn::load_gpt2(gpt2);
-    const auto wanted = [&](const std::string& prompt, const nn::TextOptions& options) {
+    const auto wanted = [&](const std::string& prompt, const nn::GenerateTextOptions& options) {
         return nn::generate_text(model, tokenizer, prompt, options).text + "\n";
     };
-    const nn::GenerateOptions greedy{.length = 30, .how = {.temperature = 0}};
+    const nn::GenerateOptions greedy{.max_new_tokens = 30, .sampling = {.temperature = 0}};
     const std::string by_greed = "The weft" + wanted("The weft", {.generate = greedy});
-    const std::string call = "--model " + gpt2 + " --prompt 'The weft' --length 30 --temperature 0 ";
+    const std::string call = "--model " + gpt2 + " --prompt 'The weft' --max_new_tokens 30 --temperature 0 ";
     text::Utf8Stream shown;
     const std::string readable = shown.push(by_greed) + shown.finish();
     CHECK(generate(call).output == readable);
@@ -50,11 +50,12 @@ TEST_CASE("generate goes on by a GPT-2 as the library does", "[programs]") {
     CHECK(generate(call + "--threads 1").output == readable);
 
     Rng rng(7);
-    const std::string sampled = wanted(
-        "<|endoftext|>",
-        {.generate = {.length = 12, .how = {.temperature = 0.5, .top_k = 40, .rng = &rng, .top_p = 0.9}}});
+    const std::string sampled =
+        wanted("<|endoftext|>",
+               {.generate = {.max_new_tokens = 12,
+                             .sampling = {.temperature = 0.5, .top_k = 40, .rng = &rng, .top_p = 0.9}}});
     const std::string drawn = shown.push(sampled) + shown.finish();
-    const std::string options = " --length 12 --temperature 0.5 --top-k 40 --top-p 0.9 --seed 7";
+    const std::string options = " --max_new_tokens 12 --temperature 0.5 --top-k 40 --top-p 0.9 --seed 7";
     CHECK(generate("--model " + gpt2 + options).output == drawn);  // a text begins after <|endoftext|>
     CHECK(generate("--model " + gpt2 + options + "1").output != drawn);
 }
@@ -66,21 +67,22 @@ TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), a
     const std::string text = "--text " + (scratch / "text").string() + " ";
     REQUIRE(run(tiny + in(scratch) + text + "--steps 150 --eval_interval 150 --lr 0.02 --bias").code == 0);
     const std::string model = "--model " + scratch.folder().string() + " ";
-    const Result all = generate(model + "--prompt The --length 40 --temperature 0");
+    const Result all = generate(model + "--prompt The --max_new_tokens 40 --temperature 0");
     CHECK(all.code == 0);
     CHECK(all.output.starts_with("The"));
     CHECK(all.output.size() == 44);  // the prompt, 40 characters and the last line break
     CHECK(all.output.find('\x1b') == std::string::npos);
     const std::string stop = all.output.substr(20, 3);
-    const Result some = generate(model + "--prompt The --length 40 --temperature 0 --stop '" + stop + "'");
+    const Result some =
+        generate(model + "--prompt The --max_new_tokens 40 --temperature 0 --stop '" + stop + "'");
     CHECK(some.output == all.output.substr(0, all.output.find(stop, 3)) + "\n");
     const Result file = generate("--model " + (scratch / "model.safetensors").string() +
-                                 " --prompt The --length 40 --temperature 0 --stats");
+                                 " --prompt The --max_new_tokens 40 --temperature 0 --stats");
     CHECK(contains(file.output, "parameters, "));
     CHECK(contains(file.output, "generated 39 more in "));
     CHECK(contains(file.output, "MiB at most"));
-    CHECK(generate(model + "--length 0 --prompt The").output == "The\n");
-    CHECK(generate(model + "--length 5").output.size() == 6);  // no prompt: after a line break
+    CHECK(generate(model + "--max_new_tokens 0 --prompt The").output == "The\n");
+    CHECK(generate(model + "--max_new_tokens 5").output.size() == 6);  // no prompt: after a line break
     check_refused(generate(model + "--prompt 'The \xE2\x82\xAC'"), 1,
                   "\"\xE2\x82\xAC\" at place 4 of the text is none of");
     check_refused(generate(model + "--prompt 'ab\xFF'"), 1, "byte 0xFF at offset 2");
@@ -90,14 +92,14 @@ TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), a
         io::SafeTensors other = saved;
         change(other);
         io::save_safetensors(scratch / "other.safetensors", other.tensors, other.metadata);
-        return generate("--prompt The --length 4 --model " + (scratch / "other.safetensors").string());
+        return generate("--prompt The --max_new_tokens 4 --model " + (scratch / "other.safetensors").string());
     };
     const std::string none = "other.safetensors holds no model that train_gpt saved: ";
-    check_refused(with([](auto& file) { file.metadata["layers"] = "two"; }), 1,
+    check_refused(with([](auto& file) { file.metadata["num_layers"] = "two"; }), 1,
                   none + "its layers: \"two\" is not");
     check_refused(with([](auto& file) { file.metadata.erase("vocabulary"); }), 1, none);
     const Result other =
-        with([](auto& file) { file.metadata["layers"] = "2", file.metadata["bias"] = "false"; });
+        with([](auto& file) { file.metadata["num_layers"] = "2", file.metadata["bias"] = "false"; });
     check_refused(other, 1, none + "load_state_dict: the state does not fit this GPT");
     for (const char* part :
          {"missing: blocks.1.mlp.W_out.weight (16, 64)", "unexpected: blocks.0.attn.W_out.bias (16,)"})
@@ -133,9 +135,9 @@ TEST_CASE("faults 103 and 104: generate ends wrong usage with 2, and a suggestio
     check_refused(generate("--no-cash"), 2, "did you mean --no_cache?");
     check_refused(generate("The"), 2, "unexpected argument The");
     check_refused(generate("--prompt"), 2, "--prompt");
-    check_refused(generate("--length abc"), 2, "--length: \"abc\" is not a whole number");
-    check_refused(generate("--length -1"), 2, "--length: -1 is out of range; use at least 0");
-    check_refused(generate("--length 1.5"), 2, "is not a whole number");
+    check_refused(generate("--max_new_tokens abc"), 2, "--max_new_tokens: \"abc\" is not a whole number");
+    check_refused(generate("--max_new_tokens -1"), 2, "--max_new_tokens: -1 is out of range; use at least 0");
+    check_refused(generate("--max_new_tokens 1.5"), 2, "is not a whole number");
     check_refused(generate("--seed 99999999999999999999"), 2, "--seed");
     check_refused(generate("--temperature -0.1"), 2, "--temperature");
     check_refused(generate("--temperature nan"), 2, "--temperature");
@@ -164,7 +166,7 @@ TEST_CASE("fault 105: generate ends a model that is missing, a folder or somethi
 }
 
 TEST_CASE("fault 113: generate survives an output that is closed or full, and tells", "[programs][fault]") {
-    const std::string call = "generate --model " + gpt2 + " --length 1000000 --no-end --prompt x ";
+    const std::string call = "generate --model " + gpt2 + " --max_new_tokens 1000000 --ignore-eos --prompt x ";
     const Scratch scratch;
     const std::string code = (scratch / "code").string();
     const int piped = std::system(("{ " WEFT_PROGRAMS_DIR "/" + call + "2>" + (scratch / "said").string() +
@@ -182,7 +184,7 @@ TEST_CASE("fault 113: generate survives an output that is closed or full, and te
 TEST_CASE("fault 112: Ctrl-C ends what generate writes, with 130", "[programs][fault]") {
     const Scratch scratch;
     const auto log = scratch / "log";
-    Running running("generate --model " + gpt2 + " --length 1000000 --no-end --prompt weft", log);
+    Running running("generate --model " + gpt2 + " --max_new_tokens 1000000 --ignore-eos --prompt weft", log);
     while (!std::filesystem::exists(log) || std::filesystem::file_size(log) == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     running.send(SIGINT);

@@ -46,11 +46,15 @@ double distance(const Tensor& found, const Tensor& expected, double floor) {
     return largest / scale;
 }
 
-Tensor with_gaps(const Tensor& x) {
+Tensor strided_copy(const Tensor& x) {
     const NoGrad off;
     Shape larger = x.shape();
     for (auto& size : larger) size = 2 * size + 1;
-    Tensor memory = full(larger, is_floating(x.dtype()) ? NAN : x.dtype() == boolean ? 1 : -12345, x.dtype());
+    Tensor memory = full(larger,
+                         is_floating_point(x.dtype()) ? NAN
+                         : x.dtype() == boolean       ? 1
+                                                      : -12345,
+                         x.dtype());
     for (int axis = 0; axis < x.rank(); ++axis) memory = memory.slice(axis, 1, 2 * x.size(axis) + 1, 2);
     return memory.copy_(x);
 }
@@ -59,7 +63,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
     if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
     const NoGrad off;
     const Tensor left = a.contiguous(), right = b.contiguous();
-    const auto bytes = static_cast<std::size_t>(a.numel()) * size_of(a.dtype());
+    const auto bytes = static_cast<std::size_t>(a.numel()) * itemsize(a.dtype());
     const auto address = [](const Tensor& x) -> const void* {
         switch (x.dtype()) {
             case float32:
@@ -87,7 +91,7 @@ TEST_CASE("distance sees a single wrong element, a wrong shape, and a NaN") {
 }
 
 TEST_CASE("with_gaps keeps the values and changes every stride") {
-    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, float64), y = with_gaps(x);
+    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, float64), y = strided_copy(x);
     CHECK(same_bits(x, y));
     CHECK_FALSE(y.is_contiguous());
     CHECK(y.strides() == Strides{14, 2});

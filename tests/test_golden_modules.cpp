@@ -30,7 +30,7 @@ void compare(const std::string& name, nn::Module module, const Call& call, DType
     std::vector<Tensor> inputs;
     for (int i = 0; golden().has(name + "/in" + std::to_string(i)); ++i) {
         const Tensor x = golden()(name + "/in" + std::to_string(i));
-        inputs.push_back(is_floating(x.dtype()) ? x.to(dtype).clone().requires_grad_() : x);
+        inputs.push_back(is_floating_point(x.dtype()) ? x.to(dtype).clone().requires_grad_() : x);
     }
     const auto outputs = call(inputs);
     Tensor total = zeros({}, dtype);
@@ -150,8 +150,13 @@ TEST_CASE("TransformerBlock and GPT equal PyTorch's", "[golden][nn]") {
         const std::string suffix = bias ? ".bias" : ".plain";
         compare_every_way(
             "block" + suffix, [&](Rng& rng) { return nn::TransformerBlock(C, H, rng, {.bias = bias}); }, apply);
-        const nn::GPTConfig config{
-            .vocab = 11, .block_size = 6, .layers = 2, .heads = H, .d_model = C, .dropout = 0, .bias = bias};
+        const nn::GPTConfig config{.vocab_size = 11,
+                                   .block_size = 6,
+                                   .num_layers = 2,
+                                   .num_heads = H,
+                                   .d_model = C,
+                                   .dropout = 0,
+                                   .bias = bias};
         compare_every_way(
             "gpt" + suffix, [&](Rng& rng) { return nn::GPT(config, rng); }, apply);
     }

@@ -15,8 +15,13 @@ struct Distances {
 
 Distances train(DType dtype) {
     const Golden golden("training.safetensors");
-    const nn::GPTConfig config{
-        .vocab = 13, .block_size = 8, .layers = 2, .heads = 4, .d_model = 16, .dropout = 0, .bias = false};
+    const nn::GPTConfig config{.vocab_size = 13,
+                               .block_size = 8,
+                               .num_layers = 2,
+                               .num_heads = 4,
+                               .d_model = 16,
+                               .dropout = 0,
+                               .bias = false};
     Rng rng(1);
     nn::GPT model(config, rng);
     model.to(dtype);

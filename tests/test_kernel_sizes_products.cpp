@@ -13,7 +13,7 @@ using namespace sizes;
 TEST_CASE("index_select, embedding, gather and their gradients around the ends of strips and tasks", "[ops]") {
     const auto check = [](std::int64_t outer, std::int64_t V, std::int64_t inner, std::int64_t n, DType dtype) {
         INFO(outer << " × " << V << " × " << inner << ", " << n << " indices, of " << name(dtype));
-        const Tensor x = wholes({outer, V, inner}, dtype);
+        const Tensor x = small_integers({outer, V, inner}, dtype);
         std::vector<std::int64_t> indices;
         for (std::int64_t i = 0; i < n; ++i) indices.push_back((i * i + 1) % V);
         std::vector<double> taken, added(static_cast<std::size_t>(x.numel()));
@@ -22,16 +22,17 @@ TEST_CASE("index_select, embedding, gather and their gradients around the ends o
             for (const std::int64_t index : indices)
                 for (std::int64_t j = 0; j < inner; ++j) {
                     const std::int64_t at = (o * V + index) * inner + j;
-                    added[static_cast<std::size_t>(at)] += whole(static_cast<std::int64_t>(taken.size()));
-                    taken.push_back(whole(at));
+                    added[static_cast<std::size_t>(at)] +=
+                        small_integer(static_cast<std::int64_t>(taken.size()));
+                    taken.push_back(small_integer(at));
                     everywhere.push_back(index);
                 }
         const Tensor list = from_vector(indices, {n}), each = from_vector(everywhere, {outer, n, inner});
         check_equal(index_select(x, 1, list), taken);
         check_equal(gather(x, 1, each), taken);
-        const Tensor seed = wholes({outer, n, inner}, dtype);
+        const Tensor seed = small_integers({outer, n, inner}, dtype);
         check_equal(scatter_add(x.shape(), 1, each, seed), added);
-        if (!is_floating(dtype)) return;
+        if (!is_floating_point(dtype)) return;
         const Tensor leaf = x.detach().clone().requires_grad_();
         check_equal(grad({index_select(leaf, 1, list)}, {leaf}, {seed})[0], added);
         check_equal(grad({gather(leaf, 1, each)}, {leaf}, {seed})[0], added);
@@ -42,10 +43,11 @@ TEST_CASE("index_select, embedding, gather and their gradients around the ends o
     };
     for (const DType dtype : numbers)
         for (const std::int64_t outer : {1, 3})
-            for (const std::int64_t inner : around({0, index_strip, 2 * index_strip}))
+            for (const std::int64_t inner : neighbours({0, index_strip, 2 * index_strip}))
                 check(outer, 4, inner, 6, dtype);
     const std::int64_t per_task = index_bytes / (64 * 4);  // rows of 64 float32
-    for (const std::int64_t n : around({per_task, per_task + 1, 2 * per_task})) check(1, 50, 64, n, float32);
+    for (const std::int64_t n : neighbours({per_task, per_task + 1, 2 * per_task}))
+        check(1, 50, 64, n, float32);
     check(2, 3, index_bytes / 4 + 1, 2, float32);
 }
 
@@ -57,18 +59,19 @@ TEST_CASE("gather, scatter_add, sums and views at the highest ranks", "[ops]") {
             shape[rank / 2] = 3, shape[rank - 1] = 2;
             small[rank - 1] = 2, small[axis] = 2;  // an index that is 1 long on most axes
             const Strides strides = contiguous_strides(shape);
-            const Tensor x = wholes(shape, float64);
+            const Tensor x = small_integers(shape, float64);
             std::vector<std::int64_t> index;
             std::vector<double> taken, added(static_cast<std::size_t>(shape.numel()));
             for (std::int64_t i = 0; i < small.numel(); ++i) {
                 index.push_back((i + 1) % 2);
                 std::int64_t at = index.back() * strides[axis];
                 if (axis != rank - 1) at += i % 2 * strides[rank - 1];  // the last coordinate, else 0
-                taken.push_back(whole(at));
-                added[static_cast<std::size_t>(at)] += whole(i);
+                taken.push_back(small_integer(at));
+                added[static_cast<std::size_t>(at)] += small_integer(i);
             }
             check_equal(gather(x, axis, from_vector(index, small)), taken);
-            check_equal(scatter_add(shape, axis, from_vector(index, small), wholes(small, float64)), added);
+            check_equal(scatter_add(shape, axis, from_vector(index, small), small_integers(small, float64)),
+                        added);
 
             // Whole indices: gather reverses the axis, as flip does.
             std::vector<std::int64_t> reversed;
@@ -78,9 +81,10 @@ TEST_CASE("gather, scatter_add, sums and views at the highest ranks", "[ops]") {
             for (std::int64_t i = 0; i < shape.numel(); ++i) {
                 const std::int64_t place = i / strides[axis] % shape[axis], mirror = shape[axis] - 1 - place;
                 reversed.push_back(mirror);
-                flipped.push_back(whole(i + (mirror - place) * strides[axis]));
+                flipped.push_back(small_integer(i + (mirror - place) * strides[axis]));
                 const std::int64_t block = strides[axis] * shape[axis];
-                summed[static_cast<std::size_t>(i / block * strides[axis] + i % strides[axis])] += whole(i);
+                summed[static_cast<std::size_t>(i / block * strides[axis] + i % strides[axis])] +=
+                    small_integer(i);
             }
             check_equal(gather(x, axis, from_vector(reversed, shape)), flipped);
             check_equal(flip(x, axis), flipped);
@@ -101,32 +105,34 @@ TEST_CASE("products around the sizes at which they are cut", "[ops]") {
     // shows.
     const auto check = [](std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
         INFO(m << " × " << k << " @ " << k << " × " << n << " of " << name(dtype));
-        const Tensor a = wholes({m, k}, dtype), b = wholes({k, n}, dtype);
+        const Tensor a = small_integers({m, k}, dtype), b = small_integers({k, n}, dtype);
         std::vector<double> bv(static_cast<std::size_t>(k)), abv(static_cast<std::size_t>(m));
         for (std::int64_t i = 0; i < k; ++i)
-            for (std::int64_t j = 0; j < n; ++j) bv[static_cast<std::size_t>(i)] += whole(i * n + j) * whole(j);
+            for (std::int64_t j = 0; j < n; ++j)
+                bv[static_cast<std::size_t>(i)] += small_integer(i * n + j) * small_integer(j);
         for (std::int64_t i = 0; i < m; ++i)
             for (std::int64_t l = 0; l < k; ++l)
-                abv[static_cast<std::size_t>(i)] += whole(i * k + l) * bv[static_cast<std::size_t>(l)];
-        const Tensor v = wholes({n}, float64);
+                abv[static_cast<std::size_t>(i)] += small_integer(i * k + l) * bv[static_cast<std::size_t>(l)];
+        const Tensor v = small_integers({n}, float64);
         for (const Tensor& y : {matmul(a, b), matmul(a.T().contiguous().T(), b),
                                 matmul(a, b.T().contiguous().T()), linear(a, b.T().contiguous())})
             check_equal(sum(y.to(float64) * v, 1), abv);
     };
     for (const DType dtype : floats) {
-        for (const std::int64_t n : around({block_multiple, 2 * block_multiple}))
-            for (const std::int64_t m : around({0, block_multiple}))
+        for (const std::int64_t n : neighbours({block_multiple, 2 * block_multiple}))
+            for (const std::int64_t m : neighbours({0, block_multiple}))
                 check(m, n, 7, dtype), check(n, m, 1, dtype);
-        for (const std::int64_t n : around({two_blocks / (64 * 64)}))  // one block, and two
+        for (const std::int64_t n : neighbours({two_blocks / (64 * 64)}))  // one block, and two
             check(n, 64, 64, dtype), check(64, n, 64, dtype), check(64, 64, n, dtype);
-        for (const std::int64_t n : around({dot_grain / 64}))  // one row
+        for (const std::int64_t n : neighbours({dot_grain / 64}))  // one row
             check(1, n, 64, dtype), check(1, 2 * n, 64, dtype), check(1, 3, n * 64, dtype);
     }
-    for (const std::int64_t n : around({four_blocks / (512 * 512)}))
+    for (const std::int64_t n : neighbours({four_blocks / (512 * 512)}))
         check(n, 512, 512, float32), check(512, n, 512, float32);
     // A batch: each product by itself.
-    for (const std::int64_t B : around({0, batch_grain / (8 * 8 * 8)})) {
-        const Tensor a = wholes({B, 8, 8}, float32), b = wholes({B, 8, 8}, float32), y = matmul(a, b);
+    for (const std::int64_t B : neighbours({0, batch_grain / (8 * 8 * 8)})) {
+        const Tensor a = small_integers({B, 8, 8}, float32), b = small_integers({B, 8, 8}, float32),
+                     y = matmul(a, b);
         for (const std::int64_t i : {std::int64_t{0}, B / 2, B - 1})
             check_equal(y[i], values_of(matmul(a[i], b[i])));
         check_equal(sum(y, {0}),
@@ -138,7 +144,7 @@ TEST_CASE("blocks of memory are as long as asked for, and at most an eighth or 6
     Sizes borders;
     for (std::int64_t power = 64; power <= 1 << 23; power *= 2)
         borders.push_back(power), borders.push_back(power + power / 8);
-    for (const std::int64_t bytes : around(borders)) {
+    for (const std::int64_t bytes : neighbours(borders)) {
         const auto asked = static_cast<std::size_t>(bytes);
         const Storage block(asked), other(asked);
         CAPTURE(asked, block.bytes);

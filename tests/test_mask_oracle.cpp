@@ -53,7 +53,8 @@ TEST_CASE("the oracle's gradients of a fully masked row are those of the rule", 
     CHECK(has_nan(table[MaskRule::plain].values_gradient));
 }
 
-TEST_CASE("where a row sees something all rules agree, and blocked keys get exactly 0", "[mask][oracle]") {
+TEST_CASE("all masking rules agree where no row is fully masked, and blocked keys get exactly 0",
+          "[mask][oracle]") {
     for (const DType dtype : {float32, float64}) {
         const auto table = check::mask_oracle(random({5, 5}, 4), Mask::causal(), dtype);
         const auto& safe = table[MaskRule::safe];

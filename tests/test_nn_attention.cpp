@@ -66,13 +66,13 @@ TEST_CASE("gradients pass through splitting and merging unchanged", "[nn][attent
 TEST_CASE("parameter counts of 768 / 12 with and without biases", "[nn][attention]") {
     Rng rng(1);
     const nn::CausalMultiHeadAttention plain(768, 12, rng, {.max_seq_len = 8});
-    CHECK(plain.W_qkv.parameter_count() == 1769472);
-    CHECK(plain.W_out.parameter_count() == 589824);
-    CHECK(plain.parameter_count() == 2359296);
-    CHECK(nn::CausalMultiHeadAttention(768, 12, rng, {.max_seq_len = 8, .bias = true}).parameter_count() ==
+    CHECK(plain.W_qkv.num_parameters() == 1769472);
+    CHECK(plain.W_out.num_parameters() == 589824);
+    CHECK(plain.num_parameters() == 2359296);
+    CHECK(nn::CausalMultiHeadAttention(768, 12, rng, {.max_seq_len = 8, .bias = true}).num_parameters() ==
           2362368);
-    CHECK(nn::MultiHeadAttention(768, 12, rng).parameter_count() == 2359296);
-    CHECK(nn::MultiHeadAttention(768, 12, rng, {.bias = true, .fused = false}).parameter_count() == 2362368);
+    CHECK(nn::MultiHeadAttention(768, 12, rng).num_parameters() == 2359296);
+    CHECK(nn::MultiHeadAttention(768, 12, rng, {.bias = true, .fused = false}).num_parameters() == 2362368);
     CHECK(plain.d_k == 64);
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("a mask of each sample hides its padding and leaves the others as they
     CHECK(distance(y[1], attention(x[1])) < 1e-14);
 }
 
-TEST_CASE("a sample that may see nothing gives the output bias, and a finite gradient", "[nn][attention]") {
+TEST_CASE("a fully masked sample gives the output bias and a finite gradient", "[nn][attention]") {
     Rng rng(1);
     const auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.bias = true}));
     Tensor x = input().requires_grad_();

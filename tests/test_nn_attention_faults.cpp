@@ -27,12 +27,11 @@ static_assert(!std::is_convertible_v<Tensor, Mask> && !std::is_constructible_v<M
 
 }  // namespace
 
-TEST_CASE("fault 40 in every form: rows that see nothing give the output's bias and no gradient",
-          "[nn][fault]") {
+TEST_CASE("fault 40 in every form: fully masked rows give the output's bias and no gradient", "[nn][fault]") {
     CHECK(forms().size() == 46);
-    every([](const Form& form) {
+    for_each_form([](const Form& form) {
         Tensor x = random({B, T, C}, 1).requires_grad_(), y = random({B, S, C}, 2).requires_grad_();
-        const Mask nothing = Mask::blocked(!falses({T, form.keys()}));
+        const Mask nothing = Mask::blocked(!all_false({T, form.keys()}));
         const Tensor out = form.attend(x, y, nothing);
         const Tensor bias = form.parameters.back().detach();  // W_out's
         REQUIRE(bias.shape() == Shape{C});
@@ -44,10 +43,10 @@ TEST_CASE("fault 40 in every form: rows that see nothing give the output's bias 
     });
 }
 
-TEST_CASE("fault 40 in every form: a row that sees nothing does not touch the others", "[nn][fault]") {
-    every([](const Form& form) {
+TEST_CASE("fault 40 in every form: a fully masked row does not affect the others", "[nn][fault]") {
+    for_each_form([](const Form& form) {
         const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
-        Tensor blocked = falses({T, form.keys()});
+        Tensor blocked = all_false({T, form.keys()});
         blocked[1].fill_(1);
         const Tensor with = form.attend(x, y, Mask::blocked(blocked)), without = form.attend(x, y);
         CHECK(distance(with.select(-2, 0), without.select(-2, 0)) < 1e-14);
@@ -57,7 +56,7 @@ TEST_CASE("fault 40 in every form: a row that sees nothing does not touch the ot
 }
 
 TEST_CASE("fault 41 in every form: a mask that does not fit is named with the scores' shape", "[nn][fault]") {
-    every([](const Form& form) {
+    for_each_form([](const Form& form) {
         const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
         const std::int64_t n = form.keys(), batch = form.is_unbatched ? 1 : B;
         const std::vector<Shape> wrong{{T, n + 1},           {T + 1, n},        {n},
@@ -65,7 +64,7 @@ TEST_CASE("fault 41 in every form: a mask that does not fit is named with the sc
                                        {batch + 1, H, T, n}, {1, 1, 1, T, n},   {batch, H, 1, n}};
         for (const Shape& shape : wrong) {
             const std::string message =
-                message_of<ShapeError>([&] { return form.attend(x, y, Mask::blocked(falses(shape))); });
+                message_of<ShapeError>([&] { return form.attend(x, y, Mask::blocked(all_false(shape))); });
             INFO(message);
             CHECK(contains(message, shape.str()));
             if (shape.rank() >= 2 && shape.rank() <= 4) CHECK(contains(message, form.shape_of_scores()));
@@ -82,7 +81,7 @@ TEST_CASE("fault 41 in every form: a mask that does not fit is named with the sc
 
 TEST_CASE("faults 42 and 43 in every form: a mask's polarity is in its name, and its type is bool",
           "[nn][fault]") {
-    every([](const Form& form) {
+    for_each_form([](const Form& form) {
         const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
         Rng rng(3);
         const Tensor some = rand({T, form.keys()}, rng) < 0.5;
@@ -99,7 +98,7 @@ TEST_CASE("faults 42 and 43 in every form: a mask's polarity is in its name, and
 
 TEST_CASE("fault 46 in every form: no samples or no tokens give empty outputs and zero gradients",
           "[nn][fault]") {
-    every([](const Form& form) {
+    for_each_form([](const Form& form) {
         for (const Shape& shape : {Shape{0, T, C}, Shape{B, 0, C}}) {
             if (form.is_unbatched && shape[0] == 0) continue;
             Tensor x = zeros(shape, float64).requires_grad_(), y = random({shape[0], S, C}, 2).requires_grad_();
@@ -111,7 +110,7 @@ TEST_CASE("fault 46 in every form: no samples or no tokens give empty outputs an
                 CHECK((parameter.grad().defined() && !any(parameter.grad() != 0)));
         }
     });
-    every(
+    for_each_form(
         [](const Form& form) {  // queries but no keys: nothing is seen
             const Tensor x = random({B, T, C}, 1), none = zeros({B, 0, C}, float64);
             const Tensor out = form.run(x, none, none, {}), bias = form.parameters.back().detach();
@@ -121,10 +120,10 @@ TEST_CASE("fault 46 in every form: no samples or no tokens give empty outputs an
 }
 
 TEST_CASE("fault 47 in every cross form: a causal mask lets the last query see every key", "[nn][fault]") {
-    every(
+    for_each_form(
         [](const Form& form) {
             const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
-            Tensor aligned = falses({T, S});  // query i sees keys up to i + (S − T)
+            Tensor aligned = all_false({T, S});  // query i sees keys up to i + (S − T)
             for (std::int64_t i = 0; i < T; ++i) aligned[i].slice(0, i + S - T + 1, S).fill_(1);
             CHECK(distance(form.attend(x, y, Mask::causal()), form.attend(x, y, Mask::blocked(aligned))) <
                   1e-14);
@@ -142,7 +141,7 @@ TEST_CASE("fault 47 in every cross form: a causal mask lets the last query see e
 
 TEST_CASE("fault 48 in every form: logits of ten thousand and more give finite values and gradients",
           "[nn][fault]") {
-    every([](const Form& form) {
+    for_each_form([](const Form& form) {
         Tensor x = (random({B, T, C}, 1) * 300).detach().requires_grad_(),
                y = (random({B, S, C}, 2) * 300).detach().requires_grad_();
         const Tensor out = form.attend(x, y);

@@ -15,7 +15,7 @@ constexpr std::int64_t B = 2, T = 5, C = 12, H = 6, max_seq_len = 8;
 nn::CausalMultiHeadAttention make(bool grouped, double dropout = 0) {
     Rng rng(1);
     nn::CausalMultiHeadAttentionOptions options{.max_seq_len = max_seq_len, .bias = true, .dropout = dropout};
-    if (grouped) options.kv_heads = 2, options.rotary_base = 100;
+    if (grouped) options.num_kv_heads = 2, options.rotary_base = 100;
     return in_double(nn::CausalMultiHeadAttention(C, H, rng, options));
 }
 

@@ -12,10 +12,10 @@ TEST_CASE("fault 44: heads that do not divide d_model are refused at constructio
           "[nn][fault]") {
     Rng rng(1);
     const std::pair<std::int64_t, std::int64_t> sizes[] = {{8, 3}, {8, 0}, {8, -2}, {0, 1}, {-8, 2}, {4, 8}};
-    for (const auto& [d_model, heads] : sizes) {
+    for (const auto& [d_model, num_heads] : sizes) {
         const std::string numbers = "d_model " + std::to_string(d_model) + " does not divide into " +
-                                    std::to_string(heads) + " heads; both must be at least 1";
-        const auto refused = [&, C = d_model, H = heads](const char* module, const auto& make) {
+                                    std::to_string(num_heads) + " heads; both must be at least 1";
+        const auto refused = [&, C = d_model, H = num_heads](const char* module, const auto& make) {
             INFO(module << ": " << numbers);
             const std::string message = message_of<ValueError>([&] { make(C, H); });
             CHECK(message.starts_with(std::string(module) + ": "));
@@ -25,12 +25,12 @@ TEST_CASE("fault 44: heads that do not divide d_model are refused at constructio
         refused("MultiHeadAttention",
                 [&](auto C, auto H) { nn::MultiHeadAttention(C, H, rng, {.fused = false}); });
         refused("CausalMultiHeadAttention", [&](auto C, auto H) { nn::CausalMultiHeadAttention(C, H, rng); });
-        refused("GPT", [&](auto C, auto H) { nn::GPT({.heads = H, .d_model = C}, rng); });
+        refused("GPT", [&](auto C, auto H) { nn::GPT({.num_heads = H, .d_model = C}, rng); });
     }
 }
 
 TEST_CASE("fault 45 in every causal form: more tokens than max_seq_len are refused, never cut", "[nn][fault]") {
-    every(
+    for_each_form(
         [](const Form& form) {
             const Tensor x = random({B, max_seq_len + 1, C}, 1);
             const std::string message = message_of<ShapeError>([&] { return form(x); });
@@ -45,7 +45,7 @@ TEST_CASE("fault 45 in every causal form: more tokens than max_seq_len are refus
 
 TEST_CASE("fault 49 in every cross form: keys and values of different lengths or batches are refused",
           "[nn][fault]") {
-    every(
+    for_each_form(
         [](const Form& form) {
             const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2), z = random({B, S + 1, C}, 3);
             const std::string message = message_of<ShapeError>([&] { return form.run(x, y, z, {}); });
@@ -68,7 +68,7 @@ TEST_CASE("fault 49 in every cross form: keys and values of different lengths or
 }
 
 TEST_CASE("every form refuses tokens of another width, rank or type by name", "[nn][fault]") {
-    every([](const Form& form) {
+    for_each_form([](const Form& form) {
         const Tensor x = random({B, T, C}, 1);
         const std::string what = form.is_causal ? "x must be" : "query must be";
         for (const Shape& shape : {Shape{B, T, C + 1}, Shape{B, T, 1, C}}) {

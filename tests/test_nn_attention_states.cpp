@@ -7,8 +7,8 @@ using namespace weft;
 
 TEST_CASE("fused and separate states become each other, to the last bit, in a whole model", "[nn][attention]") {
     Rng rng(1);
-    const nn::GPT model({.vocab = 5, .block_size = 4, .layers = 2, .heads = 2, .d_model = 8, .bias = true},
-                        rng);
+    const nn::GPT model(
+        {.vocab_size = 5, .block_size = 4, .num_layers = 2, .num_heads = 2, .d_model = 8, .bias = true}, rng);
     const nn::NamedTensors state = model.state_dict(), separate = nn::separate_state(state);
     CHECK(separate.size() == state.size() + 2 * 2 * 2);  // two more weights and biases in each block
     std::size_t found = 0;
@@ -36,7 +36,7 @@ TEST_CASE("fused and separate states become each other, to the last bit, in a wh
 TEST_CASE("converted states of grouped heads and widths of their own give the same attention",
           "[nn][attention]") {
     Rng rng(1);
-    const nn::MultiHeadAttentionOptions fused{.bias = true, .kv_heads = 2, .d_k = 3, .d_v = 5};
+    const nn::MultiHeadAttentionOptions fused{.bias = true, .num_kv_heads = 2, .d_k = 3, .d_v = 5};
     nn::MultiHeadAttentionOptions separate = fused;
     separate.fused = false;
     nn::MultiHeadAttention a(8, 4, rng, fused), b(8, 4, rng, separate);

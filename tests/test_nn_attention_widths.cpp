@@ -21,8 +21,9 @@ Tensor textbook(const nn::MultiHeadAttention& a, const Tensor& query, const Tens
         return layer.bias.defined() ? y + layer.bias.slice(0, from, from + n) : y;
     };
     Tensor y = zeros({query.size(0), a.d_model}, float64);
-    for (std::int64_t h = 0; h < a.heads; ++h) {
-        const std::int64_t g = h * a.kv_heads / a.heads;  // the head of keys and values that serves head h
+    for (std::int64_t h = 0; h < a.num_heads; ++h) {
+        const std::int64_t g =
+            h * a.num_kv_heads / a.num_heads;  // the head of keys and values that serves head h
         const Tensor q = rows(*a.W_q, query, h * a.d_k, a.d_k), k = rows(*a.W_k, key, g * a.d_k, a.d_k),
                      v = rows(*a.W_v, value, g * a.d_v, a.d_v);
         const Tensor scores = matmul(q, k.T()) / std::sqrt(static_cast<double>(a.d_k));
@@ -58,21 +59,21 @@ Tensor no_block() { return zeros({T, S}, boolean); }
 TEST_CASE("attention of every width and number of key heads is the textbook's sum over heads",
           "[nn][attention]") {
     int checked = 0;
-    for (const std::int64_t kv_heads : {0, 1, 2, 3, 6})
+    for (const std::int64_t num_kv_heads : {0, 1, 2, 3, 6})
         for (const std::int64_t d_k : {0, 1, 5})
             for (const std::int64_t d_v : {0, 3, 7})
                 for (const bool bias : {false, true}) {
                     const bool wide = checked++ % 2 == 0;  // keys and values of other widths
                     const auto a = make({.bias = bias,
                                          .fused = false,
-                                         .kv_heads = kv_heads,
+                                         .num_kv_heads = num_kv_heads,
                                          .d_k = d_k,
                                          .d_v = d_v,
-                                         .key_width = wide ? 7 : 0,
-                                         .value_width = wide ? 5 : 0});
-                    INFO("G " << kv_heads << ", d_k " << d_k << ", d_v " << d_v << ", bias " << bias);
-                    const Tensor query = random({B, T, C}, 1), key = random({B, S, a.key_width}, 2),
-                                 value = random({B, S, a.value_width}, 3);
+                                         .kdim = wide ? 7 : 0,
+                                         .vdim = wide ? 5 : 0});
+                    INFO("G " << num_kv_heads << ", d_k " << d_k << ", d_v " << d_v << ", bias " << bias);
+                    const Tensor query = random({B, T, C}, 1), key = random({B, S, a.kdim}, 2),
+                                 value = random({B, S, a.vdim}, 3);
                     const Tensor y = a(query, key, value);
                     for (std::int64_t b = 0; b < B; ++b) {
                         const Tensor expected = textbook(a, query[b], key[b], value[b], no_block());
@@ -87,7 +88,7 @@ TEST_CASE("attention of every width and number of key heads is the textbook's su
 
 TEST_CASE("each sample has its own mask, each head may have one, and padding is of each sample's keys",
           "[nn][attention]") {
-    const auto a = make({.bias = true, .fused = false, .kv_heads = 2, .d_v = 3});
+    const auto a = make({.bias = true, .fused = false, .num_kv_heads = 2, .d_v = 3});
     const Tensor query = random({B, T, C}, 1), key = random({B, S, C}, 2);
     Rng rng(5);
     Tensor blocked = rand({B, T, S}, rng) < 0.5;
@@ -110,7 +111,7 @@ TEST_CASE("each sample has its own mask, each head may have one, and padding is 
 TEST_CASE("gradients of grouped heads and widths of their own are right", "[nn][attention]") {
     for (const bool fused : {true, false}) {
         const auto a =
-            make({.bias = true, .fused = fused, .kv_heads = 3, .d_k = 2, .d_v = 3, .rotary_base = 10});
+            make({.bias = true, .fused = fused, .num_kv_heads = 3, .d_k = 2, .d_v = 3, .rotary_base = 10});
         std::vector<Tensor> inputs{random({1, 3, C}, 1).requires_grad_()};
         for (const Tensor& parameter : a.parameters()) inputs.push_back(parameter);
         const auto report = check::gradcheck(
@@ -119,7 +120,7 @@ TEST_CASE("gradients of grouped heads and widths of their own are right", "[nn][
             inputs);
         CHECK(report.message == "");
     }
-    const auto cross = make({.fused = false, .kv_heads = 2, .d_v = 1, .key_width = 3, .value_width = 4});
+    const auto cross = make({.fused = false, .num_kv_heads = 2, .d_v = 1, .kdim = 3, .vdim = 4});
     std::vector<Tensor> inputs{random({1, 2, C}, 1).requires_grad_(), random({1, 4, 3}, 2).requires_grad_(),
                                random({1, 4, 4}, 3).requires_grad_()};
     for (const Tensor& parameter : cross.parameters()) inputs.push_back(parameter);
@@ -133,25 +134,26 @@ TEST_CASE("gradients of grouped heads and widths of their own are right", "[nn][
 }
 
 TEST_CASE("sizes show in the weights, and nothing asked for is the usual", "[nn][attention]") {
-    const auto a = make({.fused = false, .kv_heads = 2, .d_k = 5, .d_v = 3, .key_width = 7, .value_width = 9});
+    const auto a = make({.fused = false, .num_kv_heads = 2, .d_k = 5, .d_v = 3, .kdim = 7, .vdim = 9});
     CHECK(a.W_q->weight.shape() == Shape{6 * 5, 12});
     CHECK(a.W_k->weight.shape() == Shape{2 * 5, 7});
     CHECK(a.W_v->weight.shape() == Shape{2 * 3, 9});
     CHECK(a.W_out.weight.shape() == Shape{12, 6 * 3});
-    CHECK(make({.kv_heads = 2, .d_k = 5, .d_v = 3}).W_qkv->weight.shape() == Shape{6 * 5 + 2 * 5 + 2 * 3, 12});
+    CHECK(make({.num_kv_heads = 2, .d_k = 5, .d_v = 3}).W_qkv->weight.shape() ==
+          Shape{6 * 5 + 2 * 5 + 2 * 3, 12});
     const auto usual = make({});
-    CHECK((usual.kv_heads == H && usual.d_k == 2 && usual.d_v == 2 && usual.key_width == C &&
-           usual.value_width == C));
+    CHECK((usual.num_kv_heads == H && usual.d_k == 2 && usual.d_v == 2 && usual.kdim == C && usual.vdim == C));
     Rng rng(1);
     CHECK(nn::MultiHeadAttention(10, 3, rng, {.d_k = 4, .d_v = 4}).W_qkv->weight.shape() == Shape{36, 10});
-    const nn::CausalMultiHeadAttention causal(C, H, rng, {.max_seq_len = 8, .kv_heads = 2});
+    const nn::CausalMultiHeadAttention causal(C, H, rng, {.max_seq_len = 8, .num_kv_heads = 2});
     CHECK(causal.W_qkv.weight.shape() == Shape{6 * 2 + 2 * 2 + 2 * 2, 12});
 }
 
 TEST_CASE("causal attention of grouped heads is MultiHeadAttention's with a causal mask", "[nn][attention]") {
     Rng one(1), two(1);
-    const auto causal = in_double(nn::CausalMultiHeadAttention(C, H, one, {.max_seq_len = 8, .kv_heads = 3}));
-    const auto full = in_double(nn::MultiHeadAttention(C, H, two, {.kv_heads = 3}));
+    const auto causal =
+        in_double(nn::CausalMultiHeadAttention(C, H, one, {.max_seq_len = 8, .num_kv_heads = 3}));
+    const auto full = in_double(nn::MultiHeadAttention(C, H, two, {.num_kv_heads = 3}));
     const Tensor x = random({B, T, C});
     CHECK(distance(causal(x), full(x, Mask::causal())) < 1e-14);
     CHECK(distance(causal.with_weights(x).weights, full.with_weights(x, Mask::causal()).weights) < 1e-14);
@@ -175,16 +177,16 @@ TEST_CASE("sizes that make no attention are refused at construction with their n
         const char* message;
     };
     const Case cases[] = {
-        {{.kv_heads = 4},
-         "6 heads of queries cannot share 4 heads of keys and values; kv_heads must divide heads"},
-        {{.kv_heads = 12}, "6 heads of queries cannot share 12 heads"},
-        {{.kv_heads = -1}, "cannot share -1 heads"},
+        {{.num_kv_heads = 4},
+         "6 heads of queries cannot share 4 heads of keys and values; num_kv_heads must divide num_heads"},
+        {{.num_kv_heads = 12}, "6 heads of queries cannot share 12 heads"},
+        {{.num_kv_heads = -1}, "cannot share -1 heads"},
         {{.d_k = -2}, "d_k must be at least 1, or 0 for the usual, not -2"},
         {{.d_v = -3}, "d_v must be at least 1"},
-        {{.fused = false, .key_width = -7}, "key_width must be at least 1"},
-        {{.fused = false, .value_width = -8}, "value_width must be at least 1"},
-        {{.key_width = 7}, "d_model is 12, key_width 7 and value_width 12; set fused = false"},
-        {{.value_width = 9}, "d_model is 12, key_width 12 and value_width 9; set fused = false"},
+        {{.fused = false, .kdim = -7}, "kdim must be at least 1"},
+        {{.fused = false, .vdim = -8}, "vdim must be at least 1"},
+        {{.kdim = 7}, "d_model is 12, kdim 7 and vdim 12; set fused = false"},
+        {{.vdim = 9}, "d_model is 12, kdim 12 and vdim 9; set fused = false"},
         {{.dropout = 1}, "below 1, not 1"},
         {{.d_k = 3, .rotary_base = 10000}, "d_k is 3; it must be even"},
     };
@@ -201,6 +203,7 @@ TEST_CASE("sizes that make no attention are refused at construction with their n
                    "0 heads"));
     CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(0, 2, rng, {.d_k = 4, .d_v = 4}); }),
                    "d_model 0"));
-    CHECK(contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.kv_heads = 5}); }),
-                   "CausalMultiHeadAttention: 6 heads of queries cannot share 5 heads"));
+    CHECK(
+        contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.num_kv_heads = 5}); }),
+                 "CausalMultiHeadAttention: 6 heads of queries cannot share 5 heads"));
 }

@@ -31,11 +31,11 @@ Tensor in_steps(const nn::CausalMultiHeadAttention& attention, const Tensor& x, 
     return cat(said, -2);
 }
 
-nn::CausalMultiHeadAttention make_attention(DType dtype, std::int64_t kv_heads = 0,
+nn::CausalMultiHeadAttention make_attention(DType dtype, std::int64_t num_kv_heads = 0,
                                             std::optional<double> rotary_base = {}) {
     Rng rng(1);
     nn::CausalMultiHeadAttention attention(
-        C, H, rng, {.max_seq_len = 64, .bias = true, .kv_heads = kv_heads, .rotary_base = rotary_base});
+        C, H, rng, {.max_seq_len = 64, .bias = true, .num_kv_heads = num_kv_heads, .rotary_base = rotary_base});
     attention.to(dtype);
     return attention;
 }
@@ -155,18 +155,18 @@ TEST_CASE("a cache refuses what takes part in the graph, and takes it under NoGr
 
 TEST_CASE("attention with a cache equals the full pass at every position, in every split", "[nn][cache]") {
     struct Kind {
-        std::int64_t kv_heads;
+        std::int64_t num_kv_heads;
         std::optional<double> rotary_base;
     };
-    for (const auto& [kv_heads, rotary_base] : {Kind{0, {}}, Kind{2, {}}, Kind{1, 10000.0}, Kind{0, 100.0}})
+    for (const auto& [num_kv_heads, rotary_base] : {Kind{0, {}}, Kind{2, {}}, Kind{1, 10000.0}, Kind{0, 100.0}})
         for (const DType dtype : {float64, float32})
             for (const bool composed : {false, true}) {
                 const Composed path(composed);
-                const auto attention = make_attention(dtype, kv_heads, rotary_base);
+                const auto attention = make_attention(dtype, num_kv_heads, rotary_base);
                 const Tensor x = random({B, T, C}, 4, dtype), full = attention(x), one = attention(x[1]);
                 for (const Steps& steps : all_splits(T)) {
-                    INFO(kv_heads << " heads of keys, " << name(dtype) << ", composed " << composed << ": "
-                                  << name_of(steps));
+                    INFO(num_kv_heads << " heads of keys, " << name(dtype) << ", composed " << composed << ": "
+                                      << name_of(steps));
                     const double tolerance = dtype == float64 ? 1e-12 : 1e-5;
                     CHECK(distance(in_steps(attention, x, steps), full) < tolerance);
                     CHECK(distance(in_steps(attention, x[1], steps), one) < tolerance);  // unbatched

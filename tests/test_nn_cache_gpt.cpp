@@ -12,7 +12,8 @@ constexpr std::int64_t B = 2, T = 7;
 
 nn::GPT make_model(DType dtype = float64) {
     Rng rng(1);
-    nn::GPT model({.vocab = 11, .block_size = 9, .layers = 2, .heads = 2, .d_model = 8, .bias = true}, rng);
+    nn::GPT model(
+        {.vocab_size = 11, .block_size = 9, .num_layers = 2, .num_heads = 2, .d_model = 8, .bias = true}, rng);
     model.to(dtype);
     return model;
 }

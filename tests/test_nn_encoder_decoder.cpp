@@ -9,7 +9,7 @@ using namespace weft;
 namespace {
 
 const Mask padding = Mask::padding({5, 3});
-const nn::EncoderBlockOptions options{.bias = true, .hidden = 12};
+const nn::EncoderBlockOptions options{.bias = true, .dim_feedforward = 12};
 
 const Golden& golden() {
     static const Golden file("encoder_decoder.safetensors");
@@ -162,7 +162,8 @@ TEST_CASE("the blocks refuse what does not fit", "[fault][nn]") {
     CHECK(contains(message_of<ValueError>([&] { nn::EncoderBlock(8, 3, rng); }), "8"));
     CHECK(contains(message_of<ValueError>([&] { nn::DecoderBlock(8, 3, rng); }), "8"));
     CHECK(contains(message_of<ValueError>([&] { nn::DecoderBlock(8, 2, rng, {.dropout = 1}); }), "1"));
-    CHECK(contains(message_of<ValueError>([&] { nn::EncoderBlock(8, 2, rng, {.hidden = -1}); }), "-1"));
+    CHECK(
+        contains(message_of<ValueError>([&] { nn::EncoderBlock(8, 2, rng, {.dim_feedforward = -1}); }), "-1"));
     const nn::DecoderBlock decoder(8, 2, rng);
     const Tensor x = zeros({2, 4, 8});
     CHECK(contains(message_of<ShapeError>([&] {

@@ -12,31 +12,33 @@ namespace {
 
 nn::GPT model_with_dropout() {
     Rng rng(1);
-    return {{.vocab = 16, .block_size = 16, .layers = 2, .heads = 2, .d_model = 16, .dropout = 0.5}, rng};
+    return {
+        {.vocab_size = 16, .block_size = 16, .num_layers = 2, .num_heads = 2, .d_model = 16, .dropout = 0.5},
+        rng};
 }
 
 text::Ids generated(const nn::GPT& model) {
     Rng rng(3);
-    return nn::generate(model, {1, 2, 3}, {.length = 20, .how = {.temperature = 1, .rng = &rng}});
+    return nn::generate(model, {1, 2, 3}, {.max_new_tokens = 20, .sampling = {.temperature = 1, .rng = &rng}});
 }
 
 }  // namespace
 
-TEST_CASE("Evaluating is a mode of its thread, and leaves the modules as they are", "[nn][evaluating]") {
+TEST_CASE("EvalMode is a mode of its thread, and leaves the modules as they are", "[nn][evaluating]") {
     nn::GPT model = model_with_dropout();
     model.drop.eval();
     {
-        const nn::Evaluating outer;
+        const nn::EvalMode outer;
         CHECK_FALSE(model.training());
         {
-            const nn::Evaluating inner;
+            const nn::EvalMode inner;
             CHECK_FALSE(model.training());
         }
         CHECK_FALSE(model.training());
         bool elsewhere = false;
         std::thread([&] { elsewhere = model.training(); }).join();
         CHECK(elsewhere);
-        model.train();  // is seen once no Evaluating lives
+        model.train();  // is seen once no EvalMode lives
         CHECK_FALSE(model.drop.training());
     }
     CHECK(model.training());
@@ -62,10 +64,10 @@ TEST_CASE("two threads generate from one model that a third trains", "[nn][evalu
     CHECK(evaluated == 0);  // dropout acted in every pass of this thread
 }
 
-TEST_CASE("what is told of each token runs in the caller's mode", "[nn][evaluating]") {
+TEST_CASE("the callback for each token runs in the caller's mode", "[nn][evaluating]") {
     const nn::GPT model = model_with_dropout();
     int training = 0;
-    nn::generate(model, {1}, {.length = 3, .how = {.temperature = 0}}, [&](std::int64_t) {
+    nn::generate(model, {1}, {.max_new_tokens = 3, .sampling = {.temperature = 0}}, [&](std::int64_t) {
         training += model.training();
         return true;
     });

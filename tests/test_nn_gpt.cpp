@@ -8,7 +8,7 @@ using namespace weft;
 
 namespace {
 
-const nn::GPTConfig small{.vocab = 11, .block_size = 6, .layers = 2, .heads = 2, .d_model = 8};
+const nn::GPTConfig small{.vocab_size = 11, .block_size = 6, .num_layers = 2, .num_heads = 2, .d_model = 8};
 
 double distance(const Tensor& a, const Tensor& b) { return max(abs(a.detach() - b.detach())).item(); }
 
@@ -21,7 +21,7 @@ nn::GPT model_in_double(const nn::GPTConfig& config = small) {
 
 Tensor ids_of(const Shape& shape) {
     Rng rng(2);
-    return randint(0, small.vocab, shape, rng);
+    return randint(0, small.vocab_size, shape, rng);
 }
 
 using Ids = std::vector<std::int64_t>;
@@ -46,19 +46,22 @@ TEST_CASE("a transformer block adds attention and MLP, each of the normed stream
 
 TEST_CASE("GPT has the parameters that its sizes say, its head tied to the token embedding", "[nn][gpt]") {
     Rng rng(1);
-    const nn::GPT model({.vocab = 65, .block_size = 64, .layers = 4, .heads = 4, .d_model = 128}, rng);
+    const nn::GPT model({.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128},
+                        rng);
     const std::int64_t C = 128, block = 3 * C * C + C * C + 8 * C * C + 2 * C;
-    CHECK(model.parameter_count() == 65 * C + 64 * C + 4 * block + C);
+    CHECK(model.num_parameters() == 65 * C + 64 * C + 4 * block + C);
     CHECK(model.head.weight.handle() == model.token_embedding.weight.handle());
-    const nn::GPT biased({.vocab = 65, .block_size = 64, .layers = 1, .heads = 4, .d_model = 128, .bias = true},
-                         rng);
-    CHECK(biased.parameter_count() == 65 * C + 64 * C + block + (3 * C + C + 4 * C + C) + 2 * C + C + C);
+    const nn::GPT biased(
+        {.vocab_size = 65, .block_size = 64, .num_layers = 1, .num_heads = 4, .d_model = 128, .bias = true},
+        rng);
+    CHECK(biased.num_parameters() == 65 * C + 64 * C + block + (3 * C + C + 4 * C + C) + 2 * C + C + C);
 }
 
 TEST_CASE("GPT starts with projections that keep the size of what they read", "[nn][gpt]") {
     Rng rng(1);
-    const nn::GPT model({.vocab = 200, .block_size = 64, .layers = 2, .heads = 4, .d_model = 64, .bias = true},
-                        rng);
+    const nn::GPT model(
+        {.vocab_size = 200, .block_size = 64, .num_layers = 2, .num_heads = 4, .d_model = 64, .bias = true},
+        rng);
     for (const auto& [name, parameter] : model.named_parameters()) {
         INFO(name);
         if (parameter.rank() == 2) {
@@ -113,7 +116,8 @@ TEST_CASE("GPT's prediction at a position does not change with what follows", "[
 
 TEST_CASE("every parameter of a GPT gets a gradient, and training lowers the loss", "[nn][gpt]") {
     Rng rng(1);
-    nn::GPT model({.vocab = 11, .block_size = 6, .layers = 2, .heads = 2, .d_model = 16, .bias = true}, rng);
+    nn::GPT model(
+        {.vocab_size = 11, .block_size = 6, .num_layers = 2, .num_heads = 2, .d_model = 16, .bias = true}, rng);
     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 1e-2});
     const Tensor ids = ids_of({4, 7});
     double first = 0, last = 0;
@@ -138,10 +142,10 @@ TEST_CASE("GPT refuses sizes that make no model, long sequences and foreign ids"
         change(config);
         return message_of<ValueError>([&] { nn::GPT(config, rng); });
     };
-    CHECK(contains(with([](auto& c) { c.vocab = 0; }), "vocab must be at least 1, not 0"));
+    CHECK(contains(with([](auto& c) { c.vocab_size = 0; }), "vocab_size must be at least 1, not 0"));
     CHECK(contains(with([](auto& c) { c.block_size = -1; }), "block_size"));
-    CHECK(contains(with([](auto& c) { c.layers = 0; }), "layers"));
-    CHECK(contains(with([](auto& c) { c.heads = 3; }), "d_model 8 does not divide into 3 heads"));
+    CHECK(contains(with([](auto& c) { c.num_layers = 0; }), "num_layers"));
+    CHECK(contains(with([](auto& c) { c.num_heads = 3; }), "d_model 8 does not divide into 3 heads"));
     CHECK(contains(with([](auto& c) { c.dropout = 1; }), "below 1"));
     const nn::GPT model(small, rng);
     CHECK(contains(message_of<ShapeError>([&] {
@@ -256,7 +260,7 @@ TEST_CASE("generate is the same for the same seed and leaves every mode as it wa
     CHECK(model.training());
     CHECK(model.blocks[0].drop.training());
     CHECK_FALSE(frozen.drop.training());
-    CHECK(grad_enabled());
+    CHECK(is_grad_enabled());
     CHECK_THROWS_AS(model.generate(ids_of({4}), 1, {.temperature = -1}), ValueError);
     CHECK(model.training());
     CHECK(contains(message_of<ShapeError>([&] { return model.generate(zeros({0}, int64), 1, {.rng = &a}); }),

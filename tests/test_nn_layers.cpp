@@ -58,7 +58,7 @@ TEST_CASE("LayerNorm brings each token to mean 0 and variance 1, then scales and
     CHECK(layer(tensor({{1, 3}, {10, 2}})).to_vector<float>() == Floats{-1, 1, 1, -1});
     layer.load_state_dict({{"weight", tensor({2, 3})}, {"bias", tensor({10, 20})}});
     CHECK(layer(tensor({1, 3})).to_vector<float>() == Floats{8, 23});
-    CHECK(nn::LayerNorm(4, {.bias = false}).parameter_count() == 4);
+    CHECK(nn::LayerNorm(4, {.bias = false}).num_parameters() == 4);
     CHECK(contains(message_of<ValueError>([] { nn::LayerNorm(4, {.eps = 0}); }), "eps must be above 0"));
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("Dropout's generator outlives the one it was seeded from, and can be w
     CHECK(generators[0].first == "rng");
     const Rng::State state = generators[0].second->state();
     const auto second = layer(x).to_vector<float>();
-    generators[0].second->restore(state);
+    generators[0].second->set_state(state);
     CHECK(layer(x).to_vector<float>() == second);
     CHECK(first != second);
 }
@@ -128,7 +128,7 @@ TEST_CASE("Sequential runs modules and functions in order and numbers its childr
                          {"2.weight", tensor({{10, 1}})}});
     CHECK(net(tensor({3, 0})).to_vector<float>() == Floats{120});  // relu(2, −1) = (2, 0)
     CHECK(net.size() == 4);
-    CHECK(net.parameter_count() == 8);
+    CHECK(net.num_parameters() == 8);
     CHECK(nn::Sequential{}(tensor({1, 2})).to_vector<float>() == Floats{1, 2});
 }
 
@@ -136,17 +136,17 @@ TEST_CASE("a ModuleList numbers its modules, and its copies share them", "[nn]")
     Rng rng(1);
     nn::ModuleList<nn::Linear> list;
     const nn::ModuleList<nn::Linear> copy = list;
-    list.add(nn::Linear(2, 3, rng));
-    list.add(nn::Linear(3, 4, rng));
+    list.append(nn::Linear(2, 3, rng));
+    list.append(nn::Linear(3, 4, rng));
     CHECK(copy.size() == 2);
     CHECK(copy.named_parameters().at(2).first == "1.weight");
     CHECK(copy[1].weight.shape() == Shape{4, 3});
-    CHECK(copy.parameter_count() == 9 + 16);
+    CHECK(copy.num_parameters() == 9 + 16);
 }
 
 TEST_CASE("MLP is four times as wide inside, with GELU's tanh form between", "[nn]") {
     Rng rng(1);
-    nn::MLP mlp(1, rng, {.hidden = 2});
+    nn::MLP mlp(1, rng, {.dim_feedforward = 2});
     mlp.load_state_dict({{"W_in.weight", tensor({{1}, {-1}})},
                          {"W_in.bias", tensor({0, 0})},
                          {"W_out.weight", tensor({{1, 10}})},
@@ -155,7 +155,8 @@ TEST_CASE("MLP is four times as wide inside, with GELU's tanh form between", "[n
         return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
     };
     CHECK(mlp(tensor({1.5})).item() == Approx(gelu_of(1.5) + 10 * gelu_of(-1.5) + 0.5).epsilon(1e-5));
-    CHECK(nn::MLP(8, rng).parameter_count() == 8 * 32 + 32 + 32 * 8 + 8);
-    CHECK(nn::MLP(8, rng, {.bias = false}).parameter_count() == 2 * 8 * 32);
-    CHECK(contains(message_of<ValueError>([&] { nn::MLP(8, rng, {.hidden = -1}); }), "hidden"));
+    CHECK(nn::MLP(8, rng).num_parameters() == 8 * 32 + 32 + 32 * 8 + 8);
+    CHECK(nn::MLP(8, rng, {.bias = false}).num_parameters() == 2 * 8 * 32);
+    CHECK(
+        contains(message_of<ValueError>([&] { nn::MLP(8, rng, {.dim_feedforward = -1}); }), "dim_feedforward"));
 }

@@ -10,8 +10,8 @@ struct Scale : nn::Module {
     Tensor weight, calls;
     explicit Scale(const std::vector<float>& values)
         : Module("Scale"),
-          weight(parameter("weight", from_vector(values, {static_cast<std::int64_t>(values.size())}))),
-          calls(buffer("calls", zeros({1}))) {}
+          weight(register_parameter("weight", from_vector(values, {static_cast<std::int64_t>(values.size())}))),
+          calls(register_buffer("calls", zeros({1}))) {}
     Tensor operator()(const Tensor& x) const { return x * weight; }
 };
 
@@ -20,24 +20,24 @@ struct Pair : nn::Module {
     Tensor offset, scratch;
     Pair()
         : Module("Pair"),
-          first(child("first", Scale({1, 2}))),
-          second(child("second", Scale({3, 4}))),
-          offset(parameter("offset", tensor({5, 6}))),
-          scratch(buffer("scratch", tensor({7}), /*persistent=*/false)) {}
+          first(register_module("first", Scale({1, 2}))),
+          second(register_module("second", Scale({3, 4}))),
+          offset(register_parameter("offset", tensor({5, 6}))),
+          scratch(register_buffer("scratch", tensor({7}), /*persistent=*/false)) {}
 };
 
 // Two names for one tensor.
 struct Tied : nn::Module {
     Tensor a, b;
-    Tied() : Module("Tied"), a(parameter("a", tensor({1, 2, 3}))), b(parameter("b", a)) {}
+    Tied() : Module("Tied"), a(register_parameter("a", tensor({1, 2, 3}))), b(register_parameter("b", a)) {}
 };
 
 // Registers whatever it is told to, to be refused.
 struct Free : nn::Module {
     Free() : Module("Free") {}
-    using Module::buffer;
-    using Module::child;
-    using Module::parameter;
+    using Module::register_buffer;
+    using Module::register_module;
+    using Module::register_parameter;
 };
 
 std::vector<std::string> names(const nn::NamedTensors& named) {
@@ -57,7 +57,7 @@ TEST_CASE("parameters come with dotted names: a module's own, then its children'
     CHECK(names(pair.named_buffers()) == Names{"scratch", "first.calls", "second.calls"});
     CHECK(names(pair.state_dict()) ==
           Names{"offset", "first.weight", "first.calls", "second.weight", "second.calls"});
-    CHECK(pair.parameter_count() == 6);
+    CHECK(pair.num_parameters() == 6);
     CHECK(pair.named_children().at(1).first == "second");
     CHECK(pair.named_children().at(1).second.kind() == "Scale");
     for (const Tensor& parameter : pair.parameters()) CHECK(parameter.requires_grad());
@@ -100,7 +100,7 @@ TEST_CASE("a tied parameter is listed, counted and converted once, and is in the
     Tied tied;
     CHECK(names(tied.named_parameters()) == Names{"a"});
     CHECK(names(tied.state_dict()) == Names{"a", "b"});
-    CHECK(tied.parameter_count() == 3);
+    CHECK(tied.num_parameters() == 3);
     tied.to(float64);
     CHECK(tied.a.dtype() == float64);
     CHECK(tied.b.dtype() == float64);
@@ -173,15 +173,17 @@ TEST_CASE(
 
 TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module]") {
     Free free;
-    CHECK(contains(message_of<ValueError>([&] { return free.parameter("", tensor({1})); }), "not empty"));
-    CHECK(contains(message_of<ValueError>([&] { return free.parameter("a.b", tensor({1})); }), "no dot"));
-    (void)free.parameter("w", tensor({1}));
-    CHECK(contains(message_of<ValueError>([&] { return free.buffer("w", tensor({1})); }),
+    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("", tensor({1})); }),
+                   "not empty"));
+    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("a.b", tensor({1})); }),
+                   "no dot"));
+    (void)free.register_parameter("w", tensor({1}));
+    CHECK(contains(message_of<ValueError>([&] { return free.register_buffer("w", tensor({1})); }),
                    "buffer 'w': there is a parameter of that name"));
-    CHECK(contains(message_of<ValueError>([&] { free.child("w", Scale({1})); }), "child 'w'"));
-    CHECK(contains(message_of<ValueError>([&] { free.child("self", free); }), "cannot hold itself"));
-    free.child("scale", Scale({1, 2}));
-    CHECK(contains(message_of<ValueError>([&] { free.child("scale", Scale({1})); }),
+    CHECK(contains(message_of<ValueError>([&] { free.register_module("w", Scale({1})); }), "child 'w'"));
+    CHECK(contains(message_of<ValueError>([&] { free.register_module("self", free); }), "cannot hold itself"));
+    free.register_module("scale", Scale({1, 2}));
+    CHECK(contains(message_of<ValueError>([&] { free.register_module("scale", Scale({1})); }),
                    "there is a child of that name"));
     CHECK(free.parameters().size() == 2);
     CHECK(free.named_children().size() == 1);
@@ -190,13 +192,14 @@ TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module
 TEST_CASE("what cannot be trained is refused as a parameter", "[nn][module]") {
     Free free;
     CHECK(contains(message_of<DTypeError>([&] {
-                       return free.parameter("ids", tensor({1, 2}, int64));
+                       return free.register_parameter("ids", tensor({1, 2}, int64));
                    }),
                    "int64"));
     const Tensor x = tensor({1, 2}).requires_grad_();
-    CHECK(contains(message_of<GraphError>([&] { return free.parameter("double", x * 2); }), "'double'"));
+    CHECK(
+        contains(message_of<GraphError>([&] { return free.register_parameter("double", x * 2); }), "'double'"));
     CHECK(free.named_parameters().empty());
-    CHECK(free.parameter("strided", ones({3}).expand({2, 3})).is_contiguous());
+    CHECK(free.register_parameter("strided", ones({3}).expand({2, 3})).is_contiguous());
 }
 
 TEST_CASE("the summary has a row for each module and parameter, and the total", "[nn][module]") {
@@ -215,7 +218,7 @@ TEST_CASE("the summary has a row for each module and parameter, and the total", 
 
 TEST_CASE("tied names are loaded with one value, or refused together", "[nn][module]") {
     Rng rng(1);
-    nn::GPT model({.vocab = 4, .block_size = 4, .layers = 1, .heads = 1, .d_model = 4}, rng);
+    nn::GPT model({.vocab_size = 4, .block_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 4}, rng);
     const auto values = [&] { return model.token_embedding.weight.to_vector<float>(); };
     const auto before = values();
     nn::NamedTensors state;

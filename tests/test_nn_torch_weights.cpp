@@ -108,10 +108,7 @@ struct TorchRun {
         return {8,
                 H,
                 rng,
-                {.bias = bias,
-                 .fused = false,
-                 .key_width = width("k_proj_weight"),
-                 .value_width = width("v_proj_weight")}};
+                {.bias = bias, .fused = false, .kdim = width("k_proj_weight"), .vdim = width("v_proj_weight")}};
     }
 };
 

@@ -18,7 +18,7 @@ Inputs whole_inputs(const Op& op, DType dtype) {
     Inputs inputs;
     for (int i = 0; golden().has(op.golden + "/in" + std::to_string(i)); ++i) {
         Tensor x = golden()(op.golden + "/in" + std::to_string(i));
-        if (is_floating(x.dtype())) x = clamp(masked_fill(x, x != x, 2), -3, 3).to(int64).to(dtype);
+        if (is_floating_point(x.dtype())) x = clamp(masked_fill(x, x != x, 2), -3, 3).to(int64).to(dtype);
         inputs.push_back(x);
     }
     return inputs;

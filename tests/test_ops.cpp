@@ -27,7 +27,7 @@ Inputs inputs_of(const Op& op) {
 // Floating tensors of another type, and ready for a gradient.
 Inputs as_leaves(Inputs inputs, DType dtype = float64) {
     for (Tensor& x : inputs)
-        if (is_floating(x.dtype())) x = x.to(dtype).detach().requires_grad_();
+        if (is_floating_point(x.dtype())) x = x.to(dtype).detach().requires_grad_();
     return inputs;
 }
 
@@ -59,7 +59,7 @@ std::vector<Tensor> results_of(const Op& op, const Inputs& inputs, bool gaps_in_
     const auto leaves = leaves_of(inputs);
     if (op.gradient == Gradient::none || leaves.empty()) return results;
     if (gaps_in_seeds)
-        for (Tensor& seed : seeds) seed = with_gaps(seed);
+        for (Tensor& seed : seeds) seed = strided_copy(seed);
     for (const Tensor& gradient : grad(roots, leaves, seeds, options)) results.push_back(gradient);
     return results;
 }
@@ -105,7 +105,7 @@ void for_every_row(Test&& test) {
 Tensor flat(const Outputs& outputs) {
     std::vector<Tensor> parts;
     for (const Tensor& y : outputs)
-        if (is_floating(y.dtype())) parts.push_back(y);
+        if (is_floating_point(y.dtype())) parts.push_back(y);
     if (parts.size() == 1) return parts[0];
     for (Tensor& part : parts) part = part.reshape({-1});
     return cat(parts);
@@ -167,7 +167,7 @@ TEST_CASE("each input alone gets the gradient it gets among the others", "[ops][
     for_every_row([&](const Op& op) {
         const Inputs plain = inputs_of(op);
         for (std::size_t i = 0; i < plain.size() && op.compared && op.gradient != Gradient::none; ++i) {
-            if (!is_floating(plain[i].dtype())) continue;
+            if (!is_floating_point(plain[i].dtype())) continue;
             Inputs inputs = plain;
             inputs[i] = inputs[i].detach().requires_grad_();
             INFO("input " << i);
@@ -181,7 +181,7 @@ TEST_CASE("inputs and seeds with gaps in memory give the same results", "[ops][v
         if (!op.takes_strided) return;
         const Inputs plain = as_leaves(inputs_of(op));
         Inputs spread = inputs_of(op);
-        for (Tensor& x : spread) x = with_gaps(x);
+        for (Tensor& x : spread) x = strided_copy(x);
         compare(results_of(op, as_leaves(spread), true), results_of(op, plain), 1e-13);
     });
 }
@@ -267,7 +267,7 @@ TEST_CASE("gradcheck of every operation with gaps in memory", "[ops][gradcheck]"
     for_every_row([&](const Op& op) {
         if (op.gradient == Gradient::none || op.gradient == Gradient::kink || !op.takes_strided) return;
         Inputs inputs = inputs_of(op);
-        for (Tensor& x : inputs) x = with_gaps(x);
+        for (Tensor& x : inputs) x = strided_copy(x);
         const auto report = check::gradcheck(
             op.golden, [&](const Inputs& x) { return flat(op.function(x)); }, as_leaves(inputs));
         INFO(report.message);
@@ -296,7 +296,7 @@ TEST_CASE("types do not mix in any operation", "[ops]") {
         Inputs inputs = inputs_of(op);
         int floating = 0;
         for (Tensor& x : inputs)
-            if (is_floating(x.dtype()) && ++floating == 2) x = x.to(float32);
+            if (is_floating_point(x.dtype()) && ++floating == 2) x = x.to(float32);
         if (floating < 2) return;
         const std::string message = message_of<DTypeError>([&] { op.function(inputs); });
         CHECK(contains(message, "float32"));

@@ -29,8 +29,8 @@ struct Layer : nn::Module {
     Tensor matrix, vector;
     Layer()
         : Module("Layer"),
-          matrix(parameter("matrix", tensor({{1, 2}, {3, 4}}, float64))),
-          vector(parameter("vector", tensor({5, 6}, float64))) {}
+          matrix(register_parameter("matrix", tensor({{1, 2}, {3, 4}}, float64))),
+          vector(register_parameter("vector", tensor({5, 6}, float64))) {}
 };
 
 // Adam's update of one number, written out.
@@ -164,7 +164,7 @@ TEST_CASE("a tied parameter is updated once", "[optim]") {
 
     struct Tied : nn::Module {
         Tensor a, b;
-        Tied() : a(parameter("a", tensor({1}, float64))), b(parameter("b", a)) {}
+        Tied() : a(register_parameter("a", tensor({1}, float64))), b(register_parameter("b", a)) {}
     } tied;
     optim::SGD other(tied, {.lr = 0.5});
     give(tied.a, {1});

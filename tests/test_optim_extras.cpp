@@ -166,7 +166,7 @@ TEST_CASE("a norm that is not finite is returned and leaves the gradients for st
 }
 
 TEST_CASE("the cosine schedule warms up in a line and comes down in half a cosine", "[optim]") {
-    const optim::CosineOptions options{.lr = 1, .min_lr = 0.2, .warmup = 4, .steps = 14};
+    const optim::CosineOptions options{.lr = 1, .min_lr = 0.2, .warmup_steps = 4, .steps = 14};
     const auto at = [&](std::int64_t step) { return optim::cosine_lr(step, options); };
     CHECK(at(0) == Approx(0.2));
     CHECK(at(3) == Approx(0.8));
@@ -175,14 +175,16 @@ TEST_CASE("the cosine schedule warms up in a line and comes down in half a cosin
     CHECK(at(14) == Approx(0.2));
     CHECK(at(1000) == Approx(0.2));
     CHECK(at(6) == Approx(0.2 + 0.4 * (1 + std::cos(3.14159265358979323846 / 5))));
-    CHECK(optim::cosine_lr(0, {.lr = 3, .warmup = 0, .steps = 10}) == 3);
-    CHECK(optim::cosine_lr(5, {.lr = 1, .warmup = 9, .steps = 5}) == Approx(0.6));  // still warming up
-    for (const std::int64_t warmup : {0, 1, 7}) {  // no step between the two parts
-        const optim::CosineOptions none{.lr = 1, .min_lr = 0.2, .warmup = warmup, .steps = warmup};
-        CHECK(optim::cosine_lr(warmup, none) == 0.2);
-        CHECK(optim::cosine_lr(warmup + 1, none) == 0.2);
-        if (warmup > 0)
-            CHECK(optim::cosine_lr(warmup - 1, none) == Approx(double(warmup) / double(warmup + 1)));
+    CHECK(optim::cosine_lr(0, {.lr = 3, .warmup_steps = 0, .steps = 10}) == 3);
+    CHECK(optim::cosine_lr(5, {.lr = 1, .warmup_steps = 9, .steps = 5}) == Approx(0.6));  // still warming up
+    for (const std::int64_t warmup_steps : {0, 1, 7}) {  // no step between the two parts
+        const optim::CosineOptions none{
+            .lr = 1, .min_lr = 0.2, .warmup_steps = warmup_steps, .steps = warmup_steps};
+        CHECK(optim::cosine_lr(warmup_steps, none) == 0.2);
+        CHECK(optim::cosine_lr(warmup_steps + 1, none) == 0.2);
+        if (warmup_steps > 0)
+            CHECK(optim::cosine_lr(warmup_steps - 1, none) ==
+                  Approx(double(warmup_steps) / double(warmup_steps + 1)));
     }
 }
 
@@ -191,7 +193,8 @@ TEST_CASE("the cosine schedule refuses what makes no rate", "[optim]") {
     CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.lr = std::nan("")}); }), "nan"));
     CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.lr = 1, .min_lr = 2}); }), "is above lr"));
     CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(-1, {}); }), "step -1"));
-    CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(0, {.warmup = -2}); }), "warmup -2"));
+    CHECK(
+        contains(message_of<ValueError>([] { optim::cosine_lr(0, {.warmup_steps = -2}); }), "warmup_steps -2"));
 }
 
 TEST_CASE("an optimiser that was moved from refuses every use, and cannot be copied", "[optim]") {

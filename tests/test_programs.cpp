@@ -89,7 +89,7 @@ TEST_CASE("fault 100: a run that was done goes on when it gets more steps, with 
     io::save_text(whole / "text", pangrams());
     // A constant learning rate: a schedule would depend on how many steps there are to be.
     const std::string common = "--text " + (whole / "text").string() +
-                               " --dropout 0.1 --eval_interval 10 --lr 1e-3 --min_lr 1e-3 --warmup 0 ";
+                               " --dropout 0.1 --eval_interval 10 --lr 1e-3 --min_lr 1e-3 --warmup_steps 0 ";
     REQUIRE(run(tiny + in(parts) + common + "--steps 10").code == 0);
     REQUIRE(run("train_gpt " + in(parts) + "--resume --steps 20").code == 0);
     REQUIRE(run(tiny + in(whole) + common + "--steps 20").code == 0);
@@ -107,18 +107,19 @@ TEST_CASE("fault 100: a run that was done goes on when it gets more steps, with 
 TEST_CASE("train_gpt --help names every setting and ends with 0", "[programs]") {
     const Result result = run("train_gpt --help");
     CHECK(result.code == 0);
-    for (const char* flag :
-         {"--text",    "--steps",   "--layers", "--heads",  "--d_model",      "--block_size",
-          "--batch",   "--lr",      "--min_lr", "--warmup", "--weight_decay", "--beta2",
-          "--clip",    "--dropout", "--bias",   "--seed",   "--threads",      "--eval_interval",
-          "--prompt",  "--length",  "--out",    "--resume", "--sample_only",  "--save_interval",
-          "--stop_at", "--best"})
+    for (const char* flag : {"--text",      "--steps",         "--num_layers",   "--num_heads",
+                             "--d_model",   "--block_size",    "--batch_size",   "--lr",
+                             "--min_lr",    "--warmup_steps",  "--weight_decay", "--beta2",
+                             "--grad_clip", "--dropout",       "--bias",         "--seed",
+                             "--threads",   "--eval_interval", "--prompt",       "--max_new_tokens",
+                             "--out",       "--resume",        "--sample_only",  "--save_interval",
+                             "--stop_at",   "--best"})
         CHECK(contains(result.output, flag));
 }
 
 TEST_CASE("fault 103: train_gpt refuses an unknown flag with 2 and names the nearest one",
           "[fault][programs]") {
-    check_refusal(run("train_gpt --layer 3"), 2, "unknown flag --layer; did you mean --layers?");
+    check_refusal(run("train_gpt --num_layer 3"), 2, "unknown flag --num_layer; did you mean --num_layers?");
     check_refusal(run("train_gpt --wieght_decay=0.1"), 2, "did you mean --weight_decay?");
     check_refusal(run("train_gpt --blocksize 8"), 2, "did you mean --block_size?");
     check_refusal(run("train_gpt book.txt"), 2, "unexpected argument book.txt");
@@ -137,7 +138,8 @@ TEST_CASE("fault 104: train_gpt refuses values that are no numbers, or out of ra
     check_refusal(run("train_gpt --steps 2.5"), 2, "--steps: \"2.5\" is not a whole number");
     check_refusal(run("train_gpt --steps ''"), 2, "--steps: \"\" is not a whole number");
     check_refusal(run("train_gpt --dropout 1"), 2, "--dropout: 1 is out of range; use at least 0");
-    check_refusal(run("train_gpt --d_model 10 --heads 3"), 2, "--d_model 10 is not divisible by --heads 3");
+    check_refusal(run("train_gpt --d_model 10 --num_heads 3"), 2,
+                  "--d_model 10 is not divisible by --num_heads 3");
     check_refusal(run("train_gpt --lr 0.1 --min_lr 0.2"), 2, "--min_lr 0.2 is above --lr 0.1");
 }
 
@@ -198,7 +200,7 @@ TEST_CASE("a learning rate of 0 is no reason to stop at the first step", "[progr
 }
 
 TEST_CASE("fault 111: train_gpt learns from a text of one character", "[fault][programs]") {
-    const Result result = train_on(std::string(200, 'a'), "--steps 2 --length 5");
+    const Result result = train_on(std::string(200, 'a'), "--steps 2 --max_new_tokens 5");
     CHECK(result.code == 0);
     // Its loss is 0, and so, rightly, is every gradient: this is said, and no error.
     CHECK(contains(result.output,
@@ -222,8 +224,8 @@ TEST_CASE("train_gpt refuses to go on from what is no checkpoint, or with anothe
     check_refusal(run("train_gpt --sample-only " + in(scratch)), 1, "train_gpt did not save it");
     io::save_text(scratch / "text", pangrams());
     REQUIRE(run(tiny + in(scratch) + "--steps 1 --text " + (scratch / "text").string()).code == 0);
-    check_refusal(run("train_gpt --resume --layers 2 " + in(scratch)), 2,
-                  "--layers 2, and the checkpoint has 1");
+    check_refusal(run("train_gpt --resume --num_layers 2 " + in(scratch)), 2,
+                  "--num_layers 2, and the checkpoint has 1");
 }
 
 #endif

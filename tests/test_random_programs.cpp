@@ -14,11 +14,11 @@ TEST_CASE("random programs: their gradients are the same by every route", "[rand
     std::vector<int> uses(rows().size());
     std::size_t statements = 0, hooks = 0, islands = 0;
     for (std::uint64_t seed = 1; seed <= programs; ++seed) {
-        const Program program = Draft(seed).make();
+        const Program program = ProgramBuilder(seed).make();
         const Verdict verdict = compare(program, counts);
         if (!verdict)
             FAIL("seed " << seed << ", " << verdict.route << ": " << verdict.what << "\n"
-                         << as_cpp(shrunk(program, verdict.route)));
+                         << as_cpp(minimised(program, verdict.route)));
         for (const Statement& s : program.statements) ++uses[s.row], hooks += s.hook != 0, islands += s.no_grad;
         statements += program.statements.size();
     }
@@ -66,9 +66,9 @@ std::pair<int, Program> found_after(bool (*lies)()) {
     std::pair<int, Program> found{-1, {}};
     Counts counts;
     for (int seed = 1; seed <= 500 && found.first < 0; ++seed) {
-        const Program program = Draft(static_cast<std::uint64_t>(seed)).make();
+        const Program program = ProgramBuilder(static_cast<std::uint64_t>(seed)).make();
         const Verdict verdict = compare(program, counts);
-        if (!verdict) found = {seed, shrunk(program, verdict.route)};
+        if (!verdict) found = {seed, minimised(program, verdict.route)};
     }
     row->run = right;
     return found;
@@ -78,8 +78,8 @@ std::pair<int, Program> found_after(bool (*lies)()) {
 
 TEST_CASE("random programs: a wrong gradient rule is found, and shown without what is not needed",
           "[random programs]") {
-    bool (*const lies[])() = {[] { return true; }, [] { return grad_enabled(); },
-                              [] { return num_threads() > 1; }};
+    bool (*const lies[])() = {[] { return true; }, [] { return is_grad_enabled(); },
+                              [] { return get_num_threads() > 1; }};
     for (const auto& lie : lies) {
         const auto [seed, program] = found_after(lie);
         CHECK(seed > 0);

@@ -248,7 +248,8 @@ TEST_CASE("refusals of attention and its cache", "[fault]") {
          }},
         {"generate: ids must be (T,) or (B, T) with T ≥ 1",
          [&] {
-             nn::GPT model({.vocab = 5, .block_size = 4, .layers = 1, .heads = 1, .d_model = 4}, rng);
+             nn::GPT model({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 4},
+                           rng);
              model.generate(zeros({0}, int64), 1, {.temperature = 0});
          }},
         {"sample: logits must be (V,) with V ≥ 1, not (2, 3)",

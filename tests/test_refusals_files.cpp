@@ -75,7 +75,7 @@ TEST_CASE("refusals of files that are none", "[fault][io]") {
         {"/proc/self/mem: reading failed after 0 bytes", [] { io::load_text("/proc/self/mem"); }},
         {"short: it ends before it should; is it being written?",
          [&] {
-             io::InFile file(scratch / "short");
+             io::InputFile file(scratch / "short");
              char bytes[10];
              file.take(bytes, 4);
              fs::resize_file(scratch / "short", 5);

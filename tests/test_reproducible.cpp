@@ -15,13 +15,18 @@ namespace {
 
 // Puts the number of threads back.
 struct Threads {
-    explicit Threads(int n) : before(num_threads()) { set_num_threads(n); }
+    explicit Threads(int n) : before(get_num_threads()) { set_num_threads(n); }
     ~Threads() { set_num_threads(before); }
     const int before;
 };
 
-const nn::GPTConfig small{
-    .vocab = 17, .block_size = 24, .layers = 2, .heads = 2, .d_model = 32, .dropout = 0.1, .bias = true};
+const nn::GPTConfig small{.vocab_size = 17,
+                          .block_size = 24,
+                          .num_layers = 2,
+                          .num_heads = 2,
+                          .d_model = 32,
+                          .dropout = 0.1,
+                          .bias = true};
 
 // Everything that a few training steps of a GPT leave: losses and parameters.
 std::vector<Tensor> train(std::uint64_t seed, int steps, const nn::GPTConfig& config = small,
@@ -32,7 +37,7 @@ std::vector<Tensor> train(std::uint64_t seed, int steps, const nn::GPTConfig& co
     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 1e-2});
     std::vector<Tensor> results;
     for (int step = 0; step < steps; ++step) {
-        const Tensor text = randint(0, config.vocab, {B, T + 1}, rng);
+        const Tensor text = randint(0, config.vocab_size, {B, T + 1}, rng);
         optimizer.zero_grad();
         const Tensor loss = cross_entropy(model(text.slice(1, 0, T)), text.slice(1, 1, T + 1));
         loss.backward();
@@ -134,7 +139,8 @@ TEST_CASE("fault 99: training gives the same bytes at 1, 2 and 4 threads, and in
 
 TEST_CASE("20 steps of the char model give the same bytes at 1, 2 and 4 threads, and twice in one process",
           "[threads]") {
-    const nn::GPTConfig config{.vocab = 65, .block_size = 64, .layers = 4, .heads = 4, .d_model = 128};
+    const nn::GPTConfig config{
+        .vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     std::vector<Tensor> expected;
     for (const int n : {1, 1, 2, 4}) {
         const Threads threads(n);
@@ -169,17 +175,17 @@ TEST_CASE("fault 98: one thread's graph may be walked, and die, on another", "[f
 }
 
 TEST_CASE("the number of threads is checked", "[threads]") {
-    const int before = num_threads();
+    const int before = get_num_threads();
     CHECK(before >= 1);
     for (const int wrong : {0, -1, 1025})
         CHECK(contains(message_of<ValueError>([&] { set_num_threads(wrong); }), std::to_string(wrong)));
-    CHECK(num_threads() == before);
+    CHECK(get_num_threads() == before);
 }
 
 // Runs itself in processes of their own, which find WEFT_TEST_THREADS set.
 TEST_CASE("OMP_NUM_THREADS is respected up to 1024", "[threads]") {
     if (const char* expected = std::getenv("WEFT_TEST_THREADS")) {
-        CHECK(std::to_string(num_threads()) == expected);
+        CHECK(std::to_string(get_num_threads()) == expected);
         const Tensor x = ones({600, 700});
         CHECK(sum(x * x).item() == 600.0 * 700);
         CHECK(sum(matmul(x, x.T())).item() == 600.0 * 600 * 700);
@@ -224,7 +230,7 @@ TEST_CASE("a draw depends on seed and position alone", "[rng]") {
     const auto state = one.state();
     const double next = one.uniform();
     Rng resumed(0);
-    resumed.restore(state);
+    resumed.set_state(state);
     CHECK(resumed.uniform() == next);
     CHECK(uniform_at(7, 3) == whole.at({3}));
     CHECK_FALSE(same_bits(rand({10}, one, float64), whole));

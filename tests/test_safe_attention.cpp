@@ -14,8 +14,8 @@ constexpr std::int64_t cases = sanitized ? 1'000 : 10'000;
 
 // What the cases held, so that no property is true for want of cases.
 struct Counts {
-    std::int64_t rows = 0, blind = 0, keys = 0, unseen = 0, untouched_rows = 0, untouched_keys = 0, empty = 0,
-                 packed = 0;
+    std::int64_t rows = 0, fully_masked = 0, keys = 0, unseen = 0, untouched_rows = 0, untouched_keys = 0,
+                 empty = 0, packed = 0;
 };
 
 // Fails with the number of the case, which makes it again.
@@ -65,7 +65,7 @@ template <class F>
 bool some_query(const AttentionCase& c, std::int64_t b, std::int64_t g, std::int64_t j, F good) {
     for (std::int64_t h = g * (c.H / c.G); h < (g + 1) * (c.H / c.G); ++h)
         for (std::int64_t i = 0; i < c.T; ++i)
-            if (c.sees(b, h, i, j) && good(h, i)) return true;
+            if (c.is_visible(b, h, i, j) && good(h, i)) return true;
     return false;
 }
 
@@ -93,7 +93,7 @@ std::vector<bool> some(std::int64_t n, Rng& rng) {
 // In every form, or in the fused, the composed and the packed one.
 template <class Property>
 Counts over_cases(Property property, bool every_form) {
-    const int threads = num_threads();
+    const int threads = get_num_threads();
     set_num_threads(1);  // the cases are far too small to share out
     Counts counts;
     for (std::uint64_t seed = 1; seed <= cases; ++seed) {
@@ -120,8 +120,8 @@ TEST_CASE("10,000 cases: nothing is ever non-finite, the blind give 0, weights s
             const double close = c.dtype == float32 ? 1e-6 : 1e-12;
             for_queries(c, [&](auto b, auto h, auto i, auto row) {
                 ++n.rows;
-                if (c.blind(b, h, i)) {
-                    ++n.blind;
+                if (c.fully_masked(b, h, i)) {
+                    ++n.fully_masked;
                     if (!zero(r.y, row, c.d_v) || !zero(r.dq, row, c.d_k))
                         fail(c, seed, path, "a query that sees nothing gives or learns something");
                 } else if (std::abs(r.y[static_cast<std::size_t>((row + 1) * c.d_v - 1)] - 1) > close)
@@ -137,11 +137,11 @@ TEST_CASE("10,000 cases: nothing is ever non-finite, the blind give 0, weights s
         },
         false);
     CHECK(counts.rows > 30 * cases);
-    CHECK(counts.blind > 5 * cases);
+    CHECK(counts.fully_masked > 5 * cases);
     CHECK(counts.unseen > 3 * cases);
     CHECK(counts.empty > cases / 50);
     CHECK(counts.packed > cases / 5);
-    SUCCEED(counts.rows << " queries (" << counts.blind << " blind), " << counts.keys << " keys ("
+    SUCCEED(counts.rows << " queries (" << counts.fully_masked << " blind), " << counts.keys << " keys ("
                         << counts.unseen << " unseen), " << counts.empty << " empty cases, " << counts.packed
                         << " packed");
 }
@@ -156,7 +156,7 @@ TEST_CASE("10,000 cases: editing keys and values changes no bit of what cannot s
             };
             const auto touched = [&](auto b, auto h, auto i) {  // this query sees an edited key
                 for (std::int64_t j = 0; j < c.S; ++j)
-                    if (is_edited(b, c.key_head(h), j) && c.sees(b, h, i, j)) return true;
+                    if (is_edited(b, c.key_head(h), j) && c.is_visible(b, h, i, j)) return true;
                 return false;
             };
             const AttentionRun before = run(c, seed, c.q, c.k, c.v, c.dy, path);
@@ -201,8 +201,8 @@ TEST_CASE("10,000 cases: editing queries changes no bit of other queries or of k
             const AttentionRun after =
                 run(c, seed, edited(c.q, edit, rng), c.k, c.v, edited(c.dy, edit, rng), path);
             for_queries(c, [&](auto b, auto h, auto i, auto row) {
-                if (c.blind(b, h, i) && (!zero(after.y, row, c.d_v) || !zero(after.dq, row, c.d_k) ||
-                                         !zero(after.ddq, row, c.d_k) || !zero(after.ddy, row, c.d_v)))
+                if (c.fully_masked(b, h, i) && (!zero(after.y, row, c.d_v) || !zero(after.dq, row, c.d_k) ||
+                                                !zero(after.ddq, row, c.d_k) || !zero(after.ddy, row, c.d_v)))
                     fail(c, seed, path, "a query that sees nothing gives or learns something");
                 if (is_edited(b, h, i)) return;
                 ++n.untouched_rows;

@@ -41,7 +41,7 @@ Tensor causal_weights(DType dtype) {
 
 nn::GPT language_model() {
     Rng rng(3);
-    nn::GPT model({.vocab = 11, .block_size = 12, .layers = 2, .heads = 2, .d_model = 16}, rng);
+    nn::GPT model({.vocab_size = 11, .block_size = 12, .num_layers = 2, .num_heads = 2, .d_model = 16}, rng);
     return in_double(model);
 }
 
@@ -107,13 +107,13 @@ TEST_CASE("S0.04 8 heads of 64 cost what one head of 512 does; 8 heads of 512 co
     const auto weight = [](std::int64_t in, std::int64_t out, std::uint64_t seed) {
         return random({in, out}, seed) / std::sqrt(static_cast<double>(in));
     };
-    const auto cost = [&](std::int64_t heads, std::int64_t width, std::int64_t& parameters) {
-        const std::int64_t all = heads * width;
+    const auto cost = [&](std::int64_t num_heads, std::int64_t width, std::int64_t& parameters) {
+        const std::int64_t all = num_heads * width;
         const Tensor W_Q = weight(C, all, 1), W_K = weight(C, all, 2), W_V = weight(C, all, 3),
                      W_O = weight(all, C, 4);
         parameters = W_Q.numel() + W_K.numel() + W_V.numel() + W_O.numel();
         Counter counter;
-        CHECK(textbook(x, W_Q, W_K, W_V, W_O, heads, counter).shape() == Shape{N, C});
+        CHECK(textbook(x, W_Q, W_K, W_V, W_O, num_heads, counter).shape() == Shape{N, C});
         return counter.multiply_adds;
     };
     std::int64_t split_parameters = 0, one_parameters = 0, full_parameters = 0;
@@ -132,7 +132,7 @@ TEST_CASE("S0.04 8 heads of 64 cost what one head of 512 does; 8 heads of 512 co
     const Tensor y = textbook(x, attention.W_q->weight.T(), attention.W_k->weight.T(),
                               attention.W_v->weight.T(), attention.W_out.weight.T(), H, counter);
     CHECK(counter.multiply_adds == split);
-    CHECK(attention.parameter_count() == split_parameters);
+    CHECK(attention.num_parameters() == split_parameters);
     CHECK(distance(attention(x), y) < 1e-12);
 }
 

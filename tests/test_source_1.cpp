@@ -12,13 +12,14 @@ constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = 4;
 // The chapter's forward pass: x (B, T, C), blocked (T, T) with 1 = blocked or undefined → (B, T, C).
 template <class M>
 Tensor chapter(const M& attention, const nn::Linear& W_qkv, const Tensor& x, const Tensor& blocked = {}) {
-    const std::int64_t b = x.size(0), t = x.size(1), heads = attention.heads, width = attention.d_k;
-    const Tensor qkv = W_qkv(x).reshape({b, t, 3, heads, width}).permute({2, 0, 3, 1, 4});  // (3, B, H, T, d_k)
+    const std::int64_t b = x.size(0), t = x.size(1), num_heads = attention.num_heads, width = attention.d_k;
+    const Tensor qkv =
+        W_qkv(x).reshape({b, t, 3, num_heads, width}).permute({2, 0, 3, 1, 4});  // (3, B, H, T, d_k)
     const Tensor Q = qkv[0], K = qkv[1], V = qkv[2];
     Tensor scores = matmul(Q, K.transpose(-2, -1)) / std::sqrt(static_cast<double>(width));  // (B, H, T, T)
     if (blocked.defined()) scores = scores + blocked * -1e9;
     const Tensor out = matmul(softmax(scores, -1), V);  // (B, H, T, d_k)
-    return attention.W_out(out.permute({0, 2, 1, 3}).reshape({b, t, heads * width}));
+    return attention.W_out(out.permute({0, 2, 1, 3}).reshape({b, t, num_heads * width}));
 }
 
 Tensor future(std::int64_t n, DType dtype = float64) { return triu(ones({n, n}, dtype), 1); }
@@ -108,7 +109,7 @@ TEST_CASE("S1.05 the mask is a registered buffer that is no parameter, and stays
     for (const auto& [name, parameter] : attention.named_parameters())
         CHECK(parameter.handle() != attention.mask().handle());
     for (const auto& [name, tensor] : attention.state_dict()) CHECK(name != "mask");  // it is made, not learned
-    CHECK(attention.parameter_count() == 4 * C * C);
+    CHECK(attention.num_parameters() == 4 * C * C);
 }
 
 TEST_CASE("S1.05 more tokens than max_seq_len are refused, with both numbers", "[S1.05][source]") {
@@ -144,13 +145,13 @@ TEST_CASE("S1.07 768 / 12 has 1,769,472 + 589,824 = 2,359,296 parameters, 2,362,
           "[S1.07][source]") {
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(768, 12, rng, {.max_seq_len = 4});
-    CHECK(attention.W_qkv.parameter_count() == 1'769'472);
-    CHECK(attention.W_out.parameter_count() == 589'824);
-    CHECK(attention.parameter_count() == 2'359'296);
+    CHECK(attention.W_qkv.num_parameters() == 1'769'472);
+    CHECK(attention.W_out.num_parameters() == 589'824);
+    CHECK(attention.num_parameters() == 2'359'296);
     const nn::CausalMultiHeadAttention biased(768, 12, rng, {.max_seq_len = 4, .bias = true});
-    CHECK(biased.parameter_count() == 2'362'368);
-    for (const std::int64_t heads : {1, 2, 64})  // whatever the number of heads
-        CHECK(nn::MultiHeadAttention(768, heads, rng).parameter_count() == 2'359'296);
+    CHECK(biased.num_parameters() == 2'362'368);
+    for (const std::int64_t num_heads : {1, 2, 64})  // whatever the number of heads
+        CHECK(nn::MultiHeadAttention(768, num_heads, rng).num_parameters() == 2'359'296);
 }
 
 TEST_CASE("S1.08 one fused projection is three separate ones that hold its column blocks", "[S1.08][source]") {

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::int64_t B = 2, T = 7, C = 12, H = 3, d_k = 4;
 
-nn::CausalMultiHeadAttention causal(std::int64_t kv_heads = 0) {
+nn::CausalMultiHeadAttention causal(std::int64_t num_kv_heads = 0) {
     Rng rng(1);
-    return in_double(nn::CausalMultiHeadAttention(C, H, rng, {.bias = true, .kv_heads = kv_heads}));
+    return in_double(nn::CausalMultiHeadAttention(C, H, rng, {.bias = true, .num_kv_heads = num_kv_heads}));
 }
 
 // The outputs of x's tokens in pieces that end where `ends` says, one after another through one cache.
@@ -33,8 +33,8 @@ Tensor in_pieces(const nn::CausalMultiHeadAttention& attention, const Tensor& x,
 
 TEST_CASE("S2.10 one token at a time through the cache equals the full pass at every position",
           "[S2.10][source]") {
-    for (const std::int64_t kv_heads : {3, 1}) {
-        const auto attention = causal(kv_heads);
+    for (const std::int64_t num_kv_heads : {3, 1}) {
+        const auto attention = causal(num_kv_heads);
         const Tensor x = random({B, T, C}), full = attention(x);
         const Tensor step_by_step = in_pieces(attention, x, {1, 2, 3, 4, 5, 6, 7});
         for (std::int64_t t = 0; t < T; ++t)

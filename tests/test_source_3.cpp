@@ -12,9 +12,9 @@ constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = 4;
 // "The creek was cold and the spunky dog wanted to jump over it", each word by the number of its first place.
 const std::vector<std::int64_t> sentence{0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 10, 11, 12};
 
-nn::MultiHeadAttention biased(std::int64_t d_model = C, std::int64_t heads = H) {
+nn::MultiHeadAttention biased(std::int64_t d_model = C, std::int64_t num_heads = H) {
     Rng rng(1);
-    return in_double(nn::MultiHeadAttention(d_model, heads, rng, {.bias = true, .fused = false}));
+    return in_double(nn::MultiHeadAttention(d_model, num_heads, rng, {.bias = true, .fused = false}));
 }
 
 }  // namespace
@@ -88,14 +88,14 @@ TEST_CASE("S3.03 both \"the\" of the 13-token sentence have one row of X, and wi
 
 TEST_CASE("S3.04 parameters: 4·d² whatever h, 4·h·d² without the reduction", "[S3.04][source]") {
     Rng rng(1);
-    for (const std::int64_t heads : {1, 8, 64}) {
-        CHECK(nn::MultiHeadAttention(512, heads, rng, {.fused = false}).parameter_count() == 1'048'576);
-        CHECK(nn::MultiHeadAttention(512, heads, rng, {.bias = true, .fused = false}).parameter_count() ==
+    for (const std::int64_t num_heads : {1, 8, 64}) {
+        CHECK(nn::MultiHeadAttention(512, num_heads, rng, {.fused = false}).num_parameters() == 1'048'576);
+        CHECK(nn::MultiHeadAttention(512, num_heads, rng, {.bias = true, .fused = false}).num_parameters() ==
               1'050'624);
     }
     // Heads of full width: 512 → 8 · 512 three times, and 8 · 512 → 512.
-    const auto full = [&](std::int64_t heads) {
-        return nn::MultiHeadAttention(512, heads, rng, {.d_k = 512, .d_v = 512}).parameter_count();
+    const auto full = [&](std::int64_t num_heads) {
+        return nn::MultiHeadAttention(512, num_heads, rng, {.d_k = 512, .d_v = 512}).num_parameters();
     };
     CHECK(full(8) == 8'388'608);
     CHECK(full(1) == 1'048'576);
@@ -211,10 +211,11 @@ TEST_CASE("S3.11 masked_fill(mask, −inf) before softmax, true = blocked", "[S3
 
 TEST_CASE("S3.12 d_model that n_heads does not divide is refused at construction", "[S3.12][source]") {
     Rng rng(1);
-    for (const std::int64_t heads : {3, 7, 0, -2, 513}) {
-        const std::string message = message_of<ValueError>([&] { nn::MultiHeadAttention(512, heads, rng); });
+    for (const std::int64_t num_heads : {3, 7, 0, -2, 513}) {
+        const std::string message =
+            message_of<ValueError>([&] { nn::MultiHeadAttention(512, num_heads, rng); });
         CHECK(contains(message, "d_model 512"));
-        CHECK(contains(message, std::to_string(heads) + " heads"));
+        CHECK(contains(message, std::to_string(num_heads) + " heads"));
     }
     // The chapter's int(512 / 3) = 170: three such heads hold 510 of 512 columns, and its view fails later.
     CHECK_THROWS_AS(zeros({B, T, 512}).view({B, T, 3, 512 / 3}), ShapeError);

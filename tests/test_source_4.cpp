@@ -35,11 +35,11 @@ TEST_CASE("S4.01 D to 3D, three parts, heads, scale d_head^−0.5, mask, softmax
 TEST_CASE("S4.03 128 in 4 heads: d_head 32 and 49,536 + 16,512 = 66,048 parameters", "[S4.03][source]") {
     const auto attention = attention_128();
     CHECK(attention.d_k == 32);
-    CHECK(attention.W_qkv.parameter_count() == 49'536);
-    CHECK(attention.W_out.parameter_count() == 16'512);
-    CHECK(attention.parameter_count() == 66'048);
+    CHECK(attention.W_qkv.num_parameters() == 49'536);
+    CHECK(attention.W_out.num_parameters() == 16'512);
+    CHECK(attention.num_parameters() == 66'048);
     Rng rng(1);
-    CHECK(nn::CausalMultiHeadAttention(D, H, rng, {.max_seq_len = 4}).parameter_count() == 65'536);
+    CHECK(nn::CausalMultiHeadAttention(D, H, rng, {.max_seq_len = 4}).num_parameters() == 65'536);
 }
 
 TEST_CASE("S4.04 dropout acts on the weights after softmax, and the kept ones are scaled by 1/(1 − p)",
@@ -89,7 +89,7 @@ TEST_CASE("S4.04 in evaluation dropout is off: the same bits every time, and row
     CHECK(distance(sum(attention.with_weights(x).weights, -1), ones({B, H, T}, float64)) < 1e-14);
 }
 
-TEST_CASE("S4.05 −∞ of the prose and −1e9 of the code agree unless a row sees nothing", "[S4.05][source]") {
+TEST_CASE("S4.05 −∞ of the prose and −1e9 of the code agree unless a row is fully masked", "[S4.05][source]") {
     for (const DType dtype : {float32, float64}) {
         const Tensor scores = random({T, T}, 3, dtype), low = full({}, -1e9, dtype);
         const Tensor causal = triu(ones({T, T}), 1) != 0;

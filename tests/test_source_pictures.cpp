@@ -99,9 +99,9 @@ TEST_CASE("S2.01 the story from X to Y, every name with its shape, as the run ha
     CHECK(row_of(told, "merged").memory == viz::Memory::copy);  // after the permute, reshape must copy
 }
 
-TEST_CASE("S2.01 the story is told of any module and input", "[S2.01][source]") {
+TEST_CASE("S2.01 tensor_story works on any module and input", "[S2.01][source]") {
     Rng rng(1);
-    nn::GPT model({.vocab = 11, .block_size = 8, .layers = 2, .heads = 2, .d_model = 8}, rng);
+    nn::GPT model({.vocab_size = 11, .block_size = 8, .num_layers = 2, .num_heads = 2, .d_model = 8}, rng);
     for (const std::int64_t T : {3, 8}) {
         const auto told =
             viz::tensor_story([&](const Tensor& ids) { return model(ids); }, randint(0, 11, {2, T}, rng));

@@ -92,18 +92,18 @@ TEST_CASE("GPT-2's byte pairs give the reference tokeniser's ids, and the text b
         CHECK(trained().encode(text) == wanted);
         CHECK(trained().decode(wanted) == text);
         if (!item.contains("as_text")) {
-            CHECK(trained().encode_as_text(text) == wanted);
+            CHECK(trained().encode_ordinary(text) == wanted);
             continue;
         }
         ++with_special;
-        CHECK(trained().encode_as_text(text) == item["as_text"].get<Ids>());
+        CHECK(trained().encode_ordinary(text) == item["as_text"].get<Ids>());
         CHECK(trained().decode(item["as_text"].get<Ids>()) == text);
     }
     CHECK(golden()["cases"].size() > 200);
     CHECK(with_special > 20);
-    CHECK(trained().size() == 384);
-    CHECK(trained().merge_count() == 127);
-    CHECK(trained().id_of(BytePairs::end_name) == 383);
+    CHECK(trained().vocab_size() == 384);
+    CHECK(trained().num_merges() == 127);
+    CHECK(trained().id_of(BytePairs::eos_token) == 383);
     CHECK_FALSE(trained().id_of("loom and weft"));
 }
 
@@ -119,11 +119,11 @@ TEST_CASE("byte pairs learned from a text are those that the reference learns", 
 }
 
 TEST_CASE("byte pairs are learned while two neighbours are there often enough", "[tokenizer]") {
-    const auto merges = [](const std::string& text, std::int64_t min_count) {
-        const BytePairs learned = BytePairs::train(text, 1000, min_count);
+    const auto merges = [](const std::string& text, std::int64_t min_frequency) {
+        const BytePairs learned = BytePairs::train(text, 1000, min_frequency);
         std::vector<std::string> made;
-        for (std::int64_t id = 256; id + 1 < learned.size(); ++id) made.push_back(learned.piece(id));
-        CHECK(learned.id_of(BytePairs::end_name) == learned.size() - 1);
+        for (std::int64_t id = 256; id + 1 < learned.vocab_size(); ++id) made.push_back(learned.piece(id));
+        CHECK(learned.id_of(BytePairs::eos_token) == learned.vocab_size() - 1);
         CHECK(learned.decode(learned.encode(text)) == text);
         return made;
     };
@@ -136,10 +136,10 @@ TEST_CASE("byte pairs are learned while two neighbours are there often enough", 
     CHECK(merges("abab abab ab aaab", 1) == Made{"ab", " ab", "aa", " aa", "abab", " abab", " aaab"});
     CHECK(merges("aaaa", 1) == Made{"aa", "aaaa"});
     CHECK(merges("aaaaa", 1) == Made{"aa", "aaa", "aaaaa"});
-    CHECK(BytePairs::train("ababab", 258).size() == 258);
+    CHECK(BytePairs::train("ababab", 258).vocab_size() == 258);
     CHECK(BytePairs::train("ababab", 258).piece(256) == "ab");
     CHECK(contains(message_of<ValueError>([] { BytePairs::train("x", 256); }), "at least 257"));
-    CHECK(contains(message_of<ValueError>([] { BytePairs::train("x", 300, 0); }), "min_count"));
+    CHECK(contains(message_of<ValueError>([] { BytePairs::train("x", 300, 0); }), "min_frequency"));
 }
 
 TEST_CASE("any text goes through every tokeniser and back, and any bytes through those of bytes",
@@ -168,7 +168,7 @@ TEST_CASE("characters are numbered in the order of their code points", "[tokeniz
         "b\xC3\xA9"
         "a\xF0\x9F\xA7\xB5"
         "b");
-    CHECK(characters.size() == 4);
+    CHECK(characters.vocab_size() == 4);
     CHECK(characters.vocabulary() == "ab\xC3\xA9\xF0\x9F\xA7\xB5");
     CHECK(characters.encode("\xF0\x9F\xA7\xB5"
                             "ab") == Ids{3, 0, 1});
@@ -206,10 +206,10 @@ TEST_CASE("a tokeniser is any of the three", "[tokenizer]") {
     const text::Tokenizer all[] = {text::Characters("ab'"), text::Bytes(), trained()};
     const std::int64_t sizes[] = {3, 256, 384};
     for (int i = 0; i < 3; ++i) {
-        CHECK(all[i].size() == sizes[i]);
+        CHECK(all[i].vocab_size() == sizes[i]);
         CHECK(all[i].decode(all[i].encode("ab'b")) == "ab'b");
         CHECK(all[i].piece(all[i].encode("b")[0]) == "b");
-        CHECK(all[i].end().value_or(-1) == (i == 2 ? 383 : -1));
+        CHECK(all[i].eos_token_id().value_or(-1) == (i == 2 ? 383 : -1));
     }
 }
 

@@ -66,9 +66,9 @@ TEST_CASE("a tokeniser without an end of text takes its name for text", "[tokeni
     Changed other;
     other.vocabulary(R"(,"<|endoftext|>":383)", "");
     const BytePairs pairs = other.load();
-    CHECK(pairs.size() == 383);
-    CHECK_FALSE(pairs.id_of(BytePairs::end_name));
-    CHECK(pairs.encode(BytePairs::end_name) == Changed().load().encode_as_text(BytePairs::end_name));
+    CHECK(pairs.vocab_size() == 383);
+    CHECK_FALSE(pairs.id_of(BytePairs::eos_token));
+    CHECK(pairs.encode(BytePairs::eos_token) == Changed().load().encode_ordinary(BytePairs::eos_token));
 }
 
 TEST_CASE("of special tokens that begin at one place the longest is taken", "[tokenizer]") {
@@ -76,7 +76,7 @@ TEST_CASE("of special tokens that begin at one place the longest is taken", "[to
     other.vocabulary(R"("<|endoftext|>":383)", R"("<|endoftext|>":383,"<|end":384,"two words":385)");
     CHECK(contains(other.refusal(), "\"two words\" is not written in the characters"));
     const BytePairs pairs =
-        BytePairs::load(other.path("."), {"<|end", "two words", BytePairs::end_name, "<|not in vocab.json|>"});
+        BytePairs::load(other.path("."), {"<|end", "two words", BytePairs::eos_token, "<|not in vocab.json|>"});
     CHECK(pairs.encode("<|endoftext|>") == Ids{383});
     CHECK(pairs.encode("<|end<|endoftext|>two words<|end") == Ids{384, 383, 385, 384});
     CHECK(pairs.decode({385, 383}) == "two words<|endoftext|>");
@@ -172,7 +172,7 @@ TEST_CASE("a text of many special tokens is searched once for each of them", "[t
     // Were the rest searched for the absent one after each that is there, this would take hours.
     Changed other;
     other.vocabulary(R"("<|endoftext|>":383)", R"("<|endoftext|>":383,"<|absent|>":384)");
-    const BytePairs pairs = BytePairs::load(other.path("."), {"<|absent|>", BytePairs::end_name});
+    const BytePairs pairs = BytePairs::load(other.path("."), {"<|absent|>", BytePairs::eos_token});
     constexpr std::size_t times = 300000;
     std::string text;
     for (std::size_t i = 0; i < times; ++i) text += "a<|endoftext|>";

@@ -60,15 +60,15 @@ TEST_CASE("attention names its steps where it is computed by its definition", "[
     nn::MultiHeadAttention attention(8, 2, rng, {.dropout = 0.5});
     const Tensor x = randn({2, 3, 8}, rng), other = randn({2, 5, 8}, rng);
     {
-        const Composed definitions;
+        const Composed composed;
         const Trace trace;
         (void)attention(x, Mask::causal());
         CHECK(names_of(trace) ==
-              "X, QKV, q, k, v, scores, mask, masked scores, weights, kept weights, heads, merged, Y");
+              "X, QKV, q, k, v, scores, mask, masked scores, weights, weights after dropout, heads, merged, Y");
     }
     attention.eval();
     {
-        const Composed definitions;
+        const Composed composed;
         const Trace trace;
         (void)attention(x, other, other);
         CHECK(names_of(trace) ==

@@ -70,8 +70,8 @@ TEST_CASE(
         CHECK(contains(log, "interrupted at step " + step + " and saved: --resume goes on"));
         CHECK(io::load_text(scratch / "loss.csv").find("\n" + std::to_string(std::stoll(step) - 1) + ",") !=
               std::string::npos);
-        CHECK(run("train_gpt --resume --length 5 --stop_at " + std::to_string(std::stoll(step) + 1) + " " +
-                  in(scratch))
+        CHECK(run("train_gpt --resume --max_new_tokens 5 --stop_at " + std::to_string(std::stoll(step) + 1) +
+                  " " + in(scratch))
                   .code == 0);
     }
 }
@@ -82,9 +82,10 @@ TEST_CASE("fault 112: interrupted in an evaluation, a run does not wait for its 
     std::string text;
     for (int i = 0; i < 4000; ++i) text += pangrams();  // so that an evaluation takes its time
     io::save_text(data / "text", text.substr(0, 2'000'000));
-    Running running("train_gpt --layers 4 --heads 2 --d_model 64 --block_size 256 --batch 12 --text " +
-                        (data / "text").string() + " " + in(scratch),
-                    data / "log");
+    Running running(
+        "train_gpt --num_layers 4 --num_heads 2 --d_model 64 --block_size 256 --batch_size 12 --text " +
+            (data / "text").string() + " " + in(scratch),
+        data / "log");
     wait_for(running, data / "log", "parameters\n");  // what is said before the first evaluation
     running.send(SIGINT);
     CHECK(running.wait() == 130);
@@ -94,7 +95,8 @@ TEST_CASE("fault 112: interrupted in an evaluation, a run does not wait for its 
 
 TEST_CASE("fault 112: a signal that is ignored stays ignored, as under nohup", "[fault][programs][train]") {
     const Trained trained;
-    const Result result = run("train_gpt --resume --length 5 " + trained.out(), "trap '' HUP; kill -HUP $$");
+    const Result result =
+        run("train_gpt --resume --max_new_tokens 5 " + trained.out(), "trap '' HUP; kill -HUP $$");
     CHECK(result.code == 0);
     CHECK(contains(result.output, "step      4/4"));
 }
@@ -125,19 +127,20 @@ TEST_CASE("a checkpoint of another architecture: every difference is listed, and
           "[fault][programs][train]") {
     const Trained trained;
     const std::string before = io::load_text(trained.model());
-    const Result other =
-        run("train_gpt --resume --layers 2 --heads 4 --d_model 32 --block_size 8 --dropout 0.2 --bias " +
-            trained.out());
+    const Result other = run(
+        "train_gpt --resume --num_layers 2 --num_heads 4 --d_model 32 --block_size 8 --dropout 0.2 --bias " +
+        trained.out());
     check_refusal(other, 2, "this is another model than the checkpoint's:");
     for (const char* line :
-         {"--layers 2, and the checkpoint has 1", "--heads 4, and the checkpoint has 2",
+         {"--num_layers 2, and the checkpoint has 1", "--num_heads 4, and the checkpoint has 2",
           "--d_model 32, and the checkpoint has 16", "--block_size 8, and the checkpoint has 16",
           "--dropout 0.2, and the checkpoint has 0.1", "--bias true, and the checkpoint has false",
           "leave these flags out, or choose another --out"})
         CHECK(contains(other.output, line));
     CHECK(io::load_text(trained.model()) == before);
     // What makes the training, and not the model, may be another.
-    CHECK(run("train_gpt --resume --lr 1e-4 --batch 3 --layers 1 --length 5 " + trained.out()).code == 0);
+    CHECK(run("train_gpt --resume --lr 1e-4 --batch_size 3 --num_layers 1 --max_new_tokens 5 " + trained.out())
+              .code == 0);
 }
 
 TEST_CASE("faults 89 and 90: a checkpoint whose tensors do not fit its settings: all of them are listed",
@@ -145,7 +148,7 @@ TEST_CASE("faults 89 and 90: a checkpoint whose tensors do not fit its settings:
     const Trained trained;
     trained.rewrite([](io::SafeTensors& file) {
         file.metadata["d_model"] = "20";
-        file.metadata["layers"] = "2";
+        file.metadata["num_layers"] = "2";
         file.tensors.emplace_back("stranger", zeros({3}));
     });
     const Result result = run("train_gpt --sample_only " + trained.out());
@@ -173,11 +176,11 @@ TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by i
     const auto with = [&](const std::string& key, const std::string& value) {
         return why([&](io::SafeTensors& file) { file.metadata.at(key) = value; });
     };
-    CHECK(contains(without("layers"), "it does not say its layers"));
+    CHECK(contains(without("num_layers"), "it does not say its num_layers"));
     CHECK(contains(without("step"), "it does not say its step"));
     CHECK(contains(without("vocabulary"), "it does not say its vocabulary"));
     CHECK(contains(without("generator.drop.rng"), "it does not say its generator.drop.rng"));
-    CHECK(contains(with("layers", "many"), "--layers: \"many\" is not a whole number"));
+    CHECK(contains(with("num_layers", "many"), "--num_layers: \"many\" is not a whole number"));
     CHECK(contains(with("step", "-1"), "its step: -1 is out of range; use at least 0"));
     CHECK(contains(with("generator.drop.rng", "17"),
                    "the state of the generator drop.rng: \"\" is not a whole number"));
@@ -204,7 +207,7 @@ TEST_CASE("a checkpoint that claims a larger model than it holds costs no memory
         }
         trained.change(key, before);
     };
-    refused("layers", "1000", "too few for 1000 layers");
+    refused("num_layers", "1000", "too few for 1000 layers");
     refused("d_model", "1000000", "shape (31, 16), but the module's is (31, 1000000)");
     refused("block_size", "1000000", "shape (16, 16), but the module's is (1000000, 16)");
 }
@@ -213,10 +216,10 @@ TEST_CASE("what a checkpoint holds is cut and escaped in messages", "[fault][pro
     const Trained trained;
     const std::string nasty = "\x1b[2J" + std::string(1'000'000, 'x');
     for (const char* key :
-         {"layers", "step", "generator.drop.rng", "text_fingerprint", "text", "vocabulary", "lr", "bias"}) {
+         {"num_layers", "step", "generator.drop.rng", "text_fingerprint", "text", "vocabulary", "lr", "bias"}) {
         INFO(key);
         const std::string before = trained.change(key, nasty);
-        for (const char* program : {"train_gpt --resume ", "train_gpt --resume --layers 2 "}) {
+        for (const char* program : {"train_gpt --resume ", "train_gpt --resume --num_layers 2 "}) {
             const Result result = run(program + trained.out());
             CHECK((result.code == 1 || result.code == 2));
             CHECK(result.output.size() < 4000);
@@ -236,7 +239,7 @@ TEST_CASE("fault 91: weights that are not finite are loaded, and named in a warn
             if (name == "blocks.0.norm1.weight") tensor[5].fill_(NAN);
         }
     });
-    const Result result = run("train_gpt --sample_only --length 0 --prompt T " + trained.out());
+    const Result result = run("train_gpt --sample_only --max_new_tokens 0 --prompt T " + trained.out());
     CHECK(result.code == 0);
     CHECK(contains(result.output, "warning: " + trained.model().string() + ": norm.weight: inf at (3,)"));
     CHECK(contains(result.output, "blocks.0.norm1.weight: nan at (5,)"));
@@ -254,18 +257,18 @@ TEST_CASE("a training that diverges says at which step, and where to go on from"
     const std::string before = io::load_text(trained.model());
     const Result result = run("train_gpt --resume " + trained.out());
     check_refusal(result, 1, "the training diverged at step 2: ");
-    CHECK(contains(result.output, "lower --lr, or raise --warmup; --resume goes on from step 2"));
+    CHECK(contains(result.output, "lower --lr, or raise --warmup_steps; --resume goes on from step 2"));
     CHECK(io::load_text(trained.model()) == before);
 }
 
 TEST_CASE("a text that is not the checkpoint's costs a warning, and characters that it lacks an error",
           "[fault][programs][train]") {
     const Trained trained;
-    const Result same = run("train_gpt --resume --length 0 " + trained.out());
+    const Result same = run("train_gpt --resume --max_new_tokens 0 " + trained.out());
     CHECK(same.code == 0);
     CHECK_FALSE(contains(same.output, "warning"));
     io::save_text(trained.data / "text", pangrams() + "The end.\n");
-    const Result changed = run("train_gpt --resume --steps 5 --length 0 " + trained.out());
+    const Result changed = run("train_gpt --resume --steps 5 --max_new_tokens 0 " + trained.out());
     CHECK(changed.code == 0);
     CHECK(contains(changed.output, "warning: this is not the text that the checkpoint was trained on"));
     io::save_text(trained.data / "text", pangrams() + "The end!\n");
@@ -279,7 +282,8 @@ TEST_CASE("fault 110: prompts that are empty, longer than the block, or of chara
           "[fault][programs][train]") {
     const Trained trained;
     const auto sampled = [&](const std::string& prompt, const std::string& errors = "2>&1") {
-        return run("train_gpt --sample_only --length 30 --prompt " + prompt + " " + trained.out() + errors);
+        return run("train_gpt --sample_only --max_new_tokens 30 --prompt " + prompt + " " + trained.out() +
+                   errors);
     };
     CHECK(sampled("''").code == 0);
     CHECK(sampled("''").output.starts_with("\n"));  // an empty one is a line break
@@ -305,7 +309,7 @@ TEST_CASE("a loss.csv that is damaged is refused by its line, and one that is go
         check_refusal(run("train_gpt --resume " + trained.out()), 1, "loss.csv: line 4 is \"");
     }
     fs::remove(trained.scratch / "loss.csv");
-    CHECK(run("train_gpt --resume --length 0 " + trained.out()).code == 0);
+    CHECK(run("train_gpt --resume --max_new_tokens 0 " + trained.out()).code == 0);
     CHECK(
         io::load_text(trained.scratch / "loss.csv").starts_with("step,learning_rate,loss,validation_loss\n2,"));
 }

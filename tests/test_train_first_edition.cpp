@@ -15,7 +15,7 @@ TEST_CASE("a run of the first edition goes on to the losses that edition measure
         fs::copy_file(golden / name, scratch / name);
     io::save_text(data / "text", pangrams());
     const Result result =
-        run("train_gpt --resume --length 20 --text " + (data / "text").string() + " " + in(scratch));
+        run("train_gpt --resume --max_new_tokens 20 --text " + (data / "text").string() + " " + in(scratch));
     REQUIRE(result.code == 0);
     CHECK_FALSE(contains(result.output, "warning"));
     const auto expected = training::History::load(golden / "finished.csv", 100).rows;
@@ -33,8 +33,8 @@ TEST_CASE("a run of the first edition goes on to the losses that edition measure
     const auto report = nlohmann::json::parse(report_json(io::load_text(scratch / "report.html")));
     CHECK(report["loss"]["training"]["steps"].size() == 6);
     CHECK(report["samples"].size() == 4);
-    CHECK(run("train_gpt --sample_only --length 3 " + in(scratch)).code == 0);
-    CHECK(run("generate --length 3 --model " + scratch.folder().string()).code == 0);
+    CHECK(run("train_gpt --sample_only --max_new_tokens 3 " + in(scratch)).code == 0);
+    CHECK(run("generate --max_new_tokens 3 --model " + scratch.folder().string()).code == 0);
 }
 
 #endif

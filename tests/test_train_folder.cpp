@@ -88,16 +88,17 @@ TEST_CASE("a second run in the folder of one that trains is refused; reading it 
         CHECK(result.code == 1);
         CHECK(result.output == refusal);
     }
-    CHECK(run("train_gpt --sample_only --length 3 " + in(out)).code == 0);
-    CHECK(run("generate --length 3 --model " + out.folder().string()).code == 0);
+    CHECK(run("train_gpt --sample_only --max_new_tokens 3 " + in(out)).code == 0);
+    CHECK(run("generate --max_new_tokens 3 --model " + out.folder().string()).code == 0);
     CHECK_FALSE(running.ended());
     // Killed, it holds nothing any more, and what went on is one run.
     running.send(SIGKILL);
     CHECK(running.wait() == 128 + SIGKILL);
     CHECK(fs::exists(out / "train.lock"));
-    CHECK(run("train_gpt --resume --stop_at 1000000 --steps 1 --length 0 " + in(out)).code == 0);
+    CHECK(run("train_gpt --resume --stop_at 1000000 --steps 1 --max_new_tokens 0 " + in(out)).code == 0);
     const std::int64_t step = std::stoll(io::load_safetensors(out / "model.safetensors").meta("step"));
-    CHECK(run("train_gpt --resume --length 0 --stop_at " + std::to_string(step + 2) + " " + in(out)).code == 0);
+    CHECK(run("train_gpt --resume --max_new_tokens 0 --stop_at " + std::to_string(step + 2) + " " + in(out))
+              .code == 0);
     CHECK_FALSE(fs::exists(out / "train.lock"));
 }
 
@@ -114,20 +115,21 @@ TEST_CASE("a run that has made its steps says so when it is to go on, and writes
         INFO(flags);
         const bool stop = flags.find("stop_at") != std::string::npos;
         const std::string last = flags.empty() ? "4" : flags.substr(flags.size() - 2, 1);
-        const Result result = resumed("--length 5 " + flags);
+        const Result result = resumed("--max_new_tokens 5 " + flags);
         CHECK(result.code == 0);
         CHECK(result.output.starts_with(start + (stop ? "--stop_at" : "--steps") + " is " + last +
                                         "; to train on give a larger one\n\n\n"));
         CHECK_FALSE(contains(result.output, "wrote"));
         CHECK(files_of(out.folder()) == before);
     }
-    CHECK(contains(resumed("--steps 6 --length 0 ").output, "wrote " + (out / "model.safetensors").string()));
+    CHECK(contains(resumed("--steps 6 --max_new_tokens 0 ").output,
+                   "wrote " + (out / "model.safetensors").string()));
     // One that was interrupted after its last step, before it was measured, has something to do.
     const std::string losses = io::load_text(out / "loss.csv");
     io::save_text(out / "loss.csv", losses.substr(0, losses.rfind("\n6,") + 1));
-    CHECK(contains(resumed("--length 0 ").output, "step      6/6"));
+    CHECK(contains(resumed("--max_new_tokens 0 ").output, "step      6/6"));
     CHECK(io::load_text(out / "loss.csv") == losses);
-    CHECK(contains(resumed("--length 0 ").output, "nothing to train"));
+    CHECK(contains(resumed("--max_new_tokens 0 ").output, "nothing to train"));
 }
 
 #endif

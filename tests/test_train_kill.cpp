@@ -78,7 +78,8 @@ TEST_CASE("fault 94: killed at 100 random moments, a run leaves a file that load
 TEST_CASE("fault 92: a checkpoint cut at any length is refused, naming the file", "[fault][programs][train]") {
     const Scratch scratch;
     io::save_text(scratch / "text", std::string(81, 'a') + std::string(80, 'b'));
-    REQUIRE(run("train_gpt --layers 1 --heads 1 --d_model 2 --block_size 2 --batch 2 --steps 1 --length 0 "
+    REQUIRE(run("train_gpt --num_layers 1 --num_heads 1 --d_model 2 --block_size 2 --batch_size 2 --steps 1 "
+                "--max_new_tokens 0 "
                 "--text " +
                 (scratch / "text").string() + " " + in(scratch))
                 .code == 0);

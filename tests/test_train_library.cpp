@@ -17,7 +17,8 @@ text::Ids counted(std::int64_t n) { return arange(n).to_vector<std::int64_t>(); 
 // Dropout, so that a checkpoint has a generator to keep.
 nn::GPT small_gpt() {
     Rng rng(1);
-    return {{.vocab = 8, .block_size = 4, .layers = 1, .heads = 2, .d_model = 8, .dropout = 0.1}, rng};
+    return {{.vocab_size = 8, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 8, .dropout = 0.1},
+            rng};
 }
 
 Tensor loss_of(const nn::GPT& model, const training::Batch& batch) {
@@ -32,7 +33,7 @@ text::Ids cycle(std::int64_t n) {
 
 // The loop of docs/13_own_text.md: from the checkpoint, if there is one, to `until`.
 double train_in(const fs::path& folder, std::int64_t until) {
-    training::Corpus corpus(cycle(400), {.block_size = 4, .batch = 3, .seed = 2});
+    training::Corpus corpus(cycle(400), {.block_size = 4, .batch_size = 3, .seed = 2});
     nn::GPT model = small_gpt();
     optim::AdamW optimizer(model, {.lr = 1e-2});
     std::int64_t step = 0;
@@ -53,7 +54,7 @@ double train_in(const fs::path& folder, std::int64_t until) {
 }  // namespace
 
 TEST_CASE("a corpus reads all of its training part once in each pass, and targets follow inputs", "[train]") {
-    training::Corpus corpus(counted(100), {.block_size = 4, .batch = 3, .seed = 1});
+    training::Corpus corpus(counted(100), {.block_size = 4, .batch_size = 3, .seed = 1});
     CHECK(corpus.training().size() == 90);
     CHECK(corpus.validation() == text::Ids{90, 91, 92, 93, 94, 95, 96, 97, 98, 99});
     std::set<std::int64_t> seen;
@@ -72,25 +73,28 @@ TEST_CASE("a corpus reads all of its training part once in each pass, and target
     const auto third = ids(corpus, 3);
     ids(corpus, 20);
     CHECK(ids(corpus, 3) == third);
-    training::Corpus other(counted(100), {.block_size = 4, .batch = 3, .seed = 2});
+    training::Corpus other(counted(100), {.block_size = 4, .batch_size = 3, .seed = 2});
     CHECK(ids(other, 3) != third);
 
-    const auto batches = training::Corpus(counted(1000), {.block_size = 4, .batch = 10}).validation_batches();
+    const auto batches =
+        training::Corpus(counted(1000), {.block_size = 4, .batch_size = 10}).validation_batches();
     CHECK(batches.size() == 3);  // 24 blocks
     CHECK(batches[2].inputs.shape() == Shape{4, 4});
     CHECK(batches[2].inputs.at({3, 3}) == 995);
-    const auto two = training::Corpus(counted(1000), {.block_size = 4, .batch = 1}).validation_batches(2);
+    const auto two = training::Corpus(counted(1000), {.block_size = 4, .batch_size = 1}).validation_batches(2);
     CHECK(two.size() == 2);
     CHECK(two[1].inputs.at({0, 0}) == 948);
 }
 
 TEST_CASE("a corpus says how long its text has to be", "[train]") {
-    CHECK_NOTHROW(training::Corpus(counted(41), {.block_size = 4, .batch = 1}));
-    CHECK(contains(message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 4, .batch = 1}); }),
-                   "the text has 40 tokens; a block_size of 4 needs at least 41"));
-    CHECK(contains(message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 0, .batch = 1}); }),
-                   "block_size is 0 and batch 1"));
-    CHECK_THROWS_AS(training::Corpus(counted(40), {.block_size = 2, .batch = 0}), ValueError);
+    CHECK_NOTHROW(training::Corpus(counted(41), {.block_size = 4, .batch_size = 1}));
+    CHECK(contains(
+        message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 4, .batch_size = 1}); }),
+        "the text has 40 tokens; a block_size of 4 needs at least 41"));
+    CHECK(contains(
+        message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 0, .batch_size = 1}); }),
+        "block_size is 0 and batch 1"));
+    CHECK_THROWS_AS(training::Corpus(counted(40), {.block_size = 2, .batch_size = 0}), ValueError);
 }
 
 TEST_CASE("texts are read without a byte-order mark, with LF", "[train]") {
@@ -192,12 +196,12 @@ TEST_CASE("an interrupt is seen once, and what was there before comes back", "[t
 
 TEST_CASE("evaluate is the mean per token, without dropout, and gives up when it is told to", "[train]") {
     const nn::GPT model = small_gpt();
-    const auto batches = training::Corpus(cycle(400), {.block_size = 4, .batch = 4}).validation_batches();
+    const auto batches = training::Corpus(cycle(400), {.block_size = 4, .batch_size = 4}).validation_batches();
     REQUIRE(batches.size() == 3);  // 4, 4 and 1 sequences
     const auto loss = [&](const training::Batch& batch) { return loss_of(model, batch); };
     double expected = 0;
     {
-        const nn::Evaluating evaluating;
+        const nn::EvalMode eval_mode;
         for (const auto& batch : batches)
             expected += loss(batch).item() * static_cast<double>(batch.targets.numel());
     }

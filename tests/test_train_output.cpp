@@ -21,7 +21,7 @@ struct Trained {
     std::string text = "--text " + (scratch / "text").string() + " ";
     Trained() {
         io::save_text(scratch / "text", pangrams());
-        REQUIRE(run(tiny + text + in(scratch) + "--steps 2 --length 0").code == 0);
+        REQUIRE(run(tiny + text + in(scratch) + "--steps 2 --max_new_tokens 0").code == 0);
     }
     std::string model() const { return "--model " + scratch.folder().string() + " "; }
 };
@@ -50,7 +50,7 @@ TEST_CASE("output that cannot be written ends every program with 1 and a message
     run("train_gpt --resume --steps 40 --eval_interval 1 " + in(trained.scratch) + "; echo $? >" + code +
         "; } | { true");
     CHECK(io::load_text(code) == "0\n");
-    CHECK(run("train_gpt --resume --steps 41 --length 0 " + in(trained.scratch) + ">&-").code == 0);
+    CHECK(run("train_gpt --resume --steps 41 --max_new_tokens 0 " + in(trained.scratch) + ">&-").code == 0);
     CHECK(fs::file_size(trained.scratch / "loss.csv") > 0);
     CHECK(io::load_text(trained.scratch / "loss.csv").starts_with("step,"));
 }
@@ -80,7 +80,7 @@ TEST_CASE("of a prompt longer than the block both programs see the end, and say 
     const Trained trained;
     const std::string prompt = "The quick brown fox jumps over the lazy dog";  // 43 characters
     const auto both = [&](const std::string& prompt, const std::string& errors) {
-        const std::string flags = "--prompt '" + prompt + "' --length 12 --temperature 0 ";
+        const std::string flags = "--prompt '" + prompt + "' --max_new_tokens 12 --temperature 0 ";
         const Result trains = run("train_gpt --sample_only " + flags + in(trained.scratch) + errors);
         const Result goes_on = run("generate " + flags + trained.model() + errors);
         CHECK(trains.code == 0);

@@ -70,10 +70,10 @@ TEST_CASE("the report of a training holds the losses of loss.csv and the attenti
     CHECK(report["samples"].size() == 4);  // at 0, 10, 20 and 30
 
     const io::SafeTensors saved = io::load_safetensors(scratch / "model.safetensors");
-    nn::GPT model({.vocab = saved.at("token_embedding.weight").size(0),
+    nn::GPT model({.vocab_size = saved.at("token_embedding.weight").size(0),
                    .block_size = 16,
-                   .layers = 1,
-                   .heads = 2,
+                   .num_layers = 1,
+                   .num_heads = 2,
                    .d_model = 16,
                    .dropout = 0.1},
                   *std::make_unique<Rng>(1));
@@ -121,8 +121,8 @@ TEST_CASE(
     "[fault][programs][train]") {
     const Scratch scratch;
     const std::string arguments =
-        "train_gpt --layers 1 --heads 1 --d_model 4 --block_size 8 --batch 2 --length 5 " + in(scratch) +
-        text_in(scratch) + "--steps 6 --save_interval 3 ";
+        "train_gpt --num_layers 1 --num_heads 1 --d_model 4 --block_size 8 --batch_size 2 --max_new_tokens 5 " +
+        in(scratch) + text_in(scratch) + "--steps 6 --save_interval 3 ";
     const Result full = run(arguments, "ulimit -f 50");  // 25 or 50 KiB; the page alone has more
     CHECK(full.code == 1);
     CHECK(contains(full.output, "train_gpt: warning: cannot write " + (scratch / "report.html").string()));
@@ -130,7 +130,7 @@ TEST_CASE(
     CHECK_FALSE(std::filesystem::exists(scratch / "report.html"));
     CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "6");
     // With room again, a resumed run has a whole report: the losses are those of loss.csv.
-    CHECK(run("train_gpt --resume --length 5 " + in(scratch)).code == 0);
+    CHECK(run("train_gpt --resume --max_new_tokens 5 " + in(scratch)).code == 0);
     CHECK(report_of(scratch)["loss"]["training"]["steps"] == json({0, 1, 2, 3, 4, 5}));
 }
 

@@ -14,8 +14,9 @@ constexpr int steps = 24;
 // Two blocks with dropout and biases; warm-up and cosine, so that every step has a learning rate of its own;
 // evaluations every 8 steps; the corpus is passed through more than once.
 const std::string common =
-    "train_gpt --layers 2 --heads 2 --d_model 16 --block_size 16 --batch 12 --length 40 --dropout 0.1 --bias "
-    "--lr 1e-2 --warmup 5 --steps " +
+    "train_gpt --num_layers 2 --num_heads 2 --d_model 16 --block_size 16 --batch_size 12 --max_new_tokens 40 "
+    "--dropout 0.1 --bias "
+    "--lr 1e-2 --warmup_steps 5 --steps " +
     std::to_string(steps) + " --eval_interval 8 --save_interval 8 ";
 
 struct Outcome {
@@ -62,7 +63,7 @@ TEST_CASE("fault 100: a run resumed at any of six points ends with the bytes of 
         CHECK(first.code == 0);
         CHECK(contains(first.output, "stopped at step " + std::to_string(at) + " and saved: --resume goes on"));
         CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == std::to_string(at));
-        const Result second = run("train_gpt --resume --length 40 " + in(scratch));
+        const Result second = run("train_gpt --resume --max_new_tokens 40 " + in(scratch));
         REQUIRE(second.code == 0);
         check_equal(outcome(scratch, second), whole);
     }
@@ -79,7 +80,7 @@ TEST_CASE("fault 100: a run stopped and resumed at every step ends with the byte
         REQUIRE(run("train_gpt --resume --threads " + std::to_string(at % 3 + 1) + " --stop_at " +
                     std::to_string(at) + " " + in(scratch))
                     .code == 0);
-    const Result last = run("train_gpt --resume --length 40 " + in(scratch));
+    const Result last = run("train_gpt --resume --max_new_tokens 40 " + in(scratch));
     REQUIRE(last.code == 0);
     check_equal(outcome(scratch, last), whole);
 }
@@ -90,7 +91,7 @@ TEST_CASE("a run that is resumed when it is done changes nothing", "[programs][t
     const Result once = run(common + "--text " + (data / "text").string() + " " + in(scratch));
     REQUIRE(once.code == 0);
     const Outcome before = outcome(scratch, once);
-    const Result again = run("train_gpt --resume --length 40 " + in(scratch));
+    const Result again = run("train_gpt --resume --max_new_tokens 40 " + in(scratch));
     REQUIRE(again.code == 0);
     check_equal(outcome(scratch, again), before);
 }
@@ -111,7 +112,7 @@ TEST_CASE("a new run in the folder of another keeps that one's checkpoint under 
     CHECK((io::load_text(scratch / "previous.safetensors") == before));
     CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "3");
     CHECK_FALSE(std::filesystem::exists(scratch / "best.safetensors"));
-    REQUIRE(run("train_gpt --resume --stop_at 10 --length 0 " + in(scratch)).code == 0);
+    REQUIRE(run("train_gpt --resume --stop_at 10 --max_new_tokens 0 " + in(scratch)).code == 0);
     CHECK((io::load_text(scratch / "previous.safetensors") == before));
     CHECK(std::filesystem::exists(scratch / "best.safetensors"));
 }
@@ -125,7 +126,7 @@ TEST_CASE("a checkpoint holds weights, the optimiser's state, settings, generato
     CHECK(saved.meta("step") == "20");
     CHECK(saved.meta("best_step") == "16");
     CHECK(saved.meta("steps") == std::to_string(steps));
-    CHECK(saved.meta("warmup") == "5");
+    CHECK(saved.meta("warmup_steps") == "5");
     CHECK(saved.at("optimizer.step").to_vector<std::int64_t>() == std::vector<std::int64_t>{20});
     CHECK(sum(abs(saved.at("optimizer.blocks.1.norm1.weight.exp_avg"))).item() > 0);
     int drawn = 0;  // generators that have moved on from their beginning
@@ -139,10 +140,11 @@ TEST_CASE("a checkpoint holds weights, the optimiser's state, settings, generato
     CHECK_FALSE(best.has("optimizer.step"));
     CHECK_FALSE(same_bits(best.at("token_embedding.weight"), saved.at("token_embedding.weight")));
     CHECK(contains(io::load_text(scratch / "loss.csv"), "," + best.meta("best_loss") + "\n"));
-    const Result a = run("train_gpt --sample_only --best --length 40 --temperature 0 " + in(scratch));
+    const Result a = run("train_gpt --sample_only --best --max_new_tokens 40 --temperature 0 " + in(scratch));
     CHECK(a.code == 0);
     std::filesystem::remove(scratch / "model.safetensors");
-    CHECK(run("train_gpt --sample_only --best --length 40 --temperature 0 " + in(scratch)).output == a.output);
+    CHECK(run("train_gpt --sample_only --best --max_new_tokens 40 --temperature 0 " + in(scratch)).output ==
+          a.output);
     CHECK(run("train_gpt --best " + in(scratch)).code == 2);
 }
 

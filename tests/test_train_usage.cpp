@@ -48,20 +48,21 @@ TEST_CASE("a flag is true by itself or with =true, false with =false, and takes 
     const std::string none = " /no/such/file";  // should it be taken
     for (const char* flag :
          {"train_gpt --bias", "train_gpt --resume", "train_gpt --sample_only", "train_gpt --best",
-          "generate --no_cache", "generate --no_end", "generate --stats", "generate --random"}) {
+          "generate --no_cache", "generate --ignore_eos", "generate --stats", "generate --random"}) {
         const std::string command = flag, program = command.substr(0, command.find(' ')),
                           name = command.substr(command.find("--"));
         for (const char* value : {"maybe", "", "2", "True"})
-            check_says(
-                command + "=" + value + (program == "generate" ? " --length 0 --model" : " --text") + none, 2,
-                program + ": " + name + ": \"" + value + "\" is neither true nor false; write " + name +
-                    " or " + name + "=false");
+            check_says(command + "=" + value +
+                           (program == "generate" ? " --max_new_tokens 0 --model" : " --text") + none,
+                       2,
+                       program + ": " + name + ": \"" + value + "\" is neither true nor false; write " + name +
+                           " or " + name + "=false");
     }
     // What is false is not done.
     const std::string out = in(scratch);
-    CHECK(run("train_gpt --sample-only --resume=false --best=false --length 3 " + out).code == 0);
+    CHECK(run("train_gpt --sample-only --resume=false --best=false --max_new_tokens 3 " + out).code == 0);
     check_refusal(run("train_gpt --sample-only=false --best " + out), 2, "--best chooses what --sample_only");
-    const std::string model = "generate --length 3 --model " + scratch.folder().string() + " ";
+    const std::string model = "generate --max_new_tokens 3 --model " + scratch.folder().string() + " ";
     CHECK(run(model + "--random=false --stats=false").output.size() == 4);
     CHECK_FALSE(contains(run(model + "--stats=false").output, "MiB"));
 }
@@ -84,7 +85,7 @@ TEST_CASE("a file or a folder with an empty name is refused, and nothing is trai
     const Scratch scratch;
     for (const char* program : {"train_gpt --text", "train_gpt --out", "generate --model"}) {
         const std::string command = program, name = command.substr(command.find("--"));
-        const Result result = run(command + " '' --length 0" + (name == "--model" ? "" : " --steps 1"),
+        const Result result = run(command + " '' --max_new_tokens 0" + (name == "--model" ? "" : " --steps 1"),
                                   "cd " + scratch.folder().string());
         check_refusal(
             result, 2,
@@ -101,7 +102,7 @@ TEST_CASE("a model that no memory holds is refused in words", "[programs][train]
             "export ASAN_OPTIONS=allocator_may_return_null=1");
     check_refusal(result, 1,
                   "train_gpt: out of memory: the run takes more than this machine gives; make --d_model, "
-                  "--layers, --block_size or --batch smaller\n");
+                  "--num_layers, --block_size or --batch_size smaller\n");
 }
 
 TEST_CASE("a safetensors file that train_gpt did not save is said to be that", "[programs][train]") {
@@ -133,9 +134,9 @@ TEST_CASE("settings that do not fit together are the checkpoint's fault when it 
     with("min_lr", "0.5");
     check_says(go_on, 1, start + "--min_lr 0.5 is above --lr 0.001");
     check_says(go_on + " --lr 0.1", 2, "train_gpt: --min_lr 0.5 is above --lr 0.1");
-    with("heads", "3");
-    check_says(go_on, 1, start + "--d_model 16 is not divisible by --heads 3");
-    check_says(go_on + " --lr 0.1", 1, start + "--d_model 16 is not divisible by --heads 3");
+    with("num_heads", "3");
+    check_says(go_on, 1, start + "--d_model 16 is not divisible by --num_heads 3");
+    check_says(go_on + " --lr 0.1", 1, start + "--d_model 16 is not divisible by --num_heads 3");
 }
 
 TEST_CASE("a character that the model does not know is named with its file and what to do",
@@ -170,7 +171,7 @@ TEST_CASE("symbolic links that lead in a circle are said to do that", "[programs
     for (const std::string& call :
          {"train_gpt --text " + (scratch / "loop").string(), "generate --model " + (scratch / "loop").string(),
           "generate --model " + (scratch / "gpt2").string()}) {
-        const Result result = run(call + " --length 0");
+        const Result result = run(call + " --max_new_tokens 0");
         check_refusal(result, 1, ": cannot read " + scratch.folder().string());
         CHECK(contains(result.output, "Too many levels of symbolic links"));
         CHECK_FALSE(contains(result.output, "filesystem error"));

@@ -108,7 +108,7 @@ TEST_CASE("the picture of attention has its operations, fused or composed", "[vi
     CHECK(count(fused, "W_qkv.weight") == 1);
     CHECK(count(fused, "W_out.weight") == 1);
     CHECK(count(fused, "leaf") == 0);
-    const Composed definitions;
+    const Composed guard;
     const std::string composed = viz::graph(attention(x), attention.named_parameters());
     CHECK(count(composed, "scaled_dot_product_attention") == 0);
     CHECK(count(composed, "softmax") == 1);
@@ -160,7 +160,7 @@ TEST_CASE("without graphviz save_svg says which package is missing, and writes n
     CHECK_FALSE(std::filesystem::exists(scratch / "out.svg"));
 }
 
-TEST_CASE("save_svg gives dot the text and keeps what it draws; a refusal is told", "[viz][graph]") {
+TEST_CASE("save_svg writes what dot draws and reports a failure of dot", "[viz][graph]") {
     const Scratch scratch;
     const char* old = ::getenv("PATH");
     const Path first(scratch.folder().string() + ":" + (old ? old : "/usr/bin:/bin"));

@@ -20,7 +20,7 @@ struct Box {
 };
 Box box_of(const SvgTag& text) {
     const double size = text.number("font-size"),
-                 width = 0.602 * size * static_cast<double>(viz::columns(text.text));
+                 width = 0.602 * size * static_cast<double>(viz::display_width(text.text));
     const double x = text.number("x"), y = text.number("y");
     const double before = text.has("text-anchor", "end")      ? width
                           : text.has("text-anchor", "middle") ? width / 2

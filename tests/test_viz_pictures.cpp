@@ -38,14 +38,14 @@ Tensor valley(std::int64_t rows, std::int64_t columns) {
     return x * x + 3 * y * y;
 }
 
-Tensor weights(std::int64_t heads, std::int64_t n) {
+Tensor weights(std::int64_t num_heads, std::int64_t n) {
     Rng rng(5);
-    return softmax(randn({heads, n, n}, rng, float64) * 2, -1);
+    return softmax(randn({num_heads, n, n}, rng, float64) * 2, -1);
 }
 
 }  // namespace
 
-TEST_CASE("a drawing of every shape is as it was looked at", "[viz][pictures]") {
+TEST_CASE("a drawing of every shape matches its golden picture", "[viz][pictures]") {
     Drawing drawing(420, 300, "Every shape");
     drawing.text(210, 20, "Every <shape> & \"sign\"", {16, "middle", "#222", true});
     drawing.text(14, 150, "upright", {12, "start", "#0072b2", false, -90});
@@ -65,7 +65,7 @@ TEST_CASE("a drawing of every shape is as it was looked at", "[viz][pictures]") 
     same_picture("drawing", drawing.svg());
 }
 
-TEST_CASE("plots of every kind are as they were looked at", "[viz][pictures]") {
+TEST_CASE("plots of every kind match their golden pictures", "[viz][pictures]") {
     const auto x = along(-3, 3, 25, same);
     const auto curves = [&](viz::PlotOptions options) {
         Plot plot(std::move(options));
@@ -128,7 +128,7 @@ TEST_CASE("plots of every kind are as they were looked at", "[viz][pictures]") {
     same_picture("one_value", Plot({.width = 300, .height = 200}).line({2}, {3}, "", {.markers = true}).svg());
 }
 
-TEST_CASE("attention maps of every kind are as they were looked at", "[viz][pictures]") {
+TEST_CASE("attention maps of every kind match their golden pictures", "[viz][pictures]") {
     const Mask causal = Mask::causal();
     const Tensor w = weights(1, 4)[0], four = weights(4, 6);
     const std::vector<std::string> words = {"The", " cat", "s\nat", "<&>"};
@@ -142,7 +142,7 @@ TEST_CASE("attention maps of every kind are as they were looked at", "[viz][pict
     same_picture("grid_leaks", viz::attention_grid_svg({four}, {.mask = causal, .top = 0.5}));
 }
 
-TEST_CASE("a storage movie is as it was looked at", "[viz][pictures]") {
+TEST_CASE("a storage movie matches its golden picture", "[viz][pictures]") {
     const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64), p = m.permute({1, 0});
     viz::StorageMovie movie;
     movie.show("m", m).show("permute", p).show("slice", m.slice(1, 1, 3)).show("one", m[1][2]);

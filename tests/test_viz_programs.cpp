@@ -38,7 +38,7 @@ TEST_CASE("S0.12 two heads that are asked two things take one each, in most of t
     CHECK(run("specialised_heads -x").code == 2);
 }
 
-TEST_CASE("tensor_story tells X to Y", "[viz][programs]") {
+TEST_CASE("tensor_story lists every step from X to Y", "[viz][programs]") {
     const Result result = run("tensor_story");
     CHECK(result.code == 0);
     for (const char* part : {"tensor         shape", "X              (1, 3, 12)", "weights        (1, 3, 3, 3)",

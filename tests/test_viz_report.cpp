@@ -20,8 +20,8 @@ struct Pair : nn::Module {
     Tensor a, b;
     Pair()
         : Module("Pair"),
-          a(parameter("a", from_vector(std::vector<float>{3, 4}, {1, 2}))),
-          b(parameter("b", full({4}, 1))) {}
+          a(register_parameter("a", from_vector(std::vector<float>{3, 4}, {1, 2}))),
+          b(register_parameter("b", full({4}, 1))) {}
 };
 
 // The same values, NaN equal to NaN.
@@ -149,7 +149,7 @@ TEST_CASE("a report's parameters have name, shape, count, and the norm now and a
     CHECK(rows[1]["norm"] == 2.0);
 }
 
-TEST_CASE("a setting told again keeps its place", "[viz][report]") {
+TEST_CASE("a setting given again keeps its position", "[viz][report]") {
     Report report("run");
     report.setting("b", "1");
     report.setting("a", "2");

@@ -76,7 +76,7 @@ TEST_CASE("a report's attention is the attention that was given, to within a byt
 
 TEST_CASE("a report takes a model's attention as attention_weights gives it", "[viz][report]") {
     Rng rng(1);
-    nn::GPT model({.vocab = 4, .block_size = 6, .layers = 2, .heads = 2, .d_model = 8}, rng);
+    nn::GPT model({.vocab_size = 4, .block_size = 6, .num_layers = 2, .num_heads = 2, .d_model = 8}, rng);
     model.eval();
     const Tensor ids = from_vector(std::vector<std::int64_t>{0, 1, 2, 3, 1, 0}, {6});
     const std::vector<Tensor> layers = viz::attention_weights([&](const Tensor& x) { return model(x); }, ids);
@@ -87,7 +87,7 @@ TEST_CASE("a report takes a model's attention as attention_weights gives it", "[
     check_all(sentence, sentence["snapshots"][0], layers);
 }
 
-TEST_CASE("a report's attention that sees ahead in one place is told whole", "[viz][report]") {
+TEST_CASE("attention with one weight on a later key is stored in full", "[viz][report]") {
     for (const auto& [q, k] : {std::pair{0, 1}, {0, 3}, {1, 3}, {2, 3}}) {
         Tensor weights = weights_of(2, 4, Mask::causal(), 1);
         weights[0][1][q][k].fill_(0.16);
@@ -99,7 +99,7 @@ TEST_CASE("a report's attention that sees ahead in one place is told whole", "[v
     }
 }
 
-TEST_CASE("a sentence of one token, which sees itself, is told", "[viz][report]") {
+TEST_CASE("a sentence of one token is stored", "[viz][report]") {
     Report report("run");
     report.attention(0, {"a"}, {ones({1, 1, 1, 1})});
     CHECK(decoded(report_data(report)["sentences"][0]["snapshots"][0]["weights"]) == "\xff");

@@ -152,7 +152,7 @@ TEST_CASE("a report's counts and steps are checked, one by one", "[viz][report]"
     CHECK(contains(report.with("/attention_bytes", 11), "more weights than its attention_bytes allow"));
 }
 
-TEST_CASE("a report whose strides and bins are as large as can be goes on", "[viz][report]") {
+TEST_CASE("a report with the largest strides and bins accepts more steps", "[viz][report]") {
     const Changed changed;
     json data = changed.data();
     constexpr std::int64_t stride = std::int64_t{1} << 52;

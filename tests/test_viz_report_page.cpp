@@ -21,7 +21,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 struct One : nn::Module {
-    Tensor weight = parameter("weight", ones({2}));
+    Tensor weight = register_parameter("weight", ones({2}));
     One() : Module("One") { weight.set_grad(ones({2})); }
 };
 
@@ -102,7 +102,8 @@ TEST_CASE("the page asks nothing of a network", "[viz][report]") {
 
 TEST_CASE("a run of 2000 steps takes at most two megabytes", "[viz][report]") {
     Rng rng(1);
-    const nn::GPT model({.vocab = 65, .block_size = 64, .layers = 4, .heads = 4, .d_model = 16}, rng);
+    const nn::GPT model({.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 16},
+                        rng);
     for (const auto& [name, parameter] : model.named_parameters())
         Tensor(parameter).set_grad(ones(parameter.shape()));
     Report report("run");
@@ -140,21 +141,21 @@ TEST_CASE("a report that was saved and loaded is the same, and goes on as if it 
     CHECK(report_json(parts.html()) == report_json(whole.html()));
 }
 
-TEST_CASE("a report that is cut at a step tells only what was before it", "[viz][report]") {
+TEST_CASE("a report truncated at a step keeps only earlier steps", "[viz][report]") {
     Report cut("run"), straight("run");
     run(straight, 0, 105);
     run(cut, 0, 130);
-    cut.cut(105);
+    cut.truncate(105);
     CHECK(report_json(cut.html()) == report_json(straight.html()));
     run(cut, 105, 130);
     run(straight, 105, 130);
     CHECK(report_json(cut.html()) == report_json(straight.html()));
     for (const int step : {1, 2}) {
-        cut.cut(step);
+        cut.truncate(step);
         run(cut, step, 130);
         CHECK(report_json(cut.html()) == report_json(straight.html()));
     }
-    cut.cut(0);
+    cut.truncate(0);
     CHECK(report_data(cut)["samples"].empty());
     CHECK(report_data(cut)["loss"]["training"]["steps"].empty());
 }

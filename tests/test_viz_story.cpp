@@ -59,7 +59,7 @@ TEST_CASE("the story's shapes and strides are those that follow from B, T, C and
     }
 }
 
-TEST_CASE("views, copies and new values are told apart", "[viz][story]") {
+TEST_CASE("views, copies and new values are distinguished", "[viz][story]") {
     const auto run = [](const Tensor& x) {
         const Tensor t = traced("transposed", x.T());
         (void)traced("flat view", x.reshape({6}));
@@ -113,7 +113,7 @@ TEST_CASE("the story is that of the run: its values are what the module returns"
     const nn::CausalMultiHeadAttention attention(4, 2, rng, {.max_seq_len = 4});
     const Tensor x = randn({1, 3, 4}, rng);
     const viz::Story story = viz::tensor_story(attention, x, {.values_up_to = 100});
-    const Composed definitions;
+    const Composed composed;
     const auto [y, weights] = attention.with_weights(x);
     CHECK(row_of(story, "X").values.to_vector<float>() == x.to_vector<float>());
     CHECK(row_of(story, "weights").values.to_vector<float>() == weights.to_vector<float>());
@@ -159,7 +159,7 @@ TEST_CASE("a run that names nothing has its input and output; its gradients are 
     CHECK_FALSE(story.rows[1].made_by.empty());
 }
 
-TEST_CASE("ids are told with their type", "[viz][story]") {
+TEST_CASE("ids are listed with their dtype", "[viz][story]") {
     Rng rng(1);
     const nn::Embedding table(5, 2, rng);
     const viz::Story story = viz::tensor_story(table, tensor({0, 4}, int64));
@@ -184,7 +184,7 @@ TEST_CASE("the story as a table, with the values of small tensors", "[viz][story
     CHECK_FALSE(contains(viz::tensor_story(run, x, {.values_up_to = 3}).str(), "="));
 }
 
-TEST_CASE("a run of many tensors is told in one walk of its graph", "[viz][story]") {
+TEST_CASE("a run of many tensors is listed in one walk of its graph", "[viz][story]") {
     // Each row's way back ends at the row before: were all of it walked for each row, these would take hours.
     constexpr int rows = 60000;
     const auto chain = [](const Tensor& x) {

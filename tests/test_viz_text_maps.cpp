@@ -46,7 +46,7 @@ TEST_CASE("every code point is taken as one, and half of one as bytes", "[viz][m
         if (point >= 0xD800 && point < 0xE000) continue;  // no code points of a text
         const std::string text = utf8(point);
         CAPTURE(point);
-        if (viz::columns(text) > 2) CHECK(viz::visible(text).starts_with("\\u"));
+        if (viz::display_width(text) > 2) CHECK(viz::visible(text).starts_with("\\u"));
         if (contains(viz::visible(text), "\\x")) FAIL("as bytes: " << viz::visible(text));
         if (viz::visible(text.substr(0, text.size() - 1)).substr(0, 2) != "\\x")
             FAIL("half of it is taken as one");
@@ -80,7 +80,7 @@ TEST_CASE("in wide maps a column is as wide as its label on a terminal", "[viz][
                    "naïve [▓ ▒▒ ░░░░]\n"));
 }
 
-TEST_CASE("what a token hides is shown", "[viz][maps]") {
+TEST_CASE("invisible characters of a token are shown escaped", "[viz][maps]") {
     CHECK(viz::visible(" the") == "␣the");
     CHECK(viz::visible("New York ") == "New York␣");
     CHECK(viz::visible("  ") == "␣␣");
@@ -95,15 +95,15 @@ TEST_CASE("what a token hides is shown", "[viz][maps]") {
     CHECK(viz::visible("\xed\xa0\x80") == "\\xed\\xa0\\x80");
     CHECK(viz::visible("\xe7\x8c") == "\\xe7\\x8c");
     CHECK(viz::visible("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
-    CHECK(viz::columns("naïve") == 5);
-    CHECK(viz::columns("e\u0301") == 1);
-    CHECK(viz::columns("日本語🙂") == 8);
-    CHECK(viz::shortened("日本語", 6) == "日本語");
-    CHECK(viz::shortened("日本語", 5) == "日本…");
-    CHECK(viz::shortened("日本語", 4) == "日…");
+    CHECK(viz::display_width("naïve") == 5);
+    CHECK(viz::display_width("e\u0301") == 1);
+    CHECK(viz::display_width("日本語🙂") == 8);
+    CHECK(viz::truncated("日本語", 6) == "日本語");
+    CHECK(viz::truncated("日本語", 5) == "日本…");
+    CHECK(viz::truncated("日本語", 4) == "日…");
 }
 
-TEST_CASE("what is no map is refused", "[viz][maps]") {
+TEST_CASE("malformed attention maps are refused", "[viz][maps]") {
     const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
     using viz::attention_text;
     CHECK(
@@ -138,7 +138,8 @@ TEST_CASE("what is no map is refused", "[viz][maps]") {
 
 TEST_CASE("the weights of a run come layer by layer, one softmax each", "[viz][maps]") {
     Rng rng(1);
-    nn::GPT model({.vocab = 7, .block_size = 5, .layers = 3, .heads = 2, .d_model = 8, .dropout = 0.5}, rng);
+    nn::GPT model(
+        {.vocab_size = 7, .block_size = 5, .num_layers = 3, .num_heads = 2, .d_model = 8, .dropout = 0.5}, rng);
     const Tensor ids = randint(0, 7, {2, 5}, rng);
     const auto weights = viz::attention_weights(model, ids);  // in training: before dropout
     REQUIRE(weights.size() == 3);

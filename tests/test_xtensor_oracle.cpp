@@ -77,8 +77,8 @@ TEST_CASE("xtensor's functions agree with the operations", "[xtensor]") {
         std::vector<X> operands;
         for (int i = 0; golden.has(op.golden + "/in" + std::to_string(i)); ++i) {
             const Tensor x = golden(op.golden + "/in" + std::to_string(i));
-            inputs.push_back(is_floating(x.dtype()) ? x.to(float64) : x);
-            views.push_back(with_gaps(inputs.back()));
+            inputs.push_back(is_floating_point(x.dtype()) ? x.to(float64) : x);
+            views.push_back(strided_copy(inputs.back()));
             operands.emplace_back(as_xtensor<double>(x.to(float64)));
         }
         INFO(op.golden);

@@ -70,11 +70,11 @@ Tensor tokens() {  // (T, C) = (3, 4): the tens digit is the token, the ones dig
     return tensor({{11, 12, 13, 14}, {21, 22, 23, 24}, {31, 32, 33, 34}}, int64);
 }
 
-Tensor split_heads(const Tensor& x, std::int64_t heads) {
-    const std::int64_t T = x.size(0), d_k = x.size(1) / heads;
+Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
+    const std::int64_t T = x.size(0), d_k = x.size(1) / num_heads;
     return x
-        .view({T, heads, d_k})  // (T, H, d_k)
-        .permute({1, 0, 2});    // (H, T, d_k)
+        .view({T, num_heads, d_k})  // (T, H, d_k)
+        .permute({1, 0, 2});        // (H, T, d_k)
 }
 
 void heads() {

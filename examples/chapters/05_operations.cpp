@@ -62,8 +62,8 @@ Tensor weigh_columns(const Tensor& x, const Tensor& w) {
     return record("weigh_columns", y, {x, w}, {x, w}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &x = saved[0], &w = saved[1];
         Tensor dx, dw;
-        if (saved.needs(0)) dx = dy * w;                     // (N, C)
-        if (saved.needs(1)) dw = sum_to(dy * x, w.shape());  // (N, C) → (C)
+        if (saved.needs_input_grad(0)) dx = dy * w;                     // (N, C)
+        if (saved.needs_input_grad(1)) dw = sum_to(dy * x, w.shape());  // (N, C) → (C)
         return Grads{dx, dw};
     });
 }

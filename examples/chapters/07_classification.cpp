@@ -92,8 +92,8 @@ struct Classifier : nn::Module {
 
     Classifier(std::int64_t hidden, Activation activation, Rng& rng)
         : Module("Classifier"),
-          W_in(child("W_in", nn::Linear(D, hidden, rng))),
-          W_out(child("W_out", nn::Linear(hidden, K, rng))),
+          W_in(register_module("W_in", nn::Linear(D, hidden, rng))),
+          W_out(register_module("W_out", nn::Linear(hidden, K, rng))),
           activation(activation) {
         to(float64);
     }
@@ -109,7 +109,7 @@ void show_module(Chapter& chapter) {
     const Classifier model(32, relu, rng);
     for (const auto& [name, tensor] : model.state_dict())
         std::printf("%-13s %s\n", name.c_str(), tensor.shape().str().c_str());
-    std::printf("%lld parameters\n", static_cast<long long>(model.parameter_count()));
+    std::printf("%lld parameters\n", static_cast<long long>(model.num_parameters()));
 
     Classifier other(32, relu, rng);  // other first values
     const Tensor x = tensor({{0.5, -0.5}}, float64);
@@ -122,7 +122,7 @@ void show_module(Chapter& chapter) {
 // ---- training
 
 struct Losses {
-    std::vector<double> train, held_out;  // after each epoch
+    std::vector<double> train, validation;  // after each epoch
 };
 
 double accuracy(const Tensor& logits, const Tensor& kind) {  // (N, K), (N)
@@ -137,27 +137,27 @@ Tensor shuffled(std::int64_t n, Rng& rng) {
     return from_vector(order, {n});
 }
 
-Losses train(Classifier& model, const Points& learn, const Points& held, int epochs, bool print) {
+Losses train(Classifier& model, const Points& training, const Points& validation, int epochs, bool print) {
     Rng rng(7);
     optim::Adam optimizer(model, {.lr = 0.01});
     Losses losses;
     for (int epoch = 1; epoch <= epochs; ++epoch) {
         model.train();
-        for (const Tensor& batch : split(shuffled(learn.x.size(0), rng), 50)) {  // ids of 50 points
+        for (const Tensor& batch : split(shuffled(training.x.size(0), rng), 50)) {  // ids of 50 points
             optimizer.zero_grad();
-            const Tensor logits = model(index_select(learn.x, 0, batch));                   // (50, K)
-            const Tensor loss = cross_entropy(logits, index_select(learn.kind, 0, batch));  // ()
+            const Tensor logits = model(index_select(training.x, 0, batch));                   // (50, K)
+            const Tensor loss = cross_entropy(logits, index_select(training.kind, 0, batch));  // ()
             loss.backward();
             optimizer.step();
         }
         model.eval();
         const NoGrad off;
-        const Tensor logits = model(held.x);  // (N, K)
-        losses.train.push_back(cross_entropy(model(learn.x), learn.kind).item());
-        losses.held_out.push_back(cross_entropy(logits, held.kind).item());
+        const Tensor logits = model(validation.x);  // (N, K)
+        losses.train.push_back(cross_entropy(model(training.x), training.kind).item());
+        losses.validation.push_back(cross_entropy(logits, validation.kind).item());
         if (print && (epoch == 1 || epoch % 40 == 0))
             std::printf("epoch %3d   training loss %.3f   held-out loss %.3f   accuracy %.3f\n", epoch,
-                        losses.train.back(), losses.held_out.back(), accuracy(logits, held.kind));
+                        losses.train.back(), losses.validation.back(), accuracy(logits, validation.kind));
     }
     return losses;
 }
@@ -185,16 +185,16 @@ struct Trained {
     Losses losses;
 };
 
-std::vector<Trained> compare(Chapter& chapter, const Points& learn, const Points& held) {
+std::vector<Trained> compare(Chapter& chapter, const Points& training, const Points& validation) {
     chapter.section("activations");
     std::printf("activation   training loss     held-out loss   accuracy\n");
     std::vector<Trained> trained;
     for (const auto& [name, activation] : activations) {
         Rng rng(2);
         Classifier model(32, activation, rng);
-        const Losses losses = train(model, learn, held, 200, false);
+        const Losses losses = train(model, training, validation, 200, false);
         std::printf("%-10s   %13.3f   %15.3f   %8.3f\n", name.c_str(), losses.train.back(),
-                    losses.held_out.back(), accuracy(model(held.x), held.kind));
+                    losses.validation.back(), accuracy(model(validation.x), validation.kind));
         trained.push_back({name, model, losses});
     }
     return trained;
@@ -292,7 +292,7 @@ std::string losses_picture(const std::vector<Trained>& trained) {
     for (std::size_t i = 0; i < trained.size(); ++i) {
         const std::string colour = viz::palette(i == 0 ? 7 : i - 1);
         plot.line(epochs, trained[i].losses.train, trained[i].name, {.colour = colour});
-        plot.line(epochs, trained[i].losses.held_out, {}, {.colour = colour, .dashed = true});
+        plot.line(epochs, trained[i].losses.validation, {}, {.colour = colour, .dashed = true});
     }
     return plot.svg();
 }
@@ -337,18 +337,18 @@ int main(int argc, char** argv) {
     show_module(chapter);
 
     Rng rng(1);
-    const Points learn = draw_points(300, rng), held = draw_points(150, rng);
+    const Points training = draw_points(300, rng), validation = draw_points(150, rng);
     chapter.section("training");
     Rng first(2);
     Classifier model(32, tanh, first);
-    train(model, learn, held, 200, true);
-    confusion(chapter, model(held.x), held.kind);
-    const std::vector<Trained> trained = compare(chapter, learn, held);
+    train(model, training, validation, 200, true);
+    confusion(chapter, model(validation.x), validation.kind);
+    const std::vector<Trained> trained = compare(chapter, training, validation);
     broken(chapter);
 
     chapter.figure("07_steps", steps_picture());
     chapter.figure("07_losses", losses_picture(trained));
     chapter.figure("07_activations", activations_picture());
-    chapter.figure("07_lines", regions_picture("Without an activation", trained[0].model, held));
-    chapter.figure("07_regions", regions_picture("With 32 hidden units and tanh", model, held));
+    chapter.figure("07_lines", regions_picture("Without an activation", trained[0].model, validation));
+    chapter.figure("07_regions", regions_picture("With 32 hidden units and tanh", model, validation));
 }

@@ -12,9 +12,10 @@ namespace {
 // ---- the module
 
 // x (B, T, C) → (B, H, T, d_k): head h owns columns h·d_k … (h + 1)·d_k − 1.
-Tensor split_heads(const Tensor& x, std::int64_t heads) {
+Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
     const std::int64_t B = x.size(0), T = x.size(1), C = x.size(2);
-    return x.reshape({B, T, heads, C / heads}).permute({0, 2, 1, 3});  // (B, T, H, d_k) → (B, H, T, d_k)
+    return x.reshape({B, T, num_heads, C / num_heads})
+        .permute({0, 2, 1, 3});  // (B, T, H, d_k) → (B, H, T, d_k)
 }
 
 // x (B, H, T, d_k) → (B, T, C): the heads side by side again.
@@ -24,23 +25,23 @@ Tensor merge_heads(const Tensor& x) {
 }
 
 struct MultiHead : nn::Module {
-    std::int64_t heads;
+    std::int64_t num_heads;
     double scale;                                  // 1/√d_k
     Tensor (*merge)(const Tensor&) = merge_heads;  // to be exchanged in "Break it"
     nn::Linear W_qkv;                              // C → 3C
     nn::Linear W_out;                              // C → C
 
-    MultiHead(std::int64_t d_model, std::int64_t heads, Rng& rng)
-        : heads(heads),
-          scale(1 / std::sqrt(static_cast<double>(d_model / heads))),
-          W_qkv(child("W_qkv", nn::Linear(d_model, 3 * d_model, rng, false))),
-          W_out(child("W_out", nn::Linear(d_model, d_model, rng, false))) {}
+    MultiHead(std::int64_t d_model, std::int64_t num_heads, Rng& rng)
+        : num_heads(num_heads),
+          scale(1 / std::sqrt(static_cast<double>(d_model / num_heads))),
+          W_qkv(register_module("W_qkv", nn::Linear(d_model, 3 * d_model, rng, false))),
+          W_out(register_module("W_out", nn::Linear(d_model, d_model, rng, false))) {}
 
     Tensor operator()(const Tensor& x) const {                                           // (B, T, C)
         const std::vector<Tensor> qkv = chunk(traced("qkv", W_qkv(x)), 3, -1);           // three (B, T, C)
-        const Tensor q = traced("q", split_heads(qkv[0], heads));                        // (B, H, T, d_k)
-        const Tensor k = traced("k", split_heads(qkv[1], heads));                        // (B, H, T, d_k)
-        const Tensor v = traced("v", split_heads(qkv[2], heads));                        // (B, H, T, d_k)
+        const Tensor q = traced("q", split_heads(qkv[0], num_heads));                    // (B, H, T, d_k)
+        const Tensor k = traced("k", split_heads(qkv[1], num_heads));                    // (B, H, T, d_k)
+        const Tensor v = traced("v", split_heads(qkv[2], num_heads));                    // (B, H, T, d_k)
         const Tensor scores = traced("scores", matmul(q, k.transpose(-2, -1)) * scale);  // (B, H, T, T)
         const Tensor weights = traced("weights", softmax(scores, -1));                   // (B, H, T, T)
         const Tensor y = traced("heads", matmul(weights, v));                            // (B, H, T, d_k)
@@ -64,13 +65,13 @@ void two_questions(Chapter& chapter) {
     chapter.section("two heads for two questions");
     const Tensor q = tensor({{{0, 1, 0, 0}, {2, 0, 1, 0}, {0, 2, 0, 0}}}, float64);  // (1, T, C): the, cat, sat
     const Tensor k = tensor({{{1, 0, 0, 0}, {0, 2, 0, 1}, {0, 0, 2, 1}}}, float64);  // (1, T, C)
-    for (const std::int64_t heads : {1, 2}) {
-        const Tensor qh = split_heads(q, heads), kh = split_heads(k, heads);  // (1, H, T, d_k)
+    for (const std::int64_t num_heads : {1, 2}) {
+        const Tensor qh = split_heads(q, num_heads), kh = split_heads(k, num_heads);  // (1, H, T, d_k)
         const double d_k = static_cast<double>(qh.size(-1));
         const Tensor weights = softmax(matmul(qh, kh.transpose(-2, -1)) / std::sqrt(d_k), -1);  // (1, H, T, T)
-        for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t h = 0; h < num_heads; ++h)
             std::printf("cat, head %d of %d: the %.2f  cat %.2f  sat %.2f\n", static_cast<int>(h + 1),
-                        static_cast<int>(heads), weights.at({0, h, 1, 0}), weights.at({0, h, 1, 1}),
+                        static_cast<int>(num_heads), weights.at({0, h, 1, 0}), weights.at({0, h, 1, 1}),
                         weights.at({0, h, 1, 2}));
     }
 }
@@ -154,16 +155,16 @@ void equivalences(Chapter& chapter) {
 void counts(Chapter& chapter) {
     chapter.section("parameters and multiplications");
     std::printf("d_model  heads  width    parameters   with biases   multiplications, T = 1024\n");
-    const auto row = [](std::int64_t d_model, std::int64_t heads, std::int64_t width) {
+    const auto row = [](std::int64_t d_model, std::int64_t num_heads, std::int64_t width) {
         const auto parameters = [&](bool bias) {
-            Rng rng = Rng::of_zeros();
-            return nn::MultiHeadAttention(d_model, heads, rng, {.bias = bias, .d_k = width, .d_v = width})
-                .parameter_count();
+            Rng rng = Rng::skip_init();
+            return nn::MultiHeadAttention(d_model, num_heads, rng, {.bias = bias, .d_k = width, .d_v = width})
+                .num_parameters();
         };
-        const std::int64_t T = 1024, all = heads * width;
+        const std::int64_t T = 1024, all = num_heads * width;
         const std::int64_t projections = 4 * T * d_model * all, attention = 2 * T * T * all;
         std::printf("%7d  %5d  %5d  %12lld  %12lld   %lld million\n", static_cast<int>(d_model),
-                    static_cast<int>(heads), static_cast<int>(width), 1LL * parameters(false),
+                    static_cast<int>(num_heads), static_cast<int>(width), 1LL * parameters(false),
                     1LL * parameters(true), (projections + attention) / 1000000LL);
     };
     row(512, 8, 64);
@@ -183,7 +184,7 @@ void story(Chapter& chapter) {
 
 void of_gpt2(Chapter& chapter) {
     chapter.section("the sizes of GPT-2");
-    Rng rng = Rng::of_zeros();
+    Rng rng = Rng::skip_init();
     const nn::MultiHeadAttention attention(768, 12, rng);
     for (const viz::StoryRow& row : viz::tensor_story(attention, zeros({2, 10, 768}), {.values_up_to = 0}).rows)
         std::printf("%-8s %s\n", row.name.c_str(), row.shape.str().c_str());
@@ -213,8 +214,9 @@ struct TwoQuestions : nn::Module {
     nn::Linear answers;  // C → 2V: logits of the token before, and of the first token
 
     explicit TwoQuestions(Rng& rng)
-        : attention(child("attention", nn::CausalMultiHeadAttention(width, 2, rng, {.max_seq_len = places}))),
-          answers(child("answers", nn::Linear(width, 2 * V, rng))) {}
+        : attention(register_module("attention",
+                                    nn::CausalMultiHeadAttention(width, 2, rng, {.max_seq_len = places}))),
+          answers(register_module("answers", nn::Linear(width, 2 * V, rng))) {}
 
     Tensor operator()(const Tensor& ids) const {  // (B, T)
         const std::int64_t n = ids.size(0);
@@ -262,7 +264,7 @@ check::AttentionReport report_on(const MultiHead& attention) {
     Rng rng(2);
     check::AttentionSubject subject;
     subject.run = [&](const Tensor& x, const Mask&) { return attention(x); };
-    subject.heads = attention.heads;
+    subject.num_heads = attention.num_heads;
     subject.parameters = attention.named_parameters();
     subject.takes_mask = false;
     return check::attention(subject, randn({B, T, C}, rng, float64));

@@ -21,13 +21,13 @@ struct Decoder : nn::Module {
     nn::Dropout drop;
 
     explicit Decoder(Rng& rng)
-        : norm1(child("norm1", nn::LayerNorm(C))),
-          norm2(child("norm2", nn::LayerNorm(C))),
-          norm3(child("norm3", nn::LayerNorm(C))),
-          self(child("self", nn::MultiHeadAttention(C, H, rng, {.dropout = dropped}))),
-          cross(child("cross", nn::MultiHeadAttention(C, H, rng, {.dropout = dropped}))),
-          mlp(child("mlp", nn::MLP(C, rng))),
-          drop(child("drop", nn::Dropout(dropped, rng))) {}
+        : norm1(register_module("norm1", nn::LayerNorm(C))),
+          norm2(register_module("norm2", nn::LayerNorm(C))),
+          norm3(register_module("norm3", nn::LayerNorm(C))),
+          self(register_module("self", nn::MultiHeadAttention(C, H, rng, {.dropout = dropped}))),
+          cross(register_module("cross", nn::MultiHeadAttention(C, H, rng, {.dropout = dropped}))),
+          mlp(register_module("mlp", nn::MLP(C, rng))),
+          drop(register_module("drop", nn::Dropout(dropped, rng))) {}
 
     // x (B, T, C), memory (B, S, C) → (B, T, C). `written` is T by T, `padding` T by S.
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& written, const Mask& padding) const {
@@ -47,14 +47,14 @@ struct Translator : nn::Module {
     Mask written = Mask::causal();  // to be exchanged in "Break it"
 
     Translator(const toy::Languages& languages, Rng& rng)
-        : english(child("english", nn::Embedding(std::ssize(languages.english.words), C, rng))),
-          french(child("french", nn::Embedding(std::ssize(languages.french.words), C, rng))),
-          place(child("place", nn::Embedding(toy::longest, C, rng))),
-          encoder(child("encoder", nn::EncoderBlock(C, H, rng, {.dropout = dropped}))),
-          encoded(child("encoded", nn::LayerNorm(C))),
-          decoder(child("decoder", Decoder(rng))),
-          decoded(child("decoded", nn::LayerNorm(C))),
-          head(child("head", nn::Linear(C, std::ssize(languages.french.words), rng))) {}
+        : english(register_module("english", nn::Embedding(std::ssize(languages.english.words), C, rng))),
+          french(register_module("french", nn::Embedding(std::ssize(languages.french.words), C, rng))),
+          place(register_module("place", nn::Embedding(toy::longest, C, rng))),
+          encoder(register_module("encoder", nn::EncoderBlock(C, H, rng, {.dropout = dropped}))),
+          encoded(register_module("encoded", nn::LayerNorm(C))),
+          decoder(register_module("decoder", Decoder(rng))),
+          decoded(register_module("decoded", nn::LayerNorm(C))),
+          head(register_module("head", nn::Linear(C, std::ssize(languages.french.words), rng))) {}
 
     Tensor encode(const Tensor& ids, const Mask& padding) const {    // (B, S)
         const Tensor x = english(ids) + place(arange(ids.size(1)));  // (B, S, C) + (S, C)
@@ -153,7 +153,7 @@ std::vector<double> train(Translator& model, toy::Languages& languages, const Nu
     std::vector<double> losses;
     optim::AdamW optimizer(model, {.weight_decay = 0});
     for (std::int64_t step = 0; step < steps; ++step) {
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup = 20, .steps = steps}));
+        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup_steps = 20, .steps = steps}));
         optimizer.zero_grad();
         const Tensor loss = loss_of(model, languages.batch(drawn(B, numbers, rng)));
         loss.backward();
@@ -343,15 +343,15 @@ int main(int argc, char** argv) {
     dropout_on_weights(chapter);
 
     Rng rng(1);
-    Numbers seen, held_out;
-    for (std::int64_t n = 0; n < toy::sentences; ++n) (rng.uniform() < 0.1 ? held_out : seen).push_back(n);
+    Numbers seen, test_set;
+    for (std::int64_t n = 0; n < toy::sentences; ++n) (rng.uniform() < 0.1 ? test_set : seen).push_back(n);
     chapter.section("training");
     Translator model = new_translator(languages);
     const std::vector<double> losses = train(model, languages, seen, 300);
     for (const std::size_t step : {0, 50, 100, 200, 299})
         std::printf("step %3zu  loss %.3f\n", step, losses[step]);
 
-    const Numbers asked = drawn(500, held_out, rng);
+    const Numbers asked = drawn(500, test_set, rng);
     Exam exam{languages.batch(asked), asked, languages};
     exam_of(chapter, model, exam);
     const std::string map = alignment(chapter, model, languages);

@@ -44,11 +44,11 @@ struct Block : nn::Module {
     nn::LayerNorm norm2;                // C
     nn::MLP mlp;                        // C → 4C → C
 
-    Block(std::int64_t d_model, std::int64_t heads, Rng& rng)
-        : norm1(child("norm1", nn::LayerNorm(d_model))),
-          attn(child("attn", nn::CausalMultiHeadAttention(d_model, heads, rng, {.bias = true}))),
-          norm2(child("norm2", nn::LayerNorm(d_model))),
-          mlp(child("mlp", nn::MLP(d_model, rng))) {}
+    Block(std::int64_t d_model, std::int64_t num_heads, Rng& rng)
+        : norm1(register_module("norm1", nn::LayerNorm(d_model))),
+          attn(register_module("attn", nn::CausalMultiHeadAttention(d_model, num_heads, rng, {.bias = true}))),
+          norm2(register_module("norm2", nn::LayerNorm(d_model))),
+          mlp(register_module("mlp", nn::MLP(d_model, rng))) {}
 
     Tensor operator()(const Tensor& x) const {  // (B, T, C)
         Tensor h = x + attn(norm1(x));          // (B, T, C): tokens look at each other
@@ -64,12 +64,13 @@ struct SmallGPT : nn::Module {
     nn::Linear head;     // C → V; its weight is the token embedding's
 
     SmallGPT(const nn::GPTConfig& c, Rng& rng)
-        : token_embedding(child("token_embedding", nn::Embedding(c.vocab, c.d_model, rng))),
-          position_embedding(child("position_embedding", nn::Embedding(c.block_size, c.d_model, rng))),
-          blocks(child("blocks", nn::ModuleList<Block>())),
-          norm(child("norm", nn::LayerNorm(c.d_model))),
-          head(child("head", nn::Linear(token_embedding.weight))) {
-        for (std::int64_t l = 0; l < c.layers; ++l) blocks.add(Block(c.d_model, c.heads, rng));
+        : token_embedding(register_module("token_embedding", nn::Embedding(c.vocab_size, c.d_model, rng))),
+          position_embedding(
+              register_module("position_embedding", nn::Embedding(c.block_size, c.d_model, rng))),
+          blocks(register_module("blocks", nn::ModuleList<Block>())),
+          norm(register_module("norm", nn::LayerNorm(c.d_model))),
+          head(register_module("head", nn::Linear(token_embedding.weight))) {
+        for (std::int64_t l = 0; l < c.num_layers; ++l) blocks.append(Block(c.d_model, c.num_heads, rng));
     }
 
     Tensor operator()(const Tensor& ids) const {                         // (B, T)
@@ -88,11 +89,11 @@ Tensor ids_of(const std::string& said) {
     return from_vector(ids, {1, static_cast<std::int64_t>(ids.size())});
 }
 
-nn::GPTConfig small(std::int64_t layers) {
-    return {.vocab = text::Characters(text).size(),
+nn::GPTConfig small(std::int64_t num_layers) {
+    return {.vocab_size = text::Characters(text).vocab_size(),
             .block_size = 64,
-            .layers = layers,
-            .heads = 4,
+            .num_layers = num_layers,
+            .num_heads = 4,
             .d_model = 32,
             .bias = true};
 }
@@ -106,8 +107,8 @@ void same_as_the_library() {
     const Tensor logits = mine(ids);             // (1, 40, V)
     std::printf("logits %s, largest difference to nn::GPT's %g\n", logits.shape().str().c_str(),
                 max(abs(logits - library(ids))).item());
-    std::printf("%lld parameters, %lld in the library's\n", static_cast<long long>(mine.parameter_count()),
-                static_cast<long long>(library.parameter_count()));
+    std::printf("%lld parameters, %lld in the library's\n", static_cast<long long>(mine.num_parameters()),
+                static_cast<long long>(library.num_parameters()));
 }
 
 void shapes() {
@@ -136,10 +137,11 @@ void count_parameters() {
     std::printf("head, tied          %11d\n", 0);
     std::printf("sum                 %11lld\n", whole(V * C + P * C + L * block + 2 * C));
 
-    Rng zeros = Rng::of_zeros();  // values do not matter here
-    const nn::GPT gpt2({.vocab = V, .block_size = P, .layers = L, .heads = 12, .d_model = C, .bias = true},
-                       zeros);
-    std::printf("nn::GPT's count     %11lld\n", whole(gpt2.parameter_count()));
+    Rng zeros = Rng::skip_init();  // values do not matter here
+    const nn::GPT gpt2(
+        {.vocab_size = V, .block_size = P, .num_layers = L, .num_heads = 12, .d_model = C, .bias = true},
+        zeros);
+    std::printf("nn::GPT's count     %11lld\n", whole(gpt2.num_parameters()));
 }
 
 void all_predictions_at_once() {
@@ -172,9 +174,9 @@ void first_loss() {
     nn::GPT model(small(2), rng);
     model.to(float64);
     const NoGrad off;
-    const Tensor ids = randint(0, model.config.vocab, {64, 33}, rng);  // characters at random
-    std::printf("ln %lld = %.3f, first loss %.3f\n", static_cast<long long>(model.config.vocab),
-                std::log(static_cast<double>(model.config.vocab)), loss_of(model, ids).item());
+    const Tensor ids = randint(0, model.config.vocab_size, {64, 33}, rng);  // characters at random
+    std::printf("ln %lld = %.3f, first loss %.3f\n", static_cast<long long>(model.config.vocab_size),
+                std::log(static_cast<double>(model.config.vocab_size)), loss_of(model, ids).item());
     model.token_embedding.weight.mul_(50);  // deviation 1 where it was 0.02
     std::printf("with embeddings 50 times as large: first loss %.1f\n", loss_of(model, ids).item());
 }
@@ -227,7 +229,7 @@ struct Run {
     double apart = 0, loss = 0;
 };
 
-Run train_deep(const char* name, Order order, std::int64_t warmup = 0) {
+Run train_deep(const char* name, Order order, std::int64_t warmup_steps = 0) {
     Rng rng(6);
     nn::GPT model(small(12), rng);
     model.to(float64);
@@ -235,7 +237,7 @@ Run train_deep(const char* name, Order order, std::int64_t warmup = 0) {
     optim::AdamW optimizer(model, {.weight_decay = 0});
     Run run{name, {}};
     for (int step = 0; step < 100; ++step) {
-        optimizer.set_lr(step < warmup ? 1e-2 * (step + 1.0) / static_cast<double>(warmup) : 1e-2);
+        optimizer.set_lr(step < warmup_steps ? 1e-2 * (step + 1.0) / static_cast<double>(warmup_steps) : 1e-2);
         optimizer.zero_grad();
         const Tensor x = through_blocks(model, read, order);                 // (1, T, C)
         const Tensor loss = cross_entropy(model.head(model.norm(x)), next);  // ()

@@ -39,24 +39,24 @@ Batch batch_at(const Tensor& ids, const std::vector<std::int64_t>& starts, std::
 
 struct Corpus {
     text::Characters characters;
-    Tensor training, held_out;  // (N,): nine tenths of the text, and the last tenth
+    Tensor training, validation;  // (N,): nine tenths of the text, and the last tenth
 
     explicit Corpus(const std::string& said) : characters(said) {
         const text::Ids ids = characters.encode(said);
         const auto count = static_cast<std::int64_t>(ids.size());
         const Tensor all = from_vector(ids, {count});
         training = all.slice(0, 0, count * 9 / 10);
-        held_out = all.slice(0, count * 9 / 10, count);
+        validation = all.slice(0, count * 9 / 10, count);
     }
     Batch random_batch(Rng& rng, std::int64_t shift = 1) const {
         std::vector<std::int64_t> starts;
         for (std::int64_t b = 0; b < B; ++b) starts.push_back(rng.randint(0, training.numel() - T));
         return batch_at(training, starts, shift);
     }
-    Batch held_out_batch(std::int64_t shift = 1) const {  // all of it, piece after piece
+    Batch validation_batch(std::int64_t shift = 1) const {  // all of it, piece after piece
         std::vector<std::int64_t> starts;
-        for (std::int64_t start = 0; start + T < held_out.numel(); start += T) starts.push_back(start);
-        return batch_at(held_out, starts, shift);
+        for (std::int64_t start = 0; start + T < validation.numel(); start += T) starts.push_back(start);
+        return batch_at(validation, starts, shift);
     }
 };
 
@@ -68,10 +68,11 @@ std::string one_line(std::string said) {
 }
 
 void text_to_batches(const Corpus& corpus) {
-    std::printf("%zu characters, V = %lld: %s\n", tale.size(), static_cast<long long>(corpus.characters.size()),
+    std::printf("%zu characters, V = %lld: %s\n", tale.size(),
+                static_cast<long long>(corpus.characters.vocab_size()),
                 one_line(corpus.characters.vocabulary()).c_str());
     std::printf("%lld to learn from, %lld held out\n", static_cast<long long>(corpus.training.numel()),
-                static_cast<long long>(corpus.held_out.numel()));
+                static_cast<long long>(corpus.validation.numel()));
     const Batch first = batch_at(corpus.training, {0});
     std::printf("inputs   \"%s\"\n", corpus.characters.decode(first.inputs.to_vector<std::int64_t>()).c_str());
     std::printf("targets  \"%s\"\n", corpus.characters.decode(first.targets.to_vector<std::int64_t>()).c_str());
@@ -79,25 +80,30 @@ void text_to_batches(const Corpus& corpus) {
 
 nn::GPT new_model(const Corpus& corpus) {
     Rng rng(1);
-    nn::GPT model({.vocab = corpus.characters.size(), .block_size = T, .layers = 2, .heads = 2, .d_model = 64},
+    nn::GPT model({.vocab_size = corpus.characters.vocab_size(),
+                   .block_size = T,
+                   .num_layers = 2,
+                   .num_heads = 2,
+                   .d_model = 64},
                   rng);
     model.to(float64);  // slower, and the same digits on every processor
     return model;
 }
 
 struct Curves {
-    std::vector<double> step, training, held_step, held_out;
+    std::vector<double> step, training, validation_step, validation;
     std::int64_t best = 0;  // the step of the lowest loss on the held-out tenth
 };
 
 Curves train(nn::GPT& model, const Corpus& corpus) {
     Rng rng(2);
     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.beta2 = 0.99});
-    const Batch held_out = corpus.held_out_batch();
+    const Batch validation = corpus.validation_batch();
     Curves curves;
     double lowest = INFINITY;
     for (std::int64_t step = 0; step <= steps; ++step) {
-        const double lr = optim::cosine_lr(step, {.lr = 3e-3, .min_lr = 3e-4, .warmup = 50, .steps = steps});
+        const double lr =
+            optim::cosine_lr(step, {.lr = 3e-3, .min_lr = 3e-4, .warmup_steps = 50, .steps = steps});
         optimizer.set_lr(lr);
         optimizer.zero_grad();
         const Batch batch = corpus.random_batch(rng);
@@ -108,13 +114,13 @@ Curves train(nn::GPT& model, const Corpus& corpus) {
         curves.training.push_back(loss.item());
         if (step % 50 == 0) {
             const NoGrad off;
-            const double held = cross_entropy(model(held_out.inputs), held_out.targets).item();
-            curves.held_step.push_back(static_cast<double>(step));
-            curves.held_out.push_back(held);
-            if (held < lowest) lowest = held, curves.best = step;
+            const double validation_loss = cross_entropy(model(validation.inputs), validation.targets).item();
+            curves.validation_step.push_back(static_cast<double>(step));
+            curves.validation.push_back(validation_loss);
+            if (validation_loss < lowest) lowest = validation_loss, curves.best = step;
             if (step % 100 == 0)
                 std::printf("step %4d  lr %.4f  loss %.2f  held out %.2f  gradient %.1f\n",
-                            static_cast<int>(step), lr, loss.item(), held, norm);
+                            static_cast<int>(step), lr, loss.item(), validation_loss, norm);
         }
         optimizer.step();
     }
@@ -126,9 +132,14 @@ Curves train(nn::GPT& model, const Corpus& corpus) {
 // Trains to `until`, from the checkpoint in `folder` where there is one, as after Ctrl-C. The validation loss.
 double train_in(const std::filesystem::path& folder, std::int64_t until) {
     const text::Characters characters(tale);
-    training::Corpus corpus(characters.encode(tale), {.block_size = T, .batch = B, .seed = 2});
+    training::Corpus corpus(characters.encode(tale), {.block_size = T, .batch_size = B, .seed = 2});
     Rng rng(1);
-    nn::GPT model({.vocab = characters.size(), .block_size = T, .layers = 1, .heads = 2, .d_model = 32}, rng);
+    nn::GPT model({.vocab_size = characters.vocab_size(),
+                   .block_size = T,
+                   .num_layers = 1,
+                   .num_heads = 2,
+                   .d_model = 32},
+                  rng);
     optim::AdamW optimizer(model, {.lr = 3e-3});
     const auto loss_of = [&](const training::Batch& batch) {
         return cross_entropy(model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
@@ -188,8 +199,8 @@ void next_character(const nn::GPT& model, const Corpus& corpus) {
 std::string written(const nn::GPT& model, const Corpus& corpus, nn::SampleOptions how, std::int64_t length) {
     Rng rng(7);
     how.rng = &rng;
-    const nn::GeneratedText result =
-        nn::generate_text(model, corpus.characters, "and the ", {.generate = {.length = length, .how = how}});
+    const nn::GeneratedText result = nn::generate_text(
+        model, corpus.characters, "and the ", {.generate = {.max_new_tokens = length, .sampling = how}});
     return one_line("and the " + result.text);
 }
 
@@ -210,7 +221,8 @@ struct Work {
 Work generate_and_count(const nn::GPT& model, const text::Ids& prompt, bool cache) {
     Work work;
     const Trace trace;
-    work.ids = nn::generate(model, prompt, {.length = 32, .how = {.temperature = 0}, .cache = cache});
+    work.ids =
+        nn::generate(model, prompt, {.max_new_tokens = 32, .sampling = {.temperature = 0}, .use_cache = cache});
     std::int64_t past = 0;  // tokens in the cache
     for (const auto& [name, tensor] : trace.entries()) {
         if (name != "embedded") continue;
@@ -249,7 +261,7 @@ void break_it(const Corpus& corpus) {
     nn::GPT model = new_model(corpus);
     Rng rng(2);
     optim::AdamW optimizer(model, {.lr = 4e-3});
-    const Batch held_out = corpus.held_out_batch(0);
+    const Batch validation = corpus.validation_batch(0);
     for (int step = 0; step <= 60; ++step) {
         optimizer.zero_grad();
         const Batch batch = corpus.random_batch(rng, 0);  // targets = inputs
@@ -259,7 +271,7 @@ void break_it(const Corpus& corpus) {
         const NoGrad off;
         if (step % 20 == 0)
             std::printf("step %2d  loss %.2f  held out %.2f\n", step, loss.item(),
-                        cross_entropy(model(held_out.inputs), held_out.targets).item());
+                        cross_entropy(model(validation.inputs), validation.targets).item());
     }
     std::printf("it writes  %s\n", written(model, corpus, {}, 32).c_str());
 }
@@ -299,7 +311,7 @@ std::string loss_figure(const Curves& curves) {
                     .y_range = {0, 3.5},
                     .legend = "top-right"});
     plot.line(curves.step, smooth, "training, mean of 20 steps");
-    plot.line(curves.held_step, curves.held_out, "held out", {.markers = true});
+    plot.line(curves.validation_step, curves.validation, "held out", {.markers = true});
     plot.vertical(static_cast<double>(curves.best), "lowest held out", {.dashed = true});
     return plot.svg();
 }

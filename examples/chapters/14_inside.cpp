@@ -49,8 +49,9 @@ struct Layer : nn::Module {
     nn::MultiHeadAttention attn;
 
     Layer(Rng& rng, std::optional<double> rotary)
-        : norm(child("norm", nn::LayerNorm(C))),
-          attn(child("attn", nn::MultiHeadAttention(C, H, rng, {.fused = false, .rotary_base = rotary}))) {}
+        : norm(register_module("norm", nn::LayerNorm(C))),
+          attn(register_module("attn",
+                               nn::MultiHeadAttention(C, H, rng, {.fused = false, .rotary_base = rotary}))) {}
 
     // What the layer adds, and the weights of its heads; `active` (H,) multiplies each head's result.
     AttentionResult operator()(const Tensor& x, const Tensor& active) const {  // (B, T, C)
@@ -75,11 +76,11 @@ struct TwoLayers : nn::Module {
     nn::Linear head;
 
     explicit TwoLayers(Rng& rng)
-        : letter(child("letter", nn::Embedding(V, C, rng))),
-          first(child("first", Layer(rng, 100))),
-          second(child("second", Layer(rng, std::nullopt))),
-          norm(child("norm", nn::LayerNorm(C))),
-          head(child("head", nn::Linear(C, V, rng))) {}
+        : letter(register_module("letter", nn::Embedding(V, C, rng))),
+          first(register_module("first", Layer(rng, 100))),
+          second(register_module("second", Layer(rng, std::nullopt))),
+          norm(register_module("norm", nn::LayerNorm(C))),
+          head(register_module("head", nn::Linear(C, V, rng))) {}
 
     struct Seen {
         Tensor logits;                  // (B, T, V)
@@ -127,7 +128,7 @@ History train(TwoLayers& model, Rng& rng) {
     const int steps = 300;
     for (int step = 0; step <= steps; ++step) {
         const Batch batch = sequences(B, 3, rng);
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup = 20, .steps = steps}));
+        optimizer.set_lr(optim::cosine_lr(step, {.lr = 5e-3, .warmup_steps = 20, .steps = steps}));
         optimizer.zero_grad();
         const Tensor loss = cross_entropy(model(batch.letters).logits, batch.next);  // (B, T, V), (B, T) → ()
         loss.backward();

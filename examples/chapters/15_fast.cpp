@@ -168,7 +168,7 @@ void one_or_three() {
 
 struct Model {
     Rng rng{1};
-    nn::GPT gpt{{.vocab = 65, .block_size = 64, .layers = 2, .heads = 4, .d_model = 128}, rng};
+    nn::GPT gpt{{.vocab_size = 65, .block_size = 64, .num_layers = 2, .num_heads = 4, .d_model = 128}, rng};
     Tensor tokens;  // (B, T + 1)
     explicit Model(std::int64_t samples = 2) : tokens(randint(0, 65, {samples, 65}, rng)) {}
 

@@ -98,8 +98,8 @@ std::string padded(std::string shown, std::size_t width) {
 
 void files_and_other_words(const fs::path& folder) {
     const auto learned = text::BytePairs::train(three_words, 300);  // ends by itself: no pair is there twice
-    std::printf("V = %lld: 256 bytes, %lld merges, the end of a text\n\n", whole(learned.size()),
-                whole(learned.merge_count()));
+    std::printf("V = %lld: 256 bytes, %lld merges, the end of a text\n\n", whole(learned.vocab_size()),
+                whole(learned.num_merges()));
     learned.save(folder);
     std::printf("%s\n", io::load_text(folder / "merges.txt").c_str());
     for (const std::string said : {"low", " low", "slowly", "flower", "naïve", "🧵"}) {
@@ -168,7 +168,7 @@ nn::NamedTensors as_gpt2(const nn::GPT& model) {
     };
     const auto add_both = [&](const std::string& name) { add(name + ".weight"), add(name + ".bias"); };
     add("wte.weight"), add("wpe.weight");
-    for (std::int64_t i = 0; i < model.config.layers; ++i)
+    for (std::int64_t i = 0; i < model.config.num_layers; ++i)
         for (const char* layer : {"ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"})
             add_both("h." + std::to_string(i) + "." + layer);
     add_both("ln_f");
@@ -176,9 +176,14 @@ nn::NamedTensors as_gpt2(const nn::GPT& model) {
 }
 
 void table_of_names() {
-    Rng zeros = Rng::of_zeros();  // values do not matter here, and all 12 blocks are like the first
-    const nn::GPT model(
-        {.vocab = 50257, .block_size = 1024, .layers = 1, .heads = 12, .d_model = 768, .bias = true}, zeros);
+    Rng zeros = Rng::skip_init();  // values do not matter here, and all 12 blocks are like the first
+    const nn::GPT model({.vocab_size = 50257,
+                         .block_size = 1024,
+                         .num_layers = 1,
+                         .num_heads = 12,
+                         .d_model = 768,
+                         .bias = true},
+                        zeros);
     const io::SafeTensors ours{model.state_dict(), {}};
     for (const auto& [name, value] : as_gpt2(model))
         std::printf("%-23s %-13s %-29s %-13s%s\n", name.c_str(), value.shape().str().c_str(),
@@ -203,9 +208,13 @@ double loss_on_tale(const nn::GPT& model, const text::BytePairs& tokenizer) {
 
 nn::GPT train_on_tale(const text::BytePairs& tokenizer) {
     Rng rng(16);
-    nn::GPT model(
-        {.vocab = tokenizer.size(), .block_size = 48, .layers = 2, .heads = 4, .d_model = 32, .bias = true},
-        rng);
+    nn::GPT model({.vocab_size = tokenizer.vocab_size(),
+                   .block_size = 48,
+                   .num_layers = 2,
+                   .num_heads = 4,
+                   .d_model = 32,
+                   .bias = true},
+                  rng);
     model.to(float64);
     const Tensor ids = ids_of(tokenizer, tale);  // (N,)
     optim::AdamW optimizer(model, {.weight_decay = 0});
@@ -217,7 +226,8 @@ nn::GPT train_on_tale(const text::BytePairs& tokenizer) {
             pieces.push_back(ids.slice(0, start, start + 49));  // (T + 1,)
         }
         const Tensor batch = stack(pieces);  // (B, T + 1)
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 4e-3, .min_lr = 4e-4, .warmup = 20, .steps = steps}));
+        optimizer.set_lr(
+            optim::cosine_lr(step, {.lr = 4e-3, .min_lr = 4e-4, .warmup_steps = 20, .steps = steps}));
         optimizer.zero_grad();
         cross_entropy(model(batch.slice(1, 0, 48)), batch.slice(1, 1, 49)).backward();
         optim::clip_grad_norm(model, 1.0);
@@ -232,9 +242,10 @@ void write_checkpoint(const fs::path& folder, const nn::GPT& model, const text::
     const auto entry = [](const char* name, std::int64_t value) {
         return std::string(",\n  \"") + name + "\": " + std::to_string(value);
     };
-    io::save_text(folder / "config.json", "{\n  \"model_type\": \"gpt2\"" + entry("vocab_size", c.vocab) +
+    io::save_text(folder / "config.json", "{\n  \"model_type\": \"gpt2\"" + entry("vocab_size", c.vocab_size) +
                                               entry("n_positions", c.block_size) + entry("n_embd", c.d_model) +
-                                              entry("n_layer", c.layers) + entry("n_head", c.heads) + "\n}\n");
+                                              entry("n_layer", c.num_layers) + entry("n_head", c.num_heads) +
+                                              "\n}\n");
     io::save_safetensors(folder / "model.safetensors", as_gpt2(model));
     tokenizer.save(folder);  // vocab.json and merges.txt
 }
@@ -248,7 +259,8 @@ const std::string prompt = "what do you make, said";
 
 std::string written(const nn::GPT& model, const text::BytePairs& tokenizer,
                     const nn::SampleOptions& how = {.temperature = 0}) {
-    return nn::generate_text(model, tokenizer, prompt, {.generate = {.length = 20, .how = how}}).text;
+    return nn::generate_text(model, tokenizer, prompt, {.generate = {.max_new_tokens = 20, .sampling = how}})
+        .text;
 }
 
 void load_and_compare(const fs::path& folder, const nn::GPT& trained) {
@@ -256,7 +268,7 @@ void load_and_compare(const fs::path& folder, const nn::GPT& trained) {
     const nn::GPT loaded = nn::load_gpt2(folder, {.dtype = float64});
 
     const nn::NamedTensors state = io::load_safetensors(folder / "model.safetensors").tensors;
-    Rng zeros = Rng::of_zeros();
+    Rng zeros = Rng::skip_init();
     nn::GPT filled(nn::gpt2_config(folder / "config.json"), zeros);
     filled.to(float64);
     filled.load_state_dict(by_hand(state));
@@ -327,7 +339,8 @@ void break_it(const fs::path& folder) {
     std::printf("              loss on the tale  goes on with \"what do you make, said\"\n");
     std::printf("right         %16.2f %s\n", loss_on_tale(right, tokenizer), written(right, tokenizer).c_str());
     std::printf("attn.c_proj.T %16.2f %s\n", loss_on_tale(wrong, tokenizer), written(wrong, tokenizer).c_str());
-    std::printf("ln %lld        %16.2f\n", whole(config.vocab), std::log(static_cast<double>(config.vocab)));
+    std::printf("ln %lld        %16.2f\n", whole(config.vocab_size),
+                std::log(static_cast<double>(config.vocab_size)));
 }
 
 // ---- figures

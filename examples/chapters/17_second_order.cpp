@@ -166,7 +166,7 @@ Fit fit(double strength) {
     const auto [points, values] = measured();  // each (14, 1)
     double mse = 0;
     for (int step = 0; step < 2000; ++step) {
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 0.01, .warmup = 0, .steps = 2000}));
+        optimizer.set_lr(optim::cosine_lr(step, {.lr = 0.01, .warmup_steps = 0, .steps = 2000}));
         optimizer.zero_grad();
         Tensor loss = mse_loss(net(points), values);
         mse = loss.item();

@@ -6,10 +6,10 @@
 #include "exercise.h"
 
 // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h owns columns h·d_k … (h + 1)·d_k − 1.
-Tensor split_heads(const Tensor& x, std::int64_t heads) {
-    const std::int64_t d_k = x.size(-1) / heads;
-    if (x.rank() == 2) return x.reshape({x.size(0), heads, d_k}).permute({1, 0, 2});
-    return x.reshape({x.size(0), x.size(1), heads, d_k}).permute({0, 2, 1, 3});
+Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
+    const std::int64_t d_k = x.size(-1) / num_heads;
+    if (x.rank() == 2) return x.reshape({x.size(0), num_heads, d_k}).permute({1, 0, 2});
+    return x.reshape({x.size(0), x.size(1), num_heads, d_k}).permute({0, 2, 1, 3});
 }
 
 // The way back: x (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C).
@@ -22,9 +22,9 @@ Tensor merge_heads(const Tensor& x) {
 // How many numbers multi-head attention learns: W_Q and W_K are d_model × heads·d_k, W_V is d_model ×
 // heads·d_v, and W_O is heads·d_v × d_model. With `bias` each of the four adds a vector as long as its
 // product's rows.
-std::int64_t count_parameters(std::int64_t d_model, std::int64_t heads, std::int64_t d_k, std::int64_t d_v,
+std::int64_t count_parameters(std::int64_t d_model, std::int64_t num_heads, std::int64_t d_k, std::int64_t d_v,
                               bool bias) {
-    const std::int64_t matrices = 2 * d_model * heads * d_k + 2 * d_model * heads * d_v;
-    const std::int64_t vectors = 2 * heads * d_k + heads * d_v + d_model;
+    const std::int64_t matrices = 2 * d_model * num_heads * d_k + 2 * d_model * num_heads * d_v;
+    const std::int64_t vectors = 2 * num_heads * d_k + num_heads * d_v + d_model;
     return matrices + (bias ? vectors : 0);
 }

@@ -24,17 +24,17 @@ Tensor pre_norm_block(const Tensor& x, const BlockWeights& w,
 
 // The number of parameters of a GPT with biases everywhere and a tied head.
 //     V = 50257, block_size = 1024, L = 12, C = 768 → 124439808
-std::int64_t parameter_count(std::int64_t vocab, std::int64_t block_size, std::int64_t layers,
-                             std::int64_t d_model) {
+std::int64_t num_parameters(std::int64_t vocab_size, std::int64_t block_size, std::int64_t layers,
+                            std::int64_t d_model) {
     const std::int64_t C = d_model;
     const std::int64_t block = 12 * C * C + 13 * C;
-    return vocab * C + block_size * C + layers * block + 2 * C;
+    return vocab_size * C + block_size * C + layers * block + 2 * C;
 }
 
 // What cross-entropy gives, in float64, for a model that finds all V tokens equally likely, as
 // {loss, perplexity}: perplexity = e to the loss.
 //     V = 50257 → {10.8249, 50257}
-std::pair<double, double> first_loss(std::int64_t vocab) {
-    const double loss = -std::log(1.0 / static_cast<double>(vocab));
+std::pair<double, double> first_loss(std::int64_t vocab_size) {
+    const double loss = -std::log(1.0 / static_cast<double>(vocab_size));
     return {loss, std::exp(loss)};
 }

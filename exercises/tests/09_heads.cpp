@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
                 Rng rng(3);
                 const nn::MultiHeadAttention module(12, 3, rng, {.bias = bias, .d_k = 2, .d_v = 5});
                 expect_count(std::string("count_parameters(12, 3, 2, 5, ") + (bias ? "true)" : "false)"),
-                             count_parameters(12, 3, 2, 5, bias), module.parameter_count());
+                             count_parameters(12, 3, 2, 5, bias), module.num_parameters());
             }
         });
     return exercise.finish();

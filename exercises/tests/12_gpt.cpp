@@ -8,8 +8,8 @@ struct Given {
     nn::TransformerBlock block;
     BlockWeights weights;
 
-    Given(std::int64_t C, std::int64_t heads, Rng& rng)
-        : block(C, heads, rng), weights{block.norm1.weight, block.norm2.weight, {}, {}} {
+    Given(std::int64_t C, std::int64_t num_heads, Rng& rng)
+        : block(C, num_heads, rng), weights{block.norm1.weight, block.norm2.weight, {}, {}} {
         block.to(float64);
         const NoGrad off;
         block.norm1.weight.copy_(rand({C}, rng, float64) + 0.5);
@@ -18,11 +18,11 @@ struct Given {
     }
 };
 
-void expect_count(std::int64_t vocab, std::int64_t block_size, std::int64_t layers, std::int64_t d_model,
+void expect_count(std::int64_t vocab_size, std::int64_t block_size, std::int64_t layers, std::int64_t d_model,
                   std::int64_t want) {
-    const std::int64_t got = parameter_count(vocab, block_size, layers, d_model);
+    const std::int64_t got = num_parameters(vocab_size, block_size, layers, d_model);
     const auto text = [](std::int64_t n) { return std::to_string(n); };
-    expect(got == want, "parameter_count(" + text(vocab) + ", " + text(block_size) + ", " + text(layers) +
+    expect(got == want, "num_parameters(" + text(vocab_size) + ", " + text(block_size) + ", " + text(layers) +
                             ", " + text(d_model) + ") is " + text(got) + ", and should be " + text(want) +
                             ": " + text(std::abs(got - want)) + (got > want ? " too many" : " too few"));
 }
@@ -56,16 +56,21 @@ int main(int argc, char** argv) {
                 {leaf});
         });
     exercise.part(
-        "parameter_count",
+        "num_parameters",
         "A block has 12 C² weights in its four matrices; its biases are 3C + C + 4C + C, its two norms 4C. "
         "The tied head has none, the last norm 2C.",
         [] {
             expect_count(50257, 1024, 12, 768, 124439808);    // GPT-2 small
             expect_count(50257, 1024, 48, 1600, 1557611200);  // GPT-2 XL
-            Rng zeros = Rng::of_zeros();
-            const nn::GPT model(
-                {.vocab = 11, .block_size = 7, .layers = 3, .heads = 1, .d_model = 5, .bias = true}, zeros);
-            expect_count(11, 7, 3, 5, model.parameter_count());
+            Rng zeros = Rng::skip_init();
+            const nn::GPT model({.vocab_size = 11,
+                                 .block_size = 7,
+                                 .num_layers = 3,
+                                 .num_heads = 1,
+                                 .d_model = 5,
+                                 .bias = true},
+                                zeros);
+            expect_count(11, 7, 3, 5, model.num_parameters());
             expect_count(2, 1, 0, 1, 2 + 1 + 2);  // no blocks
         });
     exercise.part("first_loss", "Each token has the probability 1/V, so the loss is −ln(1/V).", [] {

@@ -8,9 +8,9 @@ namespace weft::nn {
 namespace {
 
 // Text that grows until `stop` comes up in it.
-class Stopping {
+class StopMatcher {
 public:
-    explicit Stopping(std::string stop) : stop_(std::move(stop)) {}
+    explicit StopMatcher(std::string stop) : stop_(std::move(stop)) {}
 
     // True where the text has come to its end, which is before `stop`.
     bool add(const std::string& piece) {
@@ -24,9 +24,10 @@ public:
     }
     // What has not been taken, and cannot be the beginning of `stop`; at the end all of it.
     std::string take(bool ended) {
-        std::size_t held = ended ? 0 : std::min(stop_.size(), text_.size() - taken_);
-        while (held > 0 && text_.compare(text_.size() - held, held, stop_, 0, held) != 0) --held;
-        const std::string fresh = text_.substr(taken_, text_.size() - held - taken_);
+        std::size_t withheld = ended ? 0 : std::min(stop_.size(), text_.size() - taken_);
+        while (withheld > 0 && text_.compare(text_.size() - withheld, withheld, stop_, 0, withheld) != 0)
+            --withheld;
+        const std::string fresh = text_.substr(taken_, text_.size() - withheld - taken_);
         taken_ += fresh.size();
         return fresh;
     }
@@ -40,36 +41,36 @@ private:
 }  // namespace
 
 GeneratedText generate_text(const GPT& model, const text::Tokenizer& tokenizer, const std::string& prompt,
-                            const TextOptions& options) {
-    if (tokenizer.size() != model.config.vocab)
-        throw ValueError("generate_text: the tokeniser has " + std::to_string(tokenizer.size()) +
-                         " tokens and the model " + std::to_string(model.config.vocab) +
+                            const GenerateTextOptions& options) {
+    if (tokenizer.vocab_size() != model.config.vocab_size)
+        throw ValueError("generate_text: the tokeniser has " + std::to_string(tokenizer.vocab_size()) +
+                         " tokens and the model " + std::to_string(model.config.vocab_size) +
                          "; take the tokeniser that the model was trained with");
     GeneratedText result;
-    Stopping said(options.stop);
+    StopMatcher output(options.stop);
     text::Utf8Stream characters;
-    const std::optional<std::int64_t> end = options.stop_at_end ? tokenizer.end() : std::nullopt;
+    const std::optional<std::int64_t> end = options.stop_at_eos ? tokenizer.eos_token_id() : std::nullopt;
     const auto each = [&](std::int64_t id) {
         result.ids.push_back(id);
         bool ended = true;
         if (id == end)
-            result.ended = GeneratedText::end_of_text;
-        else if (said.add(tokenizer.piece(id)))
-            result.ended = GeneratedText::stop;
+            result.finish_reason = GeneratedText::end_of_text;
+        else if (output.add(tokenizer.piece(id)))
+            result.finish_reason = GeneratedText::stop;
         else
             ended = false;
-        if (options.write && !options.write(characters.push(said.take(ended))) && !ended) {
-            result.ended = GeneratedText::told;
+        if (options.write && !options.write(characters.push(output.take(ended))) && !ended) {
+            result.finish_reason = GeneratedText::cancelled;
             return false;
         }
         return !ended;
     };
     generate(model, tokenizer.encode(prompt), options.generate, each);
     if (options.write) {
-        const std::string rest = characters.push(said.take(true)) + characters.finish();
-        if (!rest.empty() && result.ended != GeneratedText::told) options.write(rest);
+        const std::string rest = characters.push(output.take(true)) + characters.finish();
+        if (!rest.empty() && result.finish_reason != GeneratedText::cancelled) options.write(rest);
     }
-    result.text = said.text();
+    result.text = output.text();
     return result;
 }
 

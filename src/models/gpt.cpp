@@ -11,12 +11,13 @@ namespace weft::nn {
 namespace {
 
 const GPTConfig& checked(const GPTConfig& config) {
-    const std::pair<const char*, std::int64_t> sizes[] = {
-        {"vocab", config.vocab}, {"block_size", config.block_size}, {"layers", config.layers}};
+    const std::pair<const char*, std::int64_t> sizes[] = {{"vocab_size", config.vocab_size},
+                                                          {"block_size", config.block_size},
+                                                          {"num_layers", config.num_layers}};
     for (const auto& [name, size] : sizes)
         if (size < 1)
             throw ValueError(std::string("GPT: ") + name + " must be at least 1, not " + std::to_string(size));
-    head_size(config.d_model, config.heads, "GPT");
+    head_dim(config.d_model, config.num_heads, "GPT");
     return config;
 }
 
@@ -30,22 +31,24 @@ void overwrite(Tensor parameter, const Tensor& values) {
 GPT::GPT(const GPTConfig& wanted, Rng& rng)
     : Module("GPT"),
       config(checked(wanted)),
-      token_embedding(child("token_embedding", Embedding(config.vocab, config.d_model, rng))),
-      position_embedding(child("position_embedding", Embedding(config.block_size, config.d_model, rng))),
-      drop(child("drop", Dropout(config.dropout, rng))),
-      blocks(child("blocks", ModuleList<TransformerBlock>())),
-      norm(child("norm", LayerNorm(config.d_model, {.eps = config.norm_eps, .bias = config.bias}))),
-      head(child("head", Linear(token_embedding.weight))) {
-    for (std::int64_t i = 0; i < config.layers; ++i)
-        blocks.add(TransformerBlock(config.d_model, config.heads, rng,
-                                    {.max_seq_len = config.block_size,
-                                     .bias = config.bias,
-                                     .dropout = config.dropout,
-                                     .hidden = config.hidden,
-                                     .norm_eps = config.norm_eps}));
+      token_embedding(register_module("token_embedding", Embedding(config.vocab_size, config.d_model, rng))),
+      position_embedding(
+          register_module("position_embedding", Embedding(config.block_size, config.d_model, rng))),
+      drop(register_module("drop", Dropout(config.dropout, rng))),
+      blocks(register_module("blocks", ModuleList<TransformerBlock>())),
+      norm(register_module("norm",
+                           LayerNorm(config.d_model, {.eps = config.layer_norm_eps, .bias = config.bias}))),
+      head(register_module("head", Linear(token_embedding.weight))) {
+    for (std::int64_t i = 0; i < config.num_layers; ++i)
+        blocks.append(TransformerBlock(config.d_model, config.num_heads, rng,
+                                       {.max_seq_len = config.block_size,
+                                        .bias = config.bias,
+                                        .dropout = config.dropout,
+                                        .dim_feedforward = config.dim_feedforward,
+                                        .layer_norm_eps = config.layer_norm_eps}));
 
-    if (rng.gives_zeros()) return;  // the values come from elsewhere
-    const double into_stream = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
+    if (rng.skips_init()) return;  // the values come from elsewhere
+    const double into_stream = 1 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
     for (const auto& [name, parameter] : named_parameters()) {
         if (name.ends_with("embedding.weight")) {
             overwrite(parameter, normal(parameter.shape(), 0, 0.02, rng));

@@ -21,7 +21,8 @@ bool is_causal_mask(const std::string& name) {
 
 template <class T>
 bool same_bits(const Tensor& a, const Tensor& b) {
-    return std::memcmp(a.contiguous().data<T>(), b.contiguous().data<T>(), size_of(a.dtype()) * a.numel()) == 0;
+    return std::memcmp(a.contiguous().data<T>(), b.contiguous().data<T>(), itemsize(a.dtype()) * a.numel()) ==
+           0;
 }
 
 bool same_values(const Tensor& a, const Tensor& b) {
@@ -34,7 +35,7 @@ bool same_values(const Tensor& a, const Tensor& b) {
 NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config) {
     const std::string prefix = "transformer.";
     std::map<std::string, Tensor> left;
-    Findings wrong;
+    ErrorList wrong;
     for (const auto& [full, value] : state) {
         const std::string name = full.starts_with(prefix) ? full.substr(prefix.size()) : full;
         if (!is_causal_mask(name) && !left.emplace(name, value.detach()).second)
@@ -42,27 +43,27 @@ NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config) {
     }
     NamedTensors result;
     const auto take = [&](const GPTEntry& entry) {
-        const auto found = left.find(entry.theirs);
+        const auto found = left.find(entry.gpt2_name);
         if (found == left.end())
-            return wrong.add("missing: " + entry.theirs + " " + entry.shape.str()), Tensor();
+            return wrong.add("missing: " + entry.gpt2_name + " " + entry.shape.str()), Tensor();
         const Tensor value = found->second;
         left.erase(found);
         if (!(value.shape() == entry.shape))
-            wrong.add(entry.theirs + ": shape " + value.shape().str() + ", but it has to be " +
+            wrong.add(entry.gpt2_name + ": shape " + value.shape().str() + ", but it has to be " +
                       entry.shape.str());
-        else if (!is_floating(value.dtype()))
-            wrong.add(entry.theirs + ": " + name(value.dtype()) + ", but it has to be floating");
+        else if (!is_floating_point(value.dtype()))
+            wrong.add(entry.gpt2_name + ": " + name(value.dtype()) + ", but it has to be floating");
         else
             return value;
         return Tensor();
     };
-    for (const GPTEntry& entry : entries_of(config)) {
+    for (const GPTEntry& entry : gpt_entries(config)) {
         const Tensor value = take(entry);
-        if (value.defined()) result.emplace_back(entry.ours, entry.transposed ? value.T() : value);
+        if (value.defined()) result.emplace_back(entry.weft_name, entry.transposed ? value.T() : value);
     }
     Tensor head = result.empty() ? Tensor() : result[0].second;
     if (left.contains("lm_head.weight")) {
-        const Tensor own = take({"head.weight", "lm_head.weight", {config.vocab, config.d_model}});
+        const Tensor own = take({"head.weight", "lm_head.weight", {config.vocab_size, config.d_model}});
         if (own.defined() && head.defined() && !same_values(own, head))
             wrong.add("lm_head.weight: its values are not wte.weight's, to which the head is tied here");
     }
@@ -84,7 +85,7 @@ GPT load_gpt2(const std::filesystem::path& folder, const GPT2Options& options) {
         throw IoError("cannot load " + path.string() + ": " + error.what());
     }
     for (auto& [name, value] : state) value = value.to(options.dtype);
-    Rng rng = Rng::of_zeros();
+    Rng rng = Rng::skip_init();
     GPT model(config, rng);
     model.to(options.dtype);
     model.load_state_dict(state);

@@ -37,7 +37,7 @@ public:
         return good ? value.get<double>() : otherwise;
     }
     // `otherwise` is what transformers takes where config.json says nothing.
-    void demand(const char* name, const json& otherwise, const std::vector<json>& allowed, const char* why) {
+    void require(const char* name, const json& otherwise, const std::vector<json>& allowed, const char* why) {
         const json value = config_.contains(name) ? config_[name] : otherwise;
         for (const json& one : allowed)
             if (value == one) return;
@@ -45,7 +45,8 @@ public:
     }
     void wrong(const std::string& what) { wrong_ += "\n  " + what; }
     void finish() const {
-        if (!wrong_.empty()) throw IoError(io::shown(path_) + " is not of a GPT-2 that Weft can run:" + wrong_);
+        if (!wrong_.empty())
+            throw IoError(io::display_path(path_) + " is not of a GPT-2 that Weft can run:" + wrong_);
     }
 
 private:
@@ -61,24 +62,25 @@ private:
 GPTConfig gpt2_config(const std::filesystem::path& path) {
     constexpr std::int64_t million = 1'000'000;
     Reader read(path);
-    read.demand("model_type", nullptr, {"gpt2"}, "only \"gpt2\" is loaded here");
-    GPTConfig config{.vocab = read.size("vocab_size", 100 * million),
+    read.require("model_type", nullptr, {"gpt2"}, "only \"gpt2\" is loaded here");
+    GPTConfig config{.vocab_size = read.size("vocab_size", 100 * million),
                      .block_size = read.size("n_positions", 100 * million),
-                     .layers = read.size("n_layer", 10'000),
-                     .heads = read.size("n_head", million),
+                     .num_layers = read.size("n_layer", 10'000),
+                     .num_heads = read.size("n_head", million),
                      .d_model = read.size("n_embd", million),
                      .bias = true,
-                     .hidden = read.size_or("n_inner", 10 * million, 0),
-                     .norm_eps = read.epsilon("layer_norm_epsilon", 1e-5)};
-    if (config.heads > 0 && config.d_model % config.heads != 0)
+                     .dim_feedforward = read.size_or("n_inner", 10 * million, 0),
+                     .layer_norm_eps = read.epsilon("layer_norm_epsilon", 1e-5)};
+    if (config.num_heads > 0 && config.d_model % config.num_heads != 0)
         read.wrong("n_embd " + std::to_string(config.d_model) + " does not divide into n_head " +
-                   std::to_string(config.heads) + " heads");
-    read.demand("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"},
-                "GELU's tanh form (\"gelu_new\") is what the MLP computes");
-    read.demand("scale_attn_weights", true, {true}, "attention's scores are always scaled by 1/√d_k");
-    read.demand("scale_attn_by_inverse_layer_idx", false, {false}, "scores are not scaled by a block's number");
-    read.demand("add_cross_attention", false, {false}, "there is no second sequence to attend to");
-    read.demand("tie_word_embeddings", true, {true}, "the head's weight is the token embedding's");
+                   std::to_string(config.num_heads) + " heads");
+    read.require("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"},
+                 "GELU's tanh form (\"gelu_new\") is what the MLP computes");
+    read.require("scale_attn_weights", true, {true}, "attention's scores are always scaled by 1/√d_k");
+    read.require("scale_attn_by_inverse_layer_idx", false, {false},
+                 "scores are not scaled by a block's number");
+    read.require("add_cross_attention", false, {false}, "there is no second sequence to attend to");
+    read.require("tie_word_embeddings", true, {true}, "the head's weight is the token embedding's");
     read.finish();
     return config;
 }

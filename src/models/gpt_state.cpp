@@ -5,23 +5,23 @@
 
 namespace weft::nn {
 
-std::vector<GPTEntry> entries_of(const GPTConfig& config) {
-    const std::int64_t C = config.d_model, F = config.hidden == 0 ? 4 * C : config.hidden;
-    std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab, C}},
+std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
+    const std::int64_t C = config.d_model, F = config.dim_feedforward == 0 ? 4 * C : config.dim_feedforward;
+    std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}},
                               {"position_embedding.weight", "wpe.weight", {config.block_size, C}}};
-    const auto bias = [&](const std::string& ours, const std::string& theirs, std::int64_t size) {
-        if (config.bias) all.push_back({ours + ".bias", theirs + ".bias", {size}});
+    const auto bias = [&](const std::string& weft_name, const std::string& gpt2_name, std::int64_t size) {
+        if (config.bias) all.push_back({weft_name + ".bias", gpt2_name + ".bias", {size}});
     };
-    const auto norm = [&](const std::string& ours, const std::string& theirs) {
-        all.push_back({ours + ".weight", theirs + ".weight", {C}});
-        bias(ours, theirs, C);
+    const auto norm = [&](const std::string& weft_name, const std::string& gpt2_name) {
+        all.push_back({weft_name + ".weight", gpt2_name + ".weight", {C}});
+        bias(weft_name, gpt2_name, C);
     };
-    const auto linear = [&](const std::string& ours, const std::string& theirs, std::int64_t in,
+    const auto linear = [&](const std::string& weft_name, const std::string& gpt2_name, std::int64_t in,
                             std::int64_t out) {
-        all.push_back({ours + ".weight", theirs + ".weight", {in, out}, true});
-        bias(ours, theirs, out);
+        all.push_back({weft_name + ".weight", gpt2_name + ".weight", {in, out}, true});
+        bias(weft_name, gpt2_name, out);
     };
-    for (std::int64_t i = 0; i < config.layers; ++i) {
+    for (std::int64_t i = 0; i < config.num_layers; ++i) {
         const std::string block = "blocks." + std::to_string(i) + ".", h = "h." + std::to_string(i) + ".";
         norm(block + "norm1", h + "ln_1");
         linear(block + "attn.W_qkv", h + "attn.c_attn", C, 3 * C);
@@ -35,17 +35,17 @@ std::vector<GPTEntry> entries_of(const GPTConfig& config) {
 }
 
 void check_state_dict(const GPTConfig& config, const NamedTensors& state) {
-    if (config.layers > static_cast<std::int64_t>(state.size()))  // not even listed, then
+    if (config.num_layers > static_cast<std::int64_t>(state.size()))  // not even listed, then
         throw ValueError("load_state_dict: the state does not fit this GPT: " + std::to_string(state.size()) +
-                         " tensors are too few for " + std::to_string(config.layers) + " layers");
-    std::vector<Wanted> wanted;
-    for (const GPTEntry& entry : entries_of(config)) {
+                         " tensors are too few for " + std::to_string(config.num_layers) + " layers");
+    std::vector<ExpectedTensor> expected;
+    for (const GPTEntry& entry : gpt_entries(config)) {
         Shape shape = entry.shape;
         if (entry.transposed) std::swap(shape[0], shape[1]);
-        wanted.push_back({entry.ours, shape, float32});
+        expected.push_back({entry.weft_name, shape, float32});
     }
-    wanted.push_back({"head.weight", {config.vocab, config.d_model}, float32});
-    check_state("GPT", wanted, state, true);
+    expected.push_back({"head.weight", {config.vocab_size, config.d_model}, float32});
+    check_state("GPT", expected, state, true);
 }
 
 }  // namespace weft::nn

@@ -9,12 +9,12 @@
 namespace weft::nn {
 
 struct GPTEntry {
-    std::string ours, theirs;
+    std::string weft_name, gpt2_name;
     Shape shape;              // in GPT-2
     bool transposed = false;  // here
 };
 
 // All but the head, which is tied.
-std::vector<GPTEntry> entries_of(const GPTConfig& config);
+std::vector<GPTEntry> gpt_entries(const GPTConfig& config);
 
 }  // namespace weft::nn

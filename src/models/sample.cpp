@@ -57,7 +57,7 @@ private:
 };
 
 // How many of the likeliest weights are kept; all others get none.
-void keep(std::vector<double>& weights, const SampleOptions& options) {
+void apply_top_k_top_p(std::vector<double>& weights, const SampleOptions& options) {
     std::size_t count = weights.size();
     if (options.top_k > 0) count = std::min(count, static_cast<std::size_t>(options.top_k));
     if (count == weights.size() && options.top_p == 1) return;
@@ -91,7 +91,7 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     if (highest == minus_infinity)
         throw ValueError("sample: every logit is -inf; one token or more must be possible");
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
-    keep(scores, options);
+    apply_top_k_top_p(scores, options);
     return options.rng->categorical(scores);
 }
 

@@ -12,23 +12,23 @@
 
 namespace weft::nn {
 
-std::int64_t head_size(std::int64_t d_model, std::int64_t heads, const char* module) {
-    if (d_model < 1 || heads < 1 || d_model % heads != 0)
+std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* module) {
+    if (d_model < 1 || num_heads < 1 || d_model % num_heads != 0)
         throw ValueError(std::string(module) + ": d_model " + std::to_string(d_model) +
-                         " does not divide into " + std::to_string(heads) +
-                         " heads; both must be at least 1 and d_model a multiple of heads");
-    return d_model / heads;
+                         " does not divide into " + std::to_string(num_heads) +
+                         " heads; both must be at least 1 and d_model a multiple of num_heads");
+    return d_model / num_heads;
 }
 
 namespace {
 
-// G: kv_heads, or heads where it is 0.
-std::int64_t key_heads(std::int64_t heads, std::int64_t kv_heads, const char* module) {
-    if (kv_heads < 0 || (kv_heads > 0 && heads % kv_heads != 0))
-        throw ValueError(std::string(module) + ": " + std::to_string(heads) +
-                         " heads of queries cannot share " + std::to_string(kv_heads) +
-                         " heads of keys and values; kv_heads must divide heads");
-    return kv_heads == 0 ? heads : kv_heads;
+// G: num_kv_heads, or num_heads where it is 0.
+std::int64_t checked_kv_heads(std::int64_t num_heads, std::int64_t num_kv_heads, const char* module) {
+    if (num_kv_heads < 0 || (num_kv_heads > 0 && num_heads % num_kv_heads != 0))
+        throw ValueError(std::string(module) + ": " + std::to_string(num_heads) +
+                         " heads of queries cannot share " + std::to_string(num_kv_heads) +
+                         " heads of keys and values; num_kv_heads must divide num_heads");
+    return num_kv_heads == 0 ? num_heads : num_kv_heads;
 }
 
 std::optional<double> checked_rotary(std::optional<double> base, std::int64_t d_k, const char* module) {
@@ -69,25 +69,26 @@ const char* const multi_head = "MultiHeadAttention";
 const char* const causal = "CausalMultiHeadAttention";
 
 // The options with the usual sizes filled in.
-MultiHeadAttentionOptions completed(std::int64_t d_model, std::int64_t heads, MultiHeadAttentionOptions o) {
-    const std::string who = multi_head;
+MultiHeadAttentionOptions with_defaults(std::int64_t d_model, std::int64_t num_heads,
+                                        MultiHeadAttentionOptions o) {
+    const std::string module_name = multi_head;
     const auto fill = [&](std::int64_t& size, std::int64_t usual, const char* name) {
         if (size < 0)
-            throw ValueError(who + ": " + name + " must be at least 1, or 0 for the usual, not " +
+            throw ValueError(module_name + ": " + name + " must be at least 1, or 0 for the usual, not " +
                              std::to_string(size));
         if (size == 0) size = usual;
     };
-    const bool is_free = d_model > 0 && heads > 0 && o.d_k != 0 && o.d_v != 0;  // d_model need not divide
-    const std::int64_t usual = is_free ? 0 : head_size(d_model, heads, multi_head);
+    const bool is_free = d_model > 0 && num_heads > 0 && o.d_k != 0 && o.d_v != 0;  // d_model need not divide
+    const std::int64_t usual = is_free ? 0 : head_dim(d_model, num_heads, multi_head);
     fill(o.d_k, usual, "d_k");
     fill(o.d_v, usual, "d_v");
-    fill(o.key_width, d_model, "key_width");
-    fill(o.value_width, d_model, "value_width");
-    o.kv_heads = key_heads(heads, o.kv_heads, multi_head);
-    if (o.fused && (o.key_width != d_model || o.value_width != d_model))
-        throw ValueError(who + ": one fused projection reads tokens of one width, but d_model is " +
-                         std::to_string(d_model) + ", key_width " + std::to_string(o.key_width) +
-                         " and value_width " + std::to_string(o.value_width) + "; set fused = false");
+    fill(o.kdim, d_model, "kdim");
+    fill(o.vdim, d_model, "vdim");
+    o.num_kv_heads = checked_kv_heads(num_heads, o.num_kv_heads, multi_head);
+    if (o.fused && (o.kdim != d_model || o.vdim != d_model))
+        throw ValueError(module_name + ": one fused projection reads tokens of one width, but d_model is " +
+                         std::to_string(d_model) + ", kdim " + std::to_string(o.kdim) + " and vdim " +
+                         std::to_string(o.vdim) + "; set fused = false");
     return o;
 }
 
@@ -95,40 +96,41 @@ MultiHeadAttentionOptions completed(std::int64_t d_model, std::int64_t heads, Mu
 
 // ---- MultiHeadAttention
 
-MultiHeadAttention::MultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
+MultiHeadAttention::MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                                        MultiHeadAttentionOptions options)
-    : MultiHeadAttention(completed(d_model, heads, options), d_model, heads, rng) {}
+    : MultiHeadAttention(with_defaults(d_model, num_heads, options), d_model, num_heads, rng) {}
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model,
-                                       std::int64_t heads, Rng& rng)
+                                       std::int64_t num_heads, Rng& rng)
     : Module(multi_head),
       d_model(d_model),
-      heads(heads),
-      kv_heads(all.kv_heads),
+      num_heads(num_heads),
+      num_kv_heads(all.num_kv_heads),
       d_k(all.d_k),
       d_v(all.d_v),
-      key_width(all.key_width),
-      value_width(all.value_width),
+      kdim(all.kdim),
+      vdim(all.vdim),
       dropout(checked_probability(all.dropout, multi_head)),
       rotary_base(checked_rotary(all.rotary_base, d_k, multi_head)),
-      W_qkv(projection(all.fused, "W_qkv", d_model, heads * d_k + kv_heads * (d_k + d_v), rng, all.bias)),
-      W_q(projection(!all.fused, "W_q", d_model, heads * d_k, rng, all.bias)),
-      W_k(projection(!all.fused, "W_k", key_width, kv_heads * d_k, rng, all.bias)),
-      W_v(projection(!all.fused, "W_v", value_width, kv_heads * d_v, rng, all.bias)),
-      W_out(child("W_out", Linear(heads * d_v, d_model, rng, all.bias))) {
-    if (dropout > 0) rng_ = generator("rng", rng);
+      W_qkv(
+          projection(all.fused, "W_qkv", d_model, num_heads * d_k + num_kv_heads * (d_k + d_v), rng, all.bias)),
+      W_q(projection(!all.fused, "W_q", d_model, num_heads * d_k, rng, all.bias)),
+      W_k(projection(!all.fused, "W_k", kdim, num_kv_heads * d_k, rng, all.bias)),
+      W_v(projection(!all.fused, "W_v", vdim, num_kv_heads * d_v, rng, all.bias)),
+      W_out(register_module("W_out", Linear(num_heads * d_v, d_model, rng, all.bias))) {
+    if (dropout > 0) rng_ = register_generator("rng", rng);
 }
 
 std::optional<Linear> MultiHeadAttention::projection(bool wanted, const char* name, std::int64_t in,
                                                      std::int64_t out, Rng& rng, bool bias) {
     if (!wanted) return std::nullopt;
-    return child(name, Linear(in, out, rng, bias));
+    return register_module(name, Linear(in, out, rng, bias));
 }
 
 Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Tensor& value) const {
     check_tokens(query, d_model, multi_head, "query");
-    check_tokens(key, key_width, multi_head, "key");
-    check_tokens(value, value_width, multi_head, "value");
+    check_tokens(key, kdim, multi_head, "key");
+    check_tokens(value, vdim, multi_head, "value");
     const bool is_self = query.handle() == key.handle() && key.handle() == value.handle();
     if (rotary_base && !is_self)
         throw ValueError(std::string(multi_head) +
@@ -136,7 +138,7 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
                          "the same tensor; make it without rotary_base for cross-attention");
     traced("X", query);
     if (W_qkv && is_self)  // (B, T, H·d_k + G·d_k + G·d_v)
-        return turned({{traced("QKV", (*W_qkv)(query))}, heads, kv_heads, d_k}, 0, rotary_base);
+        return turned({{traced("QKV", (*W_qkv)(query))}, num_heads, num_kv_heads, d_k}, 0, rotary_base);
 
     if (!is_self) {
         traced("X of keys", key);
@@ -144,7 +146,7 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
     }
     std::vector<Tensor> weights, biases(3);  // of W_q, W_k and W_v, or the rows of W_qkv that are theirs
     if (W_qkv) {
-        const std::vector<std::int64_t> rows{heads * d_k, kv_heads * d_k, kv_heads * d_v};
+        const std::vector<std::int64_t> rows{num_heads * d_k, num_kv_heads * d_k, num_kv_heads * d_v};
         weights = weft::split(W_qkv->weight, rows);
         if (W_qkv->bias.defined()) biases = weft::split(W_qkv->bias, rows);
     } else {
@@ -154,7 +156,7 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
     const Tensor q = traced("Q", linear(query, weights[0], biases[0]));  // (B, T, H·d_k)
     const Tensor k = traced("K", linear(key, weights[1], biases[1]));    // (B, S, G·d_k)
     const Tensor v = traced("V", linear(value, weights[2], biases[2]));  // (B, S, G·d_v)
-    return turned({{split_heads(q, heads), split_heads(k, kv_heads), split_heads(v, kv_heads)}}, 0,
+    return turned({{split_heads(q, num_heads), split_heads(k, num_kv_heads), split_heads(v, num_kv_heads)}}, 0,
                   rotary_base);
 }
 
@@ -176,29 +178,29 @@ AttentionResult MultiHeadAttention::with_weights(const Tensor& query, const Tens
 
 // ---- CausalMultiHeadAttention
 
-CausalMultiHeadAttention::CausalMultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
+CausalMultiHeadAttention::CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                                                    CausalMultiHeadAttentionOptions options)
     : Module(causal),
       d_model(d_model),
-      heads(heads),
-      kv_heads(key_heads(heads, options.kv_heads, causal)),
-      d_k(head_size(d_model, heads, causal)),
+      num_heads(num_heads),
+      num_kv_heads(checked_kv_heads(num_heads, options.num_kv_heads, causal)),
+      d_k(head_dim(d_model, num_heads, causal)),
       max_seq_len(options.max_seq_len),
       dropout(checked_probability(options.dropout, causal)),
       rotary_base(checked_rotary(options.rotary_base, d_k, causal)),
-      W_qkv(child("W_qkv", Linear(d_model, (heads + 2 * kv_heads) * d_k, rng, options.bias))),
-      W_out(child("W_out", Linear(d_model, d_model, rng, options.bias))) {
+      W_qkv(register_module("W_qkv", Linear(d_model, (num_heads + 2 * num_kv_heads) * d_k, rng, options.bias))),
+      W_out(register_module("W_out", Linear(d_model, d_model, rng, options.bias))) {
     if (max_seq_len < 1)
         throw ValueError(std::string(causal) + ": max_seq_len must be at least 1, not " +
                          std::to_string(max_seq_len));
-    if (dropout > 0) rng_ = generator("rng", rng);
+    if (dropout > 0) rng_ = register_generator("rng", rng);
 }
 
 Tensor CausalMultiHeadAttention::mask() const {
     const Tensor made = find_buffer("mask");
     if (made.defined()) return made;
     const std::int64_t n = max_seq_len;
-    return CausalMultiHeadAttention(*this).buffer(  // a copy is a handle of the same module
+    return CausalMultiHeadAttention(*this).register_buffer(  // a copy is a handle of the same module
         "mask", Mask::causal().materialize(1, 1, n, n).reshape({n, n}), /*persistent=*/false);
 }
 
@@ -214,7 +216,7 @@ Tensor CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) con
 }
 
 Heads CausalMultiHeadAttention::split(const Tensor& qkv, std::int64_t past) const {
-    return turned({{qkv}, heads, kv_heads, d_k}, past, rotary_base);
+    return turned({{qkv}, num_heads, num_kv_heads, d_k}, past, rotary_base);
 }
 
 AttentionOptions CausalMultiHeadAttention::options(const Tensor& x, const Mask& extra_mask,

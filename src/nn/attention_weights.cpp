@@ -27,28 +27,29 @@ struct Name {
 // The tensors under a prefix. What was not taken in the end is refused.
 class Reader {
 public:
-    Reader(const NamedTensors& state, const std::string& prefix, const char* who) : prefix_(prefix), who_(who) {
+    Reader(const NamedTensors& state, const std::string& prefix, const char* function)
+        : prefix_(prefix), function_(function) {
         for (const auto& [name, value] : state)
             if (name.starts_with(prefix) && !left_.emplace(name.substr(prefix.size()), value.detach()).second)
-                throw ValueError(std::string(who) + ": '" + name + "' is given twice");
+                throw ValueError(std::string(function) + ": '" + name + "' is given twice");
     }
     bool has(const std::string& name) const { return left_.count(name) > 0; }
     Tensor take(const std::string& name) {
         const auto found = left_.find(name);
         if (found == left_.end())
-            throw ValueError(std::string(who_) + ": '" + prefix_ + name + "' is missing" + there());
+            throw ValueError(std::string(function_) + ": '" + prefix_ + name + "' is missing" + listing());
         const Tensor value = found->second;
         left_.erase(found);
         return value;
     }
-    Tensor take_if_there(const std::string& name) { return has(name) ? take(name) : Tensor(); }
+    Tensor take_optional(const std::string& name) { return has(name) ? take(name) : Tensor(); }
     void refuse(const std::string& name, const char* why) const {
-        if (has(name)) throw ValueError(std::string(who_) + ": '" + prefix_ + name + "' " + why);
+        if (has(name)) throw ValueError(std::string(function_) + ": '" + prefix_ + name + "' " + why);
     }
-    void refuse_the_rest() const {
+    void refuse_unknown() const {
         if (!left_.empty())
             throw ValueError(
-                std::string(who_) + ": '" + prefix_ + left_.begin()->first +
+                std::string(function_) + ": '" + prefix_ + left_.begin()->first +
                 "' is not known; the prefix must be all that stands before a layer's own names, with "
                 "its dot");
     }
@@ -56,9 +57,9 @@ public:
 private:
     std::map<std::string, Tensor> left_;
     std::string prefix_;
-    const char* who_;
+    const char* function_;
 
-    std::string there() const {
+    std::string listing() const {
         std::string names;
         for (const auto& [name, value] : left_) names += (names.empty() ? "" : ", ") + prefix_ + name;
         return names.empty() ? "; nothing begins with '" + prefix_ + "'" : "; there are " + names;
@@ -138,10 +139,10 @@ NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std
     NamedTensors result;
     if (!reader.has("q_proj_weight")) {
         const Tensor weight = reader.take("in_proj_weight");  // (3C, C), rows of Q, K, V as here
-        add(result, "W_qkv", weight, reader.take_if_there("in_proj_bias"));
+        add(result, "W_qkv", weight, reader.take_optional("in_proj_bias"));
     } else {
         const char* const names[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
-        const Tensor bias = reader.take_if_there("in_proj_bias");  // (3C,) also where the weights are separate
+        const Tensor bias = reader.take_optional("in_proj_bias");  // (3C,) also where the weights are separate
         for (int i = 0; i < 3; ++i) {
             const Tensor weight = reader.take(names[i]);  // (C, width)
             const std::int64_t C = weight.size(0);
@@ -149,19 +150,19 @@ NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std
         }
     }
     const Tensor weight = reader.take("out_proj.weight");
-    add(result, "W_out", weight, reader.take_if_there("out_proj.bias"));
-    reader.refuse_the_rest();
+    add(result, "W_out", weight, reader.take_optional("out_proj.bias"));
+    reader.refuse_unknown();
     return result;
 }
 
 NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix) {
     Reader reader(state, prefix, "from_gpt2_attention");
     for (const char* mask : {"bias", "masked_bias"})
-        (void)reader.take_if_there(mask);  // the causal mask, which is made here
+        (void)reader.take_optional(mask);  // the causal mask, which is made here
     NamedTensors result;
     const std::pair<const char*, const char*> layers[] = {{"c_attn", "W_qkv"}, {"c_proj", "W_out"}};
-    for (const auto& [theirs, ours] : layers) {
-        const std::string name = theirs;
+    for (const auto& [gpt2_name, weft_name] : layers) {
+        const std::string name = gpt2_name;
         const Tensor weight = reader.take(name + ".weight");  // (in, out)
         if (name == "c_attn" && (weight.rank() != 2 || weight.size(1) != 3 * weight.size(0)))
             throw ShapeError(
@@ -170,9 +171,9 @@ NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& p
                 (weight.rank() == 2 && weight.size(0) == 3 * weight.size(1)
                      ? "; weights that are (3C, C), of layers x Wᵀ + b, are W_qkv and W_out as they are"
                      : ""));
-        add(result, ours, weight.T().contiguous(), reader.take(name + ".bias"));
+        add(result, weft_name, weight.T().contiguous(), reader.take(name + ".bias"));
     }
-    reader.refuse_the_rest();
+    reader.refuse_unknown();
     return result;
 }
 

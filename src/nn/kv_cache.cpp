@@ -43,10 +43,10 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
     if (k.rank() < 3 || k.rank() != v.rank() || k.shape() != with_size(v, -1, k.size(-1)))
         throw ShapeError("KeyValueCache: " + offered() +
                          " must be (B, G, T, d_k) and (B, G, T, d_v), or both without B");
-    if (!is_floating(k.dtype()) || k.dtype() != v.dtype())
+    if (!is_floating_point(k.dtype()) || k.dtype() != v.dtype())
         throw DTypeError("KeyValueCache: keys of " + std::string(name(k.dtype())) + " and values of " +
                          name(v.dtype()) + "; both must be float32, or both float64");
-    if (grad_enabled() && (k.requires_grad() || v.requires_grad()))
+    if (is_grad_enabled() && (k.requires_grad() || v.requires_grad()))
         throw GraphError(
             "KeyValueCache: keys or values require a gradient, but the cache holds values only; decode under "
             "NoGrad, or attend without a cache");
@@ -66,13 +66,13 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
 }
 
 // `held` where x fits after the tokens in it; otherwise larger storage with those tokens in it.
-Tensor KeyValueCache::with_room(const Tensor& held, const Tensor& x) const {
+Tensor KeyValueCache::grown(const Tensor& cached, const Tensor& x) const {
     const std::int64_t wanted = length_ + x.size(-2);
-    const bool is_alike = held.defined() && held.dtype() == x.dtype() && differ_in_tokens_alone(held, x);
-    if (is_alike && held.size(-2) >= wanted) return held;
+    const bool is_alike = cached.defined() && cached.dtype() == x.dtype() && differ_in_tokens_alone(cached, x);
+    if (is_alike && cached.size(-2) >= wanted) return cached;
     const std::int64_t room = capacity_ > 0 ? capacity_ : std::max<std::int64_t>({wanted, 2 * length_, 16});
     const Tensor larger = empty(with_tokens(x, room), x.dtype());
-    if (length_ > 0) larger.slice(-2, 0, length_).copy_(held.slice(-2, 0, length_));
+    if (length_ > 0) larger.slice(-2, 0, length_).copy_(cached.slice(-2, 0, length_));
     return larger;
 }
 
@@ -80,7 +80,7 @@ std::array<Tensor, 2> KeyValueCache::append(const Tensor& k, const Tensor& v) {
     check(k, v);
     const NoGrad off;
     const std::int64_t length = length_ + k.size(-2);
-    const Tensor keys = with_room(keys_, k), values = with_room(values_, v);
+    const Tensor keys = grown(keys_, k), values = grown(values_, v);
     keys.slice(-2, length_, length).copy_(k);
     values.slice(-2, length_, length).copy_(v);
     keys_ = keys, values_ = values, length_ = length;

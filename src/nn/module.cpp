@@ -10,17 +10,17 @@ namespace weft::nn {
 
 namespace {
 
-thread_local int evaluating = 0;  // how many Evaluating live on this thread
+thread_local int eval_modes = 0;  // how many EvalMode live on this thread
 
 // Calls visit(prefix, registry) for a registry and all below it, "" and "child." and "child.grandchild." …
 template <class Registry, class Visit>
-void walk(const std::string& prefix, Registry& registry, const Visit& visit) {
+void for_each_module(const std::string& prefix, Registry& registry, const Visit& visit) {
     visit(prefix, registry);
-    for (const auto& [name, child] : registry.children) walk(prefix + name + ".", *child, visit);
+    for (const auto& [name, child] : registry.children) for_each_module(prefix + name + ".", *child, visit);
 }
 
 // Keeps the first of each tensor.
-class Once {
+class FirstOccurrence {
 public:
     bool operator()(const Tensor& x) { return seen_.insert(x.handle().get()).second; }
 
@@ -36,10 +36,10 @@ Module::Module(std::string kind) : registry_(std::make_shared<Registry>()) {
 
 NamedTensors Module::named_parameters() const {
     NamedTensors result;
-    Once once;
-    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+    FirstOccurrence is_first;
+    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
         for (const auto& [name, value] : registry.parameters)
-            if (once(value)) result.emplace_back(prefix + name, value);
+            if (is_first(value)) result.emplace_back(prefix + name, value);
     });
     return result;
 }
@@ -52,17 +52,17 @@ std::vector<Tensor> Module::parameters() const {
 
 NamedTensors Module::named_buffers() const {
     NamedTensors result;
-    Once once;
-    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+    FirstOccurrence is_first;
+    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
         for (const auto& buffer : registry.buffers)
-            if (once(buffer.value)) result.emplace_back(prefix + buffer.name, buffer.value);
+            if (is_first(buffer.value)) result.emplace_back(prefix + buffer.name, buffer.value);
     });
     return result;
 }
 
 NamedGenerators Module::named_generators() const {
     NamedGenerators result;
-    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
         for (const auto& [name, rng] : registry.generators) result.emplace_back(prefix + name, rng);
     });
     return result;
@@ -76,7 +76,7 @@ std::vector<std::pair<std::string, Module>> Module::named_children() const {
 
 NamedTensors Module::state_dict() const {
     NamedTensors result;
-    walk("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
         for (const auto& [name, value] : registry.parameters) result.emplace_back(prefix + name, value);
         for (const auto& buffer : registry.buffers)
             if (buffer.persistent) result.emplace_back(prefix + buffer.name, buffer.value);
@@ -85,29 +85,30 @@ NamedTensors Module::state_dict() const {
 }
 
 void Module::train(bool training) {
-    walk("", *registry_, [&](const std::string&, Registry& registry) { registry.training = training; });
+    for_each_module("", *registry_,
+                    [&](const std::string&, Registry& registry) { registry.training = training; });
 }
 
-bool Module::training() const { return registry_->training && evaluating == 0; }
+bool Module::training() const { return registry_->training && eval_modes == 0; }
 
-Evaluating::Evaluating() { ++evaluating; }
-Evaluating::~Evaluating() { --evaluating; }
+EvalMode::EvalMode() { ++eval_modes; }
+EvalMode::~EvalMode() { --eval_modes; }
 
 void Module::to(DType dtype) {
-    if (!is_floating(dtype))
+    if (!is_floating_point(dtype))
         throw DTypeError("Module::to: parameters are float32 or float64, not " + std::string(name(dtype)));
     NamedTensors tensors = named_parameters();
     for (auto& buffer : named_buffers()) tensors.push_back(std::move(buffer));
     NoGrad off;
     for (auto& [name, value] : tensors)
-        if (is_floating(value.dtype()) && value.dtype() != dtype) value.set_data(value.to(dtype));
+        if (is_floating_point(value.dtype()) && value.dtype() != dtype) value.set_data(value.to(dtype));
 }
 
 void Module::zero_grad() {
     for (auto& parameter : parameters()) parameter.zero_grad();
 }
 
-std::int64_t Module::parameter_count() const {
+std::int64_t Module::num_parameters() const {
     std::int64_t count = 0;
     for (const auto& parameter : parameters()) count += parameter.numel();
     return count;
@@ -115,8 +116,8 @@ std::int64_t Module::parameter_count() const {
 
 const std::string& Module::kind() const { return registry_->kind; }
 
-Tensor Module::parameter(const std::string& name, Tensor value) {
-    registry_->claim(name, "parameter");
+Tensor Module::register_parameter(const std::string& name, Tensor value) {
+    registry_->check_name(name, "parameter");
     if (!value.is_leaf())
         throw GraphError(kind() + ": parameter '" + name + "' was made by " + operation_of(value) +
                          " in the graph; only a leaf can be trained: detach() it");
@@ -126,8 +127,8 @@ Tensor Module::parameter(const std::string& name, Tensor value) {
     return value;
 }
 
-Tensor Module::buffer(const std::string& name, Tensor value, bool persistent) {
-    registry_->claim(name, "buffer");
+Tensor Module::register_buffer(const std::string& name, Tensor value, bool persistent) {
+    registry_->check_name(name, "buffer");
     (void)value.shape();  // refuses an undefined one
     registry_->buffers.push_back({name, value, persistent});
     return value;
@@ -139,17 +140,17 @@ Tensor Module::find_buffer(const std::string& name) const {
     return {};
 }
 
-std::shared_ptr<Rng> Module::generator(const std::string& name, Rng& rng) {
-    registry_->claim(name, "generator");
+std::shared_ptr<Rng> Module::register_generator(const std::string& name, Rng& rng) {
+    registry_->check_name(name, "generator");
     const auto seed = rng.randint(0, std::numeric_limits<std::int64_t>::max());
     auto own = std::make_shared<Rng>(static_cast<std::uint64_t>(seed));
     registry_->generators.emplace_back(name, own);
     return own;
 }
 
-void Module::adopt(const std::string& name, const Module& module) {
-    registry_->claim(name, "child");
-    walk("", *module.registry_, [&](const std::string&, const Registry& registry) {
+void Module::add_child(const std::string& name, const Module& module) {
+    registry_->check_name(name, "child");
+    for_each_module("", *module.registry_, [&](const std::string&, const Registry& registry) {
         if (&registry == registry_.get())
             throw ValueError("Module: '" + name + "' holds the " + kind() +
                              " that it would be a child of; a module cannot hold itself");

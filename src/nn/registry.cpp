@@ -8,7 +8,7 @@
 
 namespace weft::nn {
 
-void Module::Registry::claim(const std::string& name, const char* what) const {
+void Module::Registry::check_name(const std::string& name, const char* what) const {
     const std::string it = kind + ": " + what + " '" + name + "'";
     if (name.empty() || name.find('.') != std::string::npos)
         throw ValueError(it + ": a name is not empty and holds no dot, which separates modules");
@@ -21,15 +21,15 @@ void Module::Registry::claim(const std::string& name, const char* what) const {
     for (const auto& [taken, child] : children) refuse(taken, "child");
 }
 
-void check_state(const std::string& kind, const std::vector<Wanted>& wanted, const NamedTensors& state,
-                 bool strict) {
+void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,
+                 const NamedTensors& state, bool strict) {
     std::map<std::string, Tensor> given;
-    Findings names, shapes, types;
+    ErrorList names, shapes, types;
     const auto shown = [](const std::string& name) { return text::excerpt(name, 200); };
     for (const auto& [name, value] : state)
         if (!given.emplace(name, value).second) names.add("repeated: " + shown(name));
 
-    for (const auto& [name, shape, dtype] : wanted) {
+    for (const auto& [name, shape, dtype] : expected) {
         const auto found = given.find(name);
         if (found == given.end()) {
             if (strict) names.add("missing: " + name + " " + shape.str());
@@ -63,12 +63,12 @@ bool same_values(const Tensor& a, const Tensor& b) {
 
 void Module::load_state_dict(const NamedTensors& state, bool strict) {
     NamedTensors own = state_dict();
-    std::vector<Wanted> wanted;
-    for (const auto& [name, value] : own) wanted.push_back({name, value.shape(), value.dtype()});
-    check_state(kind(), wanted, state, strict);
+    std::vector<ExpectedTensor> expected;
+    for (const auto& [name, value] : own) expected.push_back({name, value.shape(), value.dtype()});
+    check_state(kind(), expected, state, strict);
     const std::map<std::string, Tensor> given(state.begin(), state.end());
     std::map<const TensorImpl*, std::string> first;  // the first name of each tensor
-    Findings tied;
+    ErrorList tied;
     for (const auto& [name, value] : own) {
         if (!given.contains(name)) continue;
         const auto [met, is_new] = first.emplace(value.handle().get(), name);

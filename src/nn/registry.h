@@ -19,17 +19,17 @@ struct Module::Registry {
     std::vector<std::pair<std::string, std::shared_ptr<Registry>>> children;
 
     // ValueError unless `name` can be that of one more `what` (a parameter, a child, …).
-    void claim(const std::string& name, const char* what) const;
+    void check_name(const std::string& name, const char* what) const;
 };
 
 // A tensor that a module has in its state_dict.
-struct Wanted {
+struct ExpectedTensor {
     std::string name;
     Shape shape;
     DType dtype;
 };
 // What load_state_dict refuses, for a module of this kind with these tensors: it need not be there.
-void check_state(const std::string& kind, const std::vector<Wanted>& wanted, const NamedTensors& state,
-                 bool strict);
+void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,
+                 const NamedTensors& state, bool strict);
 
 }  // namespace weft::nn

@@ -11,7 +11,7 @@ Tensor rotary(const Tensor& x, std::int64_t first_position, double base) {
     const int rank = x.rank();
     if (rank < 2 || rank >= Shape::max_rank || x.size(-1) < 2 || x.size(-1) % 2 != 0)
         throw ShapeError("rotary: takes (…, T, d) with d even, to turn its pairs, not " + x.shape().str());
-    if (!is_floating(x.dtype()))
+    if (!is_floating_point(x.dtype()))
         throw DTypeError("rotary: takes float32 or float64, not " + std::string(name(x.dtype())));
     if (first_position < 0)
         throw ValueError("rotary: positions count from 0; " + std::to_string(first_position) + " is none");

@@ -30,7 +30,7 @@ std::string Module::summary() const {
             const auto [met, is_new] = first.emplace(value.handle().get(), prefix + name);
             rows.push_back(
                 {indent + name, describe(value), is_new ? grouped(value.numel()) : "= " + met->second});
-            if (is_new) bytes += value.numel() * static_cast<std::int64_t>(size_of(value.dtype()));
+            if (is_new) bytes += value.numel() * static_cast<std::int64_t>(itemsize(value.dtype()));
         }
         for (const auto& buffer : registry.buffers)
             rows.push_back({indent + buffer.name, describe(buffer.value), "buffer"});
@@ -40,8 +40,7 @@ std::string Module::summary() const {
         }
     };
     visit(visit, *registry_, "", 1);
-    return text::table(rows) + "parameters: " + grouped(parameter_count()) + " (" + grouped(bytes) +
-           " bytes)\n";
+    return text::table(rows) + "parameters: " + grouped(num_parameters()) + " (" + grouped(bytes) + " bytes)\n";
 }
 
 }  // namespace weft::nn

@@ -33,7 +33,7 @@ std::size_t columns_of(char32_t c) {
 
 }  // namespace
 
-std::size_t columns(std::string_view text) {
+std::size_t display_width(std::string_view text) {
     std::size_t sum = 0;
     for (std::size_t at = 0; at < text.size();) {
         const Decoded c = decode_at(text, at);
@@ -44,20 +44,20 @@ std::size_t columns(std::string_view text) {
     return sum;
 }
 
-std::string padded(const std::string& text, std::size_t to) {
-    return text + std::string(to - std::min(to, columns(text)), ' ');
+std::string pad_right(const std::string& text, std::size_t to) {
+    return text + std::string(to - std::min(to, display_width(text)), ' ');
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;
     for (const auto& row : rows) {
         widths.resize(std::max(widths.size(), row.size()));
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
     }
     std::string text;
     for (const auto& row : rows) {
         std::string line;
-        for (std::size_t i = 0; i < row.size(); ++i) line += padded(row[i], widths[i]) + "  ";
+        for (std::size_t i = 0; i < row.size(); ++i) line += pad_right(row[i], widths[i]) + "  ";
         text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }
     return text;

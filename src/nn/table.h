@@ -9,10 +9,10 @@ namespace weft::text {
 
 // The columns of a terminal that a UTF-8 text takes: two for an East Asian character or an emoji, none for a
 // combining accent, one for a byte that is not UTF-8.
-std::size_t columns(std::string_view text);
+std::size_t display_width(std::string_view text);
 
 // The text, then spaces up to that many columns.
-std::string padded(const std::string& text, std::size_t to);
+std::string pad_right(const std::string& text, std::size_t to);
 
 // A line for each row, the cells left-aligned and two spaces apart; no line ends in spaces.
 std::string table(const std::vector<std::vector<std::string>>& rows);

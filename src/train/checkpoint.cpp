@@ -51,7 +51,7 @@ const std::string& Checkpoint::meta(const std::string& key) const {
 std::int64_t Checkpoint::restore(nn::Module& module) const {
     module.load_state_dict(model);
     for (const auto& [name, rng] : module.named_generators())
-        rng->restore(state_of(name, meta(generator_prefix + name)));
+        rng->set_state(state_of(name, meta(generator_prefix + name)));
     return number<std::int64_t>("step", 1'000'000'000'000'000);
 }
 

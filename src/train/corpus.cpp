@@ -48,9 +48,9 @@ std::string read_text(const std::vector<std::filesystem::path>& paths) {
 
 Corpus::Corpus(const text::Ids& ids, const Options& options) : options_(options) {
     const auto n = std::ssize(ids), T = options.block_size;
-    if (T < 1 || options.batch < 1)
-        throw ValueError("Corpus: block_size is " + std::to_string(T) + " and batch " +
-                         std::to_string(options.batch) + "; both are at least 1");
+    if (T < 1 || options.batch_size < 1)
+        throw ValueError("Corpus: block_size is " + std::to_string(T) + " and batch_size " +
+                         std::to_string(options.batch_size) + "; both are at least 1");
     if (n <= 10 * T)  // then ⌈n / 10⌉, the validation part, has at most block_size tokens
         throw ValueError("the text has " + std::to_string(n) + " tokens; a block_size of " + std::to_string(T) +
                          " needs at least " + std::to_string(10 * T + 1) +
@@ -77,7 +77,7 @@ void Corpus::draw_pass(std::int64_t pass) {
 Batch Corpus::training_batch(std::int64_t step) {
     const std::int64_t T = options_.block_size, blocks = (std::ssize(training_) - T) / T;
     std::vector<std::int64_t> starts;
-    for (std::int64_t i = step * options_.batch; i < (step + 1) * options_.batch; ++i) {
+    for (std::int64_t i = step * options_.batch_size; i < (step + 1) * options_.batch_size; ++i) {
         draw_pass(i / blocks);
         starts.push_back(starts_[static_cast<std::size_t>(i % blocks)]);
     }
@@ -85,7 +85,7 @@ Batch Corpus::training_batch(std::int64_t step) {
 }
 
 std::vector<Batch> Corpus::validation_batches(std::int64_t limit) const {
-    const std::int64_t T = options_.block_size, B = options_.batch;
+    const std::int64_t T = options_.block_size, B = options_.batch_size;
     const std::int64_t blocks = (std::ssize(validation_) - 1) / T, used = std::min(blocks, limit * B);
     std::vector<Batch> batches;
     for (std::int64_t first = 0; first < used; first += B) {

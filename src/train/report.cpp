@@ -40,7 +40,7 @@ std::vector<text::Ids> pieces(const text::Ids& ids, const text::Tokenizer& token
 std::vector<text::Ids> sentences_of(const nn::GPTConfig& config, const text::Ids& ids,
                                     const text::Tokenizer& tokenizer) {
     constexpr double bytes = 100'000;  // of one look
-    const auto heads = static_cast<double>(config.layers * config.heads);
+    const auto heads = static_cast<double>(config.num_layers * config.num_heads);
     const double length =
         std::min({std::sqrt(2 * bytes / 12 / heads), 32.0, static_cast<double>(config.block_size)});
     const double T = std::max(2.0, std::floor(length));
@@ -64,7 +64,7 @@ RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn
 void RunReport::resume(std::int64_t step, const History& before) {
     if (std::filesystem::exists(path_)) try {
             page = viz::Report::load(path_);
-            page.cut(step);
+            page.truncate(step);
             page.parameters(model_);
             history = before;
             return;
@@ -92,10 +92,10 @@ void RunReport::evaluated(std::int64_t step) {
     nn::SampleOptions how = options_.sample;
     how.rng = &rng;
     const auto sample = nn::generate_text(model_, tokenizer_, options_.prompt,
-                                          {.generate = {.length = length, .how = how}, .stop_at_end = false});
+                                          {.generate = {.max_new_tokens = length, .sampling = how}, .stop_at_eos = false});
     page.sample(step, sample.text, options_.prompt);
 
-    const nn::Evaluating evaluating;  // no dropout, and none of its draws
+    const nn::EvalMode eval_mode;  // no dropout, and none of its draws
     for (const text::Ids& sentence : sentences_) {
         std::vector<std::string> tokens;
         for (const std::int64_t id : sentence) tokens.push_back(tokenizer_.piece(id));

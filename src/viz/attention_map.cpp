@@ -16,7 +16,7 @@ const char* shade(double share) { return share < 1.0 / 3 ? light : share < 2.0 /
 
 // (T, S), (H, T, S) or (1, H, T, S) as float64 (H, T, S).
 Tensor as_heads(const char* operation, const Tensor& weights) {
-    if (!is_floating(weights.dtype()))
+    if (!is_floating_point(weights.dtype()))
         throw DTypeError(std::string(operation) + ": weights are float32 or float64, not " +
                          name(weights.dtype()) + "; convert them with to()");
     const int rank = weights.rank();
@@ -41,7 +41,7 @@ std::vector<double> checked_values(const char* operation, const Tensor& head) {
 }  // namespace
 
 std::vector<Tensor> attention_weights(const Run& run, const Tensor& input) {
-    const Composed definitions;
+    const Composed composed;
     const NoGrad off;
     const Trace trace;
     (void)run(input);
@@ -51,13 +51,14 @@ std::vector<Tensor> attention_weights(const Run& run, const Tensor& input) {
     return found;
 }
 
-Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOptions& options) {
+AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>& layers,
+                                const MapOptions& options) {
     if (layers.empty())
         throw ValueError(std::string(operation) + ": no layers; give the weights of at least one");
     if (!(options.top >= 0) || !std::isfinite(options.top))
         throw ValueError(std::string(operation) + ": top = " + number(options.top) +
                          "; give the weight to draw strongest, finite and above 0, or 0 for the largest");
-    Map map;
+    AttentionMap map;
     map.has_mask = !options.mask.blocks_nothing();
     double largest = 0;
     for (const Tensor& layer : layers) {
@@ -85,10 +86,10 @@ Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOp
 }
 
 std::string attention_text(const Tensor& weights, const MapOptions& options) {
-    const Map map = map_of("attention_text", {weights}, options);
+    const AttentionMap map = make_attention_map("attention_text", {weights}, options);
     const std::vector<HeadMap>& heads = map.layers[0];
     std::size_t left = 0;
-    for (const std::string& q : map.labels.queries) left = std::max(left, columns(q));
+    for (const std::string& q : map.labels.queries) left = std::max(left, display_width(q));
 
     bool leaks = false;
     std::string text = options.title.empty() ? "" : visible(options.title) + "\n";
@@ -99,7 +100,7 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
             text += (s > 0 ? " " : "") + map.labels.keys[s];
         text += "\n";
         for (std::size_t t = 0; t < map.labels.queries.size(); ++t) {
-            text += padded(map.labels.queries[t], left) + " [";
+            text += pad_right(map.labels.queries[t], left) + " [";
             for (std::size_t s = 0; s < map.labels.keys.size(); ++s) {
                 const std::size_t cell = t * map.labels.keys.size() + s;
                 const std::string one = heads[h].leaks(cell)     ? leak
@@ -108,7 +109,7 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
                 leaks = leaks || heads[h].leaks(cell);
                 if (options.wide && s > 0) text += " ";
                 text +=
-                    options.wide ? repeated(one, std::max<std::size_t>(1, columns(map.labels.keys[s]))) : one;
+                    options.wide ? repeated(one, std::max<std::size_t>(1, display_width(map.labels.keys[s]))) : one;
             }
             text += "]\n";
         }

@@ -14,7 +14,7 @@ struct HeadMap {
     std::vector<bool> blocked;    // (T, S)
     bool leaks(std::size_t cell) const { return blocked[cell] && weights[cell] > 0; }
 };
-struct Map {
+struct AttentionMap {
     std::int64_t T = 0, S = 0;
     std::vector<std::vector<HeadMap>> layers;
     Labels labels;
@@ -25,6 +25,7 @@ struct Map {
 
 // Each of `layers` (T, S), (H, T, S) or (1, H, T, S). Throws what weft/viz/pictures.h says, in the name of
 // `operation`.
-Map map_of(const char* operation, const std::vector<Tensor>& layers, const MapOptions& options);
+AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>& layers,
+                                const MapOptions& options);
 
 }  // namespace weft::viz

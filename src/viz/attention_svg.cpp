@@ -10,12 +10,12 @@ namespace {
 
 constexpr double margin = 16, gap = 10, bar_width = 14;
 constexpr double labels_from = 9, numbers_from = 34;  // the sizes of cells that labels and numbers need
-constexpr std::size_t longest_label = 20;             // columns
-constexpr std::int64_t most_tooltips = 20000;         // for more cells they would take megabytes
+constexpr std::size_t max_label = 20;                 // columns
+constexpr std::int64_t max_tooltips = 20000;          // for more cells they would take megabytes
 constexpr const char *leak_colour = "#d00", *hatch = "url(#blocked)";
 
 double mono_width(const std::string& text, double size) {
-    return static_cast<double>(columns(visible(text))) * 0.602 * size;
+    return static_cast<double>(display_width(visible(text))) * 0.602 * size;
 }
 
 // The labels of equal cells: in a column beside their rows or above their columns, there upright if they are
@@ -33,7 +33,7 @@ struct CellLabels {
           beside(are_beside),
           size(std::clamp(std::floor(cell_size * 0.8), 8.0, 12.0)) {
         for (const std::string& text : texts)
-            extent = std::max(extent, mono_width(shortened(text, longest_label), size));
+            extent = std::max(extent, mono_width(truncated(text, max_label), size));
         upright = !beside && extent + 4 > cell;
         if (beside || upright)
             step = static_cast<std::size_t>(std::max(1.0, std::ceil(size * 1.15 / cell)));
@@ -45,7 +45,7 @@ struct CellLabels {
         std::string svg;
         for (std::size_t i = 0; i < texts.size(); i += step) {
             const double middle = (static_cast<double>(i) + 0.5) * cell;
-            const std::string text = shortened(texts[i], longest_label);
+            const std::string text = truncated(texts[i], max_label);
             if (beside)
                 svg += svg_text(x, y + middle, text, {.size = size, .anchor = "end"});
             else if (upright)
@@ -85,7 +85,7 @@ std::string cell_svg(double x, double y, double size, const std::string& what, c
 }
 
 // The cells that are not blocked, or leak, in units of cells.
-std::string cells_svg(const HeadMap& head, const Map& map) {
+std::string cells_svg(const HeadMap& head, const AttentionMap& map) {
     constexpr int levels = 255, leak = -1;  // as fine as a screen's colours
     const auto level = [&](std::int64_t t, std::int64_t s) {
         const auto cell = static_cast<std::size_t>(t * map.S + s);
@@ -102,7 +102,7 @@ std::string cells_svg(const HeadMap& head, const Map& map) {
 }
 
 // One head, its upper left corner at (x, y), its cells `size` wide.
-std::string panel_svg(const Map& map, const HeadMap& head, double x, double y, double size,
+std::string panel_svg(const AttentionMap& map, const HeadMap& head, double x, double y, double size,
                       const std::string& title) {
     const double width = static_cast<double>(map.S) * size, height = static_cast<double>(map.T) * size;
     return "<g><title>" + xml(title) + "</title>\n" + rect_shape(x, y, width, height, {hatch}) +
@@ -112,7 +112,7 @@ std::string panel_svg(const Map& map, const HeadMap& head, double x, double y, d
 }
 
 // A bar from 0 at the bottom to map.top, (x, y) its upper left corner, above a legend of hatched and red cells.
-std::string colour_bar(const Map& map, double x, double y, double height) {
+std::string colour_bar(const AttentionMap& map, double x, double y, double height) {
     std::string svg = rect_shape(x, y, bar_width, height, {"url(#viridis)"});
     const int steps = height >= 80 ? 4 : height >= 40 ? 2 : 1;
     for (int i = 0; i <= steps; ++i) {
@@ -132,8 +132,8 @@ std::string colour_bar(const Map& map, double x, double y, double height) {
 }
 
 // The picture around `content`, which lies at (left, upper): the title above, the colour bar to the right.
-std::string sheet(const Map& map, const std::string& title, const char* untitled, double left, double upper,
-                  double width, double height, const std::string& content) {
+std::string sheet(const AttentionMap& map, const std::string& title, const char* untitled, double left,
+                  double upper, double width, double height, const std::string& content) {
     std::string defs = "<defs>\n<linearGradient id=\"viridis\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">\n";
     for (int i = 0; i < 16; ++i) {
         const double offset = i / 15.0;
@@ -160,7 +160,7 @@ double title_height(const MapOptions& options) { return options.title.empty() ? 
 }  // namespace
 
 std::string attention_svg(const Tensor& weights, const MapOptions& options) {
-    const Map map = map_of("attention_svg", {weights}, options);
+    const AttentionMap map = make_attention_map("attention_svg", {weights}, options);
     if (map.layers[0].size() != 1)
         throw ShapeError("attention_svg: weights of shape " + weights.shape().str() + " are " +
                          std::to_string(map.layers[0].size()) +
@@ -178,7 +178,7 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
                  {.size = 11, .colour = "#666"}) +
         svg_text(margin + 6, upper + T * size / 2, "query", {.size = 11, .colour = "#666", .rotate = -90}) +
         tops.svg(left, upper - 6) + rows.svg(left - 6, upper);
-    if (map.T * map.S > most_tooltips) {
+    if (map.T * map.S > max_tooltips) {
         svg += panel_svg(map, head, left, upper, size, visible(options.title));
     } else {
         svg += "<g shape-rendering=\"crispEdges\">\n";
@@ -193,7 +193,7 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
 }
 
 std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptions& options) {
-    const Map map = map_of("attention_grid_svg", layers, options);
+    const AttentionMap map = make_attention_map("attention_grid_svg", layers, options);
     std::size_t most = 1;
     for (const auto& heads : map.layers) most = std::max(most, heads.size());
     const auto T = static_cast<double>(map.T), S = static_cast<double>(map.S);

@@ -31,8 +31,8 @@ bool clip(const Frame& frame, std::pair<double, double>& a, std::pair<double, do
 
 }  // namespace
 
-std::vector<Tick> linear_ticks(double low, double high, double most) {
-    const double wanted = (high - low) / std::max(most, 1.0);
+std::vector<Tick> linear_ticks(double low, double high, double max_ticks) {
+    const double wanted = (high - low) / std::max(max_ticks, 1.0);
     int exponent = static_cast<int>(std::floor(std::log10(wanted)));
     int factor = 1;
     for (const int next : {2, 5, 10})
@@ -59,7 +59,7 @@ std::vector<Tick> linear_ticks(double low, double high, double most) {
     return ticks;
 }
 
-std::vector<Tick> logarithmic_ticks(double low, double high, double most) {
+std::vector<Tick> logarithmic_ticks(double low, double high, double max_ticks) {
     const int first = static_cast<int>(std::floor(std::log10(low) + 1e-9));
     const int last = static_cast<int>(std::ceil(std::log10(high) - 1e-9));
     const auto within = [&](double value) {
@@ -69,7 +69,7 @@ std::vector<Tick> logarithmic_ticks(double low, double high, double most) {
     int decades = 0;
     for (int e = first; e <= last; ++e) decades += within(times_ten_to(1, e));
     if (decades >= 3) {
-        const int stride = std::max(1, static_cast<int>(std::ceil(decades / std::max(most, 1.0))));
+        const int stride = std::max(1, static_cast<int>(std::ceil(decades / std::max(max_ticks, 1.0))));
         for (int e = first; e <= last; ++e) {
             const bool labelled = ((e % stride) + stride) % stride == 0;
             if (within(times_ten_to(1, e)))
@@ -86,7 +86,7 @@ std::vector<Tick> logarithmic_ticks(double low, double high, double most) {
         for (const int factor : {1, 2, 5})
             if (const double value = times_ten_to(factor, e); within(value))
                 ticks.push_back({value, figure_number(value, 6)});
-    return ticks.size() >= 2 ? ticks : linear_ticks(low, high, most);
+    return ticks.size() >= 2 ? ticks : linear_ticks(low, high, max_ticks);
 }
 
 std::string range_text(const Range& range) { return number(range.first) + " … " + number(range.second); }
@@ -98,7 +98,7 @@ void Axis::widen(double below, double above) {
     if (logarithmic) {
         if (high < low * (1 + 1e-9)) low /= 2, high *= 2;
         const double extent = std::log(high / low);
-        low = std::max(low * std::exp(-below * extent), least);
+        low = std::max(low * std::exp(-below * extent), min_positive);
         high = std::min(high * std::exp(above * extent), 1e300);
     } else {
         const double middle = low + (high - low) / 2;
@@ -113,8 +113,8 @@ void Axis::widen(double below, double above) {
 }
 
 std::vector<Tick> Axis::ticks(double pixels_each) const {
-    const double most = std::abs(to - from) / pixels_each;
-    return logarithmic ? logarithmic_ticks(low, high, most) : linear_ticks(low, high, most);
+    const double max_ticks = std::abs(to - from) / pixels_each;
+    return logarithmic ? logarithmic_ticks(low, high, max_ticks) : linear_ticks(low, high, max_ticks);
 }
 
 std::string clipped_data(const Frame& frame, const Points& points) {

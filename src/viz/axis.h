@@ -15,9 +15,9 @@ struct Tick {
     std::string label;  // empty: a short tick between two others
 };
 
-// Round numbers in low … high, about `most` of them; low < high, both finite, and positive if logarithmic.
-std::vector<Tick> linear_ticks(double low, double high, double most);
-std::vector<Tick> logarithmic_ticks(double low, double high, double most);
+// Round numbers in low … high, about `max_ticks` of them; low < high, both finite, and positive if logarithmic.
+std::vector<Tick> linear_ticks(double low, double high, double max_ticks);
+std::vector<Tick> logarithmic_ticks(double low, double high, double max_ticks);
 
 using Range = std::pair<double, double>;
 constexpr Range automatic = {0, 0};
@@ -29,8 +29,8 @@ struct Axis {
     double low = INFINITY, high = -INFINITY;
     double from = 0, to = 1;
 
-    static constexpr double least = 1e-300;  // of a logarithmic axis: smaller values have too few digits
-    bool holds(double value) const { return std::isfinite(value) && (!logarithmic || value >= least); }
+    static constexpr double min_positive = 1e-300;  // of a logarithmic axis: smaller values have too few digits
+    bool holds(double value) const { return std::isfinite(value) && (!logarithmic || value >= min_positive); }
     bool shows(double value) const { return holds(value) && value >= low && value <= high; }
     void take(double value) {
         if (holds(value)) low = std::min(low, value), high = std::max(high, value);

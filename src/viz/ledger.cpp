@@ -22,7 +22,7 @@ std::string nested(const std::vector<double>& values, const Shape& shape, int ax
     return text + "]";
 }
 
-std::string told(const Tensor& gradient) {
+std::string format_gradient(const Tensor& gradient) {
     const std::vector<double> values = gradient.to(float64).to_vector<double>();
     std::size_t at = 0;
     if (gradient.numel() <= whole_up_to) return nested(values, gradient.shape(), 0, at);
@@ -42,17 +42,18 @@ Names names_of(const std::vector<LedgerEntry>& entries, const nn::NamedTensors& 
         if (tensor.defined() && graph_number(tensor) != 0)
             names.of.emplace(graph_number(tensor), visible(name));
     std::map<std::uint64_t, std::string> unnamed;  // in the order of creation
-    std::map<std::string, int> alike, told;
+    std::map<std::string, int> same_operation, counted;
     for (const LedgerEntry& entry : entries)
         if (names.of.count(entry.number) == 0 && unnamed.emplace(entry.number, entry.operation).second)
-            ++alike[entry.operation];
+            ++same_operation[entry.operation];
     for (const LedgerEntry& entry : entries)
         if (const auto name = names.of.find(entry.number); name != names.of.end())
             names.in_full[entry.number] =
                 name->second + (entry.operation == "leaf" ? "" : " = " + visible(entry.operation));
     for (const auto& [node, operation] : unnamed)
         names.in_full[node] = names.of[node] =
-            visible(operation) + (alike[operation] > 1 ? " " + std::to_string(++told[operation]) : "");
+            visible(operation) +
+            (same_operation[operation] > 1 ? " " + std::to_string(++counted[operation]) : "");
     return names;
 }
 
@@ -68,7 +69,7 @@ std::string ledger_table(const GradientLedger& ledger, const nn::NamedTensors& g
             rows.push_back({"(backward " + std::to_string(backward = entry.backward) + ")", "", ""});
         std::string node = names.in_full.at(entry.number);
         const auto add = [&](const std::string& from, const Tensor& gradient) {
-            rows.push_back({std::move(node), from, told(gradient)});
+            rows.push_back({std::move(node), from, format_gradient(gradient)});
             node.clear();
         };
         for (const LedgerTerm& term : entry.terms)

@@ -9,7 +9,7 @@ std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int
                       const MaskGridOptions& options) {
     const Tensor blocked = mask.materialize(B, H, T, S);  // (B|1, H|1, T, S)
     const auto [queries, keys] = labels_of("mask_grid", options.queries, options.keys, T, S);
-    const std::size_t cell = std::max(columns(options.visible), columns(options.blocked));
+    const std::size_t cell = std::max(display_width(options.visible), display_width(options.blocked));
 
     std::string text;
     for (std::int64_t b = 0; b < blocked.size(0); ++b)
@@ -20,13 +20,13 @@ std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int
             if (!sample.empty() || !head.empty())
                 text += sample + (sample.empty() || head.empty() ? "" : ", ") + head + "\n";
             std::vector<std::vector<std::string>> rows{{options.corner}};
-            for (const std::string& key : keys) rows[0].push_back(padded_left(key, cell));
+            for (const std::string& key : keys) rows[0].push_back(pad_left(key, cell));
             for (std::int64_t t = 0; t < T; ++t) {
                 rows.push_back({queries[static_cast<std::size_t>(t)]});
                 for (std::size_t s = 0; s < keys.size(); ++s) {
                     const bool is_blocked = blocked.at({b, h, t, static_cast<std::int64_t>(s)}) != 0;
                     rows.back().push_back(
-                        padded_left(is_blocked ? options.blocked : options.visible, columns(rows[0][s + 1])));
+                        pad_left(is_blocked ? options.blocked : options.visible, display_width(rows[0][s + 1])));
                 }
             }
             text += table(rows);

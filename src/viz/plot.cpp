@@ -42,7 +42,7 @@ Plot::Plot(PlotOptions options) : options_(std::move(options)) {
 
 Plot& Plot::add(const char* operation, Series series) {
     check_positive(operation, "the width", series.style.width);
-    const bool across = series.kind == Series::across_x || series.kind == Series::across_y;
+    const bool across = series.kind == Series::vertical_line || series.kind == Series::horizontal_line;
     if (series.style.colour.empty()) series.style.colour = across ? "#666" : palette(colours_++);
     series_.push_back(std::move(series));
     return *this;
@@ -94,18 +94,18 @@ Plot& Plot::field(const Tensor& values, Range x_range, Range y_range, int contou
 
 Plot& Plot::vertical(double x, const std::string& label, LineStyle style) {
     check_finite("Plot::vertical", {x});
-    return add("Plot::vertical", {Series::across_x, {x}, {}, label, std::move(style)});
+    return add("Plot::vertical", {Series::vertical_line, {x}, {}, label, std::move(style)});
 }
 
 Plot& Plot::horizontal(double y, const std::string& label, LineStyle style) {
     check_finite("Plot::horizontal", {y});
-    return add("Plot::horizontal", {Series::across_y, {}, {y}, label, std::move(style)});
+    return add("Plot::horizontal", {Series::horizontal_line, {}, {y}, label, std::move(style)});
 }
 
 Plot& Plot::text(double x, double y, const std::string& text, const Label& label) {
     check_finite("Plot::text", {x, y});
     check_label("Plot::text", label);
-    words_.push_back({x, y, text, label});
+    annotations_.push_back({x, y, text, label});
     return *this;
 }
 

@@ -43,8 +43,8 @@ void PlotPicture::set_ranges() {
     };
     bool any = values.low <= values.high;
     for (const Series& s : plot.series_) {
-        if (s.kind == Series::across_x && within(options.x_range, s.x[0])) x.take(s.x[0]);
-        if (s.kind == Series::across_y && within(options.y_range, s.y[0])) y.take(s.y[0]);
+        if (s.kind == Series::vertical_line && within(options.x_range, s.x[0])) x.take(s.x[0]);
+        if (s.kind == Series::horizontal_line && within(options.y_range, s.y[0])) y.take(s.y[0]);
         if (s.kind == Series::bar)
             for (std::size_t i = 0; i < s.y.size(); ++i)
                 if (y.holds(s.y[i])) y.take(s.y[i]), any = true;
@@ -91,8 +91,8 @@ void PlotPicture::set_frame() {
     }
     if (groups > 0) {
         const double slot = (frame.right - frame.left) / (x.high - x.low), name = widest(plot.names_);
-        leaning = name + 6 > slot;
-        if (leaning) {  // by 30 degrees
+        rotated_names = name + 6 > slot;
+        if (rotated_names) {  // by 30 degrees
             frame.left = std::max(frame.left, std::min(name * 0.87 - slot / 2 + 8, options.width / 4));
             frame.bottom -= std::min(name * 0.5, options.height / 4);
             y.from = values.from = frame.bottom;
@@ -120,9 +120,10 @@ std::string PlotPicture::axes_svg() const {
     if (groups > 0) {
         for (std::size_t i = 0; i < plot.names_.size(); ++i)
             if (const double value = static_cast<double>(i); x.shows(value))
-                svg += leaning ? svg_text(x.at(value) + 4, frame.bottom + 10, plot.names_[i],
-                                          {.size = small, .anchor = "end", .rotate = -30})
-                               : svg_text(x.at(value), frame.bottom + 14, plot.names_[i], {.size = small});
+                svg += rotated_names
+                           ? svg_text(x.at(value) + 4, frame.bottom + 10, plot.names_[i],
+                                      {.size = small, .anchor = "end", .rotate = -30})
+                           : svg_text(x.at(value), frame.bottom + 14, plot.names_[i], {.size = small});
     } else {
         for (const Tick& tick : x_ticks) {
             const double at = x.at(tick.value);
@@ -204,7 +205,7 @@ std::string PlotPicture::svg() const {
         if (s.kind == Series::bar) behind += bars_svg(s, group++);
         if (s.kind == Series::lines) front += line_svg(s);
         if (s.kind == Series::dots || s.style.markers) front += dots_svg(s);
-        if (s.kind >= Series::across_x) text += across_svg(s, uprights);
+        if (s.kind >= Series::vertical_line) text += reference_line_svg(s, uprights);
     }
     const std::string title = options.title.empty() ? options.y + " against " + options.x : options.title;
     return svg_start(options.width, options.height, title) + behind + text + front + words_svg() + axes_svg() +

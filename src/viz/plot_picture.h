@@ -16,9 +16,9 @@ struct PlotPicture {
     Axis x, y, values;  // of the field
     Frame frame{};
     std::vector<Tick> x_ticks, y_ticks, bar_ticks;
-    std::size_t groups = 0;     // bars at each name
-    bool leaning = false;       // the bars' names
-    std::vector<double> field;  // empty without one
+    std::size_t groups = 0;      // bars at each name
+    bool rotated_names = false;  // the bars' names
+    std::vector<double> field;   // empty without one
 
     explicit PlotPicture(const Plot& plot);
     std::string svg() const;
@@ -45,7 +45,7 @@ struct PlotPicture {
     std::string dots_svg(const Series& s) const;
     std::string line_svg(const Series& s) const;
     std::string bars_svg(const Series& s, std::size_t group) const;
-    std::string across_svg(const Series& s, std::size_t& uprights) const;
+    std::string reference_line_svg(const Series& s, std::size_t& uprights) const;
     std::string words_svg() const;
 };
 

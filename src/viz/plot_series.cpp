@@ -63,11 +63,11 @@ std::string PlotPicture::bars_svg(const Series& s, std::size_t group) const {
     return svg;
 }
 
-std::string PlotPicture::across_svg(const Series& s, std::size_t& uprights) const {
+std::string PlotPicture::reference_line_svg(const Series& s, std::size_t& uprights) const {
     const Stroke stroke = {s.style.colour, std::min(s.style.width, 1.5), s.style.dashed};
     const double label_width = text_width(s.label, small);
     std::string svg;
-    if (s.kind == Series::across_x && x.shows(s.x[0])) {
+    if (s.kind == Series::vertical_line && x.shows(s.x[0])) {
         const double at = x.at(s.x[0]);
         svg += line_shape(at, frame.bottom, at, frame.top, stroke);
         const bool left = at + label_width + 10 > frame.right;
@@ -76,7 +76,7 @@ std::string PlotPicture::across_svg(const Series& s, std::size_t& uprights) cons
                                frame.top + 12 + 16 * static_cast<double>(uprights++ % 4), s.label,
                                {.size = small, .anchor = left ? "end" : "start", .colour = s.style.colour});
     }
-    if (s.kind == Series::across_y && y.shows(s.y[0])) {
+    if (s.kind == Series::horizontal_line && y.shows(s.y[0])) {
         const double at = y.at(s.y[0]);
         svg += line_shape(frame.left, at, frame.right, at, stroke);
         if (!s.label.empty())
@@ -88,9 +88,9 @@ std::string PlotPicture::across_svg(const Series& s, std::size_t& uprights) cons
 
 std::string PlotPicture::words_svg() const {
     std::string svg;
-    for (const Plot::Word& word : plot.words_)
-        if (x.shows(word.x) && y.shows(word.y))
-            svg += svg_text(x.at(word.x), y.at(word.y), word.text, word.label);
+    for (const Plot::Annotation& annotation : plot.annotations_)
+        if (x.shows(annotation.x) && y.shows(annotation.y))
+            svg += svg_text(x.at(annotation.x), y.at(annotation.y), annotation.text, annotation.label);
     return svg;
 }
 

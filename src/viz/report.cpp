@@ -31,7 +31,7 @@ float norm_of(const Tensor& gradient) {
 }
 
 // The first bytes of a text, without part of a character at the end.
-std::string beginning(const std::string& text, std::size_t bytes) {
+std::string truncate_utf8(const std::string& text, std::size_t bytes) {
     if (text.size() <= bytes) return text;
     std::size_t end = bytes;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
@@ -40,7 +40,7 @@ std::string beginning(const std::string& text, std::size_t bytes) {
 
 // Calls f(query, key, weight) for every weight of every head.
 template <class F>
-void each_weight(const Map& map, const F& f) {
+void each_weight(const AttentionMap& map, const F& f) {
     for (const std::vector<HeadMap>& heads : map.layers)
         for (const HeadMap& head : heads)
             for (std::int64_t q = 0; q < map.T; ++q)
@@ -48,7 +48,7 @@ void each_weight(const Map& map, const F& f) {
                     f(q, k, head.weights[static_cast<std::size_t>(q * map.S + k)]);
 }
 
-Snapshot snapshot_of(const Map& map, std::int64_t step) {
+Snapshot snapshot_of(const AttentionMap& map, std::int64_t step) {
     Snapshot snapshot{step, /*causal=*/true, {}};
     each_weight(map, [&](std::int64_t q, std::int64_t k, double weight) {
         snapshot.causal = snapshot.causal && (k <= q || weight == 0);
@@ -71,13 +71,13 @@ Report::~Report() = default;
 Report::Report(Report&&) noexcept = default;
 Report& Report::operator=(Report&&) noexcept = default;
 
-void Report::cut(std::int64_t step) {
+void Report::truncate(std::int64_t step) {
     for (Series* series : {&content_->training, &content_->validation, &content_->learning_rate})
-        series->cut(step);
-    content_->gradients.cut(step);
-    content_->sampled.cut(step);
-    content_->attended.cut(step);
-    content_->forget_thinned();
+        series->truncate(step);
+    content_->gradients.truncate(step);
+    content_->sampled.truncate(step);
+    content_->attended.truncate(step);
+    content_->drop_thinned();
 }
 
 void Report::setting(const std::string& name, const std::string& value) {
@@ -135,16 +135,16 @@ void Report::sample(std::int64_t step, const std::string& text, const std::strin
     check_step(step, sampled.last(), "sample", true);
     sampled.add(step);
     content_->samples.push_back(
-        {step, beginning(prompt, Content::sample_bytes), beginning(text, Content::sample_bytes)});
-    while (sampled.kept.size() > Content::most_samples) sampled.coarsen();
-    content_->forget_thinned();
+        {step, truncate_utf8(prompt, Content::sample_bytes), truncate_utf8(text, Content::sample_bytes)});
+    while (sampled.kept.size() > Content::max_samples) sampled.coarsen();
+    content_->drop_thinned();
 }
 
 void Report::attention(std::int64_t step, const std::vector<std::string>& tokens,
                        const std::vector<Tensor>& layers) {
     Content& c = *content_;
     check_step(step, c.attended.last(), "attention", true);
-    const Map map = map_of("report", layers, {.queries = tokens, .keys = tokens});
+    const AttentionMap map = make_attention_map("report", layers, {.queries = tokens, .keys = tokens});
     if (map.top > 1 + 1e-3)  // a softmax in float may sum to a little more than 1
         throw ValueError("report: an attention weight of " + number(map.top) +
                          "; weights are at most 1 (apply softmax to scores first)");
@@ -176,13 +176,13 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     c.attended.add(step);
     Sentence& kept = old != c.sentences.end() ? *old : c.sentences.emplace_back(std::move(sentence));
     kept.snapshots.push_back(std::move(snapshot));
-    c.forget_thinned();
+    c.drop_thinned();
     while (c.stored_bytes() > c.attention_bytes) {
         if (c.attended.kept.size() == 2)
             c.attended.kept.erase(c.attended.kept.begin());
         else
             c.attended.coarsen();
-        c.forget_thinned();
+        c.drop_thinned();
     }
 }
 

@@ -30,15 +30,15 @@ void join(std::vector<float>& a, std::int64_t n, const std::vector<float>& b, st
 }  // namespace
 
 template <class Value>
-void Bins<Value>::add(std::int64_t step, const Value& value, std::size_t most) {
+void Bins<Value>::add(std::int64_t step, const Value& value, std::size_t max_bins) {
     end = step;
     if (!steps.empty() && last < size) return join(values.back(), last++, value, 1);
-    if (steps.size() == most) {
-        for (std::size_t i = 0; i < most / 2; ++i) {
+    if (steps.size() == max_bins) {
+        for (std::size_t i = 0; i < max_bins / 2; ++i) {
             join(values[2 * i], size, values[2 * i + 1], size);
             std::swap(values[i], values[2 * i]), std::swap(steps[i], steps[2 * i]);
         }
-        steps.resize(most / 2), values.resize(most / 2);
+        steps.resize(max_bins / 2), values.resize(max_bins / 2);
         size *= 2;
     }
     steps.push_back(step), values.push_back(value);
@@ -46,7 +46,7 @@ void Bins<Value>::add(std::int64_t step, const Value& value, std::size_t most) {
 }
 
 template <class Value>
-void Bins<Value>::cut(std::int64_t step) {
+void Bins<Value>::truncate(std::int64_t step) {
     std::size_t kept = 0;  // a bin that holds values of steps on both sides goes whole
     for (; kept < steps.size(); ++kept) {
         const std::int64_t next = kept + 1 < steps.size() ? steps[kept + 1] : end + 1;
@@ -61,7 +61,7 @@ void Bins<Value>::cut(std::int64_t step) {
 template struct Bins<Spread>;
 template struct Bins<std::vector<float>>;
 
-std::size_t GradientColumns::most() const {
+std::size_t GradientColumns::max_bins() const {
     const std::size_t wanted = 120'000 / std::max<std::size_t>(1, rows.size());
     return std::clamp<std::size_t>(wanted / 2 * 2, 32, 256);
 }
@@ -81,11 +81,11 @@ void Timeline::coarsen() {
     std::erase_if(kept, [&](const Entry& e) { return e.ordinal % stride != 0 && e.ordinal != last; });
 }
 
-void Timeline::cut(std::int64_t step) {
+void Timeline::truncate(std::int64_t step) {
     std::erase_if(kept, [&](const Entry& e) { return e.step >= step; });
 }
 
-void Report::Content::forget_thinned() {
+void Report::Content::drop_thinned() {
     std::erase_if(samples, [&](const Sample& s) { return !sampled.has(s.step); });
     for (Sentence& sentence : sentences)
         std::erase_if(sentence.snapshots, [&](const Snapshot& s) { return !attended.has(s.step); });

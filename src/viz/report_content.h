@@ -13,8 +13,8 @@ namespace weft::viz {
 inline constexpr const char* report_format = "weft report 1";
 inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // JavaScript's numbers are exact up to here
 
-// A value at each of many steps. Once there are `most` bins (an even number), every two neighbours become one:
-// each bin but the last then holds `size` values.
+// A value at each of many steps. Once there are `max_bins` bins (an even number), every two neighbours become
+// one: each bin but the last then holds `size` values.
 template <class Value>
 struct Bins {
     std::int64_t size = 1, last = 0;  // values in a bin, and in the last
@@ -22,8 +22,8 @@ struct Bins {
     std::vector<std::int64_t> steps;  // the first of each bin
     std::vector<Value> values;
 
-    void add(std::int64_t step, const Value& value, std::size_t most);
-    void cut(std::int64_t step);
+    void add(std::int64_t step, const Value& value, std::size_t max_bins);
+    void truncate(std::int64_t step);
 };
 
 // What a bin of numbers holds.
@@ -31,16 +31,16 @@ struct Spread {
     double mean = 0, low = 0, high = 0;
 };
 struct Series : Bins<Spread> {
-    static constexpr std::size_t most = 2048;
-    void add(std::int64_t step, double value) { Bins::add(step, {value, value, value}, most); }
+    static constexpr std::size_t max_bins = 2048;
+    void add(std::int64_t step, double value) { Bins::add(step, {value, value, value}, max_bins); }
 };
 
 // The norms of the rows' gradients; a bin holds their root mean square. Not finite: NaN.
 struct GradientColumns : Bins<std::vector<float>> {
     static constexpr float absent = -1;
     std::vector<std::string> rows;
-    std::size_t most() const;
-    void add(std::int64_t step, const std::vector<float>& norms) { Bins::add(step, norms, most()); }
+    std::size_t max_bins() const;
+    void add(std::int64_t step, const std::vector<float>& norms) { Bins::add(step, norms, max_bins()); }
 };
 
 // The steps that are kept: those whose ordinal is a multiple of `stride`, and the last.
@@ -55,7 +55,7 @@ struct Timeline {
     bool has(std::int64_t step) const;
     void add(std::int64_t step);  // nothing if it is the last already
     void coarsen();               // twice the stride
-    void cut(std::int64_t step);
+    void truncate(std::int64_t step);
 };
 
 struct ParameterRow {
@@ -77,7 +77,7 @@ struct Snapshot {
 };
 
 // The number of weights that a head has over T tokens.
-inline std::size_t pairs(std::size_t T, bool causal) { return causal ? T * (T + 1) / 2 : T * T; }
+inline std::size_t num_weights(std::size_t T, bool causal) { return causal ? T * (T + 1) / 2 : T * T; }
 
 struct Sentence {
     std::vector<std::string> tokens;
@@ -86,7 +86,7 @@ struct Sentence {
 };
 
 struct Report::Content {
-    static constexpr std::size_t most_samples = 24, sample_bytes = 4000;
+    static constexpr std::size_t max_samples = 24, sample_bytes = 4000;
     std::string title;
     std::int64_t attention_bytes = 0;
     std::vector<std::pair<std::string, std::string>> settings;
@@ -97,7 +97,7 @@ struct Report::Content {
     std::vector<Sample> samples;
     std::vector<Sentence> sentences;
 
-    void forget_thinned();  // drops the samples and snapshots of steps that the timelines dropped
+    void drop_thinned();  // drops the samples and snapshots of steps that the timelines dropped
     std::int64_t stored_bytes() const;
 };
 

@@ -85,13 +85,13 @@ struct Fields {
 
 // Bins start at ascending steps and hold `size` values each, the last one `last` of them up to the step `end`.
 template <class Value>
-void bins(Fields f, Bins<Value>& b, std::size_t most) {
+void bins(Fields f, Bins<Value>& b, std::size_t max_bins) {
     f("size", b.size, 1);
     f("last", b.last, 0, b.size);
     f("end", b.end, -1);
     f("steps", b.steps);
     const auto& steps = b.steps;
-    bool good = steps.size() <= most;
+    bool good = steps.size() <= max_bins;
     for (std::size_t i = 1; i < steps.size(); ++i) good = good && steps[i] - steps[i - 1] >= b.size;
     if (steps.empty())
         good = good && b.last == 0 && b.end == -1;
@@ -103,7 +103,7 @@ void bins(Fields f, Bins<Value>& b, std::size_t most) {
 }
 
 void series(Fields f, Series& s) {
-    bins(f, s, Series::most);
+    bins(f, s, Series::max_bins);
     const auto column = [&](const char* name, double Spread::*member) {
         std::vector<double> numbers;
         for (const Spread& value : s.values) numbers.push_back(value.*member);
@@ -119,7 +119,7 @@ void series(Fields f, Series& s) {
 
 void gradients(Fields f, GradientColumns& g) {
     f.plain("rows", g.rows);
-    bins(f, g, g.most());
+    bins(f, g, g.max_bins());
     std::vector<float> norms;  // column by column
     for (const std::vector<float>& column : g.values) norms.insert(norms.end(), column.begin(), column.end());
     f.of("norms").packed(norms, g.steps.size() * g.rows.size());
@@ -171,7 +171,7 @@ void check(const Sentence& s, const Timeline& attended) {
     const std::size_t heads = std::accumulate(s.heads.begin(), s.heads.end(), std::size_t{0});
     std::int64_t before = -1;
     for (const Snapshot& snapshot : s.snapshots) {
-        const std::size_t of_head = pairs(s.tokens.size(), snapshot.causal);
+        const std::size_t of_head = num_weights(s.tokens.size(), snapshot.causal);
         if (heads == 0 || of_head == 0 || snapshot.bytes.size() % of_head != 0 ||
             snapshot.bytes.size() / of_head != heads)
             refuse("weights whose number is not the sentence's");
@@ -216,7 +216,7 @@ void content(Fields f, auto& c) {
 }
 
 void check(const auto& c) {
-    if (c.sampled.kept.size() > c.most_samples) refuse("more samples than a report has");
+    if (c.sampled.kept.size() > c.max_samples) refuse("more samples than a report has");
     for (const Sample& sample : c.samples)
         if (!c.sampled.has(sample.step)) refuse("a sample of a step that is not listed");
     for (const Sentence& s : c.sentences) check(s, c.attended);

@@ -9,7 +9,7 @@
 namespace weft::viz {
 namespace {
 
-constexpr std::size_t most_elements = 64, most_storages = 26;
+constexpr std::size_t max_elements = 64, max_storages = 26;
 
 // Calls f with the address of x's first element.
 template <class F>
@@ -51,7 +51,7 @@ std::int64_t distance(const Tensor& owner, const Tensor& x) {
 
 std::size_t row_of(const Tensor& x) { return x.rank() == 0 ? 1 : static_cast<std::size_t>(x.shape().back()); }
 
-std::string whose(const StorageFrame& frame) {
+std::string storage_text(const StorageFrame& frame) {
     return (frame.is_new ? "new storage " : "a view of storage ") + std::string(1, frame.storage);
 }
 
@@ -61,9 +61,9 @@ std::string layout(const Tensor& x) {
 }
 
 StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
-    if (x.numel() == 0 || x.numel() > static_cast<std::int64_t>(most_elements))
+    if (x.numel() == 0 || x.numel() > static_cast<std::int64_t>(max_elements))
         throw ValueError("StorageMovie: " + step + " has shape " + x.shape().str() +
-                         ", but a frame shows 1 to " + std::to_string(most_elements) +
+                         ", but a frame shows 1 to " + std::to_string(max_elements) +
                          " elements; take a smaller tensor");
     StorageFrame frame;
     frame.step = step;
@@ -77,11 +77,11 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
     }
     frame.is_new = owner == nullptr;
     std::size_t size = 1 + *std::max_element(frame.at.begin(), frame.at.end());
-    if (frame.is_new && (size > most_elements || frame.storage > static_cast<char>('A' + most_storages - 1)))
+    if (frame.is_new && (size > max_elements || frame.storage > static_cast<char>('A' + max_storages - 1)))
         throw ValueError("StorageMovie: " + step + " spans " + std::to_string(size) +
                          " elements of memory as storage number " + std::to_string(frame.storage - 'A' + 1) +
-                         "; a movie has at most " + std::to_string(most_elements) + " in each of " +
-                         std::to_string(most_storages));
+                         "; a movie has at most " + std::to_string(max_elements) + " in each of " +
+                         std::to_string(max_storages));
     const Tensor& base = frame.is_new ? frame.tensor : owner->tensor;
     if (owner != nullptr) {
         frame.storage = owner->storage;
@@ -128,8 +128,8 @@ std::string StorageMovie::str() const {
             at += gap + std::to_string(frame.at[i]);
             reads += gap + number(frame.memory[frame.at[i]]);
         }
-        text += "   " + layout(frame.tensor) + "; " + whose(frame) + "\n   memory" + memory + "\n   at    " +
-                at + "\n   reads " + reads + "\n";
+        text += "   " + layout(frame.tensor) + "; " + storage_text(frame) + "\n   memory" + memory +
+                "\n   at    " + at + "\n   reads " + reads + "\n";
     }
     return text;
 }

@@ -8,8 +8,8 @@
 
 namespace weft::viz {
 
-std::size_t row_of(const Tensor& x);           // the number of values in a row
-std::string whose(const StorageFrame& frame);  // "new storage B"
-std::string layout(const Tensor& x);           // its shape and strides
+std::size_t row_of(const Tensor& x);                  // the number of values in a row
+std::string storage_text(const StorageFrame& frame);  // "new storage B"
+std::string layout(const Tensor& x);                  // its shape and strides
 
 }  // namespace weft::viz

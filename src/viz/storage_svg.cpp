@@ -34,7 +34,8 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
     std::vector<std::string> lines(1);
     std::istringstream words(text);
     for (std::string word; words >> word;) {
-        if (!lines.back().empty() && columns(lines.back()) + 1 + columns(word) > width) lines.emplace_back();
+        if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > width)
+            lines.emplace_back();
         lines.back() += (lines.back().empty() ? "" : " ") + word;
     }
     return lines;
@@ -73,7 +74,7 @@ Layout layout_of(const StorageFrame& frame) {
 }
 
 // From the middle of one cell to that of another: forwards above the cells, backwards below them.
-void draw_hop(Drawing& drawing, double from, double to, double y, double height) {
+void draw_jump(Drawing& drawing, double from, double to, double y, double height) {
     const Stroke stroke{"#d55e00", 1.5, false};
     const double up = to > from ? -1 : 1, edge = to > from ? y - 1 : y + cell_height + 1;
     const double inset = to > from ? 4 : -4;  // hops that meet in a cell do not touch
@@ -97,7 +98,7 @@ void draw_frame(Drawing& drawing, const StorageFrame& frame, const Layout& l, do
                          {12, "start", "#b00020", false, 0});
         return;
     }
-    drawing.text(memory_x, y + 33, layout(frame.tensor) + "; " + whose(frame), meta);
+    drawing.text(memory_x, y + 33, layout(frame.tensor) + "; " + storage_text(frame), meta);
     const double middle = y + 48 + (l.height - 60) / 2, top = middle - cell_height / 2;
     const auto cell_of = [&](std::size_t position) {
         return memory_x + l.cell * (static_cast<double>(position) + 0.5);
@@ -117,7 +118,7 @@ void draw_frame(Drawing& drawing, const StorageFrame& frame, const Layout& l, do
     drawing.cells(memory_x, top, l.cell, cell_height, blank(1, frame.memory.size()), memory);
     for (std::size_t i = 1; i < frame.at.size(); ++i)
         if (frame.at[i] != frame.at[i - 1])
-            draw_hop(drawing, cell_of(frame.at[i - 1]), cell_of(frame.at[i]), top, l.arc - 4);
+            draw_jump(drawing, cell_of(frame.at[i - 1]), cell_of(frame.at[i]), top, l.arc - 4);
     drawing.circle(cell_of(frame.at[0]), top - 5, 3.5, "#d55e00");
     drawing.text(memory_x - 10, middle, std::string(1, frame.storage), {14, "middle", "#222", true, 0});
     const double from = memory_x + l.cell * static_cast<double>(frame.memory.size());

@@ -17,16 +17,16 @@ bool rearranges(const std::string& operation) {
     return names.count(operation) > 0;
 }
 
-std::string told(const StoryRow& row) {
+std::string describe(const StoryRow& row) {
     if (row.memory == Memory::given) return "given";
     if (row.memory == Memory::own) return "its own";
     return (row.memory == Memory::view ? "a view of " : "a copy of ") + visible(row.of);
 }
 
 // "matmul, multiply"; for a long chain, its end.
-std::string told(const std::vector<std::string>& operations) {
-    constexpr std::size_t most = 4;
-    const std::size_t first = operations.size() > most ? operations.size() - most : 0;
+std::string describe(const std::vector<std::string>& operations) {
+    constexpr std::size_t max_operations = 4;
+    const std::size_t first = operations.size() > max_operations ? operations.size() - max_operations : 0;
     std::string text = operations.empty() ? "-" : first > 0 ? "…, " : "";
     for (std::size_t i = first; i < operations.size(); ++i) text += (i > first ? ", " : "") + operations[i];
     return text;
@@ -56,7 +56,7 @@ std::vector<Named> with_names(const std::vector<TraceEntry>& entries) {
 }
 
 // How a tensor was made from tensors that have a name, and from leaves.
-struct Making {
+struct Provenance {
     std::vector<std::string> operations;
     std::set<std::size_t> from;  // positions among the named tensors
     bool uses_a_parameter = false;
@@ -64,37 +64,38 @@ struct Making {
 
 // The making of each tensor. The walk back from a tensor ends at the others, so each node is visited about
 // once.
-std::vector<Making> makings(const std::vector<Named>& tensors) {
+std::vector<Provenance> index(const std::vector<Named>& tensors) {
     std::vector<Tensor> outputs;
-    std::map<std::uint64_t, std::size_t> named, places;  // by number of the node: among the tensors, in `nodes`
+    std::map<std::uint64_t, std::size_t> named,
+        positions;  // by number of the node: among the tensors, in `nodes`
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         outputs.push_back(tensors[i].tensor);
         named.emplace(graph_number(tensors[i].tensor), i);
     }
     const std::vector<GraphNode> nodes = graph_nodes(outputs);  // inputs before what uses them
-    for (std::size_t i = 0; i < nodes.size(); ++i) places.emplace(nodes[i].number, i);
+    for (std::size_t i = 0; i < nodes.size(); ++i) positions.emplace(nodes[i].number, i);
 
-    std::vector<Making> found(tensors.size());
+    std::vector<Provenance> found(tensors.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const auto start = places.find(graph_number(tensors[i].tensor));
-        if (start == places.end()) continue;
-        Making& making = found[i];
-        std::set<std::size_t> waiting{start->second};  // the last is taken first
-        while (!waiting.empty()) {
-            const std::size_t place = *waiting.rbegin();
-            waiting.erase(place);
-            const GraphNode& node = nodes[place];
+        const auto start = positions.find(graph_number(tensors[i].tensor));
+        if (start == positions.end()) continue;
+        Provenance& provenance = found[i];
+        std::set<std::size_t> pending{start->second};  // the last is taken first
+        while (!pending.empty()) {
+            const std::size_t position = *pending.rbegin();
+            pending.erase(position);
+            const GraphNode& node = nodes[position];
             const auto name = named.find(node.number);
-            if (place != start->second && name != named.end()) {
-                making.from.insert(name->second);
+            if (position != start->second && name != named.end()) {
+                provenance.from.insert(name->second);
             } else if (node.operation == "leaf") {
-                making.uses_a_parameter = making.uses_a_parameter || name == named.end();
+                provenance.uses_a_parameter = provenance.uses_a_parameter || name == named.end();
             } else {
-                making.operations.push_back(node.operation);
-                waiting.insert(node.inputs.begin(), node.inputs.end());
+                provenance.operations.push_back(node.operation);
+                pending.insert(node.inputs.begin(), node.inputs.end());
             }
         }
-        std::reverse(making.operations.begin(), making.operations.end());
+        std::reverse(provenance.operations.begin(), provenance.operations.end());
     }
     return found;
 }
@@ -102,10 +103,10 @@ std::vector<Making> makings(const std::vector<Named>& tensors) {
 }  // namespace
 
 Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
-    const Composed definitions;
+    const Composed composed;
     const EnableGrad on;        // so that every tensor knows what made it
     Tensor x = input.detach();  // a leaf of its own, so that the caller's gradients stay
-    if (is_floating(x.dtype())) x.requires_grad_();
+    if (is_floating_point(x.dtype())) x.requires_grad_();
     const Trace trace;
     const Tensor output = run(x);
 
@@ -118,18 +119,18 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     if (!names(output)) entries.push_back({"output", output});
 
     const std::vector<Named> tensors = with_names(entries);
-    std::vector<Making> made = makings(tensors);
+    std::vector<Provenance> made = index(tensors);
     std::map<const void*, std::size_t> owners;  // the first tensor in each storage
 
     Story story;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const Tensor& tensor = tensors[i].tensor;
-        Making& making = made[i];
+        Provenance& provenance = made[i];
         StoryRow row;
         row.name = tensors[i].name;
         row.shape = tensor.shape(), row.strides = tensor.strides(), row.dtype = tensor.dtype();
         row.contiguous = tensor.is_contiguous();
-        row.made_by = std::move(making.operations);
+        row.made_by = std::move(provenance.operations);
         const std::size_t owner = owners.emplace(storage_of(tensor), i).first->second;
         const bool only_moved = std::all_of(row.made_by.begin(), row.made_by.end(), rearranges);
         if (owner < i) {
@@ -137,9 +138,9 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
             row.of = tensors[owner].name;
         } else if (!only_moved) {
             row.memory = Memory::own;
-        } else if (making.from.size() == 1 && !making.uses_a_parameter) {
+        } else if (provenance.from.size() == 1 && !provenance.uses_a_parameter) {
             row.memory = Memory::copy;
-            row.of = tensors[*making.from.begin()].name;
+            row.of = tensors[*provenance.from.begin()].name;
         }
         if (tensor.numel() <= options.values_up_to) row.values = tensor.detach().clone();
         story.rows.push_back(std::move(row));
@@ -152,7 +153,7 @@ std::string Story::str() const {
     for (const StoryRow& row : rows) {
         const std::string type = row.dtype == float32 ? "" : std::string(" ") + name(row.dtype);
         lines.push_back({visible(row.name), row.shape.str() + type, row.strides.str(),
-                         row.contiguous ? "contiguous" : "strided", told(row.made_by), told(row)});
+                         row.contiguous ? "contiguous" : "strided", describe(row.made_by), describe(row)});
     }
     std::string text = table(lines);
     for (const StoryRow& row : rows)

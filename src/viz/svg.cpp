@@ -86,7 +86,7 @@ double text_width(const std::string& text, double size) {
         if (std::string_view(" ijlftrI.,:;|!'()[]/\"`").find(c) != std::string_view::npos) ++narrow;
         if (std::string_view("mwMWQ%@&").find(c) != std::string_view::npos) ++wide;
     }
-    return (static_cast<double>(columns(visible(text))) * 0.64 - narrow * 0.27 + wide * 0.3) * size;
+    return (static_cast<double>(display_width(visible(text))) * 0.64 - narrow * 0.27 + wide * 0.3) * size;
 }
 
 std::string points_data(const Points& points, bool closed) {

@@ -19,16 +19,16 @@ std::string repeated(std::string_view text, std::size_t times) {
     return all;
 }
 
-std::string padded_left(const std::string& text, std::size_t to) {
-    return std::string(to - std::min(to, columns(text)), ' ') + text;
+std::string pad_left(const std::string& text, std::size_t to) {
+    return std::string(to - std::min(to, display_width(text)), ' ') + text;
 }
 
-std::string shortened(const std::string& text, std::size_t to) {
-    if (columns(text) <= to) return text;
+std::string truncated(const std::string& text, std::size_t to) {
+    if (display_width(text) <= to) return text;
     std::size_t end = 0;
     for (std::size_t next = 0, taken = 0; next < text.size(); end = next) {
         text::displayed(text, next);
-        taken += columns(std::string_view(text).substr(end, next - end));
+        taken += display_width(std::string_view(text).substr(end, next - end));
         if (taken + 1 > to) break;
     }
     return text.substr(0, end) + "…";

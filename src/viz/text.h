@@ -11,12 +11,12 @@
 
 namespace weft::viz {
 
-using text::columns, text::number, text::padded, text::table;
+using text::display_width, text::number, text::pad_right, text::table;
 
 std::string decimal(double value);  // "12.5": at most two digits after the point, to keep SVG short
 std::string repeated(std::string_view text, std::size_t times);
-std::string padded_left(const std::string& text, std::size_t to);  // spaces before it, up to `to` columns
-std::string shortened(const std::string& text, std::size_t to);    // to `to` columns, ending in … if cut
+std::string pad_left(const std::string& text, std::size_t to);   // spaces before it, up to `to` columns
+std::string truncated(const std::string& text, std::size_t to);  // to `to` columns, ending in … if cut
 
 // The text with newlines as ↵, tabs as ⇥, and other control characters and bytes that are not UTF-8 as escapes.
 std::string shown(std::string_view text);

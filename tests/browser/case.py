@@ -12,8 +12,8 @@ from browser import Browser
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 LAYERS = HEADS = 2
-ARGUMENTS = ["--layers", LAYERS, "--heads", HEADS, "--d_model", 32, "--block_size", 32, "--batch", 8, "--steps", 60,
-             "--eval_interval", 15, "--length", 5]
+ARGUMENTS = ["--num_layers", LAYERS, "--num_heads", HEADS, "--d_model", 32, "--block_size", 32, "--batch_size", 8, "--steps", 60,
+             "--eval_interval", 15, "--max_new_tokens", 5]
 
 
 WORDS = [["The", "A", "One", "No", "Every"], ["quiet", "patient", "young", "tired"], ["weaver", "thread", "loom", "shuttle"],

@@ -25,7 +25,7 @@ using namespace weft;
 struct Broken : std::logic_error {
     using std::logic_error::logic_error;
 };
-inline void promise(bool holds, const char* what) {
+inline void require(bool holds, const char* what) {
     if (!holds) throw Broken(what);
 }
 
@@ -47,11 +47,11 @@ private:
 
 // What a message may hold: few characters, and none that moves a terminal's cursor.
 inline std::string checked(const std::string& message) {
-    promise(message.size() < 8000, "a message that is too long");
+    require(message.size() < 8000, "a message that is too long");
     for (std::size_t at = 0; at < message.size();) {
         const text::Decoded c = text::decode_at(message, at);
-        promise(c.kind == text::Decoded::character, "a message that is not UTF-8");
-        promise(c.value == '\n' || !text::is_hidden(c.value), "a message with control characters");
+        require(c.kind == text::Decoded::character, "a message that is not UTF-8");
+        require(c.value == '\n' || !text::is_hidden(c.value), "a message with control characters");
         at += c.length;
     }
     return message;
@@ -80,9 +80,9 @@ inline bool same(const Tensor& a, const Tensor& b) {
 }
 
 inline void promise_same(const io::NamedTensors& a, const io::NamedTensors& b) {
-    promise(a.size() == b.size(), "as many tensors after writing");
+    require(a.size() == b.size(), "as many tensors after writing");
     for (std::size_t i = 0; i < a.size(); ++i)
-        promise(a[i].first == b[i].first && same(a[i].second, b[i].second), "the same tensors after writing");
+        require(a[i].first == b[i].first && same(a[i].second, b[i].second), "the same tensors after writing");
 }
 
 // Where what was read is written to.
@@ -95,7 +95,7 @@ inline std::string npy(const std::string& bytes) {
     return refusal_of([&] {
         const Tensor x = io::load_npy(File(bytes).path());
         io::save_npy(folder() / "x.npy", x);
-        promise(same(io::load_npy(folder() / "x.npy"), x), "the same array after writing");
+        require(same(io::load_npy(folder() / "x.npy"), x), "the same array after writing");
     });
 }
 
@@ -112,8 +112,8 @@ inline std::string safetensors(const std::string& bytes) {
         const io::SafeTensors file = io::load_safetensors(File(bytes).path());
         io::save_safetensors(folder() / "x.safetensors", file.tensors, file.metadata);
         const io::SafeTensors again = io::load_safetensors(folder() / "x.safetensors");
-        promise(again.metadata == file.metadata, "the same metadata after writing");
-        for (const auto& [name, x] : file.tensors) promise(same(again.at(name), x), "the same tensor");
+        require(again.metadata == file.metadata, "the same metadata after writing");
+        for (const auto& [name, x] : file.tensors) require(same(again.at(name), x), "the same tensor");
     });
 }
 
@@ -122,11 +122,11 @@ inline std::string config(const std::string& bytes) {
     const File file(bytes);
     refusal_of([&] {
         const auto value = text::load_json(file.path());
-        promise(nlohmann::json::parse(bytes) == value, "what the library's own parser reads");
+        require(nlohmann::json::parse(bytes) == value, "what the library's own parser reads");
     });
     return refusal_of([&] {
         const nn::GPTConfig config = nn::gpt2_config(file.path());
-        promise(config.d_model % config.heads == 0, "heads that divide d_model");
+        require(config.d_model % config.num_heads == 0, "heads that divide d_model");
         nn::check_state_dict(config, {});
     });
 }
@@ -143,10 +143,10 @@ inline std::string byte_pairs(const std::string& bytes) {
     std::filesystem::create_symlink(second.path(), here / "merges.txt");
     return refusal_of([&] {
         const text::BytePairs pairs = text::BytePairs::load(here);
-        promise(pairs.decode(pairs.encode(bytes)) == bytes, "a text that comes back");
+        require(pairs.decode(pairs.encode(bytes)) == bytes, "a text that comes back");
         pairs.save(folder() / "saved");
         const text::BytePairs again = text::BytePairs::load(folder() / "saved");
-        promise(again.size() == pairs.size() && again.encode(bytes) == pairs.encode(bytes),
+        require(again.vocab_size() == pairs.vocab_size() && again.encode(bytes) == pairs.encode(bytes),
                 "the same tokeniser");
     });
 }
@@ -155,23 +155,24 @@ inline std::string byte_pairs(const std::string& bytes) {
 inline std::string tokenizer(const std::string& text) {
     static const text::BytePairs learned =
         text::BytePairs::train("The thread of the loom, the thread of the weft: 1,204 threads\n", 300);
-    promise(learned.decode(learned.encode(text)) == text, "byte pairs that come back");
-    promise(learned.decode(learned.encode_as_text(text)) == text, "byte pairs of plain text that come back");
-    promise(text::Bytes().decode(text::Bytes().encode(text)) == text, "bytes that come back");
+    require(learned.decode(learned.encode(text)) == text, "byte pairs that come back");
+    require(learned.decode(learned.encode_ordinary(text)) == text, "byte pairs of plain text that come back");
+    require(text::Bytes().decode(text::Bytes().encode(text)) == text, "bytes that come back");
     const text::BytePairs own = text::BytePairs::train(text, 270, 1);
-    promise(own.decode(own.encode(text)) == text, "byte pairs learned from a text, of it");
+    require(own.decode(own.encode(text)) == text, "byte pairs learned from a text, of it");
 
     text::Utf8Stream whole, parts;
     std::string shown = whole.push(text), pieces;
     shown += whole.finish();
     for (std::size_t at = 0; at < text.size(); at += 3) pieces += parts.push(text.substr(at, 3));
     pieces += parts.finish();
-    promise(pieces == shown && text::is_utf8(shown), "a stream that pieces do not change");
+    require(pieces == shown && text::is_utf8(shown), "a stream that pieces do not change");
     return refusal_of([&] {
         const text::Characters characters(text);
-        promise(text::is_utf8(text), "characters of UTF-8 alone");
-        promise(characters.decode(characters.encode(text)) == text, "characters that come back");
-        promise(text::Characters(characters.vocabulary()).size() == characters.size(), "one vocabulary");
+        require(text::is_utf8(text), "characters of UTF-8 alone");
+        require(characters.decode(characters.encode(text)) == text, "characters that come back");
+        require(text::Characters(characters.vocabulary()).vocab_size() == characters.vocab_size(),
+                "one vocabulary");
         text::Characters("a").encode(text);
     });
 }
@@ -181,25 +182,25 @@ inline std::string utf8(const std::string& text) {
     std::string again;
     for (std::size_t at = 0; at < text.size();) {
         const text::Decoded c = text::decode_at(text, at);
-        promise(c.length > 0 && at + c.length <= text.size(), "a length inside the text");
+        require(c.length > 0 && at + c.length <= text.size(), "a length inside the text");
         if (c.kind == text::Decoded::character)
             text::append_utf8(again, c.value);
         else
             again += text.substr(at, c.length);
         at += c.length;
     }
-    promise(again == text, "characters and broken bytes that make up the text");
+    require(again == text, "characters and broken bytes that make up the text");
     checked(text::excerpt(text));
     checked(text::excerpt(text, 3));
     const std::string visible = viz::visible(text);
     checked(visible.substr(0, visible.size() < 8000 ? visible.size() : 0));
-    promise(viz::columns(viz::shortened(visible, 12)) <= 12, "a text that is cut to 12 columns");
+    require(viz::display_width(viz::truncated(visible, 12)) <= 12, "a text that is cut to 12 columns");
     try {  // nlohmann's own idea of UTF-8
         const std::string quoted = nlohmann::json(text).dump();
-        promise(text::is_utf8(text), "UTF-8 where the JSON library sees some");
-        promise(nlohmann::json::parse(quoted) == text, "a text that comes back from JSON");
+        require(text::is_utf8(text), "UTF-8 where the JSON library sees some");
+        require(nlohmann::json::parse(quoted) == text, "a text that comes back from JSON");
     } catch (const nlohmann::json::type_error&) {
-        promise(!text::is_utf8(text), "no UTF-8 where the JSON library sees none");
+        require(!text::is_utf8(text), "no UTF-8 where the JSON library sees none");
         return "not UTF-8";
     }
     return "";
@@ -211,8 +212,8 @@ inline std::string report(const std::string& data) {
     return refusal_of([&] {
         viz::Report report = viz::Report::load(File(before + data + "</script>").path());
         const std::string page = report.html();
-        promise(viz::Report::load(File(page).path()).html() == page, "the same page after writing");
-        report.cut(std::int64_t{1} << 52);
+        require(viz::Report::load(File(page).path()).html() == page, "the same page after writing");
+        report.truncate(std::int64_t{1} << 52);
         report.parameters(nn::Module("None"));
         std::int64_t step = std::int64_t{1} << 52;
         for (; step < (std::int64_t{1} << 52) + 5; ++step) {
@@ -222,8 +223,8 @@ inline std::string report(const std::string& data) {
         }
         refusal_of([&] { report.gradients(step, nn::Module("None")); });  // of another model
         const std::string after = report.html();
-        promise(viz::Report::load(File(after).path()).html() == after, "a page that goes on can be read");
-        report.cut(3);
+        require(viz::Report::load(File(after).path()).html() == after, "a page that goes on can be read");
+        report.truncate(3);
         report.loss(3, {.training = 1});
     });
 }

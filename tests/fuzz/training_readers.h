@@ -10,10 +10,10 @@ inline std::string checkpoint(const std::string& bytes) {
     return refusal_of([&] {
         const auto saved = training::Checkpoint::load(file.path());
         const auto size = [&](const char* name) { return saved.number<std::int64_t>(name, 1'000'000); };
-        const nn::GPTConfig config{.vocab = text::Characters(saved.meta("vocabulary")).size(),
+        const nn::GPTConfig config{.vocab_size = text::Characters(saved.meta("vocabulary")).vocab_size(),
                                    .block_size = size("block_size"),
-                                   .layers = size("layers"),
-                                   .heads = size("heads"),
+                                   .num_layers = size("num_layers"),
+                                   .num_heads = size("num_heads"),
                                    .d_model = size("d_model"),
                                    .dropout = saved.number<double>("dropout", 0.99),
                                    .bias = saved.meta("bias") == "true"};
@@ -27,8 +27,8 @@ inline std::string checkpoint(const std::string& bytes) {
         promise_same(again.model, model.state_dict());
         const io::SafeTensors file_again = io::load_safetensors(folder() / "again");
         for (const auto& [name, x] : optimizer.state_dict())
-            promise(same(file_again.at("optimizer." + name), x), "the same state of the optimiser");
-        promise(again.metadata == saved.metadata, "the same step and generators after writing");
+            require(same(file_again.at("optimizer." + name), x), "the same state of the optimiser");
+        require(again.metadata == saved.metadata, "the same step and generators after writing");
     });
 }
 
@@ -37,7 +37,7 @@ inline std::string history(const std::string& bytes) {
         const auto read = training::History::load(File(bytes).path(), 1000);
         read.save(folder() / "loss.csv");
         const auto again = training::History::load(folder() / "loss.csv", 1000);
-        promise(again.rows.size() == read.rows.size(), "as many rows after writing");
+        require(again.rows.size() == read.rows.size(), "as many rows after writing");
         (void)read.mean_since_evaluation();
     });
 }

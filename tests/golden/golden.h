@@ -26,7 +26,7 @@ double distance(const weft::Tensor& found, const weft::Tensor& expected, double 
 
 // The same values as x in memory with gaps (that hold NaN, or the opposite), so that no axis has its usual
 // stride.
-weft::Tensor with_gaps(const weft::Tensor& x);
+weft::Tensor strided_copy(const weft::Tensor& x);
 
 // Whether a and b have the same type, shape and bits.
 bool same_bits(const weft::Tensor& a, const weft::Tensor& b);

@@ -15,14 +15,14 @@ struct TooLarge {};  // a leaf that a choice asked for
 // Of finite values a fused operation makes finite ones: it is kept where it does not, for the routes to find.
 bool suits(const Tensor& x, bool large, bool is_fused) {
     if (x.numel() > (large ? 100'000 : 1'000) || x.rank() > 6) return false;
-    if (!is_floating(x.dtype()) || x.numel() == 0) return true;
+    if (!is_floating_point(x.dtype()) || x.numel() == 0) return true;
     const NoGrad off;
     return all(isfinite(x)) ? max(abs(x)).item() <= largest_value : is_fused;
 }
 
 }  // namespace
 
-Draft::Draft(std::uint64_t seed) : rng(seed) {
+ProgramBuilder::ProgramBuilder(std::uint64_t seed) : rng(seed) {
     program_.seed = seed;
     program_.dtype = rng.uniform() < 0.25 ? float32 : float64;
     for (int i = 0; i < 3; ++i) sizes_.push_back(rng.randint(1, 5));
@@ -30,7 +30,7 @@ Draft::Draft(std::uint64_t seed) : rng(seed) {
     if (large_) sizes_[1] = rng.randint(60, 140), sizes_[2] = rng.randint(250, 310);
 }
 
-int Draft::any(const std::function<bool(const Tensor&)>& passes) {
+int ProgramBuilder::any(const std::function<bool(const Tensor&)>& passes) {
     std::vector<int> found;
     for (int i = 0; i < static_cast<int>(run_.tensors.size()); ++i)
         if (row_of(program_.statements[static_cast<std::size_t>(i)]).cpp != "made" && passes(at(i)))
@@ -41,11 +41,11 @@ int Draft::any(const std::function<bool(const Tensor&)>& passes) {
     return found[static_cast<std::size_t>(std::clamp(n - 1 - std::floor(from_the_end), 0.0, n - 1))];
 }
 
-int Draft::floating() {
+int ProgramBuilder::floating() {
     return any([&](const Tensor& x) { return x.dtype() == program_.dtype && x.numel() > 0; });
 }
 
-int Draft::ranked(int least, int most) {
+int ProgramBuilder::ranked(int least, int most) {
     const int found = any([&](const Tensor& x) {
         return x.dtype() == program_.dtype && x.rank() >= least && x.rank() <= most && x.numel() > 0;
     });
@@ -55,12 +55,12 @@ int Draft::ranked(int least, int most) {
     return shaped(shape);
 }
 
-int Draft::add_row(const std::string& cpp, const std::vector<int>& in, const Numbers& numbers) {
+int ProgramBuilder::add_row(const std::string& cpp, const std::vector<int>& in, const Numbers& numbers) {
     if (!add({row_called(cpp), in, numbers})) throw TooLarge();
     return static_cast<int>(run_.tensors.size()) - 1;
 }
 
-int Draft::shaped(const Shape& shape) {
+int ProgramBuilder::shaped(const Shape& shape) {
     const int found = any([&](const Tensor& x) { return x.dtype() == program_.dtype && x.shape() == shape; });
     if (found >= 0 && coin(0.7)) return found;
     Numbers numbers{double(coin(0.8)), double(number(1, 100000))};
@@ -68,7 +68,7 @@ int Draft::shaped(const Shape& shape) {
     return add_row("leaf", {}, numbers);
 }
 
-int Draft::fits(const Shape& shape) {
+int ProgramBuilder::fits(const Shape& shape) {
     const int found = any([&](const Tensor& x) {
         if (x.dtype() != program_.dtype) return false;
         for (int i = 1; i <= std::min(x.rank(), shape.rank()); ++i) {
@@ -80,7 +80,7 @@ int Draft::fits(const Shape& shape) {
     return found >= 0 ? found : shaped(shape);
 }
 
-int Draft::ids(const Shape& shape, std::int64_t high, std::int64_t low) {
+int ProgramBuilder::ids(const Shape& shape, std::int64_t high, std::int64_t low) {
     const int found = any([&](const Tensor& x) {
         return x.dtype() == int64 && x.shape() == shape && x.numel() > 0 && min(x).item() >= double(low) &&
                max(x).item() < double(high);
@@ -91,7 +91,7 @@ int Draft::ids(const Shape& shape, std::int64_t high, std::int64_t low) {
     return add_row("ids", {}, numbers);
 }
 
-int Draft::bools(const Shape& shape) {
+int ProgramBuilder::bools(const Shape& shape) {
     const int found = any([&](const Tensor& x) { return x.dtype() == boolean && x.shape() == shape; });
     if (found >= 0 && coin(0.7)) return found;
     Numbers numbers{double(number(1, 100000))};
@@ -99,7 +99,7 @@ int Draft::bools(const Shape& shape) {
     return add_row("bools", {}, numbers);
 }
 
-int Draft::module(const std::string& what, const Numbers& numbers) {
+int ProgramBuilder::module(const std::string& what, const Numbers& numbers) {
     for (int i = 0; i < static_cast<int>(program_.statements.size()); ++i) {
         const Statement& s = program_.statements[static_cast<std::size_t>(i)];
         if (run_.modules.count(i) && s.numbers[0] == numbers[0] && s.numbers[1] == numbers[1] && coin(0.6))
@@ -111,14 +111,14 @@ int Draft::module(const std::string& what, const Numbers& numbers) {
     return made;
 }
 
-std::vector<int> Draft::parameters_of(int module) const {
+std::vector<int> ProgramBuilder::parameters_of(int module) const {
     std::vector<int> list;
     for (std::size_t i = 0; i < run_.modules.at(module)->parameters.size(); ++i)
         list.push_back(module + 1 + static_cast<int>(i));
     return list;
 }
 
-bool Draft::add(Statement statement) {
+bool ProgramBuilder::add(Statement statement) {
     const std::size_t i = program_.statements.size();
     program_.statements.push_back(std::move(statement));
     try {
@@ -134,7 +134,7 @@ bool Draft::add(Statement statement) {
     return false;
 }
 
-Program Draft::make() {
+Program ProgramBuilder::make() {
     const bool islands = coin(0.3), hooks = coin(0.3), changes = coin(0.15), nests = !hooks && coin(0.2);
     const int length = large_ ? number(5, 12) : number(5, 60);
     for (int i = 0; i < 2; ++i) (void)shaped({size(), size()});
@@ -157,7 +157,7 @@ Program Draft::make() {
         const Tensor& y = run_.tensors.back();
         const auto is_y = [&](const Tensor& x) { return x.handle() == y.handle(); };
         const bool is_new = std::none_of(run_.tensors.begin(), run_.tensors.end() - 1, is_y);
-        if (hooks && is_new && is_floating(y.dtype()) && y.requires_grad() && coin(0.15)) {
+        if (hooks && is_new && is_floating_point(y.dtype()) && y.requires_grad() && coin(0.15)) {
             program_.statements.back().hook = one_of({0.5, 2.0, -1.0});
             const double factor = program_.statements.back().hook;
             Tensor(y).register_hook([factor](const Tensor& g) { return g * factor; });
@@ -167,11 +167,11 @@ Program Draft::make() {
     return program_;
 }
 
-void Draft::choose_ends() {
+void ProgramBuilder::choose_ends() {
     std::vector<int> in_graph, targets;
     for (int i = 0; i < static_cast<int>(run_.tensors.size()); ++i) {
         const Tensor& x = at(i);
-        if (!is_floating(x.dtype()) || !x.requires_grad() || x.numel() == 0) continue;
+        if (!is_floating_point(x.dtype()) || !x.requires_grad() || x.numel() == 0) continue;
         const auto same = [&](int j) { return at(j).handle() == x.handle(); };
         if (x.is_leaf()) {
             if (std::none_of(targets.begin(), targets.end(), same)) targets.push_back(i);

@@ -8,9 +8,9 @@ namespace {
 Tensor copy_of(const Tensor& x) { return x.detach().clone(); }
 
 // Around another run: the tensor with a shift, and with a hook as the factor that it is.
-void shifted(Tensor& y, Tensor& point, const Statement& s, const Around& around, int i) {
-    const auto shift = around.shift.find(i);
-    if (shift != around.shift.end()) {
+void shifted(Tensor& y, Tensor& point, const Statement& s, const Perturbation& perturbation, int i) {
+    const auto shift = perturbation.shift.find(i);
+    if (shift != perturbation.shift.end()) {
         const Row& row = row_of(s);
         if (row.cpp.starts_with("$0.parameter")) {
             const NoGrad off;
@@ -24,51 +24,54 @@ void shifted(Tensor& y, Tensor& point, const Statement& s, const Around& around,
     }
     point = y;
     if (s.hook != 0) {
-        const Tensor& base = (*around.values)[static_cast<std::size_t>(i)];
+        const Tensor& base = (*perturbation.values)[static_cast<std::size_t>(i)];
         y = base + s.hook * (y - base);
     }
 }
 
 }  // namespace
 
-void step(const Program& program, std::size_t i, const Way& way, const Around* around, Run& run) {
+void step(const Program& program, std::size_t i, const RunOptions& run_options,
+          const Perturbation* perturbation, Run& run) {
     const Statement& s = program.statements[i];
     const Row& row = row_of(s);
     std::vector<Tensor> x;
     for (const int in : s.in) x.push_back(run.tensors[static_cast<std::size_t>(in)]);
     const bool changes = row.flags & in_place, is_module = row.cpp == "made";
     const auto compute = [&] {
-        const GradMode mode(grad_enabled() && !s.no_grad);
-        const Composed composed(way.composed);
-        return row.run({x, s.numbers, s, way.dtype, run, static_cast<int>(i)});
+        const GradMode mode(is_grad_enabled() && !s.no_grad);
+        const Composed composed(run_options.composed);
+        return row.run({x, s.numbers, s, run_options.dtype, run, static_cast<int>(i)});
     };
     Tensor y, point, change;
-    if (around != nullptr && around->held && row.choose && ((row.flags & constant) || s.no_grad) && !changes) {
-        y = (*around->values)[i].clone();
-    } else if (around != nullptr && changes && is_floating(x[0].dtype())) {
+    if (perturbation != nullptr && perturbation->held && row.choose && ((row.flags & constant) || s.no_grad) &&
+        !changes) {
+        y = (*perturbation->values)[i].clone();
+    } else if (perturbation != nullptr && changes && is_floating_point(x[0].dtype())) {
         const NoGrad off;
         y = x[0];
-        y.add_((*around->changes)[i]);
+        y.add_((*perturbation->changes)[i]);
     } else {
-        const Tensor before = changes && way.notes ? copy_of(x[0]) : Tensor();
+        const Tensor before = changes && run_options.notes ? copy_of(x[0]) : Tensor();
         y = compute();
-        if (before.defined() && is_floating(y.dtype())) change = copy_of(y) - before;
+        if (before.defined() && is_floating_point(y.dtype())) change = copy_of(y) - before;
     }
-    if (way.copies && !changes && !is_module && !(y.is_leaf() && y.requires_grad())) y = y.clone();
+    if (run_options.copies && !changes && !is_module && !(y.is_leaf() && y.requires_grad())) y = y.clone();
     point = y;
-    if (around != nullptr)
-        shifted(y, point, s, *around, static_cast<int>(i));
+    if (perturbation != nullptr)
+        shifted(y, point, s, *perturbation, static_cast<int>(i));
     else if (s.hook != 0 && y.requires_grad())
         y.register_hook([factor = s.hook](const Tensor& g) { return g * factor; });
     run.tensors.push_back(y);
     run.points.push_back(point);
-    if (way.notes) run.values.push_back(copy_of(y)), run.changes.push_back(change);
+    if (run_options.notes) run.values.push_back(copy_of(y)), run.changes.push_back(change);
 }
 
-Run run(const Program& program, const Way& way, const Around* around) {
+Run run(const Program& program, const RunOptions& run_options, const Perturbation* perturbation) {
     Run result;
-    const GradMode mode(around == nullptr || around->graph);
-    for (std::size_t i = 0; i < program.statements.size(); ++i) step(program, i, way, around, result);
+    const GradMode mode(perturbation == nullptr || perturbation->graph);
+    for (std::size_t i = 0; i < program.statements.size(); ++i)
+        step(program, i, run_options, perturbation, result);
     return result;
 }
 

@@ -38,13 +38,13 @@ struct Program {
 };
 
 // A module that a program has made: what it does, and its parameters.
-struct Made {
+struct ModuleInstance {
     std::function<Tensor(const std::vector<Tensor>&)> call;
     std::vector<Tensor> parameters;
 };
 
 // How a program is run.
-struct Way {
+struct RunOptions {
     DType dtype = float64;
     bool composed = false;  // under Composed
     bool copies = false;    // every result is copied, so that no statement sees a view
@@ -54,7 +54,7 @@ struct Way {
 // What a program computes around the values of another run, as a function that finite differences may
 // differentiate: what that run held constant (NoGrad, detach) is constant, a hook's factor is a factor, and
 // what a statement changes in place it changes by the same amount.
-struct Around {
+struct Perturbation {
     const std::vector<Tensor>* values = nullptr;   // of each statement, when it was made
     const std::vector<Tensor>* changes = nullptr;  // of each in-place statement; undefined elsewhere
     std::map<int, Tensor> shift;                   // added to these statements' tensors
@@ -63,10 +63,10 @@ struct Around {
 };
 
 struct Run {
-    std::vector<Tensor> tensors;                   // of each statement
-    std::vector<Tensor> points;                    // the same, before a hook's factor: what is a target
-    std::vector<Tensor> values, changes;           // as Around takes them
-    std::map<int, std::shared_ptr<Made>> modules;  // by the statement that made them
+    std::vector<Tensor> tensors;          // of each statement
+    std::vector<Tensor> points;           // the same, before a hook's factor: what is a target
+    std::vector<Tensor> values, changes;  // as Perturbation takes them
+    std::map<int, std::shared_ptr<ModuleInstance>> modules;  // by the statement that made them
 };
 
 // A row's function sees the tensors of its operands, its numbers, and the run for what is no tensor.
@@ -90,10 +90,10 @@ struct Call {
         for (std::size_t i = from; i < n.size(); ++i) a.axes.push_back(axis(i));
         return a;
     }
-    Made& module(std::size_t i) const { return *run.modules.at(statement.in.at(i)); }
+    ModuleInstance& module(std::size_t i) const { return *run.modules.at(statement.in.at(i)); }
 };
 
-class Draft;
+class ProgramBuilder;
 
 enum Flag : unsigned {
     fused = 1,      // its gradient is computed otherwise with create_graph
@@ -110,7 +110,7 @@ struct Row {
     std::string declaration;  // as in the table of operations; "" for what is not there
     std::string cpp, python;  // $0 … are operands, #0 … numbers, #1* the numbers from there on, $1* likewise;
                               // empty python: as cpp
-    std::function<bool(Draft&, Statement&)> choose;  // operands and numbers; false where nothing fits
+    std::function<bool(ProgramBuilder&, Statement&)> choose;  // operands and numbers; false where nothing fits
     std::function<Tensor(const Call&)> run;
     unsigned flags = 0;
     std::function<std::string(const Statement&, bool python)> text = {};  // in place of the two patterns
@@ -120,9 +120,9 @@ std::size_t row_called(const std::string& begin);  // the first whose C++ begins
 inline const Row& row_of(const Statement& s) { return rows()[s.row]; }
 
 // A program that is being made, run as it grows.
-class Draft {
+class ProgramBuilder {
 public:
-    explicit Draft(std::uint64_t seed);
+    explicit ProgramBuilder(std::uint64_t seed);
     Program make();
 
     // ---- what rows choose with
@@ -159,8 +159,9 @@ private:
 };
 
 // Runs one statement more; the tensors of the earlier ones are in `run`.
-void step(const Program& program, std::size_t i, const Way& way, const Around* around, Run& run);
-Run run(const Program& program, const Way& way, const Around* around = nullptr);
+void step(const Program& program, std::size_t i, const RunOptions& run_options,
+          const Perturbation* perturbation, Run& run);
+Run run(const Program& program, const RunOptions& run_options, const Perturbation* perturbation = nullptr);
 
 // The difference between two routes; empty where all agree.
 struct Verdict {
@@ -176,7 +177,7 @@ Verdict compare(const Program& program, Counts& counts);
 std::string json(const Program& program);
 
 // A smaller program that fails by the same route.
-Program shrunk(const Program& program, const std::string& route);
+Program minimised(const Program& program, const std::string& route);
 // As the texts write a number and a statement's tensor.
 std::string number(double value);
 std::string r(int statement);

@@ -120,18 +120,18 @@ bool may_refuse(const Error& error, bool copies = true) {
 }
 
 template <class F>
-Outcome refusing(const Way& way, const F& f) {
+Outcome refusing(const RunOptions& run_options, const F& f) {
     try {
         return f();
     } catch (const Error& error) {
-        if (!may_refuse(error, way.copies || way.composed)) throw;
+        if (!may_refuse(error, run_options.copies || run_options.composed)) throw;
         return {true, {}, {}};
     }
 }
 
-Outcome by_grad(const Program& program, const Way& way, bool create_graph = false) {
-    return refusing(way, [&] {
-        const Run r = run(program, way);
+Outcome by_grad(const Program& program, const RunOptions& run_options, bool create_graph = false) {
+    return refusing(run_options, [&] {
+        const Run r = run(program, run_options);
         const Tensors outputs = picked(program.outputs, r.tensors), targets = picked(program.targets, r.points);
         return Outcome{false, outputs,
                        grad(outputs, targets, drawn(program, outputs, 1),
@@ -140,9 +140,9 @@ Outcome by_grad(const Program& program, const Way& way, bool create_graph = fals
 }
 
 // `times` backwards, one after another, whose gradients add.
-Outcome by_backward(const Program& program, const Way& way, int times) {
-    return refusing(way, [&] {
-        const Run r = run(program, way);
+Outcome by_backward(const Program& program, const RunOptions& run_options, int times) {
+    return refusing(run_options, [&] {
+        const Run r = run(program, run_options);
         const Tensors outputs = picked(program.outputs, r.tensors), seeds = drawn(program, outputs, 1);
         Outcome outcome{false, outputs, {}};
         for (const int i : program.targets) {
@@ -175,8 +175,8 @@ Outcome second_order(const Program& program, const Run& r) {
     return outcome;
 }
 
-Outcome second_order(const Program& program, const Way& way) {
-    return refusing(way, [&] { return second_order(program, run(program, way)); });
+Outcome second_order(const Program& program, const RunOptions& run_options) {
+    return refusing(run_options, [&] { return second_order(program, run(program, run_options)); });
 }
 
 // A number that depends on the targets, as they are moved by t along a direction.
@@ -193,10 +193,11 @@ public:
     const Tensors& direction() const { return direction_; }
 
     double operator()(double t) const {
-        Around around{&base_.values, &base_.changes, {}, second_ || (flags_of(program_) & nested) != 0};
+        Perturbation perturbation{
+            &base_.values, &base_.changes, {}, second_ || (flags_of(program_) & nested) != 0};
         for (std::size_t i = 0; i < program_.targets.size(); ++i)
-            around.shift[program_.targets[i]] = direction_[i] * t;
-        const Run r = run(program_, {.dtype = program_.dtype}, &around);
+            perturbation.shift[program_.targets[i]] = direction_[i] * t;
+        const Run r = run(program_, {.dtype = program_.dtype}, &perturbation);
         const Tensors outputs = picked(program_.outputs, r.tensors), seeds = drawn(program_, outputs, 1);
         if (!second_) return dot(outputs, seeds);
         const Tensors targets = picked(program_.targets, r.points);
@@ -231,19 +232,19 @@ double sensitivity(const Program& program, const Tensors& gradients, bool second
     const Run base = run(program, {.dtype = program.dtype, .notes = true});
     double largest = 0;
     for (std::uint64_t draw = 0; draw < 4; ++draw) {
-        Around around{&base.values, &base.changes, {}, true, false};
+        Perturbation perturbation{&base.values, &base.changes, {}, true, false};
         Rng rng(draw + 1);
         const double epsilon = program.dtype == float32 ? 4e-7 : 1e-15;
         for (int i = 0; i < static_cast<int>(program.statements.size()); ++i) {
             const Tensor& x = base.values[static_cast<std::size_t>(i)];
-            if (!is_floating(x.dtype()) ||
+            if (!is_floating_point(x.dtype()) ||
                 row_of(program.statements[static_cast<std::size_t>(i)]).cpp == "made")
                 continue;
             const Tensor noise = randn(x.shape(), rng, float64).to(x.dtype());
-            around.shift[i] = (abs(x.detach()) + 1e-3) * noise * epsilon;  // equal zeros come apart, too
+            perturbation.shift[i] = (abs(x.detach()) + 1e-3) * noise * epsilon;  // equal zeros come apart, too
         }
         try {
-            const Run r = run(program, {.dtype = program.dtype}, &around);
+            const Run r = run(program, {.dtype = program.dtype}, &perturbation);
             const Tensors outputs = picked(program.outputs, r.tensors);
             const Tensors moved = second ? second_order(program, r).gradients
                                          : grad(outputs, picked(program.targets, r.points),
@@ -261,10 +262,10 @@ public:
     Comparison(const Program& program, Counts& counts) : program_(program), counts_(counts) {}
 
     Verdict run_all() {
-        const Way way{.dtype = program_.dtype};
+        const RunOptions run_options{.dtype = program_.dtype};
         const unsigned flags = flags_of(program_);
         const bool is_fused = flags & fused, changes = flags & in_place, nests = flags & nested;
-        const Outcome reference = by_grad(program_, way);
+        const Outcome reference = by_grad(program_, run_options);
         const bool one = program_.outputs.size() == 1;
         // A saved tensor that was changed in place is refused by those routes that need it.
         if (!reference.refused) {
@@ -273,21 +274,21 @@ public:
                     if (x.defined() && !all(isfinite(x)))
                         return {"finite", list == &reference.outputs ? "an output is not finite"
                                                                      : "a gradient is not finite"};
-            exact("repeated", reference, by_grad(program_, way));
-            const Outcome backward = by_backward(program_, way, 1);
+            exact("repeated", reference, by_grad(program_, run_options));
+            const Outcome backward = by_backward(program_, run_options, 1);
             one ? exact("backward", reference, backward) : close("backward", reference, backward);
-            Outcome twice = by_backward(program_, way, 2);
+            Outcome twice = by_backward(program_, run_options, 2);
             if (!twice.refused)
                 for (Tensor& g : twice.gradients)
                     if (g.defined()) g = g * 0.5;
             close("two backwards", reference, twice);
             set_num_threads(3);
-            exact("threads", reference, by_grad(program_, way));
+            exact("threads", reference, by_grad(program_, run_options));
             set_num_threads(1);
             if (!changes)
                 close("copies", reference, by_grad(program_, {.dtype = program_.dtype, .copies = true}));
         }
-        const Outcome created = by_grad(program_, way, true);
+        const Outcome created = by_grad(program_, run_options, true);
         const Outcome composed = by_grad(program_, {.dtype = program_.dtype, .composed = true});
         if (!reference.refused) {
             is_fused || nests ? close("create_graph", reference, created)
@@ -304,7 +305,7 @@ public:
         if (known.refused) return ++counts_["refused"], verdict_;
         differences("differences", known.gradients, false);
         if (!verdict_ || changes) return verdict_;
-        const Outcome second = second_order(program_, way);
+        const Outcome second = second_order(program_, run_options);
         if (second.refused) return verdict_;
         // A hook on a tensor that a rule saved runs on what comes by that way, too: it depends on what is
         // saved.
@@ -388,7 +389,7 @@ Verdict compare(const Program& program, Counts& counts) {
         ++counts["nothing to differentiate"];
         return {};
     }
-    const int threads = num_threads();
+    const int threads = get_num_threads();
     set_num_threads(1);
     Verdict verdict;
     try {
@@ -407,12 +408,12 @@ Verdict compare(const Program& program, Counts& counts) {
 
 std::string json(const Program& program) {
     if (program.outputs.empty() || program.targets.empty() || program.dtype != float64) return "";
-    const Way way{.dtype = float64, .notes = true};
-    const Run base = run(program, way);
-    const Outcome first = by_grad(program, way);
+    const RunOptions run_options{.dtype = float64, .notes = true};
+    const Run base = run(program, run_options);
+    const Outcome first = by_grad(program, run_options);
     if (first.refused) return "";
     const bool changes = flags_of(program) & in_place;
-    const Outcome second = changes ? Outcome{true, {}, {}} : second_order(program, way);
+    const Outcome second = changes ? Outcome{true, {}, {}} : second_order(program, run_options);
     nlohmann::json out;
     const auto array = [](const Tensor& x) -> nlohmann::json {
         if (!x.defined()) return nullptr;

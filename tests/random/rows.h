@@ -12,24 +12,24 @@ Rows network_rows();
 Rows special_rows();
 
 // ---- common choices
-inline bool one(Draft& d, Statement& s) {
+inline bool one(ProgramBuilder& d, Statement& s) {
     s.in = {d.floating()};
     return s.in[0] >= 0;
 }
-inline bool ranked(Draft& d, Statement& s, int least) {
+inline bool ranked(ProgramBuilder& d, Statement& s, int least) {
     s.in = {d.ranked(least)};
     return s.in[0] >= 0;
 }
-inline bool two(Draft& d, Statement& s) {
+inline bool two(ProgramBuilder& d, Statement& s) {
     if (!one(d, s)) return false;
     s.in.push_back(d.fits(d.at(s.in[0]).shape()));
     return s.in[1] >= 0;
 }
-inline bool with_number(Draft& d, Statement& s) {
+inline bool with_number(ProgramBuilder& d, Statement& s) {
     s.numbers = {d.one_of({-1.25, -0.5, 0.25, 0.5, 1.5, 2.0})};
     return one(d, s);
 }
-inline bool with_axis(Draft& d, Statement& s) {
+inline bool with_axis(ProgramBuilder& d, Statement& s) {
     if (!ranked(d, s, 1)) return false;
     s.numbers = {double(d.axis(d.at(s.in[0])))};
     return true;

@@ -5,24 +5,24 @@
 namespace random_programs {
 namespace {
 
-bool pair_of_bools(Draft& d, Statement& s) {
+bool pair_of_bools(ProgramBuilder& d, Statement& s) {
     s.in = {d.any([](const Tensor& x) { return x.dtype() == boolean; })};
     if (s.in[0] < 0) s.in[0] = d.bools({d.size(), d.size()});
     s.in.push_back(d.bools(d.at(s.in[0]).shape()));
     return true;
 }
 
-bool comparable(Draft& d, Statement& s) {
+bool comparable(ProgramBuilder& d, Statement& s) {
     if (d.coin(0.8)) return two(d, s);
     s.in = {d.ids({d.size(), d.size()}, 4)};
     s.in.push_back(d.ids(d.at(s.in[0]).shape(), 4));
     return true;
 }
 
-bool moderate(Draft& d, Statement& s) {  // for exp
+bool moderate(ProgramBuilder& d, Statement& s) {  // for exp
     s.in = {d.any([](const Tensor& x) {
         const NoGrad off;
-        return is_floating(x.dtype()) && x.numel() > 0 && max(abs(x)).item() < 2.5;
+        return is_floating_point(x.dtype()) && x.numel() > 0 && max(abs(x)).item() < 2.5;
     })};
     return s.in[0] >= 0;
 }
@@ -56,7 +56,7 @@ Rows elementwise_rows() {
          [](const Call& c) { return c.n[0] / positive(c.x[0]); }},
         {"operator-(Tensor)", "-$0", "", one, [](const Call& c) { return -c.x[0]; }},
         {"pow(Tensor, double)", "pow($0, #0)", "torch.pow($0, #0)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.numbers = {d.one_of({0.0, 1.0, 2.0, 3.0})};
              return one(d, s);
          },
@@ -88,20 +88,20 @@ Rows elementwise_rows() {
         {"gelu(Tensor, Gelu)", "gelu($0, Gelu::tanh)", "F.gelu($0, approximate='tanh')", one,
          [](const Call& c) { return gelu(c.x[0], Gelu::tanh); }, fused},
         {"clamp(Tensor, double, double)", "clamp($0, #0, #1)", "torch.clamp($0, #0, #1)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.numbers = {-d.rng.uniform(), d.rng.uniform()};
              return one(d, s);
          },
          [](const Call& c) { return clamp(c.x[0], c.n[0], c.n[1]); }},
         {"where(Tensor, Tensor, Tensor)", "where($0, $1, $2)", "torch.where($0, $1, $2)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!two(d, s)) return false;
              s.in.insert(s.in.begin(), d.bools(d.at(s.in[d.coin(0.5)]).shape()));
              return true;
          },
          [](const Call& c) { return where(c.x[0], c.x[1], c.x[2]); }},
         {"masked_fill(Tensor, Tensor, double)", "masked_fill($0, $1, #0)", "$0.masked_fill($1, #0)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!with_number(d, s)) return false;
              s.in.push_back(d.bools(d.at(s.in[0]).shape()));
              return true;
@@ -112,7 +112,7 @@ Rows elementwise_rows() {
         {"operator&&(Tensor, Tensor)", "$0 && $1", "$0 & $1", pair_of_bools,
          [](const Call& c) { return c.x[0] && c.x[1]; }, rare},
         {"operator!(Tensor)", "!$0", "~$0",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.in = {d.bools({d.size(), d.size()})};
              return true;
          },

@@ -9,28 +9,29 @@
 namespace random_programs {
 namespace {
 
-bool product(Draft& d, Statement& s) {
+bool product(ProgramBuilder& d, Statement& s) {
     s.in = {d.ranked(1, 4)};
     if (s.in[0] < 0) return false;
     const std::int64_t k = d.at(s.in[0]).size(-1);
     const int other = d.any([&](const Tensor& x) {
-        return is_floating(x.dtype()) && x.rank() > 0 && x.rank() < 5 && x.size(x.rank() == 1 ? 0 : -2) == k;
+        return is_floating_point(x.dtype()) && x.rank() > 0 && x.rank() < 5 &&
+               x.size(x.rank() == 1 ? 0 : -2) == k;
     });
     s.in.push_back(other >= 0 && d.coin(0.7) ? other : d.shaped({k, d.size()}));
     return true;
 }
 
-bool affine(Draft& d, Statement& s) {  // x, weight, and perhaps a bias
+bool affine(ProgramBuilder& d, Statement& s) {  // x, weight, and perhaps a bias
     if (!ranked(d, s, 1)) return false;
     const std::int64_t in = d.at(s.in[0]).size(-1);
-    const int weight =
-        d.any([&](const Tensor& x) { return is_floating(x.dtype()) && x.rank() == 2 && x.size(1) == in; });
+    const int weight = d.any(
+        [&](const Tensor& x) { return is_floating_point(x.dtype()) && x.rank() == 2 && x.size(1) == in; });
     s.in.push_back(weight >= 0 && d.coin(0.8) ? weight : d.shaped({d.size(), in}));
     if (d.coin(0.6)) s.in.push_back(d.shaped({d.at(s.in[1]).size(0)}));
     return true;
 }
 
-bool normalised(Draft& d, Statement& s) {
+bool normalised(ProgramBuilder& d, Statement& s) {
     if (!ranked(d, s, 1)) return false;
     const Shape row{d.at(s.in[0]).size(-1)};
     if (d.coin(0.8)) s.in.push_back(d.shaped(row));
@@ -45,7 +46,7 @@ const Tensor& optional(const Call& c, std::size_t i) {
 
 // Logits and targets. Numbers: whether ignored rows hold a number that is not finite, and which. Class 0 is
 // ignored.
-bool classes(Draft& d, Statement& s) {
+bool classes(ProgramBuilder& d, Statement& s) {
     s.in = {d.ranked(1, 4)};
     if (s.in[0] < 0) return false;
     Shape shape = d.at(s.in[0]).shape();
@@ -76,10 +77,11 @@ std::string loss_text(const Statement& s, bool python) {
 }
 
 // ---- attention. Operands: q, k, v (or one packed tensor), masks, a bias. Numbers:
-enum { form, causal, scale, parts, has_bias, poison, poisoned_key, heads, lengths };
+enum { form, causal, scale, parts, has_bias, poison, poisoned_key, num_heads, lengths };
 constexpr double plain = 0, output_with_weights = 1, weights = 2, packed = 3;  // forms
 
-void mask_parts(Draft& d, Statement& s, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S) {
+void mask_parts(ProgramBuilder& d, Statement& s, std::int64_t B, std::int64_t H, std::int64_t T,
+                std::int64_t S) {
     s.numbers[causal] = d.coin(0.4);
     s.numbers[scale] = d.coin(0.3) ? 0.7 : 0;
     for (int n = d.coin(0.6) ? d.number(1, 2) : 0; n > 0; --n) {
@@ -93,7 +95,7 @@ void mask_parts(Draft& d, Statement& s, std::int64_t B, std::int64_t H, std::int
 }
 
 // z in up to three places, or what fits it.
-bool attention(Draft& d, Statement& s) {
+bool attention(ProgramBuilder& d, Statement& s) {
     s.numbers.assign(lengths, 0);
     s.numbers[form] = d.one_of({plain, plain, output_with_weights, weights});
     s.in = {d.ranked(2, 4)};
@@ -115,19 +117,19 @@ bool attention(Draft& d, Statement& s) {
     return true;
 }
 
-bool packed_attention(Draft& d, Statement& s) {
+bool packed_attention(ProgramBuilder& d, Statement& s) {
     s.numbers.assign(lengths, 0);
     s.numbers[form] = packed;
     const std::int64_t C = d.size();
     const int x = d.any([](const Tensor& x) {
-        return is_floating(x.dtype()) && (x.rank() == 2 || x.rank() == 3) && x.numel() > 0 &&
+        return is_floating_point(x.dtype()) && (x.rank() == 2 || x.rank() == 3) && x.numel() > 0 &&
                x.size(-1) % 3 == 0;
     });
     s.in = {x >= 0 && d.coin(0.7) ? x : d.shaped({d.size(), d.size(), 3 * C})};
     const Tensor& qkv = d.at(s.in[0]);
     const std::int64_t width = qkv.size(-1) / 3, B = qkv.rank() == 3 ? qkv.size(0) : 1, T = qkv.size(-2);
-    s.numbers[heads] = width % 2 == 0 && d.coin(0.7) ? 2 : 1;
-    mask_parts(d, s, B, static_cast<std::int64_t>(s.numbers[heads]), T, T);
+    s.numbers[num_heads] = width % 2 == 0 && d.coin(0.7) ? 2 : 1;
+    mask_parts(d, s, B, static_cast<std::int64_t>(s.numbers[num_heads]), T, T);
     return true;
 }
 
@@ -144,7 +146,7 @@ Tensor attend(const Call& c) {
     }
     if (c.n[has_bias] != 0) options.bias = c.x[next];
     if (c.n[scale] != 0) options.scale = c.n[scale];
-    if (is_packed) return multi_head_attention(c.x[0], c.integer(heads), options);
+    if (is_packed) return multi_head_attention(c.x[0], c.integer(num_heads), options);
     Tensor k = c.x[1], v = c.x[2];
     if (c.n[poison] != 0) {  // a key that nobody may see holds what is no number
         const Tensor at = arange(k.size(-2)) == c.n[poisoned_key];
@@ -175,7 +177,7 @@ std::string attention_text(const Statement& s, bool python) {
                                     blocked + "], lengths=[" + list +
                                     "], bias=" + (bias.empty() ? "None" : bias) +
                                     ", scale=" + number(n[scale]) + ", unseen=" + key;
-        if (is_packed) return "packed(" + r(s.in[0]) + ", " + number(n[heads]) + ", " + options + ")";
+        if (is_packed) return "packed(" + r(s.in[0]) + ", " + number(n[num_heads]) + ", " + options + ")";
         return "attend(" + r(s.in[0]) + ", " + r(s.in[1]) + ", " + r(s.in[2]) + ", " + options + ")[" +
                (n[form] == weights ? "1" : "0") + "]";
     }
@@ -195,7 +197,8 @@ std::string attention_text(const Statement& s, bool python) {
     if (!bias.empty()) options += ", .bias = " + bias;
     if (n[scale] != 0) options += ", .scale = " + number(n[scale]);
     options += "}";
-    if (is_packed) return "multi_head_attention(" + r(s.in[0]) + ", " + number(n[heads]) + ", " + options + ")";
+    if (is_packed)
+        return "multi_head_attention(" + r(s.in[0]) + ", " + number(n[num_heads]) + ", " + options + ")";
     return std::string("scaled_dot_product_attention") + (n[form] == plain ? "" : "_with_weights") + "(" +
            r(s.in[0]) + ", " + k + ", " + v + ", " + options + ")" +
            (n[form] == plain     ? ""
@@ -205,35 +208,36 @@ std::string attention_text(const Statement& s, bool python) {
 
 // ---- modules. Numbers of "module": kind, width, seed.
 constexpr double linear_module = 0, norm = 1, mlp = 2, causal_attention = 3, block = 4, gpt = 5;
-constexpr std::int64_t vocab = 5, block_size = 4;
+constexpr std::int64_t vocab_size = 5, block_size = 4;
 
 template <class M>
-std::shared_ptr<Made> made(M module, const Call& c) {
+std::shared_ptr<ModuleInstance> made(M module, const Call& c) {
     module.to(c.dtype);
     module.eval();
-    return std::make_shared<Made>(
-        Made{[module](const std::vector<Tensor>& x) { return module(x[0]); }, module.parameters()});
+    return std::make_shared<ModuleInstance>(
+        ModuleInstance{[module](const std::vector<Tensor>& x) { return module(x[0]); }, module.parameters()});
 }
 
-std::shared_ptr<Made> make_module(const Call& c) {
+std::shared_ptr<ModuleInstance> make_module(const Call& c) {
     Rng rng(static_cast<std::uint64_t>(c.n[2]));
     const std::int64_t C = c.integer(1);
     const double kind = c.n[0];
     if (kind == linear_module) return made(nn::Linear(C, 3, rng), c);
     if (kind == norm) return made(nn::LayerNorm(C), c);
-    if (kind == mlp) return made(nn::MLP(C, rng, {.hidden = 3}), c);
+    if (kind == mlp) return made(nn::MLP(C, rng, {.dim_feedforward = 3}), c);
     if (kind == causal_attention)
         return made(nn::CausalMultiHeadAttention(C, C % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true}),
                     c);
     if (kind == block)
-        return made(nn::TransformerBlock(C, 1, rng, {.max_seq_len = 16, .bias = true, .hidden = 3}), c);
-    return made(nn::GPT({.vocab = vocab,
+        return made(nn::TransformerBlock(C, 1, rng, {.max_seq_len = 16, .bias = true, .dim_feedforward = 3}),
+                    c);
+    return made(nn::GPT({.vocab_size = vocab_size,
                          .block_size = block_size,
-                         .layers = 1,
-                         .heads = 2,
+                         .num_layers = 1,
+                         .num_heads = 2,
                          .d_model = 4,
                          .bias = true,
-                         .hidden = 3},
+                         .dim_feedforward = 3},
                         rng),
                 c);
 }
@@ -243,22 +247,23 @@ std::string module_text(const Statement& s, bool) {
     const std::string kinds[] = {
         "nn::Linear(" + C + ", 3, rng)",
         "nn::LayerNorm(" + C + ")",
-        "nn::MLP(" + C + ", rng, {.hidden = 3})",
+        "nn::MLP(" + C + ", rng, {.dim_feedforward = 3})",
         "nn::CausalMultiHeadAttention(" + C + ", " + C +
             " % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true})",
-        "nn::TransformerBlock(" + C + ", 1, rng, {.max_seq_len = 16, .bias = true, .hidden = 3})",
-        "nn::GPT({.vocab = 5, .block_size = 4, .layers = 1, .heads = 2, .d_model = 4, .bias = true, .hidden = "
+        "nn::TransformerBlock(" + C + ", 1, rng, {.max_seq_len = 16, .bias = true, .dim_feedforward = 3})",
+        "nn::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4, .bias = "
+        "true, .dim_feedforward = "
         "3}, rng)"};
     return "made(" + number(s.numbers[2]) + ", [](Rng& rng) { return " + kinds[static_cast<int>(s.numbers[0])] +
            "; })";
 }
 
 // Operands: x, the module, its parameters (which only PyTorch needs to be told).
-bool apply(Draft& d, Statement& s) {
+bool apply(ProgramBuilder& d, Statement& s) {
     const auto kind = d.one_of<double>({linear_module, norm, mlp, mlp, causal_attention, block, gpt, gpt});
     s.numbers = {kind};
     if (kind == gpt) {
-        s.in = {d.ids(d.coin(0.5) ? Shape{d.number(1, 4)} : Shape{2, d.number(1, 4)}, vocab)};
+        s.in = {d.ids(d.coin(0.5) ? Shape{d.number(1, 4)} : Shape{2, d.number(1, 4)}, vocab_size)};
     } else {
         s.in = {kind >= causal_attention ? d.ranked(2, 3) : d.ranked(1)};
         if (s.in[0] < 0 || d.at(s.in[0]).numel() == 0) return false;
@@ -281,14 +286,14 @@ Rows network_rows() {
         {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm($0*)", "layer_norm($0*)", normalised,
          [](const Call& c) { return layer_norm(c.x[0], optional(c, 1), optional(c, 2)); }, fused},
         {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm($0, $1)", "F.rms_norm($0, $0.shape[-1:], $1)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!ranked(d, s, 1)) return false;
              s.in.push_back(d.shaped({d.at(s.in[0]).size(-1)}));
              return true;
          },
          [](const Call& c) { return rms_norm(c.x[0], c.x[1]); }},
         {"dropout(Tensor, double, Rng, bool)", "dropped($0, #0)", "$0 * drawn(@)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.numbers = {double(d.number(1, 1000))};
              return one(d, s);
          },
@@ -299,7 +304,7 @@ Rows network_rows() {
          stored},
         {"cross_entropy(Tensor, Tensor, int64_t)", "", "", classes, loss, fused, loss_text},
         {"mse_loss(Tensor, Tensor)", "mse_loss($0, $1)", "F.mse_loss($0, $1)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!one(d, s)) return false;
              s.in.push_back(d.shaped(d.at(s.in[0]).shape()));
              return true;

@@ -8,7 +8,7 @@ namespace random_programs {
 namespace {
 
 // Numbers: keepdim, correction, axes.
-bool reduction(Draft& d, Statement& s) {
+bool reduction(ProgramBuilder& d, Statement& s) {
     if (!ranked(d, s, 1)) return false;
     const int rank = d.at(s.in[0]).rank();
     s.numbers = {double(d.coin(0.5)), double(d.coin(0.5))};
@@ -25,7 +25,7 @@ Row reduce(const std::string& name, Tensor (*f)(const Tensor&, const Axes&, bool
 }
 
 // Another shape for as many elements.
-bool another_shape(Draft& d, Statement& s) {
+bool another_shape(ProgramBuilder& d, Statement& s) {
     if (!one(d, s)) return false;
     std::int64_t left = d.at(s.in[0]).numel();
     Shape shape;
@@ -42,7 +42,7 @@ bool another_shape(Draft& d, Statement& s) {
     return true;
 }
 
-bool permutation(Draft& d, Statement& s) {
+bool permutation(ProgramBuilder& d, Statement& s) {
     if (!ranked(d, s, 1)) return false;
     std::vector<int> axes(static_cast<std::size_t>(d.at(s.in[0]).rank()));
     std::iota(axes.begin(), axes.end(), 0);
@@ -53,7 +53,7 @@ bool permutation(Draft& d, Statement& s) {
 }
 
 // A larger shape that x broadcasts to.
-bool stretched(Draft& d, Statement& s) {
+bool stretched(ProgramBuilder& d, Statement& s) {
     s.in = {d.ranked(0, 5)};
     if (s.in[0] < 0) return false;
     Shape shape = d.at(s.in[0]).shape();
@@ -65,7 +65,7 @@ bool stretched(Draft& d, Statement& s) {
 }
 
 // Numbers: axis, from, to, step.
-bool range(Draft& d, Statement& s) {
+bool range(ProgramBuilder& d, Statement& s) {
     if (!with_axis(d, s)) return false;
     const auto n = static_cast<int>(d.at(s.in[0]).size(static_cast<int>(s.numbers[0])));
     if (n < 1) return false;
@@ -74,7 +74,8 @@ bool range(Draft& d, Statement& s) {
     return true;
 }
 
-bool part(Draft& d, Statement& s, int parts_at) {  // numbers: which part, axis, …; the part is one that exists
+bool part(ProgramBuilder& d, Statement& s,
+          int parts_at) {  // numbers: which part, axis, …; the part is one that exists
     const int axis = static_cast<int>(s.numbers[0]);
     const auto n = static_cast<int>(d.at(s.in[0]).size(axis));
     if (n < 1) return false;
@@ -83,7 +84,7 @@ bool part(Draft& d, Statement& s, int parts_at) {  // numbers: which part, axis,
 }
 
 // Several tensors of one shape.
-bool alike(Draft& d, Statement& s) {
+bool alike(ProgramBuilder& d, Statement& s) {
     if (!with_axis(d, s)) return false;
     const Shape shape = d.at(s.in[0]).shape();
     for (int n = d.number(0, 2); n > 0; --n) s.in.push_back(d.shaped(shape));
@@ -91,13 +92,13 @@ bool alike(Draft& d, Statement& s) {
     return true;
 }
 
-bool triangle(Draft& d, Statement& s) {
+bool triangle(ProgramBuilder& d, Statement& s) {
     s.numbers = {double(d.number(-2, 2))};
     return ranked(d, s, 2);
 }
 
 // Numbers: axis. Operands: x, and an index of such a shape.
-bool gathered(Draft& d, Statement& s) {
+bool gathered(ProgramBuilder& d, Statement& s) {
     if (!with_axis(d, s)) return false;
     const Tensor& x = d.at(s.in[0]);
     const int axis = normalize_axis(static_cast<int>(s.numbers[0]), x.rank(), "gather");
@@ -144,7 +145,7 @@ Rows shape_rows() {
         {"broadcast_to(Tensor, Shape)", "broadcast_to($0, {#0*})", "torch.broadcast_to($0, [#0*])", stretched,
          [](const Call& c) { return broadcast_to(c.x[0], c.shape(0)); }},
         {"sum_to(Tensor, Shape)", "sum_to($0, {#0*})", "$0.sum_to_size([#0*])",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!one(d, s)) return false;
              Shape shape = d.at(s.in[0]).shape();
              if (shape.rank() > 0 && d.coin(0.5)) shape.erase(0);
@@ -162,7 +163,7 @@ Rows shape_rows() {
          [](const Call& c) { return split(c.x[0], std::int64_t{2}, c.axis(0))[0]; }},
         {"split(Tensor, vector<int64_t>, int)", "split($0, std::vector<std::int64_t>{#2, #3}, #1)[#0]",
          "torch.split($0, [#2, #3], #1)[#0]",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!with_axis(d, s)) return false;
              const int axis = static_cast<int>(s.numbers[0]);
              const auto n = static_cast<int>(d.at(s.in[0]).size(axis));
@@ -176,7 +177,7 @@ Rows shape_rows() {
                           c.axis(1))[static_cast<std::size_t>(c.n[0])];
          }},
         {"chunk(Tensor, int64_t, int)", "chunk($0, #2, #1)[#0]", "torch.chunk($0, #2, #1)[#0]",
-         [](Draft& d, Statement& s) { return with_axis(d, s) && part(d, s, d.number(1, 3)); },
+         [](ProgramBuilder& d, Statement& s) { return with_axis(d, s) && part(d, s, d.number(1, 3)); },
          [](const Call& c) {
              return chunk(c.x[0], c.integer(2), c.axis(1))[static_cast<std::size_t>(c.n[0])];
          }},
@@ -187,7 +188,7 @@ Rows shape_rows() {
         {"tril(Tensor, int64_t)", "tril($0, #0)", "torch.tril($0, #0)", triangle,
          [](const Call& c) { return tril(c.x[0], c.integer(0)); }},
         {"index_select(Tensor, int, Tensor)", "index_select($0, #0, $1)", "torch.index_select($0, #0, $1)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!with_axis(d, s)) return false;
              const std::int64_t n = d.at(s.in[0]).size(static_cast<int>(s.numbers[0]));
              if (n < 1) return false;
@@ -199,7 +200,7 @@ Rows shape_rows() {
          [](const Call& c) { return gather(c.x[0], c.axis(0), c.x[1]); }},
         {"scatter_add(Shape, int, Tensor, Tensor)", "scatter_add({#1*}, #0, $1, $0)",
          "torch.zeros([#1*], dtype=$0.dtype).scatter_add(#0, $1, $0)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!with_axis(d, s)) return false;
              Shape shape = d.at(s.in[0]).shape();
              const int axis = normalize_axis(static_cast<int>(s.numbers[0]), shape.rank(), "scatter_add");
@@ -211,7 +212,7 @@ Rows shape_rows() {
          },
          [](const Call& c) { return scatter_add(c.shape(1), c.axis(0), c.x[1], c.x[0]); }},
         {"embedding(Tensor, Tensor)", "embedding($0, $1)", "F.embedding($1, $0)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.in = {d.ranked(2, 2)};
              if (s.in[0] < 0 || d.at(s.in[0]).size(0) < 1) return false;
              const Shape shape = d.coin(0.5) ? Shape{d.size()} : Shape{d.size(), d.size()};
@@ -221,7 +222,7 @@ Rows shape_rows() {
          [](const Call& c) { return embedding(c.x[0], c.x[1]); }},
 
         {"Tensor::to(DType)", "$0.to(float32).to(float64)", "$0.to(torch.float32).to(torch.float64)",
-         [](Draft& d, Statement& s) { return one(d, s) && d.at(s.in[0]).dtype() == float64; },
+         [](ProgramBuilder& d, Statement& s) { return one(d, s) && d.at(s.in[0]).dtype() == float64; },
          [](const Call& c) { return c.x[0].to(float32).to(c.dtype); }, rounds | rare},
         {"Tensor::clone()", "$0.clone()", "", one, [](const Call& c) { return c.x[0].clone(); }},
         {"Tensor::contiguous()", "$0.contiguous()", "", one, [](const Call& c) { return c.x[0].contiguous(); }},
@@ -232,26 +233,26 @@ Rows shape_rows() {
         {"Tensor::permute(Shape)", "$0.permute({#0*})", "$0.permute([#0*])", permutation,
          [](const Call& c) { return c.x[0].permute(c.shape(0)); }},
         {"Tensor::transpose(int, int)", "$0.transpose(#0, #1)", "",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!with_axis(d, s)) return false;
              s.numbers.push_back(double(d.axis(d.at(s.in[0]))));
              return true;
          },
          [](const Call& c) { return c.x[0].transpose(c.axis(0), c.axis(1)); }},
         {"Tensor::T()", "$0.T()", "$0.T",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.in = {d.ranked(2, 2)};
              return s.in[0] >= 0;
          },
          [](const Call& c) { return c.x[0].T(); }},
         {"Tensor::squeeze(int)", "$0.squeeze(#0)", "",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              return with_axis(d, s) && d.at(s.in[0]).size(static_cast<int>(s.numbers[0])) == 1;
          },
          [](const Call& c) { return c.x[0].squeeze(c.axis(0)); }},
         {"Tensor::squeeze()", "$0.squeeze()", "", one, [](const Call& c) { return c.x[0].squeeze(); }},
         {"Tensor::unsqueeze(int)", "$0.unsqueeze(#0)", "",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.in = {d.ranked(0, 5)};
              if (s.in[0] < 0) return false;
              s.numbers = {double(d.number(0, d.at(s.in[0]).rank()))};
@@ -264,10 +265,10 @@ Rows shape_rows() {
          range,
          [](const Call& c) { return c.x[0].slice(c.axis(0), c.integer(1), c.integer(2), c.integer(3)); }},
         {"Tensor::select(int, int64_t)", "$0.select(#0, #1)", "",
-         [](Draft& d, Statement& s) { return range(d, s); },
+         [](ProgramBuilder& d, Statement& s) { return range(d, s); },
          [](const Call& c) { return c.x[0].select(c.axis(0), c.integer(1)); }},
         {"Tensor::operator[](int64_t)", "$0[#0]", "",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              if (!ranked(d, s, 1)) return false;
              const auto n = static_cast<int>(d.at(s.in[0]).size(0));
              if (n < 1) return false;

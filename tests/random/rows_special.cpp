@@ -4,7 +4,7 @@
 namespace random_programs {
 namespace {
 
-bool in_place_number(Draft& d, Statement& s) {
+bool in_place_number(ProgramBuilder& d, Statement& s) {
     s.numbers = {d.one_of({0.5, 1.5, -0.75})};
     return one(d, s);
 }
@@ -16,8 +16,8 @@ Tensor changed(Tensor x, const std::function<void(Tensor&)>& change) {
 }
 
 // Sum of $0, differentiated with respect to $1.
-bool gradient(Draft& d, Statement& s) {
-    const auto in_graph = [](const Tensor& x) { return is_floating(x.dtype()) && x.requires_grad(); };
+bool gradient(ProgramBuilder& d, Statement& s) {
+    const auto in_graph = [](const Tensor& x) { return is_floating_point(x.dtype()) && x.requires_grad(); };
     s.in = {d.any(in_graph), d.any(in_graph)};
     return s.in[0] > s.in[1] && s.in[1] >= 0;
 }
@@ -74,7 +74,7 @@ Rows special_rows() {
         {"", "changed($0, [](Tensor x) { x.mul_(#0); })", "changing($0).mul_(#0)", in_place_number,
          [](const Call& c) { return changed(c.x[0], [&](Tensor& x) { x.mul_(c.n[0]); }); }, in_place | rare},
         {"", "changed($0, [](Tensor x) { x.fill_(#0); })", "changing($0).fill_(#0)",
-         [](Draft& d, Statement& s) {
+         [](ProgramBuilder& d, Statement& s) {
              s.numbers = {double(d.coin(0.5))};
              s.in = {d.any([](const Tensor& x) { return x.dtype() == boolean || x.dtype() == int64; })};
              return s.in[0] >= 0;

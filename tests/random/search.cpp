@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     std::uint64_t ran = 0, failed = 0, seed = first;
     if (!as_json) std::cout << "seeds from " << first << std::endl;
     for (; seed < last && (!for_minutes || minutes() < std::stod(argv[2])); ++seed, ++ran) {
-        const Program program = Draft(seed).make();
+        const Program program = ProgramBuilder(seed).make();
         if (as_json) {
             const std::string line = json(program);
             if (!line.empty()) std::cout << line << '\n';
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
         const Verdict verdict = compare(program, counts);
         if (verdict) continue;
         ++failed;
-        const Program small = shrunk(program, verdict.route);
+        const Program small = minimised(program, verdict.route);
         Counts ignored;
         std::cout << "seed " << seed << ", " << verdict.route << ": " << verdict.what
                   << "\nsmaller: " << compare(small, ignored).what << "\n"

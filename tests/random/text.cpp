@@ -167,7 +167,7 @@ Statement stand_in(const Tensor& x, double seed) {
 
 }  // namespace
 
-Program shrunk(const Program& program, const std::string& route) {
+Program minimised(const Program& program, const std::string& route) {
     Program best = program;
     Counts ignored;
     const auto fails = [&](const Program& p) { return compare(p, ignored).route == route; };

@@ -11,13 +11,13 @@
 namespace weft {
 
 // Operations are recorded only while this is true (per thread; true at first).
-bool grad_enabled();
+bool is_grad_enabled();
 
 // While one of these lives, operations are not recorded (NoGrad) or are again (EnableGrad). They nest; the
 // former mode comes back when they end, also by an exception.
 class [[nodiscard]] GradMode {
 public:
-    explicit GradMode(bool enabled);  // from here on grad_enabled() is `enabled`
+    explicit GradMode(bool enabled);  // from here on is_grad_enabled() is `enabled`
     ~GradMode();
     GradMode(const GradMode&) = delete;
     GradMode& operator=(const GradMode&) = delete;
@@ -57,10 +57,10 @@ struct GradOptions {
         false;  // an input that no output depends on gives an undefined tensor instead of GraphError
 };
 
-// Returns ∂(Σ_k seed_k · output_k)/∂x for each input x, in their order; leaves' grad() stays as it is. `seeds`
-// like the outputs, or empty where each output has one element.
+// Returns ∂(Σ_k grad_outputs_k · output_k)/∂x for each input x, in their order; leaves' grad() stays as it is.
+// `grad_outputs` like the outputs, or empty where each output has one element.
 [[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                                       const std::vector<Tensor>& seeds = {}, GradOptions options = {});
+                                       const std::vector<Tensor>& grad_outputs = {}, GradOptions options = {});
 
 // ---- how an operation is written
 //
@@ -82,8 +82,8 @@ public:
     // For the engine, which makes it.
     Saved(std::vector<Tensor> tensors, std::vector<bool> needs)
         : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
-    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }  // the i-th kept
-    bool needs(std::size_t input) const { return needs_.at(input); }          // whether it wants a gradient
+    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }     // the i-th kept
+    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }  // whether it wants a gradient
 
 private:
     std::vector<Tensor> tensors_;
@@ -93,15 +93,15 @@ private:
 // One gradient per input, like that input; undefined where there is none (an index, a mask) or none is needed.
 using Grads = std::vector<Tensor>;
 // From what was kept and dy, the gradient of the result, to a gradient for each input.
-using Rule = std::function<Grads(const Saved& saved, const Tensor& dy)>;
+using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
 // Returns y as the result of an operation on `inputs`; y must be new (not an input, not in the graph already).
-// `keep` are the tensors that the rule needs again (inputs, y itself, or others); backward refuses when one of
-// them was changed in place since. The rule is written with Weft's own operations, so that gradients of
-// gradients need nothing more; it must not capture y. Where no input takes part in the graph, or under NoGrad,
-// nothing is recorded and y is returned.
+// `save_for_backward` are the tensors that the rule needs again (inputs, y itself, or others); backward refuses
+// when one of them was changed in place since. The rule is written with Weft's own operations, so that
+// gradients of gradients need nothing more; it must not capture y. Where no input takes part in the graph, or
+// under NoGrad, nothing is recorded and y is returned.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
-              const std::vector<Tensor>& keep, Rule rule);
+              const std::vector<Tensor>& save_for_backward, Vjp vjp);
 
 // The operation that made x, "leaf" for a leaf in the graph, "" outside it.
 const char* operation_of(const Tensor& x);

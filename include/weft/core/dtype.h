@@ -25,10 +25,10 @@ inline constexpr DType boolean = DType::boolean;  // DType::boolean
 const char* name(DType dtype);
 
 // Bytes of one element: 4, 8, 8 or 1.
-std::size_t size_of(DType dtype);
+std::size_t itemsize(DType dtype);
 
 // True for float32 and float64: the types that take a gradient.
-constexpr bool is_floating(DType dtype) { return dtype == float32 || dtype == float64; }
+constexpr bool is_floating_point(DType dtype) { return dtype == float32 || dtype == float64; }
 
 // The DType of a C++ type; float, double, int64_t and bool only.
 template <class T>

@@ -19,16 +19,16 @@ namespace weft {
 struct Heads {
     std::vector<Tensor> tensors;  // {q, k, v}, or {the packed projection}
     // Of a packed projection (B, T, H·d_k + G·d_k + G·d_v) or (T, …), its columns those of Q, then K, then V.
-    std::int64_t num_heads = 0, kv_heads = 0, d_k = 0;
+    std::int64_t num_heads = 0, num_kv_heads = 0, d_k = 0;
 
-    // qkv (B, T, (H + 2G)·d_k) or (T, …), with G = H when kv_heads is 0. ShapeError, naming `caller`, on any
-    // other rank and unless H + 2G divides the last axis.
-    static Heads packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t kv_heads = 0,
+    // qkv (B, T, (H + 2G)·d_k) or (T, …), with G = H when num_kv_heads is 0. ShapeError, naming `caller`, on
+    // any other rank and unless H + 2G divides the last axis.
+    static Heads packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads = 0,
                         const char* caller = "Heads::packed");
 
     bool is_packed() const { return tensors.size() == 1; }  // whether `tensors` is one packed projection
     // Heads of the same kind made of other tensors.
-    Heads with(std::vector<Tensor> others) const { return {std::move(others), num_heads, kv_heads, d_k}; }
+    Heads with(std::vector<Tensor> others) const { return {std::move(others), num_heads, num_kv_heads, d_k}; }
     // q (…, H, T, d_k), k (…, G, S, d_k) and v (…, G, S, d_v); of a packed projection, views of it. ShapeError
     // unless there are one or three tensors.
     std::array<Tensor, 3> qkv() const;

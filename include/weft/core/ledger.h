@@ -41,7 +41,7 @@ public:
     const std::vector<LedgerEntry>& entries() const { return entries_; }
 
 private:
-    friend class LedgerPage;  // the engine's hand (src/core/autograd/ledger_recorder.h)
+    friend class LedgerRecorder;  // the engine's hand (src/core/autograd/ledger_recorder.h)
     static constinit thread_local GradientLedger* current_;
     GradientLedger* before_;
     std::vector<LedgerEntry> entries_;

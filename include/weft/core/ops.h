@@ -148,9 +148,9 @@ Tensor stack(const std::vector<Tensor>& tensors,
 // OF SIZE 3.
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
-// `parts` parts of equal size ⌈n / parts⌉ (the last may be smaller or, as in PyTorch, missing). PyTorch's
+// `chunks` parts of equal size ⌈n / chunks⌉ (the last may be smaller or, as in PyTorch, missing). PyTorch's
 // chunk(3): 3 PARTS.
-[[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis = 0);
+[[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int axis = 0);
 Tensor flip(const Tensor& x, int axis);                   // in reverse order along the axis
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≥ diagonal, else 0
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≤ diagonal, else 0
@@ -158,8 +158,8 @@ Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij w
 // ---- indexing. Indices are int64; −n ≤ i < n, IndexError with position and value otherwise. Gradients of
 // repeated indices add.
 
-// y = x with its axis replaced by x's slices at `indices` (n,).
-Tensor index_select(const Tensor& x, int axis, const Tensor& indices);
+// y = x with its axis replaced by x's slices at `index` (n,).
+Tensor index_select(const Tensor& x, int axis, const Tensor& index);
 // y_{i…} = x at index_{i…} along `axis`, the other coordinates kept; index has x's rank and is no larger
 // elsewhere.
 Tensor gather(const Tensor& x, int axis, const Tensor& index);
@@ -178,8 +178,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 // finite gradients.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, double eps = 1e-5);
 // x / √(mean x² + eps) · weight over the last axis (Zhang and Sennrich, "Root mean square layer normalization",
-// 2019, eq. 4). weight (C,) or undefined; eps is the machine epsilon of x's type unless given, as in PyTorch. Refused
-// like layer_norm.
+// 2019, eq. 4). weight (C,) or undefined; eps is the machine epsilon of x's type unless given, as in PyTorch.
+// Refused like layer_norm.
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, std::optional<double> eps = {});
 // In training each element is 0 with probability p, else x / (1 − p) (Srivastava et al., JMLR 2014, in its
 // inverted form); otherwise, or with p = 0, x itself. ValueError unless 0 ≤ p < 1.
@@ -222,6 +222,6 @@ AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const
 // The same of a packed projection, split into heads before and merged after: qkv (B, T, 3C) or (T, 3C), the
 // columns of q, then k, then v, each with head h in columns h·C/H … → (B, T, C) or (T, C). Reads q, k and v in
 // place. ShapeError unless the rank is 2 or 3 and the heads divide C.
-Tensor multi_head_attention(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options = {});
+Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options = {});
 
 }  // namespace weft

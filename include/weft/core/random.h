@@ -24,8 +24,8 @@ public:
     // One from which tensors of rand and randn are zeros, for modules whose values are loaded next: drawing
     // them takes longer than loading. All else is drawn as from Rng(seed), the seeds of dropout's generators
     // among it.
-    static Rng of_zeros(std::uint64_t seed = 0);
-    bool gives_zeros() const { return zeros_; }  // made by of_zeros
+    static Rng skip_init(std::uint64_t seed = 0);
+    bool skips_init() const { return zeros_; }  // made by skip_init
 
     double uniform();                                           // in [0, 1), 53 bits
     double normal();                                            // mean 0, standard deviation 1 (Box–Muller)
@@ -38,7 +38,7 @@ public:
 
     std::uint64_t seed() const { return state_.seed; }  // what it was made with
     State state() const { return state_; }              // what a checkpoint keeps
-    void restore(State state) { state_ = state; }       // goes on from there
+    void set_state(State state) { state_ = state; }     // goes on from there
 
 private:
     State state_;

@@ -61,9 +61,9 @@ private:
     std::size_t position(int axis) const {
         if (static_cast<unsigned>(axis) < static_cast<unsigned>(rank_)) [[likely]]
             return static_cast<std::size_t>(axis);
-        return wrapped(axis);
+        return normalized_axis(axis);
     }
-    std::size_t wrapped(int axis) const;
+    std::size_t normalized_axis(int axis) const;
 };
 
 using Strides = Shape;  // in elements, not bytes

@@ -73,15 +73,15 @@ public:
     Tensor reshape(const Shape& shape) const;
     Tensor view(const Shape& shape) const;    // as reshape, but ShapeError where it would have to copy
     Tensor permute(const Shape& axes) const;  // y.size(i) = x.size(axes[i]); ShapeError unless a permutation
-    Tensor transpose(int a, int b) const;     // axes a and b exchanged
-    Tensor T() const;                         // (m, n) → (n, m); ShapeError unless rank 2
-    Tensor squeeze(int axis) const;           // without that axis; ShapeError unless its size is 1
-    Tensor squeeze() const;                   // without every axis of size 1
-    Tensor unsqueeze(int axis) const;         // with an axis of size 1 before `axis` (−1: after the last)
+    Tensor transpose(int axis0, int axis1) const;  // axes axis0 and axis1 exchanged
+    Tensor T() const;                              // (m, n) → (n, m); ShapeError unless rank 2
+    Tensor squeeze(int axis) const;                // without that axis; ShapeError unless its size is 1
+    Tensor squeeze() const;                        // without every axis of size 1
+    Tensor unsqueeze(int axis) const;  // with an axis of size 1 before `axis` (−1: after the last)
     // Broadcast to `shape` by strides of 0; −1 keeps a size. Not for writing.
     Tensor expand(const Shape& shape) const;
-    // [from, to) as Python's; step ≥ 1.
-    Tensor slice(int axis, std::int64_t from, std::int64_t to, std::int64_t step = 1) const;
+    // [start, end) as Python's; step ≥ 1.
+    Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1) const;
     // One index of an axis, which goes; IndexError out of range.
     Tensor select(int axis, std::int64_t index) const;
     Tensor operator[](std::int64_t index) const { return select(0, index); }  // select(0, index)
@@ -131,11 +131,11 @@ public:
     std::uint64_t register_hook(Hook hook);
     void remove_hook(std::uint64_t number);  // by register_hook's number
 
-    // Adds ∂(seed · this)/∂x to x.grad() for every leaf x this depends on. `seed` has this tensor's shape, and
-    // may be left out (1) for a single element. Saved values are released on the way unless retain_graph;
-    // GraphError on a graph that was released before, on a tensor outside the graph, or without a seed where
-    // there is more than one element. If anything throws, no gradient has changed.
-    void backward(const Tensor& seed = {}, bool retain_graph = false) const;
+    // Adds ∂(gradient · this)/∂x to x.grad() for every leaf x this depends on. `gradient` has this tensor's
+    // shape, and may be left out (1) for a single element. Saved values are released on the way unless
+    // retain_graph; GraphError on a graph that was released before, on a tensor outside the graph, or without a
+    // seed where there is more than one element. If anything throws, no gradient has changed.
+    void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
 
     // ---- for the library
     // Around what others made.
@@ -189,6 +189,6 @@ Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
 
 // ---- threads: one OpenMP team of ours. The same bits at any number.
 void set_num_threads(int n);  // ValueError unless 1 ≤ n ≤ 1024
-int num_threads();            // how many there are
+int get_num_threads();        // how many there are
 
 }  // namespace weft

@@ -31,7 +31,7 @@ public:
     static Trace* current() { return current_; }  // of this thread; null when none lives
 
 private:
-    friend class Untraced;
+    friend class NoTrace;
     static constinit thread_local Trace* current_;
     Trace* before_;
     std::vector<TraceEntry> entries_;
@@ -39,12 +39,12 @@ private:
 
 // While one of these lives, no Trace of this thread writes anything down. Backward holds one while it calls the
 // gradient rule of an operation.
-class Untraced {
+class NoTrace {
 public:
-    Untraced() : before_(Trace::current_) { Trace::current_ = nullptr; }
-    ~Untraced() { Trace::current_ = before_; }
-    Untraced(const Untraced&) = delete;
-    Untraced& operator=(const Untraced&) = delete;
+    NoTrace() : before_(Trace::current_) { Trace::current_ = nullptr; }
+    ~NoTrace() { Trace::current_ = before_; }
+    NoTrace(const NoTrace&) = delete;
+    NoTrace& operator=(const NoTrace&) = delete;
 
 private:
     Trace* before_;

@@ -12,52 +12,54 @@ namespace weft::nn {
 
 // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h has columns h·d_k … (h+1)·d_k − 1. ShapeError
 // unless the rank is 2 or 3 and H divides C.
-inline Tensor split_heads(const Tensor& x, std::int64_t heads) { return Heads::split(x, heads); }
+inline Tensor split_heads(const Tensor& x, std::int64_t num_heads) { return Heads::split(x, num_heads); }
 
 // qkv (B, T, 3C) or (T, 3C), the columns of Q, then of K, then of V → q, k, v, each (B, H, T, d_k) or (H, T,
-// d_k). With kv_heads = G given, qkv is (…, T, (H + 2G)·d_k), and k and v have G heads. ShapeError unless the
-// rank is 2 or 3 and H + 2G divides the last axis.
-inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t heads, std::int64_t kv_heads = 0) {
-    return Heads::packed(qkv, heads, kv_heads, "split_qkv").qkv();
+// d_k). With num_kv_heads = G given, qkv is (…, T, (H + 2G)·d_k), and k and v have G heads. ShapeError unless
+// the rank is 2 or 3 and H + 2G divides the last axis.
+inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t num_heads,
+                                       std::int64_t num_kv_heads = 0) {
+    return Heads::packed(qkv, num_heads, num_kv_heads, "split_qkv").qkv();
 }
 
 // The inverse of split_heads: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError on any other
 // rank.
 inline Tensor merge_heads(const Tensor& x) { return Heads::merge(x); }
 
-// d_model / heads. ValueError, naming `module`, unless heads ≥ 1, d_model ≥ 1 and heads divides d_model.
-std::int64_t head_size(std::int64_t d_model, std::int64_t heads, const char* module);
+// d_model / num_heads. ValueError, naming `module`, unless num_heads ≥ 1, d_model ≥ 1 and num_heads divides
+// d_model.
+std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* module);
 
 // Options of MultiHeadAttention. A size of 0 means the usual one.
 struct MultiHeadAttentionOptions {
-    bool bias = false;          // of every projection
-    bool fused = true;          // one W_qkv, its rows those of Q, K, V; else W_q, W_k, W_v
-    double dropout = 0;         // of the weights, after softmax, in training
-    std::int64_t kv_heads = 0;  // G: each head of keys and values serves H / G of queries; heads
-    std::int64_t d_k = 0;       // width of a head's queries and keys; d_model / heads
-    std::int64_t d_v = 0;       // width of a head's values; d_model / heads
-    std::int64_t key_width = 0, value_width = 0;  // of the tokens of key and value; d_model
-    std::optional<double> rotary_base = {};       // turns queries and keys by their positions, see rotary.h
+    bool bias = false;                // of every projection
+    bool fused = true;                // one W_qkv, its rows those of Q, K, V; else W_q, W_k, W_v
+    double dropout = 0;               // of the weights, after softmax, in training
+    std::int64_t num_kv_heads = 0;    // G: each head of keys and values serves H / G of queries; num_heads
+    std::int64_t d_k = 0;             // width of a head's queries and keys; d_model / num_heads
+    std::int64_t d_v = 0;             // width of a head's values; d_model / num_heads
+    std::int64_t kdim = 0, vdim = 0;  // of the tokens of key and value; d_model
+    std::optional<double> rotary_base = {};  // turns queries and keys by their positions, see rotary.h
 };
 
 // W_out concat_h(softmax(q_h k_hᵀ / √d_k, masked) v_h), with q = W_q query, k = W_k key, v = W_v value, split
-// into heads. query (B, T, C), key (B, S, key_width) and value (B, S, value_width) → (B, T, C); all of them
+// into heads. query (B, T, C), key (B, S, kdim) and value (B, S, vdim) → (B, T, C); all of them
 // without B is one sample. Self-attention: the same tensor three times; cross-attention: key and value from
 // another sequence. Padding among the keys: Mask::padding(lengths), one length for each sample. A query that
-// may attend to nothing gives W_out's bias. ValueError unless heads divides d_model (where d_k or d_v is not
-// given), kv_heads divides heads, all sizes are at least 1, 0 ≤ dropout < 1, the three widths are one where
-// fused, and d_k is even where rotary; ShapeError when sizes do not fit; ValueError on cross-attention with
-// rotary positions, which count one sequence's tokens.
+// may attend to nothing gives W_out's bias. ValueError unless num_heads divides d_model (where d_k or d_v is
+// not given), num_kv_heads divides num_heads, all sizes are at least 1, 0 ≤ dropout < 1, the three widths are
+// one where fused, and d_k is even where rotary; ShapeError when sizes do not fit; ValueError on
+// cross-attention with rotary positions, which count one sequence's tokens.
 struct MultiHeadAttention : Module {
-    std::int64_t d_model, heads, kv_heads, d_k, d_v, key_width, value_width;  // as made, none 0
-    double dropout;                                                           // as made
-    std::optional<double> rotary_base;                                        // as made
+    std::int64_t d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim;  // as made, none 0
+    double dropout;                                                       // as made
+    std::optional<double> rotary_base;                                    // as made
     std::optional<Linear> W_qkv;          // fused: C → H·d_k + G·d_k + G·d_v, 3C in the usual case
-    std::optional<Linear> W_q, W_k, W_v;  // separate: C → H·d_k, key_width → G·d_k, value_width → G·d_v
+    std::optional<Linear> W_q, W_k, W_v;  // separate: C → H·d_k, kdim → G·d_k, vdim → G·d_v
     Linear W_out;                         // H·d_v → C
 
     // Initial values from `rng`, which also seeds dropout's own generator.
-    MultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
+    MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                        MultiHeadAttentionOptions options = {});
 
     // Self-attention of x, or query's attention to key and value.
@@ -79,7 +81,7 @@ struct MultiHeadAttention : Module {
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
     // With every size filled in and checked.
-    MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model, std::int64_t heads,
+    MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model, std::int64_t num_heads,
                        Rng& rng);
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
                                      bool bias);
@@ -92,22 +94,22 @@ struct CausalMultiHeadAttentionOptions {
     std::int64_t max_seq_len = 1024;  // the most tokens of a sequence
     bool bias = false;                // of both projections
     double dropout = 0;               // of the weights, after softmax, in training
-    std::int64_t kv_heads = 0;        // G: each head of keys and values serves H / G of queries; 0: heads
+    std::int64_t num_kv_heads = 0;    // G: each head of keys and values serves H / G of queries; 0: num_heads
     std::optional<double> rotary_base = {};  // turns queries and keys by their positions, see rotary.h
 };
 
 // Self-attention in which token i attends to the tokens up to i only: x (B, T, C) → (B, T, C), or (T, C) → (T,
-// C). ValueError unless heads divides d_model, kv_heads divides heads, max_seq_len ≥ 1, 0 ≤ dropout < 1, and
-// d_k is even where rotary; ShapeError when T > max_seq_len.
+// C). ValueError unless num_heads divides d_model, num_kv_heads divides num_heads, max_seq_len ≥ 1, 0 ≤ dropout
+// < 1, and d_k is even where rotary; ShapeError when T > max_seq_len.
 struct CausalMultiHeadAttention : Module {
-    std::int64_t d_model, heads, kv_heads, d_k, max_seq_len;  // as made, none 0
-    double dropout;                                           // as made
-    std::optional<double> rotary_base;                        // as made
-    Linear W_qkv;                                             // C → (H + 2G)·d_k, 3C in the usual case
-    Linear W_out;                                             // C → C
+    std::int64_t d_model, num_heads, num_kv_heads, d_k, max_seq_len;  // as made, none 0
+    double dropout;                                                   // as made
+    std::optional<double> rotary_base;                                // as made
+    Linear W_qkv;  // C → (H + 2G)·d_k, 3C in the usual case
+    Linear W_out;  // C → C
 
     // Initial values from `rng`, which also seeds dropout's own generator.
-    CausalMultiHeadAttention(std::int64_t d_model, std::int64_t heads, Rng& rng,
+    CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                              CausalMultiHeadAttentionOptions options = {});
 
     // `extra_mask` blocks more than the future: padding, say.

@@ -21,15 +21,15 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
 
 // What torch.nn.MultiheadAttention saves, under `prefix` ("encoder.layers.0.self_attn.", with its dot), for a
 // MultiHeadAttention of as many heads: in_proj_weight becomes W_qkv; with kdim or vdim, q_proj_weight,
-// k_proj_weight and v_proj_weight become W_q, W_k and W_v (make it with {.fused = false, .key_width = kdim,
-// .value_width = vdim}); out_proj becomes W_out. Names without the prefix are left out. ValueError, by name, on
+// k_proj_weight and v_proj_weight become W_q, W_k and W_v (make it with {.fused = false, .kdim = kdim,
+// .vdim = vdim}); out_proj becomes W_out. Names without the prefix are left out. ValueError, by name, on
 // bias_k and bias_v (add_bias_kv), on any other name, and on one that is missing; add_zero_attn leaves no trace
 // in what is saved, and is not supported.
 //
 // Masks: PyTorch's module takes true for BLOCKED, in attn_mask and in key_padding_mask:
 // Mask::blocked(attn_mask), Mask::blocked(key_padding_mask.unsqueeze(1).expand({B, T, S})). Its function
 // torch.nn.functional.scaled_dot_product_attention takes true for VISIBLE: Mask::allowed(attn_mask). An
-// attn_mask of (B·heads, T, S) is reshape({B, heads, T, S}) here.
+// attn_mask of (B·num_heads, T, S) is reshape({B, num_heads, T, S}) here.
 NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std::string& prefix = "");
 
 // What GPT-2 saves of its attention under `prefix` ("h.0.attn."), for a CausalMultiHeadAttention of as many

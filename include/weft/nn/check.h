@@ -13,9 +13,9 @@ namespace weft::check {
 
 // How finely differences are taken, and how close they have to come.
 struct GradcheckOptions {
-    double step = 1e-3;      // h, relative to max(1, |x|)
-    double relative = 1e-8;  // allowed |expected − found| / max(1, |expected|)
-    std::uint64_t seed = 1;  // of the random seed that the output is contracted with
+    double eps = 1e-3;        // h, relative to max(1, |x|)
+    double tolerance = 1e-8;  // allowed |expected − found| / max(1, |expected|)
+    std::uint64_t seed = 1;   // of the random seed that the output is contracted with
 };
 
 // What a gradient check found; true where it passed.

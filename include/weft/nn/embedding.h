@@ -5,13 +5,14 @@
 
 namespace weft::nn {
 
-// ids int64 (…) → (…, dim), with weight (count, dim), at first standard normal, as PyTorch's. ValueError unless
-// count ≥ 1 and dim ≥ 1; IndexError from `embedding` on an id below 0 or from count on, naming its position.
+// ids int64 (…) → (…, embedding_dim), with weight (num_embeddings, embedding_dim), at first standard normal, as
+// PyTorch's. ValueError unless num_embeddings ≥ 1 and embedding_dim ≥ 1; IndexError from `embedding` on an id
+// below 0 or from num_embeddings on, naming its position.
 struct Embedding : Module {
-    Tensor weight;  // (count, dim)
+    Tensor weight;  // (num_embeddings, embedding_dim)
 
-    Embedding(std::int64_t count, std::int64_t dim, Rng& rng);  // weight drawn from `rng`
-    // ids (…) → (…, dim).
+    Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, Rng& rng);  // weight drawn from `rng`
+    // ids (…) → (…, embedding_dim).
     Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
 };
 

@@ -12,10 +12,10 @@ namespace weft::nn {
 
 // Options of EncoderBlock and DecoderBlock.
 struct EncoderBlockOptions {
-    bool bias = false;        // of every linear layer and norm
-    double dropout = 0;       // of the attention weights and of what is added to x, in training
-    std::int64_t hidden = 0;  // of the MLP; 4 · d_model when 0
-    double norm_eps = 1e-5;   // of every norm
+    bool bias = false;                 // of every linear layer and norm
+    double dropout = 0;                // of the attention weights and of what is added to x, in training
+    std::int64_t dim_feedforward = 0;  // of the MLP; 4 · d_model when 0
+    double layer_norm_eps = 1e-5;      // of every norm
 };
 using DecoderBlockOptions = EncoderBlockOptions;  // the same options
 
@@ -30,7 +30,7 @@ struct EncoderBlock : Module {
     Dropout drop;             // of what is added to x
 
     // Initial values from `rng`.
-    EncoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, EncoderBlockOptions options = {});
+    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, EncoderBlockOptions options = {});
     // x (B, S, C) → (B, S, C).
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, S, C)
@@ -53,7 +53,7 @@ struct DecoderBlock : Module {
     Dropout drop;              // of what is added to x
 
     // Initial values from `rng`.
-    DecoderBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, DecoderBlockOptions options = {});
+    DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, DecoderBlockOptions options = {});
     // x (B, T, C) and memory (B, S, C) → (B, T, C).
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& memory_mask = {},
                       const Mask& mask = {}) const {

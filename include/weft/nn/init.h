@@ -5,7 +5,7 @@
 
 namespace weft::nn {
 
-// Zeros from an Rng::of_zeros.
+// Zeros from an Rng::skip_init.
 Tensor uniform(const Shape& shape, double low, double high, Rng& rng);  // each element uniform in [low, high)
 Tensor normal(const Shape& shape, double mean, double deviation, Rng& rng);  // each element normal
 

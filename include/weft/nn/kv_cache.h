@@ -41,7 +41,7 @@ private:
     Tensor keys_, values_;  // (B, G, at least length_, ·)
 
     void check(const Tensor& k, const Tensor& v) const;
-    Tensor with_room(const Tensor& held, const Tensor& x) const;
+    Tensor grown(const Tensor& cached, const Tensor& x) const;
 };
 
 }  // namespace weft::nn

@@ -11,7 +11,8 @@ struct Linear : Module {
     Tensor weight;  // (out, in)
     Tensor bias;    // (out,), undefined without bias
 
-    Linear(std::int64_t in, std::int64_t out, Rng& rng, bool bias = true);  // first values from `rng`
+    Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng,
+           bool bias = true);        // first values from `rng`
     explicit Linear(Tensor weight);  // no bias, and a weight from elsewhere: tied where it is a parameter there
     // x (…, in) → (…, out).
     Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }

@@ -3,7 +3,7 @@
 //
 //     struct Scale : nn::Module {
 //         Tensor weight;
-//         explicit Scale(std::int64_t n) : Module("Scale"), weight(parameter("weight", ones({n}))) {}
+//         explicit Scale(std::int64_t n) : Module("Scale"), weight(register_parameter("weight", ones({n}))) {}
 //         Tensor operator()(const Tensor& x) const { return x * weight; }
 //     };
 #pragma once
@@ -23,12 +23,12 @@ using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>
 
 // While one of these lives, every module is in evaluation mode on this thread. No module is changed, so
 // several threads can evaluate one model, and afterwards every mode is what it was. They nest.
-class [[nodiscard]] Evaluating {
+class [[nodiscard]] EvalMode {
 public:
-    Evaluating();
-    ~Evaluating();
-    Evaluating(const Evaluating&) = delete;
-    Evaluating& operator=(const Evaluating&) = delete;
+    EvalMode();
+    ~EvalMode();
+    EvalMode(const EvalMode&) = delete;
+    EvalMode& operator=(const EvalMode&) = delete;
 };
 
 // What every model and every part of one is.
@@ -60,14 +60,14 @@ public:
     // Training (the default) or evaluation, recursively: dropout acts in training only.
     void train(bool training = true);
     void eval() { train(false); }  // evaluation
-    bool training() const;         // which of the two; evaluation while an Evaluating lives on this thread
+    bool training() const;         // which of the two; evaluation while an EvalMode lives on this thread
 
     // Every floating parameter and buffer, in place; one that changes loses its gradient. DTypeError unless
     // dtype is floating.
     void to(DType dtype);
-    void zero_grad();                      // every parameter's gradient is undefined again
-    std::int64_t parameter_count() const;  // elements of all parameters, tied ones once
-    const std::string& kind() const;       // "Linear", "GPT", …
+    void zero_grad();                     // every parameter's gradient is undefined again
+    std::int64_t num_parameters() const;  // elements of all parameters, tied ones once
+    const std::string& kind() const;      // "Linear", "GPT", …
 
     // A table: one row per module and parameter with shape and count, then the totals.
     std::string summary() const;
@@ -78,19 +78,19 @@ protected:
     // Registers a tensor that is trained, and returns it, contiguous and requiring a gradient. GraphError on a
     // tensor that an operation made, DTypeError unless floating. One that is a parameter elsewhere is tied:
     // both are the same tensor.
-    Tensor parameter(const std::string& name, Tensor value);
+    Tensor register_parameter(const std::string& name, Tensor value);
     // Registers a tensor that is state but not trained; in the state_dict when persistent.
-    Tensor buffer(const std::string& name, Tensor value, bool persistent = true);
+    Tensor register_buffer(const std::string& name, Tensor value, bool persistent = true);
     // The buffer of that name, for those that are made when they are first asked for; undefined when there is
     // none.
     Tensor find_buffer(const std::string& name) const;
     // Registers a random generator of this module's own, its seed drawn from `rng`, which need not outlive this
     // call.
-    std::shared_ptr<Rng> generator(const std::string& name, Rng& rng);
+    std::shared_ptr<Rng> register_generator(const std::string& name, Rng& rng);
     // Registers a module under a name and returns it. ValueError also when it holds this module.
     template <class M>
-    M child(const std::string& name, M module) {
-        adopt(name, module);
+    M register_module(const std::string& name, M module) {
+        add_child(name, module);
         return module;
     }
 
@@ -98,7 +98,7 @@ private:
     struct Registry;
     std::shared_ptr<Registry> registry_;
     explicit Module(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}
-    void adopt(const std::string& name, const Module& module);
+    void add_child(const std::string& name, const Module& module);
 };
 
 }  // namespace weft::nn

@@ -11,7 +11,7 @@ class ModuleList : public Module {
 public:
     ModuleList() : Module("ModuleList") {}  // empty
     // As the child "0", "1", …
-    void add(M module) { items_->push_back(child(std::to_string(size()), std::move(module))); }
+    void append(M module) { items_->push_back(register_module(std::to_string(size()), std::move(module))); }
     std::size_t size() const { return items_->size(); }                 // how many
     const M& operator[](std::size_t i) const { return items_->at(i); }  // std::out_of_range unless i < size()
     auto begin() const { return items_->begin(); }                      // for a range-based for

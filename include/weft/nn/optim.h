@@ -2,7 +2,7 @@
 //
 //     optim::AdamW optimizer(model, {.lr = 3e-4, .weight_decay = 0.1});
 //     for (int step = 0; step < steps; ++step) {
-//         optimizer.set_lr(optim::cosine_lr(step, {.lr = 3e-4, .warmup = 100, .steps = steps}));
+//         optimizer.set_lr(optim::cosine_lr(step, {.lr = 3e-4, .warmup_steps = 100, .steps = steps}));
 //         optimizer.zero_grad();
 //         loss_of(batch()).backward();
 //         optim::clip_grad_norm(model, 1.0);
@@ -81,11 +81,11 @@ public:
     ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay);
     ParameterSlots(ParameterSlots&&) noexcept = default;
     ParameterSlots& operator=(ParameterSlots&&) noexcept = default;
-    const ParameterSlots& present() const;  // itself; ValueError when it was moved from
+    const ParameterSlots& checked() const;  // itself; ValueError when it was moved from
 
     void step(const std::vector<const char*>& moment_names, const std::function<void(const Update&)>& update);
     void zero_grad();
-    std::int64_t steps() const { return present().steps_; }
+    std::int64_t steps() const { return checked().steps_; }
     nn::NamedTensors state_dict(const std::vector<const char*>& moment_names) const;
     void load_state_dict(const std::vector<const char*>& moment_names, const nn::NamedTensors& state);
 
@@ -143,10 +143,10 @@ public:
     }
     void zero_grad() { slots_.zero_grad(); }  // every parameter's gradient is undefined again
 
-    const Options& options() const { return slots_.present(), options_; }  // as they are now
+    const Options& options() const { return slots_.checked(), options_; }  // as they are now
     double lr() const { return options().lr; }                             // the learning rate
     void set_lr(double lr) {  // ValueError when negative or not finite
-        slots_.present();
+        slots_.checked();
         check_rate(lr, "lr");
         options_.lr = lr;
     }
@@ -172,14 +172,14 @@ using AdamW = Optimizer<AdamWOptions>;  // optim::AdamW(model, {.lr = 3e-4})
 
 // The course of a learning rate.
 struct CosineOptions {
-    double lr = 1e-3;         // the highest
-    double min_lr = 0;        // the last
-    std::int64_t warmup = 0;  // steps of a rising rate
-    std::int64_t steps = 1;   // from here on min_lr
+    double lr = 1e-3;               // the highest
+    double min_lr = 0;              // the last
+    std::int64_t warmup_steps = 0;  // steps of a rising rate
+    std::int64_t steps = 1;         // from here on min_lr
 };
-// The rate of step 0, 1, …: lr·(step + 1)/(warmup + 1) while step < warmup, then half a cosine from lr at step
-// = warmup down to min_lr at step = steps, and min_lr from there on (Loshchilov and Hutter, "SGDR", 2017, eq.
-// 5, without restarts). ValueError when a number is negative, not finite, or min_lr > lr.
+// The rate of step 0, 1, …: lr·(step + 1)/(warmup_steps + 1) while step < warmup_steps, then half a cosine from
+// lr at step = warmup_steps down to min_lr at step = steps, and min_lr from there on (Loshchilov and Hutter,
+// "SGDR", 2017, eq. 5, without restarts). ValueError when a number is negative, not finite, or min_lr > lr.
 double cosine_lr(std::int64_t step, const CosineOptions& options);
 
 // Returns n = ‖all gradients together‖₂ and multiplies each gradient by min(1, max_norm / (n + 1e-6)), as

@@ -11,11 +11,11 @@ namespace weft::nn {
 
 // Options of TransformerBlock.
 struct TransformerBlockOptions {
-    std::int64_t max_seq_len = 1024;  // the most tokens of a sequence
-    bool bias = false;                // of every linear layer and norm
-    double dropout = 0;               // of the attention weights and of what is added to x, in training
-    std::int64_t hidden = 0;          // of the MLP; 4 · d_model when 0
-    double norm_eps = 1e-5;           // of every norm
+    std::int64_t max_seq_len = 1024;   // the most tokens of a sequence
+    bool bias = false;                 // of every linear layer and norm
+    double dropout = 0;                // of the attention weights and of what is added to x, in training
+    std::int64_t dim_feedforward = 0;  // of the MLP; 4 · d_model when 0
+    double layer_norm_eps = 1e-5;      // of every norm
 };
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)), attention causal: the pre-norm order (Xiong et al., "On layer
@@ -29,7 +29,8 @@ struct TransformerBlock : Module {
     Dropout drop;                   // of what is added to x
 
     // Initial values from `rng`.
-    TransformerBlock(std::int64_t d_model, std::int64_t heads, Rng& rng, TransformerBlockOptions options = {});
+    TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
+                     TransformerBlockOptions options = {});
     // x (B, T, C) → (B, T, C); `extra_mask` blocks more than the future.
     Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), extra_mask)));  // (B, T, C)

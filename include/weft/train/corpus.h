@@ -21,7 +21,7 @@ struct Batch {
 // The ids of a text: the first ⌊0.9 N⌋ to train on, the rest for validation.
 //
 //     const text::Characters tokenizer(text);
-//     training::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch = 12, .seed = 1});
+//     training::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch_size = 12, .seed = 1});
 //     const training::Batch batch = corpus.training_batch(step);                          // each (12, 64)
 //     const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);
 class Corpus {
@@ -29,10 +29,10 @@ public:
     // How it is cut into batches.
     struct Options {
         std::int64_t block_size = 64;  // T
-        std::int64_t batch = 12;       // B
+        std::int64_t batch_size = 12;  // B
         std::uint64_t seed = 0;        // of the order of the training batches
     };
-    // ValueError where block_size or batch is below 1, and, naming the smallest length that suffices, where the
+    // ValueError where block_size or batch_size is below 1, and, naming the smallest length that suffices, where the
     // validation part is shorter than block_size + 1.
     Corpus(const text::Ids& ids, const Options& options);
 

@@ -49,7 +49,7 @@ inline double evaluate(const std::vector<Batch>& batches, const std::function<Te
                        const std::function<bool()>& stop = {}) {
     if (batches.empty()) throw ValueError("evaluate: there is no batch; give at least one");
     const NoGrad off;
-    const nn::Evaluating evaluating;
+    const nn::EvalMode eval_mode;
     double sum = 0, tokens = 0;
     for (const Batch& batch : batches) {
         if (stop && stop()) return NAN;

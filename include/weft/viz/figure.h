@@ -138,19 +138,19 @@ public:
 private:
     friend struct PlotPicture;
     struct Series {
-        enum Kind { lines, dots, bar, across_x, across_y } kind;
+        enum Kind { lines, dots, bar, vertical_line, horizontal_line } kind;
         std::vector<double> x, y;
         std::string label;
         LineStyle style;
     };
-    struct Word {
+    struct Annotation {
         double x, y;
         std::string text;
         Label label;
     };
     PlotOptions options_;
     std::vector<Series> series_;
-    std::vector<Word> words_;
+    std::vector<Annotation> annotations_;
     std::vector<std::string> names_;  // of the bars
     Tensor field_;
     std::pair<double, double> field_x_, field_y_;

@@ -45,7 +45,7 @@ public:
     // every number in it is checked.
     static Report load(const std::filesystem::path& path);
     // Drops `step` and all later steps, for a run that continues from there.
-    void cut(std::int64_t step);
+    void truncate(std::int64_t step);
 
     void setting(const std::string& name, const std::string& value);  // shown in the order of first calls
     void loss(std::int64_t step, const ReportLoss& measured);         // may be NaN or infinite

@@ -20,7 +20,7 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
                              "; sizes are 0 or more");
     std::int64_t bytes = 0;
     if (product_overflows(shape) ||
-        __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(size_of(dtype)), &bytes))
+        __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(itemsize(dtype)), &bytes))
         throw ValueError(std::string(operation) + ": shape " + shape.str() + " of " + name(dtype) +
                          " overflows: its bytes do not fit in 63 bits; use a smaller shape");
     Array x;
@@ -31,10 +31,11 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
     return x;
 }
 
-void check_held_exactly(const char* operation, double value, DType dtype) {
-    const bool held = dtype == boolean ? value == 0 || value == 1
-                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
-    if (held) return;
+void check_representable_exactly(const char* operation, double value, DType dtype) {
+    const bool is_representable = dtype == boolean
+                                      ? value == 0 || value == 1
+                                      : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
+    if (is_representable) return;
     throw DTypeError(std::string(operation) + ": " + name(dtype) + " does not hold " + text::chars(value) +
                      " exactly; take " + (dtype == boolean ? "0 or 1" : "a whole number of 64 bits") +
                      ", or float64 (to() converts a tensor)");

@@ -50,9 +50,9 @@ Array make_array(const Shape& shape, DType dtype, const char* operation = "empty
 
 // DTypeError naming `operation` unless a plain number is exact in the type: int64 and bool hold few, and a
 // floating type rounds.
-void check_held_exactly(const char* operation, double value, DType dtype);
-inline void check_held(const char* operation, double value, DType dtype) {
-    if (!is_floating(dtype)) check_held_exactly(operation, value, dtype);
+void check_representable_exactly(const char* operation, double value, DType dtype);
+inline void check_representable(const char* operation, double value, DType dtype) {
+    if (!is_floating_point(dtype)) check_representable_exactly(operation, value, dtype);
 }
 
 // The same storage seen through another shape, with strides.

@@ -50,7 +50,7 @@ std::int64_t randint_at(std::uint64_t seed, std::uint64_t position, std::int64_t
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + step);
 }
 
-Rng Rng::of_zeros(std::uint64_t seed) {
+Rng Rng::skip_init(std::uint64_t seed) {
     Rng rng(seed);
     rng.zeros_ = true;
     return rng;

@@ -21,7 +21,7 @@ const char* name(DType dtype) {
     return "unknown";
 }
 
-std::size_t size_of(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
+std::size_t itemsize(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
 
 namespace {
 template <class T>
@@ -46,7 +46,7 @@ Shape Shape::filled(int rank, std::int64_t size) {
     return shape;
 }
 
-std::size_t Shape::wrapped(int axis) const {
+std::size_t Shape::normalized_axis(int axis) const {
     return static_cast<std::size_t>(normalize_axis(axis, rank_, "shape"));
 }
 
@@ -71,9 +71,9 @@ void Shape::erase(int axis) {
 
 std::int64_t Shape::numel() const {
     std::int64_t product = 1;
-    bool wrapped = false;
-    for (std::int64_t size : *this) wrapped |= __builtin_mul_overflow(product, size, &product);
-    if (wrapped && std::find(begin(), end(), 0) == end())
+    bool overflowed = false;
+    for (std::int64_t size : *this) overflowed |= __builtin_mul_overflow(product, size, &product);
+    if (overflowed && std::find(begin(), end(), 0) == end())
         throw ValueError("shape: the product of " + str() + " does not fit in 63 bits; use smaller sizes");
     return product;
 }
@@ -98,13 +98,13 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
 }
 
 int normalize_axis(int axis, int rank, const char* operation) {
-    const int wrapped = axis < 0 ? axis + rank : axis;
-    if (wrapped < 0 || wrapped >= rank)
+    const int normalized = axis < 0 ? axis + rank : axis;
+    if (normalized < 0 || normalized >= rank)
         throw IndexError(std::string(operation) + ": axis " + std::to_string(axis) +
                          " is out of range for rank " + std::to_string(rank) +
                          (rank == 0 ? " (a scalar has no axes)"
                                     : "; use " + std::to_string(-rank) + " to " + std::to_string(rank - 1)));
-    return wrapped;
+    return normalized;
 }
 
 Strides contiguous_strides(const Shape& shape) {

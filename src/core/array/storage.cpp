@@ -36,52 +36,53 @@ std::size_t size_class(std::size_t bytes) {
 // use.
 class Pool {
 public:
-    void* take(std::size_t bytes) {
+    void* acquire(std::size_t bytes) {
         std::lock_guard lock(mutex_);
         void* block = nullptr;
-        const auto found = idle_.find(bytes);
-        if (found != idle_.end() && !found->second.empty()) {
+        const auto found = free_blocks_.find(bytes);
+        if (found != free_blocks_.end() && !found->second.empty()) {
             block = found->second.back();
             found->second.pop_back();
         } else {
-            release_down_to(std::max(most_used_, used_ + bytes) / 4 * 5, bytes);
+            release_down_to(std::max(peak_allocated_, allocated_ + bytes) / 4 * 5, bytes);
             block = allocate(bytes);
             if (block == nullptr) {
                 release_down_to(0, bytes);
                 block = allocate(bytes);
             }
             if (block == nullptr) throw std::bad_alloc();
-            held_ += bytes;
+            reserved_ += bytes;
         }
-        used_ += bytes;
-        most_used_ = std::max(most_used_, used_);  // a request that was refused does not count
+        allocated_ += bytes;
+        peak_allocated_ = std::max(peak_allocated_, allocated_);  // a request that was refused does not count
         return block;
     }
-    void give(void* block, std::size_t bytes) noexcept {
+    void release(void* block, std::size_t bytes) noexcept {
         std::lock_guard lock(mutex_);
-        used_ -= bytes;
+        allocated_ -= bytes;
         if (recycle) {
             try {
-                idle_[bytes].push_back(block);
+                free_blocks_[bytes].push_back(block);
                 return;
             } catch (const std::bad_alloc&) {  // no room to remember it: let it go
             }
         }
-        held_ -= bytes;
+        reserved_ -= bytes;
         std::free(block);
     }
 
 private:
     std::mutex mutex_;
-    std::map<std::size_t, std::vector<void*>> idle_;
-    std::size_t used_ = 0, held_ = 0, most_used_ = 0;  // bytes; held: used and idle
+    std::map<std::size_t, std::vector<void*>> free_blocks_;
+    std::size_t allocated_ = 0, reserved_ = 0,
+                peak_allocated_ = 0;  // bytes; reserved: allocated to tensors, and free for reuse
 
     // Frees idle blocks, the largest first, until `bytes` more make no more than `limit`.
     void release_down_to(std::size_t limit, std::size_t bytes) {
-        for (auto it = idle_.rbegin(); it != idle_.rend(); ++it)
-            for (; !it->second.empty() && held_ + bytes > limit; it->second.pop_back()) {
+        for (auto it = free_blocks_.rbegin(); it != free_blocks_.rend(); ++it)
+            for (; !it->second.empty() && reserved_ + bytes > limit; it->second.pop_back()) {
                 std::free(it->second.back());
-                held_ -= it->first;
+                reserved_ -= it->first;
             }
     }
     // Large blocks on large pages, where the system has them: fewer to be made, and fewer to be looked up.
@@ -106,9 +107,9 @@ Pool& pool() {
 
 Storage::Storage(std::size_t size) : bytes(size_class(size)) {
     if (bytes < size) throw std::bad_alloc();
-    data = pool().take(bytes);
+    data = pool().acquire(bytes);
 }
 
-Storage::~Storage() { pool().give(data, bytes); }
+Storage::~Storage() { pool().release(data, bytes); }
 
 }  // namespace weft

@@ -23,27 +23,27 @@ Tensor add(const Tensor& a, const Tensor& b) {
     });
 }
 
-// Refused unless g is like the tensor that `of` belongs to; who() says whose gradient it is.
-template <class Who>
-void check_gradient(const Tensor& g, const Node& of, const Who& who) {
+// Refused unless g is like the tensor that `of` belongs to; describe() says whose gradient it is.
+template <class Describe>
+void check_gradient(const Tensor& g, const Node& of, const Describe& describe) {
     if (g.shape() != of.shape)
-        throw ShapeError(who() + " has shape " + g.shape().str() + ", but the tensor has " + of.shape.str() +
-                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
+        throw ShapeError(describe() + " has shape " + g.shape().str() + ", but the tensor has " +
+                         of.shape.str() + "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
     if (g.dtype() != of.dtype)
-        throw DTypeError(who() + " is " + name(g.dtype()) + ", but the tensor is " + name(of.dtype) +
+        throw DTypeError(describe() + " is " + name(g.dtype()) + ", but the tensor is " + name(of.dtype) +
                          "; convert it with to()");
 }
 
 // True where nobody else holds g or its storage, so that a change of it is seen by nobody.
-bool is_ours(const Tensor& g) {
+bool is_unshared(const Tensor& g) {
     const Array& x = g.array();
     return g.handle().use_count() == 1 && x.storage.use_count() == 1 && x.is_contiguous();
 }
 
 // A gradient that nobody else holds: later in-place changes of it (clipping) must not be seen elsewhere.
-Tensor owned(const Tensor& g) {
+Tensor exclusive_copy(const Tensor& g) {
     const Array& x = g.array();
-    if (is_ours(g)) return g.detach();
+    if (is_unshared(g)) return g.detach();
     Array copy = make_array(x.shape, x.dtype);
     kernels::copy(copy, x);
     return Tensor(std::move(copy));
@@ -62,7 +62,7 @@ public:
                 "the leaves before computing it");
         if (seed.defined()) {
             check_gradient(seed, *node, [&] { return std::string(operation) + ": the seed"; });
-            give(nullptr, 0, node, seed);
+            accumulate(nullptr, 0, node, seed);
             return;
         }
         if (root.numel() != 1)
@@ -72,7 +72,7 @@ public:
                 "seed of its shape");
         Array one = make_array(root.shape(), root.dtype());
         kernels::fill(one, 1);
-        give(nullptr, 0, node, Tensor(std::move(one)));
+        accumulate(nullptr, 0, node, Tensor(std::move(one)));
     }
 
     // From here on only nodes on a path from the seeds to one of `targets` run. Without this call, all do.
@@ -82,7 +82,7 @@ public:
         for (Node* t : targets) lowest = std::min(lowest, t->number);
         std::map<std::uint64_t, Node*> reachable;
         std::vector<Node*> stack;
-        for (auto& [number, waiting] : waiting_) stack.push_back(waiting.node.get());
+        for (auto& [number, pending] : pending_) stack.push_back(pending.node.get());
         while (!stack.empty()) {
             Node* node = stack.back();
             stack.pop_back();
@@ -91,38 +91,39 @@ public:
                 if (input) stack.push_back(input.get());
         }
         targets_.insert(targets.begin(), targets.end());
-        useful_ = targets_;
+        needed_ = targets_;
         for (auto& [number, node] : reachable)
             for (const auto& input : node->inputs)
-                if (input && useful_.count(input.get())) useful_.insert(node), inner_.insert(node);
+                if (input && needed_.count(input.get())) needed_.insert(node), inner_.insert(node);
     }
 
     void run() {
         const GradMode mode(create_);
-        while (!waiting_.empty()) {
-            Waiting next = std::move(waiting_.begin()->second);
-            waiting_.erase(waiting_.begin());
+        while (!pending_.empty()) {
+            Pending next = std::move(pending_.begin()->second);
+            pending_.erase(pending_.begin());
             visit(*next.node, next.gradient, next.node);
         }
     }
 
     // The gradients asked for. When they have been used well, the ledger may have what was written of them.
     const std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>>& results() const { return results_; }
-    void close_ledger() { page_.close(); }
+    void commit_ledger() { recorder_.commit(); }
 
 private:
-    struct Waiting {
+    struct Pending {
         std::shared_ptr<Node> node;
         Tensor gradient;
     };
 
     // One edge: `from` is the node whose rule made g for its input of that position, null for the seed.
-    void give(const Node* from, std::size_t position, const std::shared_ptr<Node>& node, const Tensor& g) {
-        page_.gives(from, position, *node, g);
-        auto [it, is_new] = waiting_.try_emplace(node->number, Waiting{node, g});
+    void accumulate(const Node* from, std::size_t position, const std::shared_ptr<Node>& node,
+                    const Tensor& g) {
+        recorder_.record_term(from, position, *node, g);
+        auto [it, is_new] = pending_.try_emplace(node->number, Pending{node, g});
         if (is_new) return;
         Tensor& sum = it->second.gradient;
-        if (!create_ && is_ours(sum)) return kernels::add(sum.array(), sum.array(), g.array());
+        if (!create_ && is_unshared(sum)) return kernels::add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
         sum = add(sum, g);
     }
@@ -138,7 +139,7 @@ private:
             gradient = replaced;
             hooked = true;
         }
-        page_.visits(node, gradient, hooked);
+        recorder_.record_entry(node, gradient, hooked);
         if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient)
             results_[&node] = {owner, gradient};
         if (node.is_leaf || (has_targets_ && !inner_.count(&node))) return;
@@ -148,8 +149,8 @@ private:
                 ": backward has been here before and released what it needs; pass retain_graph = true to the "
                 "first backward, or compute the output anew");
         const Grads gradients = [&] {
-            const Untraced rule;  // what it computes is no part of a run that is being looked at
-            return node.rule(node.unpack(create_), gradient);
+            const NoTrace no_trace;  // what it computes is no part of a run that is being looked at
+            return node.vjp(node.unpack(create_), gradient);
         }();
         if (gradients.size() != node.inputs.size())
             throw GraphError(std::string(node.operation) + ": its rule returned " +
@@ -159,43 +160,43 @@ private:
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const auto& input = node.inputs[i];
-            if (!input || !gradients[i].defined() || (has_targets_ && !useful_.count(input.get()))) continue;
+            if (!input || !gradients[i].defined() || (has_targets_ && !needed_.count(input.get()))) continue;
             check_gradient(gradients[i], *input, [&] {
                 return std::string(node.operation) + ": the gradient of input " + std::to_string(i);
             });
-            give(&node, i, input, gradients[i]);
+            accumulate(&node, i, input, gradients[i]);
         }
     }
 
-    LedgerPage page_;
+    LedgerRecorder recorder_;
     const bool retain_, create_;
     bool has_targets_ = false;
     std::set<Node*> targets_;
-    std::set<Node*> useful_;  // those on a path to a target, and the targets
+    std::set<Node*> needed_;  // those on a path to a target, and the targets
     std::set<Node*> inner_;   // those whose rule runs: an input of theirs is useful
-    std::map<std::uint64_t, Waiting, std::greater<>> waiting_;
+    std::map<std::uint64_t, Pending, std::greater<>> pending_;
     std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>> results_;
 };
 
 }  // namespace
 
-void Tensor::backward(const Tensor& seed, bool retain_graph) const {
+void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     Backward run(retain_graph, false);
-    run.seed("backward", *this, seed);
+    run.seed("backward", *this, gradient);
     run.run();
     const NoGrad off;
     std::vector<std::pair<Node*, Tensor>> sums;  // made before anything is changed
     for (const auto& [node, result] : run.results())
-        sums.emplace_back(node,
-                          node->gradient.defined() ? add(node->gradient, result.second) : owned(result.second));
-    run.close_ledger();
+        sums.emplace_back(node, node->gradient.defined() ? add(node->gradient, result.second)
+                                                         : exclusive_copy(result.second));
+    run.commit_ledger();
     for (auto& [node, sum] : sums) node->gradient = sum;
 }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                         const std::vector<Tensor>& seeds, GradOptions options) {
-    if (!seeds.empty() && seeds.size() != outputs.size())
-        throw ValueError("grad: " + std::to_string(seeds.size()) + " seeds for " +
+                         const std::vector<Tensor>& grad_outputs, GradOptions options) {
+    if (!grad_outputs.empty() && grad_outputs.size() != outputs.size())
+        throw ValueError("grad: " + std::to_string(grad_outputs.size()) + " grad_outputs for " +
                          std::to_string(outputs.size()) + " outputs; pass one for each, or none");
     std::vector<Node*> targets;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -207,7 +208,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     }
     Backward run(options.retain_graph || options.create_graph, options.create_graph);
     for (std::size_t i = 0; i < outputs.size(); ++i)
-        run.seed("grad", outputs[i], seeds.empty() ? Tensor() : seeds[i]);
+        run.seed("grad", outputs[i], grad_outputs.empty() ? Tensor() : grad_outputs[i]);
     run.keep_paths_to(targets);
     run.run();
     std::vector<Tensor> gradients;
@@ -221,9 +222,10 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         if (found == run.results().end())
             gradients.emplace_back();
         else
-            gradients.push_back(options.create_graph ? found->second.second : owned(found->second.second));
+            gradients.push_back(options.create_graph ? found->second.second
+                                                     : exclusive_copy(found->second.second));
     }
-    run.close_ledger();
+    run.commit_ledger();
     return gradients;
 }
 

@@ -23,26 +23,26 @@ constinit thread_local GradientLedger* GradientLedger::current_ = nullptr;
 GradientLedger::GradientLedger() : before_(current_) { current_ = this; }
 GradientLedger::~GradientLedger() { current_ = before_; }
 
-LedgerPage::LedgerPage() : ledger_(GradientLedger::current_) { GradientLedger::current_ = nullptr; }
-LedgerPage::~LedgerPage() { GradientLedger::current_ = ledger_; }
+LedgerRecorder::LedgerRecorder() : ledger_(GradientLedger::current_) { GradientLedger::current_ = nullptr; }
+LedgerRecorder::~LedgerRecorder() { GradientLedger::current_ = ledger_; }
 
-void LedgerPage::write_term(const Node* from, std::size_t input, const Node& to, const Tensor& gradient) {
-    waiting_[to.number].push_back(
+void LedgerRecorder::write_term(const Node* from, std::size_t input, const Node& to, const Tensor& gradient) {
+    pending_terms_[to.number].push_back(
         {from ? from->number : 0, from ? from->operation : "seed", input, copy_of(gradient)});
 }
 
-void LedgerPage::write_entry(const Node& node, const Tensor& gradient, bool hooked) {
+void LedgerRecorder::write_entry(const Node& node, const Tensor& gradient, bool hooked) {
     LedgerEntry entry;
     entry.number = node.number;
     entry.operation = node.operation;
-    entry.terms = std::move(waiting_[node.number]);
+    entry.terms = std::move(pending_terms_[node.number]);
     entry.gradient = copy_of(gradient);
     entry.hooked = hooked;
-    waiting_.erase(node.number);
+    pending_terms_.erase(node.number);
     entries_.push_back(std::move(entry));
 }
 
-void LedgerPage::close() {
+void LedgerRecorder::commit() {
     if (ledger_ == nullptr) return;
     std::vector<LedgerEntry>& all = ledger_->entries_;
     const int backward = all.empty() ? 1 : all.back().backward + 1;

@@ -20,24 +20,24 @@ std::shared_ptr<Node> Node::make(const char* operation, const Array& output) {
 }
 
 void Node::destroy(Node* node) noexcept {
-    thread_local Node* waiting = nullptr;
-    thread_local bool busy = false;
-    node->next_dying = waiting;
-    waiting = node;
-    if (busy) return;  // inside another node's end, whose loop below carries on with this one
-    busy = true;
-    while (waiting != nullptr) {
-        const Node* const last = waiting;
-        waiting = last->next_dying;
+    thread_local Node* to_delete = nullptr;
+    thread_local bool deleting = false;
+    node->next_to_delete = to_delete;
+    to_delete = node;
+    if (deleting) return;  // inside another node's end, whose loop below carries on with this one
+    deleting = true;
+    while (to_delete != nullptr) {
+        const Node* const last = to_delete;
+        to_delete = last->next_to_delete;
         delete last;
     }
-    busy = false;
+    deleting = false;
 }
 
 Saved Node::unpack(bool create_graph) {
     std::vector<Tensor> tensors;
-    tensors.reserve(kept.size());
-    for (const Kept& k : kept) {
+    tensors.reserve(saved.size());
+    for (const SavedTensor& k : saved) {
         if (k.array.storage && k.array.storage->version != k.version)
             throw GraphError(std::string(operation) + ": a tensor of shape " + k.array.shape.str() +
                              " that backward needs was changed in place after it was used (version " +
@@ -54,7 +54,7 @@ Saved Node::unpack(bool create_graph) {
             variable->is_leaf = variable->retains_gradient = false;
             variable->is_alias = true;
             variable->inputs = {k.is_output ? shared_from_this() : k.node};
-            variable->rule = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
+            variable->vjp = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
         }
         tensors.emplace_back(std::make_shared<TensorImpl>(TensorImpl{k.array, std::move(variable)}));
     }
@@ -66,8 +66,8 @@ Saved Node::unpack(bool create_graph) {
 
 void Node::release() {
     is_released = true;
-    kept.clear();
-    rule = nullptr;
+    saved.clear();
+    vjp = nullptr;
 }
 
 }  // namespace weft

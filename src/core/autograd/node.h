@@ -13,7 +13,7 @@
 namespace weft {
 
 // A tensor as it was when it was kept for backward.
-struct Kept {
+struct SavedTensor {
     Array array;
     std::uint64_t version = 0;   // of its storage, at that time
     std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
@@ -38,8 +38,8 @@ struct Node : std::enable_shared_from_this<Node> {
     const DType dtype;
 
     std::vector<std::shared_ptr<Node>> inputs;  // null for an input outside the graph
-    std::vector<Kept> kept;
-    Rule rule;
+    std::vector<SavedTensor> saved;
+    Vjp vjp;
     bool is_leaf = true;
     bool is_released = false;
 
@@ -53,7 +53,7 @@ struct Node : std::enable_shared_from_this<Node> {
 private:
     Node(const char* made_by, const Array& output);
     static void destroy(Node* node) noexcept;
-    Node* next_dying = nullptr;
+    Node* next_to_delete = nullptr;
 };
 
 }  // namespace weft

@@ -9,7 +9,7 @@ thread_local bool enabled = true;
 thread_local bool composed = false;
 }  // namespace
 
-bool grad_enabled() { return enabled; }
+bool is_grad_enabled() { return enabled; }
 GradMode::GradMode(bool on) : before_(enabled) { enabled = on; }
 GradMode::~GradMode() { enabled = before_; }
 
@@ -18,9 +18,9 @@ Composed::Composed(bool on) : before_(composed) { composed = on; }
 Composed::~Composed() { composed = before_; }
 
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
-              const std::vector<Tensor>& keep, Rule rule) {
+              const std::vector<Tensor>& save_for_backward, Vjp vjp) {
     TensorImpl& result = y.impl();
-    if (!enabled || !is_floating(result.array.dtype)) return y;
+    if (!enabled || !is_floating_point(result.array.dtype)) return y;
     bool takes_part = false;
     for (const Tensor& x : inputs) takes_part = takes_part || (x.defined() && x.requires_grad());
     if (!takes_part) return y;
@@ -36,17 +36,17 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     auto node = Node::make(operation, result.array);
     node->is_leaf = false;
     node->retains_gradient = false;
-    node->rule = std::move(rule);
+    node->vjp = std::move(vjp);
     node->inputs.reserve(inputs.size());
     for (const Tensor& x : inputs) node->inputs.push_back(x.defined() ? x.impl().node : nullptr);
-    node->kept.reserve(keep.size());
-    for (const Tensor& x : keep) {
+    node->saved.reserve(save_for_backward.size());
+    for (const Tensor& x : save_for_backward) {
         if (!x.defined()) {
-            node->kept.emplace_back();
+            node->saved.emplace_back();
             continue;
         }
         const bool is_output = x.handle() == y.handle();
-        node->kept.push_back({x.array(), x.version(), is_output ? nullptr : x.impl().node, is_output});
+        node->saved.push_back({x.array(), x.version(), is_output ? nullptr : x.impl().node, is_output});
     }
     result.node = std::move(node);
     return y;

@@ -10,24 +10,24 @@ namespace {
 
 // What every in-place operation refuses. `operands` are the tensors read.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr) {
-    const std::string who(operation);
-    if (grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
+    const std::string prefix(operation);
+    if (is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
         throw GraphError(
-            who + ": " +
+            prefix + ": " +
             (x.requires_grad() ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
                                : "an operand in the graph") +
             ", of shape " + (x.requires_grad() ? x : *other).shape().str() +
             ", and in-place operations are not recorded; do it under NoGrad, or compute a new tensor");
     if (x.array().overlaps_itself())
-        throw GraphError(who + ": elements of an expanded tensor of shape " + x.shape().str() +
+        throw GraphError(prefix + ": elements of an expanded tensor of shape " + x.shape().str() +
                          " share memory; clone() it first");
     if (!other) return;
     if (other->dtype() != x.dtype())
-        throw DTypeError(who + ": " + name(x.dtype()) + " and " + name(other->dtype()) +
+        throw DTypeError(prefix + ": " + name(x.dtype()) + " and " + name(other->dtype()) +
                          " do not mix; convert one with to()");
     if (broadcast_shapes(x.shape(), other->shape(), operation) != x.shape())
         throw ShapeError(
-            who + ": " + other->shape().str() + " does not fit into " + x.shape().str() +
+            prefix + ": " + other->shape().str() + " does not fit into " + x.shape().str() +
             ": the result would be larger than the tensor that is to hold it; compute a new tensor");
 }
 
@@ -111,7 +111,7 @@ template std::vector<bool> Tensor::to_vector() const;
 
 Tensor& Tensor::fill_(double value) {
     check_in_place("fill_", *this);
-    check_held("fill_", value, dtype());
+    check_representable("fill_", value, dtype());
     kernels::fill(array(), value);
     ++array().storage->version;
     return *this;
@@ -120,7 +120,7 @@ Tensor& Tensor::fill_(double value) {
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
     check_in_place("add_", *this, &other);
     if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
-    check_held("add_", alpha, dtype());
+    check_representable("add_", alpha, dtype());
     kernels::axpy(array(), alpha, operand(*this, other));
     ++array().storage->version;
     return *this;
@@ -137,7 +137,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
 Tensor& Tensor::mul_(double factor) {
     check_in_place("mul_", *this);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
-    check_held("mul_", factor, dtype());
+    check_representable("mul_", factor, dtype());
     kernels::scale(array(), array(), factor);
     ++array().storage->version;
     return *this;
@@ -154,7 +154,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
     if (!is_leaf())
         throw GraphError(std::string("set_data: a tensor made by ") + impl().node->operation +
                          " cannot hold other values; only a leaf can");
-    if (requires_grad() && !is_floating(other.dtype()))
+    if (requires_grad() && !is_floating_point(other.dtype()))
         throw DTypeError(std::string("set_data: a tensor that requires a gradient cannot become ") +
                          name(other.dtype()) + "; only float32 and float64 take one");
     Array values = make_array(other.shape(), other.dtype());
@@ -168,9 +168,9 @@ Tensor& Tensor::set_data(const Tensor& other) {
         return node;
     };
     auto node = renewed(impl().node);
-    auto resting = is_floating(other.dtype()) ? renewed(impl().resting) : nullptr;
+    auto disabled_node = is_floating_point(other.dtype()) ? renewed(impl().disabled_node) : nullptr;
     impl().node = std::move(node);  // from here on nothing throws
-    impl().resting = std::move(resting);
+    impl().disabled_node = std::move(disabled_node);
     impl().array = std::move(values);
     return *this;
 }
@@ -186,15 +186,15 @@ Tensor& Tensor::requires_grad_(bool wanted) {
         throw GraphError(std::string("requires_grad_: a tensor made by ") + impl().node->operation +
                          " requires a gradient because its inputs do; use detach() for one outside the graph");
     }
-    if (wanted && !is_floating(dtype()))
+    if (wanted && !is_floating_point(dtype()))
         throw DTypeError(std::string("requires_grad_: only float32 and float64 take a gradient, not ") +
                          name(dtype()) + "; convert it with to()");
     if (wanted == requires_grad()) return *this;
-    if (wanted && !impl().resting)
+    if (wanted && !impl().disabled_node)
         impl().node = Node::make("leaf", array());
     else
-        std::swap(impl().node, impl().resting);
-    (wanted ? impl().node : impl().resting)->retains_gradient = wanted;
+        std::swap(impl().node, impl().disabled_node);
+    (wanted ? impl().node : impl().disabled_node)->retains_gradient = wanted;
     return *this;
 }
 
@@ -213,7 +213,7 @@ void Tensor::set_grad(const Tensor& g) {
 }
 
 void Tensor::zero_grad() {
-    for (Node* node : {impl().node.get(), impl().resting.get()})
+    for (Node* node : {impl().node.get(), impl().disabled_node.get()})
         if (node) node->gradient = Tensor();
 }
 
@@ -239,7 +239,7 @@ std::uint64_t Tensor::register_hook(Hook hook) {
 }
 
 void Tensor::remove_hook(std::uint64_t number) {
-    for (Node* node : {impl().node.get(), impl().resting.get()})
+    for (Node* node : {impl().node.get(), impl().disabled_node.get()})
         if (node) std::erase_if(node->hooks, [&](const auto& hook) { return hook.first == number; });
 }
 

@@ -10,7 +10,7 @@ namespace weft {
 struct TensorImpl {
     Array array;
     std::shared_ptr<Node> node;  // null outside the graph
-    std::shared_ptr<Node> resting =
+    std::shared_ptr<Node> disabled_node =
         {};  // of a leaf that requires_grad_(false) took out, for when it comes back
 };
 

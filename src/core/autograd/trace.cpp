@@ -17,7 +17,7 @@ void Trace::add(const char* name, const Tensor& x) {
 
 namespace {
 // What gave an input its value: the engine's aliases are no operations.
-const Node* maker(const std::shared_ptr<Node>& input) {
+const Node* skip_aliases(const std::shared_ptr<Node>& input) {
     const Node* node = input.get();
     while (node != nullptr && node->is_alias) node = node->inputs[0].get();
     return node;
@@ -30,13 +30,13 @@ std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
     std::map<std::uint64_t, const Node*> reached;  // ascending numbers: inputs come before what uses them
     std::vector<const Node*> stack;                // no recursion: a graph may be a million nodes deep
     for (const Tensor& x : outputs)
-        if (x.impl().node) stack.push_back(maker(x.impl().node));
+        if (x.impl().node) stack.push_back(skip_aliases(x.impl().node));
     while (!stack.empty()) {
         const Node* node = stack.back();
         stack.pop_back();
         if (!reached.emplace(node->number, node).second) continue;
         for (const auto& input : node->inputs)
-            if (input) stack.push_back(maker(input));
+            if (input) stack.push_back(skip_aliases(input));
     }
 
     std::map<std::uint64_t, std::size_t> position;
@@ -44,15 +44,15 @@ std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
     nodes.reserve(reached.size());
     for (const auto& [number, node] : reached) {
         position[number] = nodes.size();
-        GraphNode told{number, node->operation, node->shape, node->dtype, {}};
+        GraphNode entry{number, node->operation, node->shape, node->dtype, {}};
         for (const auto& input : node->inputs)
-            if (input) told.inputs.push_back(position.at(maker(input)->number));
-        nodes.push_back(std::move(told));
+            if (input) entry.inputs.push_back(position.at(skip_aliases(input)->number));
+        nodes.push_back(std::move(entry));
     }
     return nodes;
 }
 
-std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? maker(x.impl().node)->number : 0; }
+std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? skip_aliases(x.impl().node)->number : 0; }
 
 const void* storage_of(const Tensor& x) { return x.array().storage.get(); }
 

@@ -9,17 +9,19 @@
 namespace weft::kernels {
 namespace {
 
-// Makes y of queries i0 …. False where that met NaN or ±∞ in v, seen or not: then once more, `careful`.
+// Makes y of queries i0 …. False where that met NaN or ±∞ in v, seen or not: then once more,
+// `handle_nonfinite`.
 template <class T>
-bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxRows& kept, const Array& q,
-                      const Array& k, const Array& v, std::int64_t i0, std::vector<T>& s, bool careful) {
+bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& stats, const Array& q,
+                      const Array& k, const Array& v, std::int64_t i0, std::vector<T>& s,
+                      bool handle_nonfinite) {
     const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
                        width = head.tile.keys;
     const auto out = head.template rows<T>(y, i0);
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
-    T* shift = kept.max.data<T>() + row0;
-    T* factor = kept.rsum.data<T>() + row0;
-    T largest[tile_most_queries], total[tile_most_queries];
+    T* shift = stats.max.data<T>() + row0;
+    T* factor = stats.inverse_sum.data<T>() + row0;
+    T largest[tile_max_queries], total[tile_max_queries];
     std::fill(largest, largest + n_q, -INFINITY);
     std::fill(total, total + n_q, T(0));
     for (std::int64_t i = 0; i < n_q; ++i)
@@ -45,9 +47,9 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxRows& ke
             total[i] += static_cast<T>(row_sum(n_k, row));
         }
         const Matrix<const T> p{s.data(), width, 1}, values = head.template rows<const T>(v, j0);
-        if (careful)
-            gemm_of_seen<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out,
-                            [&](auto i, auto j) { return head.sees(i0 + i, j0 + j); });
+        if (handle_nonfinite)
+            masked_gemm<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out,
+                           [&](auto i, auto j) { return head.is_visible(i0 + i, j0 + j); });
         else
             gemm<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out);
     }
@@ -64,32 +66,34 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxRows& ke
 }
 
 // Adds the part of queries i0 … to dk and dv, and makes their dq.
-//   p = e^(s − max) · rsum, y = p v:  dv = pᵀ dy,  dp = dy vᵀ,  ds = p (dp − dy·y),  dq = scale · ds k,  dk =
-//   scale · dsᵀ q
-// `careful`: with what is not finite kept from those who do not see it, and from all where a query's dy is 0.
+//   p = e^(s − max) · inverse_sum, y = p v:  dv = pᵀ dy,  dp = dy vᵀ,  ds = p (dp − dy·y),  dq = scale · ds k,
+//   dk = scale · dsᵀ q
+// `handle_nonfinite`: with what is not finite kept from those who do not see it, and from all where a query's
+// dy is 0.
 template <class T>
 void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, const Array& dv, const Array& dy,
-                       const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
-                       std::int64_t i0, std::vector<T>& p, std::vector<T>& ds, bool careful) {
+                       const Array& y, const SoftmaxStats& stats, const Array& q, const Array& k,
+                       const Array& v, std::int64_t i0, std::vector<T>& p, std::vector<T>& ds,
+                       bool handle_nonfinite) {
     const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
                        width = head.tile.keys;
     const auto dout = head.template rows<const T>(dy, i0), out = head.template rows<const T>(y, i0);
-    const T scale = static_cast<T>(head.rules.scale);
+    const T scale = static_cast<T>(head.params.scale);
     const auto queries = head.template rows<const T>(q, i0);
-    T delta[tile_most_queries];
-    bool idle[tile_most_queries] = {};  // queries that are not finite, and whose output nobody uses
-    for (std::int64_t i = 0; i < n_q && careful; ++i) {
+    T delta[tile_max_queries];
+    bool unused[tile_max_queries] = {};  // queries that are not finite, and whose output nobody uses
+    for (std::int64_t i = 0; i < n_q && handle_nonfinite; ++i) {
         const T* from = dout.data + i * dout.row;
-        idle[i] = std::all_of(from, from + head.d_v, [](T d) { return d == 0; }) &&
-                  !(is_finite(head.d_v, out.data + i * out.row) &&
-                    is_finite(head.d_k, queries.data + i * queries.row));
+        unused[i] = std::all_of(from, from + head.d_v, [](T d) { return d == 0; }) &&
+                    !(is_finite(head.d_v, out.data + i * out.row) &&
+                      is_finite(head.d_k, queries.data + i * queries.row));
     }
     for (std::int64_t i = 0; i < n_q; ++i)
         delta[i] = static_cast<T>(row_sum_of<T>(
             head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
-    const T* shift = kept.max.data<T>() + row0;
-    const T* factor = kept.rsum.data<T>() + row0;
+    const T* shift = stats.max.data<T>() + row0;
+    const T* factor = stats.inverse_sum.data<T>() + row0;
     const auto dqr = head.template rows<T>(dq, i0);
     if (keys == 0) gemm<T>(n_q, head.d_k, 0, T(1), {}, {}, T(0), dqr);
 
@@ -109,17 +113,19 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
                     return xsimd::select(w == none, none, w * (g - f));
                 },
                 static_cast<const T*>(row), static_cast<const T*>(d));
-            if (idle[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));
+            if (unused[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));
         }
         const Matrix<const T> pt{p.data(), 1, width}, dsr{ds.data(), width, 1}, dst{ds.data(), 1, width};
         const auto dvr = head.template rows<T>(dv, j0), dkr = head.template rows<T>(dk, j0);
         const T before = j0 == 0 ? T(0) : T(1);
-        if (careful) {
-            const auto sees = [&](auto i, auto j) { return !idle[i] && head.sees(i0 + i, j0 + j); };
-            const auto seen_by = [&](auto j, auto i) { return sees(i, j); };
-            gemm_of_seen<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr, seen_by);
-            gemm_of_seen<T>(n_q, head.d_k, n_k, scale, dsr, keys_here, before, dqr, sees);
-            gemm_of_seen<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr, seen_by);
+        if (handle_nonfinite) {
+            const auto is_visible = [&](auto i, auto j) {
+                return !unused[i] && head.is_visible(i0 + i, j0 + j);
+            };
+            const auto is_visible_transposed = [&](auto j, auto i) { return is_visible(i, j); };
+            masked_gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr, is_visible_transposed);
+            masked_gemm<T>(n_q, head.d_k, n_k, scale, dsr, keys_here, before, dqr, is_visible);
+            masked_gemm<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr, is_visible_transposed);
         } else {
             gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr);
             gemm<T>(n_q, head.d_k, n_k, scale, dsr, keys_here, before, dqr);
@@ -139,9 +145,9 @@ void clear(const Head<T>& head, const Array& x) {
 // tile meet all its keys, the first of a row of tiles and the first of all among them, so that these tell.
 template <class T>
 bool met_finite(std::int64_t first, std::int64_t served, const Array& dq, const Array& dk, const Array& dv,
-                const Array& v, const AttentionRules& rules) {
+                const Array& v, const AttentionParams& params) {
     for (std::int64_t index = first; index < first + served; ++index) {
-        const Head<T> head(index, dq, v, rules);
+        const Head<T> head(index, dq, v, params);
         if (head.S > 0 && !(is_finite(head.d_v, head.template rows<T>(dv, 0).data) &&
                             is_finite(head.d_k, head.template rows<T>(dk, 0).data)))
             return false;
@@ -159,36 +165,37 @@ std::int64_t heads_of_a_task(const Array& q, const Array& k) {
 
 }  // namespace
 
-void attention(const Array& y, const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
-               const AttentionRules& rules) {
+void attention(const Array& y, const SoftmaxStats& stats, const Array& q, const Array& k, const Array& v,
+               const AttentionParams& params) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
         parallel_blocks(q.shape[0] * q.shape[1], heads_of_a_task(q, k),
                         [&](std::int64_t begin, std::int64_t end) {
                             std::vector<T> s(static_cast<std::size_t>(Tile(v.shape[2]).size()));
                             for (std::int64_t index = begin; index < end; ++index) {
-                                const Head<T> head(index, q, v, rules);
+                                const Head<T> head(index, q, v, params);
                                 for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
-                                    if (!forward_tile_row(head, y, kept, q, k, v, i0, s, false))
-                                        forward_tile_row(head, y, kept, q, k, v, i0, s, true);
+                                    if (!forward_tile_row(head, y, stats, q, k, v, i0, s, false))
+                                        forward_tile_row(head, y, stats, q, k, v, i0, s, true);
                             }
                         });
     });
 }
 
 void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
-                        const SoftmaxRows& kept, const Array& q, const Array& k, const Array& v,
-                        const AttentionRules& rules) {
+                        const SoftmaxStats& stats, const Array& q, const Array& k, const Array& v,
+                        const AttentionParams& params) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
         // A group is a head of keys with all the query heads that it serves: they add to the same dk and dv.
         const std::int64_t groups = k.shape[0] * k.shape[1], served = groups == 0 ? 0 : q.shape[1] / k.shape[1];
-        const auto group = [&](std::int64_t first, std::vector<T>& p, std::vector<T>& ds, bool careful) {
+        const auto group = [&](std::int64_t first, std::vector<T>& p, std::vector<T>& ds,
+                               bool handle_nonfinite) {
             for (std::int64_t index = first; index < first + served; ++index) {
-                const Head<T> head(index, q, v, rules);
+                const Head<T> head(index, q, v, params);
                 if (index == first) clear(head, dk), clear(head, dv);
                 for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
-                    backward_tile_row(head, dq, dk, dv, dy, y, kept, q, k, v, i0, p, ds, careful);
+                    backward_tile_row(head, dq, dk, dv, dy, y, stats, q, k, v, i0, p, ds, handle_nonfinite);
             }
         };
         const std::int64_t grain = heads_of_a_task(q, k) / std::max<std::int64_t>(served, 1);
@@ -196,7 +203,7 @@ void attention_backward(const Array& dq, const Array& dk, const Array& dv, const
             std::vector<T> p(static_cast<std::size_t>(Tile(v.shape[2]).size())), ds(p.size());
             for (std::int64_t g = begin; g < end; ++g) {
                 group(g * served, p, ds, false);
-                if (!met_finite<T>(g * served, served, dq, dk, dv, v, rules)) group(g * served, p, ds, true);
+                if (!met_finite<T>(g * served, served, dq, dk, dv, v, params)) group(g * served, p, ds, true);
             }
         });
     });

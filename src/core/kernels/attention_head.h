@@ -16,7 +16,7 @@ namespace weft::kernels {
 struct Tile {
     std::int64_t queries, keys;
     explicit Tile(std::int64_t S)
-        : queries(S < tile_many_keys ? tile_queries : tile_most_queries), keys(tile_keys * queries) {}
+        : queries(S < tile_many_keys ? tile_queries : tile_max_queries), keys(tile_keys * queries) {}
     std::int64_t size() const { return queries * keys; }
 };
 
@@ -24,10 +24,10 @@ struct Tile {
 template <class T>
 struct Head {
     std::int64_t b, h, H, T_, S, d_k, d_v;
-    const AttentionRules& rules;
+    const AttentionParams& params;
     const Tile tile{S};
 
-    Head(std::int64_t index, const Array& q, const Array& v, const AttentionRules& r)
+    Head(std::int64_t index, const Array& q, const Array& v, const AttentionParams& r)
         : b(index / q.shape[1]),
           h(index % q.shape[1]),
           H(q.shape[1]),
@@ -35,7 +35,7 @@ struct Head {
           S(v.shape[2]),
           d_k(q.shape[3]),
           d_v(v.shape[3]),
-          rules(r) {}
+          params(r) {}
 
     template <class U>
     Matrix<U> rows(const Array& x, std::int64_t first) const {  // of x (B, H, n, d), from row `first`
@@ -44,11 +44,11 @@ struct Head {
     }
     // The keys before `end` are all that queries [from, to) may see by causality.
     std::int64_t visible_keys(std::int64_t to) const {
-        return rules.causal ? std::clamp<std::int64_t>(to + (S - T_), 0, S) : S;
+        return params.causal ? std::clamp<std::int64_t>(to + (S - T_), 0, S) : S;
     }
-    bool sees(std::int64_t i, std::int64_t j) const {
-        const Array& x = rules.blocked;
-        return !(rules.causal && j > i + (S - T_)) &&
+    bool is_visible(std::int64_t i, std::int64_t j) const {
+        const Array& x = params.blocked;
+        return !(params.causal && j > i + (S - T_)) &&
                !(x.storage &&
                  x.data<bool>()[b * x.strides[0] + h * x.strides[1] + i * x.strides[2] + j * x.strides[3]]);
     }
@@ -56,24 +56,24 @@ struct Head {
     void scores(T* s, const Array& q, const Array& k, std::int64_t i0, std::int64_t n_q, std::int64_t j0,
                 std::int64_t n_k) const {
         const auto keys = rows<const T>(k, j0);
-        gemm<T>(n_q, n_k, d_k, static_cast<T>(rules.scale), rows<const T>(q, i0), {keys.data, 1, keys.row},
+        gemm<T>(n_q, n_k, d_k, static_cast<T>(params.scale), rows<const T>(q, i0), {keys.data, 1, keys.row},
                 T(0), {s, tile.keys, 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s + i * tile.keys;
-            if (rules.bias.storage) {
-                const Array& x = rules.bias;
+            if (params.bias.storage) {
+                const Array& x = params.bias;
                 const T* from = x.data<T>() + b * x.strides[0] + h * x.strides[1] + (i0 + i) * x.strides[2] +
                                 j0 * x.strides[3];
                 for (std::int64_t j = 0; j < n_k; ++j) row[j] += from[j * x.strides[3]];
             }
-            if (rules.blocked.storage) {
-                const Array& x = rules.blocked;
+            if (params.blocked.storage) {
+                const Array& x = params.blocked;
                 const bool* from = x.data<bool>() + b * x.strides[0] + h * x.strides[1] +
                                    (i0 + i) * x.strides[2] + j0 * x.strides[3];
                 for (std::int64_t j = 0; j < n_k; ++j)
                     if (from[j * x.strides[3]]) row[j] = -INFINITY;
             }
-            if (rules.causal)
+            if (params.causal)
                 for (std::int64_t j = std::max<std::int64_t>(0, i0 + i + (S - T_) + 1 - j0); j < n_k; ++j)
                     row[j] = -INFINITY;
         }

@@ -37,11 +37,12 @@ void walk(const Shape& small, const Shape& big, int axis, const F& f) {
 
 void index_select(const Array& out, const Array& x, int axis, const Array& indices) {
     const std::int64_t outer = product(x.shape, 0, axis), V = x.shape[axis], n = indices.numel();
-    const std::size_t bytes = static_cast<std::size_t>(product(x.shape, axis + 1, x.rank())) * size_of(x.dtype);
+    const std::size_t bytes =
+        static_cast<std::size_t>(product(x.shape, axis + 1, x.rank())) * itemsize(x.dtype);
     const std::int64_t* index = indices.data<std::int64_t>();
     const auto from =
-        static_cast<const char*>(x.storage->data) + static_cast<std::size_t>(x.offset) * size_of(x.dtype);
-    auto to = static_cast<char*>(out.storage->data) + static_cast<std::size_t>(out.offset) * size_of(x.dtype);
+        static_cast<const char*>(x.storage->data) + static_cast<std::size_t>(x.offset) * itemsize(x.dtype);
+    auto to = static_cast<char*>(out.storage->data) + static_cast<std::size_t>(out.offset) * itemsize(x.dtype);
     if (bytes == 0) return;
     parallel_blocks(outer * n, index_bytes / static_cast<std::int64_t>(bytes) + 1,
                     [&](std::int64_t begin, std::int64_t end) {

@@ -28,12 +28,12 @@ Array rewritten(const Array& x, const F& f) {
 
 }  // namespace
 
-void matmul_of_seen(const Array& out, const Array& a, const Array& b, const Array& unseen, Pairs pairs) {
+void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs) {
     const std::int64_t m = out.shape[2], n = out.shape[3], k = a.shape[3];
     visit_floating(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         const Array weights = rewritten<T>(pairs == Pairs::in_a ? a : b, [&](T x, auto... where) {
-            return at<bool>(unseen, where...) ? T(0) : x;
+            return at<bool>(blocked, where...) ? T(0) : x;
         });
         const Array finite =
             rewritten<T>(pairs == Pairs::in_a ? b : a, [](T x, auto...) { return finite_or_one(x); });
@@ -51,11 +51,11 @@ void matmul_of_seen(const Array& out, const Array& a, const Array& b, const Arra
                 const auto w = constant(matrix(weights, s, h));
                 if (pairs == Pairs::in_a)
                     add_not_finite<T>(m, n, k, T(1), w, constant(matrix(b, s, h)), matrix(out, s, h),
-                                      [&](auto i, auto j) { return !at<bool>(unseen, s, h, i, j); });
+                                      [&](auto i, auto j) { return !at<bool>(blocked, s, h, i, j); });
                 else  // yᵀ = bᵀ aᵀ
                     add_not_finite<T>(n, m, k, T(1), transposed(w), transposed(constant(matrix(a, s, h))),
                                       transposed(matrix(out, s, h)),
-                                      [&](auto j, auto i) { return !at<bool>(unseen, s, h, i, j); });
+                                      [&](auto j, auto i) { return !at<bool>(blocked, s, h, i, j); });
             }
     });
 }

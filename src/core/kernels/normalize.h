@@ -21,13 +21,13 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
 void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbias, const Array& dy,
                          const Array& x, const Array& mean, const Array& rstd, const Array* weight);
 
-// loss () = mean over counted rows of −ln softmax(x)[target], and ln Σ e^x = max + rest, each (R,), for the
+// loss () = mean over counted rows of −ln softmax(x)[target], and ln Σ e^x = max + log_sum, each (R,), for the
 // gradient; 0 when no row counts. (Their sum would round the small one away where logits are large.) targets
 // int64 (R,), valid or ignore_index. Returns how many rows count.
-std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& rest, const Array& x,
+std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log_sum, const Array& x,
                            const Array& targets, std::int64_t ignore_index);
 // dx = (softmax(x) − onehot(target)) · factor, with factor = dloss / counted; 0 in ignored rows.
-void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& rest,
+void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& log_sum,
                             const Array& targets, std::int64_t ignore_index, double factor);
 
 }  // namespace weft::kernels

@@ -11,28 +11,28 @@
 
 namespace weft {
 namespace {
-constexpr int most_threads = 1024;
+constexpr int max_threads = 1024;
 std::atomic<int> chosen_threads{0};  // 0: what OMP_NUM_THREADS or the machine says
 }  // namespace
 
 // Declared in weft/core/tensor.h, which stands a floor above.
-int num_threads();
+int get_num_threads();
 
 void set_num_threads(int n) {
-    if (n < 1 || n > most_threads)
+    if (n < 1 || n > max_threads)
         throw ValueError("set_num_threads: " + std::to_string(n) + " threads; use 1 to " +
-                         std::to_string(most_threads));
+                         std::to_string(max_threads));
     chosen_threads = n;
 }
 
-int num_threads() {
-    return chosen_threads > 0 ? chosen_threads.load() : std::min(omp_get_max_threads(), most_threads);
+int get_num_threads() {
+    return chosen_threads > 0 ? chosen_threads.load() : std::min(omp_get_max_threads(), max_threads);
 }
 
 namespace kernels {
 
 void run_tasks(std::int64_t tasks, Task task, const void* context) {
-    const int threads = static_cast<int>(std::min<std::int64_t>(num_threads(), tasks));
+    const int threads = static_cast<int>(std::min<std::int64_t>(get_num_threads(), tasks));
     if (threads <= 1 || omp_in_parallel()) {
         for (std::int64_t i = 0; i < tasks; ++i) task(context, i);
         return;

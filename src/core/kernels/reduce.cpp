@@ -80,11 +80,11 @@ Array sum(const Array& x, const std::vector<bool>& reduced) {
     return part;
 }
 
-Extreme extreme(const Array& x, int axis, bool largest) {
+MinMax min_max(const Array& x, int axis, bool largest) {
     const Array dense = contiguous(x);
     Shape shape = x.shape;
     shape[axis] = 1;
-    Extreme result{make_array(shape, x.dtype), make_array(shape, int64)};
+    MinMax result{make_array(shape, x.dtype), make_array(shape, int64)};
     const Layout l(x.shape, axis, axis + 1);
     visit_numeric(x.dtype, [&](auto zero) {
         using T = decltype(zero);

@@ -14,10 +14,10 @@ constexpr std::int64_t sum_strip = 64, sum_rows = 64;  // columns and rows of on
 // has those axes with size 1.
 Array sum(const Array& x, const std::vector<bool>& reduced);
 
-struct Extreme {
+struct MinMax {
     Array values, indices;  // the axis has size 1; indices int64, of the first occurrence
 };
-Extreme extreme(const Array& x, int axis, bool largest);  // NaN counts as the extreme; the axis is not empty
+MinMax min_max(const Array& x, int axis, bool largest);  // NaN counts as the extreme; the axis is not empty
 
 void cumsum(const Array& out, const Array& x, int axis, bool reverse);  // out contiguous
 

@@ -91,7 +91,7 @@ void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody 
                 const Array& x = *operands[k];
                 const std::int64_t element = x.offset + axes.start(k, row) + from * stride(k);
                 memory[k] = static_cast<std::byte*>(x.storage->data) +
-                            element * static_cast<std::int64_t>(size_of(x.dtype));
+                            element * static_cast<std::int64_t>(itemsize(x.dtype));
                 consecutive[k] = stride(k) == 1 ? memory[k] : buffers[k];
                 // One number that is broadcast is gathered once for all runs.
                 if (k == 0 || stride(k) == 1 || (stride(k) == 0 && memory[k] == spread[k])) continue;

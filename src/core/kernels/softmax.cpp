@@ -25,7 +25,7 @@ void exp_row(std::int64_t n, T* y, const T* x, T shift) {
 // ln Σ e^x of a row, in two parts whose sum it is: large logits would round the small part away.
 template <class T>
 struct LogSumExp {
-    T max, rest;  // −inf and 0 for a row of −inf
+    T max, log_sum;  // −inf and 0 for a row of −inf
 };
 
 template <class T>
@@ -63,29 +63,30 @@ void log_softmax(const Array& y, const Array& x) {
         for_rows(x, [&](std::int64_t r, std::int64_t C) {
             const T* row = x.data<T>() + r * C;
             T* out = y.data<T>() + r * C;
-            const auto [max, rest] = log_sum_exp(C, row);
+            const auto [max, log_sum] = log_sum_exp(C, row);
             if (max == -INFINITY)
                 std::fill(out, out + C, max);
             else
                 simd_run(
-                    C, out, [m = xsimd::batch<T>(max), s = xsimd::batch<T>(rest)](auto v) { return v - m - s; },
+                    C, out,
+                    [m = xsimd::batch<T>(max), s = xsimd::batch<T>(log_sum)](auto v) { return v - m - s; },
                     row);
         });
     });
 }
 
-std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& rest, const Array& x,
+std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log_sum, const Array& x,
                            const Array& targets, std::int64_t ignore_index) {
     const std::int64_t* target = targets.data<std::int64_t>();
     std::int64_t counted = 0;
     for (std::int64_t r = 0; r < targets.numel(); ++r) counted += target[r] != ignore_index;
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        T *m = max.data<T>(), *l = rest.data<T>();
+        T *m = max.data<T>(), *l = log_sum.data<T>();
         for_rows(x, [&](std::int64_t r, std::int64_t C) {
             const LogSumExp<T> sum =
                 target[r] == ignore_index ? LogSumExp<T>{0, 0} : log_sum_exp(C, x.data<T>() + r * C);
-            m[r] = sum.max, l[r] = sum.rest;
+            m[r] = sum.max, l[r] = sum.log_sum;
         });
         double total = 0;
         const std::int64_t C = x.shape.back();
@@ -97,7 +98,7 @@ std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& res
     return counted;
 }
 
-void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& rest,
+void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& log_sum,
                             const Array& targets, std::int64_t ignore_index, double factor) {
     const std::int64_t* target = targets.data<std::int64_t>();
     visit_floating(x.dtype, [&](auto zero) {
@@ -109,7 +110,7 @@ void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, c
                 return;
             }
             using Batch = xsimd::batch<T>;
-            const Batch m(max.data<T>()[r]), s(rest.data<T>()[r]), f(static_cast<T>(factor));
+            const Batch m(max.data<T>()[r]), s(log_sum.data<T>()[r]), f(static_cast<T>(factor));
             simd_run(
                 C, d, [=](auto v) { return xsimd::exp(v - m - s) * f; }, x.data<T>() + r * C);
             d[target[r]] -= static_cast<T>(factor);

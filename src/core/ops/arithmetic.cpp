@@ -4,19 +4,19 @@ namespace weft {
 namespace {
 
 // A plain number as an operand beside x.
-Tensor beside(const Tensor& x, const char* operation, double number) {
+Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     check_arithmetic(operation, x);
     return scalar_like(x, number, operation);
 }
 
 // The gradients of y = better(a, b) ? a : b: half of dy to each where they are equal.
-Tensor record_choice(const char* operation, const Tensor& y, Tensor (*better)(const Tensor&, const Tensor&),
+Tensor record_choice(const char* operation, const Tensor& y, Tensor (*compare)(const Tensor&, const Tensor&),
                      const Tensor& a, const Tensor& b) {
-    return record(operation, y, {a, b}, {a, b}, [better](const Saved& saved, const Tensor& dy) {
+    return record(operation, y, {a, b}, {a, b}, [compare](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
         const Tensor half = (a == b).to(dy.dtype()) * 0.5;
-        return Grads{back_to(dy * (better(a, b).to(dy.dtype()) + half), a.shape()),
-                     back_to(dy * (better(b, a).to(dy.dtype()) + half), b.shape())};
+        return Grads{unbroadcast(dy * (compare(a, b).to(dy.dtype()) + half), a.shape()),
+                     unbroadcast(dy * (compare(b, a).to(dy.dtype()) + half), b.shape())};
     });
 }
 
@@ -26,17 +26,17 @@ Tensor operator+(const Tensor& a, const Tensor& b) {
     Tensor y = arithmetic("add", a, b, [](const auto& a, const auto& b) { return a + b; });
     // y = a + b:  da = dy,  db = dy
     return record("add", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
-        return Grads{back_to(dy, sa), back_to(dy, sb)};
+        return Grads{unbroadcast(dy, sa), unbroadcast(dy, sb)};
     });
 }
 
 Tensor operator-(const Tensor& a, const Tensor& b) {
     Tensor y = arithmetic("subtract", a, b, [](const auto& a, const auto& b) { return a - b; });
     // y = a − b:  da = dy,  db = −dy
-    return record("subtract", y, {a, b}, {},
-                  [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
-                      return Grads{back_to(dy, sa), saved.needs(1) ? back_to(-dy, sb) : Tensor()};
-                  });
+    return record(
+        "subtract", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+            return Grads{unbroadcast(dy, sa), saved.needs_input_grad(1) ? unbroadcast(-dy, sb) : Tensor()};
+        });
 }
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
@@ -44,8 +44,8 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
     // y = a·b:  da = dy·b,  db = dy·a
     return record("multiply", y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
-        return Grads{saved.needs(0) ? back_to(dy * b, a.shape()) : Tensor(),
-                     saved.needs(1) ? back_to(dy * a, b.shape()) : Tensor()};
+        return Grads{saved.needs_input_grad(0) ? unbroadcast(dy * b, a.shape()) : Tensor(),
+                     saved.needs_input_grad(1) ? unbroadcast(dy * a, b.shape()) : Tensor()};
     });
 }
 
@@ -55,7 +55,8 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
     return record("divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
         const Tensor &y = saved[0], &b = saved[1];
         const Tensor da = dy / b;
-        return Grads{back_to(da, sa), saved.needs(1) ? back_to(-(da * y), b.shape()) : Tensor()};
+        return Grads{unbroadcast(da, sa),
+                     saved.needs_input_grad(1) ? unbroadcast(-(da * y), b.shape()) : Tensor()};
     });
 }
 
@@ -69,14 +70,14 @@ Tensor operator-(const Tensor& x) {
     return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 
-Tensor operator+(const Tensor& a, double b) { return a + beside(a, "add", b); }
-Tensor operator-(const Tensor& a, double b) { return a - beside(a, "subtract", b); }
-Tensor operator*(const Tensor& a, double b) { return a * beside(a, "multiply", b); }
-Tensor operator/(const Tensor& a, double b) { return a / beside(a, "divide", b); }
-Tensor operator+(double a, const Tensor& b) { return beside(b, "add", a) + b; }
-Tensor operator-(double a, const Tensor& b) { return beside(b, "subtract", a) - b; }
-Tensor operator*(double a, const Tensor& b) { return beside(b, "multiply", a) * b; }
-Tensor operator/(double a, const Tensor& b) { return beside(b, "divide", a) / b; }
+Tensor operator+(const Tensor& a, double b) { return a + scalar_operand(a, "add", b); }
+Tensor operator-(const Tensor& a, double b) { return a - scalar_operand(a, "subtract", b); }
+Tensor operator*(const Tensor& a, double b) { return a * scalar_operand(a, "multiply", b); }
+Tensor operator/(const Tensor& a, double b) { return a / scalar_operand(a, "divide", b); }
+Tensor operator+(double a, const Tensor& b) { return scalar_operand(b, "add", a) + b; }
+Tensor operator-(double a, const Tensor& b) { return scalar_operand(b, "subtract", a) - b; }
+Tensor operator*(double a, const Tensor& b) { return scalar_operand(b, "multiply", a) * b; }
+Tensor operator/(double a, const Tensor& b) { return scalar_operand(b, "divide", a) / b; }
 
 namespace {
 // By element: xsimd's pow is wrong at 0 and at infinity.
@@ -86,7 +87,7 @@ Tensor power(const Tensor& x, const Tensor& p) {
 }  // namespace
 
 Tensor pow(const Tensor& x, double p) {
-    Tensor y = power(x, beside(x, "pow", p));
+    Tensor y = power(x, scalar_operand(x, "pow", p));
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹, which is 0 for p = 0 also at x = 0
     return record("pow", y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
@@ -100,15 +101,15 @@ Tensor pow(const Tensor& x, const Tensor& p) {
     return record("pow", y, {x, p}, {x, p, y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
         Grads grads(2);
-        if (saved.needs(0)) {
+        if (saved.needs_input_grad(0)) {
             // 0·0⁻¹ is 0 here; elsewhere the slope at p = 0 is 0 too, but has a derivative by p.
             const Tensor undecided = broadcast_to(x == 0 && p == 0, y.shape());
             const Tensor slope = masked_fill(p * pow(x, p - 1.0), undecided, 0);
-            grads[0] = back_to(dy * slope, x.shape());
+            grads[0] = unbroadcast(dy * slope, x.shape());
         }
-        if (saved.needs(1)) {
+        if (saved.needs_input_grad(1)) {
             const Tensor vanishes = broadcast_to(x == 0 && p >= 0, y.shape());
-            grads[1] = back_to(dy * masked_fill(y * log(x), vanishes, 0), p.shape());
+            grads[1] = unbroadcast(dy * masked_fill(y * log(x), vanishes, 0), p.shape());
         }
         return grads;
     });
@@ -142,8 +143,9 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     return record("where", y, {a, b}, {condition},
                   [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
                       const Tensor zero = scalar_like(dy, 0);
-                      return Grads{saved.needs(0) ? back_to(where(saved[0], dy, zero), sa) : Tensor(),
-                                   saved.needs(1) ? back_to(where(saved[0], zero, dy), sb) : Tensor()};
+                      return Grads{
+                          saved.needs_input_grad(0) ? unbroadcast(where(saved[0], dy, zero), sa) : Tensor(),
+                          saved.needs_input_grad(1) ? unbroadcast(where(saved[0], zero, dy), sb) : Tensor()};
                   });
 }
 

@@ -25,9 +25,9 @@ Tensor with_rank_4(const Tensor& x) {
     return y;
 }
 
-Qkv values_of(const Heads& heads) {
+Qkv values_of(const Heads& num_heads) {
     const NoGrad off;
-    return heads.qkv();
+    return num_heads.qkv();
 }
 
 void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -57,31 +57,31 @@ void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Ten
 // The options with a scale, the bias as (B|1, H|1, T|1, S|1), and a mask that also blocks what −∞ in it blocks.
 AttentionOptions completed(AttentionOptions o, const Qkv& qkv) {
     const Shape scores = shape_of_scores(qkv);
-    const std::string who = o.caller;
+    const std::string operation = o.caller;
     o.scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, qkv[0].size(-1)))));
     if (!std::isfinite(*o.scale))
-        throw ValueError(who + ": a scale of " + std::to_string(*o.scale) + "; it must be finite");
+        throw ValueError(operation + ": a scale of " + std::to_string(*o.scale) + "; it must be finite");
     if (!(o.dropout >= 0 && o.dropout < 1))
-        throw ValueError(who + ": dropout = " + std::to_string(o.dropout) +
+        throw ValueError(operation + ": dropout = " + std::to_string(o.dropout) +
                          " is no probability of dropping; use 0 ≤ p < 1");
     if (o.dropout > 0 && o.rng == nullptr)
-        throw ValueError(who + ": dropout needs random numbers; set options.rng");
+        throw ValueError(operation + ": dropout needs random numbers; set options.rng");
     if (!o.bias.defined()) return o;
     check_same_dtype(o.caller, qkv[0], o.bias);
     if (broadcast_shapes(o.bias.shape(), scores, o.caller) != scores)
-        throw ShapeError(who + ": a bias of shape " + o.bias.shape().str() +
+        throw ShapeError(operation + ": a bias of shape " + o.bias.shape().str() +
                          " does not broadcast to the scores, " + scores.str());
     o.bias = with_rank_4(o.bias);
     const Tensor blocked = o.bias == -INFINITY;
     if (!all(isfinite(o.bias) || blocked))
-        throw ValueError(who + ": the bias holds NaN or +inf; use finite values, or −inf to block");
+        throw ValueError(operation + ": the bias holds NaN or +inf; use finite values, or −inf to block");
     // −∞ alone would not block a score that overflowed to +∞.
     if (any(blocked)) o.mask = o.mask | Mask::blocked(blocked.expand({-1, -1, scores[2], scores[3]}));
     return o;
 }
 
 // (B, G, S, d) → (B, H, S, d): each of G heads serves H / G query heads in a row.
-Tensor for_each_query_head(const Tensor& x, std::int64_t H) {
+Tensor repeat_kv(const Tensor& x, std::int64_t H) {
     const std::int64_t B = x.size(0), G = x.size(1), S = x.size(2), d = x.size(3);
     if (G == H) return x;
     return x.unsqueeze(2).expand({B, G, H / G, S, d}).reshape({B, H, S, d});
@@ -89,85 +89,86 @@ Tensor for_each_query_head(const Tensor& x, std::int64_t H) {
 
 // The reference implementation: every step is a tensor of its own, with its name.
 AttentionResult composed(const Qkv& qkv, const AttentionOptions& o) {
-    const Shape shape = shape_of_scores(qkv);                             // (B, H, T, S)
-    const Tensor q = traced("q", qkv[0]);                                 // (B, H, T, d_k)
-    const Tensor k = traced("k", for_each_query_head(qkv[1], shape[1]));  // (B, H, S, d_k)
-    const Tensor v = traced("v", for_each_query_head(qkv[2], shape[1]));  // (B, H, S, d_v)
+    const Shape shape = shape_of_scores(qkv);                   // (B, H, T, S)
+    const Tensor q = traced("q", qkv[0]);                       // (B, H, T, d_k)
+    const Tensor k = traced("k", repeat_kv(qkv[1], shape[1]));  // (B, H, S, d_k)
+    const Tensor v = traced("v", repeat_kv(qkv[2], shape[1]));  // (B, H, S, d_v)
     Tensor mask;
     if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], o.caller);
     Tensor scores =
-        traced("scores", matmul_of_seen(q, k.transpose(-2, -1), mask, Pairs::in_y) * *o.scale);  // (B, H, T, S)
+        traced("scores", masked_matmul(q, k.transpose(-2, -1), mask, Pairs::in_y) * *o.scale);  // (B, H, T, S)
     if (o.bias.defined()) scores = traced("biased scores", scores + o.bias);
     traced("mask", mask);
     if (mask.defined()) scores = traced("masked scores", masked_fill(scores, mask, -INFINITY));
     Tensor weights = traced("weights", softmax(scores, -1));  // fully masked rows are 0
     // Blocked weights are 0 already; now so are their gradients, even where v is so large that they overflow.
     if (mask.defined()) weights = masked_fill(weights, mask, 0);
-    if (o.dropout > 0) weights = traced("kept weights", dropout(weights, o.dropout, *o.rng));
-    return {traced("heads", matmul_of_seen(weights, v, mask, Pairs::in_a)), weights};  // (B, H, T, d_v)
+    if (o.dropout > 0) weights = traced("weights after dropout", dropout(weights, o.dropout, *o.rng));
+    return {traced("heads", masked_matmul(weights, v, mask, Pairs::in_a)), weights};  // (B, H, T, d_v)
 }
 
 // As the kernel reads it: rows of neighbouring elements that do not overlap, as expanded ones do.
-Array in_rows(const Tensor& x) {
+Array row_contiguous(const Tensor& x) {
     const Array& a = x.array();
     const bool dense = a.strides[3] == 1 || a.shape[3] == 1,
-               apart = a.strides[2] >= a.shape[3] || a.shape[2] == 1;
-    return dense && apart ? a : kernels::contiguous(a);
+               disjoint = a.strides[2] >= a.shape[3] || a.shape[2] == 1;
+    return dense && disjoint ? a : kernels::contiguous(a);
 }
 
 // Like x (B, H, n, d), but d wide and stored as (B, n, H, d), so that merging the heads copies nothing.
-Tensor by_token(const Tensor& x, std::int64_t d) {
+Tensor make_token_major(const Tensor& x, std::int64_t d) {
     return Tensor(transposed_view(make_array({x.size(0), x.size(2), x.size(1), d}, x.dtype()), 1, 2));
 }
 
 // The kernel, on `qkv`, the values of `heads`.
-Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
+Tensor fused(const Heads& num_heads, const Qkv& qkv, const AttentionOptions& o) {
     const auto& [q, k, v] = qkv;
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
     const Tensor blocked = o.mask.materialize_rest(shape[0], shape[1], shape[2], shape[3], o.caller);
-    const kernels::AttentionRules rules{*o.scale, o.mask.is_causal(),
-                                        blocked.defined() ? broadcast_view(blocked.array(), shape) : Array(),
-                                        o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
-    const kernels::SoftmaxRows rows{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
-    const Tensor y = by_token(q, v.size(3));
-    kernels::attention(y.array(), rows, in_rows(q), in_rows(k), in_rows(v), rules);
+    const kernels::AttentionParams params{*o.scale, o.mask.is_causal(),
+                                          blocked.defined() ? broadcast_view(blocked.array(), shape) : Array(),
+                                          o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
+    const kernels::SoftmaxStats rows{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
+    const Tensor y = make_token_major(q, v.size(3));
+    kernels::attention(y.array(), rows, row_contiguous(q), row_contiguous(k), row_contiguous(v), params);
 
-    const auto rule = [o, rules, like = heads.with({}), n = heads.tensors.size()](const Saved& saved,
-                                                                                  const Tensor& dy) {
+    const auto rule = [o, params, like = num_heads.with({}), n = num_heads.tensors.size()](const Saved& saved,
+                                                                                           const Tensor& dy) {
         std::vector<Tensor> inputs, grads;
         for (std::size_t i = 0; i < n; ++i) inputs.push_back(saved[4 + i]);
-        const Heads heads = like.with(inputs);
-        if (grad_enabled())
-            return grads_of_definition([&] { return composed(heads.qkv(), o).output; }, inputs, dy);
+        const Heads num_heads = like.with(inputs);
+        if (is_grad_enabled())
+            return grads_of_reference([&] { return composed(num_heads.qkv(), o).output; }, inputs, dy);
         for (const Tensor& x : inputs)
-            grads.push_back(heads.is_packed() ? empty(x.shape(), x.dtype()) : by_token(x, x.size(3)));
-        const auto [q, k, v] = heads.qkv();
+            grads.push_back(num_heads.is_packed() ? empty(x.shape(), x.dtype())
+                                                  : make_token_major(x, x.size(3)));
+        const auto [q, k, v] = num_heads.qkv();
         const auto [dq, dk, dv] = like.with(grads).qkv();  // the kernel writes in views of a packed gradient
-        kernels::attention_backward(dq.array(), dk.array(), dv.array(), in_rows(dy), saved[0].array(),
-                                    {saved[1].array(), saved[2].array()}, in_rows(q), in_rows(k), in_rows(v),
-                                    rules);
+        kernels::attention_backward(dq.array(), dk.array(), dv.array(), row_contiguous(dy), saved[0].array(),
+                                    {saved[1].array(), saved[2].array()}, row_contiguous(q), row_contiguous(k),
+                                    row_contiguous(v), params);
         return grads;
     };
     // The bias and the mask are saved, too, so that backward refuses when one was changed in place since.
-    std::vector<Tensor> saved{y, Tensor(rows.max), Tensor(rows.rsum), o.bias};
-    saved.insert(saved.end(), heads.tensors.begin(), heads.tensors.end());
+    std::vector<Tensor> saved{y, Tensor(rows.max), Tensor(rows.inverse_sum), o.bias};
+    saved.insert(saved.end(), num_heads.tensors.begin(), num_heads.tensors.end());
     saved.insert(saved.end(), o.mask.parts().begin(), o.mask.parts().end());
-    return record("scaled_dot_product_attention", y, heads.tensors, saved, rule);
+    return record("scaled_dot_product_attention", y, num_heads.tensors, saved, rule);
 }
 
 // Every form of attention comes through here; `function` is the one that the user called.
-AttentionResult attend(const char* function, Heads heads, AttentionOptions o, bool wants_weights) {
+AttentionResult attend(const char* function, Heads num_heads, AttentionOptions o, bool wants_weights) {
     if (o.caller == nullptr) o.caller = function;
-    Qkv qkv = values_of(heads);
+    Qkv qkv = values_of(num_heads);
     Shape y = qkv[0].shape(), w = y;
     check_heads(o.caller, qkv[0], qkv[1], qkv[2]);
     y[y.rank() - 1] = qkv[2].size(-1);
     w[w.rank() - 1] = qkv[1].size(-2);
     if (y.rank() != 4) {
-        for (Tensor& x : heads.tensors) x = heads.is_packed() ? x.unsqueeze(0) : with_rank_4(x);
-        qkv = values_of(heads);
+        for (Tensor& x : num_heads.tensors) x = num_heads.is_packed() ? x.unsqueeze(0) : with_rank_4(x);
+        qkv = values_of(num_heads);
     }
-    const bool differentiates_bias = o.bias.defined() && o.bias.requires_grad() && grad_enabled();
+    const bool differentiates_bias = o.bias.defined() && o.bias.requires_grad() && is_grad_enabled();
     o = completed(o, qkv);
 
     // The kernel returns no weights, has no dropout and gives the bias no gradient. It cannot scale by 0,
@@ -175,15 +176,15 @@ AttentionResult attend(const char* function, Heads heads, AttentionOptions o, bo
     const bool is_fused = !composed_mode() && !wants_weights && o.dropout == 0 && !differentiates_bias &&
                           static_cast<float>(*o.scale) != 0;
     const AttentionResult result =
-        is_fused ? AttentionResult{fused(heads, qkv, o), {}} : composed(heads.qkv(), o);
+        is_fused ? AttentionResult{fused(num_heads, qkv, o), {}} : composed(num_heads.qkv(), o);
     if (y.rank() == 4) return result;
     return {result.output.reshape(y), wants_weights ? result.weights.reshape(w) : Tensor()};
 }
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Heads& heads, const AttentionOptions& options) {
-    return attend("scaled_dot_product_attention", heads, options, false).output;
+Tensor scaled_dot_product_attention(const Heads& num_heads, const AttentionOptions& options) {
+    return attend("scaled_dot_product_attention", num_heads, options, false).output;
 }
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -196,10 +197,10 @@ AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const
     return attend("scaled_dot_product_attention_with_weights", Heads{{q, k, v}}, options, true);
 }
 
-Tensor multi_head_attention(const Tensor& qkv, std::int64_t heads, const AttentionOptions& options) {
-    const char* const who = "multi_head_attention";
-    const Heads split = Heads::packed(qkv, heads, 0, who);  // q, k and v, each (B, H, T, d_k)
-    return traced("merged", Heads::merge(attend(who, split, options, false).output));
+Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options) {
+    const char* const operation = "multi_head_attention";
+    const Heads split = Heads::packed(qkv, num_heads, 0, operation);  // q, k and v, each (B, H, T, d_k)
+    return traced("merged", Heads::merge(attend(operation, split, options, false).output));
 }
 
 }  // namespace weft

@@ -9,7 +9,7 @@
 namespace weft {
 
 inline void check_floating(const char* operation, const Tensor& x) {
-    if (!is_floating(x.dtype()))
+    if (!is_floating_point(x.dtype()))
         throw DTypeError(std::string(operation) + ": takes float32 or float64, not " + name(x.dtype()) +
                          "; convert it with to()");
 }
@@ -33,17 +33,19 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
 }
 
 // The gradient of an input of `shape` from that of what it was broadcast to; undefined where it is not needed.
-inline Tensor back_to(const Tensor& d, const Shape& shape) { return d.shape() == shape ? d : sum_to(d, shape); }
+inline Tensor unbroadcast(const Tensor& d, const Shape& shape) {
+    return d.shape() == shape ? d : sum_to(d, shape);
+}
 
 // A scalar of x's type, for arithmetic with plain numbers. DTypeError naming `operation` where the type does
 // not hold it.
 inline Tensor scalar_like(const Tensor& x, double value, const char* operation = "full") {
-    check_held(operation, value, x.dtype());
+    check_representable(operation, value, x.dtype());
     return full({}, value, x.dtype());
 }
 
 // The result of an operation that finds nothing to do: x itself, but under NoGrad no result is in the graph.
-inline Tensor unchanged(const Tensor& x) { return grad_enabled() || !x.requires_grad() ? x : x.detach(); }
+inline Tensor unchanged(const Tensor& x) { return is_grad_enabled() || !x.requires_grad() ? x : x.detach(); }
 
 // Where y is not finite in a row along `axis` of which dy asks nothing, true, with size 1 on that axis;
 // undefined where y is finite. Such a row has a gradient of 0, and 0 · NaN must not bring NaN to what other
@@ -55,13 +57,13 @@ inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis)
 }
 
 // The gradient of a fused operation where gradients of gradients are wanted: that of its composed definition.
-template <class Definition>
-Grads grads_of_definition(const Definition& definition, const std::vector<Tensor>& inputs, const Tensor& dy) {
+template <class Reference>
+Grads grads_of_reference(const Reference& reference, const std::vector<Tensor>& inputs, const Tensor& dy) {
     std::vector<Tensor> wanted;
     for (const Tensor& x : inputs)
         if (x.defined() && x.requires_grad()) wanted.push_back(x);
     const std::vector<Tensor> found =
-        grad({definition()}, wanted, {dy}, {.create_graph = true, .allow_unused = true});
+        grad({reference()}, wanted, {dy}, {.create_graph = true, .allow_unused = true});
     Grads all;
     std::size_t next = 0;
     for (const Tensor& x : inputs) all.push_back(x.defined() && x.requires_grad() ? found[next++] : Tensor());

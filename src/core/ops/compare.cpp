@@ -19,7 +19,7 @@ Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F&
 // which `round` finds (x < 2.5 where x < 3); where int64 has none, every integer compares as 0 does.
 Tensor compare(const Tensor& a, double b, Tensor (*with)(const Tensor&, const Tensor&),
                double (*round)(double) = nullptr) {
-    if (is_floating(a.dtype())) return with(a, scalar_like(a, b));
+    if (is_floating_point(a.dtype())) return with(a, scalar_like(a, b));
     const double whole = round ? round(b) : b;
     if (whole >= -0x1p63 && whole < 0x1p63 && whole == std::trunc(whole))
         return with(a.to(int64), full({}, whole, int64));
@@ -71,7 +71,7 @@ Tensor operator!(const Tensor& a) {
 }
 
 Tensor isfinite(const Tensor& x) {
-    if (!is_floating(x.dtype())) return ones(x.shape(), boolean);
+    if (!is_floating_point(x.dtype())) return ones(x.shape(), boolean);
     return visit_floating(x.dtype(), [&](auto zero) {
         using T = decltype(zero);
         return broadcast_formula<bool, T>(

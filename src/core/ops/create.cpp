@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 void check_draw(const char* operation, DType dtype) {
-    if (!is_floating(dtype))
+    if (!is_floating_point(dtype))
         throw DTypeError(std::string(operation) + ": draws float32 or float64, not " + name(dtype) +
                          "; use randint for integers");
 }
@@ -59,7 +59,7 @@ Tensor integers(std::int64_t start, std::int64_t end, std::int64_t step) {
 Tensor empty(const Shape& shape, DType dtype) { return Tensor(make_array(shape, dtype, "empty")); }
 
 Tensor full(const Shape& shape, double value, DType dtype) {
-    check_held("full", value, dtype);
+    check_representable("full", value, dtype);
     Array x = make_array(shape, dtype, "full");
     kernels::fill(x, value);
     return Tensor(std::move(x));
@@ -96,7 +96,7 @@ Tensor arange(double start, double end, double step, DType dtype) {
     if (dtype == boolean) throw DTypeError("arange: counts in float32, float64 or int64, not bool");
     if (dtype == int64) {
         const double last = step > 0 ? std::ceil(end) : std::floor(end);
-        for (double number : {start, step, last}) check_held("arange", number, int64);
+        for (double number : {start, step, last}) check_representable("arange", number, int64);
         return integers(static_cast<std::int64_t>(start), static_cast<std::int64_t>(last),
                         static_cast<std::int64_t>(step));
     }
@@ -113,7 +113,7 @@ Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
     check_draw("randn", dtype);
     Array x = make_array(shape, dtype, "randn");
     const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
-    if (rng.gives_zeros())
+    if (rng.skips_init())
         kernels::fill(x, 0);
     else
         kernels::fill_normal(x, rng.seed(), first);
@@ -124,7 +124,7 @@ Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
     check_draw("rand", dtype);
     Array x = make_array(shape, dtype, "rand");
     const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
-    if (rng.gives_zeros())
+    if (rng.skips_init())
         kernels::fill(x, 0);
     else
         kernels::fill_uniform(x, rng.seed(), first);
@@ -144,7 +144,7 @@ Tensor tensor(const Nested& values, DType dtype) {
     std::vector<double> flat;
     const Shape shape = shape_of(values);
     flatten(values, flat);
-    for (double value : flat) check_held("tensor", value, dtype);
+    for (double value : flat) check_representable("tensor", value, dtype);
     return from_values(flat, shape).to(dtype);
 }
 

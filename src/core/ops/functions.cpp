@@ -102,7 +102,7 @@ namespace {
 
 constexpr double gelu_factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // 2√(2/π)
 
-Tensor gelu_definition(const Tensor& x, Gelu kind) {
+Tensor gelu_reference(const Tensor& x, Gelu kind) {
     if (kind == Gelu::exact) return x * 0.5 * (1 + erf(x / std::numbers::sqrt2));
     return 0.5 * x * (1 + tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * (x * x * x))));
 }
@@ -141,11 +141,11 @@ Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
 
 Tensor gelu(const Tensor& x, Gelu kind) {
     check_floating("gelu", x);
-    if (composed_mode()) return gelu_definition(x, kind);
+    if (composed_mode()) return gelu_reference(x, kind);
     Tensor y = kind == Gelu::exact ? gelu_exact(x) : gelu_tanh(x);
     return record("gelu", y, {x}, {x}, [kind](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
-        if (grad_enabled()) return grads_of_definition([&] { return gelu_definition(x, kind); }, {x}, dy);
+        if (is_grad_enabled()) return grads_of_reference([&] { return gelu_reference(x, kind); }, {x}, dy);
         return Grads{kind == Gelu::exact ? gelu_exact_backward(x, dy) : gelu_tanh_backward(x, dy)};
     });
 }
@@ -171,9 +171,9 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     if (!(p >= 0 && p < 1))
         throw ValueError("dropout: p = " + std::to_string(p) + " is no probability of dropping; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
-    Array kept = make_array(x.shape(), x.dtype());
-    kernels::fill_dropout(kept, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), p);
-    return x * Tensor(std::move(kept));
+    Array keep_mask = make_array(x.shape(), x.dtype());
+    kernels::fill_dropout(keep_mask, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), p);
+    return x * Tensor(std::move(keep_mask));
 }
 
 }  // namespace weft

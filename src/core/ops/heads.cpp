@@ -31,8 +31,8 @@ Tensor Heads::merge(const Tensor& x) {
     throw ShapeError("merge_heads: takes (B, H, T, d_k) or (H, T, d_k), not " + x.shape().str());
 }
 
-Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t kv_heads, const char* caller) {
-    const std::int64_t G = kv_heads == 0 ? num_heads : kv_heads;
+Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads, const char* caller) {
+    const std::int64_t G = num_kv_heads == 0 ? num_heads : num_kv_heads;
     const std::int64_t parts = num_heads < 1 || G < 1 ? 0 : num_heads + 2 * G;
     return {{qkv}, num_heads, G, columns_of_each(qkv, parts, caller)};
 }
@@ -43,9 +43,9 @@ std::array<Tensor, 3> Heads::qkv() const {
         throw ShapeError("Heads: " + std::to_string(tensors.size()) +
                          " tensors; give q, k and v, or one packed projection");
     const Tensor& x = tensors[0];
-    const std::int64_t q_end = num_heads * d_k, k_end = q_end + kv_heads * d_k;
-    return {split(x.slice(-1, 0, q_end), num_heads), split(x.slice(-1, q_end, k_end), kv_heads),
-            split(x.slice(-1, k_end, x.size(-1)), kv_heads)};
+    const std::int64_t q_end = num_heads * d_k, k_end = q_end + num_kv_heads * d_k;
+    return {split(x.slice(-1, 0, q_end), num_heads), split(x.slice(-1, q_end, k_end), num_kv_heads),
+            split(x.slice(-1, k_end, x.size(-1)), num_kv_heads)};
 }
 
 }  // namespace weft

@@ -18,12 +18,12 @@ Array checked(const char* operation, const Tensor& indices, std::int64_t n) {
             std::to_string(n) +
             (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
     if (kernels::first_outside(dense, 0, n) < 0) return dense;
-    Array wrapped = make_array(dense.shape, int64);
+    Array normalized = make_array(dense.shape, int64);
     for (std::int64_t i = 0; i < dense.numel(); ++i) {
         const std::int64_t index = dense.data<std::int64_t>()[i];
-        wrapped.data<std::int64_t>()[i] = index < 0 ? index + n : index;
+        normalized.data<std::int64_t>()[i] = index < 0 ? index + n : index;
     }
-    return wrapped;
+    return normalized;
 }
 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.

@@ -6,7 +6,7 @@ namespace weft {
 namespace {
 
 // Logits (R, V), targets (R,).
-Tensor cross_entropy_definition(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
+Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
     const Tensor ignored = targets == static_cast<double>(ignore_index);
     const double counted = static_cast<double>(targets.numel()) - sum(ignored.to(int64)).item();
     const Tensor read =
@@ -41,25 +41,25 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
     check_targets(flat_targets, V, ignore_index);
     const Tensor t = flat_targets.reshape({R});
     const Tensor x = logits.reshape({R, V});
-    if (composed_mode()) return cross_entropy_definition(x, t, ignore_index);
+    if (composed_mode()) return cross_entropy_reference(x, t, ignore_index);
 
     const Array rows = kernels::contiguous(x.array());
-    Array loss = make_array({}, x.dtype()), max = make_array({R}, x.dtype()), rest = make_array({R}, x.dtype());
-    const std::int64_t counted = kernels::cross_entropy(loss, max, rest, rows, t.array(), ignore_index);
+    Array loss = make_array({}, x.dtype()), max = make_array({R}, x.dtype()),
+          log_sum = make_array({R}, x.dtype());
+    const std::int64_t counted = kernels::cross_entropy(loss, max, log_sum, rows, t.array(), ignore_index);
     // y = mean(ln Σeˣ − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
-    return record("cross_entropy", Tensor(std::move(loss)), {x},
-                  {x, t, Tensor(std::move(max)), Tensor(std::move(rest))},
-                  [=](const Saved& saved, const Tensor& dy) {
-                      const Tensor &x = saved[0], &t = saved[1];
-                      if (grad_enabled())
-                          return grads_of_definition(
-                              [&] { return cross_entropy_definition(x, t, ignore_index); }, {x}, dy);
-                      Array dx = make_array(x.shape(), x.dtype());
-                      kernels::cross_entropy_backward(
-                          dx, kernels::contiguous(x.array()), saved[2].array(), saved[3].array(), t.array(),
-                          ignore_index, dy.item() / static_cast<double>(std::max<std::int64_t>(counted, 1)));
-                      return Grads{Tensor(std::move(dx))};
-                  });
+    return record(
+        "cross_entropy", Tensor(std::move(loss)), {x},
+        {x, t, Tensor(std::move(max)), Tensor(std::move(log_sum))}, [=](const Saved& saved, const Tensor& dy) {
+            const Tensor &x = saved[0], &t = saved[1];
+            if (is_grad_enabled())
+                return grads_of_reference([&] { return cross_entropy_reference(x, t, ignore_index); }, {x}, dy);
+            Array dx = make_array(x.shape(), x.dtype());
+            kernels::cross_entropy_backward(
+                dx, kernels::contiguous(x.array()), saved[2].array(), saved[3].array(), t.array(), ignore_index,
+                dy.item() / static_cast<double>(std::max<std::int64_t>(counted, 1)));
+            return Grads{Tensor(std::move(dx))};
+        });
 }
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target) {

@@ -8,43 +8,45 @@ namespace {
 Tensor transposed(const Tensor& x) { return x.defined() ? x.transpose(-2, -1) : x; }
 
 // The values of the product. That of all pairs serves where it is finite: then nothing that it met was not.
-Tensor values(const Tensor& a, const Tensor& b, const Tensor& unseen, Pairs pairs) {
+Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
     const NoGrad off;
     const Tensor y = matmul(a, b);
     if (all(isfinite(y))) return y;
-    if (pairs == Pairs::in_y) return unseen.defined() ? masked_fill(y, unseen, 0) : y;
-    const auto readable = [](const Tensor& x) {
+    if (pairs == Pairs::in_y) return blocked.defined() ? masked_fill(y, blocked, 0) : y;
+    const auto gemm_layout = [](const Tensor& x) {
         return kernels::is_matrix(x.array()) ? x.array() : kernels::contiguous(x.array());
     };
-    const Tensor none = unseen.defined() ? unseen : zeros({}, boolean);
+    const Tensor none = blocked.defined() ? blocked : zeros({}, boolean);
     const Shape& shape = (pairs == Pairs::in_a ? a : b).shape();
-    kernels::matmul_of_seen(y.array(), readable(a), readable(b), broadcast_view(none.array(), shape), pairs);
+    kernels::masked_matmul(y.array(), gemm_layout(a), gemm_layout(b), broadcast_view(none.array(), shape),
+                           pairs);
     return y;
 }
 
 }  // namespace
 
-Tensor matmul_of_seen(const Tensor& a, const Tensor& b, const Tensor& unseen, Pairs pairs) {
-    const Tensor y = values(a, b, unseen, pairs);
+Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
+    const Tensor y = values(a, b, blocked, pairs);
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
-    return record("matmul", y, {a, b}, {a, b, unseen, y}, [pairs](const Saved& saved, const Tensor& dy) {
+    return record("matmul", y, {a, b}, {a, b, blocked, y}, [pairs](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
-        Tensor unseen = saved[2];
+        Tensor blocked = saved[2];
         if (pairs != Pairs::in_b) {
-            const Tensor idle = rows_without_gradient(saved[3], dy, -1);
-            if (idle.defined()) unseen = unseen.defined() ? unseen || idle : idle;
+            const Tensor no_gradient = rows_without_gradient(saved[3], dy, -1);
+            if (no_gradient.defined()) blocked = blocked.defined() ? blocked || no_gradient : no_gradient;
         }
         const bool in_a = pairs == Pairs::in_a, in_b = pairs == Pairs::in_b;
-        return Grads{saved.needs(0) ? matmul_of_seen(dy, transposed(b), in_b ? transposed(unseen) : unseen,
-                                                     in_a   ? Pairs::in_y
-                                                     : in_b ? Pairs::in_b
-                                                            : Pairs::in_a)
-                                    : Tensor(),
-                     saved.needs(1) ? matmul_of_seen(transposed(a), dy, in_a ? transposed(unseen) : unseen,
-                                                     in_a   ? Pairs::in_a
-                                                     : in_b ? Pairs::in_y
-                                                            : Pairs::in_b)
-                                    : Tensor()};
+        return Grads{
+            saved.needs_input_grad(0) ? masked_matmul(dy, transposed(b), in_b ? transposed(blocked) : blocked,
+                                                      in_a   ? Pairs::in_y
+                                                      : in_b ? Pairs::in_b
+                                                             : Pairs::in_a)
+                                      : Tensor(),
+            saved.needs_input_grad(1) ? masked_matmul(transposed(a), dy, in_a ? transposed(blocked) : blocked,
+                                                      in_a   ? Pairs::in_a
+                                                      : in_b ? Pairs::in_y
+                                                             : Pairs::in_b)
+                                      : Tensor()};
     });
 }
 

@@ -10,9 +10,9 @@ namespace weft {
 using kernels::Pairs;
 
 // y (B, H, m, n) = a (B, H, m, k) @ b (B, H, k, n), where `pairs` of the three holds one number for each pair.
-// `unseen` (bool, of its shape or broadcast to it; undefined: nothing is) says which pairs do not see each
+// `blocked` (bool, of its shape or broadcast to it; undefined: nothing is) says which pairs do not see each
 // other: these add nothing to y, not even NaN, and what y itself holds for them is read by nobody. Gradients to
 // any order are such products.
-Tensor matmul_of_seen(const Tensor& a, const Tensor& b, const Tensor& unseen, Pairs pairs);
+Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs);
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-Array readable(const Array& x) { return kernels::is_matrix(x) ? x : kernels::contiguous(x); }
+Array gemm_layout(const Array& x) { return kernels::is_matrix(x) ? x : kernels::contiguous(x); }
 
 // a (…, m, k) @ b (…, k, n), both of rank ≥ 2 and with inner sizes that agree.
 Tensor product(const Tensor& a, const Tensor& b) {
@@ -27,8 +27,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
             throw ShapeError("matmul: " + a.shape().str() + " @ " + b.shape().str() + ": " + error.what());
         }
     }();
-    auto stretched = [&](const Tensor& x) {
-        const Array array = readable(x.array());
+    auto broadcasted = [&](const Tensor& x) {
+        const Array array = gemm_layout(x.array());
         Shape shape = batch;
         shape.push_back(x.size(-2));
         shape.push_back(x.size(-1));
@@ -38,12 +38,13 @@ Tensor product(const Tensor& a, const Tensor& b) {
     shape.push_back(m);
     shape.push_back(n);
     Array y = make_array(shape, a.dtype());
-    kernels::matmul(y, stretched(a), stretched(b));
+    kernels::matmul(y, broadcasted(a), broadcasted(b));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record("matmul", Tensor(std::move(y)), {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
-        return Grads{saved.needs(0) ? back_to(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
-                     saved.needs(1) ? back_to(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
+        return Grads{
+            saved.needs_input_grad(0) ? unbroadcast(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
+            saved.needs_input_grad(1) ? unbroadcast(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
     });
 }
 
@@ -52,13 +53,13 @@ Tensor product(const Tensor& a, const Tensor& b) {
 Tensor matmul(const Tensor& a, const Tensor& b) {
     check_same_dtype("matmul", a, b);
     check_floating("matmul", a);
-    const auto both = [&] { return a.shape().str() + " @ " + b.shape().str(); };
+    const auto shapes = [&] { return a.shape().str() + " @ " + b.shape().str(); };
     if (a.rank() == 0 || b.rank() == 0)
-        throw ShapeError("matmul: a scalar has no rows or columns: " + both() + "; use * to scale");
+        throw ShapeError("matmul: a scalar has no rows or columns: " + shapes() + "; use * to scale");
     const std::int64_t k = b.rank() == 1 ? b.size(0) : b.size(-2);
     if (a.size(-1) != k)
         throw ShapeError(
-            "matmul: inner dimensions differ: " + both() + ": " + std::to_string(a.size(-1)) + " against " +
+            "matmul: inner dimensions differ: " + shapes() + ": " + std::to_string(a.size(-1)) + " against " +
             std::to_string(k) +
             "; the last axis of the left and the last but one of the right must be equal (transpose one?)");
     const Tensor y = product(a.rank() == 1 ? a.unsqueeze(0) : a, b.rank() == 1 ? b.unsqueeze(1) : b);
@@ -67,7 +68,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 namespace {
-Tensor linear_definition(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Tensor y = matmul(x, weight.T());
     return bias.defined() ? y + bias : y;
 }
@@ -85,14 +86,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     if (bias.defined() && bias.shape() != Shape{out})
         throw ShapeError("linear: " + sizes() + ", bias " + bias.shape().str() + ": the bias must be (" +
                          std::to_string(out) + ",)");
-    if (composed_mode()) return linear_definition(x, weight, bias);
+    if (composed_mode()) return linear_reference(x, weight, bias);
 
     Shape shape = x.shape();
     shape[x.rank() - 1] = out;
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
     const Array flat = kernels::contiguous(x.array());  // (rows, in)
-    const Array w = readable(weight.array());
+    const Array w = gemm_layout(weight.array());
     Array y = make_array(shape, x.dtype());
     if (bias.defined()) kernels::copy(y, broadcast_view(bias.array(), shape));
     visit_floating(x.dtype(), [&](auto zero) {
@@ -105,15 +106,16 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     return record("linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
                   [rows, in, out](const Saved& saved, const Tensor& dy) {
                       const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
-                      if (grad_enabled())
-                          return grads_of_definition([&] { return linear_definition(x, weight, bias); },
-                                                     {x, weight, bias}, dy);
+                      if (is_grad_enabled())
+                          return grads_of_reference([&] { return linear_reference(x, weight, bias); },
+                                                    {x, weight, bias}, dy);
                       // dx = dy W,  dW = dyᵀ x,  db = Σ dy
                       const Tensor d = dy.contiguous().reshape({rows, out});
                       Grads grads(3);
-                      if (saved.needs(0)) grads[0] = matmul(d, weight).reshape(x.shape());
-                      if (saved.needs(1)) grads[1] = matmul(d.T(), x.contiguous().reshape({rows, in}));
-                      if (saved.needs(2)) grads[2] = sum(d, 0);
+                      if (saved.needs_input_grad(0)) grads[0] = matmul(d, weight).reshape(x.shape());
+                      if (saved.needs_input_grad(1))
+                          grads[1] = matmul(d.T(), x.contiguous().reshape({rows, in}));
+                      if (saved.needs_input_grad(2)) grads[2] = sum(d, 0);
                       return grads;
                   });
 }

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-Tensor layer_norm_definition(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+Tensor layer_norm_reference(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
     const Tensor centred = x - mean(x, -1, keepdim);
     Tensor y = centred / sqrt(mean(centred * centred, -1, keepdim) + eps);
     if (weight.defined()) y = y * weight;
@@ -38,7 +38,7 @@ void check_norm(const char* operation, const Tensor& x, const Tensor& weight, co
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
     check_norm("layer_norm", x, weight, bias, eps);
-    if (composed_mode()) return layer_norm_definition(x, weight, bias, eps);
+    if (composed_mode()) return layer_norm_reference(x, weight, bias, eps);
 
     Shape rows = x.shape();
     rows.erase(rows.rank() - 1);
@@ -50,28 +50,28 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
     kernels::layer_norm(y, mean, rstd, dense, weight.defined() ? &w : nullptr, bias.defined() ? &b : nullptr,
                         eps);
 
-    return record(
-        "layer_norm", Tensor(std::move(y)), {x, weight, bias},
-        {x, weight, bias, Tensor(std::move(mean)), Tensor(std::move(rstd))},
-        [eps](const Saved& saved, const Tensor& dy) {
-            const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
-            if (grad_enabled())
-                return grads_of_definition([&] { return layer_norm_definition(x, weight, bias, eps); },
-                                           {x, weight, bias}, dy);
-            const Array w = weight.defined() ? kernels::contiguous(weight.array()) : Array();
-            Array dx = make_array(x.shape(), x.dtype()), dweight, dbias;
-            if (saved.needs(1)) dweight = make_array({x.size(-1)}, x.dtype());
-            if (saved.needs(2)) dbias = make_array({x.size(-1)}, x.dtype());
-            kernels::layer_norm_backward(dx, saved.needs(1) ? &dweight : nullptr,
-                                         saved.needs(2) ? &dbias : nullptr, kernels::contiguous(dy.array()),
-                                         kernels::contiguous(x.array()), saved[3].array(), saved[4].array(),
-                                         weight.defined() ? &w : nullptr);
-            Grads grads(3);
-            grads[0] = Tensor(std::move(dx));
-            if (saved.needs(1)) grads[1] = Tensor(std::move(dweight));
-            if (saved.needs(2)) grads[2] = Tensor(std::move(dbias));
-            return grads;
-        });
+    return record("layer_norm", Tensor(std::move(y)), {x, weight, bias},
+                  {x, weight, bias, Tensor(std::move(mean)), Tensor(std::move(rstd))},
+                  [eps](const Saved& saved, const Tensor& dy) {
+                      const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+                      if (is_grad_enabled())
+                          return grads_of_reference([&] { return layer_norm_reference(x, weight, bias, eps); },
+                                                    {x, weight, bias}, dy);
+                      const Array w = weight.defined() ? kernels::contiguous(weight.array()) : Array();
+                      Array dx = make_array(x.shape(), x.dtype()), dweight, dbias;
+                      if (saved.needs_input_grad(1)) dweight = make_array({x.size(-1)}, x.dtype());
+                      if (saved.needs_input_grad(2)) dbias = make_array({x.size(-1)}, x.dtype());
+                      kernels::layer_norm_backward(dx, saved.needs_input_grad(1) ? &dweight : nullptr,
+                                                   saved.needs_input_grad(2) ? &dbias : nullptr,
+                                                   kernels::contiguous(dy.array()),
+                                                   kernels::contiguous(x.array()), saved[3].array(),
+                                                   saved[4].array(), weight.defined() ? &w : nullptr);
+                      Grads grads(3);
+                      grads[0] = Tensor(std::move(dx));
+                      if (saved.needs_input_grad(1)) grads[1] = Tensor(std::move(dweight));
+                      if (saved.needs_input_grad(2)) grads[2] = Tensor(std::move(dbias));
+                      return grads;
+                  });
 }
 
 // Made of small operations, whose gradients are all it needs.

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 // Which axes are reduced; all of them when none is named.
-std::vector<bool> marked(const char* operation, const Axes& axes, int rank) {
+std::vector<bool> reduced_axes(const char* operation, const Axes& axes, int rank) {
     std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.axes.empty());
     for (int axis : axes.axes) {
         const auto i = static_cast<std::size_t>(normalize_axis(axis, rank, operation));
@@ -20,14 +20,14 @@ std::vector<bool> marked(const char* operation, const Axes& axes, int rank) {
     return reduced;
 }
 
-Shape without(const Shape& shape, const std::vector<bool>& reduced) {
+Shape drop_axes(const Shape& shape, const std::vector<bool>& reduced) {
     Shape result;
     for (int i = 0; i < shape.rank(); ++i)
         if (!reduced[static_cast<std::size_t>(i)]) result.push_back(shape[i]);
     return result;
 }
 
-Tensor sum_marked(const Tensor& x, const std::vector<bool>& reduced, bool keepdim) {
+Tensor sum_over(const Tensor& x, const std::vector<bool>& reduced, bool keepdim) {
     if (x.dtype() == boolean) throw DTypeError("sum: bool does not add; convert it with to(int64) to count");
     Array y = kernels::sum(x.array(), reduced);
     if (y.storage == x.array().storage) {  // nothing to sum: still a tensor of its own
@@ -35,15 +35,15 @@ Tensor sum_marked(const Tensor& x, const std::vector<bool>& reduced, bool keepdi
         kernels::copy(copy, y);
         y = copy;
     }
-    const Shape kept = y.shape;
+    const Shape keepdim_shape = y.shape;
     if (!keepdim) {
-        y.shape = without(kept, reduced);
+        y.shape = drop_axes(keepdim_shape, reduced);
         y.strides = contiguous_strides(y.shape);
     }
     // y = Σx:  dx = dy, spread
     return record("sum", Tensor(std::move(y)), {x}, {},
-                  [kept, shape = x.shape()](const Saved&, const Tensor& dy) {
-                      return Grads{dy.reshape(kept).expand(shape)};
+                  [keepdim_shape, shape = x.shape()](const Saved&, const Tensor& dy) {
+                      return Grads{dy.reshape(keepdim_shape).expand(shape)};
                   });
 }
 
@@ -54,14 +54,14 @@ std::int64_t count_reduced(const Shape& shape, const std::vector<bool>& reduced)
     return n;
 }
 
-ValuesIndices extreme(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest) {
+ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest) {
     axis = normalize_axis(axis, x.rank(), operation);
     if (x.dtype() == boolean)
         throw DTypeError(std::string(operation) + ": bool has no order; convert it with to()");
     if (x.size(axis) == 0)
         throw ShapeError(std::string(operation) + ": axis " + std::to_string(axis) + " of " + x.shape().str() +
                          " is empty, and nothing has no extreme; reduce an axis with elements");
-    kernels::Extreme found = kernels::extreme(x.array(), axis, largest);
+    kernels::MinMax found = kernels::min_max(x.array(), axis, largest);
     const Tensor indices(std::move(found.indices));
     const Tensor values(std::move(found.values));
     // y = x at the index:  dx = dy there, else 0
@@ -72,21 +72,21 @@ ValuesIndices extreme(const char* operation, const Tensor& x, int axis, bool kee
     return keepdim ? ValuesIndices{y, indices} : ValuesIndices{y.squeeze(axis), indices.squeeze(axis)};
 }
 
-Tensor extreme_of_all(const char* operation, const Tensor& x, bool largest) {
+Tensor min_max_of_all(const char* operation, const Tensor& x, bool largest) {
     if (x.numel() == 0)
         throw ShapeError(std::string(operation) + ": a tensor of shape " + x.shape().str() +
                          " has no elements, and nothing has no extreme");
-    return extreme(operation, x.reshape({-1}), 0, false, largest).values;
+    return min_max(operation, x.reshape({-1}), 0, false, largest).values;
 }
 
-Tensor cumulated(const Tensor& x, int axis, bool reverse) {
+Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
     if (x.dtype() == boolean) throw DTypeError("cumsum: bool does not add; convert it with to(int64) to count");
     axis = normalize_axis(axis, x.rank(), "cumsum");
     Array y = make_array(x.shape(), x.dtype());
     kernels::cumsum(y, x.array(), axis, reverse);
     // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, the same from the other end
     return record("cumsum", Tensor(std::move(y)), {x}, {},
-                  [=](const Saved&, const Tensor& dy) { return Grads{cumulated(dy, axis, !reverse)}; });
+                  [=](const Saved&, const Tensor& dy) { return Grads{cumulative_sum(dy, axis, !reverse)}; });
 }
 
 // The largest element over the axes, which stay with size 1; 0 where it is infinite or there is none.
@@ -94,13 +94,13 @@ Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
     if (x.numel() == 0) return scalar_like(x, 0);
     Tensor m = x;
     for (int axis = 0; axis < x.rank(); ++axis)
-        if (reduced[static_cast<std::size_t>(axis)]) m = extreme("max", m, axis, weft::keepdim, true).values;
+        if (reduced[static_cast<std::size_t>(axis)]) m = min_max("max", m, axis, weft::keepdim, true).values;
     return masked_fill(m, !isfinite(m), 0);
 }
 
 // Runs a kernel on rows of the last axis, bringing `axis` there and back.
 template <class Kernel>
-Tensor along(const Tensor& x, int axis, const Kernel& kernel) {
+Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
     const int last = x.rank() - 1;
     const Array rows = kernels::contiguous(transposed_view(x.array(), axis, last));
     Array y = make_array(rows.shape, rows.dtype);
@@ -111,40 +111,40 @@ Tensor along(const Tensor& x, int axis, const Kernel& kernel) {
 }  // namespace
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
-    return sum_marked(x, marked("sum", axes, x.rank()), keepdim);
+    return sum_over(x, reduced_axes("sum", axes, x.rank()), keepdim);
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
     check_floating("mean", x);
-    const std::vector<bool> reduced = marked("mean", axes, x.rank());
-    return sum_marked(x, reduced, keepdim) / static_cast<double>(count_reduced(x.shape(), reduced));
+    const std::vector<bool> reduced = reduced_axes("mean", axes, x.rank());
+    return sum_over(x, reduced, keepdim) / static_cast<double>(count_reduced(x.shape(), reduced));
 }
 
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("var", x);
-    const std::vector<bool> reduced = marked("var", axes, x.rank());
+    const std::vector<bool> reduced = reduced_axes("var", axes, x.rank());
     const double n = static_cast<double>(count_reduced(x.shape(), reduced));
-    const Tensor centred = x - sum_marked(x, reduced, weft::keepdim) / n;
-    return sum_marked(centred * centred, reduced, keepdim) / std::max(0.0, n - correction);
+    const Tensor centred = x - sum_over(x, reduced, weft::keepdim) / n;
+    return sum_over(centred * centred, reduced, keepdim) / std::max(0.0, n - correction);
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
     check_floating("logsumexp", x);
-    const std::vector<bool> reduced = marked("logsumexp", axes, x.rank());
+    const std::vector<bool> reduced = reduced_axes("logsumexp", axes, x.rank());
     Tensor m, y;
     {
         NoGrad off;
         m = largest_finite(x, reduced);
-        y = log(sum_marked(exp(x - m), reduced, weft::keepdim)) + m;
+        y = log(sum_over(exp(x - m), reduced, weft::keepdim)) + m;
     }
-    const Shape kept = y.shape();
-    if (!keepdim) y = y.reshape(without(kept, reduced));
+    const Shape keepdim_shape = y.shape();
+    if (!keepdim) y = y.reshape(drop_axes(keepdim_shape, reduced));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
     // large); over −inf alone Σ is 0, and so is dx
     return record("logsumexp", y, {x}, {x, m}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor e = exp(saved[0] - saved[1]);
-        const Tensor total = sum_marked(e, reduced, weft::keepdim);
-        return Grads{e * (dy.reshape(kept) / masked_fill(total, total == 0, 1))};
+        const Tensor total = sum_over(e, reduced, weft::keepdim);
+        return Grads{e * (dy.reshape(keepdim_shape) / masked_fill(total, total == 0, 1))};
     });
 }
 
@@ -157,26 +157,26 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), false);
     for (int i = 0; i < x.rank(); ++i)
         reduced[static_cast<std::size_t>(i)] = i < extra || (shape[i - extra] == 1 && x.size(i) != 1);
-    return sum_marked(x, reduced, weft::keepdim).reshape(shape);
+    return sum_over(x, reduced, weft::keepdim).reshape(shape);
 }
 
-ValuesIndices max(const Tensor& x, int axis, bool keepdim) { return extreme("max", x, axis, keepdim, true); }
-ValuesIndices min(const Tensor& x, int axis, bool keepdim) { return extreme("min", x, axis, keepdim, false); }
-Tensor max(const Tensor& x) { return extreme_of_all("max", x, true); }
-Tensor min(const Tensor& x) { return extreme_of_all("min", x, false); }
+ValuesIndices max(const Tensor& x, int axis, bool keepdim) { return min_max("max", x, axis, keepdim, true); }
+ValuesIndices min(const Tensor& x, int axis, bool keepdim) { return min_max("min", x, axis, keepdim, false); }
+Tensor max(const Tensor& x) { return min_max_of_all("max", x, true); }
+Tensor min(const Tensor& x) { return min_max_of_all("min", x, false); }
 Tensor argmax(const Tensor& x, int axis, bool keepdim) {
-    return extreme("argmax", x.detach(), axis, keepdim, true).indices;
+    return min_max("argmax", x.detach(), axis, keepdim, true).indices;
 }
-Tensor cumsum(const Tensor& x, int axis) { return cumulated(x, axis, false); }
+Tensor cumsum(const Tensor& x, int axis) { return cumulative_sum(x, axis, false); }
 
 Tensor softmax(const Tensor& x, int axis) {
     check_floating("softmax", x);
     axis = normalize_axis(axis, x.rank(), "softmax");
-    const Tensor y = along(x, axis, kernels::softmax);
+    const Tensor y = apply_along_axis(x, axis, kernels::softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
     return record("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
-        const Tensor idle = rows_without_gradient(saved[0], dy, axis);
-        const Tensor y = idle.defined() ? masked_fill(saved[0], idle, 0) : saved[0];
+        const Tensor no_gradient = rows_without_gradient(saved[0], dy, axis);
+        const Tensor y = no_gradient.defined() ? masked_fill(saved[0], no_gradient, 0) : saved[0];
         return Grads{y * (dy - sum(y * dy, axis, weft::keepdim))};
     });
 }
@@ -184,7 +184,7 @@ Tensor softmax(const Tensor& x, int axis) {
 Tensor log_softmax(const Tensor& x, int axis) {
     check_floating("log_softmax", x);
     axis = normalize_axis(axis, x.rank(), "log_softmax");
-    const Tensor y = along(x, axis, kernels::log_softmax);
+    const Tensor y = apply_along_axis(x, axis, kernels::log_softmax);
     // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is all zeros and so must dx be
     return record("log_softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor p = exp(saved[0]);

@@ -9,35 +9,35 @@ namespace weft {
 namespace {
 
 // One size of −1 is what the others leave.
-Shape resolve(const char* operation, const Tensor& x, const Shape& wanted) {
-    const auto who = [&] {
+Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
+    const auto prefix = [&] {
         return std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
     };
     Shape shape = wanted;
     int unknown = -1;
     if (product_overflows(wanted))
-        throw ShapeError(who() + "the product does not fit in 63 bits; use smaller sizes");
+        throw ShapeError(prefix() + "the product does not fit in 63 bits; use smaller sizes");
     std::int64_t known = 1;
     for (int i = 0; i < shape.rank(); ++i) {
         if (shape[i] < -1)
-            throw ShapeError(who() + "negative size " + std::to_string(shape[i]) +
+            throw ShapeError(prefix() + "negative size " + std::to_string(shape[i]) +
                              "; use 0 or more, or one −1");
         if (shape[i] == -1 && unknown >= 0)
-            throw ShapeError(who() + "two sizes are −1, so neither is known; give one of them");
+            throw ShapeError(prefix() + "two sizes are −1, so neither is known; give one of them");
         if (shape[i] == -1)
             unknown = i;
         else
             known *= shape[i];
     }
     if (unknown >= 0) {
-        if (known == 0) throw ShapeError(who() + "−1 beside a size of 0 could be anything; give it");
+        if (known == 0) throw ShapeError(prefix() + "−1 beside a size of 0 could be anything; give it");
         if (x.numel() % known != 0)
-            throw ShapeError(who() + std::to_string(x.numel()) + " elements do not divide into " +
+            throw ShapeError(prefix() + std::to_string(x.numel()) + " elements do not divide into " +
                              std::to_string(known) + " for −1");
         shape[unknown] = x.numel() / known;
     } else if (known != x.numel()) {
-        throw ShapeError(who() + std::to_string(x.numel()) + " elements do not fit " + std::to_string(known) +
-                         "; the products must be equal");
+        throw ShapeError(prefix() + std::to_string(x.numel()) + " elements do not fit " +
+                         std::to_string(known) + "; the products must be equal");
     }
     return shape;
 }
@@ -62,7 +62,7 @@ Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from,
 }  // namespace
 
 Tensor Tensor::reshape(const Shape& wanted) const {
-    const Shape target = resolve("reshape", *this, wanted);
+    const Shape target = infer_size("reshape", *this, wanted);
     Strides strides;
     if (reshaped_strides(array(), target, strides))
         return reshaped("reshape", *this, view_of(array(), target, strides, array().offset));
@@ -74,7 +74,7 @@ Tensor Tensor::reshape(const Shape& wanted) const {
 }
 
 Tensor Tensor::view(const Shape& wanted) const {
-    const Shape target = resolve("view", *this, wanted);
+    const Shape target = infer_size("view", *this, wanted);
     Strides strides_of_view;
     if (!reshaped_strides(array(), target, strides_of_view))
         throw ShapeError(
@@ -141,25 +141,25 @@ Tensor Tensor::unsqueeze(int axis) const {
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {
-    const auto who = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
+    const auto prefix = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
     if (wanted.rank() < rank())
-        throw ShapeError(who() + "fewer axes than the tensor has; expand only adds or stretches axes");
+        throw ShapeError(prefix() + "fewer axes than the tensor has; expand only adds or stretches axes");
     Shape target = wanted;
     for (int i = 1; i <= target.rank(); ++i) {
         std::int64_t& size = target[target.rank() - i];
         const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
         if (size == -1 && i > rank())
-            throw ShapeError(who() + "−1 keeps a size, but a new axis has none; give it");
+            throw ShapeError(prefix() + "−1 keeps a size, but a new axis has none; give it");
         if (size == -1) size = own;
         if (size < 0)
-            throw ShapeError(who() + "negative size " + std::to_string(size) +
+            throw ShapeError(prefix() + "negative size " + std::to_string(size) +
                              "; use 0 or more, or −1 to keep");
         if (own != size && own != 1)
-            throw ShapeError(who() + "axis " + std::to_string(-i) + " has size " + std::to_string(own) +
+            throw ShapeError(prefix() + "axis " + std::to_string(-i) + " has size " + std::to_string(own) +
                              " and cannot become " + std::to_string(size) + "; only a size of 1 stretches");
     }
     if (product_overflows(target))
-        throw ShapeError(who() + "the product does not fit in 63 bits; use smaller sizes");
+        throw ShapeError(prefix() + "the product does not fit in 63 bits; use smaller sizes");
     return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
                   [shape = shape()](const Saved&, const Tensor& dy) { return Grads{sum_to(dy, shape)}; });
 }
@@ -212,7 +212,7 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(DType wanted) const {
     if (wanted == dtype()) return unchanged(*this);
-    if (wanted == int64 && is_floating(dtype()))
+    if (wanted == int64 && is_floating_point(dtype()))
         if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
             throw ValueError("to: " + Tensor(kernels::contiguous(array())).reshape({-1})[wrong].str() +
                              " at position " + text::index(wrong, shape()) +

@@ -7,10 +7,10 @@ namespace weft::io {
 
 namespace fs = std::filesystem;
 
-std::string shown(const fs::path& path) { return text::excerpt(path.string(), 1000); }
+std::string display_path(const fs::path& path) { return text::excerpt(path.string(), 1000); }
 
 void refuse(const fs::path& path, const std::string& reason) {
-    throw IoError("cannot read " + shown(path) + ": " + reason);
+    throw IoError("cannot read " + display_path(path) + ": " + reason);
 }
 
 std::ifstream open_to_read(const fs::path& path) {
@@ -24,20 +24,20 @@ std::ifstream open_to_read(const fs::path& path) {
     return in;
 }
 
-InFile::InFile(const fs::path& path) : path_(path), in_(open_to_read(path)) {
+InputFile::InputFile(const fs::path& path) : path_(path), in_(open_to_read(path)) {
     const auto end = in_.seekg(0, std::ios::end).tellg();
     if (end < 0) refuse("it is no file that has a size");
     size_ = static_cast<std::uint64_t>(end);
     seek(0);
 }
 
-void InFile::seek(std::uint64_t at) { in_.seekg(static_cast<std::streamoff>(at)); }
+void InputFile::seek(std::uint64_t at) { in_.seekg(static_cast<std::streamoff>(at)); }
 
-void InFile::take(void* to, std::uint64_t bytes) {
+void InputFile::take(void* to, std::uint64_t bytes) {
     in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
     if (!in_) refuse("it ends before it should; is it being written?");
 }
 
-void InFile::refuse(const std::string& reason) const { io::refuse(path_, reason); }
+void InputFile::refuse(const std::string& reason) const { io::refuse(path_, reason); }
 
 }  // namespace weft::io

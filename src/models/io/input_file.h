@@ -8,17 +8,17 @@
 
 namespace weft::io {
 
-std::string shown(const std::filesystem::path& path);  // in a message
+std::string display_path(const std::filesystem::path& path);  // in a message
 
 // The file, open at its beginning. IoError when it is missing, a directory or cannot be opened.
 std::ifstream open_to_read(const std::filesystem::path& path);
 [[noreturn]] void refuse(const std::filesystem::path& path,
                          const std::string& reason);  // IoError "cannot read path: reason"
 
-class InFile {
+class InputFile {
 public:
     // What open_to_read refuses, and what has no size.
-    explicit InFile(const std::filesystem::path& path);
+    explicit InputFile(const std::filesystem::path& path);
 
     std::uint64_t size() const { return size_; }  // of the file that was opened, should another take its name
     void seek(std::uint64_t at);

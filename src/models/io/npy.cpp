@@ -16,7 +16,7 @@ namespace weft::io {
 
 namespace {
 
-constexpr std::uint64_t largest_header = 1'000'000;
+constexpr std::uint64_t max_header_size = 1'000'000;
 
 // A type in a file, and the tensor's type that holds all its values.
 struct FileType {
@@ -93,7 +93,7 @@ std::uint64_t take_header_length(ByteSource& source) {
 // The header of a source, whose shape and type take the bytes that are left.
 NpyHeader take_header(ByteSource& source) {
     const std::uint64_t length = take_header_length(source);
-    if (length > largest_header || length > source.left)
+    if (length > max_header_size || length > source.left)
         source.refuse("its header claims " + std::to_string(length) + " bytes, and " +
                       std::to_string(source.left) + " follow; at most 1000000 are read");
     std::string text(length, '\0');
@@ -123,7 +123,7 @@ void ByteSource::take(void* to, std::uint64_t bytes) {
 std::uint64_t npy_tensor_bytes(ByteSource& source) {
     const NpyHeader header = take_header(source);
     const FileType type = type_of(header.descr, source).first;
-    return source.left / type.bytes * size_of(type.dtype);
+    return source.left / type.bytes * itemsize(type.dtype);
 }
 
 Tensor read_npy(ByteSource& source) {
@@ -143,8 +143,8 @@ Tensor read_npy(ByteSource& source) {
         for (std::uint64_t i = 0; i < bytes; i += type.bytes) std::reverse(read + i, read + i + type.bytes);
     if (type.convert != nullptr)
         for (std::uint64_t i = 0; i * type.bytes < bytes; ++i)
-            type.convert(read + i * type.bytes, values + i * size_of(type.dtype));
-    if (type.dtype == boolean && !all_truth_values(values, bytes))
+            type.convert(read + i * type.bytes, values + i * itemsize(type.dtype));
+    if (type.dtype == boolean && !all_valid_bools(values, bytes))
         source.refuse("it holds a byte that is neither 0 nor 1");
     if (!header.fortran_order || x.rank() < 2) return x;
     Shape axes;
@@ -162,8 +162,9 @@ void save_npy(const std::filesystem::path& path, const Tensor& x) {
 }
 
 Tensor load_npy(const std::filesystem::path& path) {
-    InFile file(path);
-    ByteSource source{shown(path), file.size(), [&](void* to, std::uint64_t bytes) { file.take(to, bytes); }};
+    InputFile file(path);
+    ByteSource source{display_path(path), file.size(),
+                      [&](void* to, std::uint64_t bytes) { file.take(to, bytes); }};
     return read_npy(source);
 }
 

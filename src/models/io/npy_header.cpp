@@ -19,18 +19,18 @@ public:
         NpyHeader header;
         bool descr = false, order = false, shape = false;
         expect('{');
-        while (!skips('}')) {
+        while (!accept('}')) {
             const std::string key = quoted();
             expect(':');
             if (key == "descr" && !descr)
                 header.descr = quoted(), descr = true;
             else if (key == "fortran_order" && !order)
-                header.fortran_order = truth(), order = true;
+                header.fortran_order = parse_bool(), order = true;
             else if (key == "shape" && !shape)
                 header.shape = sizes(), shape = true;
             else
                 refuse("has \"" + text::excerpt(key) + "\" twice, or should not have it");
-            if (!skips(',')) {
+            if (!accept(',')) {
                 expect('}');
                 break;
             }
@@ -53,14 +53,14 @@ private:
     void skip_space() {
         while (next() == ' ' || next() == '\n') ++at_;
     }
-    bool skips(char c) {
+    bool accept(char c) {
         skip_space();
         if (next() != c) return false;
         ++at_;
         return true;
     }
     void expect(char c) {
-        if (!skips(c)) refuse("should have '" + std::string(1, c) + "' at place " + std::to_string(at_));
+        if (!accept(c)) refuse("should have '" + std::string(1, c) + "' at place " + std::to_string(at_));
     }
     std::string quoted() {
         skip_space();
@@ -73,7 +73,7 @@ private:
         at_ = end + 1;
         return inside;
     }
-    bool truth() {
+    bool parse_bool() {
         skip_space();
         for (const bool value : {false, true}) {
             const std::string word = value ? "True" : "False";
@@ -86,7 +86,7 @@ private:
     Shape sizes() {
         Shape shape;
         expect('(');
-        while (!skips(')')) {
+        while (!accept(')')) {
             std::int64_t size = 0;
             const std::size_t place = at_;
             skip_space();
@@ -97,7 +97,7 @@ private:
             at_ = static_cast<std::size_t>(end - text_.data());
             if (shape.rank() == Shape::max_rank) refuse("has more than 8 axes");
             shape.push_back(size);
-            if (!skips(',')) {
+            if (!accept(',')) {
                 expect(')');
                 if (shape.rank() == 1) refuse("has a number for its shape, which is written (3,)");
                 break;

@@ -41,24 +41,25 @@ void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bo
 }
 
 NamedTensors load_npz(const std::filesystem::path& path, std::uint64_t allowance) {
-    constexpr std::uint64_t plausible = 16;  // times the file's bytes: eight from uint8 to int64, two packed
-    InFile file(path);
+    constexpr std::uint64_t max_expansion =
+        16;  // times the file's bytes: eight from uint8 to int64, two packed
+    InputFile file(path);
     const std::vector<ZipMember> members = zip_members(file);
     std::uint64_t bytes = 0;
     for (const ZipMember& member : members) {
         if (!member.name.ends_with(extension))
             file.refuse("member \"" + text::excerpt(member.name) +
                         "\" is no array: its name does not end in .npy");
-        ByteSource source = open_member(file, member, shown(path));
+        ByteSource source = open_member(file, member, display_path(path));
         bytes += npy_tensor_bytes(source);
     }
-    if (bytes > plausible * file.size() && bytes - plausible * file.size() > allowance)
+    if (bytes > max_expansion * file.size() && bytes - max_expansion * file.size() > allowance)
         file.refuse("its " + std::to_string(file.size()) + " bytes unpack to tensors of " +
                     std::to_string(bytes) + "; if they should, call load_npz with an allowance of " +
-                    std::to_string(bytes - plausible * file.size()));
+                    std::to_string(bytes - max_expansion * file.size()));
     NamedTensors tensors;
     for (const ZipMember& member : members) {
-        ByteSource source = open_member(file, member, shown(path));
+        ByteSource source = open_member(file, member, display_path(path));
         tensors.emplace_back(member.name.substr(0, member.name.size() - extension.size()), read_npy(source));
     }
     return tensors;

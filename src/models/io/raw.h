@@ -28,7 +28,7 @@ inline std::byte* bytes_at(const Tensor& x) {
 }
 
 inline std::uint64_t byte_count(const Tensor& x) {
-    return static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype());
+    return static_cast<std::uint64_t>(x.numel()) * itemsize(x.dtype());
 }
 
 // ∏ sizes · width, 0 where a size is; false where the sizes that are not 0, of the widest type there is, do not
@@ -45,7 +45,7 @@ inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes
 }
 
 // Whether each byte is 0 or 1, as a bool's has to be.
-inline bool all_truth_values(const std::byte* values, std::uint64_t bytes) {
+inline bool all_valid_bools(const std::byte* values, std::uint64_t bytes) {
     return std::all_of(values, values + bytes, [](std::byte b) { return b <= std::byte{1}; });
 }
 

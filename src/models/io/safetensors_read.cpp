@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_header = 100'000'000;  // as the reference reader allows
+constexpr std::uint64_t max_header_size = 100'000'000;  // as the reference reader allows
 
 // One tensor's line of the header.
 struct Entry {
@@ -26,7 +26,8 @@ struct Entry {
 // Reads one file; its members are the stages, so that each refusal can name the path.
 class Reader {
 public:
-    explicit Reader(const fs::path& path) : in_(path), what_("cannot read " + shown(path) + ": its header") {}
+    explicit Reader(const fs::path& path)
+        : in_(path), what_("cannot read " + display_path(path) + ": its header") {}
 
     SafeTensors read() {
         open();
@@ -48,7 +49,7 @@ public:
     }
 
 private:
-    InFile in_;
+    InputFile in_;
     std::string what_;  // its header, in refusals
     std::uint64_t header_size_ = 0;
 
@@ -64,7 +65,7 @@ private:
             refuse("it has " + std::to_string(in_.size()) +
                    " bytes, and a safetensors file begins with 8 for its header's length");
         in_.take(&header_size_, 8);
-        if (header_size_ > largest_header)
+        if (header_size_ > max_header_size)
             refuse("it is no safetensors file, or damaged: its header claims " + std::to_string(header_size_) +
                    " bytes; at most 100000000 are read");
         if (header_size_ > in_.size() - 8)
@@ -122,7 +123,7 @@ private:
             refuse(name, "its data_offsets " + text::excerpt(offsets.dump()) + " reach past the file's " +
                              std::to_string(data_size()) + " bytes of values");
         std::uint64_t bytes = 0;
-        if (!bytes_of(entry.shape, size_of(entry.dtype), bytes))
+        if (!bytes_of(entry.shape, itemsize(entry.dtype), bytes))
             refuse(name, "its shape " + entry.shape.str() + " overflows");
         if (bytes != entry.end - entry.begin)
             refuse(name, "its shape " + entry.shape.str() + " of " + type->name + " takes " +
@@ -151,7 +152,7 @@ private:
         std::byte* to = bytes_at(x);
         in_.seek(8 + header_size_ + entry.begin);
         in_.take(to, bytes);
-        if (entry.dtype == boolean && !all_truth_values(to, bytes))
+        if (entry.dtype == boolean && !all_valid_bools(to, bytes))
             refuse(entry.name, "it holds a byte that is neither 0 nor 1");
         return x;
     }

@@ -20,7 +20,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
                       const Metadata& metadata) {
     NamedTensors sorted = tensors;
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-        return size_of(a.second.dtype()) > size_of(b.second.dtype());
+        return itemsize(a.second.dtype()) > itemsize(b.second.dtype());
     });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty()) header[metadata_key] = metadata;

@@ -23,10 +23,10 @@ struct ZipMember {
 // The members in the order of the archive's directory. Refused: an archive that is cut, has bytes before or
 // behind it, or several disks; members that are encrypted, packed otherwise, reach past the file, overlap,
 // share a name, or claim more bytes than theirs can stand for.
-std::vector<ZipMember> zip_members(InFile& file);
+std::vector<ZipMember> zip_members(InputFile& file);
 
 // Reads a member's bytes, and refuses those that are damaged when the last one has been read.
-ByteSource open_member(InFile& file, const ZipMember& member, const std::string& path);
+ByteSource open_member(InputFile& file, const ZipMember& member, const std::string& path);
 
 // Writes an archive member by member; the same bytes for the same members.
 class ZipWriter {

@@ -15,7 +15,7 @@ namespace {
 // A member that is read from its beginning to its end.
 class MemberReader {
 public:
-    MemberReader(InFile& file, const ZipMember& member, std::string what)
+    MemberReader(InputFile& file, const ZipMember& member, std::string what)
         : file_(file), member_(member), what_(std::move(what)), packed_left_(member.packed) {
         if (member_.deflated && inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
         file_.seek(member_.begin);
@@ -37,7 +37,7 @@ public:
     }
 
 private:
-    InFile& file_;
+    InputFile& file_;
     const ZipMember& member_;
     std::string what_;
     std::uint64_t packed_left_, done_ = 0;
@@ -73,7 +73,7 @@ private:
 
 }  // namespace
 
-ByteSource open_member(InFile& file, const ZipMember& member, const std::string& path) {
+ByteSource open_member(InputFile& file, const ZipMember& member, const std::string& path) {
     const std::string what = path + ": member \"" + text::excerpt(member.name) + "\"";
     const auto reader = std::make_shared<MemberReader>(file, member, what);
     return {what, member.size, [reader](void* to, std::uint64_t bytes) { reader->read(to, bytes); }};

@@ -11,7 +11,7 @@ namespace weft::io {
 namespace {
 
 constexpr std::uint64_t end_size = 22, end_size_64 = 56, locator_size = 20, entry_size = 46, local_size = 30;
-constexpr std::uint64_t most_per_byte =
+constexpr std::uint64_t max_expansion_per_byte =
     1032;  // deflate's best: 258 bytes in two bits (zlib, "Technical Details")
 constexpr unsigned encrypted = 1, utf8 = 1 << 11;
 
@@ -32,7 +32,7 @@ private:
     std::string bytes_;
 };
 
-Record record_at(InFile& file, std::uint64_t at, std::uint64_t bytes) {
+Record record_at(InputFile& file, std::uint64_t at, std::uint64_t bytes) {
     if (at > file.size() || bytes > file.size() - at) file.refuse("it is cut, or no .npz archive");
     std::string text(bytes, '\0');
     file.seek(at);
@@ -45,9 +45,9 @@ struct Directory {
 };
 
 // The record at the file's end says where the directory is; archives above 4 GiB have another one before it.
-Directory find_directory(InFile& file) {
-    constexpr std::uint64_t longest_comment = 65535;
-    const std::uint64_t tail = std::min(file.size(), end_size + longest_comment);
+Directory find_directory(InputFile& file) {
+    constexpr std::uint64_t max_comment = 65535;
+    const std::uint64_t tail = std::min(file.size(), end_size + max_comment);
     const Record last = record_at(file, file.size() - tail, tail);
     std::uint64_t at = file.size();
     for (std::uint64_t back = end_size; back <= tail && at == file.size(); ++back) {
@@ -59,16 +59,16 @@ Directory find_directory(InFile& file) {
 
     const Record end = record_at(file, at, end_size);
     Directory directory{end.number(16, 4), end.number(12, 4), end.number(10, 2)};
-    bool one_disk = end.number(4, 2) == 0 && end.number(6, 2) == 0 && end.number(8, 2) == directory.members;
+    bool single_disk = end.number(4, 2) == 0 && end.number(6, 2) == 0 && end.number(8, 2) == directory.members;
     if (at >= locator_size && record_at(file, at - locator_size, locator_size).is("PK\6\7")) {
         at = record_at(file, at - locator_size, locator_size).number(8, 8);
         const Record end_64 = record_at(file, at, end_size_64);
         if (!end_64.is("PK\6\6")) file.refuse("its directory's place is not where it says");
         directory = {end_64.number(48, 8), end_64.number(40, 8), end_64.number(32, 8)};
-        one_disk =
+        single_disk =
             end_64.number(16, 4) == 0 && end_64.number(20, 4) == 0 && end_64.number(24, 8) == directory.members;
     }
-    if (!one_disk) file.refuse("it is part of an archive on several disks");
+    if (!single_disk) file.refuse("it is part of an archive on several disks");
     if (directory.begin > at || directory.size != at - directory.begin)
         file.refuse("its directory of " + std::to_string(directory.size) +
                     " bytes does not end where it should");
@@ -79,7 +79,7 @@ Directory find_directory(InFile& file) {
 }
 
 // Sizes and places above 32 bits stand in an extra field, in this order, each only where it is needed.
-void take_wide(InFile& file, const Record& extra, ZipMember& member) {
+void read_zip64_fields(InputFile& file, const Record& extra, ZipMember& member) {
     for (std::size_t at = 0; at + 4 <= extra.size();) {
         const std::uint64_t id = extra.number(at, 2), bytes = extra.number(at + 2, 2);
         at += 4;
@@ -97,7 +97,7 @@ void take_wide(InFile& file, const Record& extra, ZipMember& member) {
 }
 
 // The member at this place of the directory, whose `begin` is that of its local header yet.
-ZipMember member_at(InFile& file, const Record& directory, std::size_t& at) {
+ZipMember member_at(InputFile& file, const Record& directory, std::size_t& at) {
     const auto left = directory.size() - at;
     if (left < entry_size || directory.text(at, 4) != "PK\1\2") file.refuse("its directory is damaged");
     const auto number = [&](std::size_t place, std::size_t width) {
@@ -123,9 +123,9 @@ ZipMember member_at(InFile& file, const Record& directory, std::size_t& at) {
     member.packed = number(20, 4);
     member.size = number(24, 4);
     member.begin = number(42, 4);
-    take_wide(file, Record(directory.text(at + entry_size + name, extra)), member);
+    read_zip64_fields(file, Record(directory.text(at + entry_size + name, extra)), member);
     if (!member.deflated && member.packed != member.size) refuse("is stored, with two different sizes");
-    if (member.size / most_per_byte > member.packed)
+    if (member.size / max_expansion_per_byte > member.packed)
         refuse("claims " + std::to_string(member.size) + " bytes, more than its " +
                std::to_string(member.packed) + " can stand for");
     at += entry_size + name + extra + comment;
@@ -134,7 +134,7 @@ ZipMember member_at(InFile& file, const Record& directory, std::size_t& at) {
 
 }  // namespace
 
-std::vector<ZipMember> zip_members(InFile& file) {
+std::vector<ZipMember> zip_members(InputFile& file) {
     const Directory where = find_directory(file);
     const Record directory = record_at(file, where.begin, where.size);
     std::vector<ZipMember> members;

@@ -19,7 +19,7 @@ struct Fields {
     }
 };
 
-constexpr std::uint64_t largest = 0xFFFFFFFE, most_members = 0xFFFE;
+constexpr std::uint64_t largest = 0xFFFFFFFE, max_members = 0xFFFE;
 
 std::string deflated(const std::vector<ZipWriter::Part>& parts) {
     z_stream stream{};
@@ -56,7 +56,7 @@ void ZipWriter::add(const std::string& name, const std::vector<Part>& parts, boo
     std::uint64_t size = 0;
     uLong crc = crc32_z(0, nullptr, 0);
     for (const Part& part : parts) size += part.bytes;
-    if (written_ + directory_.size() + size > largest || members_ == most_members || name.size() > 0xFFFF)
+    if (written_ + directory_.size() + size > largest || members_ == max_members || name.size() > 0xFFFF)
         throw ValueError("save_npz: with \"" + name + "\" the archive would reach 4 GiB or 65535 members; " +
                          "save_safetensors has no such limit");
     for (const Part& part : parts) crc = crc32_z(crc, static_cast<const Bytef*>(part.data), part.bytes);

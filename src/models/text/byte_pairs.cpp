@@ -23,12 +23,12 @@ public:
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = piece_end(text, at);
             const std::string_view piece = text.substr(at, end - at);
-            const auto [known, is_new] = seen_.try_emplace(piece, Stretch{ids.size(), 0});
+            const auto [known, is_new] = seen_.try_emplace(piece, IdRange{ids.size(), 0});
             if (is_new) {
                 merge(piece, ids);
                 known->second.count = ids.size() - known->second.begin;
             } else {
-                const Stretch before = known->second;
+                const IdRange before = known->second;
                 for (std::size_t i = 0; i < before.count; ++i) ids.push_back(ids[before.begin + i]);
             }
             at = end;
@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    struct Stretch {
+    struct IdRange {
         std::size_t begin, count;  // of the ids
     };
     // A token in a piece, linked with its neighbours; no right neighbour: −1, merged into its left one: id −1.
@@ -52,7 +52,7 @@ private:
     };
 
     const Model& model_;
-    std::unordered_map<std::string_view, Stretch> seen_;
+    std::unordered_map<std::string_view, IdRange> seen_;
     std::vector<Symbol> symbols_;
     std::vector<Candidate> heap_;
 
@@ -109,15 +109,15 @@ void BytePairs::Model::add_merge(const Merge& merge) {
     merges.push_back(merge);
 }
 
-std::int64_t BytePairs::size() const { return static_cast<std::int64_t>(model_->pieces.size()); }
-std::int64_t BytePairs::merge_count() const { return static_cast<std::int64_t>(model_->merges.size()); }
+std::int64_t BytePairs::vocab_size() const { return static_cast<std::int64_t>(model_->pieces.size()); }
+std::int64_t BytePairs::num_merges() const { return static_cast<std::int64_t>(model_->merges.size()); }
 
 std::optional<std::int64_t> BytePairs::id_of(const std::string& piece) const {
     const auto found = model_->ids.find(piece);
     return found == model_->ids.end() ? std::nullopt : std::optional(found->second);
 }
 
-Ids BytePairs::encode_as_text(const std::string& text) const {
+Ids BytePairs::encode_ordinary(const std::string& text) const {
     Ids ids;
     Encoder(*model_).append(text, ids);
     return ids;
@@ -147,7 +147,7 @@ Ids BytePairs::encode(const std::string& text) const {
 }
 
 std::string BytePairs::piece(std::int64_t id) const {
-    check_id(id, size(), "BytePairs: the id");
+    check_id(id, vocab_size(), "BytePairs: the id");
     return model_->pieces[static_cast<std::size_t>(id)];
 }
 

@@ -48,13 +48,13 @@ public:
         for (const auto& [key, pair] : pairs_) queue_.push({pair.count, key});
     }
 
-    // Merges the pair that is there most often; false when none is there min_count times.
-    bool merge_next(std::int64_t min_count) {
+    // Merges the pair that is there most often; false when none is there min_frequency times.
+    bool merge_next(std::int64_t min_frequency) {
         while (!queue_.empty()) {
             const Candidate best = queue_.top();
             queue_.pop();
             const std::int64_t count = pairs_[best.key].count;
-            if (count < min_count) continue;
+            if (count < min_frequency) continue;
             if (count == best.count) return merge(best.key), true;
             if (count < best.count)
                 queue_.push({count, best.key});  // else there is another candidate that says so
@@ -129,19 +129,21 @@ private:
 
 }  // namespace
 
-BytePairs BytePairs::train(const std::string& text, std::int64_t size, std::int64_t min_count) {
-    if (size < 257)
-        throw ValueError("BytePairs::train: size must be at least 257, the bytes and " + end_name + ", not " +
-                         std::to_string(size));
-    if (min_count < 1)
-        throw ValueError("BytePairs::train: min_count must be at least 1, not " + std::to_string(min_count));
+BytePairs BytePairs::train(const std::string& text, std::int64_t vocab_size, std::int64_t min_frequency) {
+    if (vocab_size < 257)
+        throw ValueError("BytePairs::train: vocab_size must be at least 257, the bytes and " + eos_token +
+                         ", not " + std::to_string(vocab_size));
+    if (min_frequency < 1)
+        throw ValueError("BytePairs::train: min_frequency must be at least 1, not " +
+                         std::to_string(min_frequency));
     auto model = std::make_shared<Model>();
     for (const unsigned char byte : bytes_in_order()) model->add_piece(std::string(1, static_cast<char>(byte)));
     Trainer trainer(text, *model);
-    while (static_cast<std::int64_t>(model->pieces.size()) < size - 1 && trainer.merge_next(min_count)) {
+    while (static_cast<std::int64_t>(model->pieces.size()) < vocab_size - 1 &&
+           trainer.merge_next(min_frequency)) {
     }
-    model->add_piece(end_name);
-    model->special.push_back(end_name);
+    model->add_piece(eos_token);
+    model->special.push_back(eos_token);
     return BytePairs(std::move(model));
 }
 

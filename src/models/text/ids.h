@@ -14,7 +14,7 @@ template <class Kind>
 std::string decoded(const Kind& kind, const Ids& ids, const char* name) {
     std::string text;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        check_id(ids[i], kind.size(), std::string(name) + ": the id at place " + std::to_string(i));
+        check_id(ids[i], kind.vocab_size(), std::string(name) + ": the id at place " + std::to_string(i));
         text += kind.piece(ids[i]);
     }
     return text;

@@ -9,12 +9,12 @@ namespace {
 
 enum class Class { letter, number, space, other };
 
-struct Seen {
+struct Scanned {
     Class kind;
     std::size_t end;
 };
 
-Seen see(std::string_view text, std::size_t at) {
+Scanned scan(std::string_view text, std::size_t at) {
     const Decoded c = decode_at(text, at);
     const std::size_t end = at + c.length;
     if (c.kind != Decoded::character) return {Class::other, end};
@@ -37,15 +37,15 @@ std::size_t piece_end(std::string_view text, std::size_t at) {
             if (text.substr(at, ending.size()) == ending) return at + ending.size();
 
     // ` ?` and a run of one class, but of spaces only those
-    Seen seen = see(text, at);
+    Scanned scanned = scan(text, at);
     if (text[at] == ' ' && at + 1 < text.size())
-        if (const Seen next = see(text, at + 1); next.kind != Class::space) seen = next;
-    const Class kind = seen.kind;
-    std::size_t end = seen.end, last = at;  // of the run so far, and where its last character begins
+        if (const Scanned next = scan(text, at + 1); next.kind != Class::space) scanned = next;
+    const Class kind = scanned.kind;
+    std::size_t end = scanned.end, last = at;  // of the run so far, and where its last character begins
     while (end < text.size()) {
-        seen = see(text, end);
-        if (seen.kind != kind) break;
-        last = end, end = seen.end;
+        scanned = scan(text, end);
+        if (scanned.kind != kind) break;
+        last = end, end = scanned.end;
     }
     // Of spaces before something else the last one is left, to go with it or to be a piece of its own.
     if (kind == Class::space && end < text.size() && last > at) return last;

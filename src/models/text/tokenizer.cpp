@@ -62,7 +62,7 @@ Ids Characters::encode(const std::string& text) const {
         if (found == characters_.end() || *found != c)
             throw ValueError(
                 "Characters: \"" + text::excerpt(utf8_of(c)) + "\" at place " + std::to_string(ids.size()) +
-                " of the text is none of the " + std::to_string(size()) +
+                " of the text is none of the " + std::to_string(vocab_size()) +
                 " characters that are known; take it out, or use the characters of a text that has it");
         ids.push_back(found - characters_.begin());
     }
@@ -70,7 +70,7 @@ Ids Characters::encode(const std::string& text) const {
 }
 
 std::string Characters::piece(std::int64_t id) const {
-    check_id(id, size(), "Characters: the id");
+    check_id(id, vocab_size(), "Characters: the id");
     return utf8_of(characters_[static_cast<std::size_t>(id)]);
 }
 
@@ -84,14 +84,14 @@ Ids Bytes::encode(const std::string& text) const {
 }
 
 std::string Bytes::piece(std::int64_t id) const {
-    check_id(id, size(), "Bytes: the id");
+    check_id(id, vocab_size(), "Bytes: the id");
     return std::string(1, static_cast<char>(id));
 }
 
 std::string Bytes::decode(const Ids& ids) const { return decoded(*this, ids, "Bytes"); }
 
-std::int64_t Tokenizer::size() const {
-    return std::visit([](const auto& kind) { return kind.size(); }, kind_);
+std::int64_t Tokenizer::vocab_size() const {
+    return std::visit([](const auto& kind) { return kind.vocab_size(); }, kind_);
 }
 Ids Tokenizer::encode(const std::string& text) const {
     return std::visit([&](const auto& kind) { return kind.encode(text); }, kind_);
@@ -102,28 +102,28 @@ std::string Tokenizer::piece(std::int64_t id) const {
 std::string Tokenizer::decode(const Ids& ids) const {
     return std::visit([&](const auto& kind) { return kind.decode(ids); }, kind_);
 }
-std::optional<std::int64_t> Tokenizer::end() const {
+std::optional<std::int64_t> Tokenizer::eos_token_id() const {
     const auto* pairs = std::get_if<BytePairs>(&kind_);
-    return pairs != nullptr ? pairs->id_of(BytePairs::end_name) : std::nullopt;
+    return pairs != nullptr ? pairs->id_of(BytePairs::eos_token) : std::nullopt;
 }
 
 std::string Utf8Stream::push(const std::string& piece) {
-    waiting_ += piece;
+    pending_ += piece;
     std::string text;
     std::size_t at = 0;
-    while (at < waiting_.size()) {
-        const Decoded c = decode_at(waiting_, at);
+    while (at < pending_.size()) {
+        const Decoded c = decode_at(pending_, at);
         if (c.kind == Decoded::cut) break;
         append_utf8(text, c.kind == Decoded::character ? c.value : U'\uFFFD');
         at += c.length;
     }
-    waiting_.erase(0, at);
+    pending_.erase(0, at);
     return text;
 }
 
 std::string Utf8Stream::finish() {
-    const bool cut = !waiting_.empty();
-    waiting_.clear();
+    const bool cut = !pending_.empty();
+    pending_.clear();
     return cut ? utf8_of(U'\uFFFD') : "";
 }
 

@@ -12,34 +12,34 @@ namespace weft::check {
 
 namespace {
 
-Outcome same_twice(const AttentionSubject& subject, const Story& story) {
-    if (!same_bits(story.y, traced_run(subject, story.x).y))
+Outcome deterministic(const AttentionSubject& subject, const TracedRun& traced) {
+    if (!same_bits(traced.y, traced_run(subject, traced.x).y))
         return {false, "two runs on the same input differ: is dropout on?"};
-    const Tensor plain = subject.run(story.x, {});
-    const double apart = plain.shape() == story.y.shape() ? distance(plain, story.y) : 1;
-    return {apart <= tolerance(story.y.dtype()),
-            "two traced runs are equal, and an untraced one differs by " + text::number(apart, 3)};
+    const Tensor plain = subject.run(traced.x, {});
+    const double error = plain.shape() == traced.y.shape() ? distance(plain, traced.y) : 1;
+    return {error <= tolerance(traced.y.dtype()),
+            "two traced runs are equal, and an untraced one differs by " + text::number(error, 3)};
 }
 
 }  // namespace
 
-Tensor Story::operator[](const std::string& name) const {
+Tensor TracedRun::operator[](const std::string& name) const {
     const auto found = named.find(name);
     if (found == named.end())
         throw ValueError("no step is named \"" + name + "\"; name it with traced(\"" + name + "\", …)");
     return found->second;
 }
 
-Story traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask) {
+TracedRun traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask) {
     const Composed composed;  // so that Weft's own attention has scores and weights to name
     Trace trace;
-    Story story;
-    story.x = x;
-    story.y = subject.run(x, extra_mask);
-    for (const TraceEntry& entry : trace.entries()) story.named[entry.name] = entry.tensor;
-    const std::int64_t B = x.size(0), T = x.size(1), H = subject.heads;
-    story.blocked = (subject.mask | extra_mask).materialize(B, H, T, T).expand({B, H, T, T});
-    return story;
+    TracedRun traced;
+    traced.x = x;
+    traced.y = subject.run(x, extra_mask);
+    for (const TraceEntry& entry : trace.entries()) traced.named[entry.name] = entry.tensor;
+    const std::int64_t B = x.size(0), T = x.size(1), H = subject.num_heads;
+    traced.blocked = (subject.mask | extra_mask).materialize(B, H, T, T).expand({B, H, T, T});
+    return traced;
 }
 
 AttentionCheck checked(const std::string& name, const std::function<Outcome()>& check) {
@@ -54,24 +54,24 @@ AttentionCheck checked(const std::string& name, const std::function<Outcome()>& 
 double tolerance(DType dtype) { return dtype == float32 ? 1e-4 : 1e-10; }
 
 double largest(const Tensor& x) {
-    double most = 0;
+    double maximum = 0;
     for (const double value : x.detach().to(float64).to_vector<double>()) {
         if (std::isnan(value)) return value;
-        most = std::max(most, std::abs(value));
+        maximum = std::max(maximum, std::abs(value));
     }
-    return most;
+    return maximum;
 }
 
 double distance(const Tensor& a, const Tensor& b) {
     if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
     const auto x = a.detach().to(float64).to_vector<double>(), y = b.detach().to(float64).to_vector<double>();
-    double most = 0;
+    double maximum = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
         if (x[i] == y[i]) continue;  // infinities too
-        const double apart = std::abs(x[i] - y[i]) / std::max(1.0, std::abs(y[i]));
-        most = std::isnan(apart) ? std::numeric_limits<double>::infinity() : std::max(most, apart);
+        const double error = std::abs(x[i] - y[i]) / std::max(1.0, std::abs(y[i]));
+        maximum = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(maximum, error);
     }
-    return most;
+    return maximum;
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -104,16 +104,16 @@ std::string AttentionReport::str() const {
 void AttentionReport::print() const { std::cout << str() << std::flush; }
 
 AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
-    if ((x.rank() != 2 && x.rank() != 3) || x.size(-2) < 2 || x.numel() == 0 || subject.heads < 1)
+    if ((x.rank() != 2 && x.rank() != 3) || x.size(-2) < 2 || x.numel() == 0 || subject.num_heads < 1)
         throw ValueError(
             "check::attention: takes x (B, T, C) or (T, C) with at least 2 tokens and 1 head, not " +
-            x.shape().str() + " and " + std::to_string(subject.heads) + " heads");
+            x.shape().str() + " and " + std::to_string(subject.num_heads) + " heads");
     const Tensor batch = x.rank() == 2 ? x.detach().unsqueeze(0) : x.detach();
     const EnableGrad on;
     AttentionReport report;
-    Story story;
+    TracedRun traced;
     try {
-        story = traced_run(subject, batch);
+        traced = traced_run(subject, batch);
     } catch (const Error& error) {
         report.checks.push_back({"same result twice", false, error.what()});
         return report;
@@ -121,29 +121,29 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
     const auto add = [&](const char* name, const std::function<Outcome()>& check) {
         report.checks.push_back(checked(name, check));
     };
-    add("same result twice", [&] { return same_twice(subject, story); });
-    for (AttentionCheck& check : check_steps(subject, story)) report.checks.push_back(std::move(check));
+    add("same result twice", [&] { return deterministic(subject, traced); });
+    for (AttentionCheck& check : check_steps(subject, traced)) report.checks.push_back(std::move(check));
     add("gradient reaches every head", [&] { return gradient_reaches(subject, batch); });
     add("blocked tokens have no influence", [&] { return no_influence(subject, batch); });
     if (subject.takes_mask) {
         add("each sample has its own mask", [&] { return own_masks(subject, batch); });
-        add("a row that sees nothing is 0", [&] { return blind_row(subject, batch); });
+        add("a fully masked row is 0", [&] { return fully_masked_row(subject, batch); });
     }
     return report;
 }
 
 AttentionReport attention(const nn::MultiHeadAttention& module, const Tensor& x, const Mask& mask) {
-    const nn::Evaluating evaluating;
+    const nn::EvalMode eval_mode;
     const auto run = [&](const Tensor& input, const Mask& extra_mask) {
         return module(input, mask | extra_mask);
     };
-    return attention({run, module.heads, mask, module.named_parameters()}, x);
+    return attention({run, module.num_heads, mask, module.named_parameters()}, x);
 }
 
 AttentionReport attention(const nn::CausalMultiHeadAttention& module, const Tensor& x) {
-    const nn::Evaluating evaluating;
+    const nn::EvalMode eval_mode;
     const auto run = [&](const Tensor& input, const Mask& extra_mask) { return module(input, extra_mask); };
-    return attention({run, module.heads, Mask::causal(), module.named_parameters()}, x);
+    return attention({run, module.num_heads, Mask::causal(), module.named_parameters()}, x);
 }
 
 }  // namespace weft::check

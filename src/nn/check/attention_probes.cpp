@@ -22,14 +22,15 @@ std::string range(std::int64_t from, std::int64_t to) {
 
 // The first block of `width` rows or columns of a matrix's gradient that is all zero, or "". What stands for a
 // head is named so where the blocks are as many as heads, once or several times.
-std::string dead_block(const Tensor& gradient, std::int64_t width, std::int64_t heads) {
+std::string zero_block(const Tensor& gradient, std::int64_t width, std::int64_t num_heads) {
     for (int axis = 0; axis < 2; ++axis) {
         const std::int64_t size = gradient.size(axis);
         if (size % width != 0) continue;
         for (std::int64_t from = 0; from < size; from += width) {
             if (largest(gradient.slice(axis, from, from + width)) != 0) continue;
-            const std::string head =
-                size % (width * heads) == 0 ? " (head " + std::to_string(from / width % heads) + ")" : "";
+            const std::string head = size % (width * num_heads) == 0
+                                         ? " (head " + std::to_string(from / width % num_heads) + ")"
+                                         : "";
             return (axis == 0 ? "rows " : "columns ") + range(from, from + width) + head;
         }
     }
@@ -37,10 +38,10 @@ std::string dead_block(const Tensor& gradient, std::int64_t width, std::int64_t 
 }
 
 // H samples made of x's: its samples again and again, their tokens rotated by one more each time around.
-Tensor as_many_as_heads(const Tensor& x, std::int64_t heads) {
+Tensor batch_of_num_heads(const Tensor& x, std::int64_t num_heads) {
     const std::int64_t B = x.size(0), T = x.size(1);
     std::vector<Tensor> samples;
-    for (std::int64_t s = 0; s < std::max<std::int64_t>(2, heads); ++s) {
+    for (std::int64_t s = 0; s < std::max<std::int64_t>(2, num_heads); ++s) {
         const std::int64_t turn = s / B % T;
         samples.push_back(cat({x[s % B].slice(0, turn, T), x[s % B].slice(0, 0, turn)}));
     }
@@ -57,7 +58,7 @@ bool fits(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T) {
 }
 
 // (B, T, T) as seen by Mask::blocked: sample s hides key s mod T from all queries but that token's own.
-Tensor masks_of_their_own(std::int64_t B, std::int64_t T) {
+Tensor per_sample_masks(std::int64_t B, std::int64_t T) {
     std::vector<bool> blocked;
     for (std::int64_t s = 0; s < B; ++s)
         for (std::int64_t i = 0; i < T; ++i)
@@ -68,16 +69,16 @@ Tensor masks_of_their_own(std::int64_t B, std::int64_t T) {
 }  // namespace
 
 Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
-    const Story story = traced_run(subject, x);
-    if (!story.y.requires_grad()) return {false, "the output is outside the graph"};
-    const std::int64_t width = std::gcd(story["q"].size(-1), story["v"].size(-1));  // of a head, d_k or d_v
+    const TracedRun run = traced_run(subject, x);
+    if (!run.y.requires_grad()) return {false, "the output is outside the graph"};
+    const std::int64_t width = std::gcd(run["q"].size(-1), run["v"].size(-1));  // of a head, d_k or d_v
     std::vector<std::string> names;
     std::vector<Tensor> wanted;
     for (const auto& [name, parameter] : subject.parameters) names.push_back(name), wanted.push_back(parameter);
     const bool of_steps = wanted.empty();
     if (of_steps)
-        for (const char* name : {"q", "k", "v"}) names.push_back(name), wanted.push_back(story[name]);
-    const std::vector<Tensor> gradients = grad({loss_of(story.y)}, wanted, {}, {.allow_unused = true});
+        for (const char* name : {"q", "k", "v"}) names.push_back(name), wanted.push_back(run[name]);
+    const std::vector<Tensor> gradients = grad({loss_of(run.y)}, wanted, {}, {.allow_unused = true});
     std::size_t matrices = 0;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         const Tensor& gradient = gradients[i];
@@ -89,19 +90,19 @@ Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
                     return {false, names[i] + " has no gradient in head " + std::to_string(h)};
         } else if (gradient.rank() == 2) {
             ++matrices;
-            const std::string dead = dead_block(gradient, width, subject.heads);
-            if (!dead.empty()) return {false, names[i] + " has no gradient in " + dead};
+            const std::string zero = zero_block(gradient, width, subject.num_heads);
+            if (!zero.empty()) return {false, names[i] + " has no gradient in " + zero};
         }
     }
-    return {true, of_steps ? "q, k and v in each of " + std::to_string(subject.heads) + " heads"
+    return {true, of_steps ? "q, k and v in each of " + std::to_string(subject.num_heads) + " heads"
                            : std::to_string(gradients.size()) + " parameters, " + std::to_string(matrices) +
                                  " of them matrices, in every block of " + std::to_string(width)};
 }
 
 Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
     const NoGrad off;
-    const Story story = traced_run(subject, x);
-    const std::int64_t B = x.size(0), H = subject.heads, T = x.size(1);
+    const TracedRun run = traced_run(subject, x);
+    const std::int64_t B = x.size(0), H = subject.num_heads, T = x.size(1);
     const std::int64_t edits = std::min<std::int64_t>(T, 16);  // tokens, spread evenly
     std::int64_t rows = 0;
     for (std::int64_t edit = 0; edit < edits; ++edit) {
@@ -113,10 +114,10 @@ Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
             for (std::int64_t i = 0; i < T; ++i) {
                 bool may_see = sample == b && i == j;
                 for (std::int64_t h = 0; h < H && sample == b; ++h)
-                    may_see = may_see || story.blocked.at({b, h, i, j}) == 0;
+                    may_see = may_see || run.blocked.at({b, h, i, j}) == 0;
                 if (may_see) continue;
                 ++rows;
-                if (!same_bits(y[sample][i], story.y[sample][i]))
+                if (!same_bits(y[sample][i], run.y[sample][i]))
                     return {false, "editing token " + std::to_string(j) + " of sample " + std::to_string(b) +
                                        " changed the output of token " + std::to_string(i) + " of sample " +
                                        std::to_string(sample) + ", which may not see it"};
@@ -131,35 +132,35 @@ Outcome own_masks(const AttentionSubject& subject, const Tensor& x) {
     // As many samples as heads, where a mask per sample is most easily taken for one per head; but x itself
     // where the subject's own mask is for so many samples.
     const std::int64_t T = x.size(1);
-    const Tensor more = as_many_as_heads(x, subject.heads);
-    const Tensor samples = fits(subject.mask, more.size(0), subject.heads, T) ? more : x;
+    const Tensor more = batch_of_num_heads(x, subject.num_heads);
+    const Tensor samples = fits(subject.mask, more.size(0), subject.num_heads, T) ? more : x;
     const std::int64_t B = samples.size(0);
-    const Tensor own = masks_of_their_own(B, T);
-    const Story story = traced_run(subject, samples, Mask::blocked(own));
-    const Tensor weights = story["weights"];
+    const Tensor own = per_sample_masks(B, T);
+    const TracedRun run = traced_run(subject, samples, Mask::blocked(own));
+    const Tensor weights = run["weights"];
     for (const Outcome& outcome :
-         {blocked_are_0(weights, story.blocked), rows_sum_to_1(weights, story.blocked, true)})
+         {blocked_are_0(weights, run.blocked), rows_sum_to_1(weights, run.blocked, true)})
         if (!outcome.passed)
             return {false, std::to_string(B) + " samples, sample s hiding key s: " + outcome.evidence};
     return {true, std::to_string(B) + " samples, sample s hiding key s: each hides its own"};
 }
 
-Outcome blind_row(const AttentionSubject& subject, const Tensor& x) {
+Outcome fully_masked_row(const AttentionSubject& subject, const Tensor& x) {
     const std::int64_t T = x.size(1), i = T - 1;
     Tensor blocked = zeros({T, T}, boolean);
     blocked[i].fill_(1);
     Tensor input = x.clone().requires_grad_();
-    const Story story = traced_run(subject, input, Mask::blocked(blocked));
+    const TracedRun run = traced_run(subject, input, Mask::blocked(blocked));
     for (const char* name : {"weights", "heads"}) {
-        const Tensor row = story[name].detach().select(2, i);
+        const Tensor row = run[name].detach().select(2, i);
         if (largest(row) != 0)
             return {false, std::string(name) + " of a token that sees nothing: up to " +
                                text::number(largest(row), 4) + ", not 0"};
     }
-    if (largest(story["merged"].detach().select(1, i)) != 0) return {false, "merged is not 0 there"};
+    if (largest(run["merged"].detach().select(1, i)) != 0) return {false, "merged is not 0 there"};
     std::vector<Tensor> wanted{input};
     for (const auto& [name, parameter] : subject.parameters) wanted.push_back(parameter);
-    for (const Tensor& gradient : grad({loss_of(story.y)}, wanted, {}, {.allow_unused = true}))
+    for (const Tensor& gradient : grad({loss_of(run.y)}, wanted, {}, {.allow_unused = true}))
         if (gradient.defined() && !std::isfinite(largest(gradient))) return {false, "a gradient is not finite"};
     return {true, "token " + std::to_string(i) + " blinded: weights, heads and merged 0, gradients finite"};
 }

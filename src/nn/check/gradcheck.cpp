@@ -45,9 +45,10 @@ void check_inputs(const std::string& operation, const Tensors& inputs) {
                          ": no input requires a gradient; call requires_grad_() on what is to be checked");
 }
 
-class Check {
+class Gradcheck {
 public:
-    Check(std::string title, Functions f, const Tensors& inputs, bool absent_is_zero, GradcheckOptions options)
+    Gradcheck(std::string title, Functions f, const Tensors& inputs, bool absent_is_zero,
+              GradcheckOptions options)
         : title_(std::move(title)),
           f_(std::move(f)),
           inputs_(inputs),
@@ -100,7 +101,8 @@ public:
             if (first[w].defined() && !same_bits(found, values_of(second[w])))
                 fail(input + ": the gradient changes from one backward to the next");
             compare(wanted[w], found, input);
-            for (const auto& [route, gradient] : routes) agree(wanted[w], first[w], route, gradient[w]);
+            for (const auto& [route, gradient] : routes)
+                compare_routes(wanted[w], first[w], route, gradient[w]);
         }
         return report_;
     }
@@ -160,7 +162,7 @@ private:
     }
 
     // Fails unless two routes gave input i one gradient, but for rounding.
-    void agree(std::size_t i, const Tensor& gradient, const char* route, const Tensor& other) {
+    void compare_routes(std::size_t i, const Tensor& gradient, const char* route, const Tensor& other) {
         const std::string input = "input " + std::to_string(i) + " " + inputs_[i].shape().str();
         if (gradient.defined() != other.defined())
             return fail(input + ": the gradient is absent by " + (other.defined() ? "grad" : route) +
@@ -168,16 +170,16 @@ private:
         if (!gradient.defined()) return;
         const auto a = values_of(gradient), b = values_of(other);
         for (std::size_t at = 0; at < a.size(); ++at)
-            if (!(std::abs(a[at] - b[at]) <= options_.relative * std::max(1.0, std::abs(a[at]))))
+            if (!(std::abs(a[at] - b[at]) <= options_.tolerance * std::max(1.0, std::abs(a[at]))))
                 return fail(input + " at " + text::index(at, inputs_[i].shape()) + ": " + text::chars(a[at]) +
                             " by grad, but " + text::chars(b[at]) + " by " + route);
     }
 
     // d(Σ seed · f)/dx at element `at` of input i, whose copy is `changed`. Outputs are subtracted before they
     // are summed: most do not depend on one element, and their rounding errors are then exactly 0.
-    double difference(const Tensors& changed, std::size_t i, std::size_t at) {
+    double numerical_gradient(const Tensors& changed, std::size_t i, std::size_t at) {
         double& x = changed[i].data<double>()[at];
-        const double middle = x, h = options_.step * std::max(1.0, std::abs(middle));
+        const double middle = x, h = options_.eps * std::max(1.0, std::abs(middle));
         double derivative = 0;
         for (std::size_t k = 0; k < coefficients.size(); ++k) {
             const double distance = static_cast<double>(k + 1) * h;
@@ -202,18 +204,18 @@ private:
         double worst = -1;
         std::string where;
         for (std::size_t at = 0; at < found.size(); ++at) {
-            const double expected = difference(changed, i, at);
+            const double expected = numerical_gradient(changed, i, at);
             double error = std::abs(expected - found[at]) / std::max(1.0, std::abs(expected));
             if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
             ++report_.elements;
             report_.largest_error = std::max(report_.largest_error, error);
-            if (error <= options_.relative) continue;
+            if (error <= options_.tolerance) continue;
             ++wrong;
             if (error <= worst) continue;
             worst = error;
             where = text::index(at, inputs_[i].shape()) + ": expected " + text::chars(expected) +
                     " (differences), found " + text::chars(found[at]) + " (backward), error " +
-                    text::number(error, 3) + " above " + text::number(options_.relative, 3);
+                    text::number(error, 3) + " above " + text::number(options_.tolerance, 3);
         }
         if (wrong > 0)
             fail(input + " at " + where + "; " + std::to_string(wrong) + " of " + std::to_string(found.size()) +
@@ -227,7 +229,7 @@ GradcheckReport gradcheck(const std::string& operation, const Function& f, const
                           GradcheckOptions options) {
     check_inputs(operation, inputs);
     const Functions one = [&f](const Tensors& x) { return Tensors{f(x)}; };
-    return Check("gradcheck of " + operation, one, inputs, false, options).run();
+    return Gradcheck("gradcheck of " + operation, one, inputs, false, options).run();
 }
 
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
@@ -261,7 +263,7 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
         Rng rng(options.seed + 1);
         all.push_back(randn(f(plain).shape(), rng, float64).requires_grad_());
     }
-    return Check("gradgradcheck of " + operation, gradient, all, true, options).run();
+    return Gradcheck("gradgradcheck of " + operation, gradient, all, true, options).run();
 }
 
 }  // namespace weft::check

@@ -88,7 +88,7 @@ std::string FlowReport::str() const {
         names = std::max(names, row.name.size());
         shapes = std::max(shapes, row.shape.str().size());
     }
-    const auto padded = [](const std::string& text, std::size_t to) { return text::padded(text, to) + "  "; };
+    const auto padded = [](const std::string& text, std::size_t to) { return text::pad_right(text, to) + "  "; };
     std::string text =
         padded("parameter", names) + padded("shape", shapes) + padded("gradient norm", 13) + "\n";
     std::size_t failed = 0;
@@ -136,7 +136,7 @@ FlowReport first_step(const nn::Module& module, double lr, const std::function<v
 }
 
 void check_finite(const Tensor& x, const std::string& what) {
-    if (!is_floating(x.dtype())) return;
+    if (!is_floating_point(x.dtype())) return;
     const std::vector<double> values = x.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]))

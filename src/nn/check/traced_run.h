@@ -8,7 +8,7 @@
 namespace weft::check {
 
 // What a run named, and what it should have blocked.
-struct Story {
+struct TracedRun {
     Tensor x, y;
     std::map<std::string, Tensor> named;  // the last tensor of each name
     Tensor blocked;                       // bool (B, H, T, T)
@@ -21,7 +21,7 @@ struct Story {
     Tensor softmaxed() const { return has("masked scores") ? (*this)["masked scores"].detach() : unmasked(); }
 };
 
-Story traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask = {});
+TracedRun traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask = {});
 
 struct Outcome {
     bool passed = false;
@@ -37,7 +37,7 @@ double distance(const Tensor& a, const Tensor& b);  // the largest |a − b| / m
 bool same_bits(const Tensor& a, const Tensor& b);
 
 // ---- the checks that one run answers (attention_steps.cpp)
-std::vector<AttentionCheck> check_steps(const AttentionSubject& subject, const Story& story);
+std::vector<AttentionCheck> check_steps(const AttentionSubject& subject, const TracedRun& run);
 // The shares of each row that sees something that are decided on: rows sum to 1, blocked weights are 0.
 Outcome rows_sum_to_1(const Tensor& weights, const Tensor& blocked, bool visible_only);
 Outcome blocked_are_0(const Tensor& weights, const Tensor& blocked);
@@ -46,6 +46,6 @@ Outcome blocked_are_0(const Tensor& weights, const Tensor& blocked);
 Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x);
 Outcome no_influence(const AttentionSubject& subject, const Tensor& x);
 Outcome own_masks(const AttentionSubject& subject, const Tensor& x);
-Outcome blind_row(const AttentionSubject& subject, const Tensor& x);
+Outcome fully_masked_row(const AttentionSubject& subject, const Tensor& x);
 
 }  // namespace weft::check

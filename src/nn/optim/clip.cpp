@@ -39,15 +39,15 @@ double cosine_lr(std::int64_t step, const CosineOptions& options) {
     if (options.min_lr > options.lr)
         throw ValueError("cosine_lr: min_lr " + std::to_string(options.min_lr) + " is above lr " +
                          std::to_string(options.lr));
-    if (step < 0 || options.warmup < 0 || options.steps < 0)
-        throw ValueError("cosine_lr: step " + std::to_string(step) + ", warmup " +
-                         std::to_string(options.warmup) + " and steps " + std::to_string(options.steps) +
+    if (step < 0 || options.warmup_steps < 0 || options.steps < 0)
+        throw ValueError("cosine_lr: step " + std::to_string(step) + ", warmup_steps " +
+                         std::to_string(options.warmup_steps) + " and steps " + std::to_string(options.steps) +
                          " must be at least 0");
-    if (step < options.warmup)
-        return options.lr * static_cast<double>(step + 1) / static_cast<double>(options.warmup + 1);
+    if (step < options.warmup_steps)
+        return options.lr * static_cast<double>(step + 1) / static_cast<double>(options.warmup_steps + 1);
     if (step >= options.steps) return options.min_lr;
-    const double done =
-        static_cast<double>(step - options.warmup) / static_cast<double>(options.steps - options.warmup);
+    const double done = static_cast<double>(step - options.warmup_steps) /
+                        static_cast<double>(options.steps - options.warmup_steps);
     return options.min_lr + (options.lr - options.min_lr) * (1 + std::cos(std::numbers::pi * done)) / 2;
 }
 

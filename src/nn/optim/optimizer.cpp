@@ -41,7 +41,7 @@ ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double
             if (!parameter.is_leaf())
                 throw GraphError("optimiser: '" + name +
                                  "' was made by an operation; only leaves can be optimised");
-            if (!is_floating(parameter.dtype()))
+            if (!is_floating_point(parameter.dtype()))
                 throw DTypeError("optimiser: '" + name + "' is " + weft::name(parameter.dtype()) +
                                  "; parameters are float32 or float64");
             slots_.push_back({name, parameter, decay});
@@ -49,10 +49,11 @@ ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double
     }
     if (slots_.empty())
         throw ValueError(
-            "optimiser: there is no parameter to optimise; a module registers its own with parameter()");
+            "optimiser: there is no parameter to optimise; a module registers its own with "
+            "register_parameter()");
 }
 
-const ParameterSlots& ParameterSlots::present() const {
+const ParameterSlots& ParameterSlots::checked() const {
     if (slots_.empty())
         throw ValueError("optimiser: this one was moved from and holds no parameters; use the one it became");
     return *this;
@@ -60,7 +61,7 @@ const ParameterSlots& ParameterSlots::present() const {
 
 void ParameterSlots::step(const std::vector<const char*>& moment_names,
                           const std::function<void(const Update&)>& update) {
-    present();
+    checked();
     for (const Slot& slot : slots_) {
         const Tensor gradient = slot.parameter.grad();
         if (!gradient.defined()) continue;
@@ -94,7 +95,7 @@ void ParameterSlots::step(const std::vector<const char*>& moment_names,
 }
 
 void ParameterSlots::zero_grad() {
-    present();
+    checked();
     for (Slot& slot : slots_) slot.parameter.zero_grad();
 }
 
@@ -112,7 +113,7 @@ nn::NamedTensors ParameterSlots::state_dict(const std::vector<const char*>& mome
 
 void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_names,
                                      const nn::NamedTensors& state) {
-    present();
+    checked();
     std::map<std::string, Tensor> left;
     for (const auto& [name, value] : state)
         if (!left.emplace(name, value).second)

@@ -34,7 +34,7 @@ struct AttentionSubject {
     // scores" if anything is blocked, "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T,
     // H·d_v). Weft's own attention names all of them.
     std::function<Tensor(const Tensor& x, const Mask& extra_mask)> run;
-    std::int64_t heads = 1;            // H
+    std::int64_t num_heads = 1;        // H
     Mask mask = {};                    // what it blocks by itself
     nn::NamedTensors parameters = {};  // which gradients must reach, in every head
     bool takes_mask = true;  // false: `extra_mask` is ignored; the two checks that need it are left out
@@ -60,9 +60,9 @@ struct AttentionSubject {
 //     "blocked tokens have no influence"  editing a token changes no bit of an output that may not see it,
 //                                         nor of another sample
 //     "each sample has its own mask"      H samples, each with a mask of its own
-//     "a row that sees nothing is 0"      weights, heads and merged exactly 0, gradients finite
+//     "a fully masked row is 0"      weights, heads and merged exactly 0, gradients finite
 // A step that is not named fails the checks that need it, as does an exception, whose message is the evidence.
-// ValueError when x has another rank or T < 2, or heads < 1. Gradients that tensors hold are not touched.
+// ValueError when x has another rank or T < 2, or num_heads < 1. Gradients that tensors hold are not touched.
 AttentionReport attention(const AttentionSubject& subject, const Tensor& x);
 
 // A module, in evaluation mode for the while. `mask` is what it is used with.
