@@ -100,7 +100,7 @@ inline std::size_t distance(const std::string& a, const std::string& b) {
 
 [[noreturn]] inline void refuse_unknown(const CLI::App& app, const std::string& argument) {
     if (!argument.starts_with("-"))
-        throw UsageError("unexpected argument " + argument + "; every setting has a flag, see --help");
+        throw UsageError("unexpected argument ", argument, "; every setting has a flag, see --help");
     const std::string name = argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
     std::string nearest;
     for (const CLI::Option* option : app.get_options())
@@ -108,7 +108,7 @@ inline std::size_t distance(const std::string& a, const std::string& b) {
             option != app.get_help_ptr() &&
             (nearest.empty() || distance(name, known) < distance(name, nearest)))
             nearest = known;
-    throw UsageError("unknown flag " + argument + "; did you mean --" + nearest + "?");
+    throw UsageError("unknown flag ", argument, "; did you mean --", nearest, "?");
 }
 
 }  // namespace command_line
@@ -134,7 +134,7 @@ inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
             const std::string flag = argument.substr(0, end);
             const CLI::Option* option = app.get_option_no_throw(flag);
             if (end + 1 == argument.size() && option != nullptr && option->get_expected_max() == 0)
-                throw UsageError(flag + ": " + problem_of_switch(flag, ""));  // true for CLI11
+                throw UsageError(flag, ": ", problem_of_switch(flag, ""));  // true for CLI11
         }
         arguments.push_back(argument);
     }
@@ -145,7 +145,7 @@ inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
         return false;
     } catch (const CLI::ArgumentMismatch& error) {  // "--steps: 1 required  missing"
         const std::string text = error.what(), flag = text.substr(0, text.find(':'));
-        throw UsageError(flag + " needs a value; write " + flag + " VALUE");
+        throw UsageError(flag, " needs a value; write ", flag, " VALUE");
     } catch (const CLI::ParseError& error) {
         throw UsageError(error.what());
     }

@@ -52,7 +52,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
                "no model: GPT-2's sizes (124M) with random weights, for --stats; writes ids");
     if (!parse_command_line(app, argc, argv)) return false;
     if (s.dtype != "float32" && s.dtype != "float64")
-        throw UsageError("--dtype: \"" + s.dtype + "\" is neither float32 nor float64");
+        throw UsageError("--dtype: \"", s.dtype, "\" is neither float32 nor float64");
     return true;
 }
 
@@ -65,14 +65,14 @@ struct Language {
 Language load_trained(const fs::path& path, DType dtype) {
     const training::Checkpoint file = load_checkpoint(path);
     if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
-        throw IoError(path.string() +
+        throw IoError(path.string(),
                       " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
                       "--model names the folder with its config.json");
     try {
         const auto size = [&](const char* name) { return file.number<std::int64_t>(name, 1'000'000); };
         const std::string bias = file.meta("bias");
         if (const std::string problem = problem_of_switch("bias", bias); !problem.empty())
-            throw IoError("its bias: " + problem);
+            throw IoError("its bias: ", problem);
         const text::Characters characters(file.meta("vocabulary"));
         const nn::GPTConfig config{.vocab_size = characters.vocab_size(),
                                    .block_size = size("block_size"),
@@ -87,7 +87,7 @@ Language load_trained(const fs::path& path, DType dtype) {
         model.to(dtype);
         return {model, characters};
     } catch (const std::runtime_error& error) {  // of the library, or of a number that is none
-        throw IoError(path.string() + " holds no model that train_gpt saved: " + error.what());
+        throw IoError(path.string(), " holds no model that train_gpt saved: ", error.what());
     }
 }
 
@@ -100,12 +100,12 @@ Language load(const Settings& s) {
         return fs::exists(fs::symlink_status(path / name, unreadable));
     };
     if (type == fs::file_type::not_found)
-        throw IoError("there is no " + path.string() + "; --model names a folder with a model");
+        throw IoError("there is no ", path.string(), "; --model names a folder with a model");
     if (type != fs::file_type::directory) return load_trained(path, dtype);
     if (holds("config.json")) return {nn::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
     if (holds("model.safetensors")) return load_trained(path / "model.safetensors", dtype);
     throw IoError(
-        path.string() +
+        path.string(),
         " holds neither a config.json, as a GPT-2 does, nor a model.safetensors, as train_gpt leaves");
 }
 
@@ -129,7 +129,7 @@ public:
         return written;
     }
     void check() const {
-        if (reason_ != 0) throw IoError(std::string("cannot write the text: ") + std::strerror(reason_));
+        if (reason_ != 0) throw IoError("cannot write the text: ", std::strerror(reason_));
     }
 
 private:

@@ -29,7 +29,7 @@ std::vector<fs::path> text_files(const Options& o) {
 text::Ids encode(const text::Characters& tokenizer, const std::string& text, const std::string& source) try {
     return tokenizer.encode(text);
 } catch (const ValueError& error) {
-    throw ValueError(source + ": " + error.what());
+    throw ValueError(source, ": ", error.what());
 }
 
 // FNV-1a over the code points: most likely another number where the text is another.
@@ -81,7 +81,7 @@ Run resumed_run(const Options& o, CLI::App& app) {
         warn_of_nonfinite(path.string(), last.model);
         return run;
     } catch (const Error& error) {
-        throw IoError("cannot go on from " + path.string() + ": " + error.what());
+        throw IoError("cannot go on from ", path.string(), ": ", error.what());
     }
 }
 
@@ -130,7 +130,7 @@ void set_aside(const fs::path& folder) {
     fs::remove(previous, error);
     fs::create_hard_link(model, previous, error);  // so the file never lacks its own name
     if (error) fs::copy_file(model, previous, error);
-    if (error) throw IoError("cannot keep " + model.string() + " of an earlier run: " + error.message());
+    if (error) throw IoError("cannot keep ", model.string(), " of an earlier run: ", error.message());
     training::warn("an earlier run was here; its checkpoint is now " + previous.string());
 }
 
@@ -226,8 +226,8 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         try {
             run.step == 0 ? tell(check::first_step(run.model, lr, step)) : step();
         } catch (const ValueError& error) {
-            throw Error("the training diverged at step " + std::to_string(run.step) + ": " + error.what() +
-                        "\nlower --lr, or raise --warmup_steps" +
+            throw Error("the training diverged at step ", run.step, ": ", error.what(),
+                        "\nlower --lr, or raise --warmup_steps",
                         (saved > 0 ? "; --resume goes on from step " + std::to_string(saved) : ""));
         }
         report.measured({run.step, lr, loss, validation_loss});

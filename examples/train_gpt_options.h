@@ -75,10 +75,9 @@ inline void add_options(CLI::App& app, Options& o) {
 
 inline void check_settings(const Options& o) {
     if (o.model.d_model % o.model.num_heads != 0)
-        throw UsageError("--d_model " + std::to_string(o.model.d_model) + " is not divisible by --num_heads " +
-                         std::to_string(o.model.num_heads));
+        throw UsageError("--d_model ", o.model.d_model, " is not divisible by --num_heads ", o.model.num_heads);
     if (o.rate.min_lr > o.rate.lr)
-        throw UsageError("--min_lr " + text::chars(o.rate.min_lr) + " is above --lr " + text::chars(o.rate.lr));
+        throw UsageError("--min_lr ", text::chars(o.rate.min_lr), " is above --lr ", text::chars(o.rate.lr));
     if (o.resume && o.sample_only)
         throw UsageError("--resume goes on training and --sample_only does not: choose one");
     if (o.best && !o.sample_only)
@@ -134,18 +133,18 @@ inline void complete_from(const training::Checkpoint& checkpoint, CLI::App& app,
         if (option->count() == 0) try {
                 option->add_result(saved)->run_callback();
             } catch (const CLI::ParseError& error) {
-                throw IoError(std::string("among its settings ") + error.what());
+                throw IoError("among its settings ", error.what());
             }
         else if (option->get_group() == "Model")
             differences += "\n  --" + name + " " + value + ", and the checkpoint has " + text::excerpt(saved);
     }
     if (!differences.empty())
-        throw UsageError("this is another model than the checkpoint's:" + differences +
+        throw UsageError("this is another model than the checkpoint's:", differences,
                          "\nleave these flags out, or choose another --out");
     try {
         check_settings(o);
     } catch (const UsageError& error) {
         if (gave_rate && std::string(error.what()).starts_with("--min_lr")) throw;
-        throw IoError(std::string("its settings do not fit together: ") + error.what());
+        throw IoError("its settings do not fit together: ", error.what());
     }
 }

@@ -34,9 +34,10 @@ inline std::string code_of(const std::string& source) {
     return code;
 }
 
-// The last argument of the call whose first is at `at`, or the value that is assigned there: its string
-// literals, with … for all that stands between them. What stands in parentheses varies, too.
-inline std::string pattern_at(const std::string& code, std::size_t at) {
+// The message of the call whose first argument is at `at`, or the value that is assigned there: its string
+// literals, with … for everything between them and for what parentheses enclose. An error's message is all of
+// its arguments, another function's is its last.
+inline std::string pattern_at(const std::string& code, std::size_t at, bool is_error) {
     const std::string text_of = "std::string(";
     std::string pattern;
     std::vector<bool> counts;  // for each open parenthesis, whether what it holds varies
@@ -67,7 +68,7 @@ inline std::string pattern_at(const std::string& code, std::size_t at) {
             counts.pop_back();
         } else if (c == ';' && depth() == 0) {
             break;
-        } else if (c == ',' && depth() == 0) {
+        } else if (c == ',' && depth() == 0 && !is_error) {
             pattern.clear();
             gap = false;
         } else if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
@@ -84,7 +85,8 @@ inline void add_messages(const fs::path& path, std::set<std::string>& messages) 
         gaps("(…)+"), spaces(" +"), first("^…([^:;, ])");
     const std::string code = code_of(read(path));
     for (std::sregex_iterator found(code.begin(), code.end(), site), end; found != end; ++found) {
-        std::string pattern = pattern_at(code, static_cast<std::size_t>(found->position() + found->length()));
+        std::string pattern = pattern_at(code, static_cast<std::size_t>(found->position() + found->length()),
+                                         found->str().starts_with("throw"));
         pattern = std::regex_replace(std::regex_replace(pattern, gaps, "…"), spaces, " ");
         pattern.erase(0, pattern.find_first_not_of(' '));
         pattern.erase(pattern.find_last_not_of(' ') + 1);

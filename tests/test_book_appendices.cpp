@@ -78,10 +78,13 @@ TEST_CASE("every message of a refusal is explained on the page of errors, and no
 }
 
 TEST_CASE("a message is found in the source as the page writes it", "[book][errors]") {
-    const auto pattern = [](const std::string& code) { return messages::pattern_at(code, 0); };
+    const auto pattern = [](const std::string& code, bool is_error = false) {
+        return messages::pattern_at(code, 0, is_error);
+    };
     CHECK(pattern("\"a \" + x.str() + \" b\" \"c\");") == "a … bc");
     CHECK(pattern("who() + \"a, b\");") == "…a, b");
     CHECK(pattern("std::string(\"a \") + name + (x ? \" b\" : \"\"));") == "a …");
+    CHECK(pattern("name, \": a \", x.size(1, 2), \" b\");", true) == "…: a … b");
     CHECK(pattern("path, \"the \\\"\" + name + \"\\\"\");") == "the \"…\"");
     CHECK(messages::code_of("a; // \"b\"\n\"c // d\" '\"'") == "a; \n\"c // d\" ");
 }

@@ -96,7 +96,7 @@ TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), a
     };
     const std::string none = "other.safetensors holds no model that train_gpt saved: ";
     check_refused(with([](auto& file) { file.metadata["num_layers"] = "two"; }), 1,
-                  none + "its layers: \"two\" is not");
+                  none + "its num_layers: \"two\" is not");
     check_refused(with([](auto& file) { file.metadata.erase("vocabulary"); }), 1, none);
     const Result other =
         with([](auto& file) { file.metadata["num_layers"] = "2", file.metadata["bias"] = "false"; });

@@ -23,7 +23,7 @@ struct Folder {
 
     Folder() {
         std::string name = (fs::temp_directory_path() / "weft-gpt2-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw IoError("no folder could be made like " + name);
+        if (mkdtemp(name.data()) == nullptr) throw IoError("no folder could be made like ", name);
         path = name;
     }
     ~Folder() {
@@ -142,7 +142,7 @@ std::string our_name(const std::string& theirs) {
     }
     for (const auto& [layer, name] : layer_names)
         if (theirs.substr(begin, end - begin) == layer) return ours + name + theirs.substr(end);
-    throw ValueError("no layer of GPT-2's: " + theirs);
+    throw ValueError("no layer of GPT-2's: ", theirs);
 }
 
 // Conv1D, GPT-2's linear layer, computes x W + b: its weight is (in, out), and ours is (out, in).

@@ -11,8 +11,7 @@ namespace {
 Tensor generate_ids(const GPT& model, const Tensor& prompt, const GenerateOptions& options,
                     const std::function<bool(const text::Ids&)>& each) {
     if (options.max_new_tokens < 0)
-        throw ValueError("generate: the number of tokens must be at least 0, not " +
-                         std::to_string(options.max_new_tokens));
+        throw ValueError("generate: the number of tokens must be at least 0, not ", options.max_new_tokens);
     NoGrad off;
     const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.config.block_size;
     const std::int64_t end = given + std::min(options.max_new_tokens, INT64_MAX - given);  // empty() refuses it
@@ -40,7 +39,7 @@ Tensor generate_ids(const GPT& model, const Tensor& prompt, const GenerateOption
 
 Tensor GPT::generate(const Tensor& ids, std::int64_t max_new_tokens, const SampleOptions& options) {
     if ((ids.rank() != 1 && ids.rank() != 2) || ids.size(-1) == 0)
-        throw ShapeError("generate: ids must be (T,) or (B, T) with T ≥ 1, not " + ids.shape().str());
+        throw ShapeError("generate: ids must be (T,) or (B, T) with T ≥ 1, not ", ids.shape());
     const Tensor all = generate_ids(*this, ids.rank() == 1 ? ids.unsqueeze(0) : ids,
                                     {.max_new_tokens = max_new_tokens, .sampling = options},
                                     [](const text::Ids&) { return true; });

@@ -43,9 +43,8 @@ private:
 GeneratedText generate_text(const GPT& model, const text::Tokenizer& tokenizer, const std::string& prompt,
                             const GenerateTextOptions& options) {
     if (tokenizer.vocab_size() != model.config.vocab_size)
-        throw ValueError("generate_text: the tokeniser has " + std::to_string(tokenizer.vocab_size()) +
-                         " tokens and the model " + std::to_string(model.config.vocab_size) +
-                         "; take the tokeniser that the model was trained with");
+        throw ValueError("generate_text: the tokeniser has ", tokenizer.vocab_size(), " tokens and the model ",
+                         model.config.vocab_size, "; take the tokeniser that the model was trained with");
     GeneratedText result;
     StopMatcher output(options.stop);
     text::Utf8Stream characters;

@@ -15,8 +15,7 @@ const GPTConfig& checked(const GPTConfig& config) {
                                                           {"block_size", config.block_size},
                                                           {"num_layers", config.num_layers}};
     for (const auto& [name, size] : sizes)
-        if (size < 1)
-            throw ValueError(std::string("GPT: ") + name + " must be at least 1, not " + std::to_string(size));
+        if (size < 1) throw ValueError("GPT: ", name, " must be at least 1, not ", size);
     head_dim(config.d_model, config.num_heads, "GPT");
     return config;
 }
@@ -64,13 +63,13 @@ GPT::GPT(const GPTConfig& wanted, Rng& rng)
 // T, of ids (B, T) or (T,) that follow `past` others.
 std::int64_t GPT::count_tokens(const Tensor& ids, std::int64_t past) const {
     if (ids.rank() != 1 && ids.rank() != 2)
-        throw ShapeError("GPT: ids must be (B, T) or (T,), not " + ids.shape().str());
+        throw ShapeError("GPT: ids must be (B, T) or (T,), not ", ids.shape());
     const std::int64_t T = ids.size(-1);
     if (past + T > config.block_size)
-        throw ShapeError("GPT: " + std::to_string(T) + " tokens in " + ids.shape().str() +
-                         (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()) +
-                         ", but block_size is " + std::to_string(config.block_size) +
-                         "; give it the last block_size tokens" + (past > 0 ? ", and cleared caches" : ""));
+        throw ShapeError("GPT: ", T, " tokens in ", ids.shape(),
+                         (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()),
+                         ", but block_size is ", config.block_size, "; give it the last block_size tokens",
+                         (past > 0 ? ", and cleared caches" : ""));
     return T;
 }
 
@@ -83,13 +82,12 @@ Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
 
 Tensor GPT::operator()(const Tensor& ids, std::vector<KeyValueCache>& caches) const {  // (B, T)
     if (caches.size() != blocks.size())
-        throw ValueError("GPT: " + std::to_string(caches.size()) + " caches for " +
-                         std::to_string(blocks.size()) + " blocks; make_caches() makes one for each");
+        throw ValueError("GPT: ", caches.size(), " caches for ", blocks.size(),
+                         " blocks; make_caches() makes one for each");
     const std::int64_t past = caches[0].length();
     for (const KeyValueCache& cache : caches)
         if (cache.length() != past)
-            throw ValueError("GPT: caches of " + std::to_string(past) + " and of " +
-                             std::to_string(cache.length()) +
+            throw ValueError("GPT: caches of ", past, " and of ", cache.length(),
                              " tokens; all must hold the same ones: clear() them");
     const std::int64_t T = count_tokens(ids, past);
     const CacheGuard guard(caches);

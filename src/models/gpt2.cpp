@@ -68,8 +68,7 @@ NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config) {
             wrong.add("lm_head.weight: its values are not wte.weight's, to which the head is tied here");
     }
     for (const auto& [name, value] : left) wrong.add("unexpected: " + shown(name) + " " + value.shape().str());
-    if (!wrong.empty())
-        throw ValueError("from_gpt2: the state is not that of a GPT-2 of these sizes:" + wrong.str());
+    if (!wrong.empty()) throw ValueError("from_gpt2: the state is not that of a GPT-2 of these sizes:", wrong);
     result.emplace_back("head.weight", head);
     return result;
 }
@@ -82,7 +81,7 @@ GPT load_gpt2(const std::filesystem::path& folder, const GPT2Options& options) {
     try {
         state = from_gpt2(io::load_safetensors(path).tensors, config);
     } catch (const ValueError& error) {
-        throw IoError("cannot load " + path.string() + ": " + error.what());
+        throw IoError("cannot load ", path.string(), ": ", error.what());
     }
     for (auto& [name, value] : state) value = value.to(options.dtype);
     Rng rng = Rng::skip_init();

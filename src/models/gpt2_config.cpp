@@ -46,7 +46,7 @@ public:
     void wrong(const std::string& what) { wrong_ += "\n  " + what; }
     void finish() const {
         if (!wrong_.empty())
-            throw IoError(io::display_path(path_) + " is not of a GPT-2 that Weft can run:" + wrong_);
+            throw IoError(io::display_path(path_), " is not of a GPT-2 that Weft can run:", wrong_);
     }
 
 private:

@@ -36,8 +36,8 @@ std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
 
 void check_state_dict(const GPTConfig& config, const NamedTensors& state) {
     if (config.num_layers > static_cast<std::int64_t>(state.size()))  // not even listed, then
-        throw ValueError("load_state_dict: the state does not fit this GPT: " + std::to_string(state.size()) +
-                         " tensors are too few for " + std::to_string(config.num_layers) + " layers");
+        throw ValueError("load_state_dict: the state does not fit this GPT: ", state.size(),
+                         " tensors are too few for ", config.num_layers, " layers");
     std::vector<ExpectedTensor> expected;
     for (const GPTEntry& entry : gpt_entries(config)) {
         Shape shape = entry.shape;

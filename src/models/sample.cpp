@@ -15,17 +15,14 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 void check(const Tensor& logits, const SampleOptions& options) {
     const double temperature = options.temperature;
     if (!(temperature >= 0) || !std::isfinite(temperature))
-        throw ValueError("sample: temperature must be finite and at least 0 (greedy), not " +
-                         std::to_string(temperature));
-    if (options.top_k < 0)
-        throw ValueError("sample: top_k must be at least 0 (all), not " + std::to_string(options.top_k));
+        throw ValueError("sample: temperature must be finite and at least 0 (greedy), not ", temperature);
+    if (options.top_k < 0) throw ValueError("sample: top_k must be at least 0 (all), not ", options.top_k);
     if (!(options.top_p > 0 && options.top_p <= 1))
-        throw ValueError("sample: top_p must be above 0 and at most 1 (all), not " +
-                         std::to_string(options.top_p));
+        throw ValueError("sample: top_p must be above 0 and at most 1 (all), not ", options.top_p);
     if (temperature > 0 && options.rng == nullptr)
         throw ValueError("sample: a temperature above 0 needs a random generator: {.rng = &rng}");
     if (logits.rank() != 1 || logits.numel() == 0)
-        throw ShapeError("sample: logits must be (V,) with V ≥ 1, not " + logits.shape().str());
+        throw ShapeError("sample: logits must be (V,) with V ≥ 1, not ", logits.shape());
 }
 
 // Indices in falling order of their values, of equals the first; only the first `count` of them are in their
@@ -82,7 +79,7 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     std::vector<double> scores = logits.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (std::isnan(scores[i]) || scores[i] == -minus_infinity)
-            throw ValueError("sample: logit " + std::to_string(i) + " is " + std::to_string(scores[i]) +
+            throw ValueError("sample: logit ", i, " is ", scores[i],
                              "; a logit is finite, or −inf for a token that is left out");
 
     const auto best = std::max_element(scores.begin(), scores.end());

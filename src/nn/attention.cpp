@@ -14,8 +14,7 @@ namespace weft::nn {
 
 std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* module) {
     if (d_model < 1 || num_heads < 1 || d_model % num_heads != 0)
-        throw ValueError(std::string(module) + ": d_model " + std::to_string(d_model) +
-                         " does not divide into " + std::to_string(num_heads) +
+        throw ValueError(module, ": d_model ", d_model, " does not divide into ", num_heads,
                          " heads; both must be at least 1 and d_model a multiple of num_heads");
     return d_model / num_heads;
 }
@@ -25,26 +24,24 @@ namespace {
 // G: num_kv_heads, or num_heads where it is 0.
 std::int64_t checked_kv_heads(std::int64_t num_heads, std::int64_t num_kv_heads, const char* module) {
     if (num_kv_heads < 0 || (num_kv_heads > 0 && num_heads % num_kv_heads != 0))
-        throw ValueError(std::string(module) + ": " + std::to_string(num_heads) +
-                         " heads of queries cannot share " + std::to_string(num_kv_heads) +
+        throw ValueError(module, ": ", num_heads, " heads of queries cannot share ", num_kv_heads,
                          " heads of keys and values; num_kv_heads must divide num_heads");
     return num_kv_heads == 0 ? num_heads : num_kv_heads;
 }
 
 std::optional<double> checked_rotary(std::optional<double> base, std::int64_t d_k, const char* module) {
     if (base && (!(*base > 0) || !std::isfinite(*base)))
-        throw ValueError(std::string(module) + ": rotary_base must be finite and above 0, not " +
-                         std::to_string(*base));
+        throw ValueError(module, ": rotary_base must be finite and above 0, not ", *base);
     if (base && d_k % 2 != 0)
-        throw ValueError(std::string(module) + ": rotary positions turn pairs of columns, but d_k is " +
-                         std::to_string(d_k) + "; it must be even");
+        throw ValueError(module, ": rotary positions turn pairs of columns, but d_k is ", d_k,
+                         "; it must be even");
     return base;
 }
 
 void check_tokens(const Tensor& x, std::int64_t width, const char* module, const char* what) {
     if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != width)
-        throw ShapeError(std::string(module) + ": " + what + " must be (B, T, " + std::to_string(width) +
-                         ") or (T, " + std::to_string(width) + "), not " + x.shape().str());
+        throw ShapeError(module, ": ", what, " must be (B, T, ", width, ") or (T, ", width, "), not ",
+                         x.shape());
 }
 
 // q and k turned by the positions of their tokens, of which the first is `past`.
@@ -74,8 +71,7 @@ MultiHeadAttentionOptions with_defaults(std::int64_t d_model, std::int64_t num_h
     const std::string module_name = multi_head;
     const auto fill = [&](std::int64_t& size, std::int64_t usual, const char* name) {
         if (size < 0)
-            throw ValueError(module_name + ": " + name + " must be at least 1, or 0 for the usual, not " +
-                             std::to_string(size));
+            throw ValueError(module_name, ": ", name, " must be at least 1, or 0 for the usual, not ", size);
         if (size == 0) size = usual;
     };
     const bool is_free = d_model > 0 && num_heads > 0 && o.d_k != 0 && o.d_v != 0;  // d_model need not divide
@@ -86,9 +82,8 @@ MultiHeadAttentionOptions with_defaults(std::int64_t d_model, std::int64_t num_h
     fill(o.vdim, d_model, "vdim");
     o.num_kv_heads = checked_kv_heads(num_heads, o.num_kv_heads, multi_head);
     if (o.fused && (o.kdim != d_model || o.vdim != d_model))
-        throw ValueError(module_name + ": one fused projection reads tokens of one width, but d_model is " +
-                         std::to_string(d_model) + ", kdim " + std::to_string(o.kdim) + " and vdim " +
-                         std::to_string(o.vdim) + "; set fused = false");
+        throw ValueError(module_name, ": one fused projection reads tokens of one width, but d_model is ",
+                         d_model, ", kdim ", o.kdim, " and vdim ", o.vdim, "; set fused = false");
     return o;
 }
 
@@ -133,7 +128,7 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
     check_tokens(value, vdim, multi_head, "value");
     const bool is_self = query.handle() == key.handle() && key.handle() == value.handle();
     if (rotary_base && !is_self)
-        throw ValueError(std::string(multi_head) +
+        throw ValueError(multi_head,
                          ": rotary positions count the tokens of one sequence, so query, key and value must be "
                          "the same tensor; make it without rotary_base for cross-attention");
     traced("X", query);
@@ -190,9 +185,7 @@ CausalMultiHeadAttention::CausalMultiHeadAttention(std::int64_t d_model, std::in
       rotary_base(checked_rotary(options.rotary_base, d_k, causal)),
       W_qkv(register_module("W_qkv", Linear(d_model, (num_heads + 2 * num_kv_heads) * d_k, rng, options.bias))),
       W_out(register_module("W_out", Linear(d_model, d_model, rng, options.bias))) {
-    if (max_seq_len < 1)
-        throw ValueError(std::string(causal) + ": max_seq_len must be at least 1, not " +
-                         std::to_string(max_seq_len));
+    if (max_seq_len < 1) throw ValueError(causal, ": max_seq_len must be at least 1, not ", max_seq_len);
     if (dropout > 0) rng_ = register_generator("rng", rng);
 }
 
@@ -208,9 +201,9 @@ Tensor CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) con
     check_tokens(x, d_model, causal, "x");
     const std::int64_t T = x.size(-2);
     if (past + T > max_seq_len)
-        throw ShapeError(std::string(causal) + ": " + std::to_string(T) + " tokens in " + x.shape().str() +
-                         (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()) +
-                         ", but max_seq_len is " + std::to_string(max_seq_len) +
+        throw ShapeError(causal, ": ", T, " tokens in ", x.shape(),
+                         (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()),
+                         ", but max_seq_len is ", max_seq_len,
                          "; make it with a larger one, or give fewer tokens");
     return traced("QKV", W_qkv(traced("X", x)));
 }

@@ -31,25 +31,24 @@ public:
         : prefix_(prefix), function_(function) {
         for (const auto& [name, value] : state)
             if (name.starts_with(prefix) && !left_.emplace(name.substr(prefix.size()), value.detach()).second)
-                throw ValueError(std::string(function) + ": '" + name + "' is given twice");
+                throw ValueError(function, ": '", name, "' is given twice");
     }
     bool has(const std::string& name) const { return left_.count(name) > 0; }
     Tensor take(const std::string& name) {
         const auto found = left_.find(name);
-        if (found == left_.end())
-            throw ValueError(std::string(function_) + ": '" + prefix_ + name + "' is missing" + listing());
+        if (found == left_.end()) throw ValueError(function_, ": '", prefix_, name, "' is missing", listing());
         const Tensor value = found->second;
         left_.erase(found);
         return value;
     }
     Tensor take_optional(const std::string& name) { return has(name) ? take(name) : Tensor(); }
     void refuse(const std::string& name, const char* why) const {
-        if (has(name)) throw ValueError(std::string(function_) + ": '" + prefix_ + name + "' " + why);
+        if (has(name)) throw ValueError(function_, ": '", prefix_, name, "' ", why);
     }
     void refuse_unknown() const {
         if (!left_.empty())
             throw ValueError(
-                std::string(function_) + ": '" + prefix_ + left_.begin()->first +
+                function_, ": '", prefix_, left_.begin()->first,
                 "' is not known; the prefix must be all that stands before a layer's own names, with "
                 "its dot");
     }
@@ -83,7 +82,7 @@ NamedTensors fused_state(const NamedTensors& state) {
             const std::string wanted = name.module + layer + "." + name.part;
             const auto found = all.find(wanted);
             if (found == all.end())
-                throw ValueError("fused_state: '" + full + "' is there, but '" + wanted + "' is missing");
+                throw ValueError("fused_state: '", full, "' is there, but '", wanted, "' is missing");
             return found->second;
         };
         if (name.layer == "W_k" || name.layer == "W_v") {
@@ -92,12 +91,11 @@ NamedTensors fused_state(const NamedTensors& state) {
             const Tensor q = sibling("W_q"), k = sibling("W_k"), v = sibling("W_v");
             for (const Tensor& other : {k, v})
                 if (other.rank() != q.rank() || (q.rank() == 2 && other.size(1) != q.size(1)))
-                    throw ShapeError("fused_state: '" + full + "' " + q.shape().str() +
-                                     " and its key or value of " + other.shape().str() +
-                                     " read tokens of different widths; keep them separate");
+                    throw ShapeError("fused_state: '", full, "' ", q.shape(), " and its key or value of ",
+                                     other.shape(), " read tokens of different widths; keep them separate");
             if (all.count(name.module + "W_qkv." + name.part) > 0)
-                throw ValueError("fused_state: '" + full + "' is there, and '" + name.module + "W_qkv." +
-                                 name.part + "' too; leave one of them out");
+                throw ValueError("fused_state: '", full, "' is there, and '", name.module, "W_qkv.", name.part,
+                                 "' too; leave one of them out");
             result.emplace_back(name.module + "W_qkv." + name.part, cat({q, k, v}));
         } else {
             result.emplace_back(full, value.detach());
@@ -118,8 +116,7 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
         }
         const std::int64_t all = value.size(0);
         if (rows.empty() ? all % 3 != 0 : rows[0] + rows[1] + rows[2] != all)
-            throw ShapeError("separate_state: '" + full + "' " + value.shape().str() + " has " +
-                             std::to_string(all) + " rows, not " +
+            throw ShapeError("separate_state: '", full, "' ", value.shape(), " has ", all, " rows, not ",
                              (rows.empty() ? "three equal parts; give the rows of Q, K and V"
                                            : std::to_string(rows[0]) + " + " + std::to_string(rows[1]) + " + " +
                                                  std::to_string(rows[2])));
@@ -166,8 +163,7 @@ NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& p
         const Tensor weight = reader.take(name + ".weight");  // (in, out)
         if (name == "c_attn" && (weight.rank() != 2 || weight.size(1) != 3 * weight.size(0)))
             throw ShapeError(
-                "from_gpt2_attention: '" + prefix + "c_attn.weight' must be (C, 3C), not " +
-                weight.shape().str() +
+                "from_gpt2_attention: '", prefix, "c_attn.weight' must be (C, 3C), not ", weight.shape(),
                 (weight.rank() == 2 && weight.size(0) == 3 * weight.size(1)
                      ? "; weights that are (3C, C), of layers x Wᵀ + b, are W_qkv and W_out as they are"
                      : ""));

@@ -26,7 +26,7 @@ bool differ_in_tokens_alone(const Tensor& a, const Tensor& b) {
 
 KeyValueCache::KeyValueCache(std::int64_t capacity) : capacity_(capacity) {
     if (capacity < 1)
-        throw ValueError("KeyValueCache: capacity must be at least 1, not " + std::to_string(capacity) +
+        throw ValueError("KeyValueCache: capacity must be at least 1, not ", capacity,
                          "; leave it out for a cache that grows");
 }
 
@@ -41,27 +41,25 @@ KeyValueCache& KeyValueCache::operator=(KeyValueCache&& other) noexcept {
 void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
     const auto offered = [&] { return "keys " + k.shape().str() + " and values " + v.shape().str(); };
     if (k.rank() < 3 || k.rank() != v.rank() || k.shape() != with_size(v, -1, k.size(-1)))
-        throw ShapeError("KeyValueCache: " + offered() +
+        throw ShapeError("KeyValueCache: ", offered(),
                          " must be (B, G, T, d_k) and (B, G, T, d_v), or both without B");
     if (!is_floating_point(k.dtype()) || k.dtype() != v.dtype())
-        throw DTypeError("KeyValueCache: keys of " + std::string(name(k.dtype())) + " and values of " +
-                         name(v.dtype()) + "; both must be float32, or both float64");
+        throw DTypeError("KeyValueCache: keys of ", name(k.dtype()), " and values of ", name(v.dtype()),
+                         "; both must be float32, or both float64");
     if (is_grad_enabled() && (k.requires_grad() || v.requires_grad()))
         throw GraphError(
             "KeyValueCache: keys or values require a gradient, but the cache holds values only; decode under "
             "NoGrad, or attend without a cache");
     if (length_ > 0 && !(differ_in_tokens_alone(k, keys_) && differ_in_tokens_alone(v, values_)))
-        throw ShapeError("KeyValueCache: " + offered() + " do not follow the " + std::to_string(length_) +
-                         " tokens held, keys " + with_tokens(keys_, length_).str() + " and values " +
-                         with_tokens(values_, length_).str() +
+        throw ShapeError("KeyValueCache: ", offered(), " do not follow the ", length_, " tokens held, keys ",
+                         with_tokens(keys_, length_), " and values ", with_tokens(values_, length_),
                          "; only the number of tokens may differ: clear() before another sequence");
     if (length_ > 0 && k.dtype() != keys_.dtype())
-        throw DTypeError("KeyValueCache: holds " + std::string(name(keys_.dtype())) + ", not " +
-                         name(k.dtype()) + "; clear() it, or convert with to()");
+        throw DTypeError("KeyValueCache: holds ", name(keys_.dtype()), ", not ", name(k.dtype()),
+                         "; clear() it, or convert with to()");
     if (capacity_ > 0 && length_ + k.size(-2) > capacity_)
-        throw ShapeError("KeyValueCache: " + std::to_string(k.size(-2)) + " more tokens after " +
-                         std::to_string(length_) + " are " + std::to_string(length_ + k.size(-2)) +
-                         ", but its capacity is " + std::to_string(capacity_) +
+        throw ShapeError("KeyValueCache: ", k.size(-2), " more tokens after ", length_, " are ",
+                         length_ + k.size(-2), ", but its capacity is ", capacity_,
                          "; make it with a larger one, or clear() it");
 }
 
@@ -89,8 +87,7 @@ std::array<Tensor, 2> KeyValueCache::append(const Tensor& k, const Tensor& v) {
 
 void KeyValueCache::truncate(std::int64_t length) {
     if (length < 0 || length > length_)
-        throw ValueError("KeyValueCache: cannot be cut to " + std::to_string(length) + " tokens; it holds " +
-                         std::to_string(length_));
+        throw ValueError("KeyValueCache: cannot be cut to ", length, " tokens; it holds ", length_);
     length_ = length;
 }
 

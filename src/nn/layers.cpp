@@ -14,7 +14,7 @@ namespace weft::nn {
 namespace {
 
 std::int64_t checked_size(std::int64_t size, const char* what) {
-    if (size < 1) throw ValueError(std::string(what) + " must be at least 1, not " + std::to_string(size));
+    if (size < 1) throw ValueError(what, " must be at least 1, not ", size);
     return size;
 }
 
@@ -42,7 +42,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bo
 }
 
 Linear::Linear(Tensor shared) : Module("Linear") {
-    if (shared.rank() != 2) throw ShapeError("Linear: a weight is (out, in), not " + shared.shape().str());
+    if (shared.rank() != 2) throw ShapeError("Linear: a weight is (out, in), not ", shared.shape());
     weight = register_parameter("weight", std::move(shared));
 }
 
@@ -56,15 +56,13 @@ LayerNorm::LayerNorm(std::int64_t dim, LayerNormOptions options)
     : Module("LayerNorm"),
       weight(register_parameter("weight", ones({checked_size(dim, "LayerNorm: dim")}))),
       eps(options.eps) {
-    if (!(eps > 0)) throw ValueError("LayerNorm: eps must be above 0, not " + std::to_string(eps));
+    if (!(eps > 0)) throw ValueError("LayerNorm: eps must be above 0, not ", eps);
     if (options.bias) bias = register_parameter("bias", zeros({dim}));
 }
 
 double checked_probability(double p, const char* what) {
     if (!(p >= 0 && p < 1))
-        throw ValueError(std::string(what) +
-                         ": the probability of dropping must be at least 0 and below 1, not " +
-                         std::to_string(p));
+        throw ValueError(what, ": the probability of dropping must be at least 0 and below 1, not ", p);
     return p;
 }
 

@@ -96,7 +96,7 @@ EvalMode::~EvalMode() { --eval_modes; }
 
 void Module::to(DType dtype) {
     if (!is_floating_point(dtype))
-        throw DTypeError("Module::to: parameters are float32 or float64, not " + std::string(name(dtype)));
+        throw DTypeError("Module::to: parameters are float32 or float64, not ", name(dtype));
     NamedTensors tensors = named_parameters();
     for (auto& buffer : named_buffers()) tensors.push_back(std::move(buffer));
     NoGrad off;
@@ -119,7 +119,7 @@ const std::string& Module::kind() const { return registry_->kind; }
 Tensor Module::register_parameter(const std::string& name, Tensor value) {
     registry_->check_name(name, "parameter");
     if (!value.is_leaf())
-        throw GraphError(kind() + ": parameter '" + name + "' was made by " + operation_of(value) +
+        throw GraphError(kind(), ": parameter '", name, "' was made by ", operation_of(value),
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
     value.requires_grad_();
@@ -152,7 +152,7 @@ void Module::add_child(const std::string& name, const Module& module) {
     registry_->check_name(name, "child");
     for_each_module("", *module.registry_, [&](const std::string&, const Registry& registry) {
         if (&registry == registry_.get())
-            throw ValueError("Module: '" + name + "' holds the " + kind() +
+            throw ValueError("Module: '", name, "' holds the ", kind(),
                              " that it would be a child of; a module cannot hold itself");
     });
     registry_->children.emplace_back(name, module.registry_);

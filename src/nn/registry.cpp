@@ -11,9 +11,9 @@ namespace weft::nn {
 void Module::Registry::check_name(const std::string& name, const char* what) const {
     const std::string it = kind + ": " + what + " '" + name + "'";
     if (name.empty() || name.find('.') != std::string::npos)
-        throw ValueError(it + ": a name is not empty and holds no dot, which separates modules");
+        throw ValueError(it, ": a name is not empty and holds no dot, which separates modules");
     const auto refuse = [&](const std::string& taken, const char* by) {
-        if (taken == name) throw ValueError(it + ": there is a " + by + " of that name already");
+        if (taken == name) throw ValueError(it, ": there is a ", by, " of that name already");
     };
     for (const auto& [taken, value] : parameters) refuse(taken, "parameter");
     for (const auto& buffer : buffers) refuse(buffer.name, "buffer");
@@ -76,8 +76,7 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
             tied.add("tied: " + met->second + " and " + name +
                      " are one tensor of the module, but their values differ");
     }
-    if (!tied.empty())
-        throw ValueError("load_state_dict: the state does not fit this " + kind() + ":" + tied.str());
+    if (!tied.empty()) throw ValueError("load_state_dict: the state does not fit this ", kind(), ":", tied);
     NoGrad off;
     for (auto& [name, value] : own)
         if (const auto found = given.find(name); found != given.end()) value.copy_(found->second);

@@ -10,13 +10,12 @@ namespace weft::nn {
 Tensor rotary(const Tensor& x, std::int64_t first_position, double base) {
     const int rank = x.rank();
     if (rank < 2 || rank >= Shape::max_rank || x.size(-1) < 2 || x.size(-1) % 2 != 0)
-        throw ShapeError("rotary: takes (…, T, d) with d even, to turn its pairs, not " + x.shape().str());
+        throw ShapeError("rotary: takes (…, T, d) with d even, to turn its pairs, not ", x.shape());
     if (!is_floating_point(x.dtype()))
-        throw DTypeError("rotary: takes float32 or float64, not " + std::string(name(x.dtype())));
-    if (first_position < 0)
-        throw ValueError("rotary: positions count from 0; " + std::to_string(first_position) + " is none");
+        throw DTypeError("rotary: takes float32 or float64, not ", name(x.dtype()));
+    if (first_position < 0) throw ValueError("rotary: positions count from 0; ", first_position, " is none");
     if (!(base > 0) || !std::isfinite(base))
-        throw ValueError("rotary: the base must be finite and above 0, not " + std::to_string(base));
+        throw ValueError("rotary: the base must be finite and above 0, not ", base);
     const std::int64_t T = x.size(-2), d = x.size(-1);
 
     // Angles in float64: far positions would lose their small parts in float32.

@@ -44,7 +44,7 @@ Checkpoint Checkpoint::load(const std::filesystem::path& path) {
 
 const std::string& Checkpoint::meta(const std::string& key) const {
     const auto found = metadata.find(key);
-    if (found == metadata.end()) throw IoError("it does not say its " + key);
+    if (found == metadata.end()) throw IoError("it does not say its ", key);
     return found->second;
 }
 

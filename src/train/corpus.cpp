@@ -38,9 +38,9 @@ std::string read_text(const std::vector<std::filesystem::path>& paths) {
         try {
             text::Characters{raw};  // refuses what is not UTF-8
         } catch (const ValueError& error) {
-            throw IoError(path.string() + ": " + error.what());
+            throw IoError(path.string(), ": ", error.what());
         }
-        if (part.empty()) throw IoError("cannot learn from " + path.string() + ": it is empty");
+        if (part.empty()) throw IoError("cannot learn from ", path.string(), ": it is empty");
         text += part;
     }
     return text;
@@ -49,11 +49,10 @@ std::string read_text(const std::vector<std::filesystem::path>& paths) {
 Corpus::Corpus(const text::Ids& ids, const Options& options) : options_(options) {
     const auto n = std::ssize(ids), T = options.block_size;
     if (T < 1 || options.batch_size < 1)
-        throw ValueError("Corpus: block_size is " + std::to_string(T) + " and batch_size " +
-                         std::to_string(options.batch_size) + "; both are at least 1");
+        throw ValueError("Corpus: block_size is ", T, " and batch_size ", options.batch_size,
+                         "; both are at least 1");
     if (n <= 10 * T)  // then ⌈n / 10⌉, the validation part, has at most block_size tokens
-        throw ValueError("the text has " + std::to_string(n) + " tokens; a block_size of " + std::to_string(T) +
-                         " needs at least " + std::to_string(10 * T + 1) +
+        throw ValueError("the text has ", n, " tokens; a block_size of ", T, " needs at least ", 10 * T + 1,
                          ", because a tenth is for validation. Use a longer text or a smaller block_size");
     const auto cut = ids.begin() + (n / 10 * 9 + n % 10 * 9 / 10);  // ⌊0.9 n⌋
     training_.assign(ids.begin(), cut);

@@ -43,7 +43,7 @@ bool can_write(int file) {
 // The default constructor is done when this one begins, so the destructor cleans up where this one throws.
 OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string>& files) : OutputFolder() {
     const auto refuse = [&](const std::string& reason) {
-        throw IoError("cannot write into the folder " + folder.string() + ": " + reason +
+        throw IoError("cannot write into the folder ", folder.string(), ": ", reason,
                       "; choose another folder");
     };
     std::error_code error;
@@ -57,7 +57,7 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
     bool taken = false;
     lock_ = locked(lock_name_, taken);
     if (taken)
-        throw IoError("another run trains in " + folder.string() +
+        throw IoError("another run trains in ", folder.string(),
                       "; wait until it has ended, or choose another folder");
     if (lock_ < 0) refuse(std::strerror(errno));
     if (!can_write(lock_)) refuse(std::strerror(errno != 0 ? errno : ENOSPC));

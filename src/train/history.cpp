@@ -25,7 +25,7 @@ Measured row_of(const std::string& line) {
     std::vector<std::string> fields;
     std::istringstream rest(line + ",");
     for (std::string text; std::getline(rest, text, ',');) fields.push_back(text);
-    if (fields.size() != 4) throw IoError("it has " + std::to_string(fields.size()) + " fields");
+    if (fields.size() != 4) throw IoError("it has ", fields.size(), " fields");
     return {number_of<std::int64_t>("its step", fields[0], 0, 1'000'000'000'000'000),
             number_of<double>("its learning rate", fields[1]), measured("its loss", fields[2]),
             measured("its validation loss", fields[3])};
@@ -61,9 +61,8 @@ History History::load(const std::filesystem::path& path, std::int64_t first_step
             else if (line != columns && line != old_columns)
                 throw IoError("it does not name the columns");
         } catch (const IoError& error) {
-            throw IoError("cannot go on with " + path.string() + ": line " + std::to_string(number) + " is \"" +
-                          text::excerpt(line) + "\", not " + columns + ": " + error.what() +
-                          "; remove the file to begin a new one");
+            throw IoError("cannot go on with ", path.string(), ": line ", number, " is \"", text::excerpt(line),
+                          "\", not ", columns, ": ", error.what(), "; remove the file to begin a new one");
         }
     std::erase_if(history.rows, [&](const Measured& row) { return row.step >= first_step; });
     return history;

@@ -91,8 +91,9 @@ void RunReport::evaluated(std::int64_t step) {
     Rng rng(options_.seed);
     nn::SampleOptions how = options_.sample;
     how.rng = &rng;
-    const auto sample = nn::generate_text(model_, tokenizer_, options_.prompt,
-                                          {.generate = {.max_new_tokens = length, .sampling = how}, .stop_at_eos = false});
+    const auto sample =
+        nn::generate_text(model_, tokenizer_, options_.prompt,
+                          {.generate = {.max_new_tokens = length, .sampling = how}, .stop_at_eos = false});
     page.sample(step, sample.text, options_.prompt);
 
     const nn::EvalMode eval_mode;  // no dropout, and none of its draws

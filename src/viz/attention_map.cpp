@@ -17,11 +17,11 @@ const char* shade(double share) { return share < 1.0 / 3 ? light : share < 2.0 /
 // (T, S), (H, T, S) or (1, H, T, S) as float64 (H, T, S).
 Tensor as_heads(const char* operation, const Tensor& weights) {
     if (!is_floating_point(weights.dtype()))
-        throw DTypeError(std::string(operation) + ": weights are float32 or float64, not " +
-                         name(weights.dtype()) + "; convert them with to()");
+        throw DTypeError(operation, ": weights are float32 or float64, not ", name(weights.dtype()),
+                         "; convert them with to()");
     const int rank = weights.rank();
     if (rank < 2 || rank > 4 || (rank == 4 && weights.size(0) != 1))
-        throw ShapeError(std::string(operation) + ": weights of shape " + weights.shape().str() +
+        throw ShapeError(operation, ": weights of shape ", weights.shape(),
                          "; expected (T, S), (H, T, S) or (1, H, T, S): select one sample with weights[b]");
     const Tensor w = weights.detach().to(float64);
     return rank == 2 ? w.unsqueeze(0) : rank == 4 ? w[0] : w;
@@ -31,9 +31,8 @@ std::vector<double> checked_values(const char* operation, const Tensor& head) {
     std::vector<double> values = head.to_vector<double>();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]) || values[i] < 0)
-            throw ValueError(std::string(operation) + ": the weight at (query, key) = " +
-                             text::index(static_cast<std::int64_t>(i), head.shape()) + " is " +
-                             number(values[i]) +
+            throw ValueError(operation, ": the weight at (query, key) = ",
+                             text::index(static_cast<std::int64_t>(i), head.shape()), " is ", number(values[i]),
                              "; weights are finite and at least 0 (apply softmax to scores first)");
     return values;
 }
@@ -53,10 +52,9 @@ std::vector<Tensor> attention_weights(const Run& run, const Tensor& input) {
 
 AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>& layers,
                                 const MapOptions& options) {
-    if (layers.empty())
-        throw ValueError(std::string(operation) + ": no layers; give the weights of at least one");
+    if (layers.empty()) throw ValueError(operation, ": no layers; give the weights of at least one");
     if (!(options.top >= 0) || !std::isfinite(options.top))
-        throw ValueError(std::string(operation) + ": top = " + number(options.top) +
+        throw ValueError(operation, ": top = ", number(options.top),
                          "; give the weight to draw strongest, finite and above 0, or 0 for the largest");
     AttentionMap map;
     map.has_mask = !options.mask.blocks_nothing();
@@ -66,9 +64,8 @@ AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>
         const std::int64_t H = weights.size(0), T = weights.size(1), S = weights.size(2);
         if (map.layers.empty()) map.T = T, map.S = S;
         if (T != map.T || S != map.S)
-            throw ShapeError(std::string(operation) + ": layers of " + std::to_string(map.T) + " × " +
-                             std::to_string(map.S) + " and of " + std::to_string(T) + " × " +
-                             std::to_string(S) + " weights; draw them in separate pictures");
+            throw ShapeError(operation, ": layers of ", map.T, " × ", map.S, " and of ", T, " × ", S,
+                             " weights; draw them in separate pictures");
         const Tensor blocked = options.mask.materialize(1, H, T, S).expand({1, H, T, S});
         std::vector<HeadMap>& heads = map.layers.emplace_back();
         for (std::int64_t h = 0; h < H; ++h) {
@@ -108,8 +105,9 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
                                                                  : shade(heads[h].weights[cell] / map.top);
                 leaks = leaks || heads[h].leaks(cell);
                 if (options.wide && s > 0) text += " ";
-                text +=
-                    options.wide ? repeated(one, std::max<std::size_t>(1, display_width(map.labels.keys[s]))) : one;
+                text += options.wide
+                            ? repeated(one, std::max<std::size_t>(1, display_width(map.labels.keys[s])))
+                            : one;
             }
             text += "]\n";
         }

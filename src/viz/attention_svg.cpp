@@ -162,8 +162,7 @@ double title_height(const MapOptions& options) { return options.title.empty() ? 
 std::string attention_svg(const Tensor& weights, const MapOptions& options) {
     const AttentionMap map = make_attention_map("attention_svg", {weights}, options);
     if (map.layers[0].size() != 1)
-        throw ShapeError("attention_svg: weights of shape " + weights.shape().str() + " are " +
-                         std::to_string(map.layers[0].size()) +
+        throw ShapeError("attention_svg: weights of shape ", weights.shape(), " are ", map.layers[0].size(),
                          " heads; draw one with weights[h], or all with attention_grid_svg");
     const HeadMap& head = map.layers[0][0];
     const auto T = static_cast<double>(map.T), S = static_cast<double>(map.S);

@@ -93,7 +93,7 @@ std::string range_text(const Range& range) { return number(range.first) + " … 
 
 void Axis::widen(double below, double above) {
     if (!std::isfinite(high - low))
-        throw ValueError("Plot::svg: values from " + range_text({low, high}) +
+        throw ValueError("Plot::svg: values from ", range_text({low, high}),
                          " are too far apart to be drawn; set a range");
     if (logarithmic) {
         if (high < low * (1 + 1e-9)) low /= 2, high *= 2;

@@ -91,8 +91,7 @@ Drawing& Drawing::bend(double x1, double y1, double x2, double y2, const Stroke&
 
 Drawing& Drawing::path(const std::vector<std::pair<double, double>>& points, const Stroke& stroke,
                        bool closed) {
-    if (points.size() < 2)
-        throw ValueError("Drawing::path: " + std::to_string(points.size()) + " points; give two or more");
+    if (points.size() < 2) throw ValueError("Drawing::path: ", points.size(), " points; give two or more");
     for (const auto& [x, y] : points) check_finite("Drawing::path", {x, y});
     check_positive("Drawing::path", "the stroke's width", stroke.width);
     body_ += path_shape(points_data(points, closed), stroke, closed ? Fill{stroke.colour, 0.15} : Fill{});
@@ -132,15 +131,14 @@ Drawing& Drawing::cells(double x, double y, double width, double height, const T
     check_positive("Drawing::cells", "a cell's height", height);
     check_positive("Drawing::cells", "the text's size", style.text_size);
     if (style.digits < 1 || style.digits > 17)
-        throw ValueError("Drawing::cells: " + std::to_string(style.digits) + " digits; give 1 to 17");
+        throw ValueError("Drawing::cells: ", style.digits, " digits; give 1 to 17");
     if (values.rank() != 1 && values.rank() != 2)
-        throw ShapeError("Drawing::cells: values of shape " + values.shape().str() +
-                         "; expected (N) or (R, C)");
+        throw ShapeError("Drawing::cells: values of shape ", values.shape(), "; expected (N) or (R, C)");
     const auto count = static_cast<std::size_t>(values.numel());
     const auto fits = [&](const char* what, std::size_t given) {
         if (given != 0 && given != count)
-            throw ShapeError("Drawing::cells: " + std::to_string(given) + " " + what + " for " +
-                             std::to_string(count) + " cells; give one for each, or none");
+            throw ShapeError("Drawing::cells: ", given, " ", what, " for ", count,
+                             " cells; give one for each, or none");
     };
     fits("texts", style.texts.size());
     fits("fills", style.fills.size());

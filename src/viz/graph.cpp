@@ -33,7 +33,7 @@ std::string graph(const Tensor& x, const nn::NamedTensors& names) {
     const std::vector<GraphNode> nodes = graph_nodes(x);
     if (nodes.empty())
         throw GraphError(
-            "graph: a tensor of shape " + x.shape().str() +
+            "graph: a tensor of shape ", x.shape(),
             " is outside the graph: nothing it was made from requires a gradient, or NoGrad was on; "
             "call requires_grad_() on the leaves before computing it");
     std::map<std::uint64_t, std::string> name_of;

@@ -25,8 +25,8 @@ std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int
                 rows.push_back({queries[static_cast<std::size_t>(t)]});
                 for (std::size_t s = 0; s < keys.size(); ++s) {
                     const bool is_blocked = blocked.at({b, h, t, static_cast<std::int64_t>(s)}) != 0;
-                    rows.back().push_back(
-                        pad_left(is_blocked ? options.blocked : options.visible, display_width(rows[0][s + 1])));
+                    rows.back().push_back(pad_left(is_blocked ? options.blocked : options.visible,
+                                                   display_width(rows[0][s + 1])));
                 }
             }
             text += table(rows);

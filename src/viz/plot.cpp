@@ -10,13 +10,13 @@ namespace {
 void check_range(const std::string& what, const Range& range) {
     if (!std::isfinite(range.first) || !std::isfinite(range.second) ||
         !std::isfinite(range.second - range.first) || range.second - range.first < 1e-300)
-        throw ValueError(what + " " + range_text(range) + " is empty; give the smaller end first");
+        throw ValueError(what, " ", range_text(range), " is empty; give the smaller end first");
 }
 
 void check_lengths(const char* operation, std::size_t x, std::size_t y) {
     if (x != y)
-        throw ValueError(std::string(operation) + ": x has " + std::to_string(x) + " values, and y " +
-                         std::to_string(y) + "; give as many of one as of the other");
+        throw ValueError(operation, ": x has ", x, " values, and y ", y,
+                         "; give as many of one as of the other");
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ void check_lengths(const char* operation, std::size_t x, std::size_t y) {
 Plot::Plot(PlotOptions options) : options_(std::move(options)) {
     for (const auto& [what, size] : {std::pair("width", options_.width), std::pair("height", options_.height)})
         if (!(size >= 120) || !std::isfinite(size))
-            throw ValueError("Plot: a " + std::string(what) + " of " + number(size) +
+            throw ValueError("Plot: a ", what, " of ", number(size),
                              " leaves no room for the axes; give 120 or more");
     for (const auto& [name, logarithmic, range] : {std::tuple("x", options_.log_x, options_.x_range),
                                                    std::tuple("y", options_.log_y, options_.y_range)}) {
@@ -32,11 +32,11 @@ Plot::Plot(PlotOptions options) : options_(std::move(options)) {
         const std::string what = std::string("Plot: ") + name + "_range";
         check_range(what, range);
         if (logarithmic && range.first <= 0)
-            throw ValueError(what + " " + range_text(range) + " on a logarithmic axis; give a positive range");
+            throw ValueError(what, " ", range_text(range), " on a logarithmic axis; give a positive range");
     }
     const std::array<const char*, 5> places = {"right", "top-right", "top-left", "bottom-right", "bottom-left"};
     if (std::find(places.begin(), places.end(), options_.legend) == places.end())
-        throw ValueError("Plot: legend \"" + visible(options_.legend) +
+        throw ValueError("Plot: legend \"", visible(options_.legend),
                          "\"; choose right, top-right, top-left, bottom-right or bottom-left");
 }
 
@@ -68,8 +68,8 @@ Plot& Plot::bars(const std::vector<std::string>& names, const std::vector<double
     if (!names.empty() && names != known)
         throw ValueError("Plot::bars: the names differ from the first call's; give the same ones, or none");
     if (known.size() != values.size())
-        throw ValueError("Plot::bars: " + std::to_string(known.size()) + " names and " +
-                         std::to_string(values.size()) + " values; give one for each");
+        throw ValueError("Plot::bars: ", known.size(), " names and ", values.size(),
+                         " values; give one for each");
     names_ = known;
     return add("Plot::bars", {Series::bar, {}, values, label, {.colour = colour}});
 }
@@ -79,11 +79,10 @@ Plot& Plot::field(const Tensor& values, Range x_range, Range y_range, int contou
         throw ValueError("Plot::field: the plot already has a field; draw another one in its own plot");
     if (options_.log_x || options_.log_y)
         throw ValueError("Plot::field: a logarithmic axis, but its points are evenly spaced; use linear axes");
-    if (contours < 0 || contours > 100)
-        throw ValueError("Plot::field: " + std::to_string(contours) + " contours; give 0 to 100");
+    if (contours < 0 || contours > 100) throw ValueError("Plot::field: ", contours, " contours; give 0 to 100");
     const std::int64_t least = contours > 0 ? 2 : 1;
     if (values.rank() != 2 || values.size(0) < least || values.size(1) < least)
-        throw ShapeError("Plot::field: values of shape " + values.shape().str() + "; expected (R, C)" +
+        throw ShapeError("Plot::field: values of shape ", values.shape(), "; expected (R, C)",
                          (contours > 0 ? " of two or more rows and columns" : " that is not empty"));
     check_range("Plot::field: x_range", x_range);
     check_range("Plot::field: y_range", y_range);

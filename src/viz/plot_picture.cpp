@@ -58,8 +58,8 @@ void PlotPicture::set_ranges() {
         }
     }
     if (!any)
-        throw ValueError("Plot::svg: \"" + visible(options.title) +
-                         "\" has no value to draw; give a line, points, bars or a field with finite values" +
+        throw ValueError("Plot::svg: \"", visible(options.title),
+                         "\" has no value to draw; give a line, points, bars or a field with finite values",
                          (x.logarithmic || y.logarithmic ? " (positive on a logarithmic axis)" : ""));
     if (groups > 0) {
         x.take(-0.5), x.take(static_cast<double>(plot.names_.size()) - 0.5);
@@ -100,7 +100,7 @@ void PlotPicture::set_frame() {
         }
     }
     if (frame.right - frame.left < 40 || frame.bottom - frame.top < 40)
-        throw ValueError("Plot::svg: " + number(options.width) + " × " + number(options.height) +
+        throw ValueError("Plot::svg: ", number(options.width), " × ", number(options.height),
                          " leaves no room for the plot beside its labels; make it larger or shorten them");
     x.from = frame.left, x.to = frame.right;
     x_ticks = x.ticks(x.logarithmic ? 45 : 70);

@@ -16,11 +16,10 @@ namespace {
 
 void check_step(std::int64_t step, std::int64_t before, const char* what, bool again) {
     if (step < 0 || step > last_step)
-        throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
-                         "; count steps from 0 to 2^53");
+        throw ValueError("report: ", what, " of step ", step, "; count steps from 0 to 2^53");
     if (step < before || (step == before && !again))
-        throw ValueError(std::string("report: ") + what + " of step " + std::to_string(step) +
-                         " after that of step " + std::to_string(before) + "; give ascending steps");
+        throw ValueError("report: ", what, " of step ", step, " after that of step ", before,
+                         "; give ascending steps");
 }
 
 float norm_of(const Tensor& gradient) {
@@ -111,9 +110,9 @@ void Report::gradients(std::int64_t step, const nn::Module& module) {
     }
     if (columns.steps.empty()) columns.rows = names;
     if (columns.rows != names)
-        throw ValueError("report: gradients of " + std::to_string(names.size()) +
-                         " parameters, whose names are not those of the first step (" +
-                         std::to_string(columns.rows.size()) + "); start a report for each model");
+        throw ValueError("report: gradients of ", names.size(),
+                         " parameters, whose names are not those of the first step (", columns.rows.size(),
+                         "); start a report for each model");
     columns.add(step, norms);
 }
 
@@ -146,31 +145,29 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     check_step(step, c.attended.last(), "attention", true);
     const AttentionMap map = make_attention_map("report", layers, {.queries = tokens, .keys = tokens});
     if (map.top > 1 + 1e-3)  // a softmax in float may sum to a little more than 1
-        throw ValueError("report: an attention weight of " + number(map.top) +
+        throw ValueError("report: an attention weight of ", number(map.top),
                          "; weights are at most 1 (apply softmax to scores first)");
     if (map.T != map.S || tokens.empty())
-        throw ShapeError("report: attention of " + std::to_string(map.T) + " queries over " +
-                         std::to_string(map.S) + " keys; give self-attention over one token or more");
+        throw ShapeError("report: attention of ", map.T, " queries over ", map.S,
+                         " keys; give self-attention over one token or more");
 
     Sentence sentence{tokens, {}, {}};
     for (const std::vector<HeadMap>& heads : map.layers)
         sentence.heads.push_back(static_cast<std::int64_t>(heads.size()));
     const auto old = std::ranges::find(c.sentences, tokens, &Sentence::tokens);
     if (old != c.sentences.end() && old->heads != sentence.heads)
-        throw ShapeError("report: the sentence had other layers or heads at step " +
-                         std::to_string(old->snapshots.back().step) + "; start a report for each model");
+        throw ShapeError("report: the sentence had other layers or heads at step ", old->snapshots.back().step,
+                         "; start a report for each model");
     if (old != c.sentences.end() && old->snapshots.back().step == step)
-        throw ValueError("report: the sentence was given at step " + std::to_string(step) +
-                         " already; give it once");
+        throw ValueError("report: the sentence was given at step ", step, " already; give it once");
 
     Snapshot snapshot = snapshot_of(map, step);
     std::size_t together = snapshot.bytes.size();
     for (const Sentence& other : c.sentences)
         if (other.snapshots.back().step == step) together += other.snapshots.back().bytes.size();
     if (static_cast<std::int64_t>(together) > c.attention_bytes)
-        throw ValueError("report: the attention of step " + std::to_string(step) + " takes " +
-                         std::to_string(together) + " bytes, but attention_bytes is " +
-                         std::to_string(c.attention_bytes) +
+        throw ValueError("report: the attention of step ", step, " takes ", together,
+                         " bytes, but attention_bytes is ", c.attention_bytes,
                          "; give fewer or shorter sentences, or a larger attention_bytes");
 
     c.attended.add(step);
@@ -202,7 +199,7 @@ Report Report::load(const std::filesystem::path& path) {
         page_before_data.substr(page_before_data.rfind('<'));  // the tag that opens the data
     const std::size_t tag = page.find(mark);
     const std::size_t end = tag == std::string::npos ? tag : page.find("</script>", tag);
-    if (end == std::string::npos) throw IoError(where + "it has no data of a report");
+    if (end == std::string::npos) throw IoError(where, "it has no data of a report");
     const std::size_t start = tag + mark.size();
     return Report(std::make_unique<Content>(ReportFile::content(page.substr(start, end - start), where)));
 }

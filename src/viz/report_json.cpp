@@ -248,9 +248,9 @@ Report::Content ReportFile::content(const std::string& text, const std::string& 
         viz::content({json, /*reading=*/true}, c);
         check(c);
     } catch (const Json::exception& error) {
-        throw IoError(where + text::excerpt(error.what(), 200));
+        throw IoError(where, text::excerpt(error.what(), 200));
     } catch (const IoError& error) {
-        throw IoError(where + error.what());
+        throw IoError(where, error.what());
     }
     return c;
 }

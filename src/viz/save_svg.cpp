@@ -30,10 +30,10 @@ struct Folder {
 Folder temporary_folder() {
     std::error_code failure;
     const fs::path temporary = fs::temp_directory_path(failure);
-    if (failure) throw IoError("save_svg: no folder for temporary files: " + failure.message());
+    if (failure) throw IoError("save_svg: no folder for temporary files: ", failure.message());
     std::string name = (temporary / "weft-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr)
-        throw IoError("save_svg: cannot make the folder " + name + ": " + std::strerror(errno));
+        throw IoError("save_svg: cannot make the folder ", name, ": ", std::strerror(errno));
     return {name};
 }
 
@@ -49,7 +49,7 @@ int run_dot(const fs::path& in, const fs::path& out, const fs::path& errors) {
     posix_spawn_file_actions_destroy(&files);
     if (failure != 0)
         throw IoError(
-            std::string("save_svg: cannot run the program dot (") + std::strerror(failure) +
+            "save_svg: cannot run the program dot (", std::strerror(failure),
             "); it is Graphviz's. On Debian: apt-get install graphviz. Or save the DOT text itself and "
             "draw it elsewhere");
     int status = 0;
@@ -65,8 +65,7 @@ void save_svg(const fs::path& path, const std::string& dot) {
                    errors = folder.path / "errors";
     io::save_text(in, dot);
     if (const int code = run_dot(in, out, errors); code != 0)
-        throw IoError("save_svg: dot refused the graph (exit code " + std::to_string(code) +
-                      "): " + io::load_text(errors));
+        throw IoError("save_svg: dot refused the graph (exit code ", code, "): ", io::load_text(errors));
     io::save_text(path, io::load_text(out));
 }
 

@@ -62,9 +62,8 @@ std::string layout(const Tensor& x) {
 
 StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
     if (x.numel() == 0 || x.numel() > static_cast<std::int64_t>(max_elements))
-        throw ValueError("StorageMovie: " + step + " has shape " + x.shape().str() +
-                         ", but a frame shows 1 to " + std::to_string(max_elements) +
-                         " elements; take a smaller tensor");
+        throw ValueError("StorageMovie: ", step, " has shape ", x.shape(), ", but a frame shows 1 to ",
+                         max_elements, " elements; take a smaller tensor");
     StorageFrame frame;
     frame.step = step;
     frame.tensor = x.detach();  // so that the caller may reassign x
@@ -78,10 +77,9 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
     frame.is_new = owner == nullptr;
     std::size_t size = 1 + *std::max_element(frame.at.begin(), frame.at.end());
     if (frame.is_new && (size > max_elements || frame.storage > static_cast<char>('A' + max_storages - 1)))
-        throw ValueError("StorageMovie: " + step + " spans " + std::to_string(size) +
-                         " elements of memory as storage number " + std::to_string(frame.storage - 'A' + 1) +
-                         "; a movie has at most " + std::to_string(max_elements) + " in each of " +
-                         std::to_string(max_storages));
+        throw ValueError("StorageMovie: ", step, " spans ", size, " elements of memory as storage number ",
+                         frame.storage - 'A' + 1, "; a movie has at most ", max_elements, " in each of ",
+                         max_storages);
     const Tensor& base = frame.is_new ? frame.tensor : owner->tensor;
     if (owner != nullptr) {
         frame.storage = owner->storage;
@@ -89,8 +87,8 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
         const std::size_t reached = size;
         size = owner->memory.size();
         if (before < 0 || static_cast<std::size_t>(before) + reached > size)
-            throw ValueError("StorageMovie: " + step + " reaches beyond what the first frame of its storage, " +
-                             owner->step + ", shows; show the tensor that owns the memory first");
+            throw ValueError("StorageMovie: ", step, " reaches beyond what the first frame of its storage, ",
+                             owner->step, ", shows; show the tensor that owns the memory first");
         for (std::size_t& position : frame.at) position += static_cast<std::size_t>(before);
     }
     frame.memory = at_data(base, [&](const auto* data) { return std::vector<double>(data, data + size); });

@@ -159,22 +159,19 @@ std::string fixed_number(double value, int decimals) {
 void check_finite(const char* operation, std::initializer_list<double> lengths) {
     for (const double length : lengths)
         if (!std::isfinite(length))
-            throw ValueError(std::string(operation) + ": a length is " + number(length) +
-                             "; give finite lengths");
+            throw ValueError(operation, ": a length is ", number(length), "; give finite lengths");
 }
 
 void check_positive(const char* operation, const char* what, double size) {
     if (!(size > 0) || !std::isfinite(size))
-        throw ValueError(std::string(operation) + ": " + what + " is " + number(size) +
-                         "; give a positive, finite number");
+        throw ValueError(operation, ": ", what, " is ", number(size), "; give a positive, finite number");
 }
 
 void check_label(const char* operation, const Label& label) {
     check_positive(operation, "the text's size", label.size);
     check_finite(operation, {label.rotate});
     if (label.anchor != "start" && label.anchor != "middle" && label.anchor != "end")
-        throw ValueError(std::string(operation) + ": anchor \"" + visible(label.anchor) +
-                         "\"; choose start, middle or end");
+        throw ValueError(operation, ": anchor \"", visible(label.anchor), "\"; choose start, middle or end");
 }
 
 }  // namespace weft::viz

@@ -65,8 +65,8 @@ Labels labels_of(const char* operation, const std::vector<std::string>& queries,
                  const std::vector<std::string>& keys, std::int64_t T, std::int64_t S) {
     const auto make = [&](const char* what, const std::vector<std::string>& given, std::int64_t count) {
         if (!given.empty() && static_cast<std::int64_t>(given.size()) != count)
-            throw ShapeError(std::string(operation) + ": " + std::to_string(given.size()) + " labels for " +
-                             std::to_string(count) + " " + what + "; give one for each, or none");
+            throw ShapeError(operation, ": ", given.size(), " labels for ", count, " ", what,
+                             "; give one for each, or none");
         std::vector<std::string> labels;
         for (std::int64_t i = 0; i < count; ++i)
             labels.push_back(given.empty() ? std::to_string(i + 1)

@@ -32,8 +32,8 @@ public:
         std::int64_t batch_size = 12;  // B
         std::uint64_t seed = 0;        // of the order of the training batches
     };
-    // ValueError where block_size or batch_size is below 1, and, naming the smallest length that suffices, where the
-    // validation part is shorter than block_size + 1.
+    // ValueError where block_size or batch_size is below 1, and, naming the smallest length that suffices,
+    // where the validation part is shorter than block_size + 1.
     Corpus(const text::Ids& ids, const Options& options);
 
     const text::Ids& training() const { return training_; }      // the first part

@@ -43,7 +43,7 @@ Number number_of(const std::string& what, const std::string& text, Number low = 
                  Number high = std::numeric_limits<Number>::max()) {
     Number value{};
     if (const std::string problem = read_number(text, low, high, value); !problem.empty())
-        throw IoError(what + ": " + problem);
+        throw IoError(what, ": ", problem);
     return value;
 }
 

@@ -15,13 +15,11 @@ bool product_overflows(const Shape& shape) {
 
 Array make_array(const Shape& shape, DType dtype, const char* operation) {
     for (std::int64_t size : shape)
-        if (size < 0)
-            throw ValueError(std::string(operation) + ": negative size in shape " + shape.str() +
-                             "; sizes are 0 or more");
+        if (size < 0) throw ValueError(operation, ": negative size in shape ", shape, "; sizes are 0 or more");
     std::int64_t bytes = 0;
     if (product_overflows(shape) ||
         __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(itemsize(dtype)), &bytes))
-        throw ValueError(std::string(operation) + ": shape " + shape.str() + " of " + name(dtype) +
+        throw ValueError(operation, ": shape ", shape, " of ", name(dtype),
                          " overflows: its bytes do not fit in 63 bits; use a smaller shape");
     Array x;
     x.storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
@@ -36,8 +34,8 @@ void check_representable_exactly(const char* operation, double value, DType dtyp
                                       ? value == 0 || value == 1
                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
     if (is_representable) return;
-    throw DTypeError(std::string(operation) + ": " + name(dtype) + " does not hold " + text::chars(value) +
-                     " exactly; take " + (dtype == boolean ? "0 or 1" : "a whole number of 64 bits") +
+    throw DTypeError(operation, ": ", name(dtype), " does not hold ", text::chars(value), " exactly; take ",
+                     (dtype == boolean ? "0 or 1" : "a whole number of 64 bits"),
                      ", or float64 (to() converts a tensor)");
 }
 

@@ -61,8 +61,7 @@ double Rng::normal() { return normal_at(state_.seed, state_.position++); }
 
 std::int64_t Rng::randint(std::int64_t low, std::int64_t high) {
     if (low >= high)
-        throw ValueError("randint: nothing lies in [" + std::to_string(low) + ", " + std::to_string(high) +
-                         "); low must be below high");
+        throw ValueError("randint: nothing lies in [", low, ", ", high, "); low must be below high");
     return randint_at(state_.seed, state_.position++, low, high);
 }
 
@@ -70,8 +69,7 @@ std::int64_t Rng::categorical(const std::vector<double>& weights) {
     double total = 0;
     for (double w : weights) {
         if (!(w >= 0) || std::isinf(w))
-            throw ValueError("categorical: a weight is " + std::to_string(w) +
-                             "; weights are finite and 0 or more");
+            throw ValueError("categorical: a weight is ", w, "; weights are finite and 0 or more");
         total += w;
     }
     if (!(total > 0)) throw ValueError("categorical: no weight is above 0; one must be");

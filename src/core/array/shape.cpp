@@ -27,8 +27,8 @@ namespace {
 template <class T>
 void check_rank(T rank) {
     if (rank > static_cast<T>(Shape::max_rank))
-        throw ShapeError("shape: " + std::to_string(rank) + " axes, but a tensor has at most " +
-                         std::to_string(Shape::max_rank) + "; merge some with reshape");
+        throw ShapeError("shape: ", rank, " axes, but a tensor has at most ", Shape::max_rank,
+                         "; merge some with reshape");
 }
 }  // namespace
 
@@ -52,8 +52,8 @@ std::size_t Shape::normalized_axis(int axis) const {
 
 void Shape::push_back(std::int64_t size) {
     if (rank_ == max_rank)
-        throw ShapeError("shape: one axis more than " + str() + ", but a tensor has at most " +
-                         std::to_string(max_rank) + "; merge some with reshape");
+        throw ShapeError("shape: one axis more than ", str(), ", but a tensor has at most ", max_rank,
+                         "; merge some with reshape");
     sizes_[static_cast<std::size_t>(rank_++)] = size;
 }
 
@@ -74,7 +74,7 @@ std::int64_t Shape::numel() const {
     bool overflowed = false;
     for (std::int64_t size : *this) overflowed |= __builtin_mul_overflow(product, size, &product);
     if (overflowed && std::find(begin(), end(), 0) == end())
-        throw ValueError("shape: the product of " + str() + " does not fit in 63 bits; use smaller sizes");
+        throw ValueError("shape: the product of ", str(), " does not fit in 63 bits; use smaller sizes");
     return product;
 }
 
@@ -89,9 +89,8 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
     for (int i = 1; i <= result.rank(); ++i) {
         const std::int64_t m = i <= a.rank() ? a.end()[-i] : 1, n = i <= b.rank() ? b.end()[-i] : 1;
         if (m != n && m != 1 && n != 1)
-            throw ShapeError(std::string(operation) + ": " + a.str() + " and " + b.str() +
-                             " do not broadcast: axis " + std::to_string(-i) + " has " + std::to_string(m) +
-                             " against " + std::to_string(n) + "; sizes must be equal, or one of them 1");
+            throw ShapeError(operation, ": ", a, " and ", b, " do not broadcast: axis ", -i, " has ", m,
+                             " against ", n, "; sizes must be equal, or one of them 1");
         result.end()[-i] = m == 1 ? n : m;
     }
     return result;
@@ -100,8 +99,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
 int normalize_axis(int axis, int rank, const char* operation) {
     const int normalized = axis < 0 ? axis + rank : axis;
     if (normalized < 0 || normalized >= rank)
-        throw IndexError(std::string(operation) + ": axis " + std::to_string(axis) +
-                         " is out of range for rank " + std::to_string(rank) +
+        throw IndexError(operation, ": axis ", axis, " is out of range for rank ", rank,
                          (rank == 0 ? " (a scalar has no axes)"
                                     : "; use " + std::to_string(-rank) + " to " + std::to_string(rank - 1)));
     return normalized;

@@ -27,10 +27,10 @@ Tensor add(const Tensor& a, const Tensor& b) {
 template <class Describe>
 void check_gradient(const Tensor& g, const Node& of, const Describe& describe) {
     if (g.shape() != of.shape)
-        throw ShapeError(describe() + " has shape " + g.shape().str() + ", but the tensor has " +
-                         of.shape.str() + "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
+        throw ShapeError(describe(), " has shape ", g.shape(), ", but the tensor has ", of.shape,
+                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
     if (g.dtype() != of.dtype)
-        throw DTypeError(describe() + " is " + name(g.dtype()) + ", but the tensor is " + name(of.dtype) +
+        throw DTypeError(describe(), " is ", name(g.dtype()), ", but the tensor is ", name(of.dtype),
                          "; convert it with to()");
 }
 
@@ -57,7 +57,7 @@ public:
         const std::shared_ptr<Node>& node = root.impl().node;
         if (!node)
             throw GraphError(
-                std::string(operation) + ": a tensor of shape " + root.shape().str() +
+                operation, ": a tensor of shape ", root.shape(),
                 " is outside the graph: nothing it was made from requires a gradient; call requires_grad_() on "
                 "the leaves before computing it");
         if (seed.defined()) {
@@ -67,7 +67,7 @@ public:
         }
         if (root.numel() != 1)
             throw GraphError(
-                std::string(operation) + ": a tensor of shape " + root.shape().str() +
+                operation, ": a tensor of shape ", root.shape(),
                 " has more than one element, or none, and so no implied seed; reduce it (sum, mean) or pass a "
                 "seed of its shape");
         Array one = make_array(root.shape(), root.dtype());
@@ -145,7 +145,7 @@ private:
         if (node.is_leaf || (has_targets_ && !inner_.count(&node))) return;
         if (node.is_released)
             throw GraphError(
-                std::string(node.operation) +
+                node.operation,
                 ": backward has been here before and released what it needs; pass retain_graph = true to the "
                 "first backward, or compute the output anew");
         const Grads gradients = [&] {
@@ -153,10 +153,8 @@ private:
             return node.vjp(node.unpack(create_), gradient);
         }();
         if (gradients.size() != node.inputs.size())
-            throw GraphError(std::string(node.operation) + ": its rule returned " +
-                             std::to_string(gradients.size()) + " gradients for " +
-                             std::to_string(node.inputs.size()) +
-                             " inputs; return one for each, undefined where there is none");
+            throw GraphError(node.operation, ": its rule returned ", gradients.size(), " gradients for ",
+                             node.inputs.size(), " inputs; return one for each, undefined where there is none");
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const auto& input = node.inputs[i];
@@ -196,14 +194,14 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs, GradOptions options) {
     if (!grad_outputs.empty() && grad_outputs.size() != outputs.size())
-        throw ValueError("grad: " + std::to_string(grad_outputs.size()) + " grad_outputs for " +
-                         std::to_string(outputs.size()) + " outputs; pass one for each, or none");
+        throw ValueError("grad: ", grad_outputs.size(), " grad_outputs for ", outputs.size(),
+                         " outputs; pass one for each, or none");
     std::vector<Node*> targets;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         targets.push_back(inputs[i].impl().node.get());
         if (!targets.back())
             throw GraphError(
-                "grad: input " + std::to_string(i) + " of shape " + inputs[i].shape().str() +
+                "grad: input ", i, " of shape ", inputs[i].shape(),
                 " does not require a gradient; call requires_grad_() on it before computing the outputs");
     }
     Backward run(options.retain_graph || options.create_graph, options.create_graph);
@@ -216,8 +214,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         const auto found = run.results().find(targets[i]);
         if (found == run.results().end() && !options.allow_unused)
             throw GraphError(
-                "grad: no output depends on input " + std::to_string(i) + " of shape " +
-                inputs[i].shape().str() +
+                "grad: no output depends on input ", i, " of shape ", inputs[i].shape(),
                 "; leave it out, or pass allow_unused = true for an undefined tensor in its place");
         if (found == run.results().end())
             gradients.emplace_back();

@@ -39,10 +39,9 @@ Saved Node::unpack(bool create_graph) {
     tensors.reserve(saved.size());
     for (const SavedTensor& k : saved) {
         if (k.array.storage && k.array.storage->version != k.version)
-            throw GraphError(std::string(operation) + ": a tensor of shape " + k.array.shape.str() +
-                             " that backward needs was changed in place after it was used (version " +
-                             std::to_string(k.array.storage->version) + ", kept at version " +
-                             std::to_string(k.version) +
+            throw GraphError(operation, ": a tensor of shape ", k.array.shape,
+                             " that backward needs was changed in place after it was used (version ",
+                             k.array.storage->version, ", kept at version ", k.version,
                              "); change a clone() of it, or change it after backward");
         if (!k.array.storage) {
             tensors.emplace_back();

@@ -26,11 +26,11 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     if (!takes_part) return y;
     for (const Tensor& x : inputs)
         if (x.handle() == y.handle())
-            throw GraphError(std::string(operation) +
+            throw GraphError(operation,
                              ": record wants a new tensor, but this one is an input; clone() it first");
     if (result.node)
         throw GraphError(
-            std::string(operation) +
+            operation,
             ": record wants a new tensor, but this one is in the graph already; compute it under NoGrad");
 
     auto node = Node::make(operation, result.array);

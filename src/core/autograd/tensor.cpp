@@ -13,21 +13,21 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other 
     const std::string prefix(operation);
     if (is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
         throw GraphError(
-            prefix + ": " +
+            prefix, ": ",
             (x.requires_grad() ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
-                               : "an operand in the graph") +
-            ", of shape " + (x.requires_grad() ? x : *other).shape().str() +
+                               : "an operand in the graph"),
+            ", of shape ", (x.requires_grad() ? x : *other).shape(),
             ", and in-place operations are not recorded; do it under NoGrad, or compute a new tensor");
     if (x.array().overlaps_itself())
-        throw GraphError(prefix + ": elements of an expanded tensor of shape " + x.shape().str() +
+        throw GraphError(prefix, ": elements of an expanded tensor of shape ", x.shape(),
                          " share memory; clone() it first");
     if (!other) return;
     if (other->dtype() != x.dtype())
-        throw DTypeError(prefix + ": " + name(x.dtype()) + " and " + name(other->dtype()) +
+        throw DTypeError(prefix, ": ", name(x.dtype()), " and ", name(other->dtype()),
                          " do not mix; convert one with to()");
     if (broadcast_shapes(x.shape(), other->shape(), operation) != x.shape())
         throw ShapeError(
-            prefix + ": " + other->shape().str() + " does not fit into " + x.shape().str() +
+            prefix, ": ", other->shape(), " does not fit into ", x.shape(),
             ": the result would be larger than the tensor that is to hold it; compute a new tensor");
 }
 
@@ -66,7 +66,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.s
 template <class T>
 T* Tensor::data() const {
     if (dtype() != dtype_of<T>())
-        throw DTypeError(std::string("data: the tensor is ") + name(dtype()) + ", not " + name(dtype_of<T>()) +
+        throw DTypeError("data: the tensor is ", name(dtype()), ", not ", name(dtype_of<T>()),
                          "; convert it with to()");
     return array().data<T>();
 }
@@ -77,21 +77,20 @@ template bool* Tensor::data() const;
 
 double Tensor::item() const {
     if (numel() != 1)
-        throw ShapeError("item: a tensor of shape " + shape().str() + " has " + std::to_string(numel()) +
+        throw ShapeError("item: a tensor of shape ", shape(), " has ", numel(),
                          " elements, not one; use at({i, j}) or to_vector()");
     return visit_any(dtype(), [&](auto zero) { return static_cast<double>(*array().data<decltype(zero)>()); });
 }
 
 double Tensor::at(const Shape& index) const {
     if (index.rank() != rank())
-        throw IndexError("at: " + std::to_string(index.rank()) + " indices for shape " + shape().str() +
-                         "; give one for each axis");
+        throw IndexError("at: ", index.rank(), " indices for shape ", shape(), "; give one for each axis");
     std::int64_t offset = 0;
     for (int axis = 0; axis < rank(); ++axis) {
         const std::int64_t n = shape()[axis], i = index[axis] < 0 ? index[axis] + n : index[axis];
         if (i < 0 || i >= n)
-            throw IndexError("at: index " + std::to_string(index[axis]) + " is out of range for axis " +
-                             std::to_string(axis) + " of shape " + shape().str());
+            throw IndexError("at: index ", index[axis], " is out of range for axis ", axis, " of shape ",
+                             shape());
         offset += i * strides()[axis];
     }
     return visit_any(dtype(),
@@ -152,11 +151,11 @@ Tensor& Tensor::copy_(const Tensor& other) {
 
 Tensor& Tensor::set_data(const Tensor& other) {
     if (!is_leaf())
-        throw GraphError(std::string("set_data: a tensor made by ") + impl().node->operation +
+        throw GraphError("set_data: a tensor made by ", impl().node->operation,
                          " cannot hold other values; only a leaf can");
     if (requires_grad() && !is_floating_point(other.dtype()))
-        throw DTypeError(std::string("set_data: a tensor that requires a gradient cannot become ") +
-                         name(other.dtype()) + "; only float32 and float64 take one");
+        throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
+                         "; only float32 and float64 take one");
     Array values = make_array(other.shape(), other.dtype());
     kernels::copy(values, other.array());
     const auto renewed = [&](const std::shared_ptr<Node>& before) {
@@ -183,12 +182,12 @@ bool Tensor::is_leaf() const { return !impl().node || impl().node->is_leaf; }
 Tensor& Tensor::requires_grad_(bool wanted) {
     if (!is_leaf()) {
         if (wanted) return *this;
-        throw GraphError(std::string("requires_grad_: a tensor made by ") + impl().node->operation +
+        throw GraphError("requires_grad_: a tensor made by ", impl().node->operation,
                          " requires a gradient because its inputs do; use detach() for one outside the graph");
     }
     if (wanted && !is_floating_point(dtype()))
-        throw DTypeError(std::string("requires_grad_: only float32 and float64 take a gradient, not ") +
-                         name(dtype()) + "; convert it with to()");
+        throw DTypeError("requires_grad_: only float32 and float64 take a gradient, not ", name(dtype()),
+                         "; convert it with to()");
     if (wanted == requires_grad()) return *this;
     if (wanted && !impl().disabled_node)
         impl().node = Node::make("leaf", array());
@@ -204,11 +203,11 @@ void Tensor::set_grad(const Tensor& g) {
     if (!impl().node)
         throw GraphError("set_grad: this tensor does not require a gradient; call requires_grad_() first");
     if (g.defined() && g.shape() != shape())
-        throw ShapeError("set_grad: a gradient of shape " + g.shape().str() + " for a tensor of shape " +
-                         shape().str() + "; they must be equal");
+        throw ShapeError("set_grad: a gradient of shape ", g.shape(), " for a tensor of shape ", shape(),
+                         "; they must be equal");
     if (g.defined() && g.dtype() != dtype())
-        throw DTypeError(std::string("set_grad: a gradient of ") + name(g.dtype()) + " for a tensor of " +
-                         name(dtype()) + "; convert it with to()");
+        throw DTypeError("set_grad: a gradient of ", name(g.dtype()), " for a tensor of ", name(dtype()),
+                         "; convert it with to()");
     impl().node->gradient = g.defined() ? g.detach().clone() : g;
 }
 

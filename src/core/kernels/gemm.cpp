@@ -16,9 +16,8 @@ int leading(const Matrix<T>& x, std::int64_t rows, std::int64_t columns, bool tr
     const std::int64_t lines = transposed ? columns : rows, length = transposed ? rows : columns;
     const std::int64_t stride = lines == 1 ? 1 : transposed ? x.column : x.row;  // one line has no next
     if (stride > INT_MAX)
-        throw ShapeError("matmul: rows that lie " + std::to_string(stride) +
-                         " elements apart are more than BLAS can count (" + std::to_string(INT_MAX) +
-                         "); make the matrix contiguous() first");
+        throw ShapeError("matmul: rows that lie ", stride, " elements apart are more than BLAS can count (",
+                         INT_MAX, "); make the matrix contiguous() first");
     return static_cast<int>(std::max<std::int64_t>({1, stride, length}));
 }
 
@@ -135,10 +134,8 @@ void matmul(const Array& out, const Array& a, const Array& b) {
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {
     for (std::int64_t size : {m, n, k})
         if (size > INT_MAX)
-            throw ShapeError(std::string(operation) + ": a size of " + std::to_string(size) + " in (" +
-                             std::to_string(m) + ", " + std::to_string(k) + ") @ (" + std::to_string(k) + ", " +
-                             std::to_string(n) + ") is more than BLAS can count (" + std::to_string(INT_MAX) +
-                             "); cut the product into slices");
+            throw ShapeError(operation, ": a size of ", size, " in (", m, ", ", k, ") @ (", k, ", ", n,
+                             ") is more than BLAS can count (", INT_MAX, "); cut the product into slices");
 }
 
 }  // namespace weft::kernels

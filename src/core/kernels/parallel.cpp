@@ -19,9 +19,7 @@ std::atomic<int> chosen_threads{0};  // 0: what OMP_NUM_THREADS or the machine s
 int get_num_threads();
 
 void set_num_threads(int n) {
-    if (n < 1 || n > max_threads)
-        throw ValueError("set_num_threads: " + std::to_string(n) + " threads; use 1 to " +
-                         std::to_string(max_threads));
+    if (n < 1 || n > max_threads) throw ValueError("set_num_threads: ", n, " threads; use 1 to ", max_threads);
     chosen_threads = n;
 }
 

@@ -152,8 +152,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
     check_dtype("masked_fill", "the mask", mask, boolean);
     if (broadcast_shapes(x.shape(), mask.shape(), "masked_fill") != x.shape())
-        throw ShapeError("masked_fill: a mask of shape " + mask.shape().str() + " does not broadcast to x, " +
-                         x.shape().str() + "; only the mask is stretched");
+        throw ShapeError("masked_fill: a mask of shape ", mask.shape(), " does not broadcast to x, ", x.shape(),
+                         "; only the mask is stretched");
     return where(mask, scalar_like(x, value, "masked_fill"), x);
 }
 

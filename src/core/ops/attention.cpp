@@ -35,8 +35,7 @@ void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Ten
     check_same_dtype(caller, q, k);
     check_same_dtype(caller, q, v);
     const auto refuse = [&](const std::string& why) {
-        throw ShapeError(std::string(caller) + ": q " + q.shape().str() + ", k " + k.shape().str() + ", v " +
-                         v.shape().str() + ": " + why);
+        throw ShapeError(caller, ": q ", q.shape(), ", k ", k.shape(), ", v ", v.shape(), ": ", why);
     };
     if (q.rank() < 2 || k.rank() != q.rank() || v.rank() != q.rank())
         refuse("all three must have one rank: (T, d), (H, T, d), (B, H, T, d) or more");
@@ -59,22 +58,20 @@ AttentionOptions completed(AttentionOptions o, const Qkv& qkv) {
     const Shape scores = shape_of_scores(qkv);
     const std::string operation = o.caller;
     o.scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, qkv[0].size(-1)))));
-    if (!std::isfinite(*o.scale))
-        throw ValueError(operation + ": a scale of " + std::to_string(*o.scale) + "; it must be finite");
+    if (!std::isfinite(*o.scale)) throw ValueError(operation, ": a scale of ", *o.scale, "; it must be finite");
     if (!(o.dropout >= 0 && o.dropout < 1))
-        throw ValueError(operation + ": dropout = " + std::to_string(o.dropout) +
-                         " is no probability of dropping; use 0 ≤ p < 1");
+        throw ValueError(operation, ": dropout = ", o.dropout, " is no probability of dropping; use 0 ≤ p < 1");
     if (o.dropout > 0 && o.rng == nullptr)
-        throw ValueError(operation + ": dropout needs random numbers; set options.rng");
+        throw ValueError(operation, ": dropout needs random numbers; set options.rng");
     if (!o.bias.defined()) return o;
     check_same_dtype(o.caller, qkv[0], o.bias);
     if (broadcast_shapes(o.bias.shape(), scores, o.caller) != scores)
-        throw ShapeError(operation + ": a bias of shape " + o.bias.shape().str() +
-                         " does not broadcast to the scores, " + scores.str());
+        throw ShapeError(operation, ": a bias of shape ", o.bias.shape(), " does not broadcast to the scores, ",
+                         scores);
     o.bias = with_rank_4(o.bias);
     const Tensor blocked = o.bias == -INFINITY;
     if (!all(isfinite(o.bias) || blocked))
-        throw ValueError(operation + ": the bias holds NaN or +inf; use finite values, or −inf to block");
+        throw ValueError(operation, ": the bias holds NaN or +inf; use finite values, or −inf to block");
     // −∞ alone would not block a score that overflowed to +∞.
     if (any(blocked)) o.mask = o.mask | Mask::blocked(blocked.expand({-1, -1, scores[2], scores[3]}));
     return o;

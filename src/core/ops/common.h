@@ -10,25 +10,24 @@ namespace weft {
 
 inline void check_floating(const char* operation, const Tensor& x) {
     if (!is_floating_point(x.dtype()))
-        throw DTypeError(std::string(operation) + ": takes float32 or float64, not " + name(x.dtype()) +
+        throw DTypeError(operation, ": takes float32 or float64, not ", name(x.dtype()),
                          "; convert it with to()");
 }
 
 inline void check_arithmetic(const char* operation, const Tensor& x) {
     if (x.dtype() == boolean)
-        throw DTypeError(std::string(operation) +
-                         ": bool has no arithmetic; use && || !, or convert with to()");
+        throw DTypeError(operation, ": bool has no arithmetic; use && || !, or convert with to()");
 }
 
 inline void check_dtype(const char* operation, const char* what, const Tensor& x, DType wanted) {
     if (x.dtype() != wanted)
-        throw DTypeError(std::string(operation) + ": " + what + " must be " + name(wanted) + ", not " +
-                         name(x.dtype()) + "; convert it with to()");
+        throw DTypeError(operation, ": ", what, " must be ", name(wanted), ", not ", name(x.dtype()),
+                         "; convert it with to()");
 }
 
 inline void check_same_dtype(const char* operation, const Tensor& a, const Tensor& b) {
     if (a.dtype() != b.dtype())
-        throw DTypeError(std::string(operation) + ": " + name(a.dtype()) + " and " + name(b.dtype()) +
+        throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()),
                          " do not mix; convert one with to()");
 }
 

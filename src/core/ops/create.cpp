@@ -9,7 +9,7 @@ namespace {
 
 void check_draw(const char* operation, DType dtype) {
     if (!is_floating_point(dtype))
-        throw DTypeError(std::string(operation) + ": draws float32 or float64, not " + name(dtype) +
+        throw DTypeError(operation, ": draws float32 or float64, not ", name(dtype),
                          "; use randint for integers");
 }
 
@@ -17,8 +17,8 @@ template <class T>
 Tensor from_values(const std::vector<T>& values, const Shape& shape) {
     Array x = make_array(shape, dtype_of<T>(), "from_vector");
     if (static_cast<std::int64_t>(values.size()) != shape.numel())
-        throw ShapeError("from_vector: " + std::to_string(values.size()) + " values for shape " + shape.str() +
-                         ", which holds " + std::to_string(shape.numel()));
+        throw ShapeError("from_vector: ", values.size(), " values for shape ", shape, ", which holds ",
+                         shape.numel());
     std::copy(values.begin(), values.end(), x.data<T>());
     return Tensor(std::move(x));
 }
@@ -31,8 +31,8 @@ Shape shape_of(const Nested& values) {
     for (std::size_t i = 1; i < values.items.size(); ++i) {
         const Shape other = shape_of(values.items[i]);
         if (other != shape)
-            throw ShapeError("tensor: ragged rows: row 0 has shape " + shape.str() + ", row " +
-                             std::to_string(i) + " has " + other.str() + "; all rows must have one shape");
+            throw ShapeError("tensor: ragged rows: row 0 has shape ", shape, ", row ", i, " has ", other,
+                             "; all rows must have one shape");
     }
     shape.insert(0, static_cast<std::int64_t>(values.items.size()));
     return shape;
@@ -90,8 +90,7 @@ Tensor eye(std::int64_t n, DType dtype) {
 Tensor arange(double start, double end, double step, DType dtype) {
     const double count = std::ceil((end - start) / step);
     if (!(step != 0) || !std::isfinite(count) || (end - start) / step < 0)
-        throw ValueError("arange: no steps of " + std::to_string(step) + " lead from " + std::to_string(start) +
-                         " to " + std::to_string(end) +
+        throw ValueError("arange: no steps of ", step, " lead from ", start, " to ", end,
                          "; the step must be non-zero and point towards the end");
     if (dtype == boolean) throw DTypeError("arange: counts in float32, float64 or int64, not bool");
     if (dtype == int64) {
@@ -133,8 +132,7 @@ Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng) {
     if (low >= high)
-        throw ValueError("randint: nothing lies in [" + std::to_string(low) + ", " + std::to_string(high) +
-                         "); low must be below high");
+        throw ValueError("randint: nothing lies in [", low, ", ", high, "); low must be below high");
     Array x = make_array(shape, int64, "randint");
     kernels::fill_randint(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), low, high);
     return Tensor(std::move(x));

@@ -153,8 +153,7 @@ Tensor gelu(const Tensor& x, Gelu kind) {
 Tensor clamp(const Tensor& x, double low, double high) {
     check_floating("clamp", x);
     if (!(low <= high))
-        throw ValueError("clamp: low " + std::to_string(low) + " is above high " + std::to_string(high) +
-                         ", or one of them is NaN");
+        throw ValueError("clamp: low ", low, " is above high ", high, ", or one of them is NaN");
     Tensor y = elementwise("clamp", x, [low, high](const auto& x) {
         using T = Value<decltype(x)>;
         return xt::where(x < T(low), T(low), xt::where(x > T(high), T(high), x));
@@ -169,7 +168,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     check_floating("dropout", x);
     if (!(p >= 0 && p < 1))
-        throw ValueError("dropout: p = " + std::to_string(p) + " is no probability of dropping; use 0 ≤ p < 1");
+        throw ValueError("dropout: p = ", p, " is no probability of dropping; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
     Array keep_mask = make_array(x.shape(), x.dtype());
     kernels::fill_dropout(keep_mask, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), p);

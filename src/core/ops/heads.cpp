@@ -7,10 +7,9 @@ namespace {
 // The width of one part of x's columns, cut into `parts`.
 std::int64_t columns_of_each(const Tensor& x, std::int64_t parts, const char* caller) {
     if (x.rank() != 2 && x.rank() != 3)
-        throw ShapeError(std::string(caller) + ": takes (B, T, C) or (T, C), not " + x.shape().str());
+        throw ShapeError(caller, ": takes (B, T, C) or (T, C), not ", x.shape());
     if (parts < 1 || x.size(-1) % parts != 0)
-        throw ShapeError(std::string(caller) + ": the last axis of " + x.shape().str() +
-                         " does not divide into " + std::to_string(parts) +
+        throw ShapeError(caller, ": the last axis of ", x.shape(), " does not divide into ", parts,
                          " equal parts; use a number of heads that divides it");
     return x.size(-1) / parts;
 }
@@ -28,7 +27,7 @@ Tensor Heads::merge(const Tensor& x) {
         return x.permute({1, 0, 2}).reshape({x.size(1), x.size(0) * x.size(2)});
     if (x.rank() == 4)  // (B, H, T, d_k) → (B, T, H, d_k) → (B, T, C)
         return x.permute({0, 2, 1, 3}).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
-    throw ShapeError("merge_heads: takes (B, H, T, d_k) or (H, T, d_k), not " + x.shape().str());
+    throw ShapeError("merge_heads: takes (B, H, T, d_k) or (H, T, d_k), not ", x.shape());
 }
 
 Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads, const char* caller) {
@@ -40,8 +39,7 @@ Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_
 std::array<Tensor, 3> Heads::qkv() const {
     if (tensors.size() == 3) return {tensors[0], tensors[1], tensors[2]};
     if (!is_packed())
-        throw ShapeError("Heads: " + std::to_string(tensors.size()) +
-                         " tensors; give q, k and v, or one packed projection");
+        throw ShapeError("Heads: ", tensors.size(), " tensors; give q, k and v, or one packed projection");
     const Tensor& x = tensors[0];
     const std::int64_t q_end = num_heads * d_k, k_end = q_end + num_kv_heads * d_k;
     return {split(x.slice(-1, 0, q_end), num_heads), split(x.slice(-1, q_end, k_end), num_kv_heads),

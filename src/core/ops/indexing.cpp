@@ -13,9 +13,8 @@ Array checked(const char* operation, const Tensor& indices, std::int64_t n) {
     const std::int64_t wrong = kernels::first_outside(dense, -n, n);
     if (wrong >= 0)
         throw IndexError(
-            std::string(operation) + ": index " + std::to_string(dense.data<std::int64_t>()[wrong]) +
-            " at position " + text::index(wrong, indices.shape()) + " is out of range for size " +
-            std::to_string(n) +
+            operation, ": index ", dense.data<std::int64_t>()[wrong], " at position ",
+            text::index(wrong, indices.shape()), " is out of range for size ", n,
             (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
     if (kernels::first_outside(dense, 0, n) < 0) return dense;
     Array normalized = make_array(dense.shape, int64);
@@ -41,8 +40,7 @@ void check_fits(const char* operation, const Shape& index, const Shape& x, int a
     bool fits = index.rank() == x.rank();
     for (int a = 0; a < x.rank() && fits; ++a) fits = a == axis || index[a] <= x[a];
     if (!fits)
-        throw ShapeError(std::string(operation) + ": an index of shape " + index.str() + " does not fit " +
-                         x.str() + " along axis " + std::to_string(axis) +
+        throw ShapeError(operation, ": an index of shape ", index, " does not fit ", x, " along axis ", axis,
                          "; it needs the same rank, and sizes no larger on the other axes");
 }
 
@@ -51,7 +49,7 @@ void check_fits(const char* operation, const Shape& index, const Shape& x, int a
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
     axis = normalize_axis(axis, x.rank(), "index_select");
     if (indices.rank() != 1)
-        throw ShapeError("index_select: indices of shape " + indices.shape().str() + "; they must be (n,)");
+        throw ShapeError("index_select: indices of shape ", indices.shape(), "; they must be (n,)");
     const Tensor index(checked("index_select", indices, x.size(axis)));
     Shape shape = x.shape();
     shape[axis] = index.numel();
@@ -80,8 +78,8 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
     if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
     check_fits("scatter_add", indices.shape(), shape, axis);
     if (indices.shape() != source.shape())
-        throw ShapeError("scatter_add: an index of shape " + indices.shape().str() + " for a source of " +
-                         source.shape().str() + "; they must be equal");
+        throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",
+                         source.shape(), "; they must be equal");
     const Tensor index(checked("scatter_add", indices, shape[axis]));
     Array y = make_array(shape, source.dtype(), "scatter_add");
     kernels::fill(y, 0);
@@ -92,16 +90,15 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
 
 Tensor embedding(const Tensor& table, const Tensor& ids) {
     if (table.rank() != 2)
-        throw ShapeError("embedding: a table of shape " + table.shape().str() +
-                         "; it must be (vocabulary, width)");
+        throw ShapeError("embedding: a table of shape ", table.shape(), "; it must be (vocabulary, width)");
     check_dtype("embedding", "the ids", ids, int64);
     const std::int64_t V = table.size(0);
     const Array dense = kernels::contiguous(ids.array());
     const std::int64_t wrong = kernels::first_outside(dense, 0, V);
     if (wrong >= 0)
-        throw IndexError("embedding: token id " + std::to_string(dense.data<std::int64_t>()[wrong]) +
-                         " at position " + text::index(wrong, ids.shape()) + " is outside the vocabulary of " +
-                         std::to_string(V) + " (0 to " + std::to_string(V - 1) + ")");
+        throw IndexError("embedding: token id ", dense.data<std::int64_t>()[wrong], " at position ",
+                         text::index(wrong, ids.shape()), " is outside the vocabulary of ", V, " (0 to ", V - 1,
+                         ")");
     Shape shape = ids.shape();
     shape.push_back(table.size(1));
     return index_select(table, 0, Tensor(dense).reshape({-1})).reshape(shape);

@@ -15,12 +15,11 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
         bool fits = tensors[i].rank() == first.rank();
         for (int a = 0; a < first.rank() && fits; ++a) fits = a == axis || tensors[i].size(a) == first.size(a);
         if (!fits)
-            throw ShapeError("cat: tensor " + std::to_string(i) + " of shape " + tensors[i].shape().str() +
-                             " does not fit tensor 0 of " + first.shape().str() + " along axis " +
-                             std::to_string(axis) + "; all other sizes must be equal");
+            throw ShapeError("cat: tensor ", i, " of shape ", tensors[i].shape(), " does not fit tensor 0 of ",
+                             first.shape(), " along axis ", axis, "; all other sizes must be equal");
         sizes.push_back(tensors[i].size(axis));
         if (__builtin_add_overflow(shape[axis], sizes.back(), &shape[axis]))
-            throw ValueError("cat: the sizes along axis " + std::to_string(axis) +
+            throw ValueError("cat: the sizes along axis ", axis,
                              " add up to more than 63 bits; join fewer tensors");
     }
     Array y = make_array(shape, first.dtype());
@@ -48,8 +47,8 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) {
     std::vector<Tensor> rows;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         if (tensors[i].shape() != tensors[0].shape())
-            throw ShapeError("stack: tensor " + std::to_string(i) + " of shape " + tensors[i].shape().str() +
-                             " differs from tensor 0 of " + tensors[0].shape().str() +
+            throw ShapeError("stack: tensor ", i, " of shape ", tensors[i].shape(),
+                             " differs from tensor 0 of ", tensors[0].shape(),
                              "; all shapes must be equal (cat joins along an axis that is there)");
         rows.push_back(tensors[i].unsqueeze(axis));
     }
@@ -61,15 +60,13 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
     std::int64_t left = x.size(axis);  // counted down from, because a sum may overflow
     std::string list;
     for (std::int64_t size : sizes) {
-        if (size < 0)
-            throw ValueError("split: a part of size " + std::to_string(size) + "; sizes are 0 or more");
+        if (size < 0) throw ValueError("split: a part of size ", size, "; sizes are 0 or more");
         left = left < size ? -1 : left - size;
         list += (list.empty() ? "" : " + ") + std::to_string(size);
     }
     if (left != 0)
-        throw ShapeError("split: " + list + " is not the size of axis " + std::to_string(axis) + " of " +
-                         x.shape().str() + ", " + std::to_string(x.size(axis)) +
-                         "; the parts must make up the whole");
+        throw ShapeError("split: ", list, " is not the size of axis ", axis, " of ", x.shape(), ", ",
+                         x.size(axis), "; the parts must make up the whole");
     std::vector<Tensor> parts;
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
@@ -82,8 +79,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
     axis = normalize_axis(axis, x.rank(), "split");
     if (size < 1)
-        throw ValueError("split: parts of size " + std::to_string(size) +
-                         "; use 1 or more (chunk takes the number of parts)");
+        throw ValueError("split: parts of size ", size, "; use 1 or more (chunk takes the number of parts)");
     std::vector<std::int64_t> sizes;
     for (std::int64_t left = x.size(axis); left > 0; left -= size) sizes.push_back(std::min(size, left));
     if (sizes.empty()) sizes.push_back(0);
@@ -92,9 +88,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis) {
     axis = normalize_axis(axis, x.rank(), "chunk");
-    if (parts < 1)
-        throw ValueError("chunk: " + std::to_string(parts) +
-                         " parts; use 1 or more (split takes the size of a part)");
+    if (parts < 1) throw ValueError("chunk: ", parts, " parts; use 1 or more (split takes the size of a part)");
     const std::int64_t n = x.size(axis);
     return split(x, std::max<std::int64_t>(1, n / parts + (n % parts != 0)), axis);
 }
@@ -103,8 +97,7 @@ namespace {
 
 Tensor triangle(const char* operation, const Tensor& x, std::int64_t diagonal, bool upper) {
     if (x.rank() < 2)
-        throw ShapeError(std::string(operation) + ": a tensor of shape " + x.shape().str() +
-                         " is no matrix; it needs two axes");
+        throw ShapeError(operation, ": a tensor of shape ", x.shape(), " is no matrix; it needs two axes");
     const std::int64_t m = x.size(-2), n = x.size(-1);
     const Tensor rows = arange(m).unsqueeze(1), columns = arange(n);  // (m, 1), (n)
     const Tensor offset = columns - rows;                             // j − i

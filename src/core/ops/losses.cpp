@@ -21,9 +21,8 @@ void check_targets(const Tensor& targets, std::int64_t V, std::int64_t ignore_in
     const std::int64_t* t = targets.data<std::int64_t>();
     for (std::int64_t i = 0; i < targets.numel(); ++i)
         if (t[i] != ignore_index && (t[i] < 0 || t[i] >= V))
-            throw IndexError("cross_entropy: target " + std::to_string(t[i]) + " at flat position " +
-                             std::to_string(i) + " is outside the " + std::to_string(V) + " classes (0 to " +
-                             std::to_string(V - 1) + ", or ignore_index " + std::to_string(ignore_index) + ")");
+            throw IndexError("cross_entropy: target ", t[i], " at flat position ", i, " is outside the ", V,
+                             " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
 }
 
 }  // namespace
@@ -34,8 +33,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
     Shape wanted = logits.shape();
     if (wanted.rank() > 0) wanted.erase(wanted.rank() - 1);
     if (logits.rank() == 0 || targets.shape() != wanted)
-        throw ShapeError("cross_entropy: logits " + logits.shape().str() + " and targets " +
-                         targets.shape().str() + " do not fit; logits are (…, classes), targets (…)");
+        throw ShapeError("cross_entropy: logits ", logits.shape(), " and targets ", targets.shape(),
+                         " do not fit; logits are (…, classes), targets (…)");
     const std::int64_t V = logits.size(-1), R = targets.numel();
     const Tensor flat_targets(kernels::contiguous(targets.array()));
     check_targets(flat_targets, V, ignore_index);
@@ -64,8 +63,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target) {
     if (prediction.shape() != target.shape())
-        throw ShapeError("mse_loss: prediction " + prediction.shape().str() + " and target " +
-                         target.shape().str() + " must have one shape; reshape one of them");
+        throw ShapeError("mse_loss: prediction ", prediction.shape(), " and target ", target.shape(),
+                         " must have one shape; reshape one of them");
     const Tensor difference = prediction - target;
     return mean(difference * difference);
 }

@@ -10,8 +10,8 @@ const char* const meaning = "(T, S) for all, (B, T, S) per sample, or (B|1, H|1,
 void check_mask(const char* operation, const Tensor& mask) {
     check_dtype(operation, "the mask", mask, boolean);
     if (mask.rank() < 2 || mask.rank() > 4)
-        throw ShapeError(std::string(operation) + ": a mask of shape " + mask.shape().str() +
-                         "; its rank says its meaning: " + meaning);
+        throw ShapeError(operation, ": a mask of shape ", mask.shape(),
+                         "; its rank says its meaning: ", meaning);
 }
 
 // A part as (B|1, H|1, T, S).
@@ -22,9 +22,8 @@ Tensor placed(const Tensor& part, std::int64_t B, std::int64_t H, std::int64_t T
                                         : part;
     const bool fits_samples = part.rank() == 3 ? m.size(0) == B : m.size(0) == 1 || m.size(0) == B;
     if (!fits_samples || (m.size(1) != 1 && m.size(1) != H) || m.size(2) != T || m.size(3) != S)
-        throw ShapeError(std::string(caller) + ": a mask of shape " + part.shape().str() +
-                         " does not fit attention scores of " + Shape{B, H, T, S}.str() +
-                         " (B, H, T, S); a mask is " + meaning);
+        throw ShapeError(caller, ": a mask of shape ", part.shape(), " does not fit attention scores of ",
+                         Shape{B, H, T, S}, " (B, H, T, S); a mask is ", meaning);
     return m;
 }
 
@@ -39,8 +38,8 @@ Mask Mask::causal() {
 Mask Mask::padding(const std::vector<std::int64_t>& lengths) {
     for (std::size_t b = 0; b < lengths.size(); ++b)
         if (lengths[b] < 0)
-            throw ValueError("Mask::padding: length " + std::to_string(lengths[b]) + " of sample " +
-                             std::to_string(b) + " is negative; lengths are 0 or more");
+            throw ValueError("Mask::padding: length ", lengths[b], " of sample ", b,
+                             " is negative; lengths are 0 or more");
     Mask mask;
     mask.paddings_.push_back(lengths);
     return mask;
@@ -73,13 +72,12 @@ Tensor Mask::materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, st
     for (const Tensor& part : parts_) add(placed(part, B, H, T, S, caller));
     for (const auto& lengths : paddings_) {
         if (static_cast<std::int64_t>(lengths.size()) != B)
-            throw ShapeError(std::string(caller) + ": Mask::padding: " + std::to_string(lengths.size()) +
-                             " lengths for " + std::to_string(B) + " samples; give one for each");
+            throw ShapeError(caller, ": Mask::padding: ", lengths.size(), " lengths for ", B,
+                             " samples; give one for each");
         for (std::size_t b = 0; b < lengths.size(); ++b)
             if (lengths[b] > S)
-                throw ShapeError(std::string(caller) + ": Mask::padding: length " + std::to_string(lengths[b]) +
-                                 " of sample " + std::to_string(b) + " is more than the " + std::to_string(S) +
-                                 " keys");
+                throw ShapeError(caller, ": Mask::padding: length ", lengths[b], " of sample ", b,
+                                 " is more than the ", S, " keys");
         const Tensor ends = from_vector(lengths, {B, 1, 1, 1});
         add((arange(S) >= ends).expand({B, 1, T, S}));  // (B, 1, T, S)
     }

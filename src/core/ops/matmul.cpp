@@ -24,7 +24,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
         try {
             return broadcast_shapes(batch_a, batch_b, "leading axes");
         } catch (const ShapeError& error) {
-            throw ShapeError("matmul: " + a.shape().str() + " @ " + b.shape().str() + ": " + error.what());
+            throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", error.what());
         }
     }();
     auto broadcasted = [&](const Tensor& x) {
@@ -55,12 +55,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     check_floating("matmul", a);
     const auto shapes = [&] { return a.shape().str() + " @ " + b.shape().str(); };
     if (a.rank() == 0 || b.rank() == 0)
-        throw ShapeError("matmul: a scalar has no rows or columns: " + shapes() + "; use * to scale");
+        throw ShapeError("matmul: a scalar has no rows or columns: ", shapes(), "; use * to scale");
     const std::int64_t k = b.rank() == 1 ? b.size(0) : b.size(-2);
     if (a.size(-1) != k)
         throw ShapeError(
-            "matmul: inner dimensions differ: " + shapes() + ": " + std::to_string(a.size(-1)) + " against " +
-            std::to_string(k) +
+            "matmul: inner dimensions differ: ", shapes(), ": ", a.size(-1), " against ", k,
             "; the last axis of the left and the last but one of the right must be equal (transpose one?)");
     const Tensor y = product(a.rank() == 1 ? a.unsqueeze(0) : a, b.rank() == 1 ? b.unsqueeze(1) : b);
     if (a.rank() == 1 && b.rank() == 1) return y.reshape({});
@@ -79,13 +78,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_same_dtype("linear", x, weight);
     const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
-        throw ShapeError("linear: " + sizes() +
-                         ": x must be (…, in) and weight (out, in), with one size for in");
+        throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with one size for in");
     if (bias.defined()) check_same_dtype("linear", x, bias);
     const std::int64_t in = weight.size(1), out = weight.size(0);
     if (bias.defined() && bias.shape() != Shape{out})
-        throw ShapeError("linear: " + sizes() + ", bias " + bias.shape().str() + ": the bias must be (" +
-                         std::to_string(out) + ",)");
+        throw ShapeError("linear: ", sizes(), ", bias ", bias.shape(), ": the bias must be (", out, ",)");
     if (composed_mode()) return linear_reference(x, weight, bias);
 
     Shape shape = x.shape();

@@ -18,18 +18,15 @@ void check_row(const char* operation, const char* what, const Tensor& x, const T
     if (!row.defined()) return;
     check_same_dtype(operation, x, row);
     if (row.shape() != Shape{x.size(-1)})
-        throw ShapeError(std::string(operation) + ": x " + x.shape().str() + ", " + what + " " +
-                         row.shape().str() + ": the " + what + " must be (" + std::to_string(x.size(-1)) +
-                         ",), the size of the last axis");
+        throw ShapeError(operation, ": x ", x.shape(), ", ", what, " ", row.shape(), ": the ", what,
+                         " must be (", x.size(-1), ",), the size of the last axis");
 }
 
 void check_norm(const char* operation, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
     check_floating(operation, x);
-    if (x.rank() == 0)
-        throw ShapeError(std::string(operation) + ": a scalar has no axis to normalise; x must be (…, C)");
+    if (x.rank() == 0) throw ShapeError(operation, ": a scalar has no axis to normalise; x must be (…, C)");
     if (!(eps > 0))
-        throw ValueError(std::string(operation) + ": eps = " + std::to_string(eps) +
-                         "; it must be above 0, or a constant row divides by 0");
+        throw ValueError(operation, ": eps = ", eps, "; it must be above 0, or a constant row divides by 0");
     check_row(operation, "weight", x, weight);
     check_row(operation, "bias", x, bias);
 }

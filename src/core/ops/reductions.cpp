@@ -12,9 +12,7 @@ std::vector<bool> reduced_axes(const char* operation, const Axes& axes, int rank
     std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.axes.empty());
     for (int axis : axes.axes) {
         const auto i = static_cast<std::size_t>(normalize_axis(axis, rank, operation));
-        if (reduced[i])
-            throw IndexError(std::string(operation) + ": axis " + std::to_string(axis) +
-                             " is named twice; name each axis once");
+        if (reduced[i]) throw IndexError(operation, ": axis ", axis, " is named twice; name each axis once");
         reduced[i] = true;
     }
     return reduced;
@@ -56,10 +54,9 @@ std::int64_t count_reduced(const Shape& shape, const std::vector<bool>& reduced)
 
 ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest) {
     axis = normalize_axis(axis, x.rank(), operation);
-    if (x.dtype() == boolean)
-        throw DTypeError(std::string(operation) + ": bool has no order; convert it with to()");
+    if (x.dtype() == boolean) throw DTypeError(operation, ": bool has no order; convert it with to()");
     if (x.size(axis) == 0)
-        throw ShapeError(std::string(operation) + ": axis " + std::to_string(axis) + " of " + x.shape().str() +
+        throw ShapeError(operation, ": axis ", axis, " of ", x.shape(),
                          " is empty, and nothing has no extreme; reduce an axis with elements");
     kernels::MinMax found = kernels::min_max(x.array(), axis, largest);
     const Tensor indices(std::move(found.indices));
@@ -74,7 +71,7 @@ ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool kee
 
 Tensor min_max_of_all(const char* operation, const Tensor& x, bool largest) {
     if (x.numel() == 0)
-        throw ShapeError(std::string(operation) + ": a tensor of shape " + x.shape().str() +
+        throw ShapeError(operation, ": a tensor of shape ", x.shape(),
                          " has no elements, and nothing has no extreme");
     return min_max(operation, x.reshape({-1}), 0, false, largest).values;
 }
@@ -150,7 +147,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
     if (broadcast_shapes(x.shape(), shape, "sum_to") != x.shape())
-        throw ShapeError("sum_to: " + shape.str() + " does not broadcast to " + x.shape().str() +
+        throw ShapeError("sum_to: ", shape, " does not broadcast to ", x.shape(),
                          ", so there is nothing to undo");
     if (x.shape() == shape) return unchanged(x);
     const int extra = x.rank() - shape.rank();

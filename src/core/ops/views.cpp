@@ -16,28 +16,24 @@ Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
     Shape shape = wanted;
     int unknown = -1;
     if (product_overflows(wanted))
-        throw ShapeError(prefix() + "the product does not fit in 63 bits; use smaller sizes");
+        throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
     std::int64_t known = 1;
     for (int i = 0; i < shape.rank(); ++i) {
-        if (shape[i] < -1)
-            throw ShapeError(prefix() + "negative size " + std::to_string(shape[i]) +
-                             "; use 0 or more, or one −1");
+        if (shape[i] < -1) throw ShapeError(prefix(), "negative size ", shape[i], "; use 0 or more, or one −1");
         if (shape[i] == -1 && unknown >= 0)
-            throw ShapeError(prefix() + "two sizes are −1, so neither is known; give one of them");
+            throw ShapeError(prefix(), "two sizes are −1, so neither is known; give one of them");
         if (shape[i] == -1)
             unknown = i;
         else
             known *= shape[i];
     }
     if (unknown >= 0) {
-        if (known == 0) throw ShapeError(prefix() + "−1 beside a size of 0 could be anything; give it");
+        if (known == 0) throw ShapeError(prefix(), "−1 beside a size of 0 could be anything; give it");
         if (x.numel() % known != 0)
-            throw ShapeError(prefix() + std::to_string(x.numel()) + " elements do not divide into " +
-                             std::to_string(known) + " for −1");
+            throw ShapeError(prefix(), x.numel(), " elements do not divide into ", known, " for −1");
         shape[unknown] = x.numel() / known;
     } else if (known != x.numel()) {
-        throw ShapeError(prefix() + std::to_string(x.numel()) + " elements do not fit " +
-                         std::to_string(known) + "; the products must be equal");
+        throw ShapeError(prefix(), x.numel(), " elements do not fit ", known, "; the products must be equal");
     }
     return shape;
 }
@@ -78,8 +74,7 @@ Tensor Tensor::view(const Shape& wanted) const {
     Strides strides_of_view;
     if (!reshaped_strides(array(), target, strides_of_view))
         throw ShapeError(
-            "view: a tensor of shape " + shape().str() + " with strides " + strides().str() +
-            " cannot be seen as " + target.str() +
+            "view: a tensor of shape ", shape(), " with strides ", strides(), " cannot be seen as ", target,
             " without copying; call contiguous() first, or use reshape(), which copies where it must");
     return reshaped("view", *this, view_of(array(), target, strides_of_view, array().offset));
 }
@@ -93,8 +88,8 @@ Tensor Tensor::permute(const Shape& axes) const {
         if (is_permutation) inverse[static_cast<int>(order[i])] = i;
     }
     if (!is_permutation)
-        throw ShapeError("permute: " + axes.str() + " is no permutation of the axes of " + shape().str() +
-                         "; name each of 0 to " + std::to_string(rank() - 1) + " once");
+        throw ShapeError("permute: ", axes, " is no permutation of the axes of ", shape(),
+                         "; name each of 0 to ", rank() - 1, " once");
     return record("permute", Tensor(permuted_view(array(), order)), {*this}, {},
                   [inverse](const Saved&, const Tensor& dy) { return Grads{dy.permute(inverse)}; });
 }
@@ -108,16 +103,14 @@ Tensor Tensor::transpose(int a, int b) const {
 
 Tensor Tensor::T() const {
     if (rank() != 2)
-        throw ShapeError("T: a tensor of shape " + shape().str() +
-                         " is no matrix; use transpose(a, b) or permute");
+        throw ShapeError("T: a tensor of shape ", shape(), " is no matrix; use transpose(a, b) or permute");
     return transpose(0, 1);
 }
 
 Tensor Tensor::squeeze(int axis) const {
     axis = normalize_axis(axis, rank(), "squeeze");
     if (shape()[axis] != 1)
-        throw ShapeError("squeeze: axis " + std::to_string(axis) + " of " + shape().str() + " has size " +
-                         std::to_string(shape()[axis]) +
+        throw ShapeError("squeeze: axis ", axis, " of ", shape(), " has size ", shape()[axis],
                          ", and only an axis of size 1 can go; use select for one index of it");
     Array y = array();
     y.shape.erase(axis);
@@ -143,23 +136,21 @@ Tensor Tensor::unsqueeze(int axis) const {
 Tensor Tensor::expand(const Shape& wanted) const {
     const auto prefix = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
     if (wanted.rank() < rank())
-        throw ShapeError(prefix() + "fewer axes than the tensor has; expand only adds or stretches axes");
+        throw ShapeError(prefix(), "fewer axes than the tensor has; expand only adds or stretches axes");
     Shape target = wanted;
     for (int i = 1; i <= target.rank(); ++i) {
         std::int64_t& size = target[target.rank() - i];
         const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
         if (size == -1 && i > rank())
-            throw ShapeError(prefix() + "−1 keeps a size, but a new axis has none; give it");
+            throw ShapeError(prefix(), "−1 keeps a size, but a new axis has none; give it");
         if (size == -1) size = own;
-        if (size < 0)
-            throw ShapeError(prefix() + "negative size " + std::to_string(size) +
-                             "; use 0 or more, or −1 to keep");
+        if (size < 0) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or −1 to keep");
         if (own != size && own != 1)
-            throw ShapeError(prefix() + "axis " + std::to_string(-i) + " has size " + std::to_string(own) +
-                             " and cannot become " + std::to_string(size) + "; only a size of 1 stretches");
+            throw ShapeError(prefix(), "axis ", -i, " has size ", own, " and cannot become ", size,
+                             "; only a size of 1 stretches");
     }
     if (product_overflows(target))
-        throw ShapeError(prefix() + "the product does not fit in 63 bits; use smaller sizes");
+        throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
     return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
                   [shape = shape()](const Saved&, const Tensor& dy) { return Grads{sum_to(dy, shape)}; });
 }
@@ -167,8 +158,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
 Tensor Tensor::slice(int axis, std::int64_t from, std::int64_t to, std::int64_t step) const {
     axis = normalize_axis(axis, rank(), "slice");
     if (step < 1)
-        throw ValueError("slice: a step of " + std::to_string(step) +
-                         " leads nowhere; use 1 or more (flip reverses an axis)");
+        throw ValueError("slice: a step of ", step, " leads nowhere; use 1 or more (flip reverses an axis)");
     const std::int64_t n = shape()[axis];
     from = std::clamp<std::int64_t>(from < 0 ? from + n : from, 0, n);
     to = std::clamp<std::int64_t>(to < 0 ? to + n : to, from, n);
@@ -188,8 +178,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
     const std::int64_t n = shape()[axis], i = index < 0 ? index + n : index;
     if (i < 0 || i >= n)
         throw IndexError(
-            "select: index " + std::to_string(index) + " is out of range for axis " + std::to_string(axis) +
-            " of " + shape().str() +
+            "select: index ", index, " is out of range for axis ", axis, " of ", shape(),
             (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
     Array y = array();
     y.offset += i * y.strides[axis];
@@ -214,8 +203,8 @@ Tensor Tensor::to(DType wanted) const {
     if (wanted == dtype()) return unchanged(*this);
     if (wanted == int64 && is_floating_point(dtype()))
         if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
-            throw ValueError("to: " + Tensor(kernels::contiguous(array())).reshape({-1})[wrong].str() +
-                             " at position " + text::index(wrong, shape()) +
+            throw ValueError("to: ", Tensor(kernels::contiguous(array())).reshape({-1})[wrong], " at position ",
+                             text::index(wrong, shape()),
                              " is no int64; replace it first (clamp, masked_fill)");
     Array y = make_array(shape(), wanted);
     kernels::copy(y, array());
@@ -225,7 +214,7 @@ Tensor Tensor::to(DType wanted) const {
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
     if (broadcast_shapes(x.shape(), shape, "broadcast_to") != shape)
-        throw ShapeError("broadcast_to: " + x.shape().str() + " does not broadcast to " + shape.str() +
+        throw ShapeError("broadcast_to: ", x.shape(), " does not broadcast to ", shape,
                          "; only sizes of 1 stretch");
     return x.expand(shape);
 }

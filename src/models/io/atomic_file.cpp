@@ -37,13 +37,13 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 void make_folder(const fs::path& path) {
     std::error_code error;
     fs::create_directories(path, error);
-    if (error) throw IoError("cannot make the folder " + display_path(path) + ": " + error.message());
+    if (error) throw IoError("cannot make the folder ", display_path(path), ": ", error.message());
 }
 
 AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(resolve_symlinks(path)) {
     std::error_code ignored;
     if (fs::is_directory(target_, ignored))
-        throw IoError("cannot write " + display_path(path) + ": it is a directory");
+        throw IoError("cannot write ", display_path(path), ": it is a directory");
     if (fs::is_symlink(
             fs::symlink_status(target_, ignored))) {  // they lead nowhere: a rename would replace one
         errno = ELOOP;
@@ -127,7 +127,7 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::fail(const char* what) const {
-    throw IoError("cannot write " + display_path(path_) + ": could not " + what + ": " + std::strerror(errno));
+    throw IoError("cannot write ", display_path(path_), ": could not ", what, ": ", std::strerror(errno));
 }
 
 }  // namespace weft::io

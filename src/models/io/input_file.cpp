@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 std::string display_path(const fs::path& path) { return text::excerpt(path.string(), 1000); }
 
 void refuse(const fs::path& path, const std::string& reason) {
-    throw IoError("cannot read " + display_path(path) + ": " + reason);
+    throw IoError("cannot read ", display_path(path), ": ", reason);
 }
 
 std::ifstream open_to_read(const fs::path& path) {

@@ -31,15 +31,13 @@ public:
     bool end_array() { return open_.pop_back(), true; }
     bool key(std::string& name) {
         const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().try_emplace(std::move(name));
-        if (!is_new) throw IoError(what_ + " has \"" + text::excerpt(place->first) + "\" twice");
+        if (!is_new) throw IoError(what_, " has \"", text::excerpt(place->first), "\" twice");
         value_ = &place->second;
         return true;
     }
     bool parse_error(std::size_t position, const std::string& token, const json::exception& error) {
-        if (error.id == 406)
-            throw IoError(what_ + " holds a number that is too large: " + text::excerpt(token));
-        throw IoError(what_ + " is not valid JSON at byte " + std::to_string(position) + ": \"" +
-                      text::excerpt(token) + "\"");
+        if (error.id == 406) throw IoError(what_, " holds a number that is too large: ", text::excerpt(token));
+        throw IoError(what_, " is not valid JSON at byte ", position, ": \"", text::excerpt(token), "\"");
     }
 
 private:
@@ -55,7 +53,7 @@ private:
     }
     bool put(json value) { return place(std::move(value)), true; }
     bool open(json value) {
-        if (open_.size() == 64) throw IoError(what_ + " is nested too deeply, in more than 64 levels");
+        if (open_.size() == 64) throw IoError(what_, " is nested too deeply, in more than 64 levels");
         return open_.push_back(place(std::move(value))), true;
     }
 };
@@ -65,12 +63,12 @@ private:
 json parse_json(std::string_view text, const std::string& what) {
     // Where the parser sees a zero byte it takes the text to end, and a byte-order mark it skips.
     if (const std::size_t zero = text.find('\0'); zero != text.npos)
-        throw IoError(what + " is not valid JSON at byte " + std::to_string(zero + 1) + ": a zero byte");
-    if (text.starts_with("\xEF\xBB\xBF")) throw IoError(what + " begins with a byte-order mark");
+        throw IoError(what, " is not valid JSON at byte ", zero + 1, ": a zero byte");
+    if (text.starts_with("\xEF\xBB\xBF")) throw IoError(what, " begins with a byte-order mark");
     Builder builder(what);
     json::sax_parse(text, &builder);
     json value = builder.take();
-    if (!value.is_object()) throw IoError(what + " is not a JSON object");
+    if (!value.is_object()) throw IoError(what, " is not a JSON object");
     return value;
 }
 

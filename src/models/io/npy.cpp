@@ -110,9 +110,7 @@ NpyHeader take_header(ByteSource& source) {
 
 }  // namespace
 
-void ByteSource::refuse(const std::string& reason) const {
-    throw IoError("cannot read " + what + ": " + reason);
-}
+void ByteSource::refuse(const std::string& reason) const { throw IoError("cannot read ", what, ": ", reason); }
 
 void ByteSource::take(void* to, std::uint64_t bytes) {
     if (bytes > left) refuse("it ends " + std::to_string(bytes - left) + " bytes before it should");

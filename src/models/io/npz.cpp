@@ -15,7 +15,7 @@ void check_names(const NamedTensors& tensors) {
     std::set<std::string> names;
     for (const auto& [name, x] : tensors) {
         if (!names.insert(name).second)
-            throw ValueError("save_npz: the name \"" + name + "\" is taken; every tensor needs its own");
+            throw ValueError("save_npz: the name \"", name, "\" is taken; every tensor needs its own");
         if (name.find('\0') != std::string::npos)
             throw ValueError("save_npz: a name holds a zero byte, at which other readers would cut it");
         if (!text::is_utf8(name)) throw ValueError("save_npz: a name is not UTF-8; convert it first");

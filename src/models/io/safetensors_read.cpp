@@ -169,13 +169,12 @@ bool SafeTensors::has(const std::string& name) const {
 const Tensor& SafeTensors::at(const std::string& name) const {
     for (const auto& [key, tensor] : tensors)
         if (key == name) return tensor;
-    throw IndexError("safetensors: there is no tensor \"" + name + "\" among " +
-                     std::to_string(tensors.size()));
+    throw IndexError("safetensors: there is no tensor \"", name, "\" among ", tensors.size());
 }
 
 const std::string& SafeTensors::meta(const std::string& key) const {
     const auto found = metadata.find(key);
-    if (found == metadata.end()) throw IndexError("safetensors: there is no metadata \"" + key + "\"");
+    if (found == metadata.end()) throw IndexError("safetensors: there is no metadata \"", key, "\"");
     return found->second;
 }
 

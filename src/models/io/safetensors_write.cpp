@@ -27,8 +27,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
     std::uint64_t begin = 0;
     for (const auto& [name, x] : sorted) {
         if (name == metadata_key || header.contains(name))
-            throw ValueError("save_safetensors: the name \"" + name +
-                             "\" is taken; every tensor needs its own");
+            throw ValueError("save_safetensors: the name \"", name, "\" is taken; every tensor needs its own");
         const std::uint64_t end = begin + byte_count(x);
         header[name] = {{"dtype", name_in_file(x.dtype())},
                         {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
@@ -39,8 +38,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
     try {
         text = header.dump();
     } catch (const nlohmann::json::type_error& error) {
-        throw ValueError(std::string("save_safetensors: a name or a metadata entry is not UTF-8: ") +
-                         error.what());
+        throw ValueError("save_safetensors: a name or a metadata entry is not UTF-8: ", error.what());
     }
     text.resize((text.size() + 7) / 8 * 8, ' ');  // the values begin at a multiple of 8
 

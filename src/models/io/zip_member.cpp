@@ -46,7 +46,7 @@ private:
     std::vector<Bytef> buffer_ = std::vector<Bytef>(1 << 16);
 
     [[noreturn]] void refuse(const std::string& reason) const {
-        throw IoError("cannot read " + what_ + ": " + reason);
+        throw IoError("cannot read ", what_, ": ", reason);
     }
 
     void inflate_to(Bytef* to, std::uint64_t bytes) {

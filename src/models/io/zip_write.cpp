@@ -57,7 +57,7 @@ void ZipWriter::add(const std::string& name, const std::vector<Part>& parts, boo
     uLong crc = crc32_z(0, nullptr, 0);
     for (const Part& part : parts) size += part.bytes;
     if (written_ + directory_.size() + size > largest || members_ == max_members || name.size() > 0xFFFF)
-        throw ValueError("save_npz: with \"" + name + "\" the archive would reach 4 GiB or 65535 members; " +
+        throw ValueError("save_npz: with \"", name, "\" the archive would reach 4 GiB or 65535 members; ",
                          "save_safetensors has no such limit");
     for (const Part& part : parts) crc = crc32_z(crc, static_cast<const Bytef*>(part.data), part.bytes);
     const std::string packed = deflate ? deflated(parts) : "";

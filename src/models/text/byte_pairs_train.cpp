@@ -131,11 +131,10 @@ private:
 
 BytePairs BytePairs::train(const std::string& text, std::int64_t vocab_size, std::int64_t min_frequency) {
     if (vocab_size < 257)
-        throw ValueError("BytePairs::train: vocab_size must be at least 257, the bytes and " + eos_token +
-                         ", not " + std::to_string(vocab_size));
+        throw ValueError("BytePairs::train: vocab_size must be at least 257, the bytes and ", eos_token,
+                         ", not ", vocab_size);
     if (min_frequency < 1)
-        throw ValueError("BytePairs::train: min_frequency must be at least 1, not " +
-                         std::to_string(min_frequency));
+        throw ValueError("BytePairs::train: min_frequency must be at least 1, not ", min_frequency);
     auto model = std::make_shared<Model>();
     for (const unsigned char byte : bytes_in_order()) model->add_piece(std::string(1, static_cast<char>(byte)));
     Trainer trainer(text, *model);

@@ -21,8 +21,8 @@ std::u32string characters_of(const std::string& text) {
             char byte[8];
             std::snprintf(byte, sizeof byte, "0x%02X",
                           static_cast<unsigned>(static_cast<unsigned char>(text[at])));
-            throw ValueError(std::string("Characters: the text is not UTF-8: byte ") + byte + " at offset " +
-                             std::to_string(at) + "; convert it first, or take Bytes");
+            throw ValueError("Characters: the text is not UTF-8: byte ", byte, " at offset ", at,
+                             "; convert it first, or take Bytes");
         }
         characters.push_back(c.value);
         at += c.length;
@@ -39,9 +39,7 @@ std::string utf8_of(char32_t c) {
 }  // namespace
 
 void check_id(std::int64_t id, std::int64_t size, const std::string& what) {
-    if (id < 0 || id >= size)
-        throw IndexError(what + " is " + std::to_string(id) + ", but the tokeniser has ids 0 … " +
-                         std::to_string(size - 1));
+    if (id < 0 || id >= size) throw IndexError(what, " is ", id, ", but the tokeniser has ids 0 … ", size - 1);
 }
 
 Characters::Characters(const std::string& text) : characters_(characters_of(text)) {
@@ -61,8 +59,8 @@ Ids Characters::encode(const std::string& text) const {
         const auto found = std::lower_bound(characters_.begin(), characters_.end(), c);
         if (found == characters_.end() || *found != c)
             throw ValueError(
-                "Characters: \"" + text::excerpt(utf8_of(c)) + "\" at place " + std::to_string(ids.size()) +
-                " of the text is none of the " + std::to_string(vocab_size()) +
+                "Characters: \"", text::excerpt(utf8_of(c)), "\" at place ", ids.size(),
+                " of the text is none of the ", vocab_size(),
                 " characters that are known; take it out, or use the characters of a text that has it");
         ids.push_back(found - characters_.begin());
     }

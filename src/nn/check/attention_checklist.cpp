@@ -26,7 +26,7 @@ Outcome deterministic(const AttentionSubject& subject, const TracedRun& traced) 
 Tensor TracedRun::operator[](const std::string& name) const {
     const auto found = named.find(name);
     if (found == named.end())
-        throw ValueError("no step is named \"" + name + "\"; name it with traced(\"" + name + "\", …)");
+        throw ValueError("no step is named \"", name, "\"; name it with traced(\"", name, "\", …)");
     return found->second;
 }
 
@@ -85,8 +85,7 @@ bool AttentionReport::passed() const {
 const AttentionCheck& AttentionReport::operator[](const std::string& name) const {
     for (const AttentionCheck& check : checks)
         if (check.name == name) return check;
-    throw ValueError("AttentionReport: there is no check \"" + name +
-                     "\"; weft/nn/check/attention.h lists them");
+    throw ValueError("AttentionReport: there is no check \"", name, "\"; weft/nn/check/attention.h lists them");
 }
 
 std::string AttentionReport::str() const {
@@ -106,8 +105,8 @@ void AttentionReport::print() const { std::cout << str() << std::flush; }
 AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
     if ((x.rank() != 2 && x.rank() != 3) || x.size(-2) < 2 || x.numel() == 0 || subject.num_heads < 1)
         throw ValueError(
-            "check::attention: takes x (B, T, C) or (T, C) with at least 2 tokens and 1 head, not " +
-            x.shape().str() + " and " + std::to_string(subject.num_heads) + " heads");
+            "check::attention: takes x (B, T, C) or (T, C) with at least 2 tokens and 1 head, not ", x.shape(),
+            " and ", subject.num_heads, " heads");
     const Tensor batch = x.rank() == 2 ? x.detach().unsqueeze(0) : x.detach();
     const EnableGrad on;
     AttentionReport report;

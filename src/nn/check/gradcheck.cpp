@@ -36,12 +36,12 @@ void check_inputs(const std::string& operation, const Tensors& inputs) {
     bool any = false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i].dtype() == float32)
-            throw DTypeError("gradcheck of " + operation + ": input " + std::to_string(i) +
+            throw DTypeError("gradcheck of ", operation, ": input ", i,
                              " is float32, in which differences are too coarse; give it x.to(float64)");
         any = any || inputs[i].requires_grad();
     }
     if (!any)
-        throw ValueError("gradcheck of " + operation +
+        throw ValueError("gradcheck of ", operation,
                          ": no input requires a gradient; call requires_grad_() on what is to be checked");
 }
 
@@ -126,7 +126,7 @@ private:
         Rng rng(options_.seed);
         for (const Tensor& y : outputs) {
             if (y.dtype() != float64)
-                throw DTypeError(title_ + ": the function's result is " + name(y.dtype()) +
+                throw DTypeError(title_, ": the function's result is ", name(y.dtype()),
                                  ", but must be float64; compute it in the type of the inputs");
             seeds_.push_back(randn(y.shape(), rng, float64));
         }

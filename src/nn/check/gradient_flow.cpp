@@ -88,7 +88,9 @@ std::string FlowReport::str() const {
         names = std::max(names, row.name.size());
         shapes = std::max(shapes, row.shape.str().size());
     }
-    const auto padded = [](const std::string& text, std::size_t to) { return text::pad_right(text, to) + "  "; };
+    const auto padded = [](const std::string& text, std::size_t to) {
+        return text::pad_right(text, to) + "  ";
+    };
     std::string text =
         padded("parameter", names) + padded("shape", shapes) + padded("gradient norm", 13) + "\n";
     std::size_t failed = 0;
@@ -129,7 +131,7 @@ FlowReport first_step(const nn::Module& module, double lr, const std::function<v
     }
     if (!faults.empty())
         throw GraphError(
-            "first_step: not every parameter learns:" + faults +
+            "first_step: not every parameter learns:", faults,
             "\nlet the loss use each without detach() and NoGrad, and give each to an optimiser that "
             "steps after backward(), or freeze it with requires_grad_(false)");
     return report;
@@ -140,8 +142,8 @@ void check_finite(const Tensor& x, const std::string& what) {
     const std::vector<double> values = x.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]))
-            throw ValueError(what + ": " + text::chars(values[i]) + " at " + text::index(i, x.shape()) +
-                             " of " + x.shape().str() + " is not finite");
+            throw ValueError(what, ": ", text::chars(values[i]), " at ", text::index(i, x.shape()), " of ",
+                             x.shape(), " is not finite");
 }
 
 }  // namespace weft::check

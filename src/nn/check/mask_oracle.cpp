@@ -115,9 +115,9 @@ void MaskTable::print() const { std::cout << str() << std::flush; }
 
 MaskTable mask_oracle(const Tensor& scores, const Mask& mask, DType dtype) {
     if (scores.rank() != 1 && scores.rank() != 2)
-        throw ShapeError("mask_oracle: takes scores (S,) or (T, S), not " + scores.shape().str());
+        throw ShapeError("mask_oracle: takes scores (S,) or (T, S), not ", scores.shape());
     if (!is_floating_point(dtype) || !is_floating_point(scores.dtype()))
-        throw DTypeError(std::string("mask_oracle: scores of ") + name(scores.dtype()) + " in " + name(dtype) +
+        throw DTypeError("mask_oracle: scores of ", name(scores.dtype()), " in ", name(dtype),
                          "; both must be float32 or float64");
     const Tensor rows =
         (scores.rank() == 1 ? scores.detach().unsqueeze(0) : scores.detach()).to(dtype);  // (T, S)

@@ -10,8 +10,7 @@
 namespace weft::optim {
 
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
-    if (!(max_norm >= 0))
-        throw ValueError("clip_grad_norm: max_norm must be at least 0, not " + std::to_string(max_norm));
+    if (!(max_norm >= 0)) throw ValueError("clip_grad_norm: max_norm must be at least 0, not ", max_norm);
     std::vector<Tensor> gradients;
     std::set<const TensorImpl*> seen;
     for (const Tensor& parameter : parameters)
@@ -37,12 +36,10 @@ double cosine_lr(std::int64_t step, const CosineOptions& options) {
     check_rate(options.lr, "lr");
     check_rate(options.min_lr, "min_lr");
     if (options.min_lr > options.lr)
-        throw ValueError("cosine_lr: min_lr " + std::to_string(options.min_lr) + " is above lr " +
-                         std::to_string(options.lr));
+        throw ValueError("cosine_lr: min_lr ", options.min_lr, " is above lr ", options.lr);
     if (step < 0 || options.warmup_steps < 0 || options.steps < 0)
-        throw ValueError("cosine_lr: step " + std::to_string(step) + ", warmup_steps " +
-                         std::to_string(options.warmup_steps) + " and steps " + std::to_string(options.steps) +
-                         " must be at least 0");
+        throw ValueError("cosine_lr: step ", step, ", warmup_steps ", options.warmup_steps, " and steps ",
+                         options.steps, " must be at least 0");
     if (step < options.warmup_steps)
         return options.lr * static_cast<double>(step + 1) / static_cast<double>(options.warmup_steps + 1);
     if (step >= options.steps) return options.min_lr;

@@ -32,17 +32,17 @@ ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double
         for (const auto& [name, parameter] : groups[group].parameters) {
             const auto [met, is_new] = owner.emplace(&parameter.impl(), group);
             if (!is_new && met->second != group)
-                throw ValueError("optimiser: parameter '" + name +
+                throw ValueError("optimiser: parameter '", name,
                                  "' is in two groups; it can decay by one rate only");
             if (!is_new) continue;
             if (!names.insert(name).second)
-                throw ValueError("optimiser: two parameters are named '" + name +
+                throw ValueError("optimiser: two parameters are named '", name,
                                  "'; give each a name of its own");
             if (!parameter.is_leaf())
-                throw GraphError("optimiser: '" + name +
+                throw GraphError("optimiser: '", name,
                                  "' was made by an operation; only leaves can be optimised");
             if (!is_floating_point(parameter.dtype()))
-                throw DTypeError("optimiser: '" + name + "' is " + weft::name(parameter.dtype()) +
+                throw DTypeError("optimiser: '", name, "' is ", weft::name(parameter.dtype()),
                                  "; parameters are float32 or float64");
             slots_.push_back({name, parameter, decay});
         }
@@ -66,13 +66,13 @@ void ParameterSlots::step(const std::vector<const char*>& moment_names,
         const Tensor gradient = slot.parameter.grad();
         if (!gradient.defined()) continue;
         if (!all_finite(gradient))
-            throw ValueError("optimiser: the gradient of '" + slot.name + "' " + slot.parameter.shape().str() +
+            throw ValueError("optimiser: the gradient of '", slot.name, "' ", slot.parameter.shape(),
                              " is not finite; the step was refused and nothing has changed");
         for (const Tensor& moment : slot.moments)
             if (moment.dtype() != slot.parameter.dtype() || !(moment.shape() == slot.parameter.shape()))
-                throw DTypeError("optimiser: '" + slot.name + "' was " + moment.shape().str() + " " +
-                                 weft::name(moment.dtype()) + " when it was first updated and is " +
-                                 slot.parameter.shape().str() + " " + weft::name(slot.parameter.dtype()) +
+                throw DTypeError("optimiser: '", slot.name, "' was ", moment.shape(), " ",
+                                 weft::name(moment.dtype()), " when it was first updated and is ",
+                                 slot.parameter.shape(), " ", weft::name(slot.parameter.dtype()),
                                  " now; make a new optimiser after Module::to");
     }
 
@@ -117,24 +117,24 @@ void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_name
     std::map<std::string, Tensor> left;
     for (const auto& [name, value] : state)
         if (!left.emplace(name, value).second)
-            throw ValueError("optimiser: the state holds '" + text::excerpt(name) + "' twice");
+            throw ValueError("optimiser: the state holds '", text::excerpt(name), "' twice");
 
     const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
         const auto found = left.find(name);
-        if (found == left.end()) throw ValueError("optimiser: the state lacks '" + name + "'");
+        if (found == left.end()) throw ValueError("optimiser: the state lacks '", name, "'");
         const Tensor value = found->second;
         if (!(value.shape() == shape))
-            throw ShapeError("optimiser: '" + name + "' in the state is " + value.shape().str() +
-                             ", but must be " + shape.str());
+            throw ShapeError("optimiser: '", name, "' in the state is ", value.shape(), ", but must be ",
+                             shape);
         if (value.dtype() != dtype)
-            throw DTypeError("optimiser: '" + name + "' in the state is " + weft::name(value.dtype()) +
-                             ", but must be " + weft::name(dtype));
+            throw DTypeError("optimiser: '", name, "' in the state is ", weft::name(value.dtype()),
+                             ", but must be ", weft::name(dtype));
         left.erase(found);
         return value.detach().clone();
     };
     const auto count = [&](const std::string& name) {
         const auto value = take(name, {}, int64).to_vector<std::int64_t>().front();
-        if (value < 0) throw ValueError("optimiser: '" + name + "' in the state is " + std::to_string(value));
+        if (value < 0) throw ValueError("optimiser: '", name, "' in the state is ", value);
         return value;
     };
 
@@ -150,7 +150,7 @@ void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_name
                 take(slot.name + "." + name, slot.parameter.shape(), slot.parameter.dtype()));
     }
     if (!left.empty())
-        throw ValueError("optimiser: the state holds '" + text::excerpt(left.begin()->first) +
+        throw ValueError("optimiser: the state holds '", text::excerpt(left.begin()->first),
                          "', which this optimiser has no place for");
     slots_ = std::move(slots);
     steps_ = steps;

@@ -7,16 +7,14 @@ namespace weft::optim {
 
 void check_rate(double value, const char* what) {
     if (!(value >= 0) || !std::isfinite(value))
-        throw ValueError(std::string("optimiser: ") + what + " must be finite and at least 0, not " +
-                         std::to_string(value));
+        throw ValueError("optimiser: ", what, " must be finite and at least 0, not ", value);
 }
 
 namespace {
 
 void check_beta(double beta, const char* what) {
     if (!(beta >= 0 && beta < 1))
-        throw ValueError(std::string("optimiser: ") + what + " must be at least 0 and below 1, not " +
-                         std::to_string(beta));
+        throw ValueError("optimiser: ", what, " must be at least 0 and below 1, not ", beta);
 }
 
 template <class Options>

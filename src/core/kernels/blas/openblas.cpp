@@ -10,8 +10,8 @@ extern "C" void openblas_set_num_threads(int);
 namespace weft::kernels {
 namespace {
 
-// OpenBLAS on threads of its own keeps one number of threads for the process; OpenBLAS on OpenMP asks for the calling
-// thread's, which belongs to the caller and is restored.
+// OpenBLAS on threads of its own keeps one number of threads for the process; OpenBLAS on OpenMP asks for the
+// calling thread's, which belongs to the caller and is restored.
 struct OneThread {
     const int before = omp_get_max_threads();
     OneThread() { omp_set_num_threads(1); }
@@ -26,15 +26,16 @@ const bool blas_is_single_threaded = [] {
 }  // namespace
 
 template <class T>
-void blas_gemm(bool a_transposed, bool b_transposed, int m, int n, int k, T alpha, const T* a, int lda, const T* b,
-               int ldb, T beta, T* c, int ldc) {
+void blas_gemm(bool a_transposed, bool b_transposed, int m, int n, int k, T alpha, const T* a, int lda,
+               const T* b, int ldb, T beta, T* c, int ldc) {
     const OneThread while_blas_runs;
     cxxblas::gemm<int>(cxxblas::RowMajor, a_transposed ? cxxblas::Trans : cxxblas::NoTrans,
-                       b_transposed ? cxxblas::Trans : cxxblas::NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c,
-                       ldc);
+                       b_transposed ? cxxblas::Trans : cxxblas::NoTrans, m, n, k, alpha, a, lda, b, ldb, beta,
+                       c, ldc);
 }
-template void blas_gemm(bool, bool, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-template void blas_gemm(bool, bool, int, int, int, double, const double*, int, const double*, int, double, double*,
+template void blas_gemm(bool, bool, int, int, int, float, const float*, int, const float*, int, float, float*,
                         int);
+template void blas_gemm(bool, bool, int, int, int, double, const double*, int, const double*, int, double,
+                        double*, int);
 
 }  // namespace weft::kernels
