@@ -51,10 +51,11 @@ exercise: ready  ## try what you wrote in exercises/: make exercise N=9; without
 	@$(if $(N),$(call number,exercise); $(CMAKE) --build $(BUILD) --target exercise_$(NN) && \
 	    $(BUILD)/exercises/exercise_$(NN) --progress $(BUILD)/exercises/progress,exercises/progress.sh $(CMAKE) $(BUILD))
 
-figures: ready  ## draw the chapters' figures anew, in docs/figures
+figures: ready  ## draw the figures of the book and of docs/architecture.md anew, in docs/figures
 	$(CMAKE) --build $(BUILD) --target chapters
 	@for program in $(BUILD)/examples/chapter_[0-9][0-9]; do \
 	    echo $$program --figures docs/figures; $$program --figures docs/figures >/dev/null || exit 1; done
+	$(BUILD)/examples/layers_picture docs/figures/layers.svg
 
 test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)

@@ -155,4 +155,10 @@ TEST_CASE("the chapters' programs print and draw what the chapters show", "[prog
     CHECK(figures >= 50);
 }
 
+TEST_CASE("the picture of the layers is what its program draws", "[programs][book]") {
+    const Scratch scratch;
+    REQUIRE(run("layers_picture " + (scratch / "layers.svg").string()).code == 0);
+    CHECK(agree::pictures(read(root / "docs/figures/layers.svg"), read(scratch / "layers.svg")));
+}
+
 #endif

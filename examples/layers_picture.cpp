@@ -1,0 +1,43 @@
+// Draws the picture of docs/architecture.md: the layers of the library, and the other libraries that each one
+// uses.
+//     layers_picture docs/figures/layers.svg
+#include <weft/viz.h>
+
+#include <cstdio>
+
+int main(int argc, char** argv) {
+    using namespace weft;
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: layers_picture FILE\n");
+        return 2;
+    }
+    struct Layer {
+        const char *target, *contents, *uses, *fill;
+    };
+    const Layer layers[] = {
+        {"weft::train", "batches, checkpoints, progress, Ctrl-C, evaluation", "", "#f6e3ea"},
+        {"weft::viz", "pictures in the terminal and as SVG, stories, reports", "", "#f4e7d8"},
+        {"weft::models", "GPT, GPT-2, generation, tokenisers, files", "JSON, zlib", "#fbf6d9"},
+        {"weft::nn", "modules, attention, optimisers, checks", "", "#e3f1e6"},
+    };
+    const viz::Label name{.size = 15, .anchor = "start", .bold = true}, small{.size = 13, .anchor = "start"},
+        other{.size = 13, .anchor = "start", .colour = "#555"};
+    viz::Drawing d(760, 392, "The layers of Weft: each is built on those below it");
+    d.text(592, 24, "uses", {.size = 13, .anchor = "start", .colour = "#555", .bold = true});
+    double y = 40;
+    for (const Layer& layer : layers) {
+        d.box(20, y, 552, 48, "", {.fill = layer.fill}).text(36, y + 24, layer.target, name);
+        d.text(172, y + 24, layer.contents, small).text(592, y + 24, layer.uses, other);
+        y += 58;
+    }
+    d.box(20, y, 552, 104, "", {}).text(36, y + 24, "weft::core", name);
+    d.text(172, y + 24, "tensors, gradients, operations, masks, random numbers", small);
+    const char* rooms[] = {"array", "kernels", "autograd", "ops"};
+    for (int i = 0; i < 4; ++i) {
+        d.box(36 + 134 * i, y + 48, 112, 38, rooms[i], {.fill = "#fff"});
+        if (i > 0) d.arrow(36 + 134 * i, y + 67, 36 + 134 * i - 20, y + 67);
+    }
+    d.text(592, y + 24, "xtensor, xsimd,", other).text(592, y + 42, "xtensor-blas,", other);
+    d.text(592, y + 60, "OpenBLAS, OpenMP", other);
+    io::save_text(argv[1], d.svg());
+}
