@@ -15,7 +15,7 @@
 
 // A wrong command line: the program prints the message and ends with 2.
 struct UsageError : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    explicit UsageError(const auto&... parts) : std::runtime_error(weft::Error(parts...).what()) {}
 };
 
 // A checkpoint of train_gpt, with the names that its settings have now: the first edition called five of them

@@ -10,26 +10,20 @@
 
 namespace weft {
 
-// The parts of a message one after another: texts, characters, integers, and what has a str(), as shapes do.
-inline void append_to(std::string& message, std::string_view part) { message += part; }
-inline void append_to(std::string& message, char part) { message += part; }
-void append_to(std::string& message, const std::integral auto& part) { message += std::to_string(part); }
-void append_to(std::string& message, const auto& part) requires requires { part.str(); }
-{ message += part.str(); }
-
-// Every refusal. For example
+// Every refusal. Its message is its arguments one after another: texts, characters, integers, and what has a
+// str(), as shapes do. For example
 //     throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", a.size(-1), " vs ", b.size(-2));
 struct Error : std::runtime_error {
     template <class... Parts>
     requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts)
-        : std::runtime_error(joined(parts...)) {}
+        : std::runtime_error((std::string() + ... + text_of(parts))) {}
 
 private:
-    static std::string joined(const auto&... parts) {
-        std::string message;
-        (append_to(message, parts), ...);
-        return message;
-    }
+    static std::string text_of(std::string_view part) { return std::string(part); }
+    static std::string text_of(char part) { return {part}; }
+    static std::string text_of(const std::integral auto& part) { return std::to_string(part); }
+    static std::string text_of(const auto& part) requires requires { part.str(); }
+    { return part.str(); }
 };
 struct ShapeError : Error {  // shapes that do not fit each other, or the operation
     using Error::Error;
