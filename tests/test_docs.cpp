@@ -62,6 +62,28 @@ TEST_CASE("every piece of the library that the documents quote stands there", "[
     CHECK(blocks >= 3);
 }
 
+TEST_CASE("every example in a header is run by a test", "[house][header-examples]") {
+    const Sources sources({"tests"});
+    int examples = 0;
+    for (const fs::path& header : files_in("include", ".h")) {
+        std::vector<std::string> block;
+        std::vector<std::string> lines = lines_of(read(header));
+        lines.emplace_back();  // ends the last block
+        for (std::string line : lines) {
+            line.erase(0, line.find_first_not_of(' '));
+            if (line.starts_with("//     ")) {
+                block.push_back(line.substr(7));
+            } else if (!block.empty()) {
+                INFO(header << ": the example that begins with " << block[0]);
+                CHECK(sources.hold(block));
+                block.clear();
+                ++examples;
+            }
+        }
+    }
+    CHECK(examples >= 30);
+}
+
 TEST_CASE("a piece of C++ is found where it is indented otherwise, and not where a line differs",
           "[house][book]") {
     const Sources sources;
@@ -107,4 +129,27 @@ TEST_CASE("blocks, links and anchors are read as they are written", "[house][boo
     CHECK(links[1].picture);
     CHECK(links[2].file.empty());
     CHECK_THROWS(blocks_of("```cpp\nx;\n"));
+}
+
+TEST_CASE("the new names on the page of names are the library's", "[house]") {
+    std::string library;
+    for (const char* folder : {"include", "examples"})
+        for (const fs::path& path : files_in(folder, ".h")) library += read(path);
+    library += read(root / "examples/generate.cpp");
+    static const std::regex quoted("`([^`]+)`"), last_word(R"(\w+(?=\W*$|\())");
+    int names = 0;
+    for (const std::string& line : lines_of(read(root / "docs/names.md"))) {
+        const std::size_t second = line.find(" | ");
+        if (!line.starts_with("| `") || contains(line, "weft/")) continue;
+        const std::string cell = line.substr(second + 3, line.find(" |", second + 3) - second - 3);
+        for (std::sregex_iterator quote(cell.begin(), cell.end(), quoted), end; quote != end; ++quote) {
+            const std::string text = (*quote)[1];
+            for (std::sregex_iterator word(text.begin(), text.end(), last_word); word != end; ++word) {
+                INFO(word->str() << " in " << line);
+                CHECK(std::regex_search(library, std::regex("\\b" + word->str() + "\\b")));
+                ++names;
+            }
+        }
+    }
+    CHECK(names >= 60);
 }

@@ -18,7 +18,7 @@ SOURCE = ROOT / "build/docs/source"
 OUT = ROOT / "build/site"
 
 APPENDICES = ["errata", "dictionary", "errors", "glossary", "sources"]
-LIBRARY = ["readme", "architecture", "performance", "comparison", "contributing"]
+LIBRARY = ["readme", "architecture", "performance", "comparison", "names", "contributing"]
 
 
 def outside_of_code(text, change):
