@@ -1,6 +1,6 @@
-// For users of xtensor: a Tensor from any xtensor expression, and a Tensor's values as an xtensor adaptor. The
-// only public header that includes xtensor; weft/weft.h does not include it. Link xtensor yourself: Weft's
-// package does not ask for it.
+// For users of xtensor: a Tensor from any xtensor expression, and a Tensor's values as an xtensor adaptor. This
+// is the only public header that includes xtensor, and weft/weft.h does not include it. Link xtensor yourself,
+// because Weft's package does not require it.
 #pragma once
 
 #include <type_traits>
@@ -18,8 +18,13 @@
 
 namespace weft {
 
-// A new tensor with the values and shape of an xtensor expression, which is evaluated here. float and double
-// keep their type, integers become int64, bool stays bool. ShapeError above eight axes.
+// Evaluates an xtensor expression into a new tensor of its shape. float, double and bool keep their type,
+// integers become int64. ShapeError above eight axes.
+//
+//     const xt::xarray<double> a = {{1, 2, 3}, {4, 5, 6}};
+//     const Tensor x = from_xtensor(xt::transpose(a) * 2.0);  // (3, 2)
+//     auto adaptor = as_xtensor<double>(x);
+//     adaptor(0, 1) = 7;  // x.at({0, 1}) is 7
 template <class E>
 Tensor from_xtensor(const xt::xexpression<E>& expression) {
     using Value = std::decay_t<typename E::value_type>;
@@ -28,16 +33,16 @@ Tensor from_xtensor(const xt::xexpression<E>& expression) {
     const E& e = expression.derived_cast();
     std::vector<std::int64_t> shape(e.shape().begin(), e.shape().end());
     const Tensor result = empty(Shape(shape), dtype_of<T>());
-    T* to = result.template data<T>();
+    T* output = result.template data<T>();
     for (auto it = e.template cbegin<xt::layout_type::row_major>();
          it != e.template cend<xt::layout_type::row_major>(); ++it)
-        *to++ = static_cast<T>(*it);
+        *output++ = static_cast<T>(*it);
     return result;
 }
 
-// The tensor's own memory as an xtensor adaptor of its shape and strides: nothing is copied, and the adaptor is
-// valid as long as the tensor's storage is. Writing through it is not seen by version(). DTypeError when T is
-// not the tensor's type.
+// The tensor's own memory as an xtensor adaptor of its shape and strides. Nothing is copied; the adaptor is
+// valid as long as the tensor's storage exists. version() does not notice writes through it. DTypeError unless
+// T is the tensor's type.
 template <class T>
 auto as_xtensor(const Tensor& x) {
     T* const data = x.data<T>();

@@ -1,4 +1,4 @@
-// The graph: who takes part, how gradients are asked for, and how an operation is written.
+// The graph: which operations are recorded, how to ask for gradients, and how to write an operation.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,22 @@
 
 namespace weft {
 
-// Operations are recorded only while this is true (per thread; true at first).
+// Whether this thread records operations; true at first.
 bool is_grad_enabled();
 
-// While one of these lives, operations are not recorded (NoGrad) or are again (EnableGrad). They nest; the
-// former mode comes back when they end, also by an exception.
+// Turns recording off (NoGrad) or on (EnableGrad) in this thread until the guard goes out of scope, which
+// restores the previous mode. Guards nest.
+//
+//     const Tensor w = ones({2}).requires_grad_();
+//     Tensor y;
+//     {
+//         const NoGrad off;
+//         y = w * 2;  // not recorded: y.requires_grad() is false
+//     }
+//     const Tensor z = w * 2;  // recorded
 class [[nodiscard]] GradMode {
 public:
-    explicit GradMode(bool enabled);  // from here on is_grad_enabled() is `enabled`
+    explicit GradMode(bool enabled);  // is_grad_enabled() becomes `enabled`
     ~GradMode();
     GradMode(const GradMode&) = delete;
     GradMode& operator=(const GradMode&) = delete;
@@ -25,21 +33,26 @@ public:
 private:
     bool before_;
 };
-// Operations are not recorded while it lives.
+// Stops recording.
 struct [[nodiscard]] NoGrad : GradMode {
-    NoGrad() : GradMode(false) {}  // the mode before comes back when it ends
+    NoGrad() : GradMode(false) {}  // until it goes out of scope
 };
-// Operations are recorded while it lives, within a NoGrad too.
+// Resumes recording inside a NoGrad.
 struct [[nodiscard]] EnableGrad : GradMode {
-    EnableGrad() : GradMode(true) {}  // the mode before comes back when it ends
+    EnableGrad() : GradMode(true) {}  // until it goes out of scope
 };
 
-// While one of these lives, every fused operation (linear, layer_norm, gelu, cross_entropy, attention) is
-// computed by its readable definition from small operations, so that the textbook arithmetic can be stepped
-// through.
+// While a Composed guard is active, every fused operation (linear, layer_norm, gelu, cross_entropy,
+// attention) runs its reference implementation, built from small operations, so you can step through the
+// textbook arithmetic. Guards nest and belong to one thread.
+//
+//     const Tensor x = randn({4, 8}, rng);
+//     const Tensor fast = gelu(x);
+//     const Composed readable;
+//     const Tensor slow = gelu(x);  // the same values up to rounding
 class [[nodiscard]] Composed {
 public:
-    explicit Composed(bool composed = true);  // false: fused again, within another Composed
+    explicit Composed(bool composed = true);  // false: fused again, inside another Composed
     ~Composed();
     Composed(const Composed&) = delete;
     Composed& operator=(const Composed&) = delete;
@@ -47,63 +60,75 @@ public:
 private:
     bool before_;
 };
-bool composed_mode();  // whether a Composed rules on this thread
+bool composed_mode();  // whether a Composed guard is active in this thread
 
-// What `grad` leaves behind, and what it lets pass.
+// Options of `grad`.
 struct GradOptions {
-    bool create_graph = false;  // the gradients are themselves part of the graph, for gradients of gradients
-    bool retain_graph = false;  // keep saved values for another backward (create_graph implies it)
-    bool allow_unused =
-        false;  // an input that no output depends on gives an undefined tensor instead of GraphError
+    bool create_graph = false;  // records the gradients too, for gradients of gradients
+    bool retain_graph = false;  // keeps the saved tensors for another backward; implied by create_graph
+    bool allow_unused = false;  // undefined instead of GraphError for an input that no output depends on
 };
 
-// Returns ∂(Σ_k grad_outputs_k · output_k)/∂x for each input x, in their order; leaves' grad() stays as it is.
-// `grad_outputs` like the outputs, or empty where each output has one element.
+// Returns ∂(Σ_k grad_outputs_k · output_k)/∂x for each input x, in their order, and leaves every grad() as it
+// is. Each of grad_outputs has its output's shape and type; leave the list empty if every output has one
+// element. ValueError if the lists differ in length; GraphError if no output depends on an input (see
+// allow_unused) or an input is outside the graph; otherwise the errors of Tensor::backward.
+//
+//     const Tensor x = tensor({2, 3}).requires_grad_();
+//     const Tensor y = sum(x * x * x);
+//     const Tensor dx = grad({y}, {x}, {}, {.create_graph = true})[0];  // 3x² = [12, 27]
+//     const Tensor ddx = grad({sum(dx)}, {x})[0];                       // 6x = [12, 18]
 [[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                        const std::vector<Tensor>& grad_outputs = {}, GradOptions options = {});
 
-// ---- how an operation is written
-//
-//     Tensor square(const Tensor& x) {
-//         Tensor y;
-//         { NoGrad off; y = x * x; }                          // the values, by any means
-//         return record("square", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
-//             const Tensor& x = saved[0];                     // y = x²:  dx = 2x · dy
-//             return Grads{2 * x * dy};
-//         });
-//     }
+// ---- writing an operation
 
-// What a rule finds: the tensors that record was asked to keep, in their order, and which inputs want a
-// gradient. With create_graph each kept tensor is a variable of its own in the graph, even where one tensor was
-// passed twice or one input was computed from another, so a rule may call grad() on a function of them;
-// otherwise they are outside the graph.
+// What a gradient rule receives: the tensors that record was asked to save, in their order, and which inputs
+// need a gradient. The tensors are outside the graph. Under create_graph each of them is a variable of its
+// own instead, even if one tensor was passed twice or one input was computed from another, so a rule may call
+// grad() on a function of them.
 class Saved {
 public:
-    // For the engine, which makes it.
+    // Used by the engine.
     Saved(std::vector<Tensor> tensors, std::vector<bool> needs)
         : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
-    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }     // the i-th kept
-    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }  // whether it wants a gradient
+    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }     // the i-th saved tensor
+    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }  // as PyTorch's
 
 private:
     std::vector<Tensor> tensors_;
     std::vector<bool> needs_;
 };
 
-// One gradient per input, like that input; undefined where there is none (an index, a mask) or none is needed.
+// One gradient per input, with the input's shape and type; undefined if it has none (an index, a mask) or
+// none is needed.
 using Grads = std::vector<Tensor>;
-// From what was kept and dy, the gradient of the result, to a gradient for each input.
+// A gradient rule: maps the saved tensors and dy, the gradient of the result, to a gradient for each input.
 using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
-// Returns y as the result of an operation on `inputs`; y must be new (not an input, not in the graph already).
-// `save_for_backward` are the tensors that the rule needs again (inputs, y itself, or others); backward refuses
-// when one of them was changed in place since. The rule is written with Weft's own operations, so that
-// gradients of gradients need nothing more; it must not capture y. Where no input takes part in the graph, or
-// under NoGrad, nothing is recorded and y is returned.
+// Returns y, now in the graph as the result of an operation on `inputs`. Compute y by any means under NoGrad:
+//
+//     Tensor square(const Tensor& x) {
+//         Tensor y;
+//         {
+//             const NoGrad off;
+//             y = x * x;
+//         }
+//         return record("square", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+//             const Tensor& x = saved[0];  // y = x²:  dx = 2x · dy
+//             return Grads{2 * x * dy};
+//         });
+//     }
+//
+// y must be new: GraphError if it is an input or already in the graph. `save_for_backward` lists the tensors
+// that the rule needs (inputs, y itself, or others); backward throws GraphError if one of them has been
+// changed in place since. Write the rule with Weft's own operations and it can be differentiated again. It
+// must not capture y, which would own itself. If no input is in the graph, or under NoGrad, nothing is
+// recorded and y is returned as it is.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp);
 
-// The operation that made x, "leaf" for a leaf in the graph, "" outside it.
+// The name of the operation that computed x; "leaf" for a leaf in the graph, "" outside it.
 const char* operation_of(const Tensor& x);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Element types. float32 is the default; float64 runs the same code. int64 holds token ids and indices, boolean
-// holds masks; neither takes a gradient. Types never mix silently: convert with Tensor::to.
+// Element types. float32 is the default, and float64 runs the same code. int64 holds token ids and indices,
+// boolean holds masks; neither takes a gradient. Types never mix silently: convert with Tensor::to.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,10 @@
 namespace weft {
 
 // The type of a tensor's elements.
+//
+//     const Tensor ids = arange(3);  // int64, as indices are
+//     const Tensor x = ids.to(float64);
+//     const std::string type = name(x.dtype());  // "float64"
 enum class DType : std::uint8_t {
     float32,  // 4 bytes, IEEE 754; the default
     float64,  // 8 bytes, for gradient checks
@@ -16,21 +20,21 @@ enum class DType : std::uint8_t {
     boolean   // 1 byte, for masks
 };
 
-inline constexpr DType float32 = DType::float32;  // DType::float32
-inline constexpr DType float64 = DType::float64;  // DType::float64
-inline constexpr DType int64 = DType::int64;      // DType::int64
-inline constexpr DType boolean = DType::boolean;  // DType::boolean
+// Short names, for calls such as zeros({2, 3}, float64).
+inline constexpr DType float32 = DType::float32, float64 = DType::float64;
+// The same for the types without gradients.
+inline constexpr DType int64 = DType::int64, boolean = DType::boolean;
 
 // "float32", "float64", "int64" or "bool".
 const char* name(DType dtype);
 
-// Bytes of one element: 4, 8, 8 or 1.
+// The bytes of one element: 4, 8, 8 or 1.
 std::size_t itemsize(DType dtype);
 
-// True for float32 and float64: the types that take a gradient.
+// True for float32 and float64, the types that take a gradient.
 constexpr bool is_floating_point(DType dtype) { return dtype == float32 || dtype == float64; }
 
-// The DType of a C++ type; float, double, int64_t and bool only.
+// The DType of float, double, std::int64_t or bool; other types do not compile.
 template <class T>
 constexpr DType dtype_of() {
     if constexpr (std::is_same_v<T, float>)

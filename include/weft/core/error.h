@@ -1,6 +1,5 @@
-// Everything that Weft refuses is refused with one of these. Each message names the operation, the shapes or
-// values, and the way out; nothing has been changed when it is thrown. Memory that cannot be had is
-// std::bad_alloc.
+// Errors. Whatever Weft refuses, it throws one of these; the message names the operation, the shapes or
+// values, and the fix, and nothing has changed. If memory runs out the exception is std::bad_alloc.
 #pragma once
 
 #include <concepts>
@@ -10,10 +9,20 @@
 
 namespace weft {
 
-// Every refusal. Its message is its arguments one after another: texts, characters, integers, and what has a
-// str(), as shapes do. For example
-//     throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", a.size(-1), " vs ", b.size(-2));
+// The base of all errors.
+//
+//     std::string message;
+//     try {
+//         (void)matmul(ones({2, 3}), ones({4, 5}));
+//     } catch (const ShapeError& error) {
+//         message = error.what();  // "matmul: inner dimensions differ: (2, 3) @ (4, 5): …"
+//     }
 struct Error : std::runtime_error {
+    // The arguments are the message, one after another: texts, characters, integers, and anything with a str(),
+    // such as a shape.
+    //
+    //     if (a.size(-1) != b.size(0))
+    //         throw ShapeError("dot: ", a.shape(), " and ", b.shape(), " differ in length; use equal sizes");
     template <class... Parts>
     requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts)
         : std::runtime_error((std::string() + ... + text_of(parts))) {}
@@ -25,19 +34,19 @@ private:
     static std::string text_of(const auto& part) requires requires { part.str(); }
     { return part.str(); }
 };
-struct ShapeError : Error {  // shapes that do not fit each other, or the operation
+struct ShapeError : Error {  // shapes that do not fit each other or the operation
     using Error::Error;
 };
-struct DTypeError : Error {  // a type the operation does not take, or types that do not mix
+struct DTypeError : Error {  // a type that the operation does not take, or types that do not mix
     using Error::Error;
 };
-struct IndexError : Error {  // an index, axis or token id out of its range
+struct IndexError : Error {  // an index, axis or token id out of range
     using Error::Error;
 };
-struct ValueError : Error {  // a value that is no valid setting: a negative rate, a probability of 2
+struct ValueError : Error {  // an invalid value: a negative rate, a probability of 2
     using Error::Error;
 };
-struct GraphError : Error {  // backward or an in-place change where the graph does not allow it
+struct GraphError : Error {  // a backward or an in-place change that the graph does not allow
     using Error::Error;
 };
 struct IoError : Error {  // a file that cannot be read, written or understood

@@ -1,4 +1,4 @@
-// Heads: queries, keys and values as attention takes them.
+// Heads: queries, keys and values in the form that attention takes.
 // B batch, T queries, S keys, H heads of queries, G of keys and values, d_k and d_v widths of keys and values,
 // C = H·d_k.
 #pragma once
@@ -10,37 +10,38 @@
 
 namespace weft {
 
-// q, k and v: three tensors, or three parts of one packed projection. Attention reads a packed projection in
-// place and computes its gradient in one piece:
+// q, k and v: three tensors, or the columns of one packed projection, which attention reads in place and
+// whose gradient it computes in one piece.
 //
-//     const Heads heads = Heads::packed(qkv, 4);              // qkv (B, T, 3C)
-//     Tensor y = scaled_dot_product_attention(heads);         // (B, 4, T, C/4)
-//     Tensor merged = Heads::merge(y);                        // (B, T, C)
+//     const Heads heads = Heads::packed(qkv, 4);                           // qkv (B, T, 3C)
+//     const Tensor y = scaled_dot_product_attention(heads);                // (B, 4, T, C/4)
+//     const Tensor merged = Heads::merge(y);                               // (B, T, C)
+//     const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // of three tensors
 struct Heads {
     std::vector<Tensor> tensors;  // {q, k, v}, or {the packed projection}
-    // Of a packed projection (B, T, H·d_k + G·d_k + G·d_v) or (T, …), its columns those of Q, then K, then V.
+    // Of a packed projection (B, T, H·d_k + G·d_k + G·d_v) or (T, …): the columns of q, then k, then v.
     std::int64_t num_heads = 0, num_kv_heads = 0, d_k = 0;
 
-    // qkv (B, T, (H + 2G)·d_k) or (T, …), with G = H when num_kv_heads is 0. ShapeError, naming `caller`, on
-    // any other rank and unless H + 2G divides the last axis.
+    // qkv (B, T, (H + 2G)·d_k) or (T, …); G = H if num_kv_heads is 0. ShapeError, beginning with `caller`,
+    // for any other rank and unless H + 2G divides the last axis.
     static Heads packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads = 0,
                         const char* caller = "Heads::packed");
 
     bool is_packed() const { return tensors.size() == 1; }  // whether `tensors` is one packed projection
-    // Heads of the same kind made of other tensors.
+    // The same arrangement of other tensors.
     Heads with(std::vector<Tensor> others) const { return {std::move(others), num_heads, num_kv_heads, d_k}; }
-    // q (…, H, T, d_k), k (…, G, S, d_k) and v (…, G, S, d_v); of a packed projection, views of it. ShapeError
-    // unless there are one or three tensors.
+    // {q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v)}; views of a packed projection. ShapeError unless
+    // there are one or three tensors.
     std::array<Tensor, 3> qkv() const;
 
-    // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h has columns h·d_k … (h+1)·d_k − 1.
+    // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h is columns h·d_k … (h+1)·d_k − 1.
     // ShapeError unless the rank is 2 or 3 and num_heads divides C.
     static Tensor split(const Tensor& x, std::int64_t num_heads);
-    // The inverse: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError on any other rank.
+    // The inverse: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError for any other rank.
     static Tensor merge(const Tensor& x);
 };
 
-// As scaled_dot_product_attention(q, k, v, options): (B, H, T, d_v), or without B.
+// As scaled_dot_product_attention(q, k, v, options): (B, H, T, d_v), or (H, T, d_v) without a batch.
 Tensor scaled_dot_product_attention(const Heads& heads, const AttentionOptions& options = {});
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The gradient ledger: what each edge of the graph gave in a backward, and what it added up to.
+// The gradient ledger: what passes along each edge of the graph during backward, and what it adds up to.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,32 @@
 
 namespace weft {
 
-// What came to a node along one edge: one term of the chain rule's sum.
+// What a node received along one edge: one term of the chain rule's sum.
 struct LedgerTerm {
-    std::uint64_t from = 0;  // the number of the node whose rule gave it (see graph_number); 0: the seed
-    std::string operation;   // of that node; "seed"
+    std::uint64_t from = 0;  // the number of the node whose rule returned it (see graph_number); 0 for the seed
+    std::string operation;   // of that node; "seed" for the seed
     std::size_t input = 0;   // which input of that operation the receiver is
     Tensor gradient;         // a copy, outside the graph
 };
 
-// A node as backward came by. Σ terms = gradient, unless a hook put another in its place.
+// A node that backward visited. Σ terms = gradient, unless a hook replaced it.
 struct LedgerEntry {
-    int backward = 1;               // which one since the ledger was made, counted from 1
-    std::uint64_t number = 0;       // the node's; see graph_number
+    int backward = 1;               // which backward of this ledger, counted from 1
+    std::uint64_t number = 0;       // of the node; see graph_number
     std::string operation;          // "leaf" for a leaf
-    std::vector<LedgerTerm> terms;  // in the order in which they came
+    std::vector<LedgerTerm> terms;  // in the order in which they arrived
     Tensor gradient;                // ∂(the root)/∂(the node's output): a copy, outside the graph
-    bool hooked = false;            // a hook has replaced it
+    bool hooked = false;            // a hook replaced the gradient
 };
 
-// While one of these lives, backward and grad on this thread write down every gradient that passes. They nest:
-// the innermost gets it all. A backward that throws leaves no entries; one that a rule or a hook starts is part
-// of that rule, and not written down. Each gradient is copied: made for graphs that are to be read.
+// While a GradientLedger is active, backward and grad on this thread note every gradient that passes. Ledgers
+// nest, and the innermost receives the notes. A backward that throws adds no entries, and neither does one
+// that a rule or a hook starts. Every gradient is copied, so use it on graphs small enough to read.
+//
+//     const Tensor x = tensor(3).requires_grad_();
+//     const GradientLedger ledger;
+//     (x * x).backward();
+//     const LedgerEntry& last = ledger.entries().back();  // x: two terms of 3, gradient 6
 class GradientLedger {
 public:
     GradientLedger();
@@ -37,11 +42,11 @@ public:
     GradientLedger(const GradientLedger&) = delete;
     GradientLedger& operator=(const GradientLedger&) = delete;
 
-    // In the order in which backward visited the nodes: the root first, each after all that use it.
+    // In the order in which backward visited the nodes: the root first, and each node after all that use it.
     const std::vector<LedgerEntry>& entries() const { return entries_; }
 
 private:
-    friend class LedgerRecorder;  // the engine's hand (src/core/autograd/ledger_recorder.h)
+    friend class LedgerRecorder;  // used by the engine (src/core/autograd/ledger_recorder.h)
     static constinit thread_local GradientLedger* current_;
     GradientLedger* before_;
     std::vector<LedgerEntry> entries_;

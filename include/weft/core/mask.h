@@ -1,6 +1,6 @@
-// Mask: which keys a query may not see. Its polarity is in its name, never in a bare bool, and its rank says
-// its meaning:
-//     (T, S) for all samples and heads · (B, T, S) per sample · (B|1, H|1, T, S) per sample and head.
+// Mask: which keys a query may not attend to. The name of the function that makes it states its polarity, and
+// its rank states its meaning: (T, S) for all samples and heads, (B, T, S) per sample, (B|1, H|1, T, S) per
+// sample and head.
 // B samples, H heads, T queries, S keys.
 #pragma once
 
@@ -11,42 +11,44 @@
 
 namespace weft {
 
-// Made by name, joined with |; what attention takes. One without a name blocks nothing.
+// Make masks with the named functions and combine them with |: what either blocks is blocked.
+//
+//     const Mask mask = Mask::causal() | Mask::padding({3, 2});   // two samples, of 3 and 2 tokens
+//     const Tensor blocked = mask.materialize(2, 1, 3, 3)[1][0];  // [[0, 1, 1], [0, 0, 1], [0, 0, 1]]
 class [[nodiscard]] Mask {
 public:
     Mask() = default;  // blocks nothing
 
-    // Query i may not see key j where j > i + (S − T): the last query sees every key, so a query that follows
-    // cached keys sees all of them and itself. With S < T the first T − S queries see nothing.
+    // Blocks key j for query i if j > i + (S − T): the last query attends to every key, so queries that
+    // follow cached keys attend to all of those. If S < T, the first T − S rows are fully masked.
     static Mask causal();
 
-    // (B,) lengths: sample b's keys j ≥ lengths[b] are padding and blocked. ValueError when a length is
-    // negative.
+    // `lengths` has one entry per sample: keys j ≥ lengths[b] of sample b are padding and blocked. ValueError
+    // for a negative length.
     static Mask padding(const std::vector<std::int64_t>& lengths);
 
-    static Mask blocked(
-        const Tensor& mask);  // bool of rank 2, 3 or 4: true = may not be seen (as masked_fill takes it)
-    static Mask allowed(
-        const Tensor& mask);  // bool of rank 2, 3 or 4: true = may be seen (as PyTorch's attention takes it)
+    // mask (T, S), (B, T, S) or (B|1, H|1, T, S), true = blocked, as in masked_fill. DTypeError unless bool,
+    // ShapeError for any other rank.
+    static Mask blocked(const Tensor& mask);
+    // The same with true = allowed, as in PyTorch's scaled_dot_product_attention.
+    static Mask allowed(const Tensor& mask);
 
-    // Blocked where either blocks.
+    // Blocks what either blocks.
     friend Mask operator|(const Mask& a, const Mask& b);
 
-    // Whether it is Mask(), which blocks nothing.
-    bool blocks_nothing() const { return !causal_ && parts_.empty() && paddings_.empty(); }
+    bool blocks_nothing() const { return !causal_ && parts_.empty() && paddings_.empty(); }  // it is Mask()
     bool is_causal() const { return causal_; }  // Mask::causal() is part of it
-    // It is Mask::causal() and nothing else.
+    // Whether it is Mask::causal() and nothing else.
     bool only_causal() const { return causal_ && parts_.empty() && paddings_.empty(); }
 
-    // The tensors that it holds, bool, true = blocked: those given to blocked(), and the opposites that
-    // allowed() made.
+    // Its tensors, bool, true = blocked: those passed to blocked(), and the negations of those passed to
+    // allowed().
     const std::vector<Tensor>& parts() const { return parts_; }
 
-    // bool, (B|1, H|1, T, S), true = blocked. ShapeError, naming `caller` and both shapes, where a part of the
-    // mask does not fit.
+    // bool (B|1, H|1, T, S), true = blocked. ShapeError, beginning with `caller`, if a part does not fit.
     Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                        const char* caller = "Mask::materialize") const;
-    // The same without the causal part, which the attention kernel handles itself; undefined when nothing else
+    // The same without the causal part, which the attention kernel handles itself; undefined if nothing else
     // blocks.
     Tensor materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                             const char* caller = "Mask::materialize_rest") const;

@@ -1,9 +1,13 @@
-// Every differentiable function. Two tensors broadcast as in NumPy unless a line says otherwise (ShapeError
-// naming the axis where they do not fit); types never mix (DTypeError). A plain number is rounded to the type
-// of a floating tensor; beside int64 it must be one that int64 holds exactly (DTypeError for ids * 0.5: write
-// ids.to(float64) * 0.5). Sums and products of int64 wrap where they overflow, as NumPy's. Under NoGrad no
-// result is in the graph. Axes may be negative (IndexError out of range). Values follow IEEE 754: log 0 is
-// −inf, 1/0 is inf, sqrt(−1) is NaN; check_finite finds them.
+// The differentiable functions. Unless a declaration says otherwise:
+//
+// - Two tensors broadcast as in NumPy; ShapeError names the axis that does not fit.
+// - Types never mix (DTypeError). A plain number is rounded to a floating type; beside int64 it must be one
+// that
+//   int64 holds exactly, so ids * 0.5 is a DTypeError: write ids.to(float64) * 0.5.
+// - Sums and products of int64 wrap on overflow, as in NumPy.
+// - Axes may be negative and then count from the end; IndexError if out of range.
+// - Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN. check_finite finds them.
+// - Under NoGrad no result is in the graph.
 #pragma once
 
 #include <optional>
@@ -16,7 +20,13 @@
 namespace weft {
 
 // ---- arithmetic
-// a + b and so on, elementwise: floating types and int64 (/ only floating).
+
+// a + b, a − b, a · b, a / b and −x, elementwise. Floating types and int64, / only floating types; DTypeError
+// otherwise.
+//
+//     const Tensor x = tensor({{1, 3}, {2, 6}});
+//     const Tensor total = sum(x, 1, keepdim);  // (2, 1): [[4], [8]]
+//     const Tensor share = x / total;           // (2, 2) / (2, 1) → (2, 2): [[0.25, 0.75], [0.25, 0.75]]
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
@@ -31,15 +41,15 @@ Tensor operator-(double a, const Tensor& b);
 Tensor operator*(double a, const Tensor& b);
 Tensor operator/(double a, const Tensor& b);
 
-// xᵖ elementwise. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow. ∂/∂x = p·xᵖ⁻¹, which
-// is 0 for p = 0; ∂/∂p = xᵖ·log x, taken as 0 where x = 0 and p ≥ 0.
+// xᵖ elementwise, of floating types. pow(0, 0) = 1; a negative x with a fractional p gives NaN, as std::pow.
+// ∂/∂x = p·xᵖ⁻¹, which is 0 for p = 0; ∂/∂p = xᵖ·log x, taken as 0 where x = 0 and p ≥ 0.
 Tensor pow(const Tensor& x, double p);
 Tensor pow(const Tensor& x, const Tensor& p);
 
 // ---- comparisons: bool, no gradient
 
-// Elementwise; false where either is NaN, except for !=. An int64 or bool tensor is compared exactly with any
-// number: arange(5) == 2.5 is false everywhere.
+// Elementwise. A comparison with NaN is false, except !=. int64 and bool tensors are compared exactly with
+// any number: arange(5) == 2.5 is false everywhere.
 Tensor operator==(const Tensor& a, const Tensor& b);
 Tensor operator!=(const Tensor& a, const Tensor& b);
 Tensor operator<(const Tensor& a, const Tensor& b);
@@ -52,13 +62,13 @@ Tensor operator<(const Tensor& a, double b);
 Tensor operator<=(const Tensor& a, double b);
 Tensor operator>(const Tensor& a, double b);
 Tensor operator>=(const Tensor& a, double b);
-// Of bool tensors.
+// Or, and, not, elementwise; DTypeError unless bool.
 Tensor operator||(const Tensor& a, const Tensor& b);
 Tensor operator&&(const Tensor& a, const Tensor& b);
 Tensor operator!(const Tensor& a);
 Tensor isfinite(const Tensor& x);         // bool: neither NaN nor infinite
-[[nodiscard]] bool all(const Tensor& x);  // bool tensor: every element true (true when empty)
-[[nodiscard]] bool any(const Tensor& x);  // bool tensor: some element true
+[[nodiscard]] bool all(const Tensor& x);  // whether every element of a bool tensor is true; true if empty
+[[nodiscard]] bool any(const Tensor& x);  // whether some element of a bool tensor is true
 
 // ---- elementwise functions of one floating tensor
 Tensor exp(const Tensor& x);      // eˣ; inf above 88.7 (float32) or 709.7 (float64)
@@ -73,155 +83,202 @@ Tensor sin(const Tensor& x);      // x in radians
 Tensor cos(const Tensor& x);      // x in radians
 Tensor erf(const Tensor& x);      // 2/√π ∫₀ˣ e^(−t²) dt
 
-// How gelu is computed.
+// The formula of gelu.
 enum class Gelu {
-    exact,  // by erf
-    tanh    // by the approximation
+    exact,  // x · ½(1 + erf(x/√2))
+    tanh    // ½x(1 + tanh(√(2/π)(x + 0.044715x³))), an approximation
 };
-// x·Φ(x) (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2); exact by erf, or its tanh
-// approximation ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
+// x·Φ(x), Φ the normal distribution function (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2).
 Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
 
-// min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError when low > high.
+// min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError if low > high.
 Tensor clamp(const Tensor& x, double low, double high);
 
-// The larger of two; NaN where either is NaN; where they are equal each gets half of the gradient.
+// The larger of a and b; NaN where either is NaN. Where they are equal each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
-// The smaller of two, likewise.
+// The smaller of a and b; otherwise as maximum.
 Tensor minimum(const Tensor& a, const Tensor& b);
 
-// condition ? a : b, elementwise; all three broadcast. DTypeError unless the condition is bool.
+// condition ? a : b, elementwise; all three broadcast. DTypeError unless condition is bool.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-// x with `value`, which x's type must hold, where mask (bool, broadcasts to x) is true, whatever x holds there;
-// gradient 0 there.
+// x, with `value` and gradient 0 where mask is true, whatever x holds there. mask is bool and broadcasts to x
+// (ShapeError); x's type must hold `value` (DTypeError).
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
-// ---- reductions. `axes` one axis or several, none for all; kept with size 1 if keepdim. IndexError when one
-// is out of range or named twice.
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // Σx; 0 over an empty axis
-Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // Σx / n; NaN over an empty axis
-// Σ(x − mean)² / (n − correction); PyTorch's correction of 1 by default.
+// ---- reductions
+
+// Σx over `axes`: one axis, several, or all if none is given. Reduced axes are dropped, or have size 1 with
+// keepdim. 0 over an empty axis. IndexError if an axis is named twice, here and below.
+//
+//     const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
+//     const Tensor total = sum(x);              // (): 21
+//     const Tensor columns = sum(x, 0);         // (3,): [5, 7, 9]
+//     const Tensor rows = mean(x, 1, keepdim);  // (2, 1): [[2], [5]]
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+// Σx / n; NaN over an empty axis.
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+// Σ(x − mean)² / (n − correction); the default is PyTorch's.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int correction = 1);
-// ln Σeˣ, the largest subtracted first, so that nothing overflows; −inf over an empty axis and over −inf alone,
-// with gradient 0. DTypeError unless floating.
+// ln Σeˣ, computed without overflow by subtracting the maximum first; −inf with gradient 0 over an empty axis
+// or one of −inf only. DTypeError unless floating.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-// What max and min of one axis give.
+// What max and min along an axis return.
 struct [[nodiscard]] ValuesIndices {
-    Tensor values, indices;  // of one shape
+    Tensor values, indices;  // of one shape; the indices are int64
 };
-// Along one axis, the largest value and the index (int64) of its first occurrence, which alone gets the
-// gradient. NaN counts as the largest. ShapeError over an empty axis.
+// The largest value along an axis, and the index of its first occurrence, which alone gets the gradient. NaN
+// counts as the largest. ShapeError over an empty axis.
+//
+//     const auto [values, indices] = max(tensor({{3, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
-// The same of the smallest; NaN counts as the smallest.
+// The smallest value, in the same way; NaN counts as the smallest.
 ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);
-// Of all elements: rank 0; the first occurrence gets the gradient.
+// The largest of all elements, of shape (); its first occurrence gets the gradient. ShapeError if x is empty.
 Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);                                     // the smallest, likewise
-Tensor argmax(const Tensor& x, int axis, bool keepdim = false);  // int64: the index of the first maximum
+Tensor min(const Tensor& x);                                     // the smallest of all elements, likewise
+Tensor argmax(const Tensor& x, int axis, bool keepdim = false);  // max(x, axis, keepdim).indices
 
-// y_i = Σ_{j ≤ i} x_j along the axis.
+// y_i = Σ_{j ≤ i} x_j along the axis; of x's shape.
 Tensor cumsum(const Tensor& x, int axis);
 
-// e^(x_i) / Σ_j e^(x_j) along the axis, the row's maximum subtracted first. A row of −inf gives zeros, with
-// gradient 0.
+// e^(x_i) / Σ_j e^(x_j) along the axis, computed without overflow by subtracting the maximum first; of x's
+// shape. A fully masked row, all −inf, gives zeros with gradient 0.
+//
+//     const Tensor p = softmax(tensor({0, std::log(3)}), -1);  // [0.25, 0.75]
 Tensor softmax(const Tensor& x, int axis);
-// x_i − ln Σ_j e^(x_j) along the axis. A row of −inf gives −inf, with gradient 0.
+// x_i − ln Σ_j e^(x_j) along the axis; of x's shape. A row of −inf gives −inf with gradient 0.
 Tensor log_softmax(const Tensor& x, int axis);
 
 // ---- products
-// (…, m, k) @ (…, k, n) → (…, m, n), leading axes broadcast; a vector (k,) is a row on the left,
-// a column on the right, and its axis goes. k = 0 gives zeros. ShapeError when inner dimensions differ, naming
-// both; DTypeError unless both are of one floating type.
+
+// The matrix product (…, m, k) @ (…, k, n) → (…, m, n); the leading axes broadcast. A vector (k,) is a row on
+// the left and a column on the right, and its axis is dropped from the result. k = 0 gives zeros. ShapeError
+// if the inner dimensions differ; DTypeError unless both are of one floating type.
+//
+//     const Tensor scores = matmul(q, k.transpose(-2, -1));  // (B, T, d) @ (B, d, S) → (B, T, S)
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // ---- shape
-Tensor broadcast_to(const Tensor& x,
-                    const Shape& shape);  // as expand; ShapeError where x does not broadcast to it
-Tensor sum_to(const Tensor& x,
-              const Shape& shape);  // sums over the axes that broadcasting `shape` to x's would stretch
-Tensor cat(const std::vector<Tensor>& tensors,
-           int axis = 0);  // ShapeError on an empty list, or unless the other sizes are equal
-Tensor stack(const std::vector<Tensor>& tensors,
-             int axis = 0);  // along a new axis; ShapeError unless all shapes are equal
-// Parts of size `size` along the axis, the last one smaller where it does not divide. PyTorch's split(3): parts
-// OF SIZE 3.
+
+// x, expanded to `shape`. ShapeError if x does not broadcast to it.
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+// The transpose of broadcast_to: sums x over the axes that broadcasting from `shape` to x's shape stretches.
+// ShapeError if `shape` does not broadcast to x's. A gradient rule uses it to undo broadcasting:
+//
+//     const Tensor dy = ones({4, 3});
+//     const Tensor db = sum_to(dy, {3});  // (4, 3) → (3,): [4, 4, 4]
+Tensor sum_to(const Tensor& x, const Shape& shape);
+// The tensors one after another along an axis they have. ShapeError for an empty list, or if other sizes
+// differ.
+//
+//     const Tensor a = ones({2, 3}), b = zeros({2, 3});
+//     const Tensor rows = cat({a, b});         // (4, 3)
+//     const Tensor columns = cat({a, b}, -1);  // (2, 6)
+//     const Tensor pair = stack({a, b});       // (2, 2, 3)
+Tensor cat(const std::vector<Tensor>& tensors, int axis = 0);
+// The tensors along a new axis. ShapeError for an empty list, or if shapes differ.
+Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);
+// Parts of the given size along the axis, the last one smaller if needed; or parts of the given sizes, which
+// must sum to the axis (ShapeError). ValueError for a size below 1, in a list below 0.
+//
+//     const std::vector<Tensor> by_size = split(arange(10), 3);   // parts of size 3: 3, 3, 3, 1
+//     const std::vector<Tensor> by_count = chunk(arange(10), 3);  // 3 parts: 4, 4, 2
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
-// `chunks` parts of equal size ⌈n / chunks⌉ (the last may be smaller or, as in PyTorch, missing). PyTorch's
-// chunk(3): 3 PARTS.
+// `chunks` parts of size ⌈n / chunks⌉; the last may be smaller or, as in PyTorch, missing. ValueError if
+// chunks < 1.
 [[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int axis = 0);
 Tensor flip(const Tensor& x, int axis);                   // in reverse order along the axis
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≥ diagonal, else 0
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≤ diagonal, else 0
 
-// ---- indexing. Indices are int64; −n ≤ i < n, IndexError with position and value otherwise. Gradients of
-// repeated indices add.
+// ---- indexing. Indices are int64 (DTypeError), −n ≤ i < n; otherwise IndexError with position and value. The
+// gradients of an index that occurs more than once add up.
 
-// y = x with its axis replaced by x's slices at `index` (n,).
+// x (…, n, …), index (m,) → (…, m, …): the slices of x at `index` along the axis. ShapeError for any other
+// index.
 Tensor index_select(const Tensor& x, int axis, const Tensor& index);
-// y_{i…} = x at index_{i…} along `axis`, the other coordinates kept; index has x's rank and is no larger
-// elsewhere.
+// y_{i…} = x at index_{i…} along the axis, with the other coordinates unchanged; of index's shape. index has
+// x's rank and is no larger on the other axes (ShapeError).
+//
+//     const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
+//     const Tensor index = tensor({{2}, {0}}, int64);
+//     const Tensor y = gather(x, 1, index);  // (2, 1): [[3], [4]]
 Tensor gather(const Tensor& x, int axis, const Tensor& index);
-// The transpose of gather: zeros of `shape` with source added at index along `axis`.
+// The transpose of gather: zeros of `shape`, with source added at `index` along the axis. ShapeError unless
+// source has index's shape.
 Tensor scatter_add(const Shape& shape, int axis, const Tensor& index, const Tensor& source);
-// table (V, C), ids int64 of any shape (…) → (…, C): row ids of the table. IndexError when an id is < 0 or ≥ V,
-// naming its position: ids do not wrap.
+// table (V, C), ids (…) int64 → (…, C): the rows of the table. Ids do not wrap: IndexError, with its
+// position, for an id < 0 or ≥ V.
 Tensor embedding(const Tensor& table, const Tensor& ids);
 
-// ---- neural network functions (fused kernels, with their definition beside them: see Composed)
+// ---- neural network functions. linear, layer_norm, gelu, cross_entropy and attention are fused kernels, each
+// with a reference implementation beside it: see Composed.
 
-// x Wᵀ + b: x (…, in), W (out, in), b (out,) or undefined → (…, out).
+// x Wᵀ + b: x (…, in), weight (out, in), bias (out,) or undefined → (…, out). ShapeError if they do not fit.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-// (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer normalization",
-// 2016, eq. 4; var with correction 0). weight and bias (C,) or undefined. A constant row gives bias, with
-// finite gradients.
+// (x − mean) / √(var + eps) · weight + bias over the last axis, var with correction 0 (Ba, Kiros and Hinton,
+// "Layer normalization", 2016, eq. 4). x (…, C), weight and bias (C,) or undefined → (…, C). A constant row
+// gives bias, with finite gradients. ShapeError if they do not fit, ValueError unless eps > 0.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, double eps = 1e-5);
-// x / √(mean x² + eps) · weight over the last axis (Zhang and Sennrich, "Root mean square layer normalization",
-// 2019, eq. 4). weight (C,) or undefined; eps is the machine epsilon of x's type unless given, as in PyTorch.
-// Refused like layer_norm.
+// x / √(mean x² + eps) · weight over the last axis (Zhang and Sennrich, "Root mean square layer
+// normalization", 2019, eq. 4). x (…, C), weight (C,) or undefined → (…, C). The default of eps is the
+// machine epsilon of x's type, as in PyTorch. Errors as layer_norm.
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, std::optional<double> eps = {});
-// In training each element is 0 with probability p, else x / (1 − p) (Srivastava et al., JMLR 2014, in its
-// inverted form); otherwise, or with p = 0, x itself. ValueError unless 0 ≤ p < 1.
+// In training, each element is 0 with probability p and x / (1 − p) otherwise (inverted dropout; Srivastava
+// et al., JMLR 2014). Not in training, or with p = 0, x itself. ValueError unless 0 ≤ p < 1.
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training = true);
-// −ln softmax(logits)[target], averaged over the targets that are not ignore_index: logits (…, V), targets
-// int64 (…) → (). 0 when every target is ignored. IndexError when a target is out of range, naming its
-// position; ShapeError when shapes differ.
+// The mean of −ln softmax(logits)[target] over the targets other than ignore_index, 0 if there are none:
+// logits (…, V), targets (…) int64 → (). ShapeError if they do not fit; IndexError, with its position, for a
+// target out of range.
+//
+//     const Tensor logits = zeros({2, 3, 5});                           // 2 texts, 3 tokens, 5 classes
+//     const Tensor targets = tensor({{0, 1, 2}, {3, 4, -100}}, int64);  // the last one is ignored
+//     const Tensor loss = cross_entropy(logits, targets);               // ln 5
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index = -100);
-Tensor mse_loss(const Tensor& prediction,
-                const Tensor& target);  // mean (prediction − target)²; ShapeError unless of one shape
+// mean (prediction − target)² → (). ShapeError unless both have one shape.
+Tensor mse_loss(const Tensor& prediction, const Tensor& target);
 
 // Options of attention.
 struct AttentionOptions {
-    Mask mask = {};  // which keys a query may not attend to
-    Tensor bias =
-        {};  // added to the scores, broadcasts to (B, H, T, S); −inf blocks; ValueError on NaN or +inf
-    std::optional<double> scale = {};  // 1/√d_k when not given
-    double dropout = 0;                // of the weights, after softmax; needs rng when > 0
+    Mask mask = {};                    // which keys a query may not attend to
+    Tensor bias = {};                  // added to the scores, see below
+    std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
+    double dropout = 0;                // of the weights, after softmax, in [0, 1) or ValueError; needs rng
     Rng* rng = nullptr;                // for dropout
-    const char* caller = nullptr;      // the name that error messages begin with; the function's own when null
+    const char* caller = nullptr;      // begins the error messages; the function's own name if null
 };
 
-// softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
-// q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v); also (T, d_k) alone, as one head. G =
-// H, or G divides H and head h reads keys and values h / (H/G) (Ainslie et al., "GQA", 2023, §2.2). The axes
-// before the heads are samples, B in all, equal for q, k and v. A query that may attend to nothing gives 0,
-// with gradient 0. A blocked key and its value change nothing for that query, even where they are NaN or
-// infinite. Memory grows with T + S, not with T × S, unless weights are asked for, dropout is on, the bias
-// takes a gradient, the mask holds a tensor of that size, or a Composed guard is active. ShapeError when sizes
-// do not fit.
+// Attention: softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017,
+// §3.2.1).
+//
+//     const AttentionOptions options = {.mask = Mask::causal()};
+//     const Tensor y = scaled_dot_product_attention(q, k, v, options);  // (B, H, T, d_v)
+//
+// Shapes: q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v), or one head as (T, d_k),
+// (S, d_k), (S, d_v) → (T, d_v). The axes before the heads are samples, B in all, equal for q, k and v. G is H
+// or divides H; head h then reads keys and values h / (H/G) (Ainslie et al., "GQA", 2023, §2.2). The bias
+// broadcasts to (B, H, T, S); −inf blocks a key. ShapeError if sizes do not fit, ValueError if the bias holds
+// NaN or +inf.
+//
+// Masking: a fully masked row, a query that may attend to nothing, gives 0 with gradient 0. A blocked key and
+// its value change nothing for that query, even if they are NaN or infinite.
+//
+// Memory grows with T + S, and with T × S only if weights are asked for, dropout is on, the bias takes a
+// gradient, the mask holds a tensor of that size, or a Composed guard is active.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 // The output of attention, and its weights.
 struct [[nodiscard]] AttentionResult {
     Tensor output, weights;  // (…, T, d_v), (…, T, S)
 };
-// The same, and the weights that v was multiplied by, after dropout. Memory grows with T × S.
+// As scaled_dot_product_attention, with the weights that multiply v, after dropout. Memory grows with T × S.
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
-// The same of a packed projection, split into heads before and merged after: qkv (B, T, 3C) or (T, 3C), the
-// columns of q, then k, then v, each with head h in columns h·C/H … → (B, T, C) or (T, C). Reads q, k and v in
-// place. ShapeError unless the rank is 2 or 3 and the heads divide C.
+// Attention of a packed projection, read in place: qkv (B, T, 3C) or (T, 3C), the columns of q, then k, then
+// v, is split into heads (head h is columns h·C/H … of each), and the results are merged → (B, T, C) or (T,
+// C). ShapeError unless the rank is 2 or 3 and num_heads divides C.
 Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options = {});
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Shape: the sizes of a tensor's axes, at most eight of them, held in place (no allocation).
+// Shape: the sizes of a tensor's axes, at most eight, stored without allocation.
 #pragma once
 
 #include <algorithm>
@@ -11,44 +11,50 @@
 
 namespace weft {
 
-// Sizes, counted from axis 0. Also strides, and lists of axes and of indices.
+// Sizes, axis 0 first. Also used for strides and for lists of axes or indices.
+//
+//     Shape shape{2, 3};
+//     shape.push_back(4);
+//     const std::int64_t last = shape[-1];          // 4
+//     const std::int64_t elements = shape.numel();  // 24
+//     const std::string text = shape.str();         // "(2, 3, 4)"
 class Shape {
 public:
     static constexpr int max_rank = 8;  // of every tensor
 
     Shape() = default;  // rank 0: a scalar
-    // Shape{2, 3}, or a vector's values: ShapeError above max_rank axes.
+    // Shape{2, 3}, or from a vector or span; ShapeError above max_rank axes.
     Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
     Shape(const std::vector<std::int64_t>& sizes) : Shape(std::span(sizes)) {}
     explicit Shape(std::span<const std::int64_t> sizes);
-    // `rank` axes of one size: filled(2, 3) is (3, 3), while Shape{2, 3} is (2, 3). ShapeError above max_rank.
+    // `rank` axes of one size: filled(2, 3) is (3, 3). ShapeError above max_rank axes.
     static Shape filled(int rank, std::int64_t size);
 
     int rank() const { return rank_; }         // the number of axes
-    bool empty() const { return rank_ == 0; }  // no axis: a scalar
-    // The size of an axis; negative axes count from the end. IndexError out of range.
+    bool empty() const { return rank_ == 0; }  // whether it is a scalar's
+    // The size of an axis; negative axes count from the end. IndexError if out of range.
     std::int64_t operator[](int axis) const { return sizes_[position(axis)]; }
     std::int64_t& operator[](int axis) { return sizes_[position(axis)]; }
     // The sizes, for a range-based for.
     const std::int64_t* begin() const { return sizes_.data(); }
     std::int64_t* begin() { return sizes_.data(); }
-    // One past the last of them.
+    // One past the end.
     const std::int64_t* end() const { return sizes_.data() + rank_; }
     std::int64_t* end() { return sizes_.data() + rank_; }
     // The size of the last axis; IndexError for a scalar.
     std::int64_t back() const { return (*this)[rank_ - 1]; }
-    void push_back(std::int64_t size);  // ShapeError above max_rank axes
-    // Before `axis` (−1: after the last); ShapeError above max_rank axes, IndexError out of range.
+    void push_back(std::int64_t size);  // adds a last axis; ShapeError above max_rank axes
+    // Inserts before `axis` (−1: after the last). ShapeError above max_rank axes, IndexError if out of range.
     void insert(int axis, std::int64_t size);
-    void erase(int axis);  // the later axes move up; IndexError out of range
+    void erase(int axis);  // removes an axis; IndexError if out of range
 
-    // The product of the sizes; 1 for a scalar. ValueError when it does not fit in 63 bits.
+    // The product of the sizes; 1 for a scalar. ValueError if it does not fit in 63 bits.
     std::int64_t numel() const;
 
     // "(2, 3)", "(4,)", "()".
     std::string str() const;
 
-    // The same rank and the same sizes.
+    // Whether rank and sizes are equal.
     friend bool operator==(const Shape& a, const Shape& b) {
         return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
@@ -57,7 +63,7 @@ private:
     std::array<std::int64_t, max_rank> sizes_{};
     int rank_ = 0;
 
-    // Where an axis is kept. Kernels ask in their loops: only what is not 0 … rank − 1 pays for a call.
+    // Kernels call this in their loops, so only an axis outside 0 … rank − 1 costs a function call.
     std::size_t position(int axis) const {
         if (static_cast<unsigned>(axis) < static_cast<unsigned>(rank_)) [[likely]]
             return static_cast<std::size_t>(axis);
@@ -68,20 +74,22 @@ private:
 
 using Strides = Shape;  // in elements, not bytes
 
-// The shape that a and b broadcast to by NumPy's rule (aligned from the right; a size of 1 stretches).
-// Refused with ShapeError, naming `operation`, both shapes and the axis, where two sizes differ and neither
-// is 1.
+// The shape that a and b broadcast to by NumPy's rule: aligned from the right, sizes of 1 stretch. If two
+// sizes differ and neither is 1, ShapeError, naming `operation`, both shapes and the axis.
+//
+//     const Shape shape = broadcast_shapes({4, 1}, {3}, "add");  // (4, 3)
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);
 
-// `axis` as 0 … rank − 1; negative axes count from the end. IndexError, naming `operation`, when out of range.
+// `axis` in 0 … rank − 1; negative axes count from the end. IndexError, naming `operation`, if out of range.
 int normalize_axis(int axis, int rank, const char* operation);
 
-// The row-major strides of a shape.
+// The row-major strides of a shape: (2, 3) → (3, 1).
 Strides contiguous_strides(const Shape& shape);
 
-// The axes of a reduction: sum(x, 0), sum(x, {0, -1}). An empty list means every axis.
+// The axes of a reduction, so that you can write sum(x), sum(x, 0) or sum(x, {0, -1}). Empty means every
+// axis.
 struct Axes {
-    std::vector<int> axes;  // as they were given, negative ones too
+    std::vector<int> axes;  // as passed, so possibly negative
     Axes() = default;       // every axis
     // One axis, or several.
     Axes(int axis) : axes{axis} {}
@@ -89,6 +97,6 @@ struct Axes {
     Axes(std::vector<int> list) : axes(std::move(list)) {}
 };
 
-inline constexpr bool keepdim = true;  // sum(x, -1, keepdim): reduced axes stay, with size 1
+inline constexpr bool keepdim = true;  // for sum(x, -1, keepdim): reduced axes stay, with size 1
 
 }  // namespace weft

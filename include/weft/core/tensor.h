@@ -1,5 +1,4 @@
-// Tensor: values, and a place in the graph. A Tensor is a handle: copies of it are the same tensor, as in
-// PyTorch.
+// Tensor: an array of values that can take part in the graph.
 #pragma once
 
 #include <cstdint>
@@ -18,81 +17,100 @@
 namespace weft {
 
 struct Array;       // storage, shape and strides of the values   (src/core/array/array.h)
-struct TensorImpl;  // an Array and a place in the graph          (src/core/autograd/tensor_impl.h)
-struct Node;        // a place in the graph                       (src/core/autograd/node.h)
+struct TensorImpl;  // an Array and its node in the graph         (src/core/autograd/tensor_impl.h)
+struct Node;        // a node of the graph                        (src/core/autograd/node.h)
 
-// Values of one type, with a shape; and where they took part in it, a place in the graph. A statement that
-// makes a tensor and drops it does nothing, and draws a warning.
+// Values of one type with a shape and, if it takes part in the graph, a node there. A Tensor is a handle, as
+// in PyTorch: a copy of it is the same tensor. The compiler warns about a statement that drops a tensor.
+//
+//     const Tensor x = tensor({{1, 2}, {3, 4}}).requires_grad_();
+//     const Tensor y = sum(x * x);
+//     y.backward();
+//     const Tensor dx = x.grad();  // 2x = [[2, 4], [6, 8]]
 class [[nodiscard]] Tensor {
 public:
-    Tensor() = default;  // undefined: every use but defined() is a GraphError
+    Tensor() = default;  // undefined: every use except defined() is a GraphError
     // A copy is the same tensor.
     Tensor(const Tensor&) = default;
     Tensor(Tensor&&) noexcept = default;
-    // From here on this handle is the other tensor. Only a variable can be assigned to: x[0] = y, which would
-    // change a handle that is dropped at once and no value of x, does not compile. Write x[0].copy_(y).
+    // Makes this handle refer to the other tensor. x[0] = y does not compile, because it would change a
+    // temporary handle and no value of x: write x[0].copy_(y).
     Tensor& operator=(const Tensor&) & = default;
     Tensor& operator=(Tensor&&) & noexcept = default;
     ~Tensor() = default;
 
-    // ---- what it is
-    bool defined() const { return impl_ != nullptr; }  // false for Tensor() alone
-    const Shape& shape() const;                        // the sizes of its axes
-    // Of one axis; negative axes count from the end; IndexError out of range.
+    // ---- properties
+    bool defined() const { return impl_ != nullptr; }  // false only for Tensor()
+    const Shape& shape() const;                        // the sizes of the axes
+    // The size of one axis; negative axes count from the end. IndexError if out of range.
     std::int64_t size(int axis) const;
     int rank() const { return shape().rank(); }             // the number of axes
-    std::int64_t numel() const { return shape().numel(); }  // of elements: the product of the sizes
-    DType dtype() const;                                    // the type of its elements
+    std::int64_t numel() const { return shape().numel(); }  // the number of elements
+    DType dtype() const;                                    // the type of the elements
     const Strides& strides() const;                         // in elements
     bool is_contiguous() const;                             // row-major without gaps
-    bool shares_storage(const Tensor& other) const;         // a view of the same memory
-    std::uint64_t version() const;                          // of its storage; every in-place change adds one
-    std::string str() const;                                // as NumPy's str() prints it
+    bool shares_storage(const Tensor& other) const;         // whether both are views of one memory
+    std::uint64_t version() const;                          // of the storage; in-place changes increment it
+    std::string str() const;                                // printed as by NumPy's str()
 
     // ---- values
-    // The address of the first element. DTypeError when T is not the tensor's type. Elements lie at strides()
-    // from it. Writing here is not seen by version(): prefer the in-place operations.
+
+    // The address of the first element; the others are at strides() from it. DTypeError unless T is the
+    // tensor's type. version() does not notice writes through it, so prefer the in-place operations.
     template <class T>
     T* data() const;
-    double item() const;  // the only element, as double; ShapeError when there is not exactly one
-    // One element, as double; IndexError out of range; a negative index wraps once.
+    double item() const;  // the only element, as double; ShapeError unless there is exactly one
+    // One element, as double; negative indices count from the end. IndexError if out of range.
     double at(const Shape& index) const;
-    // All elements in row-major order; DTypeError when T is not the tensor's type.
+    // All elements in row-major order. DTypeError unless T is the tensor's type.
     template <class T>
     std::vector<T> to_vector() const;
 
-    // The same values in another type; differentiable between float32 and float64. To int64 the fraction is cut
-    // off, and ValueError, naming the position, refuses NaN and what lies outside −2⁶³ … 2⁶³ − 1; to bool,
-    // non-zero is true. The tensor itself when it has that type already (under NoGrad, outside the graph).
+    // The same values in another type, differentiable between float32 and float64; the tensor itself if it
+    // has that type (under NoGrad, detached). int64 drops the fraction, and refuses NaN and what lies outside
+    // −2⁶³ … 2⁶³ − 1 with a ValueError that names the position. bool is true for every other number than 0.
     Tensor to(DType dtype) const;
-    Tensor clone() const;  // a contiguous copy of its own storage; differentiable
+    Tensor clone() const;  // a contiguous copy in storage of its own; differentiable
 
-    // ---- views: they share storage. None of them copies, but for reshape and contiguous where they must.
+    // ---- views: they share storage, and only reshape and contiguous may copy. All are differentiable.
+    //
+    //     const Tensor x = arange(6).reshape({2, 3});  // [[0, 1, 2], [3, 4, 5]]
+    //     const Tensor column = x.select(1, 0);        // (2,): [0, 3]
+    //     const Tensor last_two = x.slice(1, 1, 3);    // (2, 2): [[1, 2], [4, 5]]
+    //     const Tensor row = x[1].unsqueeze(0);        // (1, 3): [[3, 4, 5]]
+    //     const Tensor same = x.T().reshape({2, -1});  // (2, 3), copied: [[0, 3, 1], [4, 2, 5]]
 
-    // Same numel, one size may be −1; shares storage where strides allow, else copies.
+    // The same elements in row-major order with another shape; one size may be −1. Copies if strides cannot
+    // express it. ShapeError unless the numbers of elements are equal.
     Tensor reshape(const Shape& shape) const;
-    Tensor view(const Shape& shape) const;    // as reshape, but ShapeError where it would have to copy
+    Tensor view(const Shape& shape) const;    // as reshape, but ShapeError instead of a copy
     Tensor permute(const Shape& axes) const;  // y.size(i) = x.size(axes[i]); ShapeError unless a permutation
-    Tensor transpose(int axis0, int axis1) const;  // axes axis0 and axis1 exchanged
+    Tensor transpose(int axis0, int axis1) const;  // exchanges two axes
     Tensor T() const;                              // (m, n) → (n, m); ShapeError unless rank 2
-    Tensor squeeze(int axis) const;                // without that axis; ShapeError unless its size is 1
-    Tensor squeeze() const;                        // without every axis of size 1
-    Tensor unsqueeze(int axis) const;  // with an axis of size 1 before `axis` (−1: after the last)
-    // Broadcast to `shape` by strides of 0; −1 keeps a size. Not for writing.
+    Tensor squeeze(int axis) const;                // removes the axis; ShapeError unless its size is 1
+    Tensor squeeze() const;                        // removes every axis of size 1
+    Tensor unsqueeze(int axis) const;  // adds an axis of size 1 before `axis` (−1: after the last)
+    // Stretches axes of size 1 and adds axes in front, with strides of 0; −1 keeps a size. ShapeError for any
+    // other change. The result cannot be written to.
     Tensor expand(const Shape& shape) const;
-    // [start, end) as Python's; step ≥ 1.
+    // Indices start, start + step, … before end of one axis, as Python's x[start:end:step]; ValueError unless
+    // step ≥ 1.
     Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1) const;
-    // One index of an axis, which goes; IndexError out of range.
+    // One index of an axis, which is removed; negative indices count from the end. IndexError if out of
+    // range.
     Tensor select(int axis, std::int64_t index) const;
     Tensor operator[](std::int64_t index) const { return select(0, index); }  // select(0, index)
-    // Itself where it is contiguous (under NoGrad, outside the graph), else a row-major copy.
+    // The tensor itself if it is contiguous (under NoGrad, detached), otherwise a row-major copy.
     Tensor contiguous() const;
 
-    // ---- in place: they change the values, add one to version(), and are seen by every view. They are for
-    // values, not for the graph: where this tensor or an operand takes part in the graph, GraphError outside
-    // NoGrad. The operand broadcasts to this tensor's shape (ShapeError when the result would be larger) and
-    // has its type (DTypeError). A plain number must be one that the tensor's type holds: DTypeError for 0.5
-    // beside int64. GraphError also on an expanded tensor, whose elements share memory.
+    // ---- in place: they change the values, increment version(), and are seen through every view. They are not
+    // recorded: GraphError, except under NoGrad, if this tensor or the operand is in the graph. The operand
+    // has this tensor's type (DTypeError) and broadcasts to its shape (ShapeError). A plain number must be
+    // one that the type holds (DTypeError for 0.5 and int64). GraphError for an expanded tensor, whose
+    // elements share memory.
+    //
+    //     const NoGrad off;
+    //     w.add_(w.grad(), -0.1);  // a step of gradient descent
     Tensor& fill_(double value);                          // x ← value
     Tensor& zero_() { return fill_(0); }                  // x ← 0
     Tensor& add_(const Tensor& other, double alpha = 1);  // x ← x + alpha · other
@@ -100,50 +118,60 @@ public:
     Tensor& mul_(double factor);                          // x ← x · factor
     Tensor& copy_(const Tensor& other);                   // x ← other
 
-    // From here on this handle, and every copy of it, is other's values (a contiguous copy of its own), shape
-    // and type, as a leaf that requires a gradient as before and keeps its hooks; its gradient is cleared. What
-    // modules use to change type. GraphError on a non-leaf; DTypeError where a tensor that requires a gradient
-    // would become int64 or bool. Nothing has changed when it throws.
+    // Gives this tensor, in every copy of the handle, a contiguous copy of other's values, with other's shape
+    // and type. It becomes a new leaf that requires a gradient as before and keeps its hooks; its gradient is
+    // cleared. Modules change their type with it. GraphError unless it is a leaf; DTypeError if a tensor that
+    // requires a gradient would become int64 or bool.
     Tensor& set_data(const Tensor& other);
-    void bump_version();  // after values were written through data(): adds one to version()
+    void bump_version();  // increments version(); call it after writing through data()
 
-    // ---- the graph (rules of leaves as in PyTorch)
-    bool requires_grad() const;  // takes part in the graph
-    // Makes a leaf take part in the graph, or not. DTypeError for int64 and bool. A non-leaf requires a
-    // gradient because its inputs do: true changes nothing there, false is a GraphError. A leaf that is taken
-    // out and brought back is the same leaf: its hooks, its gradient, and what was computed from it before
-    // still belong to it. While it is out it has no gradient, and backward leaves none.
+    // ---- the graph: leaves behave as in PyTorch
+    bool requires_grad() const;  // whether it takes part in the graph
+    // Adds a leaf to the graph or takes it out. DTypeError for int64 and bool. A non-leaf requires a gradient
+    // because its inputs do: true changes nothing there, false is a GraphError. A leaf that is taken out and
+    // added again is the same leaf, with its hooks, its gradient, and what was computed from it before; in
+    // between, grad() is undefined and backward leaves no gradient.
     Tensor& requires_grad_(bool wanted = true);
-    bool is_leaf() const;  // not made by a recorded operation
-    Tensor grad() const;  // ∂(backward's root)/∂(this), summed over backwards; undefined when there is none
-    // The gradient is a copy of g; an undefined g clears it. ShapeError or DTypeError unless g is like this
-    // tensor.
+    bool is_leaf() const;  // whether no recorded operation computed it
+    Tensor grad() const;   // ∂(root)/∂(this), summed over the calls of backward; undefined before the first
+    // Replaces the gradient with a copy of g, or clears it if g is undefined. ShapeError or DTypeError unless
+    // g has this tensor's shape and type; GraphError outside the graph.
     void set_grad(const Tensor& g);
-    void zero_grad();       // the gradient is undefined again
-    void retain_grad();     // also a non-leaf keeps its gradient
-    Tensor detach() const;  // the same values, outside the graph (shares storage and version)
+    void zero_grad();       // clears the gradient: it is undefined again
+    void retain_grad();     // makes backward store a non-leaf's gradient too; GraphError outside the graph
+    Tensor detach() const;  // the same values, storage and version, outside the graph
 
-    // From the whole gradient of a tensor to one in its place.
+    // Takes a tensor's complete gradient; returns its replacement, or an undefined Tensor to leave it.
     using Hook = std::function<Tensor(const Tensor& gradient)>;
-    // `hook` sees the whole gradient of this tensor during backward, once, and returns one in its place (same
-    // shape), or an undefined Tensor to leave it. Returns a number for remove_hook. A hook must not own its own
-    // tensor.
+    // Backward calls `hook` once with the complete gradient of this tensor. Returns a number for remove_hook.
+    // GraphError outside the graph; backward throws ShapeError or DTypeError if a replacement differs in
+    // shape or type. A hook must not own its tensor, or neither is ever freed.
+    //
+    //     const Tensor x = ones({2}).requires_grad_();
+    //     const std::uint64_t number = x.register_hook([](const Tensor& dx) { return 10 * dx; });
+    //     sum(x).backward();  // x.grad() is [10, 10]
+    //     x.remove_hook(number);
     std::uint64_t register_hook(Hook hook);
-    void remove_hook(std::uint64_t number);  // by register_hook's number
+    void remove_hook(std::uint64_t number);  // by the number that register_hook returned
 
-    // Adds ∂(gradient · this)/∂x to x.grad() for every leaf x this depends on. `gradient` has this tensor's
-    // shape, and may be left out (1) for a single element. Saved values are released on the way unless
-    // retain_graph; GraphError on a graph that was released before, on a tensor outside the graph, or without a
-    // seed where there is more than one element. If anything throws, no gradient has changed.
+    // Adds ∂(Σ gradient · this)/∂x to x.grad() for every leaf x that this depends on. `gradient` has this
+    // tensor's shape and type, and is 1 if left out, which needs a single element. Saved tensors are released
+    // on the way unless retain_graph is set. GraphError if the tensor is outside the graph, if an earlier
+    // backward released it, if a saved tensor was changed in place, or if a gradient is missing. If anything
+    // throws, no gradient has changed.
+    //
+    //     const Tensor x = tensor({1, 2, 3}).requires_grad_();
+    //     const Tensor y = x * x;
+    //     y.backward(tensor({1, 10, 100}));  // x.grad() is 2x · gradient = [2, 40, 600]
     void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
 
     // ---- for the library
-    // Around what others made.
+    // Wraps an existing impl.
     explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
     explicit Tensor(Array array);
-    TensorImpl& impl() const;                                            // GraphError when undefined
-    const std::shared_ptr<TensorImpl>& handle() const { return impl_; }  // null when undefined
-    const Array& array() const;  // storage, shape and strides; GraphError when undefined
+    TensorImpl& impl() const;                                            // GraphError if undefined
+    const std::shared_ptr<TensorImpl>& handle() const { return impl_; }  // null if undefined
+    const Array& array() const;  // storage, shape and strides; GraphError if undefined
 
 private:
     std::shared_ptr<TensorImpl> impl_;
@@ -152,43 +180,53 @@ private:
 // Writes x.str().
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
-// ---- creation. Sizes must be ≥ 0 (0 is valid); ValueError when negative or when their product overflows.
-// int64 and bool take only numbers that they hold exactly: DTypeError for full({2}, 0.5, int64).
+// ---- creation. Sizes are ≥ 0: ValueError if one is negative or if their product overflows. int64 and bool
+// hold only some numbers: DTypeError for full({2}, 0.5, int64).
+//
+//     Rng rng(1);
+//     const Tensor a = zeros({2, 3});
+//     const Tensor b = randn({2, 3}, rng, float64);
+//     const Tensor c = arange(0, 1, 0.25);          // [0, 0.25, 0.5, 0.75]
+//     const Tensor d = tensor({{1, 2}, {3, 4}});    // (2, 2)
+//     const Tensor ids = tensor({4, 0, 7}, int64);  // (3,)
 Tensor zeros(const Shape& shape, DType dtype = float32);               // every element 0
 Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
-Tensor empty(const Shape& shape, DType dtype = float32);               // values not set
-Tensor zeros_like(const Tensor& x);                                    // 0, of x's shape and type
-Tensor ones_like(const Tensor& x);                                     // 1, of x's shape and type
+Tensor empty(const Shape& shape, DType dtype = float32);               // uninitialised
+Tensor zeros_like(const Tensor& x);                                    // 0, with x's shape and type
+Tensor ones_like(const Tensor& x);                                     // 1, with x's shape and type
 Tensor eye(std::int64_t n, DType dtype = float32);                     // (n, n), ones on the diagonal
-// (⌈(end − start) / step⌉,): start, start + step, … before end; ValueError when step is 0, points away from
-// end, or is so small that the steps cannot be counted.
+// (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
+// end, or is too small to count the steps; DTypeError for bool.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
 Tensor arange(std::int64_t end);                                    // int64: 0 … end − 1
-Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  // normal, mean 0, deviation 1
+Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  // normal, mean 0, standard deviation 1
 Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);   // uniform in [0, 1)
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng);  // int64, low ≤ i < high
+// int64, low ≤ i < high; ValueError unless low < high.
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng);
 
-// What `tensor` takes: a number, or braces around such.
+// The argument of `tensor`: a number, or a list of such in braces.
 struct Nested {
     double value = 0;           // of a number
     std::vector<Nested> items;  // of a list
-    bool is_list = false;       // which of the two
+    bool is_list = false;       // which of the two it is
     // A number, or a list in braces.
     Nested(double v) : value(v) {}
     Nested(std::initializer_list<Nested> list) : items(list), is_list(true) {}
 };
-// Nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2). ShapeError when the rows are ragged.
+// A tensor from nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2), tensor(3) is (). ShapeError for ragged
+// rows.
 Tensor tensor(const Nested& values, DType dtype = float32);
 
-// The values in row-major order. ShapeError when their number is not the shape's.
+// A tensor of the vector's type from values in row-major order. ShapeError unless their number is the
+// shape's.
 Tensor from_vector(const std::vector<float>& values, const Shape& shape);
 Tensor from_vector(const std::vector<double>& values, const Shape& shape);
 Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape);
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
 
-// ---- threads: one OpenMP team of ours. The same bits at any number.
+// ---- threads: Weft has one OpenMP team, and results have the same bits at every number of threads
 void set_num_threads(int n);  // ValueError unless 1 ≤ n ≤ 1024
-int get_num_threads();        // how many there are
+int get_num_threads();        // the current number
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Text in messages and pictures: numbers and indices, and UTF-8 one character at a time (The Unicode Standard,
+// Text in messages and pictures: numbers, indices, and UTF-8 one character at a time (The Unicode Standard,
 // §3.9, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
 #pragma once
 
@@ -14,48 +14,54 @@ class Shape;
 
 namespace weft::text {
 
-// What std::to_chars writes, in every locale: chars(0.1) is "0.1", the shortest text that reads back as the
-// same value; chars(2.0, std::chars_format::fixed, 2) is "2.00".
+// A number as std::to_chars writes it, in every locale the same; the shortest text that reads back as the
+// same value unless a format says otherwise.
+//
+//     const std::string shortest = text::chars(0.1);                            // "0.1"
+//     const std::string fixed = text::chars(2.0, std::chars_format::fixed, 2);  // "2.00"
+//     const std::string rounded = text::number(1.0 / 3, 3);                     // "0.333"
+//     const std::string position = text::index(2, {2, 2});                      // "(1, 0)"
+//     const std::string harmless = text::excerpt("one\ntwo three", 8);          // "one\x0atwo …"
 template <class T, class... Format>
 std::string chars(T value, Format... format) {
     std::array<char, 512> buffer;
     return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format...).ptr};
 }
-// At most `digits` significant digits: "0.25", "1e-07".
+// A number with at most `digits` significant digits: "0.25", "1e-07".
 std::string number(double value, int digits = 6);
 // The index of the element at position i in row-major order: index(2, Shape{2, 2}) is "(1, 0)".
 std::string index(std::int64_t i, const Shape& shape);
 
-// A character of a text, or bytes that are none.
+// A decoded character, or bytes that do not form one.
 struct Decoded {
     // What the bytes are.
     enum Kind {
-        character,  // a whole character
+        character,  // a complete character
         broken,     // bytes that no character contains
         cut         // the text ends inside a character
     };
-    char32_t value = 0;      // of a character
+    char32_t value = 0;      // the code point of a character
     std::size_t length = 0;  // in bytes, at least 1; if broken or cut, of the part that could start a character
-    Kind kind = character;   // what it is
+    Kind kind = character;   // what was found
 };
 
 // The character that starts at text[at], at < text.size().
 Decoded decode_at(std::string_view text, std::size_t at);
-// Appends the UTF-8 bytes of c.
+// Appends c as UTF-8.
 void append_utf8(std::string& text, char32_t c);
 
-// Whether all of the text is UTF-8.
+// Whether the whole text is valid UTF-8.
 bool is_utf8(std::string_view text);
 
-// Control characters, those that change the direction of writing or have no width, and those XML forbids.
+// Whether c is a control character, changes the direction of writing, has no width, or is forbidden in XML.
 bool is_hidden(char32_t c);
 
-// The character at text[at] for display, and moves `at` past it. A hidden character and a byte that is not
-// UTF-8 become escapes: "\x1b", "\u202e".
+// The character at text[at] for display; moves `at` past it. Hidden characters and bytes that are not UTF-8
+// become escapes: "\x1b", "\u202e".
 std::string displayed(std::string_view text, std::size_t& at);
 
-// A text of unknown origin for a message: at most this many characters as `displayed` writes them, then "…" if
-// there are more.
+// Text of unknown origin for use in a message: at most `characters` of them, as `displayed` writes them, then
+// "…" if there are more.
 std::string excerpt(std::string_view text, std::size_t characters = 60);
 
 }  // namespace weft::text

@@ -1,4 +1,4 @@
-// What a run leaves to be looked at: the tensors that it named on its way, and the graph behind its result.
+// Looking into a run: the tensors that operations and modules gave a name to, and the graph of a result.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,21 @@
 
 namespace weft {
 
-// A tensor that a run has named.
+// A tensor with the name that the run gave it.
 struct TraceEntry {
-    std::string name;  // as the run called it
-    Tensor tensor;     // the tensor itself
+    std::string name;  // as passed to traced()
+    Tensor tensor;     // the tensor itself, not a copy
 };
 
-// While one of these lives, traced() writes down what it is given on this thread. They nest: the innermost gets
-// it all. Attention computed by its fused kernel has no scores and no weights to name: see Composed.
+// While a Trace is active, it collects what traced() is called with on this thread. Traces nest, and the
+// innermost receives everything. The fused kernel of attention has no scores and no weights to name, so
+// combine it with Composed:
+//
+//     const Composed readable;
+//     const Trace trace;
+//     const Tensor y = scaled_dot_product_attention(q, k, v);
+//     std::vector<std::string> names;  // q, k, v, scores, weights, heads
+//     for (const TraceEntry& entry : trace.entries()) names.push_back(entry.name);
 class [[nodiscard]] Trace {
 public:
     Trace();
@@ -26,9 +33,9 @@ public:
     Trace& operator=(const Trace&) = delete;
 
     const std::vector<TraceEntry>& entries() const { return entries_; }  // in the order of the run
-    void add(const char* name, const Tensor& x);                         // what traced() calls
+    void add(const char* name, const Tensor& x);                         // called by traced()
 
-    static Trace* current() { return current_; }  // of this thread; null when none lives
+    static Trace* current() { return current_; }  // the innermost of this thread, or null
 
 private:
     friend class NoTrace;
@@ -37,8 +44,8 @@ private:
     std::vector<TraceEntry> entries_;
 };
 
-// While one of these lives, no Trace of this thread writes anything down. Backward holds one while it calls the
-// gradient rule of an operation.
+// While it is active, no Trace of this thread collects anything. Backward holds one around each gradient
+// rule.
 class NoTrace {
 public:
     NoTrace() : before_(Trace::current_) { Trace::current_ = nullptr; }
@@ -50,7 +57,9 @@ private:
     Trace* before_;
 };
 
-// x itself, any shape; written down under `name` while a Trace lives. An undefined x is not.
+// Returns x, and adds it under `name` to the active Trace, if there is one and x is defined.
+//
+//     const Tensor hidden = traced("hidden", relu(x));
 inline const Tensor& traced(const char* name, const Tensor& x) {
     if (Trace::current() != nullptr) [[unlikely]]
         Trace::current()->add(name, x);
@@ -61,26 +70,30 @@ inline Tensor traced(const char* name, Tensor&& x) {
     return std::move(x);
 }
 
-// A node of the graph as it can be told to a reader.
+// A node of the graph, described.
 struct GraphNode {
-    std::uint64_t number = 0;         // larger than those of its inputs
-    std::string operation;            // "leaf" for a leaf
-    Shape shape;                      // of its output
-    DType dtype = float32;            // of its output
-    std::vector<std::size_t> inputs;  // positions in the list, in the operation's order; without those outside
-                                      // the graph
+    std::uint64_t number = 0;  // larger than those of its inputs
+    std::string operation;     // "leaf" for a leaf
+    Shape shape;               // of its output
+    DType dtype = float32;     // of its output
+    // Positions in the list that graph_nodes returns, in the operation's order, without inputs outside the
+    // graph.
+    std::vector<std::size_t> inputs;
 };
 
-// Every node that x was made from, each once, inputs before what uses them, x's own last; empty when x is
-// outside the graph. Tensors that need no gradient (data, masks) are not in the graph, and so not here.
+// Every node that x was computed from, each once, inputs before what uses them, so x's own is last; empty if
+// x is outside the graph. Tensors that need no gradient (data, masks) have no node.
+//
+//     const Tensor x = ones({2}).requires_grad_();
+//     const std::vector<GraphNode> nodes = graph_nodes(sum(x * x));  // leaf, multiply, sum
 std::vector<GraphNode> graph_nodes(const Tensor& x);
-// The same of several tensors together, in the order of their numbers.
+// The same for several tensors together, in the order of the nodes' numbers.
 std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs);
 
 // The number of x's node; 0 outside the graph.
 std::uint64_t graph_number(const Tensor& x);
 
-// What stands for the memory that x's values are in: equal where shares_storage() says so.
+// Identifies the storage of x's values: equal for two tensors exactly if shares_storage() is true.
 const void* storage_of(const Tensor& x);
 
 }  // namespace weft
