@@ -320,7 +320,7 @@ TEST_CASE("example: an in-place operation", "[header-examples]") {
 }
 
 TEST_CASE("example: a hook", "[header-examples]") {
-    const Tensor x = ones({2}).requires_grad_();
+    Tensor x = ones({2}).requires_grad_();
     const std::uint64_t number = x.register_hook([](const Tensor& dx) { return 10 * dx; });
     sum(x).backward();  // x.grad() is [10, 10]
     x.remove_hook(number);

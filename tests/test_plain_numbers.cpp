@@ -83,7 +83,7 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
             const auto message = message_of<DTypeError>([&, v = value, &run = operation] { run(v); });
             CHECK(message ==
                   name + ("int64 does not hold " + text) +
-                      " exactly; take a whole number of 64 bits, or float64 (to() converts a tensor)");
+                      " exactly; use a 64-bit integer, or float64 (to() converts a tensor)");
         }
         if (std::string(name) != "arange: ")
             for (const double value : {std::nan(""), infinity, 0x1p63})
@@ -93,7 +93,7 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
     CHECK(values_of(ids + -0x1p63)[1] == lowest + 1);
     CHECK(values_of(ids * 2.0) == std::vector<std::int64_t>{0, 2, 4, 6});
     CHECK(contains(message_of<DTypeError>([&] { (void)full({1}, 2, boolean); }),
-                   "bool does not hold 2 exactly; take 0 or 1"));
+                   "bool does not hold 2 exactly; use 0 or 1"));
     CHECK(contains(message_of<DTypeError>([&] { (void)masked_fill(ids > 1, ids > 1, 0.5); }),
                    "masked_fill: bool"));
     CHECK(masked_fill(ids > 1, ids > 1, 0).to_vector<bool>() == std::vector(4, false));

@@ -117,7 +117,7 @@ TEST_CASE("refusals of shapes", "[fault]") {
          }},
         {"triu: a tensor of shape (2,) is no matrix", [] { triu(zeros({2})); }},
         {"tril: a tensor of shape () is no matrix", [&] { tril(scalar); }},
-        {"one axis more than (1, 1, 1, 1, 1, 1, 1, 1), but a tensor has at most 8",
+        {"cannot add an axis to (1, 1, 1, 1, 1, 1, 1, 1), because a tensor has at most 8",
          [] {
              zeros({1, 1, 1, 1, 1, 1, 1, 1}).unsqueeze(0);
          }},
@@ -166,8 +166,8 @@ TEST_CASE("refusals of values", "[fault]") {
          [&] {
              rng.categorical({1, NAN});
          }},
-        {"randint: nothing lies in [3, 3)", [&] { rng.randint(3, 3); }},
-        {"randint: nothing lies in [3, 3)", [&] { randint(3, 3, {2}, rng); }},
+        {"randint: the range [3, 3) is empty", [&] { rng.randint(3, 3); }},
+        {"randint: the range [3, 3) is empty", [&] { randint(3, 3, {2}, rng); }},
         {"split: a part of size -1",
          [&] {
              split(x, {-1, 3});
@@ -199,15 +199,15 @@ TEST_CASE("refusals of the graph", "[fault]") {
     const Tensor x = zeros({2}), leaf = zeros({2}).requires_grad_();
     Tensor y = leaf * 2;
     check_refusals<GraphError>({
-        {"tensor: this one is undefined", [] { Tensor().shape(); }},
-        {"record wants a new tensor, but this one is an input",
+        {"tensor: this tensor is undefined", [] { Tensor().shape(); }},
+        {"record needs a new tensor, but y is one of the inputs",
          [&] { record("mine", leaf, {leaf}, {}, [](const Saved&, const Tensor& dy) { return Grads{dy}; }); }},
-        {"record wants a new tensor, but this one is in the graph already",
+        {"record needs a new tensor, but y is already in the graph",
          [&] { record("mine", y, {leaf}, {}, [](const Saved&, const Tensor& dy) { return Grads{dy}; }); }},
         {"register_hook: this tensor does not require a gradient",
          [&] { Tensor(x).register_hook([](const Tensor& g) { return g; }); }},
         {"set_grad: this tensor does not require a gradient", [&] { Tensor(x).set_grad(x); }},
-        {"set_data: a tensor made by multiply cannot hold other values", [&] { y.set_data(x); }},
+        {"set_data: a tensor made by multiply cannot take new values", [&] { y.set_data(x); }},
         {"requires_grad_: a tensor made by multiply requires a gradient", [&] { y.requires_grad_(false); }},
     });
 }

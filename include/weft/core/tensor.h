@@ -147,7 +147,7 @@ public:
     // GraphError outside the graph; backward throws ShapeError or DTypeError if a replacement differs in
     // shape or type. A hook must not own its tensor, or neither is ever freed.
     //
-    //     const Tensor x = ones({2}).requires_grad_();
+    //     Tensor x = ones({2}).requires_grad_();
     //     const std::uint64_t number = x.register_hook([](const Tensor& dx) { return 10 * dx; });
     //     sum(x).backward();  // x.grad() is [10, 10]
     //     x.remove_hook(number);

@@ -15,7 +15,8 @@ bool product_overflows(const Shape& shape) {
 
 Array make_array(const Shape& shape, DType dtype, const char* operation) {
     for (std::int64_t size : shape)
-        if (size < 0) throw ValueError(operation, ": negative size in shape ", shape, "; sizes are 0 or more");
+        if (size < 0)
+            throw ValueError(operation, ": negative size in shape ", shape, "; use sizes of 0 or more");
     std::int64_t bytes = 0;
     if (product_overflows(shape) ||
         __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(itemsize(dtype)), &bytes))
@@ -34,8 +35,8 @@ void check_representable_exactly(const char* operation, double value, DType dtyp
                                       ? value == 0 || value == 1
                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
     if (is_representable) return;
-    throw DTypeError(operation, ": ", name(dtype), " does not hold ", text::chars(value), " exactly; take ",
-                     (dtype == boolean ? "0 or 1" : "a whole number of 64 bits"),
+    throw DTypeError(operation, ": ", name(dtype), " does not hold ", text::chars(value), " exactly; use ",
+                     (dtype == boolean ? "0 or 1" : "a 64-bit integer"),
                      ", or float64 (to() converts a tensor)");
 }
 
@@ -52,7 +53,7 @@ bool Array::is_contiguous() const {
 }
 
 bool Array::overlaps_itself() const {
-    if (numel() == 0) return false;  // nothing can; and contiguous strides beside a size of 0 are 0
+    if (numel() == 0) return false;  // contiguous strides are 0 next to a size of 0
     for (int i = 0; i < rank(); ++i)
         if (shape[i] > 1 && strides[i] == 0) return true;
     return false;
@@ -68,11 +69,11 @@ Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::i
 
 Array broadcast_view(const Array& x, const Shape& shape) {
     Strides strides = Strides::filled(shape.rank(), 0);
-    std::int64_t* to = strides.end();
+    std::int64_t* new_stride = strides.end();
     const std::int64_t *size = x.shape.end(), *stride = x.strides.end();
     while (size != x.shape.begin()) {
-        --to, --size, --stride;
-        if (*size != 1) *to = *stride;
+        --new_stride, --size, --stride;
+        if (*size != 1) *new_stride = *stride;
     }
     return view_of(x, shape, strides, x.offset);
 }
@@ -96,8 +97,8 @@ Array transposed_view(const Array& x, int a, int b) {
 bool reshaped_strides(const Array& x, const Shape& shape, Strides& strides) {
     strides = contiguous_strides(shape);
     if (x.is_contiguous()) return true;
-    // Both shapes are cut into groups of axes with equal products; a group can be read anew when its old axes
-    // lie densely inside each other.
+    // Cut both shapes into groups of axes with equal products. A group can be reshaped without copying if its
+    // old axes are contiguous with each other.
     Shape old_sizes, old_strides;
     for (int i = 0; i < x.rank(); ++i)
         if (x.shape[i] != 1) old_sizes.push_back(x.shape[i]), old_strides.push_back(x.strides[i]);
@@ -120,7 +121,7 @@ bool reshaped_strides(const Array& x, const Shape& shape, Strides& strides) {
         o = o_end;
         n = n_end;
     }
-    for (; n < shape.rank(); ++n) strides[n] = 1;  // what is left has size 1
+    for (; n < shape.rank(); ++n) strides[n] = 1;  // the remaining axes have size 1
     return true;
 }
 

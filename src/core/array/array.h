@@ -1,4 +1,4 @@
-// Array: storage, shape, strides and type of a tensor's values. It knows nothing of gradients.
+// Array: the storage, shape, strides and type of a tensor's values, without gradients.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace weft {
 
-// A block of memory, aligned to 64 bytes, with a version that every in-place change advances. Blocks are
-// recycled: a training step asks for the same sizes again and again.
+// A block of memory, aligned to 64 bytes. Blocks are recycled, because every training step asks for the same
+// sizes again.
 struct Storage {
-    explicit Storage(std::size_t bytes);  // std::bad_alloc when it cannot be had
+    explicit Storage(std::size_t bytes);  // throws std::bad_alloc
     ~Storage();
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
 
     void* data = nullptr;
     std::size_t bytes = 0;
-    std::uint64_t version = 0;
+    std::uint64_t version = 0;  // incremented by every in-place change
 };
 
 struct Array {
@@ -38,33 +38,34 @@ struct Array {
     std::int64_t numel() const { return shape.numel(); }
     int rank() const { return shape.rank(); }
     bool is_contiguous() const;
-    bool overlaps_itself() const;  // two elements share memory (a stride of 0)
+    bool overlaps_itself() const;  // whether elements share memory (a stride of 0)
 };
 
-// Whether the product of the sizes (those of 0 left out: strides multiply the others) does not fit in 63 bits.
+// Whether the product of the sizes exceeds 63 bits. Sizes of 0 are left out, because strides multiply the
+// others.
 bool product_overflows(const Shape& shape);
 
-// New, contiguous, values not set. ValueError naming `operation` for a negative size or a product that
+// A new contiguous array, uninitialised. ValueError, naming `operation`, if a size is negative or the product
 // overflows.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");
 
-// DTypeError naming `operation` unless a plain number is exact in the type: int64 and bool hold few, and a
-// floating type rounds.
+// DTypeError, naming `operation`, unless the type can hold `value`: int64 and bool exactly, a floating type
+// rounds.
 void check_representable_exactly(const char* operation, double value, DType dtype);
 inline void check_representable(const char* operation, double value, DType dtype) {
     if (!is_floating_point(dtype)) check_representable_exactly(operation, value, dtype);
 }
 
-// The same storage seen through another shape, with strides.
+// Views of x's storage. The sizes that broadcast_view stretches get strides of 0.
 Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::int64_t offset);
-Array broadcast_view(const Array& x, const Shape& shape);  // strides of 0 where x has size 1; sizes must fit
+Array broadcast_view(const Array& x, const Shape& shape);
 Array permuted_view(const Array& x, const Shape& axes);
 Array transposed_view(const Array& x, int a, int b);
 
-// Strides with which x's memory can be read as `shape` (of equal numel); false where that takes a copy.
+// Sets `strides` so that x's memory reads as `shape`, of equal numel; returns false if that needs a copy.
 bool reshaped_strides(const Array& x, const Shape& shape, Strides& strides);
 
-// As NumPy's str(): 8 digits, lines of 75 columns, the middle left out above 1000 elements.
+// As NumPy's str(): 8 digits, lines of 75 columns, a summary above 1000 elements.
 std::string format(const Array& x);
 
 // Calls f(T{}) with the C++ type of a dtype.
@@ -76,8 +77,7 @@ template <class F>
 decltype(auto) visit_numeric(DType dtype, F&& f) {
     return dtype == int64 ? f(std::int64_t{}) : visit_floating(dtype, f);
 }
-// The same for sums and products: int64 is calculated in unsigned numbers, which wrap where they overflow, as
-// NumPy's.
+// For sums and products: int64 is computed in unsigned numbers, which wrap on overflow, as in NumPy.
 template <class F>
 decltype(auto) visit_wrapping(DType dtype, F&& f) {
     return dtype == int64 ? f(std::uint64_t{}) : visit_floating(dtype, f);

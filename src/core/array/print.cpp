@@ -1,4 +1,4 @@
-// Printing as NumPy's array2string does: shortest digits up to 8 after the point, columns aligned, lines of 75.
+// Prints as NumPy's array2string: the shortest digits, at most 8 after the point, in aligned columns.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -20,7 +20,7 @@ std::string trim_zeros(std::string digits) {
     return digits;
 }
 
-// The shortest digits that read back as the value, at most 8 of them after the point: "0.1", "2.".
+// "0.1", "2."
 template <class T>
 std::string positional(T value) {
     std::string text = chars(value, std::chars_format::fixed);
@@ -31,7 +31,7 @@ std::string positional(T value) {
     return text;
 }
 
-// "1.e-05", "1.2345e+10".
+// "1.e-05", "1.2345e+10"
 template <class T>
 std::string scientific(T value) {
     std::string text = chars(value, std::chars_format::scientific);
@@ -46,8 +46,7 @@ std::string scientific(T value) {
     return text;
 }
 
-// The same with `fraction` digits, exact ones behind the shortest, and an exponent of `width` characters:
-// "1.000e+005".
+// With `fraction` digits, exact ones after the shortest, and an exponent of `width` characters: "1.000e+005"
 template <class T>
 std::string scientific(T value, std::size_t fraction, std::size_t width) {
     std::string text = chars(value, std::chars_format::scientific, static_cast<int>(fraction));
@@ -78,7 +77,7 @@ std::string scalar(T value) {
     }
 }
 
-// A function that writes each of `values` to the width they need together.
+// Returns a function that formats each of `values` at their common width.
 std::function<std::string(std::int64_t)> formatter(const std::vector<std::int64_t>& values) {
     std::size_t width = 0;
     for (std::int64_t v : values) width = std::max(width, chars(v).size());

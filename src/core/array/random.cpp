@@ -45,7 +45,7 @@ std::int64_t randint_at(std::uint64_t seed, std::uint64_t position, std::int64_t
     const auto bits = philox(seed, position);
     const std::uint64_t draw = static_cast<std::uint64_t>(bits[0]) << 32 | bits[1];
     const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-    __extension__ using Wide = unsigned __int128;  // draw · range / 2⁶⁴: even to one part in 2⁶⁴ / range
+    __extension__ using Wide = unsigned __int128;  // ⌊draw · range / 2⁶⁴⌋, uniform to one part in 2⁶⁴ / range
     const auto step = static_cast<std::uint64_t>(static_cast<Wide>(draw) * range >> 64);
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + step);
 }
@@ -61,7 +61,7 @@ double Rng::normal() { return normal_at(state_.seed, state_.position++); }
 
 std::int64_t Rng::randint(std::int64_t low, std::int64_t high) {
     if (low >= high)
-        throw ValueError("randint: nothing lies in [", low, ", ", high, "); low must be below high");
+        throw ValueError("randint: the range [", low, ", ", high, ") is empty; low must be below high");
     return randint_at(state_.seed, state_.position++, low, high);
 }
 
@@ -69,17 +69,17 @@ std::int64_t Rng::categorical(const std::vector<double>& weights) {
     double total = 0;
     for (double w : weights) {
         if (!(w >= 0) || std::isinf(w))
-            throw ValueError("categorical: a weight is ", w, "; weights are finite and 0 or more");
+            throw ValueError("categorical: a weight is ", w, "; use finite weights of 0 or more");
         total += w;
     }
-    if (!(total > 0)) throw ValueError("categorical: no weight is above 0; one must be");
-    double left = uniform() * total;
+    if (!(total > 0)) throw ValueError("categorical: no weight is above 0; give at least one that is");
+    double remaining = uniform() * total;
     std::int64_t last = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (weights[i] == 0) continue;
         last = static_cast<std::int64_t>(i);
-        if (left < weights[i]) break;
-        left -= weights[i];
+        if (remaining < weights[i]) break;
+        remaining -= weights[i];
     }
     return last;
 }

@@ -52,7 +52,7 @@ std::size_t Shape::normalized_axis(int axis) const {
 
 void Shape::push_back(std::int64_t size) {
     if (rank_ == max_rank)
-        throw ShapeError("shape: one axis more than ", str(), ", but a tensor has at most ", max_rank,
+        throw ShapeError("shape: cannot add an axis to ", str(), ", because a tensor has at most ", max_rank,
                          "; merge some with reshape");
     sizes_[static_cast<std::size_t>(rank_++)] = size;
 }

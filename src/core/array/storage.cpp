@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool recycle = false;  // so that AddressSanitizer sees every use after free
+constexpr bool recycle = false;  // AddressSanitizer needs to see memory being freed
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 constexpr bool recycle = false;
@@ -24,16 +24,15 @@ constexpr bool recycle = true;
 constexpr bool recycle = true;
 #endif
 
-// Sizes are rounded up to an eighth of their power of two, so that blocks of similar size serve each other.
+// Rounds up to an eighth of the power of two below, so blocks can be reused for similar sizes.
 std::size_t size_class(std::size_t bytes) {
     if (bytes <= 64) return 64;
     const std::size_t step = std::max<std::size_t>(64, std::bit_floor(bytes) / 8);
     return (bytes + step - 1) / step * step;
 }
 
-// Blocks that nobody uses are kept for the next request of their size, because a training step asks for the
-// same sizes again and again. Blocks in use and idle ones together stay within 5/4 of the most that was ever in
-// use.
+// Keeps idle blocks for the next request of their size. Idle and used blocks together stay within 5/4 of the
+// highest use so far.
 class Pool {
 public:
     void* acquire(std::size_t bytes) {
@@ -54,7 +53,7 @@ public:
             reserved_ += bytes;
         }
         allocated_ += bytes;
-        peak_allocated_ = std::max(peak_allocated_, allocated_);  // a request that was refused does not count
+        peak_allocated_ = std::max(peak_allocated_, allocated_);  // only now: a failed request does not count
         return block;
     }
     void release(void* block, std::size_t bytes) noexcept {
@@ -64,7 +63,7 @@ public:
             try {
                 free_blocks_[bytes].push_back(block);
                 return;
-            } catch (const std::bad_alloc&) {  // no room to remember it: let it go
+            } catch (const std::bad_alloc&) {  // no memory for the list: free the block instead
             }
         }
         reserved_ -= bytes;
@@ -74,10 +73,10 @@ public:
 private:
     std::mutex mutex_;
     std::map<std::size_t, std::vector<void*>> free_blocks_;
-    std::size_t allocated_ = 0, reserved_ = 0,
-                peak_allocated_ = 0;  // bytes; reserved: allocated to tensors, and free for reuse
+    // In bytes; reserved_ counts used and idle blocks.
+    std::size_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0;
 
-    // Frees idle blocks, the largest first, until `bytes` more make no more than `limit`.
+    // Frees idle blocks, largest first, until `bytes` more would stay within `limit`.
     void release_down_to(std::size_t limit, std::size_t bytes) {
         for (auto it = free_blocks_.rbegin(); it != free_blocks_.rend(); ++it)
             for (; !it->second.empty() && reserved_ + bytes > limit; it->second.pop_back()) {
@@ -85,10 +84,10 @@ private:
                 reserved_ -= it->first;
             }
     }
-    // Large blocks on large pages, where the system has them: fewer to be made, and fewer to be looked up.
+    // Large blocks use huge pages if the system has them, for fewer page faults and TLB misses.
     static void* allocate(std::size_t bytes) {
         constexpr std::size_t large = std::size_t{1} << 21;
-        void* block = nullptr;  // aligned_alloc would want a multiple of the alignment
+        void* block = nullptr;  // posix_memalign, because aligned_alloc needs a multiple of the alignment
         if (posix_memalign(&block, bytes < 2 * large ? 64 : large, bytes) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
         if (bytes >= 2 * large) madvise(block, bytes, MADV_HUGEPAGE);
@@ -97,7 +96,7 @@ private:
     }
 };
 
-// Never destroyed: tensors of static storage duration may outlive it otherwise.
+// Never destroyed, because tensors of static storage duration may outlive it.
 Pool& pool() {
     static Pool* const instance = new Pool;
     return *instance;

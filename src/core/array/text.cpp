@@ -23,8 +23,8 @@ Decoded decode_at(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
     const std::uint8_t first = byte(at);
     if (first < 0x80) return {first, 1};
-    // The second byte's range keeps out overlong forms (after E0, F0), surrogates (ED) and what lies above
-    // U+10FFFF (F4).
+    // The range of the second byte excludes overlong forms (after E0, F0), surrogates (ED) and code points
+    // above U+10FFFF (F4).
     std::size_t length = 0;
     std::uint8_t low = 0x80, high = 0xBF;
     if (first >= 0xC2 && first <= 0xDF) length = 2;

@@ -1,4 +1,4 @@
-// The one private place that includes xtensor, whose headers moved between versions.
+// The only private header that includes xtensor, whose headers moved between versions.
 #pragma once
 
 #if __has_include(<xtensor/containers/xadapt.hpp>)

@@ -1,5 +1,5 @@
-// Backward: nodes with a gradient wait in a map, the highest number first. A node's consumers all have higher
-// numbers, so when a node comes up its gradient is whole, and its rule runs once.
+// Backward: nodes with a gradient wait in a map, the highest number first. All consumers of a node have higher
+// numbers, so when its turn comes its gradient is complete, and its rule runs once.
 #include <functional>
 #include <map>
 #include <set>
@@ -13,8 +13,7 @@
 namespace weft {
 namespace {
 
-// a + b as a new tensor, so that neither is shared with another holder. (The engine lies below
-// weft/core/ops.h.)
+// a + b as a new tensor. (The engine is below weft/core/ops.h.)
 Tensor add(const Tensor& a, const Tensor& b) {
     Array sum = make_array(a.shape(), a.dtype());
     kernels::add(sum, a.array(), b.array());
@@ -23,24 +22,24 @@ Tensor add(const Tensor& a, const Tensor& b) {
     });
 }
 
-// Refused unless g is like the tensor that `of` belongs to; describe() says whose gradient it is.
+// Throws unless g has the shape and type of the node's output; describe() begins the message.
 template <class Describe>
-void check_gradient(const Tensor& g, const Node& of, const Describe& describe) {
-    if (g.shape() != of.shape)
-        throw ShapeError(describe(), " has shape ", g.shape(), ", but the tensor has ", of.shape,
+void check_gradient(const Tensor& g, const Node& node, const Describe& describe) {
+    if (g.shape() != node.shape)
+        throw ShapeError(describe(), " has shape ", g.shape(), ", but the tensor has ", node.shape,
                          "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
-    if (g.dtype() != of.dtype)
-        throw DTypeError(describe(), " is ", name(g.dtype()), ", but the tensor is ", name(of.dtype),
+    if (g.dtype() != node.dtype)
+        throw DTypeError(describe(), " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
                          "; convert it with to()");
 }
 
-// True where nobody else holds g or its storage, so that a change of it is seen by nobody.
+// Whether nothing else holds g or its storage, so it can be changed in place.
 bool is_unshared(const Tensor& g) {
     const Array& x = g.array();
     return g.handle().use_count() == 1 && x.storage.use_count() == 1 && x.is_contiguous();
 }
 
-// A gradient that nobody else holds: later in-place changes of it (clipping) must not be seen elsewhere.
+// A gradient that nothing else holds, because it may be changed in place later (clipping).
 Tensor exclusive_copy(const Tensor& g) {
     const Array& x = g.array();
     if (is_unshared(g)) return g.detach();
@@ -68,14 +67,14 @@ public:
         if (root.numel() != 1)
             throw GraphError(
                 operation, ": a tensor of shape ", root.shape(),
-                " has more than one element, or none, and so no implied seed; reduce it (sum, mean) or pass a "
+                " does not have exactly one element, so backward needs a seed; reduce it (sum, mean) or pass a "
                 "seed of its shape");
         Array one = make_array(root.shape(), root.dtype());
         kernels::fill(one, 1);
         accumulate(nullptr, 0, node, Tensor(std::move(one)));
     }
 
-    // From here on only nodes on a path from the seeds to one of `targets` run. Without this call, all do.
+    // Restricts the run to nodes on a path from the seeds to one of `targets`.
     void keep_paths_to(const std::vector<Node*>& targets) {
         has_targets_ = true;
         std::uint64_t lowest = UINT64_MAX;
@@ -106,7 +105,7 @@ public:
         }
     }
 
-    // The gradients asked for. When they have been used well, the ledger may have what was written of them.
+    // The requested gradients. Commit the ledger once they have been used without an error.
     const std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>>& results() const { return results_; }
     void commit_ledger() { recorder_.commit(); }
 
@@ -116,10 +115,10 @@ private:
         Tensor gradient;
     };
 
-    // One edge: `from` is the node whose rule made g for its input of that position, null for the seed.
-    void accumulate(const Node* from, std::size_t position, const std::shared_ptr<Node>& node,
+    // One edge: the rule of `consumer` returned g for its input `position`; null for the seed.
+    void accumulate(const Node* consumer, std::size_t position, const std::shared_ptr<Node>& node,
                     const Tensor& g) {
-        recorder_.record_term(from, position, *node, g);
+        recorder_.record_term(consumer, position, *node, g);
         auto [it, is_new] = pending_.try_emplace(node->number, Pending{node, g});
         if (is_new) return;
         Tensor& sum = it->second.gradient;
@@ -135,7 +134,7 @@ private:
             Tensor replaced = hook(gradient);
             if (!replaced.defined()) continue;
             check_gradient(replaced, node,
-                           [&] { return std::string(node.operation) + ": what a hook returned"; });
+                           [&] { return std::string(node.operation) + ": the gradient that a hook returned"; });
             gradient = replaced;
             hooked = true;
         }
@@ -144,17 +143,17 @@ private:
             results_[&node] = {owner, gradient};
         if (node.is_leaf || (has_targets_ && !inner_.count(&node))) return;
         if (node.is_released)
-            throw GraphError(
-                node.operation,
-                ": backward has been here before and released what it needs; pass retain_graph = true to the "
-                "first backward, or compute the output anew");
+            throw GraphError(node.operation,
+                             ": an earlier backward released the saved tensors; pass retain_graph = true to "
+                             "that backward, or compute the output again");
         const Grads gradients = [&] {
-            const NoTrace no_trace;  // what it computes is no part of a run that is being looked at
+            const NoTrace no_trace;  // its operations are not part of the run being traced
             return node.vjp(node.unpack(create_), gradient);
         }();
         if (gradients.size() != node.inputs.size())
-            throw GraphError(node.operation, ": its rule returned ", gradients.size(), " gradients for ",
-                             node.inputs.size(), " inputs; return one for each, undefined where there is none");
+            throw GraphError(node.operation, ": its gradient rule returned ", gradients.size(),
+                             " gradients for ", node.inputs.size(),
+                             " inputs; return one for each, undefined if there is none");
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const auto& input = node.inputs[i];
@@ -170,8 +169,8 @@ private:
     const bool retain_, create_;
     bool has_targets_ = false;
     std::set<Node*> targets_;
-    std::set<Node*> needed_;  // those on a path to a target, and the targets
-    std::set<Node*> inner_;   // those whose rule runs: an input of theirs is useful
+    std::set<Node*> needed_;  // the targets, and the nodes on a path to one
+    std::set<Node*> inner_;   // the nodes whose rule runs, because one of their inputs is needed
     std::map<std::uint64_t, Pending, std::greater<>> pending_;
     std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>> results_;
 };
@@ -183,7 +182,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     run.seed("backward", *this, gradient);
     run.run();
     const NoGrad off;
-    std::vector<std::pair<Node*, Tensor>> sums;  // made before anything is changed
+    std::vector<std::pair<Node*, Tensor>> sums;  // computed before any gradient changes
     for (const auto& [node, result] : run.results())
         sums.emplace_back(node, node->gradient.defined() ? add(node->gradient, result.second)
                                                          : exclusive_copy(result.second));

@@ -26,9 +26,10 @@ GradientLedger::~GradientLedger() { current_ = before_; }
 LedgerRecorder::LedgerRecorder() : ledger_(GradientLedger::current_) { GradientLedger::current_ = nullptr; }
 LedgerRecorder::~LedgerRecorder() { GradientLedger::current_ = ledger_; }
 
-void LedgerRecorder::write_term(const Node* from, std::size_t input, const Node& to, const Tensor& gradient) {
-    pending_terms_[to.number].push_back(
-        {from ? from->number : 0, from ? from->operation : "seed", input, copy_of(gradient)});
+void LedgerRecorder::write_term(const Node* consumer, std::size_t input, const Node& node,
+                                const Tensor& gradient) {
+    pending_terms_[node.number].push_back(
+        {consumer ? consumer->number : 0, consumer ? consumer->operation : "seed", input, copy_of(gradient)});
 }
 
 void LedgerRecorder::write_entry(const Node& node, const Tensor& gradient, bool hooked) {

@@ -1,4 +1,4 @@
-// What the engine writes of one backward: into a page, which joins the ledger only when all has gone well.
+// Notes of one backward, which join the ledger only when backward has succeeded.
 #pragma once
 
 #include <map>
@@ -11,31 +11,30 @@ namespace weft {
 
 class LedgerRecorder {
 public:
-    // For this thread's ledger, or for none. The ledger is out of reach while the page lives, so that a
-    // backward inside a rule writes nothing.
+    // Takes this thread's ledger, if any, out of reach while it exists, so a backward inside a rule adds no
+    // notes.
     LedgerRecorder();
     ~LedgerRecorder();
     LedgerRecorder(const LedgerRecorder&) = delete;
     LedgerRecorder& operator=(const LedgerRecorder&) = delete;
 
-    // Both do nothing without a ledger. `from` is null for the seed.
-    void record_term(const Node* from, std::size_t input, const Node& to, const Tensor& gradient) {
+    // Both do nothing without a ledger. `consumer` is null for the seed.
+    void record_term(const Node* consumer, std::size_t input, const Node& node, const Tensor& gradient) {
         if (ledger_ != nullptr) [[unlikely]]
-            write_term(from, input, to, gradient);
+            write_term(consumer, input, node, gradient);
     }
     void record_entry(const Node& node, const Tensor& gradient, bool hooked) {
         if (ledger_ != nullptr) [[unlikely]]
             write_entry(node, gradient, hooked);
     }
-    void commit();  // the ledger has the page's entries now
+    void commit();  // adds the notes to the ledger
 
 private:
-    void write_term(const Node* from, std::size_t input, const Node& to, const Tensor& gradient);
+    void write_term(const Node* consumer, std::size_t input, const Node& node, const Tensor& gradient);
     void write_entry(const Node& node, const Tensor& gradient, bool hooked);
 
     GradientLedger* ledger_;
-    std::map<std::uint64_t, std::vector<LedgerTerm>>
-        pending_terms_;  // by the number of the node that they came to
+    std::map<std::uint64_t, std::vector<LedgerTerm>> pending_terms_;  // by the receiving node's number
     std::vector<LedgerEntry> entries_;
 };
 

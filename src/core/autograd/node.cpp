@@ -24,7 +24,7 @@ void Node::destroy(Node* node) noexcept {
     thread_local bool deleting = false;
     node->next_to_delete = to_delete;
     to_delete = node;
-    if (deleting) return;  // inside another node's end, whose loop below carries on with this one
+    if (deleting) return;  // called by a delete in the loop below, which will reach this node
     deleting = true;
     while (to_delete != nullptr) {
         const Node* const last = to_delete;
@@ -38,15 +38,15 @@ Saved Node::unpack(bool create_graph) {
     std::vector<Tensor> tensors;
     tensors.reserve(saved.size());
     for (const SavedTensor& k : saved) {
-        if (k.array.storage && k.array.storage->version != k.version)
-            throw GraphError(operation, ": a tensor of shape ", k.array.shape,
-                             " that backward needs was changed in place after it was used (version ",
-                             k.array.storage->version, ", kept at version ", k.version,
-                             "); change a clone() of it, or change it after backward");
         if (!k.array.storage) {
             tensors.emplace_back();
             continue;
         }
+        if (k.array.storage->version != k.version)
+            throw GraphError(operation, ": a tensor of shape ", k.array.shape,
+                             " saved for backward was changed in place (version ", k.array.storage->version,
+                             ", saved at version ", k.version,
+                             "); change a clone() of it, or change it after backward");
         std::shared_ptr<Node> variable;
         if (create_graph && (k.is_output || k.node)) {
             variable = make("alias", k.array);

@@ -1,5 +1,5 @@
-// Node: a place in the graph. A leaf's node has no inputs and gathers the gradient; another's knows the rule
-// that turns its gradient into its inputs'.
+// Node: a node of the graph. The node of a leaf has no inputs and holds the gradient; every other node has a
+// gradient rule.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace weft {
 
-// A tensor as it was when it was kept for backward.
+// A tensor saved for backward.
 struct SavedTensor {
     Array array;
-    std::uint64_t version = 0;   // of its storage, at that time
+    std::uint64_t version = 0;   // of the storage when it was saved
     std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
-    bool is_output = false;      // the node's own: held without its node, or it would own itself
+    bool is_output = false;      // the node's own output: saved without its node, which would own itself
 };
 
 struct Node : std::enable_shared_from_this<Node> {
-    // The node of a new tensor. Nodes are destroyed one after another, without recursion and without asking for
-    // memory: a chain of a million dies on a small stack.
+    // The node of a new tensor. Nodes are destroyed iteratively and without allocating, so a chain of a million
+    // can be freed on a small stack.
     static std::shared_ptr<Node> make(const char* operation, const Array& output);
 
-    // The kept tensors as they come back for the rule; GraphError when one was changed in place. They are
-    // outside the graph, or with `create_graph` each is a variable of its own there, so that a rule may
-    // differentiate a function of them: one tensor in two places is two variables, and how one input was made
-    // from another is not part of the rule.
+    // The saved tensors for the rule; GraphError if one was changed in place. They are outside the graph. With
+    // create_graph each is a variable of its own (an alias), so a rule may differentiate a function of them:
+    // one tensor saved twice is two variables, and how one input was computed from another is not part of the
+    // rule.
     Saved unpack(bool create_graph);
-    void release();  // of all that backward needs: another backward is then refused
+    void release();  // frees what backward needs, so another backward is refused
 
-    const std::uint64_t number;  // larger than those of its inputs: descending numbers are a topological order
+    const std::uint64_t number;  // larger than its inputs' numbers: descending order is topological
     const char* const operation;
     const Shape shape;  // of its output, and so of its gradient
     const DType dtype;
@@ -46,9 +46,9 @@ struct Node : std::enable_shared_from_this<Node> {
     bool retains_gradient = true;  // leaves do
     Tensor gradient;
     std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
-    std::uint64_t next_hook = 0;  // numbers are never given twice
+    std::uint64_t next_hook = 0;  // never reused
 
-    bool is_alias = false;  // made by unpack: the same tensor as its input
+    bool is_alias = false;  // made by unpack, with the values of its input
 
 private:
     Node(const char* made_by, const Array& output);

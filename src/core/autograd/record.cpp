@@ -27,11 +27,10 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     for (const Tensor& x : inputs)
         if (x.handle() == y.handle())
             throw GraphError(operation,
-                             ": record wants a new tensor, but this one is an input; clone() it first");
+                             ": record needs a new tensor, but y is one of the inputs; clone() it first");
     if (result.node)
-        throw GraphError(
-            operation,
-            ": record wants a new tensor, but this one is in the graph already; compute it under NoGrad");
+        throw GraphError(operation,
+                         ": record needs a new tensor, but y is already in the graph; compute it under NoGrad");
 
     auto node = Node::make(operation, result.array);
     node->is_leaf = false;

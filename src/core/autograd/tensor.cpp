@@ -8,30 +8,28 @@
 namespace weft {
 namespace {
 
-// What every in-place operation refuses. `operands` are the tensors read.
+// The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr) {
-    const std::string prefix(operation);
     if (is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
         throw GraphError(
-            prefix, ": ",
+            operation, ": in-place operations are not recorded, so they do not take ",
             (x.requires_grad() ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
                                : "an operand in the graph"),
             ", of shape ", (x.requires_grad() ? x : *other).shape(),
-            ", and in-place operations are not recorded; do it under NoGrad, or compute a new tensor");
+            "; call it under NoGrad, or compute a new tensor");
     if (x.array().overlaps_itself())
-        throw GraphError(prefix, ": elements of an expanded tensor of shape ", x.shape(),
+        throw GraphError(operation, ": elements of an expanded tensor of shape ", x.shape(),
                          " share memory; clone() it first");
     if (!other) return;
     if (other->dtype() != x.dtype())
-        throw DTypeError(prefix, ": ", name(x.dtype()), " and ", name(other->dtype()),
+        throw DTypeError(operation, ": ", name(x.dtype()), " and ", name(other->dtype()),
                          " do not mix; convert one with to()");
     if (broadcast_shapes(x.shape(), other->shape(), operation) != x.shape())
-        throw ShapeError(
-            prefix, ": ", other->shape(), " does not fit into ", x.shape(),
-            ": the result would be larger than the tensor that is to hold it; compute a new tensor");
+        throw ShapeError(operation, ": ", other->shape(), " does not broadcast to ", x.shape(),
+                         ", the shape of the tensor that holds the result; compute a new tensor");
 }
 
-// `other` as an operand for writing into x: of x's shape, and out of the way of x's memory.
+// `other` expanded to x's shape; copied if it shares x's memory in another layout.
 Array operand(const Tensor& x, const Tensor& other) {
     Array o = other.array();
     if (x.shares_storage(other) &&
@@ -49,7 +47,7 @@ Tensor::Tensor(Array array) : impl_(std::make_shared<TensorImpl>(TensorImpl{std:
 TensorImpl& Tensor::impl() const {
     if (!impl_)
         throw GraphError(
-            "tensor: this one is undefined (default-constructed or moved from); assign a tensor to it first");
+            "tensor: this tensor is undefined (default-constructed or moved from); assign one to it first");
     return *impl_;
 }
 const Array& Tensor::array() const { return impl().array; }
@@ -152,7 +150,7 @@ Tensor& Tensor::copy_(const Tensor& other) {
 Tensor& Tensor::set_data(const Tensor& other) {
     if (!is_leaf())
         throw GraphError("set_data: a tensor made by ", impl().node->operation,
-                         " cannot hold other values; only a leaf can");
+                         " cannot take new values; only a leaf can");
     if (requires_grad() && !is_floating_point(other.dtype()))
         throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
                          "; only float32 and float64 take one");
@@ -219,8 +217,8 @@ void Tensor::zero_grad() {
 void Tensor::retain_grad() {
     if (!impl().node)
         throw GraphError(
-            "retain_grad: this tensor does not require a gradient; call requires_grad_() on what it is made "
-            "from");
+            "retain_grad: this tensor does not require a gradient; call requires_grad_() on the leaves before "
+            "computing it");
     impl().node->retains_gradient = true;
 }
 
@@ -229,7 +227,7 @@ Tensor Tensor::detach() const { return Tensor(array()); }
 std::uint64_t Tensor::register_hook(Hook hook) {
     if (!impl().node)
         throw GraphError(
-            "register_hook: this tensor does not require a gradient, so no gradient will pass; call "
+            "register_hook: this tensor does not require a gradient, so its hook would never run; call "
             "requires_grad_() first");
     Node& node = *impl().node;
     const std::uint64_t number = node.next_hook++;

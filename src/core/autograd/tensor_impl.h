@@ -10,8 +10,8 @@ namespace weft {
 struct TensorImpl {
     Array array;
     std::shared_ptr<Node> node;  // null outside the graph
-    std::shared_ptr<Node> disabled_node =
-        {};  // of a leaf that requires_grad_(false) took out, for when it comes back
+    // Of a leaf after requires_grad_(false), for the next requires_grad_().
+    std::shared_ptr<Node> disabled_node = {};
 };
 
 }  // namespace weft

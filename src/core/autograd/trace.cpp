@@ -16,7 +16,7 @@ void Trace::add(const char* name, const Tensor& x) {
 }
 
 namespace {
-// What gave an input its value: the engine's aliases are no operations.
+// The node that computed an input: aliases are not operations.
 const Node* skip_aliases(const std::shared_ptr<Node>& input) {
     const Node* node = input.get();
     while (node != nullptr && node->is_alias) node = node->inputs[0].get();
@@ -27,7 +27,7 @@ const Node* skip_aliases(const std::shared_ptr<Node>& input) {
 std::vector<GraphNode> graph_nodes(const Tensor& x) { return graph_nodes(std::vector{x}); }
 
 std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
-    std::map<std::uint64_t, const Node*> reached;  // ascending numbers: inputs come before what uses them
+    std::map<std::uint64_t, const Node*> reached;  // in ascending order, so inputs come before what uses them
     std::vector<const Node*> stack;                // no recursion: a graph may be a million nodes deep
     for (const Tensor& x : outputs)
         if (x.impl().node) stack.push_back(skip_aliases(x.impl().node));

@@ -132,7 +132,7 @@ Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng) {
     if (low >= high)
-        throw ValueError("randint: nothing lies in [", low, ", ", high, "); low must be below high");
+        throw ValueError("randint: the range [", low, ", ", high, ") is empty; low must be below high");
     Array x = make_array(shape, int64, "randint");
     kernels::fill_randint(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), low, high);
     return Tensor(std::move(x));
