@@ -93,7 +93,7 @@ public:
     Saved(std::vector<Tensor> tensors, std::vector<bool> needs)
         : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
     const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }     // the i-th saved tensor
-    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }  // as PyTorch's
+    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }  // whether it needs one
 
 private:
     std::vector<Tensor> tensors_;

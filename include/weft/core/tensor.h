@@ -68,7 +68,7 @@ public:
 
     // The same values in another type, differentiable between float32 and float64; the tensor itself if it
     // has that type (under NoGrad, detached). int64 drops the fraction, and refuses NaN and what lies outside
-    // −2⁶³ … 2⁶³ − 1 with a ValueError that names the position. bool is true for every other number than 0.
+    // −2⁶³ … 2⁶³ − 1 with a ValueError that names the position. bool is true for every number except 0.
     Tensor to(DType dtype) const;
     Tensor clone() const;  // a contiguous copy in storage of its own; differentiable
 
@@ -96,8 +96,7 @@ public:
     // Indices start, start + step, … before end of one axis, as Python's x[start:end:step]; ValueError unless
     // step ≥ 1.
     Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1) const;
-    // One index of an axis, which is removed; negative indices count from the end. IndexError if out of
-    // range.
+    // One index of an axis, which is removed; negative indices count from the end (IndexError).
     Tensor select(int axis, std::int64_t index) const;
     Tensor operator[](std::int64_t index) const { return select(0, index); }  // select(0, index)
     // The tensor itself if it is contiguous (under NoGrad, detached), otherwise a row-major copy.
@@ -156,8 +155,8 @@ public:
 
     // Adds ∂(Σ gradient · this)/∂x to x.grad() for every leaf x that this depends on. `gradient` has this
     // tensor's shape and type, and is 1 if left out, which needs a single element. Saved tensors are released
-    // on the way unless retain_graph is set. GraphError if the tensor is outside the graph, if an earlier
-    // backward released it, if a saved tensor was changed in place, or if a gradient is missing. If anything
+    // on the way unless retain_graph is set. GraphError if the tensor is outside the graph, if `gradient` is
+    // missing, if an earlier backward released the saved tensors, or if one was changed in place. If anything
     // throws, no gradient has changed.
     //
     //     const Tensor x = tensor({1, 2, 3}).requires_grad_();
