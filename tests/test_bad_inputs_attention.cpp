@@ -56,8 +56,8 @@ TEST_CASE("attention refuses keys or values alone of another rank or of other sa
     };
     const Shape good{2, 3, 6, 5};
     for (const Shape& rank : {Shape{3, 6, 5}, Shape{1, 2, 3, 6, 5}}) {
-        CHECK(contains(refusal(rank, good), "all three must have one rank"));
-        CHECK(contains(refusal(good, rank), "all three must have one rank"));
+        CHECK(contains(refusal(rank, good), "all three must have the same rank"));
+        CHECK(contains(refusal(good, rank), "all three must have the same rank"));
     }
     CHECK(contains(refusal({2, 0, 6, 5}, {2, 0, 6, 5}), "as many heads as the queries"));
     CHECK(contains(message_of<ShapeError>([&] {
@@ -263,7 +263,7 @@ TEST_CASE("fault 49: queries, keys and values that do not go together", "[fault]
     for (const char* part :
          {"scaled_dot_product_attention", "(2, 3, 6, 5)", "(2, 3, 7, 5)", "6 keys for 7 values"})
         CHECK(contains(message, part));
-    CHECK(contains(attend({4, 5}, {6, 4}, {6, 4}), "queries are 5 wide, keys 4"));
+    CHECK(contains(attend({4, 5}, {6, 4}, {6, 4}), "d_k is 5 for queries and 4 for keys"));
     CHECK(contains(attend({2, 4, 5}, {6, 5}, {6, 5}), "rank"));
     CHECK(contains(attend({2, 3, 4, 5}, {1, 3, 6, 5}, {1, 3, 6, 5}), "axis 0"));
     CHECK(contains(attend({2, 3, 4, 5}, {2, 2, 6, 5}, {2, 2, 6, 5}), "heads"));

@@ -59,7 +59,7 @@ TEST_CASE("fault 49 in every cross form: keys and values of different lengths or
                     const std::string samples = message_of<ShapeError>(
                         [&, &key = key, &value = value] { return form.run(x, key, value, {}); });
                     CHECK(samples.starts_with("MultiHeadAttention: q (2, 4, 3, 2), k ("));
-                    CHECK(contains(samples, other.rank() == 2 ? "all three must have one rank"
+                    CHECK(contains(samples, other.rank() == 2 ? "all three must have the same rank"
                                                               : "axis 0 differs; samples must be equal"));
                 }
             }

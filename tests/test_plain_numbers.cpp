@@ -108,9 +108,9 @@ TEST_CASE("to int64 refuses NaN and what is out of range, by its position", "[te
         for (const double bad : {std::nan(""), infinity, -infinity, 0x1p63, -0x1.1p63}) {
             x[1][0].fill_(bad);
             CHECK(contains(message_of<ValueError>([&] { (void)x.to(int64); }),
-                           " at position (1, 0) is no int64"));
+                           " at position (1, 0) does not fit in int64"));
             CHECK(contains(message_of<ValueError>([&] { (void)x.T().to(int64); }),
-                           " at position (0, 1) is no int64"));
+                           " at position (0, 1) does not fit in int64"));
         }
         CHECK(full({1}, -0x1p63, dtype).to(int64).to_vector<std::int64_t>()[0] == lowest);
         CHECK(full({1}, std::nan(""), dtype).to(boolean).to_vector<bool>()[0]);
@@ -141,7 +141,7 @@ TEST_CASE("numbers at the ends of int64 are counted, or refused", "[ops][numbers
     CHECK(contains(message_of<ShapeError>([&] {
                        (void)split(x, {highest, highest, 5});
                    }),
-                   "is not the size of axis 0 of (3,), 3; the parts must make up the whole"));
+                   "is not 3, the size of axis 0 of (3,); the sizes must add up to it"));
     CHECK(chunk(x, highest).size() == 3);
     CHECK(split(x, highest).size() == 1);
     CHECK(contains(message_of<ValueError>([] { (void)arange(highest); }), "use a smaller shape"));

@@ -9,8 +9,8 @@
 namespace weft::kernels {
 namespace {
 
-// Makes y of queries i0 …. False where that met NaN or ±∞ in v, seen or not: then once more,
-// `handle_nonfinite`.
+// Computes y of the queries i0 …. Returns false if it met NaN or ±∞ in v, masked or not: then it must run again
+// with handle_nonfinite.
 template <class T>
 bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& stats, const Array& q,
                       const Array& k, const Array& v, std::int64_t i0, std::vector<T>& s,
@@ -33,11 +33,11 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s.data() + i * width;
             const T m = std::max(largest[i], row_max(n_k, row));
-            if (m == -INFINITY && !std::isnan(row_sum(n_k, row))) {  // nothing seen so far
+            if (m == -INFINITY && !std::isnan(row_sum(n_k, row))) {  // no visible key so far
                 std::fill(row, row + n_k, T(0));
                 continue;
             }
-            if (m != largest[i]) {  // what was summed with the old maximum is brought to the new one
+            if (m != largest[i]) {  // rescale what was summed with the old maximum
                 const T decay = std::exp(largest[i] - m);
                 total[i] *= decay;
                 multiply_row(head.d_v, out.data + i * out.row, decay);
@@ -53,23 +53,23 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
         else
             gemm<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out);
     }
-    // Every query of the tile meets every value, a blocked one with a weight of 0, and 0 · NaN and 0 · ∞ are
-    // NaN.
+    // Every query of the tile is multiplied with every value, a masked one with a weight of 0; 0 · NaN and 0 ·
+    // ∞ are NaN, so the first query tells for all.
     const bool met_finite = is_finite(head.d_v, out.data);
     for (std::int64_t i = 0; i < n_q; ++i) {
-        const bool sees_nothing = total[i] == 0;
-        shift[i] = sees_nothing ? T(0) : largest[i];
-        factor[i] = sees_nothing ? T(0) : 1 / total[i];
+        const bool fully_masked = total[i] == 0;
+        shift[i] = fully_masked ? T(0) : largest[i];
+        factor[i] = fully_masked ? T(0) : 1 / total[i];
         multiply_row(head.d_v, out.data + i * out.row, factor[i]);
     }
     return met_finite;
 }
 
-// Adds the part of queries i0 … to dk and dv, and makes their dq.
+// Adds the contribution of the queries i0 … to dk and dv, and computes their dq.
 //   p = e^(s − max) · inverse_sum, y = p v:  dv = pᵀ dy,  dp = dy vᵀ,  ds = p (dp − dy·y),  dq = scale · ds k,
 //   dk = scale · dsᵀ q
-// `handle_nonfinite`: with what is not finite kept from those who do not see it, and from all where a query's
-// dy is 0.
+// With handle_nonfinite, what is not finite reaches only the pairs that are not masked, and a query whose dy is
+// 0 passes none of it on.
 template <class T>
 void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, const Array& dv, const Array& dy,
                        const Array& y, const SoftmaxStats& stats, const Array& q, const Array& k,
@@ -81,10 +81,10 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
     const T scale = static_cast<T>(head.params.scale);
     const auto queries = head.template rows<const T>(q, i0);
     T delta[tile_max_queries];
-    bool unused[tile_max_queries] = {};  // queries that are not finite, and whose output nobody uses
+    bool unused[tile_max_queries] = {};  // queries that are not finite and whose dy is 0
     for (std::int64_t i = 0; i < n_q && handle_nonfinite; ++i) {
-        const T* from = dout.data + i * dout.row;
-        unused[i] = std::all_of(from, from + head.d_v, [](T d) { return d == 0; }) &&
+        const T* row = dout.data + i * dout.row;
+        unused[i] = std::all_of(row, row + head.d_v, [](T d) { return d == 0; }) &&
                     !(is_finite(head.d_v, out.data + i * out.row) &&
                       is_finite(head.d_k, queries.data + i * queries.row));
     }
@@ -106,13 +106,13 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
             T* row = p.data() + i * width;
             T* d = ds.data() + i * width;
             exp_row(n_k, row, shift[i], factor[i]);
-            // Where p is 0 so is ds, also where v is so large that dp overflows.
+            // Where p is 0, so is ds, even if v is so large that dp overflows.
             simd_run(
                 n_k, d,
                 [f = xsimd::batch<T>(delta[i]), none = xsimd::batch<T>(T(0))](auto w, auto g) {
                     return xsimd::select(w == none, none, w * (g - f));
                 },
-                static_cast<const T*>(row), static_cast<const T*>(d));
+                row, d);
             if (unused[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));
         }
         const Matrix<const T> pt{p.data(), 1, width}, dsr{ds.data(), width, 1}, dst{ds.data(), 1, width};
@@ -141,8 +141,9 @@ void clear(const Head<T>& head, const Array& x) {
         std::fill(all.data + i * all.row, all.data + i * all.row + x.shape[3], T(0));
 }
 
-// Whether the gradients of a key head and the queries that it serves met finite numbers only. All queries of a
-// tile meet all its keys, the first of a row of tiles and the first of all among them, so that these tell.
+// Whether the gradients of a head of keys and of the queries that it serves met finite numbers only. Every
+// query of a tile is multiplied with every key, so the first key and the first query of each row of tiles tell
+// for all.
 template <class T>
 bool met_finite(std::int64_t first, std::int64_t served, const Array& dq, const Array& dk, const Array& dv,
                 const Array& v, const AttentionParams& params) {
@@ -157,7 +158,7 @@ bool met_finite(std::int64_t first, std::int64_t served, const Array& dq, const 
     return true;
 }
 
-// So many that waking the team for a second task pays.
+// Enough that waking another thread pays.
 std::int64_t heads_of_a_task(const Array& q, const Array& k) {
     const std::int64_t products = q.shape[2] * k.shape[2] * q.shape[3];
     return attention_grain / std::max<std::int64_t>(products, 1) + 1;
@@ -187,7 +188,7 @@ void attention_backward(const Array& dq, const Array& dk, const Array& dv, const
                         const AttentionParams& params) {
     visit_floating(q.dtype, [&](auto zero) {
         using T = decltype(zero);
-        // A group is a head of keys with all the query heads that it serves: they add to the same dk and dv.
+        // A group is a head of keys with the heads of queries that it serves, which add to the same dk and dv.
         const std::int64_t groups = k.shape[0] * k.shape[1], served = groups == 0 ? 0 : q.shape[1] / k.shape[1];
         const auto group = [&](std::int64_t first, std::vector<T>& p, std::vector<T>& ds,
                                bool handle_nonfinite) {

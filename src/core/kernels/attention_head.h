@@ -1,5 +1,4 @@
-// One head of attention, tile by tile: what its forward and its backward share.
-// B samples, H heads, T queries, S keys, d_k and d_v widths.
+// One head of attention, tile by tile: what forward and backward share. The letters are those of attention.h.
 #pragma once
 
 #include <cmath>
@@ -11,8 +10,8 @@
 
 namespace weft::kernels {
 
-// Queries and keys of one tile of scores. Wide tiles make large products; but on the diagonal of a causal mask
-// half a tile is wasted, which counts where there are few tiles.
+// The size of a tile of scores. Large tiles make efficient products, but half of a tile on the diagonal of a
+// causal mask is wasted, which matters if there are few tiles.
 struct Tile {
     std::int64_t queries, keys;
     explicit Tile(std::int64_t S)
@@ -20,7 +19,7 @@ struct Tile {
     std::int64_t size() const { return queries * keys; }
 };
 
-// One (sample, head): its matrices, and which keys its queries see.
+// One (sample, head): its matrices, and which keys its queries attend to.
 template <class T>
 struct Head {
     std::int64_t b, h, H, T_, S, d_k, d_v;
@@ -38,21 +37,24 @@ struct Head {
           params(r) {}
 
     template <class U>
-    Matrix<U> rows(const Array& x, std::int64_t first) const {  // of x (B, H, n, d), from row `first`
-        const std::int64_t own = h / (H / x.shape[1]);          // keys and values may serve several heads
+    Matrix<U> rows(const Array& x, std::int64_t first) const {  // of x (B, H or G, n, d), from row `first`
+        const std::int64_t own = h / (H / x.shape[1]);          // a head of keys serves H / G heads of queries
         return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
     }
-    // The keys before `end` are all that queries [from, to) may see by causality.
-    std::int64_t visible_keys(std::int64_t to) const {
-        return params.causal ? std::clamp<std::int64_t>(to + (S - T_), 0, S) : S;
+    // By causality, the queries before `end` attend to no key from this one on.
+    std::int64_t visible_keys(std::int64_t end) const {
+        return params.causal ? std::clamp<std::int64_t>(end + (S - T_), 0, S) : S;
+    }
+    // Element (b, h, i, j) of x (B, H, T, S).
+    template <class U>
+    const U* element(const Array& x, std::int64_t i, std::int64_t j) const {
+        return x.data<U>() + b * x.strides[0] + h * x.strides[1] + i * x.strides[2] + j * x.strides[3];
     }
     bool is_visible(std::int64_t i, std::int64_t j) const {
-        const Array& x = params.blocked;
         return !(params.causal && j > i + (S - T_)) &&
-               !(x.storage &&
-                 x.data<bool>()[b * x.strides[0] + h * x.strides[1] + i * x.strides[2] + j * x.strides[3]]);
+               !(params.blocked.storage && *element<bool>(params.blocked, i, j));
     }
-    // scores (n_q, n_k) = scale · q kᵀ + bias, −∞ where blocked.
+    // s (n_q, n_k) = scale · q kᵀ + bias, −∞ where masked.
     void scores(T* s, const Array& q, const Array& k, std::int64_t i0, std::int64_t n_q, std::int64_t j0,
                 std::int64_t n_k) const {
         const auto keys = rows<const T>(k, j0);
@@ -61,17 +63,13 @@ struct Head {
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s + i * tile.keys;
             if (params.bias.storage) {
-                const Array& x = params.bias;
-                const T* from = x.data<T>() + b * x.strides[0] + h * x.strides[1] + (i0 + i) * x.strides[2] +
-                                j0 * x.strides[3];
-                for (std::int64_t j = 0; j < n_k; ++j) row[j] += from[j * x.strides[3]];
+                const T* bias = element<T>(params.bias, i0 + i, j0);
+                for (std::int64_t j = 0; j < n_k; ++j) row[j] += bias[j * params.bias.strides[3]];
             }
             if (params.blocked.storage) {
-                const Array& x = params.blocked;
-                const bool* from = x.data<bool>() + b * x.strides[0] + h * x.strides[1] +
-                                   (i0 + i) * x.strides[2] + j0 * x.strides[3];
+                const bool* blocked = element<bool>(params.blocked, i0 + i, j0);
                 for (std::int64_t j = 0; j < n_k; ++j)
-                    if (from[j * x.strides[3]]) row[j] = -INFINITY;
+                    if (blocked[j * params.blocked.strides[3]]) row[j] = -INFINITY;
             }
             if (params.causal)
                 for (std::int64_t j = std::max<std::int64_t>(0, i0 + i + (S - T_) + 1 - j0); j < n_k; ++j)
@@ -83,10 +81,10 @@ struct Head {
 template <class T>
 void multiply_row(std::int64_t n, T* y, T factor) {
     simd_run(
-        n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, static_cast<const T*>(y));
+        n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, y);
 }
 
-// p = e^(s − shift) · factor; exactly 0 where s is −∞, also in a row that another score has made NaN.
+// p ← e^(p − shift) · factor; exactly 0 where p was −∞, even in a row that another score has made NaN.
 template <class T>
 void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
     using Batch = xsimd::batch<T>;
@@ -95,7 +93,7 @@ void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
         [m = Batch(shift), f = Batch(factor), none = Batch(T(0)), blocked = Batch(T(-INFINITY))](auto v) {
             return xsimd::select(v == blocked, none, xsimd::exp(v - m) * f);
         },
-        static_cast<const T*>(p));
+        p);
 }
 
 template <class T>

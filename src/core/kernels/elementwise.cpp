@@ -1,7 +1,6 @@
 #include "core/kernels/elementwise.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "core/kernels/rows.h"
 #include "core/kernels/runs.h"
@@ -14,12 +13,11 @@ namespace {
 template <class T, class F>
 void generate(const Array& out, const F& f) {
     T* y = out.data<T>();
-    parallel_blocks(out.numel(), parallel_grain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(f(static_cast<std::uint64_t>(i)));
-    });
+    parallel_for(out.numel(), 1, parallel_grain,
+                 [&](std::int64_t i) { y[i] = static_cast<T>(f(static_cast<std::uint64_t>(i))); });
 }
 
-// A plain number in the arithmetic of T, where int64 is unsigned (visit_wrapping). It is held exactly.
+// A plain number, which T holds exactly, in the arithmetic of visit_wrapping, where int64 is unsigned.
 template <class T>
 T number(double value) {
     if constexpr (std::is_integral_v<T>)
@@ -68,7 +66,7 @@ void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
         using B = xsimd::batch<T>;
-        constexpr T factor = T(2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2);  // 2√(2/π)
+        constexpr T factor = T(gelu_factor);
         const auto rule = [](const B& x, const B& dy) {
             const B g = B(T(1)) / (B(T(1)) + xsimd::exp(B(-factor) * (x + B(T(0.044715)) * x * x * x)));
             const B du = B(factor) * (B(T(1)) + B(T(3 * 0.044715)) * x * x);
@@ -125,31 +123,31 @@ bool all(const Array& x) {
     return std::all_of(data, data + dense.numel(), [](bool v) { return v; });
 }
 
-void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t position) {
+void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t first) {
     visit_floating(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        generate<T>(out, [=](std::uint64_t i) {  // rounding to float must not reach 1
-            const T u = static_cast<T>(uniform_at(seed, position + i));
+        generate<T>(out, [=](std::uint64_t i) {  // rounded to float, it must not reach 1
+            const T u = static_cast<T>(uniform_at(seed, first + i));
             return u < T(1) ? u : std::nextafter(T(1), T(0));
         });
     });
 }
 
-void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t position) {
+void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t first) {
     visit_floating(out.dtype, [&](auto zero) {
-        generate<decltype(zero)>(out, [=](std::uint64_t i) { return normal_at(seed, position + i); });
+        generate<decltype(zero)>(out, [=](std::uint64_t i) { return normal_at(seed, first + i); });
     });
 }
 
-void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t position, std::int64_t low,
+void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t first, std::int64_t low,
                   std::int64_t high) {
-    generate<std::int64_t>(out, [=](std::uint64_t i) { return randint_at(seed, position + i, low, high); });
+    generate<std::int64_t>(out, [=](std::uint64_t i) { return randint_at(seed, first + i, low, high); });
 }
 
-void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t position, double p) {
+void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t first, double p) {
     visit_floating(out.dtype, [&](auto zero) {
         generate<decltype(zero)>(
-            out, [=](std::uint64_t i) { return uniform_at(seed, position + i) < p ? 0.0 : 1 / (1 - p); });
+            out, [=](std::uint64_t i) { return uniform_at(seed, first + i) < p ? 0.0 : 1 / (1 - p); });
     });
 }
 

@@ -1,36 +1,40 @@
-// Filling, copying and changing arrays in place. Inputs have out's shape (broadcast beforehand: broadcast_view)
-// and, unless stated otherwise, its type. int64 wraps on overflow, as in NumPy.
+// Kernels that fill, copy and combine arrays. Inputs have out's shape (broadcast_view makes it) and, unless
+// stated otherwise, its type. int64 wraps on overflow, as in NumPy.
 #pragma once
+
+#include <numbers>
 
 #include "core/array/array.h"
 
 namespace weft::kernels {
 
-void add(const Array& out, const Array& a, const Array& b);       // a + b
-void axpy(const Array& out, double alpha, const Array& x);        // out ← out + alpha · x
-void multiply(const Array& out, const Array& a, const Array& b);  // a · b
-void scale(const Array& out, const Array& x, double factor);      // factor · x
+void add(const Array& out, const Array& a, const Array& b);                         // a + b
+void axpy(const Array& out, double alpha, const Array& x);                          // out ← out + alpha · x
+void multiply(const Array& out, const Array& a, const Array& b);                    // a · b
+void scale(const Array& out, const Array& x, double factor);                        // factor · x
+constexpr double gelu_factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // 2√(2/π)
 // The gradient of gelu's tanh approximation, y = x·g with g = σ(2u):  dx = dy · (g + x·g·(1 − g)·2u′). Written
-// in vectors, because an expression would calculate g three times.
+// with vectors, because an expression would compute g three times.
 void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy);
 void fill(const Array& out, double value);
 void copy(const Array& out, const Array& x);  // any types: converts
-// The first position, in row-major order, of what copy cannot convert to int64 (NaN, or out of range), or −1. x
-// is floating.
+// The first position, in row-major order, of an element of x (floating) that copy cannot convert to int64 (NaN,
+// or out of range); −1 if there is none.
 std::int64_t first_beyond_int64(const Array& x);
 bool all(const Array& x);  // bool
 
-// Contiguous out of any shape.
-void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t position);
-void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t position);
-void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t position, std::int64_t low,
+// The elements first … of a seed's sequence (weft/core/random.h), in a contiguous out.
+void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t first);
+void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t first);
+void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t first, std::int64_t low,
                   std::int64_t high);
 // out = 1/(1 − p) with probability 1 − p, else 0.
-void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t position, double p);
+void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t first, double p);
+// start + i · step, in a contiguous out.
 void fill_range(const Array& out, double start, double step);                 // floating
 void fill_integers(const Array& out, std::int64_t start, std::int64_t step);  // int64
 
-// A contiguous copy, or x itself where it is contiguous.
+// x itself if it is contiguous, else a contiguous copy.
 Array contiguous(const Array& x);
 
 }  // namespace weft::kernels

@@ -10,11 +10,12 @@
 namespace weft::kernels {
 namespace {
 
-// A matrix whose row has `columns` elements: its leading dimension, at least as long as BLAS wants it.
+// The leading dimension of x (rows, columns): the stride from line to line, but at least a line's length, as
+// BLAS demands.
 template <class T>
 int leading(const Matrix<T>& x, std::int64_t rows, std::int64_t columns, bool transposed) {
     const std::int64_t lines = transposed ? columns : rows, length = transposed ? rows : columns;
-    const std::int64_t stride = lines == 1 ? 1 : transposed ? x.column : x.row;  // one line has no next
+    const std::int64_t stride = lines == 1 ? 1 : transposed ? x.column : x.row;
     if (stride > INT_MAX)
         throw ShapeError("matmul: rows that lie ", stride, " elements apart are more than BLAS can count (",
                          INT_MAX, "); make the matrix contiguous() first");
@@ -33,26 +34,22 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
                 c.data[i * c.row + j] = beta == 0 ? T(0) : beta * c.data[i * c.row + j];
         return;
     }
-    const bool ta = a.column != 1 && k != 1,
-               tb = b.column != 1 && n != 1;  // a row of one element has no stride
-    // One column of a (m, 1) with a column stride other than 1 is read by its row stride either way.
+    const bool ta = a.column != 1 && k != 1, tb = b.column != 1 && n != 1;
     blas_gemm(ta, tb, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a.data,
               leading(a, m, k, ta), b.data, leading(b, k, n, tb), beta, c.data, leading(c, m, n, false));
 }
 
 namespace {
 
-// c (n,) = alpha · W a + beta · c with W's rows, of k elements, one after another: one pass over W, which BLAS
-// would copy first.
+// c (n,) = alpha · W a + beta · c, where W (n, k) is stored by rows: one pass over W, which BLAS would copy
+// first.
 template <class T>
 void dot_rows(std::int64_t n, std::int64_t k, T alpha, const T* a, const T* w, std::int64_t w_row, T beta,
               T* c) {
-    parallel_blocks(n, dot_grain / std::max<std::int64_t>(k, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t j = begin; j < end; ++j) {
-            const T dot = static_cast<T>(row_sum_of<T>(
-                k, [](auto p, auto q) { return p * q; }, a, w + j * w_row));
-            c[j] = alpha * dot + (beta == 0 ? T(0) : beta * c[j]);
-        }
+    parallel_for(n, k, dot_grain, [&](std::int64_t j) {
+        const T dot = static_cast<T>(row_sum_of<T>(
+            k, [](auto p, auto q) { return p * q; }, a, w + j * w_row));
+        c[j] = alpha * dot + (beta == 0 ? T(0) : beta * c[j]);
     });
 }
 
@@ -63,8 +60,8 @@ void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matr
                    Matrix<const T> b, T beta, Matrix<T> c) {
     if (m == 1 && b.row == 1 && a.column == 1)
         return dot_rows(n, k, alpha, a.data, b.data, b.column, beta, c.data);
-    // Cut along the longer side of c. BLAS copies the whole other side for each block, so fewer are better, if
-    // there are enough of them for the threads.
+    // Cut along the longer side of c. BLAS copies the whole other side for each block, so there are only as
+    // many as the threads need.
     const std::int64_t work = m * n * std::max<std::int64_t>(k, 1), longer = std::max(m, n);
     const std::int64_t blocks = work < two_blocks ? 1 : work < four_blocks ? 2 : work < eight_blocks ? 4 : 8;
     const std::int64_t step =
@@ -92,12 +89,11 @@ bool is_matrix(const Array& x) {
     const int r = x.rank();
     const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1], row = x.strides[r - 2],
                        column = x.strides[r - 1];
-    // BLAS counts from one row to the next in 32 bits.
-    const auto steps = [](std::int64_t stride, std::int64_t length) {
+    const auto fits_blas = [](std::int64_t stride, std::int64_t length) {
         return stride >= length && stride <= INT_MAX;
     };
-    const bool by_rows = (column == 1 || columns == 1) && (steps(row, columns) || rows == 1);
-    const bool by_columns = (row == 1 || rows == 1) && (steps(column, rows) || columns == 1);
+    const bool by_rows = (column == 1 || columns == 1) && (fits_blas(row, columns) || rows == 1);
+    const bool by_columns = (row == 1 || rows == 1) && (fits_blas(column, rows) || columns == 1);
     return by_rows || by_columns;
 }
 
@@ -114,7 +110,7 @@ void matmul(const Array& out, const Array& a, const Array& b) {
                 data += batch % out.shape[axis] * x.strides[axis];
                 batch /= out.shape[axis];
             }
-            // A row of one element may carry any stride: say 1, so that gemm sees rows.
+            // An axis of size 1 may have any stride; 1 lets gemm_parallel recognise rows.
             const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1];
             Matrix<const T> matrix{data, x.strides[r - 2], x.strides[r - 1]};
             if (columns == 1 && matrix.row != 1) matrix.column = 1;
@@ -123,11 +119,9 @@ void matmul(const Array& out, const Array& a, const Array& b) {
         };
         T* c = out.data<T>();
         if (batches == 1) return gemm_parallel<T>(m, n, k, T(1), at(a, 0), at(b, 0), T(0), {c, n, 1});
-        parallel_blocks(batches, batch_grain / std::max<std::int64_t>(1, m * n * k) + 1,
-                        [&](std::int64_t begin, std::int64_t end) {
-                            for (std::int64_t i = begin; i < end; ++i)
-                                gemm<T>(m, n, k, T(1), at(a, i), at(b, i), T(0), {c + i * m * n, n, 1});
-                        });
+        parallel_for(batches, m * n * k, batch_grain, [&](std::int64_t i) {
+            gemm<T>(m, n, k, T(1), at(a, i), at(b, i), T(0), {c + i * m * n, n, 1});
+        });
     });
 }
 

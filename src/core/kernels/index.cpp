@@ -3,18 +3,13 @@
 #include <cstring>
 
 #include "core/kernels/parallel.h"
+#include "core/kernels/reduce.h"
 
 namespace weft::kernels {
 namespace {
 
-std::int64_t product(const Shape& shape, int from, int to) {
-    std::int64_t p = 1;
-    for (int i = from; i < to; ++i) p *= shape[i];
-    return p;
-}
-
-// Calls f(position in `small`, position in `big` with index 0 along axis) for every element of `small`, whose
-// sizes are no larger than `big`'s except along the axis.
+// Calls f(position in `small`, position in `big` with index 0 along the axis) for every element of `small`,
+// whose sizes are at most `big`'s except along the axis.
 template <class F>
 void walk(const Shape& small, const Shape& big, int axis, const F& f) {
     const Strides strides = contiguous_strides(big);
@@ -36,38 +31,34 @@ void walk(const Shape& small, const Shape& big, int axis, const F& f) {
 }  // namespace
 
 void index_select(const Array& out, const Array& x, int axis, const Array& indices) {
-    const std::int64_t outer = product(x.shape, 0, axis), V = x.shape[axis], n = indices.numel();
-    const std::size_t bytes =
-        static_cast<std::size_t>(product(x.shape, axis + 1, x.rank())) * itemsize(x.dtype);
+    const Layout l(x.shape, axis, axis + 1);
+    if (l.inner == 0) return;
+    const std::int64_t n = indices.numel(), size = static_cast<std::int64_t>(itemsize(x.dtype)),
+                       bytes = l.inner * size;
     const std::int64_t* index = indices.data<std::int64_t>();
-    const auto from =
-        static_cast<const char*>(x.storage->data) + static_cast<std::size_t>(x.offset) * itemsize(x.dtype);
-    auto to = static_cast<char*>(out.storage->data) + static_cast<std::size_t>(out.offset) * itemsize(x.dtype);
-    if (bytes == 0) return;
-    parallel_blocks(outer * n, index_bytes / static_cast<std::int64_t>(bytes) + 1,
-                    [&](std::int64_t begin, std::int64_t end) {
-                        for (std::int64_t i = begin; i < end; ++i)
-                            std::memcpy(to + static_cast<std::size_t>(i) * bytes,
-                                        from + static_cast<std::size_t>(i / n * V + index[i % n]) * bytes,
-                                        bytes);
-                    });
+    const auto* source = static_cast<const char*>(x.storage->data) + x.offset * size;
+    auto* target = static_cast<char*>(out.storage->data) + out.offset * size;
+    parallel_for(l.outer * n, bytes, index_bytes, [&](std::int64_t i) {
+        std::memcpy(target + i * bytes, source + (i / n * l.n + index[i % n]) * bytes,
+                    static_cast<std::size_t>(bytes));
+    });
 }
 
 void index_add(const Array& out, int axis, const Array& indices, const Array& source) {
-    const std::int64_t outer = product(out.shape, 0, axis), V = out.shape[axis], n = indices.numel();
-    const std::int64_t inner = product(out.shape, axis + 1, out.rank());
+    const Layout l(out.shape, axis, axis + 1);
+    const std::int64_t n = indices.numel(), inner = l.inner;
     const std::int64_t* index = indices.data<std::int64_t>();
     visit_wrapping(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        // Every task owns a strip of columns, so that the order of the additions is that of the indices.
+        // Every task owns a strip of columns, so the additions are in the order of the indices.
         const std::int64_t strips = (inner + index_strip - 1) / index_strip;
-        parallel_for(outer * strips, [&](std::int64_t task) {
-            const std::int64_t o = task / strips, from = task % strips * index_strip,
-                               to = std::min(inner, from + index_strip);
+        parallel_blocks(l.outer * strips, 1, [&](std::int64_t task, std::int64_t) {
+            const std::int64_t o = task / strips, begin = task % strips * index_strip,
+                               end = std::min(inner, begin + index_strip);
             for (std::int64_t i = 0; i < n; ++i) {
                 const T* s = source.data<T>() + (o * n + i) * inner;
-                T* d = out.data<T>() + (o * V + index[i]) * inner;
-                for (std::int64_t j = from; j < to; ++j) d[j] += s[j];
+                T* d = out.data<T>() + (o * l.n + index[i]) * inner;
+                for (std::int64_t j = begin; j < end; ++j) d[j] += s[j];
             }
         });
     });

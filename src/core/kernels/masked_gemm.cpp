@@ -3,14 +3,14 @@
 namespace weft::kernels {
 namespace {
 
-// The element (b, h, i, j) of x (B, H, m, n).
+// Element (b, h, i, j) of x (B, H, m, n).
 template <class T>
 T& at(const Array& x, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
     return x.data<T>()[b * x.strides[0] + h * x.strides[1] + i * x.strides[2] + j * x.strides[3]];
 }
 
-// f(x, b, h, i, j) for every element of x (B, H, m, n). The strides inside a matrix stay: the same product of
-// another layout may be rounded otherwise.
+// f(x, b, h, i, j) for every element of x (B, H, m, n). The strides inside a matrix stay, because the product
+// of another layout may round differently.
 template <class T, class F>
 Array rewritten(const Array& x, const F& f) {
     const Shape& s = x.shape;

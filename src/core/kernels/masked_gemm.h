@@ -1,6 +1,6 @@
-// Products over pairs of which some do not see each other: the weight of such a pair is 0, yet 0 · NaN is not.
-// These take the place of a plain product where something is not finite. Where all is finite their bits are
-// those of the plain product.
+// Products in which some pairs (query, key) are masked. The weight of a masked pair is 0, but 0 · NaN is NaN,
+// so these replace the plain product if something is not finite. If all is finite they have the bits of the
+// plain product.
 #pragma once
 
 #include <cmath>
@@ -10,15 +10,15 @@
 
 namespace weft::kernels {
 
-// What stands in for x in the product: its own sign, so that infinities added afterwards meet nothing that
-// would make NaN of them.
+// What replaces x in the plain product. It has x's sign, so an infinity that is added afterwards does not meet
+// one of the other sign.
 template <class T>
 T finite_or_one(T x) {
     return std::isfinite(x) ? x : std::copysign(T(1), x);
 }
 
-// c (m, n) += alpha · Σ_j a_ij b_jc over the b_jc that are not finite and the pairs with is_visible(i, j). a is
-// (m, k), b (k, n).
+// c (m, n) += alpha · Σ_j a_ij b_jc, with a (m, k) and b (k, n), over the b_jc that are not finite and the
+// pairs with is_visible(i, j).
 template <class T, class IsVisible>
 void add_not_finite(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a,
                     Matrix<const T> b, Matrix<T> c, const IsVisible& is_visible) {
@@ -32,8 +32,8 @@ void add_not_finite(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Mat
         }
 }
 
-// c = alpha · a b + beta · c over the pairs with is_visible(i, j); elsewhere a_ij must be 0. b's and c's column
-// strides are 1.
+// c = alpha · a b + beta · c over the pairs with is_visible(i, j); elsewhere a_ij must be 0. The column strides
+// of b and c are 1.
 template <class T, class IsVisible>
 void masked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a, Matrix<const T> b,
                  T beta, Matrix<T> c, const IsVisible& is_visible) {
@@ -45,11 +45,11 @@ void masked_gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix
     add_not_finite(m, n, k, alpha, a, b, c, is_visible);
 }
 
-// The matrix of a product y = a b that holds one number for each pair.
+// Which matrix of a product y = a b has an element for each pair.
 enum class Pairs { in_a, in_b, in_y };
 
-// out (B, H, m, n) = a (B, H, m, k) · b (B, H, k, n), a and b is_matrix and `pairs` one of them: what stands at
-// its pairs with `blocked` (of its shape, bool) counts as 0, and meets nothing of the other.
+// out (B, H, m, n) = a (B, H, m, k) · b (B, H, k, n), where is_matrix holds for a and b, and `pairs` names one
+// of them. Its elements at `blocked` (bool, of its shape) count as 0 and are multiplied with nothing.
 void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs);
 
 }  // namespace weft::kernels

@@ -1,4 +1,4 @@
-// Kernels over rows of the last axis. All arrays are contiguous and of one floating type; R rows of C elements.
+// Kernels along the last axis. All arrays are contiguous and of one floating type: R rows of C elements.
 #pragma once
 
 #include "core/array/array.h"
@@ -6,24 +6,24 @@
 namespace weft::kernels {
 
 constexpr std::int64_t row_grain = 8192;  // elements of one task
-constexpr std::int64_t norm_group = 64;   // rows of the first level of dweight's and dbias' sums
+constexpr std::int64_t norm_group = 64;   // rows whose contributions to dweight and dbias are summed first
 
 // y = e^(x − max) / Σ; a row of −inf gives zeros.
 void softmax(const Array& y, const Array& x);
 // y = x − max − ln Σ e^(x − max); a row of −inf stays −inf.
 void log_softmax(const Array& y, const Array& x);
 
-// y = (x − mean) · rstd · weight + bias; mean and rstd (R,) are kept for the gradient. weight and bias (C,) or
-// nullptr.
-void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array* weight,
-                const Array* bias, double eps);
-// dx, and dweight and dbias (C,) where not nullptr.
-void layer_norm_backward(const Array& dx, const Array* dweight, const Array* dbias, const Array& dy,
-                         const Array& x, const Array& mean, const Array& rstd, const Array* weight);
+// y = (x − mean) · rstd · weight + bias, with weight and bias (C,); mean and rstd (R,) are saved for backward.
+void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array& weight,
+                const Array& bias, double eps);
+// dx, and dweight and dbias (C,), which are left out if they have no storage.
+void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbias, const Array& dy,
+                         const Array& x, const Array& mean, const Array& rstd, const Array& weight);
 
-// loss () = mean over counted rows of −ln softmax(x)[target], and ln Σ e^x = max + log_sum, each (R,), for the
-// gradient; 0 when no row counts. (Their sum would round the small one away where logits are large.) targets
-// int64 (R,), valid or ignore_index. Returns how many rows count.
+// loss () = the mean of −ln softmax(x)[target] over the rows whose target is not ignore_index, 0 if there are
+// none; returns their number. max and log_sum (R,), whose sum is ln Σ e^x, are saved for backward: as one
+// number, the small one would be rounded away where logits are large. targets int64 (R,), each a class or
+// ignore_index.
 std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log_sum, const Array& x,
                            const Array& targets, std::int64_t ignore_index);
 // dx = (softmax(x) − onehot(target)) · factor, with factor = dloss / counted; 0 in ignored rows.

@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 constexpr int max_threads = 1024;
-std::atomic<int> chosen_threads{0};  // 0: what OMP_NUM_THREADS or the machine says
+std::atomic<int> chosen_threads{0};  // 0: OpenMP's default
 }  // namespace
 
-// Declared in weft/core/tensor.h, which stands a floor above.
+// Declared in weft/core/tensor.h, which belongs to a higher layer.
 int get_num_threads();
 
 void set_num_threads(int n) {

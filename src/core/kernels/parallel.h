@@ -1,6 +1,5 @@
-// One OpenMP team of ours. Work is cut into tasks whose number and borders depend on the sizes alone, never on
-// the number of threads, and no two tasks write the same output: so the bits do not depend on the number of
-// threads either.
+// Weft's one OpenMP team. Work is cut into tasks whose number and borders depend on sizes alone, and no two
+// tasks write the same output, so the number of threads does not change the bits.
 #pragma once
 
 #include <algorithm>
@@ -9,22 +8,29 @@
 
 namespace weft::kernels {
 
+// Runs task(context, 0) … task(context, tasks − 1), in any order and on any thread of the team; rethrows the
+// first exception.
 using Task = void (*)(const void* context, std::int64_t index);
 void run_tasks(std::int64_t tasks, Task task, const void* context);
-
-// Runs f(0) … f(tasks − 1), in any order and on any thread of the team; rethrows the first exception.
-template <class F>
-void parallel_for(std::int64_t tasks, const F& f) {
-    run_tasks(
-        tasks, [](const void* context, std::int64_t index) { (*static_cast<const F*>(context))(index); }, &f);
-}
 
 // Runs f(begin, end) over 0 … n in blocks of `grain` items.
 template <class F>
 void parallel_blocks(std::int64_t n, std::int64_t grain, const F& f) {
     grain = std::max<std::int64_t>(grain, 1);
-    parallel_for((n + grain - 1) / grain,
-                 [&](std::int64_t block) { f(block * grain, std::min(n, (block + 1) * grain)); });
+    const auto run = [&](std::int64_t block) { f(block * grain, std::min(n, (block + 1) * grain)); };
+    const Task task = [](const void* run_block, std::int64_t block) {
+        (*static_cast<decltype(run)*>(run_block))(block);
+    };
+    run_tasks((n + grain - 1) / grain, task, &run);
+}
+
+// Runs f(0) … f(n − 1), each of which processes `size` elements; a task has about `grain` elements.
+template <class F>
+void parallel_for(std::int64_t n, std::int64_t size, std::int64_t grain, const F& f) {
+    const std::int64_t items = grain / std::max<std::int64_t>(size, 1) + 1;
+    parallel_blocks(n, items, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) f(i);
+    });
 }
 
 }  // namespace weft::kernels

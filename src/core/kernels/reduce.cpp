@@ -1,6 +1,6 @@
 #include "core/kernels/reduce.h"
 
-#include <cmath>
+#include <numeric>
 
 #include "core/kernels/elementwise.h"
 #include "core/kernels/parallel.h"
@@ -9,64 +9,43 @@
 namespace weft::kernels {
 namespace {
 
-// Outer rows of n steps, each step `inner` consecutive elements.
-struct Layout {
-    std::int64_t outer = 1, n = 1, inner = 1;
-    Layout(const Shape& shape, int first, int last) {  // axes first … last − 1 are the n steps
-        for (int i = 0; i < shape.rank(); ++i) (i < first ? outer : i < last ? n : inner) *= shape.begin()[i];
-    }
-};
-
 // y (outer, inner) = Σ over n of x (outer, n, inner).
 template <class T>
 void sum_axis(T* y, const T* x, const Layout& l) {
-    if (l.inner == 1) {
-        parallel_blocks(l.outer, reduce_grain / std::max<std::int64_t>(l.n, 1) + 1,
-                        [&](std::int64_t begin, std::int64_t end) {
-                            for (std::int64_t o = begin; o < end; ++o)
-                                if constexpr (std::is_floating_point_v<T>) {
-                                    y[o] = static_cast<T>(row_sum(l.n, x + o * l.n));
-                                } else {
-                                    T total = 0;
-                                    for (std::int64_t i = 0; i < l.n; ++i) total += x[o * l.n + i];
-                                    y[o] = total;
-                                }
-                        });
-        return;
-    }
-    // Columns in strips; within a strip, blocks of rows are summed by themselves first, which keeps rounding
-    // errors small.
+    if (l.inner == 1)
+        return parallel_for(l.outer, l.n, reduce_grain, [&](std::int64_t o) {
+            const T* row = x + o * l.n;
+            if constexpr (std::is_floating_point_v<T>)
+                y[o] = static_cast<T>(row_sum(l.n, row));
+            else
+                y[o] = std::accumulate(row, row + l.n, T(0));
+        });
+    // Columns in strips; within a strip, blocks of rows are summed first, which keeps rounding errors small.
     const std::int64_t strips = (l.inner + sum_strip - 1) / sum_strip;
-    parallel_blocks(l.outer * strips, reduce_grain / (std::max<std::int64_t>(l.n, 1) * sum_strip) + 1,
-                    [&](std::int64_t begin, std::int64_t end) {
-                        for (std::int64_t task = begin; task < end; ++task) {
-                            const std::int64_t o = task / strips, column = task % strips * sum_strip,
-                                               width = std::min(sum_strip, l.inner - column);
-                            const T* from = x + o * l.n * l.inner + column;
-                            T total[sum_strip] = {};
-                            for (std::int64_t block = 0; block < l.n; block += sum_rows) {
-                                T part[sum_strip] = {};
-                                for (std::int64_t i = block; i < std::min(l.n, block + sum_rows); ++i)
-                                    for (std::int64_t j = 0; j < width; ++j) part[j] += from[i * l.inner + j];
-                                for (std::int64_t j = 0; j < width; ++j) total[j] += part[j];
-                            }
-                            std::copy(total, total + width, y + o * l.inner + column);
-                        }
-                    });
+    parallel_for(l.outer * strips, l.n * sum_strip, reduce_grain, [&](std::int64_t task) {
+        const std::int64_t o = task / strips, column = task % strips * sum_strip,
+                           width = std::min(sum_strip, l.inner - column);
+        const T* strip = x + o * l.n * l.inner + column;
+        T total[sum_strip] = {};
+        for (std::int64_t block = 0; block < l.n; block += sum_rows) {
+            T part[sum_strip] = {};
+            for (std::int64_t i = block; i < std::min(l.n, block + sum_rows); ++i)
+                for (std::int64_t j = 0; j < width; ++j) part[j] += strip[i * l.inner + j];
+            for (std::int64_t j = 0; j < width; ++j) total[j] += part[j];
+        }
+        std::copy(total, total + width, y + o * l.inner + column);
+    });
 }
 
 }  // namespace
 
 Array sum(const Array& x, const std::vector<bool>& reduced) {
     Array part = contiguous(x);
-    // Runs of neighbouring reduced axes, the last first.
-    for (int last = x.rank(); last > 0;) {
-        if (!reduced[static_cast<std::size_t>(last - 1)]) {
-            --last;
-            continue;
-        }
-        int first = last - 1;
+    // One run of neighbouring reduced axes after another, the last first.
+    for (int last = x.rank(); last > 0; --last) {
+        int first = last;
         while (first > 0 && reduced[static_cast<std::size_t>(first - 1)]) --first;
+        if (first == last) continue;
         Shape shape = part.shape;
         for (int i = first; i < last; ++i) shape[i] = 1;
         Array y = make_array(shape, x.dtype);
@@ -88,21 +67,16 @@ MinMax min_max(const Array& x, int axis, bool largest) {
     const Layout l(x.shape, axis, axis + 1);
     visit_numeric(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const T* data = dense.data<T>();
-        T* values = result.values.data<T>();
-        std::int64_t* indices = result.indices.data<std::int64_t>();
-        auto is_nan = [](T v) { return v != v; };
-        parallel_blocks(l.outer * l.inner, reduce_grain / l.n + 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t task = begin; task < end; ++task) {
-                const T* row = data + task / l.inner * l.n * l.inner + task % l.inner;
-                std::int64_t best = 0;
-                for (std::int64_t i = 1; i < l.n && !is_nan(row[best * l.inner]); ++i) {
-                    const T v = row[i * l.inner], b = row[best * l.inner];
-                    if (is_nan(v) || (largest ? v > b : v < b)) best = i;
-                }
-                values[task] = row[best * l.inner];
-                indices[task] = best;
+        const auto is_nan = [](T v) { return v != v; };
+        parallel_for(l.outer * l.inner, l.n, reduce_grain, [&](std::int64_t task) {
+            const T* row = dense.data<T>() + task / l.inner * l.n * l.inner + task % l.inner;
+            std::int64_t best = 0;
+            for (std::int64_t i = 1; i < l.n && !is_nan(row[best * l.inner]); ++i) {
+                const T v = row[i * l.inner], b = row[best * l.inner];
+                if (is_nan(v) || (largest ? v > b : v < b)) best = i;
             }
+            result.values.data<T>()[task] = row[best * l.inner];
+            result.indices.data<std::int64_t>()[task] = best;
         });
     });
     return result;
@@ -113,18 +87,15 @@ void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Layout l(x.shape, axis, axis + 1);
     visit_wrapping(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        parallel_blocks(l.outer * l.inner, reduce_grain / std::max<std::int64_t>(l.n, 1) + 1,
-                        [&](std::int64_t begin, std::int64_t end) {
-                            for (std::int64_t task = begin; task < end; ++task) {
-                                const std::int64_t start = task / l.inner * l.n * l.inner + task % l.inner;
-                                T total = 0;
-                                for (std::int64_t i = 0; i < l.n; ++i) {
-                                    const std::int64_t at = start + (reverse ? l.n - 1 - i : i) * l.inner;
-                                    total += dense.data<T>()[at];
-                                    out.data<T>()[at] = total;
-                                }
-                            }
-                        });
+        parallel_for(l.outer * l.inner, l.n, reduce_grain, [&](std::int64_t task) {
+            const std::int64_t start = task / l.inner * l.n * l.inner + task % l.inner;
+            T total = 0;
+            for (std::int64_t i = 0; i < l.n; ++i) {
+                const std::int64_t at = start + (reverse ? l.n - 1 - i : i) * l.inner;
+                total += dense.data<T>()[at];
+                out.data<T>()[at] = total;
+            }
+        });
     });
 }
 

@@ -1,4 +1,4 @@
-// Reductions. Every sum is made in an order that depends on the shape alone.
+// Reductions. The order of every sum depends on the shape alone.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,21 @@ namespace weft::kernels {
 constexpr std::int64_t reduce_grain = 32768;           // elements of one task
 constexpr std::int64_t sum_strip = 64, sum_rows = 64;  // columns and rows of one block of a sum
 
-// Σ over the marked axes of x (floating or int64; bool counts as int64 by the caller's conversion). The result
-// has those axes with size 1.
+// A contiguous shape as (outer, n, inner), where n is the product of the axes first … last − 1.
+struct Layout {
+    std::int64_t outer = 1, n = 1, inner = 1;
+    Layout(const Shape& shape, int first, int last) {
+        for (int i = 0; i < shape.rank(); ++i) (i < first ? outer : i < last ? n : inner) *= shape.begin()[i];
+    }
+};
+
+// Σ over the marked axes of x (floating or int64), which get size 1.
 Array sum(const Array& x, const std::vector<bool>& reduced);
 
 struct MinMax {
     Array values, indices;  // the axis has size 1; indices int64, of the first occurrence
 };
-MinMax min_max(const Array& x, int axis, bool largest);  // NaN counts as the extreme; the axis is not empty
+MinMax min_max(const Array& x, int axis, bool largest);  // a NaN wins; the axis must not be empty
 
 void cumsum(const Array& out, const Array& x, int axis, bool reverse);  // out contiguous
 

@@ -1,5 +1,5 @@
-// One row of consecutive elements in vectors, whose number and order are fixed: for kernels that go along short
-// rows, where building an xtensor expression takes longer than its arithmetic (docs/performance.md).
+// SIMD loops along one row of consecutive elements, in a fixed order: for kernels on short rows, where building
+// an xtensor expression takes longer than its arithmetic (docs/performance.md).
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace weft::kernels {
 
-constexpr std::int64_t row_batches = 64;  // vectors of one block of a sum
+constexpr std::int64_t row_batches = 64;  // vectors in one block of a sum
 
-// y_i = f(x_i…) over n consecutive elements in vectors; the last one is padded with zeros.
+// y_i = f(x_i…) for n consecutive elements; the last vector is padded with zeros.
 template <class T, class F, class... X>
 void simd_run(std::int64_t n, T* y, const F& f, const X*... x) {
     using Batch = xsimd::batch<T>;
@@ -30,7 +30,7 @@ void simd_run(std::int64_t n, T* y, const F& f, const X*... x) {
     std::copy(last, last + (n - i), y + i);
 }
 
-// Σ f(x_i) in blocks that keep the rounding error small: lanes inside a block, blocks in double.
+// Σ f(x_i). Each block is summed in vectors and the blocks in double, which keeps the rounding error small.
 template <class T, class F, class... X>
 double row_sum_of(std::int64_t n, const F& f, const X*... x) {
     using Batch = xsimd::batch<T>;
@@ -47,14 +47,9 @@ double row_sum_of(std::int64_t n, const F& f, const X*... x) {
         for (; i + width <= end; i += width) a += f(Batch::load_unaligned(x + i)...);
         total += static_cast<double>(xsimd::hadd(a + b));
         if (i < end) {
-            auto padded = [&](const T* from) {
-                T buffer[width] = {};
-                std::copy(from + i, from + end, buffer);
-                return Batch::load_unaligned(buffer);
-            };
-            T buffer[width];
-            f(padded(x)...).store_unaligned(buffer);
-            for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(buffer[j]);
+            T rest[width];
+            simd_run(end - i, rest, f, (x + i)...);
+            for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(rest[j]);
         }
     }
     return total;
@@ -66,8 +61,8 @@ double row_sum(std::int64_t n, const T* x) {
         n, [](auto v) { return v; }, x);
 }
 
-// The largest element, −inf over nothing. A NaN may or may not be seen: callers whose result a NaN must reach
-// find it in the sums that follow.
+// The largest element; −inf if n is 0. A NaN may or may not be returned: callers that must propagate NaN find
+// it in the sums that follow.
 template <class T>
 T row_max(std::int64_t n, const T* x) {
     using Batch = xsimd::batch<T>;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t most_operands = 4;
 
-// The axes that several operands of one shape are read along: without those of size 1, and neighbours merged
-// where the memory of every operand allows it.
+// The axes along which several operands of one shape are read: those of size 1 are dropped, and neighbours are
+// merged where the strides of every operand allow it.
 struct MergedAxes {
     Shape shape;
     std::array<Strides, most_operands> strides;
@@ -38,7 +38,7 @@ struct MergedAxes {
         }
     }
 
-    // Where row `row` of the last axis starts in operand k.
+    // The offset in operand k at which row `row` of the last axis starts.
     std::int64_t start(std::size_t k, std::int64_t row) const {
         std::int64_t offset = 0;
         for (int axis = shape.rank() - 2; axis >= 0; --axis) {
@@ -49,7 +49,7 @@ struct MergedAxes {
     }
 };
 
-// n elements of the type that lie `stride` apart, to and from consecutive memory.
+// Copies n elements `stride` apart to consecutive memory; scatter is the inverse.
 void gather(DType dtype, std::int64_t n, void* to, const void* from, std::int64_t stride) {
     visit_any(dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -81,19 +81,19 @@ void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody 
 
     parallel_blocks(rows * runs_per_row, runs_per_task, [&](std::int64_t first, std::int64_t last) {
         alignas(64) std::byte buffers[most_operands][run_length * sizeof(double)];
-        std::array<const void*, most_operands> spread{};  // what fills all of an operand's buffer
+        std::array<const void*, most_operands> spread{};  // the element that fills all of an operand's buffer
         for (std::int64_t run = first; run < last; ++run) {
             const std::int64_t row = run / runs_per_row, from = run % runs_per_row * step,
                                n = std::min(step, inner - from);
-            std::array<void*, most_operands> memory,
-                consecutive;  // where an operand's run is, and is worked on
+            std::array<void*, most_operands> memory;       // the run of each operand
+            std::array<void*, most_operands> consecutive;  // the same elements next to each other
             for (std::size_t k = 0; k < count; ++k) {
                 const Array& x = *operands[k];
                 const std::int64_t element = x.offset + axes.start(k, row) + from * stride(k);
                 memory[k] = static_cast<std::byte*>(x.storage->data) +
                             element * static_cast<std::int64_t>(itemsize(x.dtype));
                 consecutive[k] = stride(k) == 1 ? memory[k] : buffers[k];
-                // One number that is broadcast is gathered once for all runs.
+                // A single broadcast element is gathered once for all runs.
                 if (k == 0 || stride(k) == 1 || (stride(k) == 0 && memory[k] == spread[k])) continue;
                 gather(x.dtype, stride(k) == 0 ? std::min(step, inner) : n, buffers[k], memory[k], stride(k));
                 spread[k] = stride(k) == 0 ? memory[k] : nullptr;

@@ -1,6 +1,6 @@
 // Elementwise arithmetic on strided arrays that broadcast: an xtensor expression, evaluated over runs of
-// consecutive elements. What is not consecutive in memory is gathered into a small buffer first, and every
-// element passes through the same vector code, so views give the same bits as their copies.
+// consecutive elements. Other memory layouts are gathered into a small buffer first. Every element passes
+// through the same vector code, so a view gives the same bits as a copy of it.
 #pragma once
 
 #include <array>
@@ -23,14 +23,14 @@ auto adapt(const T* x, std::int64_t n) {
     return xt::adapt(x, size, xt::no_ownership(), std::array<std::size_t, 1>{size});
 }
 
-// One vector of an expression's elements, from element i.
+// Elements i, i + 1, … of an expression, as one vector.
 template <class T, class E>
 xsimd::batch<T> vector_at(const E& e, std::int64_t i) {
     return e.template load_simd<xt_simd::unaligned_mode, T>(static_cast<std::size_t>(i));
 }
 
-// A formula whose functions are std's, for one element at a time: by_element([](const auto& x) { return
-// xt::pow(x, x); }).
+// Marks a formula that is evaluated one element at a time, with the functions of std:
+//     by_element([](const auto& x) { return xt::sin(x); })
 template <class F>
 struct ByElement {
     F f;
@@ -47,9 +47,9 @@ void evaluate(std::int64_t n, T* y, const ByElement<F>& formula, const X*... x) 
     for (std::int64_t i = 0; i < n; ++i) y[i] = e.data_element(static_cast<std::size_t>(i));
 }
 
-// y = f(x…) over n consecutive elements, where f makes an xtensor expression of its operands. Where xtensor has
-// vector code for all of the expression, it runs on whole vectors: the last one is padded with zeros. (The
-// expression refers to its operands, so they have names here.)
+// y = f(x…) for n consecutive elements, where f makes an xtensor expression of its operands. If xtensor has
+// vector code for the whole expression, whole vectors are computed, the last one padded with zeros. (The
+// operands have names here because the expression refers to them.)
 template <class T, class F, class... X>
 void evaluate(std::int64_t n, T* y, const F& f, const X*... x) {
     const std::tuple operands(adapt(x, n)...);
@@ -72,12 +72,12 @@ void evaluate(std::int64_t n, T* y, const F& f, const X*... x) {
     }
 }
 
-// Calls body(context, n, y, x) for every run of `out` and `in`, which has out's shape (strides of 0 where it
-// broadcasts): n elements from y on, and from each x[k] on.
+// Calls body(context, n, y, x) for every run of `out` and `in`: n elements that start at y, and at each x[k].
+// Each input has out's shape, with strides of 0 where it is broadcast.
 using RunBody = void (*)(const void* context, std::int64_t n, void* y, const void* const* x);
 void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody body, const void* context);
 
-// The same with a function f(n, y, x…) of elements of types Y and X….
+// The same with a function f(n, y, x…) on elements of the types Y and X….
 template <class Y, class... X, class F>
 void for_runs_of(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
     const RunBody body = [](const void* f, std::int64_t n, void* y, [[maybe_unused]] const void* const* x) {

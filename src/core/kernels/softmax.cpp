@@ -1,4 +1,5 @@
 #include <cmath>
+#include <tuple>
 
 #include "core/kernels/normalize.h"
 #include "core/kernels/parallel.h"
@@ -7,33 +8,22 @@
 namespace weft::kernels {
 namespace {
 
-template <class F>
+// Calls f(r, C, row) for every row of x, of C elements.
+template <class T, class F>
 void for_rows(const Array& x, const F& f) {
     const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
-    parallel_blocks(R, row_grain / std::max<std::int64_t>(C, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r) f(r, C);
-    });
+    parallel_for(R, C, row_grain, [&](std::int64_t r) { f(r, C, x.data<T>() + r * C); });
 }
 
-// y = e^(x − shift), in SIMD.
+// max and log_sum, whose sum is ln Σ e^x of a row: as one number, the small part would be rounded away where
+// logits are large. For a row of −inf they are −inf and 0.
 template <class T>
-void exp_row(std::int64_t n, T* y, const T* x, T shift) {
-    simd_run(
-        n, y, [s = xsimd::batch<T>(shift)](auto v) { return xsimd::exp(v - s); }, x);
-}
-
-// ln Σ e^x of a row, in two parts whose sum it is: large logits would round the small part away.
-template <class T>
-struct LogSumExp {
-    T max, log_sum;  // −inf and 0 for a row of −inf
-};
-
-template <class T>
-LogSumExp<T> log_sum_exp(std::int64_t n, const T* x) {
-    const T m = row_max(n, x);
-    if (m == -INFINITY) return {std::isnan(row_sum(n, x)) ? T(NAN) : m, 0};
-    return {m, static_cast<T>(std::log(row_sum_of<T>(
-                   n, [s = xsimd::batch<T>(m)](auto v) { return xsimd::exp(v - s); }, x)))};
+std::pair<T, T> log_sum_exp(std::int64_t n, const T* x) {
+    const T max = row_max(n, x);
+    if (max == -INFINITY) return {std::isnan(row_sum(n, x)) ? T(NAN) : max, T(0)};
+    const double sum = row_sum_of<T>(
+        n, [m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, x);
+    return {max, static_cast<T>(std::log(sum))};
 }
 
 }  // namespace
@@ -41,15 +31,15 @@ LogSumExp<T> log_sum_exp(std::int64_t n, const T* x) {
 void softmax(const Array& y, const Array& x) {
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        for_rows(x, [&](std::int64_t r, std::int64_t C) {
-            const T* row = x.data<T>() + r * C;
+        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
             T* out = y.data<T>() + r * C;
-            const T m = row_max(C, row);
-            if (m == -INFINITY && !std::isnan(row_sum(C, row))) {
+            const T max = row_max(C, row);
+            if (max == -INFINITY && !std::isnan(row_sum(C, row))) {
                 std::fill(out, out + C, T(0));
                 return;
             }
-            exp_row(C, out, row, m);
+            simd_run(
+                C, out, [m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, row);
             const T factor = static_cast<T>(1 / row_sum(C, out));
             simd_run(
                 C, out, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, out);
@@ -60,17 +50,16 @@ void softmax(const Array& y, const Array& x) {
 void log_softmax(const Array& y, const Array& x) {
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        for_rows(x, [&](std::int64_t r, std::int64_t C) {
-            const T* row = x.data<T>() + r * C;
+        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
             T* out = y.data<T>() + r * C;
             const auto [max, log_sum] = log_sum_exp(C, row);
-            if (max == -INFINITY)
+            if (max == -INFINITY) {
                 std::fill(out, out + C, max);
-            else
-                simd_run(
-                    C, out,
-                    [m = xsimd::batch<T>(max), s = xsimd::batch<T>(log_sum)](auto v) { return v - m - s; },
-                    row);
+                return;
+            }
+            const xsimd::batch<T> m(max), s(log_sum);
+            simd_run(
+                C, out, [=](auto v) { return v - m - s; }, row);
         });
     });
 }
@@ -79,20 +68,19 @@ std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log
                            const Array& targets, std::int64_t ignore_index) {
     const std::int64_t* target = targets.data<std::int64_t>();
     std::int64_t counted = 0;
-    for (std::int64_t r = 0; r < targets.numel(); ++r) counted += target[r] != ignore_index;
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
         T *m = max.data<T>(), *l = log_sum.data<T>();
-        for_rows(x, [&](std::int64_t r, std::int64_t C) {
-            const LogSumExp<T> sum =
-                target[r] == ignore_index ? LogSumExp<T>{0, 0} : log_sum_exp(C, x.data<T>() + r * C);
-            m[r] = sum.max, l[r] = sum.log_sum;
+        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
+            std::tie(m[r], l[r]) = target[r] == ignore_index ? std::pair<T, T>() : log_sum_exp(C, row);
         });
         double total = 0;
-        const std::int64_t C = x.shape.back();
-        for (std::int64_t r = 0; r < targets.numel(); ++r)
-            if (target[r] != ignore_index)
-                total += static_cast<double>(l[r]) + static_cast<double>(m[r] - x.data<T>()[r * C + target[r]]);
+        for (std::int64_t r = 0; r < targets.numel(); ++r) {
+            if (target[r] == ignore_index) continue;
+            const T logit = x.data<T>()[r * x.shape.back() + target[r]];
+            total += static_cast<double>(l[r]) + static_cast<double>(m[r] - logit);
+            ++counted;
+        }
         *loss.data<T>() = static_cast<T>(counted == 0 ? 0 : total / static_cast<double>(counted));
     });
     return counted;
@@ -103,16 +91,15 @@ void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, c
     const std::int64_t* target = targets.data<std::int64_t>();
     visit_floating(x.dtype, [&](auto zero) {
         using T = decltype(zero);
-        for_rows(x, [&](std::int64_t r, std::int64_t C) {
+        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
             T* d = dx.data<T>() + r * C;
             if (target[r] == ignore_index) {
                 std::fill(d, d + C, T(0));
                 return;
             }
-            using Batch = xsimd::batch<T>;
-            const Batch m(max.data<T>()[r]), s(log_sum.data<T>()[r]), f(static_cast<T>(factor));
+            const xsimd::batch<T> m(max.data<T>()[r]), s(log_sum.data<T>()[r]), f(static_cast<T>(factor));
             simd_run(
-                C, d, [=](auto v) { return xsimd::exp(v - m - s) * f; }, x.data<T>() + r * C);
+                C, d, [=](auto v) { return xsimd::exp(v - m - s) * f; }, row);
             d[target[r]] -= static_cast<T>(factor);
         });
     });

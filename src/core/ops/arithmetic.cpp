@@ -3,20 +3,20 @@
 namespace weft {
 namespace {
 
-// A plain number as an operand beside x.
+// A plain number as the other operand of x.
 Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     check_arithmetic(operation, x);
     return scalar_like(x, number, operation);
 }
 
-// The gradients of y = better(a, b) ? a : b: half of dy to each where they are equal.
+// Records y = compare(a, b) ? a : b. Where a and b are equal, each gets half of dy.
 Tensor record_choice(const char* operation, const Tensor& y, Tensor (*compare)(const Tensor&, const Tensor&),
                      const Tensor& a, const Tensor& b) {
     return record(operation, y, {a, b}, {a, b}, [compare](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
         const Tensor half = (a == b).to(dy.dtype()) * 0.5;
-        return Grads{unbroadcast(dy * (compare(a, b).to(dy.dtype()) + half), a.shape()),
-                     unbroadcast(dy * (compare(b, a).to(dy.dtype()) + half), b.shape())};
+        return Grads{sum_to(dy * (compare(a, b).to(dy.dtype()) + half), a.shape()),
+                     sum_to(dy * (compare(b, a).to(dy.dtype()) + half), b.shape())};
     });
 }
 
@@ -26,17 +26,17 @@ Tensor operator+(const Tensor& a, const Tensor& b) {
     Tensor y = arithmetic("add", a, b, [](const auto& a, const auto& b) { return a + b; });
     // y = a + b:  da = dy,  db = dy
     return record("add", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
-        return Grads{unbroadcast(dy, sa), unbroadcast(dy, sb)};
+        return Grads{sum_to(dy, sa), sum_to(dy, sb)};
     });
 }
 
 Tensor operator-(const Tensor& a, const Tensor& b) {
     Tensor y = arithmetic("subtract", a, b, [](const auto& a, const auto& b) { return a - b; });
     // y = a − b:  da = dy,  db = −dy
-    return record(
-        "subtract", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
-            return Grads{unbroadcast(dy, sa), saved.needs_input_grad(1) ? unbroadcast(-dy, sb) : Tensor()};
-        });
+    return record("subtract", y, {a, b}, {},
+                  [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+                      return Grads{sum_to(dy, sa), saved.needs_input_grad(1) ? sum_to(-dy, sb) : Tensor()};
+                  });
 }
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
@@ -44,8 +44,8 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
     // y = a·b:  da = dy·b,  db = dy·a
     return record("multiply", y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
-        return Grads{saved.needs_input_grad(0) ? unbroadcast(dy * b, a.shape()) : Tensor(),
-                     saved.needs_input_grad(1) ? unbroadcast(dy * a, b.shape()) : Tensor()};
+        return Grads{saved.needs_input_grad(0) ? sum_to(dy * b, a.shape()) : Tensor(),
+                     saved.needs_input_grad(1) ? sum_to(dy * a, b.shape()) : Tensor()};
     });
 }
 
@@ -55,8 +55,7 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
     return record("divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
         const Tensor &y = saved[0], &b = saved[1];
         const Tensor da = dy / b;
-        return Grads{unbroadcast(da, sa),
-                     saved.needs_input_grad(1) ? unbroadcast(-(da * y), b.shape()) : Tensor()};
+        return Grads{sum_to(da, sa), saved.needs_input_grad(1) ? sum_to(-(da * y), b.shape()) : Tensor()};
     });
 }
 
@@ -64,8 +63,7 @@ Tensor operator-(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
     Tensor y = visit_wrapping(x.dtype(), [&](auto zero) {
         using T = decltype(zero);
-        return broadcast_formula<T, T>(
-            "negative", x.dtype(), [](const auto& x) { return -x; }, x);
+        return formula<T, T>(x, x.dtype(), [](const auto& x) { return -x; });
     });
     return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
@@ -88,7 +86,7 @@ Tensor power(const Tensor& x, const Tensor& p) {
 
 Tensor pow(const Tensor& x, double p) {
     Tensor y = power(x, scalar_operand(x, "pow", p));
-    // y = xᵖ:  dx = dy·p·xᵖ⁻¹, which is 0 for p = 0 also at x = 0
+    // y = xᵖ:  dx = dy·p·xᵖ⁻¹, which is 0 for p = 0 even at x = 0
     return record("pow", y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{p == 0 ? zeros_like(x) : dy * (p * pow(x, p - 1))};
@@ -102,20 +100,21 @@ Tensor pow(const Tensor& x, const Tensor& p) {
         const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
         Grads grads(2);
         if (saved.needs_input_grad(0)) {
-            // 0·0⁻¹ is 0 here; elsewhere the slope at p = 0 is 0 too, but has a derivative by p.
+            // At x = p = 0, where 0·0⁻¹ is undefined, the slope is 0. For other x it is 0 at p = 0 without
+            // help, and must not be filled in, because it has a derivative with respect to p.
             const Tensor undecided = broadcast_to(x == 0 && p == 0, y.shape());
             const Tensor slope = masked_fill(p * pow(x, p - 1.0), undecided, 0);
-            grads[0] = unbroadcast(dy * slope, x.shape());
+            grads[0] = sum_to(dy * slope, x.shape());
         }
         if (saved.needs_input_grad(1)) {
             const Tensor vanishes = broadcast_to(x == 0 && p >= 0, y.shape());
-            grads[1] = unbroadcast(dy * masked_fill(y * log(x), vanishes, 0), p.shape());
+            grads[1] = sum_to(dy * masked_fill(y * log(x), vanishes, 0), p.shape());
         }
         return grads;
     });
 }
 
-// NaN is larger and smaller than every number.
+// Where an operand is NaN, so is the result.
 Tensor maximum(const Tensor& a, const Tensor& b) {
     if (a.dtype() == int64 && b.dtype() == int64) return where(a > b, a, b);
     Tensor y = elementwise("maximum", a, b,
@@ -144,8 +143,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
                   [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
                       const Tensor zero = scalar_like(dy, 0);
                       return Grads{
-                          saved.needs_input_grad(0) ? unbroadcast(where(saved[0], dy, zero), sa) : Tensor(),
-                          saved.needs_input_grad(1) ? unbroadcast(where(saved[0], zero, dy), sb) : Tensor()};
+                          saved.needs_input_grad(0) ? sum_to(where(saved[0], dy, zero), sa) : Tensor(),
+                          saved.needs_input_grad(1) ? sum_to(where(saved[0], zero, dy), sb) : Tensor()};
                   });
 }
 

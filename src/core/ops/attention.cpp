@@ -1,4 +1,4 @@
-// B samples, H heads of queries, G of keys and values, T queries, S keys, d_k and d_v their widths.
+// B samples, H heads of queries, G of keys and values, T queries, S keys, d_k and d_v widths.
 #include "core/kernels/attention.h"
 
 #include <cmath>
@@ -25,9 +25,9 @@ Tensor with_rank_4(const Tensor& x) {
     return y;
 }
 
-Qkv values_of(const Heads& num_heads) {
+Qkv values_of(const Heads& heads) {
     const NoGrad off;
-    return num_heads.qkv();
+    return heads.qkv();
 }
 
 void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -38,7 +38,7 @@ void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Ten
         throw ShapeError(caller, ": q ", q.shape(), ", k ", k.shape(), ", v ", v.shape(), ": ", why);
     };
     if (q.rank() < 2 || k.rank() != q.rank() || v.rank() != q.rank())
-        refuse("all three must have one rank: (T, d), (H, T, d), (B, H, T, d) or more");
+        refuse("all three must have the same rank: (T, d), (H, T, d), (B, H, T, d) or more");
     for (int axis = 0; axis + 3 < q.rank(); ++axis)
         if (q.size(axis) != k.size(axis) || q.size(axis) != v.size(axis))
             refuse("axis " + std::to_string(axis) + " differs; samples must be equal");
@@ -46,21 +46,22 @@ void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Ten
     if ((q.rank() > 2 && v.size(-3) != G) || (H != G && (H == 0 || G == 0 || H % G != 0)))
         refuse("keys and values must have as many heads as the queries, or a number that divides it");
     if (q.size(-1) != k.size(-1))
-        refuse("queries are " + std::to_string(q.size(-1)) + " wide, keys " + std::to_string(k.size(-1)) +
-               "; d_k must be one");
+        refuse("d_k is " + std::to_string(q.size(-1)) + " for queries and " + std::to_string(k.size(-1)) +
+               " for keys; they must be equal");
     if (k.size(-2) != v.size(-2))
         refuse(std::to_string(k.size(-2)) + " keys for " + std::to_string(v.size(-2)) +
                " values; there must be one value for each key");
 }
 
-// The options with a scale, the bias as (B|1, H|1, T|1, S|1), and a mask that also blocks what −∞ in it blocks.
+// Checks the options and completes them: the scale is set, the bias is (B|1, H|1, T|1, S|1), and the mask also
+// blocks where the bias is −∞.
 AttentionOptions completed(AttentionOptions o, const Qkv& qkv) {
     const Shape scores = shape_of_scores(qkv);
     const std::string operation = o.caller;
     o.scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, qkv[0].size(-1)))));
     if (!std::isfinite(*o.scale)) throw ValueError(operation, ": a scale of ", *o.scale, "; it must be finite");
     if (!(o.dropout >= 0 && o.dropout < 1))
-        throw ValueError(operation, ": dropout = ", o.dropout, " is no probability of dropping; use 0 ≤ p < 1");
+        throw ValueError(operation, ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
     if (o.dropout > 0 && o.rng == nullptr)
         throw ValueError(operation, ": dropout needs random numbers; set options.rng");
     if (!o.bias.defined()) return o;
@@ -84,7 +85,7 @@ Tensor repeat_kv(const Tensor& x, std::int64_t H) {
     return x.unsqueeze(2).expand({B, G, H / G, S, d}).reshape({B, H, S, d});
 }
 
-// The reference implementation: every step is a tensor of its own, with its name.
+// The reference implementation: every step is a tensor with a name.
 AttentionResult composed(const Qkv& qkv, const AttentionOptions& o) {
     const Shape shape = shape_of_scores(qkv);                   // (B, H, T, S)
     const Tensor q = traced("q", qkv[0]);                       // (B, H, T, d_k)
@@ -98,13 +99,14 @@ AttentionResult composed(const Qkv& qkv, const AttentionOptions& o) {
     traced("mask", mask);
     if (mask.defined()) scores = traced("masked scores", masked_fill(scores, mask, -INFINITY));
     Tensor weights = traced("weights", softmax(scores, -1));  // fully masked rows are 0
-    // Blocked weights are 0 already; now so are their gradients, even where v is so large that they overflow.
+    // Masked weights are 0 already; this makes their gradients 0 too, even where v is so large that they
+    // overflow.
     if (mask.defined()) weights = masked_fill(weights, mask, 0);
     if (o.dropout > 0) weights = traced("weights after dropout", dropout(weights, o.dropout, *o.rng));
     return {traced("heads", masked_matmul(weights, v, mask, Pairs::in_a)), weights};  // (B, H, T, d_v)
 }
 
-// As the kernel reads it: rows of neighbouring elements that do not overlap, as expanded ones do.
+// x as the kernel reads it: rows of consecutive elements that do not overlap (those of an expanded tensor do).
 Array row_contiguous(const Tensor& x) {
     const Array& a = x.array();
     const bool dense = a.strides[3] == 1 || a.shape[3] == 1,
@@ -112,13 +114,13 @@ Array row_contiguous(const Tensor& x) {
     return dense && disjoint ? a : kernels::contiguous(a);
 }
 
-// Like x (B, H, n, d), but d wide and stored as (B, n, H, d), so that merging the heads copies nothing.
+// A tensor (B, H, n, d) for x's B, H and n, stored as (B, n, H, d), so merging its heads copies nothing.
 Tensor make_token_major(const Tensor& x, std::int64_t d) {
     return Tensor(transposed_view(make_array({x.size(0), x.size(2), x.size(1), d}, x.dtype()), 1, 2));
 }
 
-// The kernel, on `qkv`, the values of `heads`.
-Tensor fused(const Heads& num_heads, const Qkv& qkv, const AttentionOptions& o) {
+// Runs the kernel on qkv, the values of `heads`.
+Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
     const auto& [q, k, v] = qkv;
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
     const Tensor blocked = o.mask.materialize_rest(shape[0], shape[1], shape[2], shape[3], o.caller);
@@ -129,59 +131,58 @@ Tensor fused(const Heads& num_heads, const Qkv& qkv, const AttentionOptions& o) 
     const Tensor y = make_token_major(q, v.size(3));
     kernels::attention(y.array(), rows, row_contiguous(q), row_contiguous(k), row_contiguous(v), params);
 
-    const auto rule = [o, params, like = num_heads.with({}), n = num_heads.tensors.size()](const Saved& saved,
-                                                                                           const Tensor& dy) {
+    const auto rule = [o, params, like = heads.with({}), n = heads.tensors.size()](const Saved& saved,
+                                                                                   const Tensor& dy) {
         std::vector<Tensor> inputs, grads;
         for (std::size_t i = 0; i < n; ++i) inputs.push_back(saved[4 + i]);
-        const Heads num_heads = like.with(inputs);
+        const Heads heads = like.with(inputs);
         if (is_grad_enabled())
-            return grads_of_reference([&] { return composed(num_heads.qkv(), o).output; }, inputs, dy);
+            return grads_of_reference([&] { return composed(heads.qkv(), o).output; }, inputs, dy);
         for (const Tensor& x : inputs)
-            grads.push_back(num_heads.is_packed() ? empty(x.shape(), x.dtype())
-                                                  : make_token_major(x, x.size(3)));
-        const auto [q, k, v] = num_heads.qkv();
-        const auto [dq, dk, dv] = like.with(grads).qkv();  // the kernel writes in views of a packed gradient
+            grads.push_back(heads.is_packed() ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
+        const auto [q, k, v] = heads.qkv();
+        const auto [dq, dk, dv] = like.with(grads).qkv();  // views of a packed gradient
         kernels::attention_backward(dq.array(), dk.array(), dv.array(), row_contiguous(dy), saved[0].array(),
                                     {saved[1].array(), saved[2].array()}, row_contiguous(q), row_contiguous(k),
                                     row_contiguous(v), params);
         return grads;
     };
-    // The bias and the mask are saved, too, so that backward refuses when one was changed in place since.
+    // The bias and the mask are saved too, so backward notices if one was changed in place.
     std::vector<Tensor> saved{y, Tensor(rows.max), Tensor(rows.inverse_sum), o.bias};
-    saved.insert(saved.end(), num_heads.tensors.begin(), num_heads.tensors.end());
+    saved.insert(saved.end(), heads.tensors.begin(), heads.tensors.end());
     saved.insert(saved.end(), o.mask.parts().begin(), o.mask.parts().end());
-    return record("scaled_dot_product_attention", y, num_heads.tensors, saved, rule);
+    return record("scaled_dot_product_attention", y, heads.tensors, saved, rule);
 }
 
-// Every form of attention comes through here; `function` is the one that the user called.
-AttentionResult attend(const char* function, Heads num_heads, AttentionOptions o, bool wants_weights) {
+// Every form of attention ends here; `function` is the one that the user called.
+AttentionResult attend(const char* function, Heads heads, AttentionOptions o, bool wants_weights) {
     if (o.caller == nullptr) o.caller = function;
-    Qkv qkv = values_of(num_heads);
+    Qkv qkv = values_of(heads);
     Shape y = qkv[0].shape(), w = y;
     check_heads(o.caller, qkv[0], qkv[1], qkv[2]);
     y[y.rank() - 1] = qkv[2].size(-1);
     w[w.rank() - 1] = qkv[1].size(-2);
     if (y.rank() != 4) {
-        for (Tensor& x : num_heads.tensors) x = num_heads.is_packed() ? x.unsqueeze(0) : with_rank_4(x);
-        qkv = values_of(num_heads);
+        for (Tensor& x : heads.tensors) x = heads.is_packed() ? x.unsqueeze(0) : with_rank_4(x);
+        qkv = values_of(heads);
     }
     const bool differentiates_bias = o.bias.defined() && o.bias.requires_grad() && is_grad_enabled();
     o = completed(o, qkv);
 
-    // The kernel returns no weights, has no dropout and gives the bias no gradient. It cannot scale by 0,
-    // because BLAS does not read what it would multiply by 0, and so misses NaN.
+    // The kernel has no weights, no dropout and no gradient of the bias. It cannot scale by 0 either, because
+    // BLAS does not read what it would multiply by 0, and so misses NaN.
     const bool is_fused = !composed_mode() && !wants_weights && o.dropout == 0 && !differentiates_bias &&
                           static_cast<float>(*o.scale) != 0;
     const AttentionResult result =
-        is_fused ? AttentionResult{fused(num_heads, qkv, o), {}} : composed(num_heads.qkv(), o);
+        is_fused ? AttentionResult{fused(heads, qkv, o), {}} : composed(heads.qkv(), o);
     if (y.rank() == 4) return result;
     return {result.output.reshape(y), wants_weights ? result.weights.reshape(w) : Tensor()};
 }
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Heads& num_heads, const AttentionOptions& options) {
-    return attend("scaled_dot_product_attention", num_heads, options, false).output;
+Tensor scaled_dot_product_attention(const Heads& heads, const AttentionOptions& options) {
+    return attend("scaled_dot_product_attention", heads, options, false).output;
 }
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,

@@ -1,4 +1,4 @@
-// What the operations share: refusals, and the way back from broadcasting.
+// What the operations share.
 #pragma once
 
 #include <string>
@@ -31,31 +31,27 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
                          " do not mix; convert one with to()");
 }
 
-// The gradient of an input of `shape` from that of what it was broadcast to; undefined where it is not needed.
-inline Tensor unbroadcast(const Tensor& d, const Shape& shape) {
-    return d.shape() == shape ? d : sum_to(d, shape);
-}
-
-// A scalar of x's type, for arithmetic with plain numbers. DTypeError naming `operation` where the type does
-// not hold it.
+// A scalar of x's type, for arithmetic with plain numbers. DTypeError, naming `operation`, unless the type
+// holds the number exactly.
 inline Tensor scalar_like(const Tensor& x, double value, const char* operation = "full") {
     check_representable(operation, value, x.dtype());
     return full({}, value, x.dtype());
 }
 
-// The result of an operation that finds nothing to do: x itself, but under NoGrad no result is in the graph.
+// The result of an operation that has nothing to do: x itself, except that under NoGrad no result is in the
+// graph.
 inline Tensor unchanged(const Tensor& x) { return is_grad_enabled() || !x.requires_grad() ? x : x.detach(); }
 
-// Where y is not finite in a row along `axis` of which dy asks nothing, true, with size 1 on that axis;
-// undefined where y is finite. Such a row has a gradient of 0, and 0 · NaN must not bring NaN to what other
-// rows share.
+// Marks the rows along `axis` (which gets size 1) where y is not finite and dy is 0; undefined if all of y is
+// finite. Such a row has a gradient of 0, but 0 · NaN would bring NaN to what it shares with other rows.
 inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis) {
     const NoGrad off;
     if (all(isfinite(y))) return {};
     return sum(y * 0.0, axis, keepdim) != 0 && sum((dy != 0).to(int64), axis, keepdim) == 0;
 }
 
-// The gradient of a fused operation where gradients of gradients are wanted: that of its composed definition.
+// The gradients of a fused operation if they must themselves be differentiable: those of its reference
+// implementation.
 template <class Reference>
 Grads grads_of_reference(const Reference& reference, const std::vector<Tensor>& inputs, const Tensor& dy) {
     std::vector<Tensor> wanted;

@@ -15,14 +15,14 @@ Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F&
     });
 }
 
-// The same with a plain number. An integer is compared with the next whole number on the side that decides,
-// which `round` finds (x < 2.5 where x < 3); where int64 has none, every integer compares as 0 does.
+// The same with a plain number. Integers are compared with the number rounded to the side that gives the same
+// answer (x < 2.5 if x < 3); if int64 does not hold that, every integer compares as 0 does.
 Tensor compare(const Tensor& a, double b, Tensor (*with)(const Tensor&, const Tensor&),
                double (*round)(double) = nullptr) {
     if (is_floating_point(a.dtype())) return with(a, scalar_like(a, b));
-    const double whole = round ? round(b) : b;
-    if (whole >= -0x1p63 && whole < 0x1p63 && whole == std::trunc(whole))
-        return with(a.to(int64), full({}, whole, int64));
+    const double rounded = round ? round(b) : b;
+    if (rounded >= -0x1p63 && rounded < 0x1p63 && rounded == std::trunc(rounded))
+        return with(a.to(int64), full({}, rounded, int64));
     return full(a.shape(), all(with(zeros({}, float64), full({}, b, float64))), boolean);
 }
 
@@ -74,8 +74,7 @@ Tensor isfinite(const Tensor& x) {
     if (!is_floating_point(x.dtype())) return ones(x.shape(), boolean);
     return visit_floating(x.dtype(), [&](auto zero) {
         using T = decltype(zero);
-        return broadcast_formula<bool, T>(
-            "isfinite", boolean, [](const auto& x) { return xt::isfinite(x); }, x);
+        return formula<bool, T>(x, boolean, [](const auto& x) { return xt::isfinite(x); });
     });
 }
 

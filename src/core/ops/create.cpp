@@ -7,10 +7,25 @@
 namespace weft {
 namespace {
 
-void check_draw(const char* operation, DType dtype) {
+Tensor filled(const char* operation, const Shape& shape, double value, DType dtype) {
+    Array x = make_array(shape, dtype, operation);
+    kernels::fill(x, value);
+    return Tensor(std::move(x));
+}
+
+// The values of randn and rand; zeros while the generator skips initialisation.
+Tensor draw(const char* operation, const Shape& shape, Rng& rng, DType dtype,
+            void (*fill)(const Array& out, std::uint64_t seed, std::uint64_t first)) {
     if (!is_floating_point(dtype))
         throw DTypeError(operation, ": draws float32 or float64, not ", name(dtype),
                          "; use randint for integers");
+    Array x = make_array(shape, dtype, operation);
+    const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
+    if (rng.skips_init())
+        kernels::fill(x, 0);
+    else
+        fill(x, rng.seed(), first);
+    return Tensor(std::move(x));
 }
 
 template <class T>
@@ -23,7 +38,7 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
     return Tensor(std::move(x));
 }
 
-// The shape of nested braces; ragged ones are refused.
+// The shape of nested braces; ShapeError if they are ragged.
 Shape shape_of(const Nested& values) {
     Shape shape;
     if (!values.is_list) return shape;
@@ -32,7 +47,7 @@ Shape shape_of(const Nested& values) {
         const Shape other = shape_of(values.items[i]);
         if (other != shape)
             throw ShapeError("tensor: ragged rows: row 0 has shape ", shape, ", row ", i, " has ", other,
-                             "; all rows must have one shape");
+                             "; all rows must have the same shape");
     }
     shape.insert(0, static_cast<std::int64_t>(values.items.size()));
     return shape;
@@ -43,8 +58,8 @@ void flatten(const Nested& values, std::vector<double>& out) {
     for (const Nested& item : values.items) flatten(item, out);
 }
 
-// start, start + step, … before end, which lies in the direction of the step. Differences of int64 are counted
-// without a sign: they need its bit.
+// start, start + step, … before end, which lies in the direction of the step. Differences of int64 are computed
+// unsigned, because they may need the sign bit.
 Tensor integers(std::int64_t start, std::int64_t end, std::int64_t step) {
     using U = std::uint64_t;
     const U distance = step > 0 ? U(end) - U(start) : U(start) - U(end), stride = step > 0 ? U(step) : -U(step);
@@ -60,37 +75,24 @@ Tensor empty(const Shape& shape, DType dtype) { return Tensor(make_array(shape, 
 
 Tensor full(const Shape& shape, double value, DType dtype) {
     check_representable("full", value, dtype);
-    Array x = make_array(shape, dtype, "full");
-    kernels::fill(x, value);
-    return Tensor(std::move(x));
+    return filled("full", shape, value, dtype);
 }
 
-Tensor zeros(const Shape& shape, DType dtype) {
-    Array x = make_array(shape, dtype, "zeros");
-    kernels::fill(x, 0);
-    return Tensor(std::move(x));
-}
-
-Tensor ones(const Shape& shape, DType dtype) {
-    Array x = make_array(shape, dtype, "ones");
-    kernels::fill(x, 1);
-    return Tensor(std::move(x));
-}
-
+Tensor zeros(const Shape& shape, DType dtype) { return filled("zeros", shape, 0, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return filled("ones", shape, 1, dtype); }
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
 Tensor eye(std::int64_t n, DType dtype) {
-    Array x = make_array({n, n}, dtype, "eye");
-    kernels::fill(x, 0);
-    kernels::fill(view_of(x, {n}, {n + 1}, 0), 1);
-    return Tensor(std::move(x));
+    Tensor x = filled("eye", {n, n}, 0, dtype);
+    kernels::fill(view_of(x.array(), {n}, {n + 1}, 0), 1);
+    return x;
 }
 
 Tensor arange(double start, double end, double step, DType dtype) {
     const double count = std::ceil((end - start) / step);
     if (!(step != 0) || !std::isfinite(count) || (end - start) / step < 0)
-        throw ValueError("arange: no steps of ", step, " lead from ", start, " to ", end,
+        throw ValueError("arange: steps of ", step, " do not lead from ", start, " to ", end,
                          "; the step must be non-zero and point towards the end");
     if (dtype == boolean) throw DTypeError("arange: counts in float32, float64 or int64, not bool");
     if (dtype == int64) {
@@ -109,25 +111,11 @@ Tensor arange(std::int64_t end) {
 }
 
 Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
-    check_draw("randn", dtype);
-    Array x = make_array(shape, dtype, "randn");
-    const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
-    if (rng.skips_init())
-        kernels::fill(x, 0);
-    else
-        kernels::fill_normal(x, rng.seed(), first);
-    return Tensor(std::move(x));
+    return draw("randn", shape, rng, dtype, kernels::fill_normal);
 }
 
 Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
-    check_draw("rand", dtype);
-    Array x = make_array(shape, dtype, "rand");
-    const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
-    if (rng.skips_init())
-        kernels::fill(x, 0);
-    else
-        kernels::fill_uniform(x, rng.seed(), first);
-    return Tensor(std::move(x));
+    return draw("rand", shape, rng, dtype, kernels::fill_uniform);
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng) {

@@ -1,6 +1,6 @@
-// Operations on elements, each stated as a formula: a function that makes an xtensor expression of its
+// Elementwise operations, each stated as a formula: a function that makes an xtensor expression of its
 // operands. It takes them by reference and gives no part of the expression a name, because an expression refers
-// to its operands; its constants have the operands' type. Every result is outside the graph.
+// to its operands. Its constants have the operands' type. No result is in the graph yet.
 #pragma once
 
 #include "core/kernels/runs.h"
@@ -14,17 +14,20 @@ using kernels::by_element;
 template <class X>
 using Value = typename std::decay_t<X>::value_type;
 
-inline Shape broadcast_shape(const char*, const Tensor& x) { return x.shape(); }
-template <class... More>
-Shape broadcast_shape(const char* operation, const Tensor& x, const More&... more) {
-    return broadcast_shapes(x.shape(), broadcast_shape(operation, more...), operation);
+// f(x) as a tensor of `dtype`; x's elements are read as X and written as Y.
+template <class Y, class X, class F>
+Tensor formula(const Tensor& x, DType dtype, const F& f) {
+    Array y = make_array(x.shape(), dtype);
+    kernels::evaluate<Y, X>(y, f, x.array());
+    return Tensor(std::move(y));
 }
 
-// f of the operands, which broadcast, as a tensor of `dtype`; their elements are read as X and written as Y.
+// The same of several operands, which broadcast.
 template <class Y, class... X, class F>
 Tensor broadcast_formula(const char* operation, DType dtype, const F& f,
                          const std::conditional_t<true, Tensor, X>&... operands) {
-    const Shape shape = broadcast_shape(operation, operands...);
+    Shape shape;
+    ((shape = broadcast_shapes(shape, operands.shape(), operation)), ...);
     Array y = make_array(shape, dtype);
     kernels::evaluate<Y, X...>(y, f, broadcast_view(operands.array(), shape)...);
     return Tensor(std::move(y));
@@ -36,7 +39,7 @@ Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
     check_floating(operation, x);
     return visit_floating(x.dtype(), [&](auto zero) {
         using T = decltype(zero);
-        return broadcast_formula<T, T>(operation, x.dtype(), f, x);
+        return formula<T, T>(x, x.dtype(), f);
     });
 }
 

@@ -100,8 +100,6 @@ Tensor erf(const Tensor& x) {
 
 namespace {
 
-constexpr double gelu_factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // 2√(2/π)
-
 Tensor gelu_reference(const Tensor& x, Gelu kind) {
     if (kind == Gelu::exact) return x * 0.5 * (1 + erf(x / std::numbers::sqrt2));
     return 0.5 * x * (1 + tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * (x * x * x))));
@@ -123,12 +121,12 @@ Tensor gelu_exact_backward(const Tensor& x, const Tensor& dy) {
         }));
 }
 
-// y = x·g(x) with g = ½(1 + tanh u) = σ(2u), u = √(2/π)(x + 0.044715 x³), which takes one exponential in place
+// y = x·g(x) with g = ½(1 + tanh u) = σ(2u), u = √(2/π)(x + 0.044715 x³), which needs one exponential instead
 // of a tanh (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2):  dx = dy · (g + x·g·(1 − g)·2u′)
 Tensor gelu_tanh(const Tensor& x) {
     return elementwise("gelu", x, [](const auto& x) {
         using T = Value<decltype(x)>;
-        return x * (T(1) / (T(1) + xt::exp(T(-gelu_factor) * (x + T(0.044715) * x * x * x))));
+        return x * (T(1) / (T(1) + xt::exp(T(-kernels::gelu_factor) * (x + T(0.044715) * x * x * x))));
     });
 }
 Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
@@ -167,8 +165,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
 
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     check_floating("dropout", x);
-    if (!(p >= 0 && p < 1))
-        throw ValueError("dropout: p = ", p, " is no probability of dropping; use 0 ≤ p < 1");
+    if (!(p >= 0 && p < 1)) throw ValueError("dropout: p is ", p, "; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
     Array keep_mask = make_array(x.shape(), x.dtype());
     kernels::fill_dropout(keep_mask, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), p);

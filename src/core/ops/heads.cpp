@@ -1,11 +1,11 @@
-// Columns of tokens as heads, and back.
+// The columns of tokens as heads, and the inverse.
 #include "weft/core/heads.h"
 
 namespace weft {
 namespace {
 
-// The width of one part of x's columns, cut into `parts`.
-std::int64_t columns_of_each(const Tensor& x, std::int64_t parts, const char* caller) {
+// The width of each of `parts` equal parts of x's columns.
+std::int64_t part_width(const Tensor& x, std::int64_t parts, const char* caller) {
     if (x.rank() != 2 && x.rank() != 3)
         throw ShapeError(caller, ": takes (B, T, C) or (T, C), not ", x.shape());
     if (parts < 1 || x.size(-1) % parts != 0)
@@ -17,7 +17,7 @@ std::int64_t columns_of_each(const Tensor& x, std::int64_t parts, const char* ca
 }  // namespace
 
 Tensor Heads::split(const Tensor& x, std::int64_t num_heads) {
-    const std::int64_t d_k = columns_of_each(x, num_heads, "split_heads");
+    const std::int64_t d_k = part_width(x, num_heads, "split_heads");
     if (x.rank() == 2) return x.reshape({x.size(0), num_heads, d_k}).permute({1, 0, 2});  // (H, T, d_k)
     return x.reshape({x.size(0), x.size(1), num_heads, d_k}).permute({0, 2, 1, 3});       // (B, H, T, d_k)
 }
@@ -33,7 +33,7 @@ Tensor Heads::merge(const Tensor& x) {
 Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads, const char* caller) {
     const std::int64_t G = num_kv_heads == 0 ? num_heads : num_kv_heads;
     const std::int64_t parts = num_heads < 1 || G < 1 ? 0 : num_heads + 2 * G;
-    return {{qkv}, num_heads, G, columns_of_each(qkv, parts, caller)};
+    return {{qkv}, num_heads, G, part_width(qkv, parts, caller)};
 }
 
 std::array<Tensor, 3> Heads::qkv() const {

@@ -6,23 +6,18 @@
 namespace weft {
 namespace {
 
-// Contiguous indices within 0 … n − 1; negative ones count from the end.
-Array checked(const char* operation, const Tensor& indices, std::int64_t n) {
+// The indices, contiguous and within 0 … n − 1: negative ones count from the end.
+Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) {
     check_dtype(operation, "the indices", indices, int64);
-    Array dense = kernels::contiguous(indices.array());
+    const Array dense = kernels::contiguous(indices.array());
     const std::int64_t wrong = kernels::first_outside(dense, -n, n);
     if (wrong >= 0)
         throw IndexError(
             operation, ": index ", dense.data<std::int64_t>()[wrong], " at position ",
             text::index(wrong, indices.shape()), " is out of range for size ", n,
             (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
-    if (kernels::first_outside(dense, 0, n) < 0) return dense;
-    Array normalized = make_array(dense.shape, int64);
-    for (std::int64_t i = 0; i < dense.numel(); ++i) {
-        const std::int64_t index = dense.data<std::int64_t>()[i];
-        normalized.data<std::int64_t>()[i] = index < 0 ? index + n : index;
-    }
-    return normalized;
+    if (kernels::first_outside(dense, 0, n) < 0) return Tensor(dense);
+    return where(indices < 0, indices + static_cast<double>(n), indices);
 }
 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.
@@ -35,7 +30,7 @@ Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tens
         [axis](const Saved& saved, const Tensor& dy) { return Grads{index_select(dy, axis, saved[0])}; });
 }
 
-// Refused unless index has x's rank and is no larger but along the axis.
+// ShapeError unless index has x's rank and, except along the axis, sizes no larger than x's.
 void check_fits(const char* operation, const Shape& index, const Shape& x, int axis) {
     bool fits = index.rank() == x.rank();
     for (int a = 0; a < x.rank() && fits; ++a) fits = a == axis || index[a] <= x[a];
@@ -50,7 +45,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
     axis = normalize_axis(axis, x.rank(), "index_select");
     if (indices.rank() != 1)
         throw ShapeError("index_select: indices of shape ", indices.shape(), "; they must be (n,)");
-    const Tensor index(checked("index_select", indices, x.size(axis)));
+    const Tensor index = normalized("index_select", indices, x.size(axis));
     Shape shape = x.shape();
     shape[axis] = index.numel();
     Array y = make_array(shape, x.dtype());
@@ -64,7 +59,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
 Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
     axis = normalize_axis(axis, x.rank(), "gather");
     check_fits("gather", indices.shape(), x.shape(), axis);
-    const Tensor index(checked("gather", indices, x.size(axis)));
+    const Tensor index = normalized("gather", indices, x.size(axis));
     Array y = make_array(index.shape(), x.dtype());
     kernels::gather(y, kernels::contiguous(x.array()), axis, index.array());
     return record("gather", Tensor(std::move(y)), {x}, {index},
@@ -80,7 +75,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
     if (indices.shape() != source.shape())
         throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",
                          source.shape(), "; they must be equal");
-    const Tensor index(checked("scatter_add", indices, shape[axis]));
+    const Tensor index = normalized("scatter_add", indices, shape[axis]);
     Array y = make_array(shape, source.dtype(), "scatter_add");
     kernels::fill(y, 0);
     kernels::scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));

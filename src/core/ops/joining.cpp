@@ -49,7 +49,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) {
         if (tensors[i].shape() != tensors[0].shape())
             throw ShapeError("stack: tensor ", i, " of shape ", tensors[i].shape(),
                              " differs from tensor 0 of ", tensors[0].shape(),
-                             "; all shapes must be equal (cat joins along an axis that is there)");
+                             "; all shapes must be equal (cat joins along an existing axis)");
         rows.push_back(tensors[i].unsqueeze(axis));
     }
     return cat(rows, axis);
@@ -57,7 +57,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) {
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {
     axis = normalize_axis(axis, x.rank(), "split");
-    std::int64_t left = x.size(axis);  // counted down from, because a sum may overflow
+    std::int64_t left = x.size(axis);  // counted down, because a sum may overflow
     std::string list;
     for (std::int64_t size : sizes) {
         if (size < 0) throw ValueError("split: a part of size ", size, "; sizes are 0 or more");
@@ -65,8 +65,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
         list += (list.empty() ? "" : " + ") + std::to_string(size);
     }
     if (left != 0)
-        throw ShapeError("split: ", list, " is not the size of axis ", axis, " of ", x.shape(), ", ",
-                         x.size(axis), "; the parts must make up the whole");
+        throw ShapeError("split: ", list, " is not ", x.size(axis), ", the size of axis ", axis, " of ",
+                         x.shape(), "; the sizes must add up to it");
     std::vector<Tensor> parts;
     std::int64_t from = 0;
     for (std::int64_t size : sizes) {
@@ -97,12 +97,11 @@ namespace {
 
 Tensor triangle(const char* operation, const Tensor& x, std::int64_t diagonal, bool upper) {
     if (x.rank() < 2)
-        throw ShapeError(operation, ": a tensor of shape ", x.shape(), " is no matrix; it needs two axes");
+        throw ShapeError(operation, ": a tensor of shape ", x.shape(), " is not a matrix; it needs two axes");
     const std::int64_t m = x.size(-2), n = x.size(-1);
-    const Tensor rows = arange(m).unsqueeze(1), columns = arange(n);  // (m, 1), (n)
-    const Tensor offset = columns - rows;                             // j − i
-    const Tensor first = from_vector(std::vector{diagonal}, {});
-    return masked_fill(x, upper ? offset < first : offset > first, 0);
+    const Tensor offset = arange(n) - arange(m).unsqueeze(1);  // (m, n): j − i
+    const Tensor limit = from_vector(std::vector{diagonal}, {});
+    return masked_fill(x, upper ? offset < limit : offset > limit, 0);
 }
 
 }  // namespace

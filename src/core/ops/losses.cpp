@@ -9,8 +9,8 @@ namespace {
 Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
     const Tensor ignored = targets == static_cast<double>(ignore_index);
     const double counted = static_cast<double>(targets.numel()) - sum(ignored.to(int64)).item();
-    const Tensor read =
-        any(ignored) ? masked_fill(logits, ignored.unsqueeze(1), 0) : logits;  // NaN · 0 is not 0
+    // Ignored rows are set to 0, because NaN · 0 is not 0.
+    const Tensor read = any(ignored) ? masked_fill(logits, ignored.unsqueeze(1), 0) : logits;
     if (counted == 0) return sum(read);
     const Tensor index = masked_fill(targets, ignored, 0).unsqueeze(1);      // (R, 1)
     const Tensor log_p = gather(log_softmax(read, 1), 1, index).squeeze(1);  // (R,)

@@ -10,8 +10,7 @@ const char* const meaning = "(T, S) for all, (B, T, S) per sample, or (B|1, H|1,
 void check_mask(const char* operation, const Tensor& mask) {
     check_dtype(operation, "the mask", mask, boolean);
     if (mask.rank() < 2 || mask.rank() > 4)
-        throw ShapeError(operation, ": a mask of shape ", mask.shape(),
-                         "; its rank says its meaning: ", meaning);
+        throw ShapeError(operation, ": a mask of shape ", mask.shape(), " has the wrong rank; use ", meaning);
 }
 
 // A part as (B|1, H|1, T, S).

@@ -7,7 +7,7 @@ namespace {
 
 Tensor transposed(const Tensor& x) { return x.defined() ? x.transpose(-2, -1) : x; }
 
-// The values of the product. That of all pairs serves where it is finite: then nothing that it met was not.
+// The values of y. If the plain product is finite, it is the result, because then everything in it was finite.
 Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
     const NoGrad off;
     const Tensor y = matmul(a, b);

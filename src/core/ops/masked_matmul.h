@@ -1,5 +1,5 @@
-// Products over pairs of queries and keys of which some do not see each other, the readable way: what is not
-// finite stays where it is seen.
+// Products in which some pairs (query, key) are masked, for the reference implementation of attention: what is
+// not finite reaches only the pairs that are not masked.
 #pragma once
 
 #include "core/kernels/masked_gemm.h"
@@ -9,10 +9,10 @@ namespace weft {
 
 using kernels::Pairs;
 
-// y (B, H, m, n) = a (B, H, m, k) @ b (B, H, k, n), where `pairs` of the three holds one number for each pair.
-// `blocked` (bool, of its shape or broadcast to it; undefined: nothing is) says which pairs do not see each
-// other: these add nothing to y, not even NaN, and what y itself holds for them is read by nobody. Gradients to
-// any order are such products.
+// y (B, H, m, n) = a (B, H, m, k) @ b (B, H, k, n), where `pairs` says which of the three has an element for
+// each pair. `blocked` (bool, broadcasting to its shape; undefined if none is) marks the masked pairs, which
+// add nothing to y, not even NaN; if y has the pairs, its masked elements are unspecified. Gradients of any
+// order are such products.
 Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs);
 
 }  // namespace weft

@@ -7,16 +7,14 @@ namespace {
 
 Array gemm_layout(const Array& x) { return kernels::is_matrix(x) ? x : kernels::contiguous(x); }
 
-// a (…, m, k) @ b (…, k, n), both of rank ≥ 2 and with inner sizes that agree.
+// a (…, m, k) @ b (…, k, n), both of rank ≥ 2 and with equal inner sizes.
 Tensor product(const Tensor& a, const Tensor& b) {
-    const int ra = a.rank(), rb = b.rank();
     const std::int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
-    if (ra > 2 && rb == 2 && a.numel() > 0)  // one large product in place of many small ones
-        return product(a.reshape({-1, k}), b).reshape([&] {
-            Shape shape = a.shape();
-            shape[ra - 1] = n;
-            return shape;
-        }());
+    if (a.rank() > 2 && b.rank() == 2 && a.numel() > 0) {  // one large product instead of many small ones
+        Shape shape = a.shape();
+        shape[-1] = n;
+        return product(a.reshape({-1, k}), b).reshape(shape);
+    }
     kernels::check_gemm_sizes("matmul", m, n, k);
     Shape batch_a = a.shape(), batch_b = b.shape();
     for (Shape* s : {&batch_a, &batch_b}) s->erase(s->rank() - 1), s->erase(s->rank() - 1);
@@ -27,24 +25,21 @@ Tensor product(const Tensor& a, const Tensor& b) {
             throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", error.what());
         }
     }();
-    auto broadcasted = [&](const Tensor& x) {
-        const Array array = gemm_layout(x.array());
+    const auto matrices = [&](std::int64_t rows, std::int64_t columns) {
         Shape shape = batch;
-        shape.push_back(x.size(-2));
-        shape.push_back(x.size(-1));
-        return broadcast_view(array, shape);
+        shape.push_back(rows);
+        shape.push_back(columns);
+        return shape;
     };
-    Shape shape = batch;
-    shape.push_back(m);
-    shape.push_back(n);
-    Array y = make_array(shape, a.dtype());
-    kernels::matmul(y, broadcasted(a), broadcasted(b));
+    Array y = make_array(matrices(m, n), a.dtype());
+    kernels::matmul(y, broadcast_view(gemm_layout(a.array()), matrices(m, k)),
+                    broadcast_view(gemm_layout(b.array()), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record("matmul", Tensor(std::move(y)), {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
         return Grads{
-            saved.needs_input_grad(0) ? unbroadcast(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
-            saved.needs_input_grad(1) ? unbroadcast(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
+            saved.needs_input_grad(0) ? sum_to(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
+            saved.needs_input_grad(1) ? sum_to(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
     });
 }
 
@@ -78,7 +73,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_same_dtype("linear", x, weight);
     const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
-        throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with one size for in");
+        throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");
     if (bias.defined()) check_same_dtype("linear", x, bias);
     const std::int64_t in = weight.size(1), out = weight.size(0);
     if (bias.defined() && bias.shape() != Shape{out})
@@ -86,7 +81,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     if (composed_mode()) return linear_reference(x, weight, bias);
 
     Shape shape = x.shape();
-    shape[x.rank() - 1] = out;
+    shape[-1] = out;
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
     const Array flat = kernels::contiguous(x.array());  // (rows, in)

@@ -31,6 +31,11 @@ void check_norm(const char* operation, const Tensor& x, const Tensor& weight, co
     check_row(operation, "bias", x, bias);
 }
 
+// weight or bias (C,); `value` everywhere if it is undefined.
+Array row_or(const Tensor& row, double value, const Tensor& x) {
+    return row.defined() ? kernels::contiguous(row.array()) : full({x.size(-1)}, value, x.dtype()).array();
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
@@ -39,14 +44,10 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
     Shape rows = x.shape();
     rows.erase(rows.rank() - 1);
-    const Array dense = kernels::contiguous(x.array());
-    const Array w = weight.defined() ? kernels::contiguous(weight.array()) : Array();
-    const Array b = bias.defined() ? kernels::contiguous(bias.array()) : Array();
     Array y = make_array(x.shape(), x.dtype()), mean = make_array(rows, x.dtype()),
           rstd = make_array(rows, x.dtype());
-    kernels::layer_norm(y, mean, rstd, dense, weight.defined() ? &w : nullptr, bias.defined() ? &b : nullptr,
+    kernels::layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x), row_or(bias, 0, x),
                         eps);
-
     return record("layer_norm", Tensor(std::move(y)), {x, weight, bias},
                   {x, weight, bias, Tensor(std::move(mean)), Tensor(std::move(rstd))},
                   [eps](const Saved& saved, const Tensor& dy) {
@@ -54,24 +55,18 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
                       if (is_grad_enabled())
                           return grads_of_reference([&] { return layer_norm_reference(x, weight, bias, eps); },
                                                     {x, weight, bias}, dy);
-                      const Array w = weight.defined() ? kernels::contiguous(weight.array()) : Array();
                       Array dx = make_array(x.shape(), x.dtype()), dweight, dbias;
                       if (saved.needs_input_grad(1)) dweight = make_array({x.size(-1)}, x.dtype());
                       if (saved.needs_input_grad(2)) dbias = make_array({x.size(-1)}, x.dtype());
-                      kernels::layer_norm_backward(dx, saved.needs_input_grad(1) ? &dweight : nullptr,
-                                                   saved.needs_input_grad(2) ? &dbias : nullptr,
-                                                   kernels::contiguous(dy.array()),
+                      kernels::layer_norm_backward(dx, dweight, dbias, kernels::contiguous(dy.array()),
                                                    kernels::contiguous(x.array()), saved[3].array(),
-                                                   saved[4].array(), weight.defined() ? &w : nullptr);
-                      Grads grads(3);
-                      grads[0] = Tensor(std::move(dx));
-                      if (saved.needs_input_grad(1)) grads[1] = Tensor(std::move(dweight));
-                      if (saved.needs_input_grad(2)) grads[2] = Tensor(std::move(dbias));
-                      return grads;
+                                                   saved[4].array(), row_or(weight, 1, x));
+                      return Grads{Tensor(dx), dweight.storage ? Tensor(dweight) : Tensor(),
+                                   dbias.storage ? Tensor(dbias) : Tensor()};
                   });
 }
 
-// Made of small operations, whose gradients are all it needs.
+// Composed of small operations, so it needs no gradient rule.
 Tensor rms_norm(const Tensor& x, const Tensor& weight, std::optional<double> eps) {
     const double added = eps.value_or(x.dtype() == float32 ? std::numeric_limits<float>::epsilon()
                                                            : std::numeric_limits<double>::epsilon());

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Which axes are reduced; all of them when none is named.
+// Which axes are reduced; all of them if none is named.
 std::vector<bool> reduced_axes(const char* operation, const Axes& axes, int rank) {
     std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.axes.empty());
     for (int axis : axes.axes) {
@@ -28,7 +28,7 @@ Shape drop_axes(const Shape& shape, const std::vector<bool>& reduced) {
 Tensor sum_over(const Tensor& x, const std::vector<bool>& reduced, bool keepdim) {
     if (x.dtype() == boolean) throw DTypeError("sum: bool does not add; convert it with to(int64) to count");
     Array y = kernels::sum(x.array(), reduced);
-    if (y.storage == x.array().storage) {  // nothing to sum: still a tensor of its own
+    if (y.storage == x.array().storage) {  // nothing to sum, but the result is a new tensor
         Array copy = make_array(y.shape, y.dtype);
         kernels::copy(copy, y);
         y = copy;
@@ -38,7 +38,7 @@ Tensor sum_over(const Tensor& x, const std::vector<bool>& reduced, bool keepdim)
         y.shape = drop_axes(keepdim_shape, reduced);
         y.strides = contiguous_strides(y.shape);
     }
-    // y = Σx:  dx = dy, spread
+    // y = Σx:  dx = dy, expanded
     return record("sum", Tensor(std::move(y)), {x}, {},
                   [keepdim_shape, shape = x.shape()](const Saved&, const Tensor& dy) {
                       return Grads{dy.reshape(keepdim_shape).expand(shape)};
@@ -57,12 +57,11 @@ ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool kee
     if (x.dtype() == boolean) throw DTypeError(operation, ": bool has no order; convert it with to()");
     if (x.size(axis) == 0)
         throw ShapeError(operation, ": axis ", axis, " of ", x.shape(),
-                         " is empty, and nothing has no extreme; reduce an axis with elements");
-    kernels::MinMax found = kernels::min_max(x.array(), axis, largest);
-    const Tensor indices(std::move(found.indices));
-    const Tensor values(std::move(found.values));
+                         " is empty; reduce an axis with elements");
+    const kernels::MinMax found = kernels::min_max(x.array(), axis, largest);
+    const Tensor indices(found.indices);
     // y = x at the index:  dx = dy there, else 0
-    const Tensor y = record(operation, values, {x}, {indices},
+    const Tensor y = record(operation, Tensor(found.values), {x}, {indices},
                             [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                                 return Grads{scatter_add(shape, axis, saved[0], dy)};
                             });
@@ -71,8 +70,7 @@ ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool kee
 
 Tensor min_max_of_all(const char* operation, const Tensor& x, bool largest) {
     if (x.numel() == 0)
-        throw ShapeError(operation, ": a tensor of shape ", x.shape(),
-                         " has no elements, and nothing has no extreme");
+        throw ShapeError(operation, ": a tensor of shape ", x.shape(), " is empty; reduce one with elements");
     return min_max(operation, x.reshape({-1}), 0, false, largest).values;
 }
 
@@ -81,12 +79,12 @@ Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
     axis = normalize_axis(axis, x.rank(), "cumsum");
     Array y = make_array(x.shape(), x.dtype());
     kernels::cumsum(y, x.array(), axis, reverse);
-    // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, the same from the other end
+    // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, a cumulative sum from the other end
     return record("cumsum", Tensor(std::move(y)), {x}, {},
                   [=](const Saved&, const Tensor& dy) { return Grads{cumulative_sum(dy, axis, !reverse)}; });
 }
 
-// The largest element over the axes, which stay with size 1; 0 where it is infinite or there is none.
+// The maximum over the axes, which get size 1; 0 where it is not finite or the axes are empty.
 Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
     if (x.numel() == 0) return scalar_like(x, 0);
     Tensor m = x;
@@ -95,7 +93,7 @@ Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
     return masked_fill(m, !isfinite(m), 0);
 }
 
-// Runs a kernel on rows of the last axis, bringing `axis` there and back.
+// Applies a kernel for the last axis to any axis.
 template <class Kernel>
 Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
     const int last = x.rank() - 1;
@@ -146,10 +144,10 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+    if (x.shape() == shape) return unchanged(x);
     if (broadcast_shapes(x.shape(), shape, "sum_to") != x.shape())
         throw ShapeError("sum_to: ", shape, " does not broadcast to ", x.shape(),
-                         ", so there is nothing to undo");
-    if (x.shape() == shape) return unchanged(x);
+                         "; use a shape that the tensor's was broadcast from");
     const int extra = x.rank() - shape.rank();
     std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), false);
     for (int i = 0; i < x.rank(); ++i)
@@ -182,11 +180,11 @@ Tensor log_softmax(const Tensor& x, int axis) {
     check_floating("log_softmax", x);
     axis = normalize_axis(axis, x.rank(), "log_softmax");
     const Tensor y = apply_along_axis(x, axis, kernels::log_softmax);
-    // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is all zeros and so must dx be
+    // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is 0, and so is dx
     return record("log_softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor p = exp(saved[0]);
-        const Tensor seen = sum(p.detach(), axis, weft::keepdim) != 0;
-        return Grads{where(seen, dy - p * sum(dy, axis, weft::keepdim), scalar_like(dy, 0))};
+        const Tensor has_finite = sum(p.detach(), axis, weft::keepdim) != 0;
+        return Grads{where(has_finite, dy - p * sum(dy, axis, weft::keepdim), scalar_like(dy, 0))};
     });
 }
 

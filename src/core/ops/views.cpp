@@ -1,4 +1,4 @@
-// Views share storage; their gradients are views too, or are put back into zeros.
+// Views share storage. Their gradients are views too, or zeros that contain dy.
 #include <algorithm>
 
 #include "core/kernels/elementwise.h"
@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// One size of −1 is what the others leave.
+// `wanted` with a size of −1 inferred from the others.
 Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
     const auto prefix = [&] {
         return std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
@@ -28,9 +28,10 @@ Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
             known *= shape[i];
     }
     if (unknown >= 0) {
-        if (known == 0) throw ShapeError(prefix(), "−1 beside a size of 0 could be anything; give it");
+        if (known == 0) throw ShapeError(prefix(), "−1 is ambiguous beside a size of 0; give every size");
         if (x.numel() % known != 0)
-            throw ShapeError(prefix(), x.numel(), " elements do not divide into ", known, " for −1");
+            throw ShapeError(prefix(), x.numel(), " elements are not a multiple of ", known,
+                             "; −1 cannot be inferred");
         shape[unknown] = x.numel() / known;
     } else if (known != x.numel()) {
         throw ShapeError(prefix(), x.numel(), " elements do not fit ", known, "; the products must be equal");
@@ -43,7 +44,7 @@ Tensor reshaped(const char* operation, const Tensor& x, Array y) {
                   [shape = x.shape()](const Saved&, const Tensor& dy) { return Grads{dy.reshape(shape)}; });
 }
 
-// The transpose of slice: zeros of `shape` with x at from, from + step, … of the axis.
+// The transpose of slice: zeros of `shape` with x at positions from, from + step, … of the axis.
 Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from, std::int64_t step) {
     Array y = make_array(shape, x.dtype());
     kernels::fill(y, 0);
@@ -88,7 +89,7 @@ Tensor Tensor::permute(const Shape& axes) const {
         if (is_permutation) inverse[static_cast<int>(order[i])] = i;
     }
     if (!is_permutation)
-        throw ShapeError("permute: ", axes, " is no permutation of the axes of ", shape(),
+        throw ShapeError("permute: ", axes, " is not a permutation of the axes of ", shape(),
                          "; name each of 0 to ", rank() - 1, " once");
     return record("permute", Tensor(permuted_view(array(), order)), {*this}, {},
                   [inverse](const Saved&, const Tensor& dy) { return Grads{dy.permute(inverse)}; });
@@ -103,7 +104,7 @@ Tensor Tensor::transpose(int a, int b) const {
 
 Tensor Tensor::T() const {
     if (rank() != 2)
-        throw ShapeError("T: a tensor of shape ", shape(), " is no matrix; use transpose(a, b) or permute");
+        throw ShapeError("T: a tensor of shape ", shape(), " is not a matrix; use transpose(a, b) or permute");
     return transpose(0, 1);
 }
 
@@ -111,7 +112,7 @@ Tensor Tensor::squeeze(int axis) const {
     axis = normalize_axis(axis, rank(), "squeeze");
     if (shape()[axis] != 1)
         throw ShapeError("squeeze: axis ", axis, " of ", shape(), " has size ", shape()[axis],
-                         ", and only an axis of size 1 can go; use select for one index of it");
+                         "; only an axis of size 1 can be removed (select takes one index)");
     Array y = array();
     y.shape.erase(axis);
     y.strides.erase(axis);
@@ -142,7 +143,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
         std::int64_t& size = target[target.rank() - i];
         const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
         if (size == -1 && i > rank())
-            throw ShapeError(prefix(), "−1 keeps a size, but a new axis has none; give it");
+            throw ShapeError(prefix(), "−1 keeps a size, but a new axis has none; give its size");
         if (size == -1) size = own;
         if (size < 0) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or −1 to keep");
         if (own != size && own != 1)
@@ -157,12 +158,12 @@ Tensor Tensor::expand(const Shape& wanted) const {
 
 Tensor Tensor::slice(int axis, std::int64_t from, std::int64_t to, std::int64_t step) const {
     axis = normalize_axis(axis, rank(), "slice");
-    if (step < 1)
-        throw ValueError("slice: a step of ", step, " leads nowhere; use 1 or more (flip reverses an axis)");
+    if (step < 1) throw ValueError("slice: the step is ", step, "; use 1 or more (flip reverses an axis)");
     const std::int64_t n = shape()[axis];
     from = std::clamp<std::int64_t>(from < 0 ? from + n : from, 0, n);
     to = std::clamp<std::int64_t>(to < 0 ? to + n : to, from, n);
-    step = std::min(step, std::max<std::int64_t>(n, 1));  // a longer one leads out too, and products stay small
+    step =
+        std::min(step, std::max<std::int64_t>(n, 1));  // a longer step changes nothing, and products stay small
     Array y = array();
     y.shape[axis] = (to - from) / step + ((to - from) % step != 0);
     if (y.shape[axis] > 0) y.offset += from * y.strides[axis];
@@ -205,7 +206,7 @@ Tensor Tensor::to(DType wanted) const {
         if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
             throw ValueError("to: ", Tensor(kernels::contiguous(array())).reshape({-1})[wrong], " at position ",
                              text::index(wrong, shape()),
-                             " is no int64; replace it first (clamp, masked_fill)");
+                             " does not fit in int64; replace it first (clamp, masked_fill)");
     Array y = make_array(shape(), wanted);
     kernels::copy(y, array());
     return record("to", Tensor(std::move(y)), {*this}, {},
