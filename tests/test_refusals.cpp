@@ -178,9 +178,9 @@ TEST_CASE("refusals of values", "[fault]") {
          [&] {
              split(x, {-1, 3});
          }},
-        {"dropout: p = ", [&] { dropout(x, 1, rng); }},
-        {"dropout: p = ", [&] { dropout(x, -0.1, rng); }},
-        {"dropout: p = ", [&] { dropout(x, NAN, rng); }},
+        {"dropout: p is ", [&] { dropout(x, 1, rng); }},
+        {"dropout: p is ", [&] { dropout(x, -0.1, rng); }},
+        {"dropout: p is ", [&] { dropout(x, NAN, rng); }},
         {"layer_norm: eps = ", [&] { layer_norm(x, {}, {}, 0); }},
         {"layer_norm: eps = ", [&] { layer_norm(x, {}, {}, NAN); }},
         {"clamp: low ", [&] { clamp(x, 1, 0); }},
@@ -234,8 +234,8 @@ TEST_CASE("refusals of attention and its cache", "[fault]") {
              attend({.bias = full({3, 3}, INFINITY)});
          }},
         {"a scale of ", [&] { attend({.scale = NAN}); }},
-        {"dropout = ", [&] { attend({.dropout = 1, .rng = &rng}); }},
-        {"dropout = ", [&] { attend({.dropout = -0.1, .rng = &rng}); }},
+        {": dropout is ", [&] { attend({.dropout = 1, .rng = &rng}); }},
+        {": dropout is ", [&] { attend({.dropout = -0.1, .rng = &rng}); }},
         {"dropout needs random numbers; set options.rng", [&] { attend({.dropout = 0.5}); }},
         {"dropout needs random numbers; set options.rng",
          [&] { scaled_dot_product_attention_with_weights(q, q, q, {.dropout = 0.5}); }},

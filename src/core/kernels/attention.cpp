@@ -12,12 +12,11 @@ namespace {
 // Computes y of the queries i0 …. Returns false if it met NaN or ±∞ in v, masked or not: then it must run again
 // with handle_nonfinite.
 template <class T>
-bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& stats, const Array& q,
-                      const Array& k, const Array& v, std::int64_t i0, std::vector<T>& s,
-                      bool handle_nonfinite) {
+bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& stats, std::int64_t i0,
+                      std::vector<T>& s, bool handle_nonfinite) {
     const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
                        width = head.tile.keys;
-    const auto out = head.template rows<T>(y, i0);
+    const auto out = head.rows(y, i0);
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
     T* shift = stats.max.data<T>() + row0;
     T* factor = stats.inverse_sum.data<T>() + row0;
@@ -29,7 +28,7 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
 
     for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
         const std::int64_t n_k = std::min(width, keys - j0);
-        head.scores(s.data(), q, k, i0, n_q, j0, n_k);
+        head.scores(s.data(), i0, n_q, j0, n_k);
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s.data() + i * width;
             const T m = std::max(largest[i], row_max(n_k, row));
@@ -46,7 +45,7 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
             exp_row(n_k, row, m);
             total[i] += static_cast<T>(row_sum(n_k, row));
         }
-        const Matrix<const T> p{s.data(), width, 1}, values = head.template rows<const T>(v, j0);
+        const Matrix<T> p{s.data(), width, 1}, values = head.rows(head.in.v, j0);
         if (handle_nonfinite)
             masked_gemm<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out,
                            [&](auto i, auto j) { return head.is_visible(i0 + i, j0 + j); });
@@ -71,15 +70,14 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
 // With handle_nonfinite, what is not finite reaches only the pairs that are not masked, and a query whose dy is
 // 0 passes none of it on.
 template <class T>
-void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, const Array& dv, const Array& dy,
-                       const Array& y, const SoftmaxStats& stats, const Array& q, const Array& k,
-                       const Array& v, std::int64_t i0, std::vector<T>& p, std::vector<T>& ds,
+void backward_tile_row(const Head<T>& head, const Qkv& gradients, const Array& dy, const Array& y,
+                       const SoftmaxStats& stats, std::int64_t i0, std::vector<T>& p, std::vector<T>& ds,
                        bool handle_nonfinite) {
     const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
                        width = head.tile.keys;
-    const auto dout = head.template rows<const T>(dy, i0), out = head.template rows<const T>(y, i0);
+    const auto dout = head.rows(dy, i0), out = head.rows(y, i0);
     const T scale = static_cast<T>(head.params.scale);
-    const auto queries = head.template rows<const T>(q, i0);
+    const auto queries = head.rows(head.in.q, i0);
     T delta[tile_max_queries];
     bool unused[tile_max_queries] = {};  // queries that are not finite and whose dy is 0
     for (std::int64_t i = 0; i < n_q && handle_nonfinite; ++i) {
@@ -94,14 +92,14 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
     const T* shift = stats.max.data<T>() + row0;
     const T* factor = stats.inverse_sum.data<T>() + row0;
-    const auto dqr = head.template rows<T>(dq, i0);
+    const auto dqr = head.rows(gradients.q, i0);
     if (keys == 0) gemm<T>(n_q, head.d_k, 0, T(1), {}, {}, T(0), dqr);
 
     for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
         const std::int64_t n_k = std::min(width, keys - j0);
-        const auto vr = head.template rows<const T>(v, j0), keys_here = head.template rows<const T>(k, j0);
-        head.scores(p.data(), q, k, i0, n_q, j0, n_k);
-        gemm<T>(n_q, n_k, head.d_v, T(1), dout, {vr.data, 1, vr.row}, T(0), {ds.data(), width, 1});
+        const Matrix<T> weights{p.data(), width, 1}, dscores{ds.data(), width, 1};
+        head.scores(p.data(), i0, n_q, j0, n_k);
+        gemm<T>(n_q, n_k, head.d_v, T(1), dout, head.rows(head.in.v, j0).transposed(), T(0), dscores);
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = p.data() + i * width;
             T* d = ds.data() + i * width;
@@ -115,8 +113,8 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
                 row, d);
             if (unused[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));
         }
-        const Matrix<const T> pt{p.data(), 1, width}, dsr{ds.data(), width, 1}, dst{ds.data(), 1, width};
-        const auto dvr = head.template rows<T>(dv, j0), dkr = head.template rows<T>(dk, j0);
+        const auto pt = weights.transposed(), dst = dscores.transposed(), keys_here = head.rows(head.in.k, j0),
+                   dvr = head.rows(gradients.v, j0), dkr = head.rows(gradients.k, j0);
         const T before = j0 == 0 ? T(0) : T(1);
         if (handle_nonfinite) {
             const auto is_visible = [&](auto i, auto j) {
@@ -124,11 +122,11 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
             };
             const auto is_visible_transposed = [&](auto j, auto i) { return is_visible(i, j); };
             masked_gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr, is_visible_transposed);
-            masked_gemm<T>(n_q, head.d_k, n_k, scale, dsr, keys_here, before, dqr, is_visible);
+            masked_gemm<T>(n_q, head.d_k, n_k, scale, dscores, keys_here, before, dqr, is_visible);
             masked_gemm<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr, is_visible_transposed);
         } else {
             gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr);
-            gemm<T>(n_q, head.d_k, n_k, scale, dsr, keys_here, before, dqr);
+            gemm<T>(n_q, head.d_k, n_k, scale, dscores, keys_here, before, dqr);
             gemm<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr);
         }
     }
@@ -136,7 +134,7 @@ void backward_tile_row(const Head<T>& head, const Array& dq, const Array& dk, co
 
 template <class T>
 void clear(const Head<T>& head, const Array& x) {
-    const auto all = head.template rows<T>(x, 0);
+    const auto all = head.rows(x, 0);
     for (std::int64_t i = 0; i < x.shape[2]; ++i)
         std::fill(all.data + i * all.row, all.data + i * all.row + x.shape[3], T(0));
 }
@@ -145,66 +143,64 @@ void clear(const Head<T>& head, const Array& x) {
 // query of a tile is multiplied with every key, so the first key and the first query of each row of tiles tell
 // for all.
 template <class T>
-bool met_finite(std::int64_t first, std::int64_t served, const Array& dq, const Array& dk, const Array& dv,
-                const Array& v, const AttentionParams& params) {
+bool met_finite(std::int64_t first, std::int64_t served, const Qkv& gradients, const AttentionParams& params) {
     for (std::int64_t index = first; index < first + served; ++index) {
-        const Head<T> head(index, dq, v, params);
-        if (head.S > 0 && !(is_finite(head.d_v, head.template rows<T>(dv, 0).data) &&
-                            is_finite(head.d_k, head.template rows<T>(dk, 0).data)))
+        const Head<T> head(index, gradients, params);
+        if (head.S > 0 && !(is_finite(head.d_v, head.rows(gradients.v, 0).data) &&
+                            is_finite(head.d_k, head.rows(gradients.k, 0).data)))
             return false;
         for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
-            if (!is_finite(head.d_k, head.template rows<T>(dq, i0).data)) return false;
+            if (!is_finite(head.d_k, head.rows(gradients.q, i0).data)) return false;
     }
     return true;
 }
 
 // Enough that waking another thread pays.
-std::int64_t heads_of_a_task(const Array& q, const Array& k) {
-    const std::int64_t products = q.shape[2] * k.shape[2] * q.shape[3];
+std::int64_t heads_of_a_task(const Qkv& in) {
+    const std::int64_t products = in.q.shape[2] * in.k.shape[2] * in.q.shape[3];
     return attention_grain / std::max<std::int64_t>(products, 1) + 1;
 }
 
 }  // namespace
 
-void attention(const Array& y, const SoftmaxStats& stats, const Array& q, const Array& k, const Array& v,
-               const AttentionParams& params) {
-    visit_floating(q.dtype, [&](auto zero) {
+void attention(const Array& y, const SoftmaxStats& stats, const Qkv& inputs, const AttentionParams& params) {
+    const std::int64_t heads = inputs.q.shape[0] * inputs.q.shape[1];
+    visit_floating(y.dtype, [&](auto zero) {
         using T = decltype(zero);
-        parallel_blocks(q.shape[0] * q.shape[1], heads_of_a_task(q, k),
-                        [&](std::int64_t begin, std::int64_t end) {
-                            std::vector<T> s(static_cast<std::size_t>(Tile(v.shape[2]).size()));
-                            for (std::int64_t index = begin; index < end; ++index) {
-                                const Head<T> head(index, q, v, params);
-                                for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
-                                    if (!forward_tile_row(head, y, stats, q, k, v, i0, s, false))
-                                        forward_tile_row(head, y, stats, q, k, v, i0, s, true);
-                            }
-                        });
+        parallel_blocks(heads, heads_of_a_task(inputs), [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> s(static_cast<std::size_t>(Tile(inputs.v.shape[2]).size()));
+            for (std::int64_t index = begin; index < end; ++index) {
+                const Head<T> head(index, inputs, params);
+                for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
+                    if (!forward_tile_row(head, y, stats, i0, s, false))
+                        forward_tile_row(head, y, stats, i0, s, true);
+            }
+        });
     });
 }
 
-void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
-                        const SoftmaxStats& stats, const Array& q, const Array& k, const Array& v,
-                        const AttentionParams& params) {
-    visit_floating(q.dtype, [&](auto zero) {
+void attention_backward(const Qkv& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
+                        const Qkv& inputs, const AttentionParams& params) {
+    const Array &q = inputs.q, &k = inputs.k;
+    visit_floating(y.dtype, [&](auto zero) {
         using T = decltype(zero);
         // A group is a head of keys with the heads of queries that it serves, which add to the same dk and dv.
         const std::int64_t groups = k.shape[0] * k.shape[1], served = groups == 0 ? 0 : q.shape[1] / k.shape[1];
         const auto group = [&](std::int64_t first, std::vector<T>& p, std::vector<T>& ds,
                                bool handle_nonfinite) {
             for (std::int64_t index = first; index < first + served; ++index) {
-                const Head<T> head(index, q, v, params);
-                if (index == first) clear(head, dk), clear(head, dv);
+                const Head<T> head(index, inputs, params);
+                if (index == first) clear(head, gradients.k), clear(head, gradients.v);
                 for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
-                    backward_tile_row(head, dq, dk, dv, dy, y, stats, q, k, v, i0, p, ds, handle_nonfinite);
+                    backward_tile_row(head, gradients, dy, y, stats, i0, p, ds, handle_nonfinite);
             }
         };
-        const std::int64_t grain = heads_of_a_task(q, k) / std::max<std::int64_t>(served, 1);
+        const std::int64_t grain = heads_of_a_task(inputs) / std::max<std::int64_t>(served, 1);
         parallel_blocks(groups, grain, [&](std::int64_t begin, std::int64_t end) {
-            std::vector<T> p(static_cast<std::size_t>(Tile(v.shape[2]).size())), ds(p.size());
+            std::vector<T> p(static_cast<std::size_t>(Tile(k.shape[2]).size())), ds(p.size());
             for (std::int64_t g = begin; g < end; ++g) {
                 group(g * served, p, ds, false);
-                if (!met_finite<T>(g * served, served, dq, dk, dv, v, params)) group(g * served, p, ds, true);
+                if (!met_finite<T>(g * served, served, gradients, params)) group(g * served, p, ds, true);
             }
         });
     });

@@ -12,6 +12,11 @@ namespace weft::kernels {
 constexpr std::int64_t tile_queries = 64, tile_max_queries = 128, tile_many_keys = 2048, tile_keys = 4;
 constexpr std::int64_t attention_grain = 1 << 16;  // multiply-adds of the scores of one task
 
+// q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), or their gradients. G divides H; last strides are 1.
+struct Qkv {
+    Array q, k, v;
+};
+
 struct AttentionParams {
     double scale = 1;
     bool causal = false;  // query i attends to key j only if j ≤ i + (S − T)
@@ -27,16 +32,12 @@ struct SoftmaxStats {
     Array max, inverse_sum;
 };
 
-// q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v) → y (B, H, T, d_v) and stats. G divides H, and all last
-// strides are 1. A fully masked row has y = 0. Masked keys and values change no bit, not even if they are NaN
-// or infinite.
-void attention(const Array& y, const SoftmaxStats& stats, const Array& q, const Array& k, const Array& v,
-               const AttentionParams& params);
+// y (B, H, T, d_v), whose last stride is 1, and stats. A fully masked row has y = 0. Masked keys and values
+// change no bit, even if they are NaN or infinite.
+void attention(const Array& y, const SoftmaxStats& stats, const Qkv& inputs, const AttentionParams& params);
 
-// Overwrites dq, dk and dv, whose last strides are 1, with the gradients. A query that is not finite, or
-// attends to what is not, adds nothing if its dy is 0.
-void attention_backward(const Array& dq, const Array& dk, const Array& dv, const Array& dy, const Array& y,
-                        const SoftmaxStats& stats, const Array& q, const Array& k, const Array& v,
-                        const AttentionParams& params);
+// Overwrites the gradients. A query that is not finite, or attends to what is not, adds nothing if its dy is 0.
+void attention_backward(const Qkv& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
+                        const Qkv& inputs, const AttentionParams& params);
 
 }  // namespace weft::kernels

@@ -22,22 +22,17 @@ struct Tile {
 // One (sample, head): its matrices, and which keys its queries attend to.
 template <class T>
 struct Head {
-    std::int64_t b, h, H, T_, S, d_k, d_v;
+    const Qkv& in;
     const AttentionParams& params;
+    const std::int64_t H = in.q.shape[1], T_ = in.q.shape[2], S = in.v.shape[2];
+    const std::int64_t d_k = in.q.shape[3], d_v = in.v.shape[3];
+    const std::int64_t b, h;
     const Tile tile{S};
 
-    Head(std::int64_t index, const Array& q, const Array& v, const AttentionParams& r)
-        : b(index / q.shape[1]),
-          h(index % q.shape[1]),
-          H(q.shape[1]),
-          T_(q.shape[2]),
-          S(v.shape[2]),
-          d_k(q.shape[3]),
-          d_v(v.shape[3]),
-          params(r) {}
+    Head(std::int64_t index, const Qkv& inputs, const AttentionParams& p)
+        : in(inputs), params(p), b(index / H), h(index % H) {}
 
-    template <class U>
-    Matrix<U> rows(const Array& x, std::int64_t first) const {  // of x (B, H or G, n, d), from row `first`
+    Matrix<T> rows(const Array& x, std::int64_t first) const {  // of x (B, H or G, n, d), from row `first`
         const std::int64_t own = h / (H / x.shape[1]);          // a head of keys serves H / G heads of queries
         return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
     }
@@ -55,11 +50,9 @@ struct Head {
                !(params.blocked.storage && *element<bool>(params.blocked, i, j));
     }
     // s (n_q, n_k) = scale · q kᵀ + bias, −∞ where masked.
-    void scores(T* s, const Array& q, const Array& k, std::int64_t i0, std::int64_t n_q, std::int64_t j0,
-                std::int64_t n_k) const {
-        const auto keys = rows<const T>(k, j0);
-        gemm<T>(n_q, n_k, d_k, static_cast<T>(params.scale), rows<const T>(q, i0), {keys.data, 1, keys.row},
-                T(0), {s, tile.keys, 1});
+    void scores(T* s, std::int64_t i0, std::int64_t n_q, std::int64_t j0, std::int64_t n_k) const {
+        gemm<T>(n_q, n_k, d_k, static_cast<T>(params.scale), rows(in.q, i0), rows(in.k, j0).transposed(), T(0),
+                {s, tile.keys, 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s + i * tile.keys;
             if (params.bias.storage) {

@@ -1,6 +1,7 @@
 #include "core/kernels/elementwise.h"
 
 #include <cmath>
+#include <functional>
 
 #include "core/kernels/rows.h"
 #include "core/kernels/runs.h"
@@ -31,8 +32,7 @@ T number(double value) {
 void add(const Array& out, const Array& a, const Array& b) {
     visit_wrapping(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        evaluate<T, T, T>(
-            out, [](const auto& a, const auto& b) { return a + b; }, a, b);
+        evaluate<T, T, T>(out, std::plus<>(), a, b);
     });
 }
 
@@ -48,8 +48,7 @@ void axpy(const Array& out, double alpha, const Array& x) {
 void multiply(const Array& out, const Array& a, const Array& b) {
     visit_wrapping(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        evaluate<T, T, T>(
-            out, [](const auto& a, const auto& b) { return a * b; }, a, b);
+        evaluate<T, T, T>(out, std::multiplies<>(), a, b);
     });
 }
 

@@ -19,6 +19,8 @@ template <class T>
 struct Matrix {
     T* data;
     std::int64_t row, column;
+    operator Matrix<const T>() const { return {data, row, column}; }
+    Matrix transposed() const { return {data, column, row}; }
 };
 
 // c (m, n) = alpha · a (m, k) · b (k, n) + beta · c, on the calling thread; c's column stride is 1. With k = 0

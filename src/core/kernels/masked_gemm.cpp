@@ -40,21 +40,19 @@ void masked_matmul(const Array& out, const Array& a, const Array& b, const Array
         const auto matrix = [](const Array& x, std::int64_t s, std::int64_t h) {
             return Matrix<T>{&at<T>(x, s, h, 0, 0), x.strides[2], x.strides[3]};
         };
-        const auto transposed = [](auto x) { return decltype(x){x.data, x.column, x.row}; };
-        const auto constant = [](Matrix<T> x) { return Matrix<const T>{x.data, x.row, x.column}; };
         if (pairs == Pairs::in_a)
             matmul(out, weights, finite);
         else
             matmul(out, finite, weights);
         for (std::int64_t s = 0; s < out.shape[0]; ++s)
             for (std::int64_t h = 0; h < out.shape[1]; ++h) {
-                const auto w = constant(matrix(weights, s, h));
+                const auto w = matrix(weights, s, h), y = matrix(out, s, h);
                 if (pairs == Pairs::in_a)
-                    add_not_finite<T>(m, n, k, T(1), w, constant(matrix(b, s, h)), matrix(out, s, h),
+                    add_not_finite<T>(m, n, k, T(1), w, matrix(b, s, h), y,
                                       [&](auto i, auto j) { return !at<bool>(blocked, s, h, i, j); });
                 else  // yᵀ = bᵀ aᵀ
-                    add_not_finite<T>(n, m, k, T(1), transposed(w), transposed(constant(matrix(a, s, h))),
-                                      transposed(matrix(out, s, h)),
+                    add_not_finite<T>(n, m, k, T(1), w.transposed(), matrix(a, s, h).transposed(),
+                                      y.transposed(),
                                       [&](auto j, auto i) { return !at<bool>(blocked, s, h, i, j); });
             }
     });

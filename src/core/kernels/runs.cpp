@@ -22,15 +22,12 @@ struct MergedAxes {
             const auto stride = [&](std::size_t k) { return operands[k]->strides.begin()[axis]; };
             bool merges = shape.rank() > 0;
             for (std::size_t k = 0; k < count && merges; ++k) merges = strides[k].back() == stride(k) * size;
-            if (merges)
-                shape.end()[-1] *= size;
-            else
-                shape.push_back(size);
-            for (std::size_t k = 0; k < count; ++k)
-                if (merges)
-                    strides[k].end()[-1] = stride(k);
-                else
-                    strides[k].push_back(stride(k));
+            if (!merges) {
+                shape.push_back(1);
+                for (Strides& s : strides) s.push_back(0);
+            }
+            shape.end()[-1] *= size;
+            for (std::size_t k = 0; k < count; ++k) strides[k].end()[-1] = stride(k);
         }
         if (shape.empty()) {
             shape.push_back(1);

@@ -1,5 +1,7 @@
 #include "core/ops/elementwise.h"
 
+#include <functional>
+
 namespace weft {
 namespace {
 
@@ -23,7 +25,7 @@ Tensor record_choice(const char* operation, const Tensor& y, Tensor (*compare)(c
 }  // namespace
 
 Tensor operator+(const Tensor& a, const Tensor& b) {
-    Tensor y = arithmetic("add", a, b, [](const auto& a, const auto& b) { return a + b; });
+    Tensor y = arithmetic("add", a, b, std::plus<>());
     // y = a + b:  da = dy,  db = dy
     return record("add", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
         return Grads{sum_to(dy, sa), sum_to(dy, sb)};
@@ -31,7 +33,7 @@ Tensor operator+(const Tensor& a, const Tensor& b) {
 }
 
 Tensor operator-(const Tensor& a, const Tensor& b) {
-    Tensor y = arithmetic("subtract", a, b, [](const auto& a, const auto& b) { return a - b; });
+    Tensor y = arithmetic("subtract", a, b, std::minus<>());
     // y = a − b:  da = dy,  db = −dy
     return record("subtract", y, {a, b}, {},
                   [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
@@ -40,7 +42,7 @@ Tensor operator-(const Tensor& a, const Tensor& b) {
 }
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
-    Tensor y = arithmetic("multiply", a, b, [](const auto& a, const auto& b) { return a * b; });
+    Tensor y = arithmetic("multiply", a, b, std::multiplies<>());
     // y = a·b:  da = dy·b,  db = dy·a
     return record("multiply", y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
@@ -50,7 +52,7 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
 }
 
 Tensor operator/(const Tensor& a, const Tensor& b) {
-    Tensor y = elementwise("divide", a, b, [](const auto& a, const auto& b) { return a / b; });
+    Tensor y = elementwise("divide", a, b, std::divides<>());
     // y = a/b:  da = dy/b,  db = −dy·y/b
     return record("divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
         const Tensor &y = saved[0], &b = saved[1];
@@ -63,7 +65,7 @@ Tensor operator-(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
     Tensor y = visit_wrapping(x.dtype(), [&](auto zero) {
         using T = decltype(zero);
-        return formula<T, T>(x, x.dtype(), [](const auto& x) { return -x; });
+        return formula<T, T>(x, x.dtype(), std::negate<>());
     });
     return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }

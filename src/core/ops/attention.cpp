@@ -129,7 +129,7 @@ Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
                                           o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
     const kernels::SoftmaxStats rows{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
     const Tensor y = make_token_major(q, v.size(3));
-    kernels::attention(y.array(), rows, row_contiguous(q), row_contiguous(k), row_contiguous(v), params);
+    kernels::attention(y.array(), rows, {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
 
     const auto rule = [o, params, like = heads.with({}), n = heads.tensors.size()](const Saved& saved,
                                                                                    const Tensor& dy) {
@@ -142,9 +142,9 @@ Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
             grads.push_back(heads.is_packed() ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
         const auto [q, k, v] = heads.qkv();
         const auto [dq, dk, dv] = like.with(grads).qkv();  // views of a packed gradient
-        kernels::attention_backward(dq.array(), dk.array(), dv.array(), row_contiguous(dy), saved[0].array(),
-                                    {saved[1].array(), saved[2].array()}, row_contiguous(q), row_contiguous(k),
-                                    row_contiguous(v), params);
+        kernels::attention_backward({dq.array(), dk.array(), dv.array()}, row_contiguous(dy), saved[0].array(),
+                                    {saved[1].array(), saved[2].array()},
+                                    {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
         return grads;
     };
     // The bias and the mask are saved too, so backward notices if one was changed in place.

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 
 #include "core/kernels/elementwise.h"
 #include "core/ops/elementwise.h"
@@ -41,18 +42,10 @@ Tensor operator==(const Tensor& a, const Tensor& b) {
 Tensor operator!=(const Tensor& a, const Tensor& b) {
     return compare("!=", a, b, [](const auto& a, const auto& b) { return xt::not_equal(a, b); });
 }
-Tensor operator<(const Tensor& a, const Tensor& b) {
-    return compare("<", a, b, [](const auto& a, const auto& b) { return a < b; });
-}
-Tensor operator<=(const Tensor& a, const Tensor& b) {
-    return compare("<=", a, b, [](const auto& a, const auto& b) { return a <= b; });
-}
-Tensor operator>(const Tensor& a, const Tensor& b) {
-    return compare(">", a, b, [](const auto& a, const auto& b) { return a > b; });
-}
-Tensor operator>=(const Tensor& a, const Tensor& b) {
-    return compare(">=", a, b, [](const auto& a, const auto& b) { return a >= b; });
-}
+Tensor operator<(const Tensor& a, const Tensor& b) { return compare("<", a, b, std::less<>()); }
+Tensor operator<=(const Tensor& a, const Tensor& b) { return compare("<=", a, b, std::less_equal<>()); }
+Tensor operator>(const Tensor& a, const Tensor& b) { return compare(">", a, b, std::greater<>()); }
+Tensor operator>=(const Tensor& a, const Tensor& b) { return compare(">=", a, b, std::greater_equal<>()); }
 Tensor operator==(const Tensor& a, double b) { return compare(a, b, operator==); }
 Tensor operator!=(const Tensor& a, double b) { return compare(a, b, operator!=); }
 Tensor operator<(const Tensor& a, double b) { return compare(a, b, operator<, std::ceil); }
@@ -60,12 +53,8 @@ Tensor operator<=(const Tensor& a, double b) { return compare(a, b, operator<=, 
 Tensor operator>(const Tensor& a, double b) { return compare(a, b, operator>, std::floor); }
 Tensor operator>=(const Tensor& a, double b) { return compare(a, b, operator>=, std::ceil); }
 
-Tensor operator||(const Tensor& a, const Tensor& b) {
-    return logic("||", a, b, [](const auto& a, const auto& b) { return a || b; });
-}
-Tensor operator&&(const Tensor& a, const Tensor& b) {
-    return logic("&&", a, b, [](const auto& a, const auto& b) { return a && b; });
-}
+Tensor operator||(const Tensor& a, const Tensor& b) { return logic("||", a, b, std::logical_or<>()); }
+Tensor operator&&(const Tensor& a, const Tensor& b) { return logic("&&", a, b, std::logical_and<>()); }
 Tensor operator!(const Tensor& a) {
     return logic("!", a, a, [](const auto& a, const auto&) { return !a; });
 }

@@ -28,11 +28,8 @@ Shape drop_axes(const Shape& shape, const std::vector<bool>& reduced) {
 Tensor sum_over(const Tensor& x, const std::vector<bool>& reduced, bool keepdim) {
     if (x.dtype() == boolean) throw DTypeError("sum: bool does not add; convert it with to(int64) to count");
     Array y = kernels::sum(x.array(), reduced);
-    if (y.storage == x.array().storage) {  // nothing to sum, but the result is a new tensor
-        Array copy = make_array(y.shape, y.dtype);
-        kernels::copy(copy, y);
-        y = copy;
-    }
+    if (y.storage == x.array().storage)
+        y = Tensor(y).clone().array();  // nothing to sum, but the result is a new tensor
     const Shape keepdim_shape = y.shape;
     if (!keepdim) {
         y.shape = drop_axes(keepdim_shape, reduced);
