@@ -165,8 +165,7 @@ std::int64_t heads_of_a_task(const Qkv& in) {
 
 void attention(const Array& y, const SoftmaxStats& stats, const Qkv& inputs, const AttentionParams& params) {
     const std::int64_t heads = inputs.q.shape[0] * inputs.q.shape[1];
-    visit_floating(y.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(y.dtype, [&]<class T>(T) {
         parallel_blocks(heads, heads_of_a_task(inputs), [&](std::int64_t begin, std::int64_t end) {
             std::vector<T> s(static_cast<std::size_t>(Tile(inputs.v.shape[2]).size()));
             for (std::int64_t index = begin; index < end; ++index) {
@@ -182,8 +181,7 @@ void attention(const Array& y, const SoftmaxStats& stats, const Qkv& inputs, con
 void attention_backward(const Qkv& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
                         const Qkv& inputs, const AttentionParams& params) {
     const Array &q = inputs.q, &k = inputs.k;
-    visit_floating(y.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(y.dtype, [&]<class T>(T) {
         // A group is a head of keys with the heads of queries that it serves, which add to the same dk and dv.
         const std::int64_t groups = k.shape[0] * k.shape[1], served = groups == 0 ? 0 : q.shape[1] / k.shape[1];
         const auto group = [&](std::int64_t first, std::vector<T>& p, std::vector<T>& ds,

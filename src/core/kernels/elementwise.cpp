@@ -30,15 +30,11 @@ T number(double value) {
 }  // namespace
 
 void add(const Array& out, const Array& a, const Array& b) {
-    visit_wrapping(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        evaluate<T, T, T>(out, std::plus<>(), a, b);
-    });
+    visit_wrapping(out.dtype, [&]<class T>(T) { evaluate<T, T, T>(out, std::plus<>(), a, b); });
 }
 
 void axpy(const Array& out, double alpha, const Array& x) {
-    visit_wrapping(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_wrapping(out.dtype, [&]<class T>(T) {
         const T f = number<T>(alpha);
         evaluate<T, T, T>(
             out, [f](const auto& y, const auto& x) { return y + f * x; }, out, x);
@@ -46,15 +42,11 @@ void axpy(const Array& out, double alpha, const Array& x) {
 }
 
 void multiply(const Array& out, const Array& a, const Array& b) {
-    visit_wrapping(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        evaluate<T, T, T>(out, std::multiplies<>(), a, b);
-    });
+    visit_wrapping(out.dtype, [&]<class T>(T) { evaluate<T, T, T>(out, std::multiplies<>(), a, b); });
 }
 
 void scale(const Array& out, const Array& x, double factor) {
-    visit_wrapping(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_wrapping(out.dtype, [&]<class T>(T) {
         const T f = number<T>(factor);
         evaluate<T, T>(
             out, [f](const auto& x) { return f * x; }, x);
@@ -62,8 +54,7 @@ void scale(const Array& out, const Array& x, double factor) {
 }
 
 void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
-    visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(x.dtype, [&]<class T>(T) {
         using B = xsimd::batch<T>;
         constexpr T factor = T(gelu_factor);
         const auto rule = [](const B& x, const B& dy) {
@@ -77,18 +68,15 @@ void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
 }
 
 void fill(const Array& out, double value) {
-    visit_any(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_any(out.dtype, [&]<class T>(T) {
         const T v = static_cast<T>(value);  // bool: whether it is not 0
         for_runs_of<T>(out, [v](std::int64_t n, T* y) { std::fill(y, y + n, v); });
     });
 }
 
 void copy(const Array& out, const Array& x) {
-    visit_any(out.dtype, [&](auto to) {
-        visit_any(x.dtype, [&](auto from) {
-            using To = decltype(to);
-            using From = decltype(from);
+    visit_any(out.dtype, [&]<class To>(To) {
+        visit_any(x.dtype, [&]<class From>(From) {
             for_runs_of<To, From>(
                 out,
                 [](std::int64_t n, To* y, const From* a) {
@@ -101,8 +89,7 @@ void copy(const Array& out, const Array& x) {
 
 std::int64_t first_beyond_int64(const Array& x) {
     const Array dense = contiguous(x);
-    return visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    return visit_floating(x.dtype, [&]<class T>(T) {
         const T *begin = dense.data<T>(), *end = begin + dense.numel();
         const T* found = std::find_if(begin, end, [](T v) { return !(v >= T(-0x1p63) && v < T(0x1p63)); });
         return found == end ? -1 : found - begin;
@@ -123,8 +110,7 @@ bool all(const Array& x) {
 }
 
 void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t first) {
-    visit_floating(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(out.dtype, [&]<class T>(T) {
         generate<T>(out, [=](std::uint64_t i) {  // rounded to float, it must not reach 1
             const T u = static_cast<T>(uniform_at(seed, first + i));
             return u < T(1) ? u : std::nextafter(T(1), T(0));
@@ -133,8 +119,8 @@ void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t first) {
 }
 
 void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t first) {
-    visit_floating(out.dtype, [&](auto zero) {
-        generate<decltype(zero)>(out, [=](std::uint64_t i) { return normal_at(seed, first + i); });
+    visit_floating(out.dtype, [&]<class T>(T) {
+        generate<T>(out, [=](std::uint64_t i) { return normal_at(seed, first + i); });
     });
 }
 
@@ -144,15 +130,14 @@ void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t first, std
 }
 
 void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t first, double p) {
-    visit_floating(out.dtype, [&](auto zero) {
-        generate<decltype(zero)>(
-            out, [=](std::uint64_t i) { return uniform_at(seed, first + i) < p ? 0.0 : 1 / (1 - p); });
+    visit_floating(out.dtype, [&]<class T>(T) {
+        generate<T>(out, [=](std::uint64_t i) { return uniform_at(seed, first + i) < p ? 0.0 : 1 / (1 - p); });
     });
 }
 
 void fill_range(const Array& out, double start, double step) {
-    visit_floating(out.dtype, [&](auto zero) {
-        generate<decltype(zero)>(out, [=](std::uint64_t i) { return start + step * static_cast<double>(i); });
+    visit_floating(out.dtype, [&]<class T>(T) {
+        generate<T>(out, [=](std::uint64_t i) { return start + step * static_cast<double>(i); });
     });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/kernels/blas/blas.h"
+#include "core/kernels/elementwise.h"
 #include "core/kernels/parallel.h"
 #include "core/kernels/rows.h"
 
@@ -97,13 +98,14 @@ bool is_matrix(const Array& x) {
     return by_rows || by_columns;
 }
 
+Array gemm_layout(const Array& x) { return is_matrix(x) ? x : contiguous(x); }
+
 void matmul(const Array& out, const Array& a, const Array& b) {
     const int r = out.rank();
     const std::int64_t m = out.shape[r - 2], n = out.shape[r - 1], k = a.shape[r - 1];
     if (out.numel() == 0) return;
     const std::int64_t batches = out.numel() / (m * n);
-    visit_floating(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(out.dtype, [&]<class T>(T) {
         auto at = [&](const Array& x, std::int64_t batch) {
             const T* data = x.data<T>();
             for (int axis = r - 3; axis >= 0; --axis) {

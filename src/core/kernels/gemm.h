@@ -36,6 +36,8 @@ void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matr
 
 // Whether gemm can read the last two axes in place.
 bool is_matrix(const Array& x);
+// x itself if it is_matrix, else a contiguous copy.
+Array gemm_layout(const Array& x);
 
 // out (…, m, n) = a (…, m, k) · b (…, k, n). The leading axes are equal (broadcast_view), is_matrix holds for a
 // and b, and out is contiguous.

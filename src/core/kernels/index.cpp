@@ -48,8 +48,7 @@ void index_add(const Array& out, int axis, const Array& indices, const Array& so
     const Layout l(out.shape, axis, axis + 1);
     const std::int64_t n = indices.numel(), inner = l.inner;
     const std::int64_t* index = indices.data<std::int64_t>();
-    visit_wrapping(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_wrapping(out.dtype, [&]<class T>(T) {
         // Every task owns a strip of columns, so the additions are in the order of the indices.
         const std::int64_t strips = (inner + index_strip - 1) / index_strip;
         parallel_blocks(l.outer * strips, 1, [&](std::int64_t task, std::int64_t) {
@@ -66,8 +65,7 @@ void index_add(const Array& out, int axis, const Array& indices, const Array& so
 
 void gather(const Array& out, const Array& x, int axis, const Array& index) {
     const std::int64_t stride = contiguous_strides(x.shape)[axis];
-    visit_any(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_any(x.dtype, [&]<class T>(T) {
         walk(index.shape, x.shape, axis, [&](std::int64_t i, std::int64_t base) {
             out.data<T>()[i] = x.data<T>()[base + index.data<std::int64_t>()[i] * stride];
         });
@@ -76,8 +74,7 @@ void gather(const Array& out, const Array& x, int axis, const Array& index) {
 
 void scatter_add(const Array& out, int axis, const Array& index, const Array& source) {
     const std::int64_t stride = contiguous_strides(out.shape)[axis];
-    visit_wrapping(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_wrapping(out.dtype, [&]<class T>(T) {
         walk(index.shape, out.shape, axis, [&](std::int64_t i, std::int64_t base) {
             out.data<T>()[base + index.data<std::int64_t>()[i] * stride] += source.data<T>()[i];
         });

@@ -10,8 +10,7 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
                 const Array& bias, double eps) {
     const std::int64_t C = x.shape.back(), R = mean.numel();
     const double per = 1 / static_cast<double>(C);
-    visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(x.dtype, [&]<class T>(T) {
         using Batch = xsimd::batch<T>;
         parallel_for(R, C, row_grain, [&](std::int64_t r) {
             const T* row = x.data<T>() + r * C;
@@ -33,8 +32,7 @@ void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbi
                          const Array& x, const Array& mean, const Array& rstd, const Array& weight) {
     const std::int64_t C = x.shape.back(), R = mean.numel(), groups = (R + norm_group - 1) / norm_group;
     const double per = 1 / static_cast<double>(C);
-    visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(x.dtype, [&]<class T>(T) {
         using Batch = xsimd::batch<T>;
         const T* w = weight.data<T>();
         std::vector<T> parts(static_cast<std::size_t>(2 * groups * C));  // dweight and dbias of each group

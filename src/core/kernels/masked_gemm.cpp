@@ -30,8 +30,7 @@ Array rewritten(const Array& x, const F& f) {
 
 void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs) {
     const std::int64_t m = out.shape[2], n = out.shape[3], k = a.shape[3];
-    visit_floating(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(out.dtype, [&]<class T>(T) {
         const Array weights = rewritten<T>(pairs == Pairs::in_a ? a : b, [&](T x, auto... where) {
             return at<bool>(blocked, where...) ? T(0) : x;
         });

@@ -49,8 +49,7 @@ Array sum(const Array& x, const std::vector<bool>& reduced) {
         Shape shape = part.shape;
         for (int i = first; i < last; ++i) shape[i] = 1;
         Array y = make_array(shape, x.dtype);
-        visit_wrapping(x.dtype, [&](auto zero) {
-            using T = decltype(zero);
+        visit_wrapping(x.dtype, [&]<class T>(T) {
             sum_axis(y.data<T>(), part.data<T>(), Layout(part.shape, first, last));
         });
         part = y;
@@ -65,8 +64,7 @@ MinMax min_max(const Array& x, int axis, bool largest) {
     shape[axis] = 1;
     MinMax result{make_array(shape, x.dtype), make_array(shape, int64)};
     const Layout l(x.shape, axis, axis + 1);
-    visit_numeric(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_numeric(x.dtype, [&]<class T>(T) {
         const auto is_nan = [](T v) { return v != v; };
         parallel_for(l.outer * l.inner, l.n, reduce_grain, [&](std::int64_t task) {
             const T* row = dense.data<T>() + task / l.inner * l.n * l.inner + task % l.inner;
@@ -85,8 +83,7 @@ MinMax min_max(const Array& x, int axis, bool largest) {
 void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    visit_wrapping(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_wrapping(x.dtype, [&]<class T>(T) {
         parallel_for(l.outer * l.inner, l.n, reduce_grain, [&](std::int64_t task) {
             const std::int64_t start = task / l.inner * l.n * l.inner + task % l.inner;
             T total = 0;

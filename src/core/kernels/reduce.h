@@ -24,7 +24,7 @@ Array sum(const Array& x, const std::vector<bool>& reduced);
 struct MinMax {
     Array values, indices;  // the axis has size 1; indices int64, of the first occurrence
 };
-MinMax min_max(const Array& x, int axis, bool largest);  // a NaN wins; the axis must not be empty
+MinMax min_max(const Array& x, int axis, bool largest);  // NaN comes first; the axis is not empty
 
 void cumsum(const Array& out, const Array& x, int axis, bool reverse);  // out contiguous
 

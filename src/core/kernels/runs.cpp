@@ -48,14 +48,12 @@ struct MergedAxes {
 
 // Copies n elements `stride` apart to consecutive memory; scatter is the inverse.
 void gather(DType dtype, std::int64_t n, void* to, const void* from, std::int64_t stride) {
-    visit_any(dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_any(dtype, [&]<class T>(T) {
         for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i * stride];
     });
 }
 void scatter(DType dtype, std::int64_t n, void* to, const void* from, std::int64_t stride) {
-    visit_any(dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_any(dtype, [&]<class T>(T) {
         for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(to)[i * stride] = static_cast<const T*>(from)[i];
     });
 }

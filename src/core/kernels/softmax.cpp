@@ -29,8 +29,7 @@ std::pair<T, T> log_sum_exp(std::int64_t n, const T* x) {
 }  // namespace
 
 void softmax(const Array& y, const Array& x) {
-    visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(x.dtype, [&]<class T>(T) {
         for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
             T* out = y.data<T>() + r * C;
             const T max = row_max(C, row);
@@ -48,8 +47,7 @@ void softmax(const Array& y, const Array& x) {
 }
 
 void log_softmax(const Array& y, const Array& x) {
-    visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(x.dtype, [&]<class T>(T) {
         for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
             T* out = y.data<T>() + r * C;
             const auto [max, log_sum] = log_sum_exp(C, row);
@@ -68,8 +66,7 @@ std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log
                            const Array& targets, std::int64_t ignore_index) {
     const std::int64_t* target = targets.data<std::int64_t>();
     std::int64_t counted = 0;
-    visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(x.dtype, [&]<class T>(T) {
         T *m = max.data<T>(), *l = log_sum.data<T>();
         for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
             std::tie(m[r], l[r]) = target[r] == ignore_index ? std::pair<T, T>() : log_sum_exp(C, row);
@@ -89,8 +86,7 @@ std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log
 void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& log_sum,
                             const Array& targets, std::int64_t ignore_index, double factor) {
     const std::int64_t* target = targets.data<std::int64_t>();
-    visit_floating(x.dtype, [&](auto zero) {
-        using T = decltype(zero);
+    visit_floating(x.dtype, [&]<class T>(T) {
         for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
             T* d = dx.data<T>() + r * C;
             if (target[r] == ignore_index) {

@@ -63,10 +63,8 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
 
 Tensor operator-(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
-    Tensor y = visit_wrapping(x.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        return formula<T, T>(x, x.dtype(), std::negate<>());
-    });
+    Tensor y =
+        visit_wrapping(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), std::negate<>()); });
     return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 
@@ -134,8 +132,7 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "the condition", condition, boolean);
     check_same_dtype("where", a, b);
-    Tensor y = visit_any(a.dtype(), [&](auto zero) {
-        using T = decltype(zero);
+    Tensor y = visit_any(a.dtype(), [&]<class T>(T) {
         return broadcast_formula<T, bool, T, T>(
             "where", a.dtype(), [](const auto& c, const auto& a, const auto& b) { return xt::where(c, a, b); },
             condition, a, b);

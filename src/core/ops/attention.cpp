@@ -57,7 +57,7 @@ void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Ten
 // blocks where the bias is −∞.
 AttentionOptions completed(AttentionOptions o, const Qkv& qkv) {
     const Shape scores = shape_of_scores(qkv);
-    const std::string operation = o.caller;
+    const char* const operation = o.caller;
     o.scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, qkv[0].size(-1)))));
     if (!std::isfinite(*o.scale)) throw ValueError(operation, ": a scale of ", *o.scale, "; it must be finite");
     if (!(o.dropout >= 0 && o.dropout < 1))
@@ -78,7 +78,7 @@ AttentionOptions completed(AttentionOptions o, const Qkv& qkv) {
     return o;
 }
 
-// (B, G, S, d) → (B, H, S, d): each of G heads serves H / G query heads in a row.
+// (B, G, S, d) → (B, H, S, d): each of the G heads serves H / G neighbouring heads of queries.
 Tensor repeat_kv(const Tensor& x, std::int64_t H) {
     const std::int64_t B = x.size(0), G = x.size(1), S = x.size(2), d = x.size(3);
     if (G == H) return x;

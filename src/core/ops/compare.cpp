@@ -10,10 +10,8 @@ namespace {
 template <class F>
 Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
     check_same_dtype(operation, a, b);
-    return visit_any(a.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        return broadcast_formula<bool, T, T>(operation, boolean, f, a, b);
-    });
+    return visit_any(a.dtype(),
+                     [&]<class T>(T) { return broadcast_formula<bool, T, T>(operation, boolean, f, a, b); });
 }
 
 // The same with a plain number. Integers are compared with the number rounded to the side that gives the same
@@ -61,8 +59,7 @@ Tensor operator!(const Tensor& a) {
 
 Tensor isfinite(const Tensor& x) {
     if (!is_floating_point(x.dtype())) return ones(x.shape(), boolean);
-    return visit_floating(x.dtype(), [&](auto zero) {
-        using T = decltype(zero);
+    return visit_floating(x.dtype(), [&]<class T>(T) {
         return formula<bool, T>(x, boolean, [](const auto& x) { return xt::isfinite(x); });
     });
 }

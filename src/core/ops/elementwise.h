@@ -37,10 +37,7 @@ Tensor broadcast_formula(const char* operation, DType dtype, const F& f,
 template <class F>
 Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
     check_floating(operation, x);
-    return visit_floating(x.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        return formula<T, T>(x, x.dtype(), f);
-    });
+    return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), f); });
 }
 
 // y = f(a, b). DTypeError unless both are of one floating type.
@@ -49,10 +46,8 @@ Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, cons
     check_same_dtype(operation, a, b);
     check_arithmetic(operation, a);
     check_floating(operation, a);
-    return visit_floating(a.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b);
-    });
+    return visit_floating(
+        a.dtype(), [&]<class T>(T) { return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b); });
 }
 
 // y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on bool and on two types.
@@ -60,10 +55,8 @@ template <class F>
 Tensor arithmetic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
     check_same_dtype(operation, a, b);
     check_arithmetic(operation, a);
-    return visit_wrapping(a.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b);
-    });
+    return visit_wrapping(
+        a.dtype(), [&]<class T>(T) { return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b); });
 }
 
 }  // namespace weft

@@ -29,16 +29,8 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
         from += x.size(axis);
     }
     // y = [x₀, x₁, …]:  dx_i = dy's slice
-    return record(
-        "cat", Tensor(std::move(y)), tensors, {}, [sizes, axis](const Saved& saved, const Tensor& dy) {
-            Grads grads;
-            std::int64_t from = 0;
-            for (std::size_t i = 0; i < sizes.size(); ++i) {
-                grads.push_back(saved.needs_input_grad(i) ? dy.slice(axis, from, from + sizes[i]) : Tensor());
-                from += sizes[i];
-            }
-            return grads;
-        });
+    return record("cat", Tensor(std::move(y)), tensors, {},
+                  [sizes, axis](const Saved&, const Tensor& dy) { return Grads(split(dy, sizes, axis)); });
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int axis) {

@@ -1,11 +1,7 @@
 #include "core/ops/masked_matmul.h"
 
-#include "core/kernels/elementwise.h"
-
 namespace weft {
 namespace {
-
-Tensor transposed(const Tensor& x) { return x.defined() ? x.transpose(-2, -1) : x; }
 
 // The values of y. If the plain product is finite, it is the result, because then everything in it was finite.
 Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pairs) {
@@ -13,13 +9,10 @@ Tensor values(const Tensor& a, const Tensor& b, const Tensor& blocked, Pairs pai
     const Tensor y = matmul(a, b);
     if (all(isfinite(y))) return y;
     if (pairs == Pairs::in_y) return blocked.defined() ? masked_fill(y, blocked, 0) : y;
-    const auto gemm_layout = [](const Tensor& x) {
-        return kernels::is_matrix(x.array()) ? x.array() : kernels::contiguous(x.array());
-    };
     const Tensor none = blocked.defined() ? blocked : zeros({}, boolean);
     const Shape& shape = (pairs == Pairs::in_a ? a : b).shape();
-    kernels::masked_matmul(y.array(), gemm_layout(a), gemm_layout(b), broadcast_view(none.array(), shape),
-                           pairs);
+    kernels::masked_matmul(y.array(), kernels::gemm_layout(a.array()), kernels::gemm_layout(b.array()),
+                           broadcast_view(none.array(), shape), pairs);
     return y;
 }
 
@@ -35,18 +28,19 @@ Tensor masked_matmul(const Tensor& a, const Tensor& b, const Tensor& blocked, Pa
             const Tensor no_gradient = rows_without_gradient(saved[3], dy, -1);
             if (no_gradient.defined()) blocked = blocked.defined() ? blocked || no_gradient : no_gradient;
         }
-        const bool in_a = pairs == Pairs::in_a, in_b = pairs == Pairs::in_b;
-        return Grads{
-            saved.needs_input_grad(0) ? masked_matmul(dy, transposed(b), in_b ? transposed(blocked) : blocked,
-                                                      in_a   ? Pairs::in_y
-                                                      : in_b ? Pairs::in_b
-                                                             : Pairs::in_a)
-                                      : Tensor(),
-            saved.needs_input_grad(1) ? masked_matmul(transposed(a), dy, in_a ? transposed(blocked) : blocked,
-                                                      in_a   ? Pairs::in_a
-                                                      : in_b ? Pairs::in_y
-                                                             : Pairs::in_b)
-                                      : Tensor()};
+        const Tensor flipped = blocked.defined() ? blocked.transpose(-2, -1) : Tensor();
+        // Which matrix of dy bᵀ and of aᵀ dy has the pairs that y = a b has in a, in b or in y.
+        constexpr Pairs in_da[] = {Pairs::in_y, Pairs::in_b, Pairs::in_a};
+        constexpr Pairs in_db[] = {Pairs::in_a, Pairs::in_y, Pairs::in_b};
+        const auto i = static_cast<std::size_t>(pairs);
+        Grads grads(2);
+        if (saved.needs_input_grad(0))
+            grads[0] =
+                masked_matmul(dy, b.transpose(-2, -1), pairs == Pairs::in_b ? flipped : blocked, in_da[i]);
+        if (saved.needs_input_grad(1))
+            grads[1] =
+                masked_matmul(a.transpose(-2, -1), dy, pairs == Pairs::in_a ? flipped : blocked, in_db[i]);
+        return grads;
     });
 }
 

@@ -5,8 +5,6 @@
 namespace weft {
 namespace {
 
-Array gemm_layout(const Array& x) { return kernels::is_matrix(x) ? x : kernels::contiguous(x); }
-
 // a (…, m, k) @ b (…, k, n), both of rank ≥ 2 and with equal inner sizes.
 Tensor product(const Tensor& a, const Tensor& b) {
     const std::int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
@@ -32,8 +30,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
         return shape;
     };
     Array y = make_array(matrices(m, n), a.dtype());
-    kernels::matmul(y, broadcast_view(gemm_layout(a.array()), matrices(m, k)),
-                    broadcast_view(gemm_layout(b.array()), matrices(k, n)));
+    kernels::matmul(y, broadcast_view(kernels::gemm_layout(a.array()), matrices(m, k)),
+                    broadcast_view(kernels::gemm_layout(b.array()), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record("matmul", Tensor(std::move(y)), {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
@@ -85,11 +83,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
     const Array flat = kernels::contiguous(x.array());  // (rows, in)
-    const Array w = gemm_layout(weight.array());
+    const Array w = kernels::gemm_layout(weight.array());
     Array y = make_array(shape, x.dtype());
     if (bias.defined()) kernels::copy(y, broadcast_view(bias.array(), shape));
-    visit_floating(x.dtype(), [&](auto zero) {
-        using F = decltype(zero);
+    visit_floating(x.dtype(), [&]<class F>(F) {
         // y = x Wᵀ + b
         kernels::gemm_parallel<F>(rows, out, in, 1, {flat.data<F>(), in, 1},
                                   {w.data<F>(), w.strides[1], w.strides[0]}, bias.defined() ? F(1) : F(0),

@@ -60,14 +60,13 @@ Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from,
 
 Tensor Tensor::reshape(const Shape& wanted) const {
     const Shape target = infer_size("reshape", *this, wanted);
+    Array x = array();
     Strides strides;
-    if (reshaped_strides(array(), target, strides))
-        return reshaped("reshape", *this, view_of(array(), target, strides, array().offset));
-    Array copy = make_array(shape(), dtype());
-    kernels::copy(copy, array());
-    copy.shape = target;
-    copy.strides = contiguous_strides(target);
-    return reshaped("reshape", *this, std::move(copy));
+    if (!reshaped_strides(x, target, strides)) {
+        x = kernels::contiguous(x);
+        strides = contiguous_strides(target);
+    }
+    return reshaped("reshape", *this, view_of(x, target, strides, x.offset));
 }
 
 Tensor Tensor::view(const Shape& wanted) const {

@@ -1,4 +1,4 @@
-// No BLAS: the product as its definition says, for machines that have none. It is slow.
+// The product in plain C++, for machines without a BLAS. It is slow.
 #include <cstddef>
 
 #include "core/kernels/blas/blas.h"

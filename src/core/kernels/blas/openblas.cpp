@@ -10,8 +10,8 @@ extern "C" void openblas_set_num_threads(int);
 namespace weft::kernels {
 namespace {
 
-// OpenBLAS on threads of its own keeps one number of threads for the process; OpenBLAS on OpenMP asks for the
-// calling thread's, which belongs to the caller and is restored.
+// OpenBLAS with its own threads has one number of threads per process. OpenBLAS with OpenMP uses that of the
+// calling thread, which is restored because it belongs to the caller.
 struct OneThread {
     const int before = omp_get_max_threads();
     OneThread() { omp_set_num_threads(1); }
