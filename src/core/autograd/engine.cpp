@@ -40,13 +40,7 @@ bool is_unshared(const Tensor& g) {
 }
 
 // A gradient that nothing else holds, because it may be changed in place later (clipping).
-Tensor exclusive_copy(const Tensor& g) {
-    const Array& x = g.array();
-    if (is_unshared(g)) return g.detach();
-    Array copy = make_array(x.shape, x.dtype);
-    kernels::copy(copy, x);
-    return Tensor(std::move(copy));
-}
+Tensor exclusive_copy(const Tensor& g) { return is_unshared(g) ? g.detach() : Tensor(copy_of(g.array())); }
 
 class Backward {
 public:

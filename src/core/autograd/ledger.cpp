@@ -4,19 +4,8 @@
 
 #include "core/autograd/ledger_recorder.h"
 #include "core/autograd/tensor_impl.h"
-#include "core/kernels/elementwise.h"
 
 namespace weft {
-namespace {
-
-Tensor copy_of(const Tensor& gradient) {
-    const Array& x = gradient.array();
-    Array copy = make_array(x.shape, x.dtype);
-    kernels::copy(copy, x);
-    return Tensor(std::move(copy));
-}
-
-}  // namespace
 
 constinit thread_local GradientLedger* GradientLedger::current_ = nullptr;
 
@@ -28,8 +17,9 @@ LedgerRecorder::~LedgerRecorder() { GradientLedger::current_ = ledger_; }
 
 void LedgerRecorder::write_term(const Node* consumer, std::size_t input, const Node& node,
                                 const Tensor& gradient) {
-    pending_terms_[node.number].push_back(
-        {consumer ? consumer->number : 0, consumer ? consumer->operation : "seed", input, copy_of(gradient)});
+    pending_terms_[node.number].push_back({consumer ? consumer->number : 0,
+                                           consumer ? consumer->operation : "seed", input,
+                                           Tensor(copy_of(gradient.array()))});
 }
 
 void LedgerRecorder::write_entry(const Node& node, const Tensor& gradient, bool hooked) {
@@ -37,7 +27,7 @@ void LedgerRecorder::write_entry(const Node& node, const Tensor& gradient, bool 
     entry.number = node.number;
     entry.operation = node.operation;
     entry.terms = std::move(pending_terms_[node.number]);
-    entry.gradient = copy_of(gradient);
+    entry.gradient = Tensor(copy_of(gradient.array()));
     entry.hooked = hooked;
     pending_terms_.erase(node.number);
     entries_.push_back(std::move(entry));

@@ -33,10 +33,8 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other 
 Array operand(const Tensor& x, const Tensor& other) {
     Array o = other.array();
     if (x.shares_storage(other) &&
-        !(o.offset == x.array().offset && o.strides == x.array().strides && o.shape == x.array().shape)) {
-        o = make_array(other.shape(), other.dtype());
-        kernels::copy(o, other.array());
-    }
+        !(o.offset == x.array().offset && o.strides == x.array().strides && o.shape == x.array().shape))
+        o = copy_of(o);
     return broadcast_view(o, x.shape());
 }
 
@@ -154,8 +152,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
     if (requires_grad() && !is_floating_point(other.dtype()))
         throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
                          "; only float32 and float64 take one");
-    Array values = make_array(other.shape(), other.dtype());
-    kernels::copy(values, other.array());
+    Array values = copy_of(other.array());
     const auto renewed = [&](const std::shared_ptr<Node>& before) {
         if (!before) return before;
         auto node = Node::make("leaf", values);

@@ -4,6 +4,7 @@
 
 #include "core/array/array.h"
 #include "core/autograd/node.h"
+#include "core/kernels/elementwise.h"
 
 namespace weft {
 
@@ -13,5 +14,12 @@ struct TensorImpl {
     // Of a leaf after requires_grad_(false), for the next requires_grad_().
     std::shared_ptr<Node> disabled_node = {};
 };
+
+// A contiguous copy in storage of its own.
+inline Array copy_of(const Array& x) {
+    Array copy = make_array(x.shape, x.dtype);
+    kernels::copy(copy, x);
+    return copy;
+}
 
 }  // namespace weft
