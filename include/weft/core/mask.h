@@ -41,15 +41,13 @@ public:
     // Whether it is Mask::causal() and nothing else.
     bool only_causal() const { return causal_ && parts_.empty() && paddings_.empty(); }
 
-    // Its tensors, bool, true = blocked: those passed to blocked(), and the negations of those passed to
-    // allowed().
+    // Its tensors, bool, true = blocked: those passed to blocked(), and the negations of those to allowed().
     const std::vector<Tensor>& parts() const { return parts_; }
 
     // bool (B|1, H|1, T, S), true = blocked. ShapeError, beginning with `caller`, if a part does not fit.
     Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                        const char* caller = "Mask::materialize") const;
-    // The same without the causal part, which the attention kernel handles itself; undefined if nothing else
-    // blocks.
+    // The same without the causal part, which the attention kernel handles itself; undefined if none is left.
     Tensor materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                             const char* caller = "Mask::materialize_rest") const;
 

@@ -1,9 +1,8 @@
 // The differentiable functions. Unless a declaration says otherwise:
 //
 // - Two tensors broadcast as in NumPy; ShapeError names the axis that does not fit.
-// - Types never mix (DTypeError). A plain number is rounded to a floating type; beside int64 it must be one
-// that
-//   int64 holds exactly, so ids * 0.5 is a DTypeError: write ids.to(float64) * 0.5.
+// - Types never mix (DTypeError). A plain number is rounded to a floating type; with int64 it must be a whole
+//   number that int64 holds, so ids * 0.5 is a DTypeError: write ids.to(float64) * 0.5.
 // - Sums and products of int64 wrap on overflow, as in NumPy.
 // - Axes may be negative and then count from the end; IndexError if out of range.
 // - Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN. check_finite finds them.
@@ -21,8 +20,7 @@ namespace weft {
 
 // ---- arithmetic
 
-// a + b, a − b, a · b, a / b and −x, elementwise. Floating types and int64, / only floating types; DTypeError
-// otherwise.
+// a + b, a − b, a · b, a / b and −x, elementwise. DTypeError for bool, and for int64 / int64.
 //
 //     const Tensor x = tensor({{1, 3}, {2, 6}});
 //     const Tensor total = sum(x, 1, keepdim);  // (2, 1): [[4], [8]]
@@ -169,8 +167,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape);
 //     const Tensor dy = ones({4, 3});
 //     const Tensor db = sum_to(dy, {3});  // (4, 3) → (3,): [4, 4, 4]
 Tensor sum_to(const Tensor& x, const Shape& shape);
-// The tensors one after another along an axis they have. ShapeError for an empty list, or if other sizes
-// differ.
+// The tensors joined along an axis that they have. ShapeError for an empty list, or if other sizes differ.
 //
 //     const Tensor a = ones({2, 3}), b = zeros({2, 3});
 //     const Tensor rows = cat({a, b});         // (4, 3)
@@ -196,8 +193,7 @@ Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij w
 // ---- indexing. Indices are int64 (DTypeError), −n ≤ i < n; otherwise IndexError with position and value. The
 // gradients of an index that occurs more than once add up.
 
-// x (…, n, …), index (m,) → (…, m, …): the slices of x at `index` along the axis. ShapeError for any other
-// index.
+// x (…, n, …), index (m,) → (…, m, …): x's slices at `index` along the axis. ShapeError unless index is (m,).
 Tensor index_select(const Tensor& x, int axis, const Tensor& index);
 // y_{i…} = x at index_{i…} along the axis, with the other coordinates unchanged; of index's shape. index has
 // x's rank and is no larger on the other axes (ShapeError).
@@ -250,8 +246,7 @@ struct AttentionOptions {
     const char* caller = nullptr;      // begins the error messages; the function's own name if null
 };
 
-// Attention: softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017,
-// §3.2.1).
+// softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
 //
 //     const AttentionOptions options = {.mask = Mask::causal()};
 //     const Tensor y = scaled_dot_product_attention(q, k, v, options);  // (B, H, T, d_v)

@@ -86,8 +86,7 @@ int normalize_axis(int axis, int rank, const char* operation);
 // The row-major strides of a shape: (2, 3) → (3, 1).
 Strides contiguous_strides(const Shape& shape);
 
-// The axes of a reduction, so that you can write sum(x), sum(x, 0) or sum(x, {0, -1}). Empty means every
-// axis.
+// The axes of a reduction, for sum(x), sum(x, 0) and sum(x, {0, -1}). Empty means every axis.
 struct Axes {
     std::vector<int> axes;  // as passed, so possibly negative
     Axes() = default;       // every axis

@@ -213,12 +213,10 @@ struct Nested {
     Nested(double v) : value(v) {}
     Nested(std::initializer_list<Nested> list) : items(list), is_list(true) {}
 };
-// A tensor from nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2), tensor(3) is (). ShapeError for ragged
-// rows.
+// A tensor from nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2), tensor(3) is (). ShapeError if ragged.
 Tensor tensor(const Nested& values, DType dtype = float32);
 
-// A tensor of the vector's type from values in row-major order. ShapeError unless their number is the
-// shape's.
+// A tensor of the vector's type, from values in row-major order. ShapeError unless they fill the shape.
 Tensor from_vector(const std::vector<float>& values, const Shape& shape);
 Tensor from_vector(const std::vector<double>& values, const Shape& shape);
 Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape);

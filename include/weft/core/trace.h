@@ -44,8 +44,7 @@ private:
     std::vector<TraceEntry> entries_;
 };
 
-// While it is active, no Trace of this thread collects anything. Backward holds one around each gradient
-// rule.
+// While it is active, no Trace of this thread collects anything. Backward holds one around gradient rules.
 class NoTrace {
 public:
     NoTrace() : before_(Trace::current_) { Trace::current_ = nullptr; }
@@ -76,8 +75,7 @@ struct GraphNode {
     std::string operation;     // "leaf" for a leaf
     Shape shape;               // of its output
     DType dtype = float32;     // of its output
-    // Positions in the list that graph_nodes returns, in the operation's order, without inputs outside the
-    // graph.
+    // Positions in the list from graph_nodes, in the operation's order, without inputs outside the graph.
     std::vector<std::size_t> inputs;
 };
 

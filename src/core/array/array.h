@@ -11,8 +11,7 @@
 
 namespace weft {
 
-// A block of memory, aligned to 64 bytes. Blocks are recycled, because every training step asks for the same
-// sizes again.
+// A block of memory, aligned to 64 bytes; recycled, because every training step asks for the same sizes.
 struct Storage {
     explicit Storage(std::size_t bytes);  // throws std::bad_alloc
     ~Storage();
@@ -41,16 +40,13 @@ struct Array {
     bool overlaps_itself() const;  // whether elements share memory (a stride of 0)
 };
 
-// Whether the product of the sizes exceeds 63 bits. Sizes of 0 are left out, because strides multiply the
-// others.
+// Whether the product of the sizes exceeds 63 bits, without those of 0: strides multiply the others.
 bool product_overflows(const Shape& shape);
 
-// A new contiguous array, uninitialised. ValueError, naming `operation`, if a size is negative or the product
-// overflows.
+// A new contiguous array, uninitialised. ValueError, naming `operation`, for negative or overflowing sizes.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");
 
-// DTypeError, naming `operation`, unless the type can hold `value`: int64 and bool exactly, a floating type
-// rounds.
+// DTypeError, naming `operation`, unless int64 or bool holds `value` exactly. (A floating type rounds it.)
 void check_representable_exactly(const char* operation, double value, DType dtype);
 inline void check_representable(const char* operation, double value, DType dtype) {
     if (!is_floating_point(dtype)) check_representable_exactly(operation, value, dtype);

@@ -11,8 +11,7 @@ namespace weft {
 
 class LedgerRecorder {
 public:
-    // Takes this thread's ledger, if any, out of reach while it exists, so a backward inside a rule adds no
-    // notes.
+    // Hides this thread's ledger, if any, while it exists, so a backward inside a rule adds no notes.
     LedgerRecorder();
     ~LedgerRecorder();
     LedgerRecorder(const LedgerRecorder&) = delete;

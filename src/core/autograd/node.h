@@ -27,8 +27,7 @@ struct Node : std::enable_shared_from_this<Node> {
 
     // The saved tensors for the rule; GraphError if one was changed in place. They are outside the graph. With
     // create_graph each is a variable of its own (an alias), so a rule may differentiate a function of them:
-    // one tensor saved twice is two variables, and how one input was computed from another is not part of the
-    // rule.
+    // one tensor saved twice is two variables, and the rule does not see how inputs depend on each other.
     Saved unpack(bool create_graph);
     void release();  // frees what backward needs, so another backward is refused
 
