@@ -170,8 +170,8 @@ TEST_CASE("what is no report is refused with its path", "[viz][report]") {
         return message;
     };
     CHECK(contains(message_of<IoError>([&] { Report::load(scratch / "none.html"); }), "no such file"));
-    CHECK(contains(refused(""), "it has no data of a report"));
-    CHECK(contains(refused("<html></html>"), "it has no data of a report"));
+    CHECK(contains(refused(""), "it contains no report data"));
+    CHECK(contains(refused("<html></html>"), "it contains no report data"));
     Report report("run");
     run(report, 0, 20);
     const std::string page = report.html(), data = report_json(page);

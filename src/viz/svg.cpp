@@ -27,7 +27,7 @@ std::string fill_attributes(const Fill& fill) {
     return attribute("fill", fill.colour) + (fill.opacity < 1 ? attribute("fill-opacity", fill.opacity) : "");
 }
 
-// A hyphen is too short for a minus.
+// With a minus sign instead of a hyphen.
 std::string with_minus(const std::string& text) { return text[0] == '-' ? "−" + text.substr(1) : text; }
 
 }  // namespace
@@ -81,7 +81,7 @@ std::string svg_text(double x, double y, const std::string& text, const Label& l
 }
 
 double text_width(const std::string& text, double size) {
-    double narrow = 0, wide = 0;  // DejaVu Sans is among the widest
+    double narrow = 0, wide = 0;  // the factors fit DejaVu Sans, which is among the widest fonts
     for (const char c : text) {
         if (std::string_view(" ijlftrI.,:;|!'()[]/\"`").find(c) != std::string_view::npos) ++narrow;
         if (std::string_view("mwMWQ%@&").find(c) != std::string_view::npos) ++wide;
