@@ -146,13 +146,14 @@ std::string sheet(const AttentionMap& map, const std::string& title, const char*
     constexpr double bar_room = 96;  // with its numbers
     const double bar = std::clamp(height, 60.0, 240.0), bar_x = left + width + 24;
     const double legend = map.leaks ? 52 : map.has_mask ? 32 : 0;
-    return svg_start(std::max(bar_x + bar_room, 2 * margin + mono_width(title, 15)),
-                     upper + std::max(height, bar + legend) + margin, title.empty() ? untitled : visible(title),
-                     defs, "DejaVu Sans Mono, Menlo, Consolas, monospace") +
-           (title.empty()
-                ? ""
-                : svg_text(margin, margin + 8, visible(title), {.size = 15, .anchor = "start", .bold = true})) +
-           content + colour_bar(map, bar_x, upper, bar) + svg_end();
+    std::string heading;
+    if (!title.empty())
+        heading = svg_text(margin, margin + 8, visible(title), {.size = 15, .anchor = "start", .bold = true});
+    return svg_picture(std::max(bar_x + bar_room, 2 * margin + mono_width(title, 15)),
+                       upper + std::max(height, bar + legend) + margin,
+                       title.empty() ? untitled : visible(title),
+                       heading + content + colour_bar(map, bar_x, upper, bar), defs,
+                       "DejaVu Sans Mono, Menlo, Consolas, monospace");
 }
 
 double title_height(const MapOptions& options) { return options.title.empty() ? 0 : 28; }

@@ -164,6 +164,6 @@ Drawing& Drawing::cells(double x, double y, double width, double height, const T
     return *this;
 }
 
-std::string Drawing::svg() const { return svg_start(width_, height_, title_) + body_ + svg_end(); }
+std::string Drawing::svg() const { return svg_picture(width_, height_, title_, body_); }
 
 }  // namespace weft::viz

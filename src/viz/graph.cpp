@@ -32,9 +32,10 @@ constexpr const char* of_result = ", penwidth=2";
 std::string graph(const Tensor& x, const nn::NamedTensors& names) {
     const std::vector<GraphNode> nodes = graph_nodes(x);
     if (nodes.empty())
-        throw GraphError("graph: a tensor of shape ", x.shape(),
-                         " is outside the graph: nothing it was made from requires a gradient, or NoGrad was active; "
-                         "call requires_grad_() on the leaves before computing it");
+        throw GraphError(
+            "graph: a tensor of shape ", x.shape(),
+            " is outside the graph: nothing it was made from requires a gradient, or NoGrad was active; "
+            "call requires_grad_() on the leaves before computing it");
     std::map<std::uint64_t, std::string> name_of;
     for (const auto& [name, tensor] : names)
         if (tensor.defined() && graph_number(tensor) != 0) name_of.emplace(graph_number(tensor), name);

@@ -208,8 +208,8 @@ std::string PlotPicture::svg() const {
         if (s.kind >= Series::vertical_line) text += reference_line_svg(s, uprights);
     }
     const std::string title = options.title.empty() ? options.y + " against " + options.x : options.title;
-    return svg_start(options.width, options.height, title) + behind + text + front + words_svg() + axes_svg() +
-           colour_bar_svg() + legend_svg() + svg_end();
+    return svg_picture(options.width, options.height, title,
+                       behind + text + front + words_svg() + axes_svg() + colour_bar_svg() + legend_svg());
 }
 
 }  // namespace weft::viz

@@ -60,16 +60,14 @@ Colour viridis(double share) {
                  at - static_cast<double>(low));
 }
 
-std::string svg_start(double width, double height, const std::string& title, const std::string& defs,
-                      const char* font) {
+std::string svg_picture(double width, double height, const std::string& title, const std::string& content,
+                        const std::string& defs, const char* font) {
     const std::string w = decimal(width), h = decimal(height);
     return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attribute("width", w) + attribute("height", h) +
            " viewBox=\"0 0 " + w + " " + h + "\"" + attribute("font-family", font) + " role=\"img\">\n<title>" +
            xml(shown(title)) + "</title>\n" + defs + "<rect" + attribute("width", w) + attribute("height", h) +
-           " fill=\"#fff\"/>\n";
+           " fill=\"#fff\"/>\n" + content + "</svg>\n";
 }
-
-std::string svg_end() { return "</svg>\n"; }
 
 std::string svg_text(double x, double y, const std::string& text, const Label& label) {
     std::string tag = "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", label.size) +

@@ -37,10 +37,10 @@ struct Fill {
 };
 inline const Stroke no_stroke = {{}, 0, false};
 
-// The start of a picture with a white background, and its end.
-std::string svg_start(double width, double height, const std::string& title, const std::string& defs = "",
-                      const char* font = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif");
-std::string svg_end();
+// The whole picture: `content` on a white background.
+std::string svg_picture(double width, double height, const std::string& title, const std::string& content,
+                        const std::string& defs = "",
+                        const char* font = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif");
 
 std::string svg_text(double x, double y, const std::string& text, const Label& label);  // one line
 double text_width(const std::string& text, double size);  // an upper bound for most sans-serif fonts
