@@ -70,9 +70,9 @@ TEST_CASE("header example: Plot::bars", "[header-examples]") {
 TEST_CASE("header example: Plot::field", "[header-examples]") {
     viz::Plot bowl({.title = "x² + y²"});
     const Tensor x = arange(-10, 11, 1, float32) / 10;                    // (21,)
-    bowl.field(square(x.unsqueeze(1)) + square(x), {-1, 1}, {-1, 1}, 5);  // (21, 21)
+    bowl.field(pow(x.unsqueeze(1), 2) + pow(x, 2), {-1, 1}, {-1, 1}, 5);  // (21, 21)
     CHECK(x.shape() == Shape{21});
-    CHECK((square(x.unsqueeze(1)) + square(x)).shape() == Shape{21, 21});
+    CHECK((pow(x.unsqueeze(1), 2) + pow(x, 2)).shape() == Shape{21, 21});
     CHECK(contains(bowl.svg(), "<title>x² + y²</title>"));
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("header example: graph and save_svg", "[header-examples]") {
         return;
     }
     const nn::Linear layer(3, 1, rng);
-    const Tensor loss = mean(square(layer(ones({2, 3}))));
+    const Tensor loss = mean(tanh(layer(ones({2, 3}))));
     const std::string dot = viz::graph(loss, layer.named_parameters());
     viz::save_svg("graph.svg", dot);
     CHECK(contains(dot, "label=\"weight\\n(1, 3)\""));
@@ -165,7 +165,7 @@ TEST_CASE("header example: Report", "[header-examples]") {
     const InScratch folder;
     Rng rng(1);
     const nn::GPT model({.vocab_size = 9, .block_size = 4, .num_layers = 2, .num_heads = 2, .d_model = 8}, rng);
-    const Tensor ids = tensor({{1, 2, 3}}, int64), loss = mean(square(model(ids)));
+    const Tensor ids = tensor({{1, 2, 3}}, int64), loss = mean(model(ids));
     const std::vector<std::string> tokens = {"The", "cat", "sat"};
     const std::int64_t step = 7;
     const double lr = 1e-3;

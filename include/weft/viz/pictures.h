@@ -107,7 +107,7 @@ std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptio
 // name. Data and masks require no gradient, so they are not in the graph. GraphError if x is outside the graph.
 //
 //     const nn::Linear layer(3, 1, rng);
-//     const Tensor loss = mean(square(layer(ones({2, 3}))));
+//     const Tensor loss = mean(tanh(layer(ones({2, 3}))));
 //     const std::string dot = viz::graph(loss, layer.named_parameters());
 //     viz::save_svg("graph.svg", dot);
 std::string graph(const Tensor& x, const nn::NamedTensors& names = {});
