@@ -145,8 +145,8 @@ TEST_CASE("a report's counts and steps are checked, one by one", "[viz][report]"
     for (const json& heads : {json::array(), json({2}), json({1, 1}), json({INT32_MAX, INT32_MAX})})
         CHECK(contains(report.with("/sentences/0/heads", heads),
                        "the number of weights does not fit the sentence"));
-    CHECK(contains(report.with("/sentences/0/bytes", json::array()), "weights whose number"));
-    CHECK(contains(report.with("/sentences/0/snapshots/0/causal", true), "weights whose number"));
+    CHECK(contains(report.with("/sentences/0/bytes", json::array()), "the number of weights does not fit"));
+    CHECK(contains(report.with("/sentences/0/snapshots/0/causal", true), "the number of weights does not fit"));
     CHECK(contains(report.with("/sentences/0/snapshots/1/step", 5), "weights of a step that is not listed"));
     CHECK(contains(report.with("/sentences/0/snapshots/1/step", 0), "weights of a step that is not listed"));
     CHECK(contains(report.with("/sentences/0/snapshots", json::array()), "a sentence without weights"));
