@@ -1,4 +1,5 @@
-// Every Weft expression of docs/dictionary.md with its result. The exit code is 1 if a result differs.
+// Every Weft expression of docs/dictionary.md, with what it gives. Ends with exit code 1 where one gives
+// something else.
 #include <weft/weft.h>
 
 #include <cmath>

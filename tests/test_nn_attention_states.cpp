@@ -56,10 +56,10 @@ TEST_CASE("states that cannot be fused or separated are refused by name", "[nn][
         return message_of<ValueError>([&] { nn::fused_state(state); });
     };
     CHECK(contains(fused({{"a.W_q.weight", w}, {"a.W_k.weight", w}}),
-                   "'a.W_q.weight' is there, but 'a.W_v.weight' is missing"));
-    CHECK(contains(fused({{"W_k.weight", w}}), "'W_q.weight' is missing"));
+                   "'a.W_q.weight' is there without 'a.W_v.weight'; add it"));
+    CHECK(contains(fused({{"W_k.weight", w}}), "there without 'W_q.weight'; add it"));
     CHECK(contains(fused({{"W_q.weight", w}, {"W_k.weight", w}, {"W_v.weight", w}, {"W_qkv.weight", w}}),
-                   "'W_qkv.weight' too"));
+                   "'W_qkv.weight' are there"));
     CHECK(contains(message_of<ShapeError>([&] {
                        nn::fused_state({{"W_q.weight", w}, {"W_k.weight", zeros({4, 3})}, {"W_v.weight", w}});
                    }),

@@ -178,10 +178,10 @@ TEST_CASE("sizes that make no attention are refused at construction with their n
     };
     const Case cases[] = {
         {{.num_kv_heads = 4},
-         "6 heads of queries cannot share 4 heads of keys and values; num_kv_heads must divide num_heads"},
-        {{.num_kv_heads = 12}, "6 heads of queries cannot share 12 heads"},
-        {{.num_kv_heads = -1}, "cannot share -1 heads"},
-        {{.d_k = -2}, "d_k must be at least 1, or 0 for the usual, not -2"},
+         "6 query heads cannot share 4 key-value heads; num_kv_heads must divide num_heads"},
+        {{.num_kv_heads = 12}, "6 query heads cannot share 12 key-value heads"},
+        {{.num_kv_heads = -1}, "cannot share -1 key-value heads"},
+        {{.d_k = -2}, "d_k must be at least 1, or 0 for the default, not -2"},
         {{.d_v = -3}, "d_v must be at least 1"},
         {{.fused = false, .kdim = -7}, "kdim must be at least 1"},
         {{.fused = false, .vdim = -8}, "vdim must be at least 1"},
@@ -205,5 +205,5 @@ TEST_CASE("sizes that make no attention are refused at construction with their n
                    "d_model 0"));
     CHECK(
         contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.num_kv_heads = 5}); }),
-                 "CausalMultiHeadAttention: 6 heads of queries cannot share 5 heads"));
+                 "CausalMultiHeadAttention: 6 query heads cannot share 5 key-value heads"));
 }

@@ -97,7 +97,7 @@ TEST_CASE("a cache that was cleared or cut takes another sequence", "[nn][cache]
     cache.clear();
     CHECK(cache.length() == 0);
     CHECK(source::same_bits(cache.append(other, other)[0], other));  // other shapes
-    CHECK(contains(message_of<ValueError>([&] { cache.truncate(3); }), "cut to 3 tokens; it holds 2"));
+    CHECK(contains(message_of<ValueError>([&] { cache.truncate(3); }), "truncate to 3 tokens; it holds 2"));
     CHECK(contains(message_of<ValueError>([&] { cache.truncate(-1); }), "-1"));
     CHECK(contains(message_of<ValueError>([&] { nn::KeyValueCache(0); }), "at least 1, not 0"));
 }
@@ -114,12 +114,12 @@ TEST_CASE("what does not follow what a cache holds is refused, and the cache sta
     };
     const std::string follow = refused(of({1, 3, 1, 4}), of({1, 3, 1, 6}));
     for (const char* part :
-         {"keys (1, 3, 1, 4)", "the 5 tokens held, keys (2, 3, 5, 4) and values (2, 3, 5, 6)", "clear()"})
+         {"keys (1, 3, 1, 4)", "the 5 cached tokens, keys (2, 3, 5, 4) and values (2, 3, 5, 6)", "clear()"})
         CHECK(contains(follow, part));
-    CHECK(contains(refused(of({2, 3, 1, 5}), of({2, 3, 1, 6})), "do not follow"));   // d_k
-    CHECK(contains(refused(of({2, 3, 1, 4}), of({2, 3, 1, 4})), "do not follow"));   // d_v
-    CHECK(contains(refused(of({2, 1, 1, 4}), of({2, 1, 1, 6})), "do not follow"));   // G
-    CHECK(contains(refused(of({3, 1, 4}), of({3, 1, 6})), "do not follow"));         // rank
+    CHECK(contains(refused(of({2, 3, 1, 5}), of({2, 3, 1, 6})), "do not fit"));      // d_k
+    CHECK(contains(refused(of({2, 3, 1, 4}), of({2, 3, 1, 4})), "do not fit"));      // d_v
+    CHECK(contains(refused(of({2, 1, 1, 4}), of({2, 1, 1, 6})), "do not fit"));      // G
+    CHECK(contains(refused(of({3, 1, 4}), of({3, 1, 6})), "do not fit"));            // rank
     CHECK(contains(refused(of({2, 3, 1, 4}), of({2, 3, 2, 6})), "(B, G, T, d_k)"));  // tokens of k and v
     CHECK(contains(refused(of({2, 3, 1, 4}), of({2, 2, 1, 6})), "(2, 2, 1, 6)"));    // heads of k and v
     CHECK(contains(refused(of({1, 4}), of({1, 6})), "keys (1, 4) and values (1, 6) must be (B, G, T, d_k)"));

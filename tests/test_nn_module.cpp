@@ -174,14 +174,15 @@ TEST_CASE(
 TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module]") {
     Free free;
     CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("", tensor({1})); }),
-                   "not empty"));
+                   "must not be empty"));
     CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("a.b", tensor({1})); }),
-                   "no dot"));
+                   "contain a dot"));
     (void)free.register_parameter("w", tensor({1}));
     CHECK(contains(message_of<ValueError>([&] { return free.register_buffer("w", tensor({1})); }),
                    "buffer 'w': there is a parameter of that name"));
     CHECK(contains(message_of<ValueError>([&] { free.register_module("w", Scale({1})); }), "child 'w'"));
-    CHECK(contains(message_of<ValueError>([&] { free.register_module("self", free); }), "cannot hold itself"));
+    CHECK(
+        contains(message_of<ValueError>([&] { free.register_module("self", free); }), "cannot contain itself"));
     free.register_module("scale", Scale({1, 2}));
     CHECK(contains(message_of<ValueError>([&] { free.register_module("scale", Scale({1})); }),
                    "there is a child of that name"));

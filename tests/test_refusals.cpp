@@ -104,7 +104,7 @@ TEST_CASE("refusals of shapes", "[fault]") {
          [] {
              from_vector(std::vector<double>{1, 2}, {3});
          }},
-        {"Linear: a weight is (out, in), not (3,)", [] { nn::Linear(zeros({3})); }},
+        {"Linear: the weight must be (out, in), not (3,)", [] { nn::Linear(zeros({3})); }},
         {"embedding: a table of shape (2,)", [] { embedding(zeros({2}), zeros({1}, int64)); }},
         {"layer_norm: a scalar has no axis to normalise", [&] { layer_norm(scalar, {}); }},
         {"masked_fill: a mask of shape (2, 2, 3) does not broadcast to x, (2, 3)",
@@ -187,7 +187,7 @@ TEST_CASE("refusals of values", "[fault]") {
         {"clamp: low ", [&] { clamp(x, NAN, 0); }},
         {"set_num_threads: 0 threads; use 1 to 1024", [] { set_num_threads(0); }},
         {"set_num_threads: 1025 threads; use 1 to 1024", [] { set_num_threads(1025); }},
-        {"rotary: positions count from 0; -1 is none",
+        {"rotary: first_position must be at least 0, not -1",
          [] {
              nn::rotary(zeros({2, 2}), -1);
          }},
@@ -243,7 +243,7 @@ TEST_CASE("refusals of attention and its cache", "[fault]") {
          [&] {
              multi_head_attention(zeros({1, 3, 24}), 2, {.dropout = 0.5});
          }},
-        {"KeyValueCache: cannot be cut to 1 tokens", [] { nn::KeyValueCache().truncate(1); }},
+        {"KeyValueCache: cannot truncate to 1 tokens", [] { nn::KeyValueCache().truncate(1); }},
         {"KeyValueCache: capacity must be at least 1", [] { nn::KeyValueCache(0); }},
     });
     CHECK_NOTHROW(attend({.bias = full({3, 3}, -INFINITY)}));

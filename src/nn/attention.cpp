@@ -1,6 +1,5 @@
 // Multi-head attention: project, split into heads, attend, merge, project.
-// B batch, T tokens (queries), S keys, C = d_model, H heads of queries, G of keys and values, d_k and d_v their
-// widths.
+// B batch, T tokens (queries), S keys, C = d_model, H query heads, G key-value heads, d_k and d_v their widths.
 #include "weft/nn/attention.h"
 
 #include <cmath>
@@ -21,11 +20,14 @@ std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* 
 
 namespace {
 
-// G: num_kv_heads, or num_heads where it is 0.
+const char* const multi_head = "MultiHeadAttention";
+const char* const causal = "CausalMultiHeadAttention";
+
+// Returns G.
 std::int64_t checked_kv_heads(std::int64_t num_heads, std::int64_t num_kv_heads, const char* module) {
     if (num_kv_heads < 0 || (num_kv_heads > 0 && num_heads % num_kv_heads != 0))
-        throw ValueError(module, ": ", num_heads, " heads of queries cannot share ", num_kv_heads,
-                         " heads of keys and values; num_kv_heads must divide num_heads");
+        throw ValueError(module, ": ", num_heads, " query heads cannot share ", num_kv_heads,
+                         " key-value heads; num_kv_heads must divide num_heads");
     return num_kv_heads == 0 ? num_heads : num_kv_heads;
 }
 
@@ -44,8 +46,8 @@ void check_tokens(const Tensor& x, std::int64_t width, const char* module, const
                          x.shape());
 }
 
-// q and k turned by the positions of their tokens, of which the first is `past`.
-Heads turned(const Heads& heads, std::int64_t past, std::optional<double> base) {
+// Rotates q and k by the positions of their tokens, the first of which is `past`.
+Heads rotated(const Heads& heads, std::int64_t past, std::optional<double> base) {
     if (!base) return heads;
     const auto [q, k, v] = heads.qkv();
     return {{rotary(q, past, *base), rotary(k, past, *base), v}};
@@ -62,27 +64,23 @@ AttentionResult weighted(const Heads& qkv, const AttentionOptions& options, cons
     return {merged_and_projected(y, W_out), weights};
 }
 
-const char* const multi_head = "MultiHeadAttention";
-const char* const causal = "CausalMultiHeadAttention";
-
-// The options with the usual sizes filled in.
 MultiHeadAttentionOptions with_defaults(std::int64_t d_model, std::int64_t num_heads,
                                         MultiHeadAttentionOptions o) {
-    const std::string module_name = multi_head;
-    const auto fill = [&](std::int64_t& size, std::int64_t usual, const char* name) {
+    const auto fill = [&](std::int64_t& size, std::int64_t default_size, const char* name) {
         if (size < 0)
-            throw ValueError(module_name, ": ", name, " must be at least 1, or 0 for the usual, not ", size);
-        if (size == 0) size = usual;
+            throw ValueError(multi_head, ": ", name, " must be at least 1, or 0 for the default, not ", size);
+        if (size == 0) size = default_size;
     };
-    const bool is_free = d_model > 0 && num_heads > 0 && o.d_k != 0 && o.d_v != 0;  // d_model need not divide
-    const std::int64_t usual = is_free ? 0 : head_dim(d_model, num_heads, multi_head);
-    fill(o.d_k, usual, "d_k");
-    fill(o.d_v, usual, "d_v");
+    // With both widths given, num_heads need not divide d_model.
+    const bool has_widths = d_model > 0 && num_heads > 0 && o.d_k != 0 && o.d_v != 0;
+    const std::int64_t width = has_widths ? 0 : head_dim(d_model, num_heads, multi_head);
+    fill(o.d_k, width, "d_k");
+    fill(o.d_v, width, "d_v");
     fill(o.kdim, d_model, "kdim");
     fill(o.vdim, d_model, "vdim");
     o.num_kv_heads = checked_kv_heads(num_heads, o.num_kv_heads, multi_head);
     if (o.fused && (o.kdim != d_model || o.vdim != d_model))
-        throw ValueError(module_name, ": one fused projection reads tokens of one width, but d_model is ",
+        throw ValueError(multi_head, ": one fused projection reads tokens of one width, but d_model is ",
                          d_model, ", kdim ", o.kdim, " and vdim ", o.vdim, "; set fused = false");
     return o;
 }
@@ -130,16 +128,16 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
     if (rotary_base && !is_self)
         throw ValueError(multi_head,
                          ": rotary positions count the tokens of one sequence, so query, key and value must be "
-                         "the same tensor; make it without rotary_base for cross-attention");
+                         "the same tensor; leave out rotary_base for cross-attention");
     traced("X", query);
     if (W_qkv && is_self)  // (B, T, H·d_k + G·d_k + G·d_v)
-        return turned({{traced("QKV", (*W_qkv)(query))}, num_heads, num_kv_heads, d_k}, 0, rotary_base);
+        return rotated({{traced("QKV", (*W_qkv)(query))}, num_heads, num_kv_heads, d_k}, 0, rotary_base);
 
     if (!is_self) {
         traced("X of keys", key);
         traced("X of values", value);
     }
-    std::vector<Tensor> weights, biases(3);  // of W_q, W_k and W_v, or the rows of W_qkv that are theirs
+    std::vector<Tensor> weights, biases(3);  // of W_q, W_k and W_v, or their rows in W_qkv
     if (W_qkv) {
         const std::vector<std::int64_t> rows{num_heads * d_k, num_kv_heads * d_k, num_kv_heads * d_v};
         weights = weft::split(W_qkv->weight, rows);
@@ -151,8 +149,8 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
     const Tensor q = traced("Q", linear(query, weights[0], biases[0]));  // (B, T, H·d_k)
     const Tensor k = traced("K", linear(key, weights[1], biases[1]));    // (B, S, G·d_k)
     const Tensor v = traced("V", linear(value, weights[2], biases[2]));  // (B, S, G·d_v)
-    return turned({{split_heads(q, num_heads), split_heads(k, num_kv_heads), split_heads(v, num_kv_heads)}}, 0,
-                  rotary_base);
+    return rotated({{split_heads(q, num_heads), split_heads(k, num_kv_heads), split_heads(v, num_kv_heads)}}, 0,
+                   rotary_base);
 }
 
 AttentionOptions MultiHeadAttention::options(const Mask& mask) const {
@@ -197,7 +195,7 @@ Tensor CausalMultiHeadAttention::mask() const {
         "mask", Mask::causal().materialize(1, 1, n, n).reshape({n, n}), /*persistent=*/false);
 }
 
-Tensor CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) const {
+Heads CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) const {
     check_tokens(x, d_model, causal, "x");
     const std::int64_t T = x.size(-2);
     if (past + T > max_seq_len)
@@ -205,11 +203,8 @@ Tensor CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) con
                          (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()),
                          ", but max_seq_len is ", max_seq_len,
                          "; make it with a larger one, or give fewer tokens");
-    return traced("QKV", W_qkv(traced("X", x)));
-}
-
-Heads CausalMultiHeadAttention::split(const Tensor& qkv, std::int64_t past) const {
-    return turned({{qkv}, num_heads, num_kv_heads, d_k}, past, rotary_base);
+    const Tensor qkv = traced("QKV", W_qkv(traced("X", x)));  // (B, T, (H + 2G)·d_k)
+    return rotated({{qkv}, num_heads, num_kv_heads, d_k}, past, rotary_base);
 }
 
 AttentionOptions CausalMultiHeadAttention::options(const Tensor& x, const Mask& extra_mask,
@@ -221,21 +216,19 @@ AttentionOptions CausalMultiHeadAttention::options(const Tensor& x, const Mask& 
 }
 
 Tensor CausalMultiHeadAttention::operator()(const Tensor& x, const Mask& extra_mask) const {  // x (B, T, C)
-    const Tensor projected = project(x);  // (B, T, (H + 2G)·d_k)
-    const Heads qkv = split(projected);   // q (B, H, T, d_k), k and v (B, G, T, d_k)
+    const Heads qkv = project(x);  // q (B, H, T, d_k), k and v (B, G, T, d_k)
     const Tensor y = scaled_dot_product_attention(qkv, options(x, extra_mask));  // (B, H, T, d_k)
-    const Tensor merged = traced("merged", merge_heads(y));                      // (B, T, C)
-    return traced("Y", W_out(merged));                                           // (B, T, C)
+    return merged_and_projected(y, W_out);                                       // (B, T, C)
 }
 
 AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Mask& extra_mask) const {
-    return weighted(split(project(x)), options(x, extra_mask), W_out);
+    return weighted(project(x), options(x, extra_mask), W_out);
 }
 
 Tensor CausalMultiHeadAttention::operator()(const Tensor& x, KeyValueCache& cache,
                                             const Mask& extra_mask) const {
     const std::int64_t past = cache.length();
-    const auto [q, k, v] = split(project(x, past), past).qkv();  // (B, H, T, d_k), k and v (B, G, T, d_k)
+    const auto [q, k, v] = project(x, past).qkv();  // (B, H, T, d_k), k and v (B, G, T, d_k)
     const CacheGuard guard({&cache, 1});
     const auto [keys, values] = cache.append(k, v);  // (B, G, S, d_k)
     const Tensor y =

@@ -1,4 +1,4 @@
-// Weights of attention from one form to another. C = d_model.
+// Conversions of attention weights. C = d_model.
 #include "weft/nn/attention_weights.h"
 
 #include <algorithm>
@@ -10,8 +10,7 @@ namespace {
 
 const char* const projections[] = {"W_q", "W_k", "W_v"};
 
-// "blocks.0.attn.W_q.weight" as "blocks.0.attn.", "W_q", "weight"; layer and part are empty where there are
-// none.
+// "blocks.0.attn.W_q.weight" split into "blocks.0.attn.", "W_q" and "weight"; all empty without a dot.
 struct Name {
     std::string module, layer, part;
 
@@ -24,14 +23,14 @@ struct Name {
     }
 };
 
-// The tensors under a prefix. What was not taken in the end is refused.
+// The tensors under a prefix. After taking those it knows, a conversion refuses the rest.
 class Reader {
 public:
     Reader(const NamedTensors& state, const std::string& prefix, const char* function)
         : prefix_(prefix), function_(function) {
         for (const auto& [name, value] : state)
             if (name.starts_with(prefix) && !left_.emplace(name.substr(prefix.size()), value.detach()).second)
-                throw ValueError(function, ": '", name, "' is given twice");
+                throw ValueError(function, ": '", name, "' occurs twice");
     }
     bool has(const std::string& name) const { return left_.count(name) > 0; }
     Tensor take(const std::string& name) {
@@ -47,10 +46,9 @@ public:
     }
     void refuse_unknown() const {
         if (!left_.empty())
-            throw ValueError(
-                function_, ": '", prefix_, left_.begin()->first,
-                "' is not known; the prefix must be all that stands before a layer's own names, with "
-                "its dot");
+            throw ValueError(function_, ": '", prefix_, left_.begin()->first,
+                             "' is not known; the prefix must be all that precedes a layer's own names, with "
+                             "its dot");
     }
 
 private:
@@ -61,7 +59,7 @@ private:
     std::string listing() const {
         std::string names;
         for (const auto& [name, value] : left_) names += (names.empty() ? "" : ", ") + prefix_ + name;
-        return names.empty() ? "; nothing begins with '" + prefix_ + "'" : "; there are " + names;
+        return names.empty() ? "; no name begins with '" + prefix_ + "'" : "; found " + names;
     }
 };
 
@@ -82,11 +80,11 @@ NamedTensors fused_state(const NamedTensors& state) {
             const std::string wanted = name.module + layer + "." + name.part;
             const auto found = all.find(wanted);
             if (found == all.end())
-                throw ValueError("fused_state: '", full, "' is there, but '", wanted, "' is missing");
+                throw ValueError("fused_state: '", full, "' is there without '", wanted, "'; add it");
             return found->second;
         };
         if (name.layer == "W_k" || name.layer == "W_v") {
-            (void)sibling("W_q");  // with which it goes
+            (void)sibling("W_q");  // must exist; W_q's turn joins all three
         } else if (name.layer == "W_q") {
             const Tensor q = sibling("W_q"), k = sibling("W_k"), v = sibling("W_v");
             for (const Tensor& other : {k, v})
@@ -94,8 +92,8 @@ NamedTensors fused_state(const NamedTensors& state) {
                     throw ShapeError("fused_state: '", full, "' ", q.shape(), " and its key or value of ",
                                      other.shape(), " read tokens of different widths; keep them separate");
             if (all.count(name.module + "W_qkv." + name.part) > 0)
-                throw ValueError("fused_state: '", full, "' is there, and '", name.module, "W_qkv.", name.part,
-                                 "' too; leave one of them out");
+                throw ValueError("fused_state: both '", full, "' and '", name.module, "W_qkv.", name.part,
+                                 "' are there; leave one out");
             result.emplace_back(name.module + "W_qkv." + name.part, cat({q, k, v}));
         } else {
             result.emplace_back(full, value.detach());
@@ -106,7 +104,7 @@ NamedTensors fused_state(const NamedTensors& state) {
 
 NamedTensors separate_state(const NamedTensors& state, const std::vector<std::int64_t>& rows) {
     if (!rows.empty() && (rows.size() != 3 || *std::min_element(rows.begin(), rows.end()) < 1))
-        throw ValueError("separate_state: rows must be those of Q, K and V, three numbers of at least 1");
+        throw ValueError("separate_state: rows must be three numbers of at least 1, those of Q, K and V");
     NamedTensors result;
     for (const auto& [full, value] : state) {
         const Name name(full);
@@ -131,15 +129,14 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
 NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std::string& prefix) {
     Reader reader(state, prefix, "from_torch_multihead_attention");
     for (const char* name : {"bias_k", "bias_v"})
-        reader.refuse(
-            name, "is a key or value that add_bias_kv adds to every sequence, which Weft's attention has not");
+        reader.refuse(name, "comes from add_bias_kv, which Weft's attention does not support");
     NamedTensors result;
     if (!reader.has("q_proj_weight")) {
-        const Tensor weight = reader.take("in_proj_weight");  // (3C, C), rows of Q, K, V as here
+        const Tensor weight = reader.take("in_proj_weight");  // (3C, C), rows of Q, K, V as in W_qkv
         add(result, "W_qkv", weight, reader.take_optional("in_proj_bias"));
     } else {
         const char* const names[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
-        const Tensor bias = reader.take_optional("in_proj_bias");  // (3C,) also where the weights are separate
+        const Tensor bias = reader.take_optional("in_proj_bias");  // (3C,), also with separate weights
         for (int i = 0; i < 3; ++i) {
             const Tensor weight = reader.take(names[i]);  // (C, width)
             const std::int64_t C = weight.size(0);
@@ -155,7 +152,7 @@ NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std
 NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix) {
     Reader reader(state, prefix, "from_gpt2_attention");
     for (const char* mask : {"bias", "masked_bias"})
-        (void)reader.take_optional(mask);  // the causal mask, which is made here
+        (void)reader.take_optional(mask);  // the causal mask of older files
     NamedTensors result;
     const std::pair<const char*, const char*> layers[] = {{"c_attn", "W_qkv"}, {"c_proj", "W_out"}};
     for (const auto& [gpt2_name, weft_name] : layers) {

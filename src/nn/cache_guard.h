@@ -1,4 +1,4 @@
-// Restores the length of caches when a forward pass throws.
+// Undoes appends to caches when a forward pass throws.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace weft::nn {
 
-// When it is destroyed by an exception, it truncates the caches to the length they had when it was made.
+// If an exception destroys it, truncates the caches to their lengths at its construction.
 class CacheGuard {
 public:
     explicit CacheGuard(std::span<KeyValueCache> caches)

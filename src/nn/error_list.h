@@ -1,4 +1,4 @@
-// What is wrong with a state, a line each: the first of them, and how many there are beside.
+// A list of errors, one per line: the first 20, and the number of the others.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The cache of keys and values. B batch, G heads of keys and values, T new tokens, S tokens so far.
+// B batch, G key-value heads, T new tokens, S tokens so far.
 #include "weft/nn/kv_cache.h"
 
 #include <algorithm>
@@ -9,7 +9,6 @@ namespace weft::nn {
 
 namespace {
 
-// x's shape with another size of one axis.
 Shape with_size(const Tensor& x, int axis, std::int64_t size) {
     Shape shape = x.shape();
     shape[normalize_axis(axis, x.rank(), "KeyValueCache")] = size;
@@ -51,7 +50,7 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
             "KeyValueCache: keys or values require a gradient, but the cache holds values only; decode under "
             "NoGrad, or attend without a cache");
     if (length_ > 0 && !(differ_in_tokens_alone(k, keys_) && differ_in_tokens_alone(v, values_)))
-        throw ShapeError("KeyValueCache: ", offered(), " do not follow the ", length_, " tokens held, keys ",
+        throw ShapeError("KeyValueCache: ", offered(), " do not fit the ", length_, " cached tokens, keys ",
                          with_tokens(keys_, length_), " and values ", with_tokens(values_, length_),
                          "; only the number of tokens may differ: clear() before another sequence");
     if (length_ > 0 && k.dtype() != keys_.dtype())
@@ -63,7 +62,7 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
                          "; make it with a larger one, or clear() it");
 }
 
-// `held` where x fits after the tokens in it; otherwise larger storage with those tokens in it.
+// Returns `cached` if it has room for x, and otherwise larger storage with a copy of the cached tokens.
 Tensor KeyValueCache::grown(const Tensor& cached, const Tensor& x) const {
     const std::int64_t wanted = length_ + x.size(-2);
     const bool is_alike = cached.defined() && cached.dtype() == x.dtype() && differ_in_tokens_alone(cached, x);
@@ -87,7 +86,7 @@ std::array<Tensor, 2> KeyValueCache::append(const Tensor& k, const Tensor& v) {
 
 void KeyValueCache::truncate(std::int64_t length) {
     if (length < 0 || length > length_)
-        throw ValueError("KeyValueCache: cannot be cut to ", length, " tokens; it holds ", length_);
+        throw ValueError("KeyValueCache: cannot truncate to ", length, " tokens; it holds ", length_);
     length_ = length;
 }
 

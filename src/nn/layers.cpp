@@ -1,4 +1,4 @@
-// The small layers: what they check when they are made, and their first values.
+// The small layers: checks of their options, and initial values.
 #include <cmath>
 
 #include "weft/nn/dropout.h"
@@ -27,7 +27,7 @@ Tensor uniform(const Shape& shape, double low, double high, Rng& rng) {
 
 Tensor normal(const Shape& shape, double mean, double deviation, Rng& rng) {
     if (rng.skips_init()) return zeros(shape);
-    Tensor x = randn(shape, rng);  // scaled in place: an embedding may be the largest tensor there is
+    Tensor x = randn(shape, rng);  // scaled in place: an embedding may be the largest tensor of a model
     x.mul_(deviation);
     return mean == 0 ? x : x + mean;
 }
@@ -42,7 +42,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bo
 }
 
 Linear::Linear(Tensor shared) : Module("Linear") {
-    if (shared.rank() != 2) throw ShapeError("Linear: a weight is (out, in), not ", shared.shape());
+    if (shared.rank() != 2) throw ShapeError("Linear: the weight must be (out, in), not ", shared.shape());
     weight = register_parameter("weight", std::move(shared));
 }
 
@@ -62,7 +62,7 @@ LayerNorm::LayerNorm(std::int64_t dim, LayerNormOptions options)
 
 double checked_probability(double p, const char* what) {
     if (!(p >= 0 && p < 1))
-        throw ValueError(what, ": the probability of dropping must be at least 0 and below 1, not ", p);
+        throw ValueError(what, ": the dropout probability must be at least 0 and below 1, not ", p);
     return p;
 }
 

@@ -1,4 +1,4 @@
-// What a module is: a registry of names, shared by every copy of it.
+// Module: a registry of names, shared by all copies.
 #include "weft/nn/module.h"
 
 #include <limits>
@@ -10,16 +10,16 @@ namespace weft::nn {
 
 namespace {
 
-thread_local int eval_modes = 0;  // how many EvalMode live on this thread
+thread_local int eval_modes = 0;  // guards active on this thread
 
-// Calls visit(prefix, registry) for a registry and all below it, "" and "child." and "child.grandchild." …
+// Calls visit(prefix, registry) for a registry and its descendants, "", "child.", "child.grandchild.", …
 template <class Registry, class Visit>
 void for_each_module(const std::string& prefix, Registry& registry, const Visit& visit) {
     visit(prefix, registry);
     for (const auto& [name, child] : registry.children) for_each_module(prefix + name + ".", *child, visit);
 }
 
-// Keeps the first of each tensor.
+// True for the first occurrence of each tensor.
 class FirstOccurrence {
 public:
     bool operator()(const Tensor& x) { return seen_.insert(x.handle().get()).second; }
@@ -95,8 +95,7 @@ EvalMode::EvalMode() { ++eval_modes; }
 EvalMode::~EvalMode() { --eval_modes; }
 
 void Module::to(DType dtype) {
-    if (!is_floating_point(dtype))
-        throw DTypeError("Module::to: parameters are float32 or float64, not ", name(dtype));
+    if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes float32 or float64, not ", name(dtype));
     NamedTensors tensors = named_parameters();
     for (auto& buffer : named_buffers()) tensors.push_back(std::move(buffer));
     NoGrad off;
@@ -129,7 +128,7 @@ Tensor Module::register_parameter(const std::string& name, Tensor value) {
 
 Tensor Module::register_buffer(const std::string& name, Tensor value, bool persistent) {
     registry_->check_name(name, "buffer");
-    (void)value.shape();  // refuses an undefined one
+    (void)value.shape();  // throws if undefined
     registry_->buffers.push_back({name, value, persistent});
     return value;
 }
@@ -153,7 +152,7 @@ void Module::add_child(const std::string& name, const Module& module) {
     for_each_module("", *module.registry_, [&](const std::string&, const Registry& registry) {
         if (&registry == registry_.get())
             throw ValueError("Module: '", name, "' holds the ", kind(),
-                             " that it would be a child of; a module cannot hold itself");
+                             " that would be its parent; a module cannot contain itself");
     });
     registry_->children.emplace_back(name, module.registry_);
 }

@@ -1,4 +1,4 @@
-// Names that are free, states that fit.
+// Checks of names and states.
 #include "nn/registry.h"
 
 #include <map>
@@ -11,7 +11,7 @@ namespace weft::nn {
 void Module::Registry::check_name(const std::string& name, const char* what) const {
     const std::string it = kind + ": " + what + " '" + name + "'";
     if (name.empty() || name.find('.') != std::string::npos)
-        throw ValueError(it, ": a name is not empty and holds no dot, which separates modules");
+        throw ValueError(it, ": a name must not be empty or contain a dot, which separates modules");
     const auto refuse = [&](const std::string& taken, const char* by) {
         if (taken == name) throw ValueError(it, ": there is a ", by, " of that name already");
     };
@@ -57,7 +57,7 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
 namespace {
 bool same_values(const Tensor& a, const Tensor& b) {
     const NoGrad off;
-    return a.handle() == b.handle() || all(a == b || (a != a && b != b));  // NaN is the same as NaN
+    return a.handle() == b.handle() || all(a == b || (a != a && b != b));  // NaN equals NaN
 }
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What a module knows by name; shared by its copies.
+// What a module registers; shared by its copies.
 #pragma once
 
 #include "weft/nn/module.h"
@@ -18,17 +18,17 @@ struct Module::Registry {
     NamedGenerators generators;
     std::vector<std::pair<std::string, std::shared_ptr<Registry>>> children;
 
-    // ValueError unless `name` can be that of one more `what` (a parameter, a child, …).
+    // ValueError unless `name` is valid and free for a new `what` ("parameter", "child", …).
     void check_name(const std::string& name, const char* what) const;
 };
 
-// A tensor that a module has in its state_dict.
+// One entry of a module's state_dict.
 struct ExpectedTensor {
     std::string name;
     Shape shape;
     DType dtype;
 };
-// What load_state_dict refuses, for a module of this kind with these tensors: it need not be there.
+// Throws what load_state_dict of a module with these tensors throws; the module need not exist.
 void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,
                  const NamedTensors& state, bool strict);
 

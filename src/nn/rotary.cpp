@@ -10,15 +10,15 @@ namespace weft::nn {
 Tensor rotary(const Tensor& x, std::int64_t first_position, double base) {
     const int rank = x.rank();
     if (rank < 2 || rank >= Shape::max_rank || x.size(-1) < 2 || x.size(-1) % 2 != 0)
-        throw ShapeError("rotary: takes (…, T, d) with d even, to turn its pairs, not ", x.shape());
+        throw ShapeError("rotary: takes (…, T, d) with d even, not ", x.shape());
     if (!is_floating_point(x.dtype()))
         throw DTypeError("rotary: takes float32 or float64, not ", name(x.dtype()));
-    if (first_position < 0) throw ValueError("rotary: positions count from 0; ", first_position, " is none");
+    if (first_position < 0) throw ValueError("rotary: first_position must be at least 0, not ", first_position);
     if (!(base > 0) || !std::isfinite(base))
         throw ValueError("rotary: the base must be finite and above 0, not ", base);
     const std::int64_t T = x.size(-2), d = x.size(-1);
 
-    // Angles in float64: far positions would lose their small parts in float32.
+    // Angles in float64: float32 would lose the fractions of large angles.
     std::vector<double> angles;
     for (std::int64_t p = first_position; p < first_position + T; ++p)
         for (std::int64_t i = 0; i < d; i += 2)

@@ -1,4 +1,4 @@
-// Module::summary: the table of a module.
+// Module::summary.
 #include <map>
 
 #include "nn/registry.h"
@@ -18,8 +18,8 @@ std::string grouped(std::int64_t number) {
 }  // namespace
 
 std::string Module::summary() const {
-    std::vector<std::vector<std::string>> rows{{"(this)", kind(), ""}};  // name, what it is, elements
-    std::map<const TensorImpl*, std::string> first;                      // where a tensor was met first
+    std::vector<std::vector<std::string>> rows{{"(this)", kind(), ""}};  // name, kind or shape, elements
+    std::map<const TensorImpl*, std::string> first;                      // the first name of each tensor
     std::int64_t bytes = 0;
 
     const auto describe = [](const Tensor& x) { return x.shape().str() + " " + weft::name(x.dtype()); };

@@ -7,14 +7,14 @@
 
 namespace weft::text {
 
-// The columns of a terminal that a UTF-8 text takes: two for an East Asian character or an emoji, none for a
-// combining accent, one for a byte that is not UTF-8.
+// Returns the columns that a UTF-8 text takes in a terminal: two for an East Asian character or an emoji, none
+// for a combining accent, one for a byte that is not UTF-8.
 std::size_t display_width(std::string_view text);
 
-// The text, then spaces up to that many columns.
+// Returns the text with spaces appended up to that many columns.
 std::string pad_right(const std::string& text, std::size_t to);
 
-// A line for each row, the cells left-aligned and two spaces apart; no line ends in spaces.
+// Returns a line per row, with cells left-aligned and two spaces apart, and no trailing spaces.
 std::string table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace weft::text

@@ -1,4 +1,4 @@
-// The graph in DOT, Graphviz's language.
+// The graph in DOT.
 #include <map>
 
 #include "viz/text.h"
@@ -8,7 +8,7 @@
 namespace weft::viz {
 namespace {
 
-// Escaped for a string in DOT.
+// A text escaped for the quotes of DOT.
 std::string in_quotes(const std::string& text) {
     std::string escaped;
     for (const char c : visible(text)) {
@@ -34,7 +34,7 @@ std::string graph(const Tensor& x, const nn::NamedTensors& names) {
     if (nodes.empty())
         throw GraphError(
             "graph: a tensor of shape ", x.shape(),
-            " is outside the graph: nothing it was made from requires a gradient, or NoGrad was active; "
+            " is outside the graph: nothing it was made from requires a gradient, or NoGrad was on; "
             "call requires_grad_() on the leaves before computing it");
     std::map<std::uint64_t, std::string> name_of;
     for (const auto& [name, tensor] : names)

@@ -1,5 +1,4 @@
-// Checks that a user runs on what they wrote: is this gradient right, does every parameter learn, is everything
-// finite.
+// Checks for code of your own: is this gradient right, does every parameter learn, is every number finite?
 #pragma once
 
 #include <functional>
@@ -11,74 +10,84 @@
 
 namespace weft::check {
 
-// How finely differences are taken, and how close they have to come.
+// Options of gradcheck and gradgradcheck.
 struct GradcheckOptions {
-    double eps = 1e-3;        // h, relative to max(1, |x|)
+    double eps = 1e-3;        // step h of the differences, relative to max(1, |x|)
     double tolerance = 1e-8;  // allowed |expected − found| / max(1, |expected|)
-    std::uint64_t seed = 1;   // of the random seed that the output is contracted with
+    std::uint64_t seed = 1;   // of the random weights that reduce the output to one number
 };
 
-// What a gradient check found; true where it passed.
+// The result of gradcheck; true if it passed.
 struct GradcheckReport {
-    bool passed = true;        // every derivative is as it should be
-    double largest_error = 0;  // over every element of every input
-    std::size_t elements = 0;  // how many derivatives were compared
-    std::string message;       // empty, or: operation, input, index, expected (differences), found (backward)
-    explicit operator bool() const { return passed; }  // so that REQUIRE(gradcheck(…)) reads well
+    bool passed = true;                                // whether every derivative agrees
+    double largest_error = 0;                          // over every element of every input
+    std::size_t elements = 0;                          // number of derivatives compared
+    std::string message;                               // empty, or operation, input, index, expected and found
+    explicit operator bool() const { return passed; }  // for REQUIRE(gradcheck(…))
 };
 
-// What is checked: any function from tensors to one tensor.
+// A function to check, from tensors to one tensor.
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
 // Compares backward's gradient of Σ(seed · f(inputs)) with central differences of order 8 (Fornberg,
 // "Generation of finite difference formulas on arbitrarily spaced grids", Math. Comp. 51, 1988, table 1) at
-// every element of every input that requires a gradient, and the routes with each other: grad, backward, and
-// grad with create_graph. Inputs may be views, strided or expanded. Also reports a function that is not
-// deterministic or changes an input in place, a gradient that changes from one backward to the next, and one
-// that is absent or not finite. DTypeError on a float32 input and on a result that is not
-// float64; ValueError when no input requires a gradient.
+// every element of every input that requires a gradient, and the three routes with each other: grad, backward,
+// and grad with create_graph. Inputs may be views, strided or expanded. Also reports a function that is not
+// deterministic or changes an input in place, and a gradient that is absent, not finite, or differs between two
+// backward passes. DTypeError unless the inputs (except integers) and the result are float64; ValueError
+// when no input requires a gradient.
+//
+//     const Tensor x = randn({3, 4}, rng, float64).requires_grad_();
+//     const auto report = check::gradcheck("gelu", [](const auto& in) { return gelu(in[0]); }, {x});
+//     if (!report) std::cout << report.message;
 GradcheckReport gradcheck(const std::string& operation, const Function& f, const std::vector<Tensor>& inputs,
                           GradcheckOptions options = {});
 
-// gradcheck of f, and where that passes, of f's gradient: made with create_graph, it is checked as a function
-// of the inputs and of the seed.
+// gradcheck of f and, if it passes, of the gradient of f under create_graph, as a function of the inputs and
+// the seed.
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
                               const std::vector<Tensor>& inputs, GradcheckOptions options = {});
 
-// One parameter, and what reached it.
+// One parameter and its gradient.
 struct FlowRow {
-    std::string name;     // as named_parameters() gives it
+    std::string name;     // as in named_parameters()
     Shape shape;          // of the parameter
     double norm = 0;      // ‖gradient‖₂
     std::string problem;  // "", "absent", "zero" or "not finite"
-    bool frozen = false;  // it does not require a gradient, and has no problem
+    bool frozen = false;  // does not require a gradient, which is no problem
 };
-// A module's parameters, and which of them a gradient reaches.
+// The parameters of a module and their gradients.
 struct FlowReport {
     std::vector<FlowRow> rows;  // in the order of named_parameters()
-    bool passed() const;        // no row has a problem
-    std::string str() const;    // a table, a row per parameter, and what failed
-    void print() const;         // str() to standard output
+    bool passed() const;        // whether no row has a problem
+    std::string str() const;    // a table, one row per parameter
+    void print() const;         // prints str()
 };
-// After a backward: the norm of each parameter's gradient; fails where one is absent, all zero or not finite.
+// Call after backward: returns the norm of each parameter's gradient, and a problem where the gradient is
+// absent, all zero or not finite.
+//
+//     loss_of(batch()).backward();
+//     const check::FlowReport report = check::gradient_flow(model);
+//     if (!report.passed()) report.print();
 FlowReport gradient_flow(const nn::Module& module);
 
-// Runs `step`, the first of a training at the rate lr (forward, backward, the optimiser's step; gradients
-// stay), and makes sure that every parameter learns by it:
+// Calls `step`, the first training step (forward, backward, optimiser; do not clear the gradients), checks that
+// every parameter learns, and returns gradient_flow's report:
 //
 //     check::first_step(model, optimizer.lr(), [&] {
 //         loss_of(batch()).backward();
 //         optimizer.step();
 //     });
 //
-// GraphError, naming the parameter and why, for each that gets no gradient, whose gradient or values hold NaN
-// or an infinity, or that does not change although its gradient is not 0 and lr is not. Exempt: a parameter
-// that does not require a gradient; a change that rounding may swallow, where lr · min(1, |g|) is below the
-// spacing of the values' type. A gradient that is exactly 0, as a key's bias has it, is no error: it is "zero"
-// in the report, which is gradient_flow's.
+// GraphError, with name and reason, for each parameter that gets no gradient, whose gradient or values hold NaN
+// or an infinity, or that does not change although neither its gradient nor lr is 0. Exempt are parameters that
+// do not require a gradient, and changes that rounding may swallow, where lr · min(1, |g|) is below the spacing
+// of the values. A gradient of exactly 0, as of a key's bias, is not an error but "zero" in the report.
 FlowReport first_step(const nn::Module& module, double lr, const std::function<void()>& step);
 
-// ValueError, naming `what`, the first such index and its value, when x holds NaN or an infinity.
+// Throws ValueError, naming `what`, the first index and its value, when x holds NaN or an infinity.
+//
+//     check::check_finite(y, "output");  // ValueError: output: nan at (0, 1) of (2, 2) is not finite
 void check_finite(const Tensor& x, const std::string& what);
 
 }  // namespace weft::check

@@ -1,17 +1,20 @@
-// Embedding: a row of a table for each id.
+// Embedding: one row of a table per id.
 #pragma once
 
 #include "weft/nn/module.h"
 
 namespace weft::nn {
 
-// ids int64 (…) → (…, embedding_dim), with weight (num_embeddings, embedding_dim), at first standard normal, as
-// PyTorch's. ValueError unless num_embeddings ≥ 1 and embedding_dim ≥ 1; IndexError from `embedding` on an id
-// below 0 or from num_embeddings on, naming its position.
+// y = weight[ids]: ids int64 (…) → (…, embedding_dim), with weight (num_embeddings, embedding_dim), initially
+// standard normal as in PyTorch. ValueError unless both sizes are at least 1; IndexError from `embedding`
+// unless 0 ≤ id < num_embeddings, naming the id's position.
+//
+//     nn::Embedding tokens(50, 16, rng);
+//     const Tensor y = tokens(from_vector(std::vector<std::int64_t>{7, 3, 7}, {3}));  // (3) → (3, 16)
 struct Embedding : Module {
     Tensor weight;  // (num_embeddings, embedding_dim)
 
-    Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, Rng& rng);  // weight drawn from `rng`
+    Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, Rng& rng);  // draws weight from `rng`
     // ids (…) → (…, embedding_dim).
     Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
 };

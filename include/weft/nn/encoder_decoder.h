@@ -1,5 +1,5 @@
-// The two blocks of an encoder–decoder (Vaswani et al., "Attention is all you need", 2017, §3.1), in the
-// pre-norm order of TransformerBlock. B batch, S tokens that are read, T tokens that are written, C = d_model.
+// The two blocks of an encoder-decoder (Vaswani et al., "Attention is all you need", 2017, §3.1), in the
+// pre-norm order of TransformerBlock. B batch, S source tokens, T target tokens, C = d_model.
 #pragma once
 
 #include "weft/core/trace.h"
@@ -14,22 +14,25 @@ namespace weft::nn {
 struct EncoderBlockOptions {
     bool bias = false;                 // of every linear layer and norm
     double dropout = 0;                // of the attention weights and of what is added to x, in training
-    std::int64_t dim_feedforward = 0;  // of the MLP; 4 · d_model when 0
+    std::int64_t dim_feedforward = 0;  // of the MLP; 0 means 4 · d_model
     double layer_norm_eps = 1e-5;      // of every norm
 };
 using DecoderBlockOptions = EncoderBlockOptions;  // the same options
 
-// h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token attends to every token that `mask` does not block,
-// later ones included. x (B, S, C) or (S, C) → the same shape. For sentences of different lengths use
+// h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token attends to every token, earlier or later, that
+// `mask` does not block. x (B, S, C) → (B, S, C), or (S, C) → (S, C). For sentences of different lengths use
 // Mask::padding(lengths). Refuses what MultiHeadAttention, MLP and Dropout refuse.
+//
+//     nn::EncoderBlock encoder(64, 8, rng);
+//     const Tensor memory = encoder(source, Mask::padding(lengths));  // (B, S, 64) → (B, S, 64)
 struct EncoderBlock : Module {
     LayerNorm norm1;          // before attn
-    MultiHeadAttention attn;  // of x to itself
+    MultiHeadAttention attn;  // self-attention
     LayerNorm norm2;          // before mlp
-    MLP mlp;                  // token by token
+    MLP mlp;                  // of each token
     Dropout drop;             // of what is added to x
 
-    // Initial values from `rng`.
+    // Draws initial values from `rng`.
     EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, EncoderBlockOptions options = {});
     // x (B, S, C) → (B, S, C).
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
@@ -38,21 +41,24 @@ struct EncoderBlock : Module {
     }
 };
 
-// h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) are the
-// tokens written so far and memory (B, S, C) is the encoder's output → (B, T, C); or all without B.
-// `memory_mask`, of T queries and S keys, is for cross and blocks the padding of what was read. `mask`, T by T,
-// blocks more of x than its future. The memory is not normalised here; after the last encoder block a norm is
-// usual. Refuses what EncoderBlock refuses.
+// h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) holds the
+// target tokens so far and memory (B, S, C) is the encoder's output → (B, T, C); or all without B.
+// `memory_mask`, T queries by S keys, blocks the source's padding in cross; `mask`, T by T, blocks more of x
+// than its future. The block does not normalise memory: apply a norm after the last encoder block. Refuses
+// what EncoderBlock refuses.
+//
+//     nn::DecoderBlock decoder(64, 8, rng);
+//     const Tensor y = decoder(target, memory, Mask::padding(lengths));  // (B, T, 64) → (B, T, 64)
 struct DecoderBlock : Module {
     LayerNorm norm1;           // before attn
-    MultiHeadAttention attn;   // of x to itself, causal
+    MultiHeadAttention attn;   // self-attention, causal
     LayerNorm norm2;           // before cross
     MultiHeadAttention cross;  // queries from x, keys and values from memory
     LayerNorm norm3;           // before mlp
-    MLP mlp;                   // token by token
+    MLP mlp;                   // of each token
     Dropout drop;              // of what is added to x
 
-    // Initial values from `rng`.
+    // Draws initial values from `rng`.
     DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, DecoderBlockOptions options = {});
     // x (B, T, C) and memory (B, S, C) → (B, T, C).
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& memory_mask = {},

@@ -1,12 +1,17 @@
-// First values of parameters.
+// Initial values of parameters.
 #pragma once
 
 #include "weft/core/tensor.h"
 
 namespace weft::nn {
 
-// Zeros from an Rng::skip_init.
-Tensor uniform(const Shape& shape, double low, double high, Rng& rng);  // each element uniform in [low, high)
-Tensor normal(const Shape& shape, double mean, double deviation, Rng& rng);  // each element normal
+// Returns a float32 tensor with each element uniform in [low, high); zeros if `rng` was made by Rng::skip_init.
+//
+//     const Tensor w = nn::uniform({4, 3}, -0.5, 0.5, rng);  // (4, 3)
+Tensor uniform(const Shape& shape, double low, double high, Rng& rng);
+// The same with normally distributed elements.
+//
+//     const Tensor w = nn::normal({4, 3}, 0, 0.02, rng);  // (4, 3)
+Tensor normal(const Shape& shape, double mean, double deviation, Rng& rng);
 
 }  // namespace weft::nn

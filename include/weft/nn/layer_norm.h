@@ -1,26 +1,28 @@
-// LayerNorm: every token to mean 0 and variance 1, then scaled and shifted.
+// LayerNorm: normalises each token to mean 0 and variance 1, then scales and shifts it.
 #pragma once
 
 #include "weft/nn/module.h"
 
 namespace weft::nn {
 
-// What a LayerNorm may be told.
+// Options of LayerNorm.
 struct LayerNormOptions {
     double eps = 1e-5;  // added to the variance
-    bool bias = true;   // whether there is one
+    bool bias = true;   // whether to shift
 };
 
-// (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer normalization",
-// 2016, eq. 4). x (…, dim) → (…, dim), with weight (dim,) of ones and bias (dim,) of zeros. ValueError unless
-// dim ≥ 1 and eps > 0; ShapeError from `layer_norm` where x's last axis is not dim.
+// y = (x − mean) / √(var + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, "Layer
+// normalization", 2016, eq. 4). x (…, dim) → (…, dim); weight (dim,) is initially ones, bias (dim,) zeros.
+// ValueError unless dim ≥ 1 and eps > 0; ShapeError from `layer_norm` unless the last axis of x is dim.
+//
+//     nn::LayerNorm norm(64);
+//     const Tensor y = norm(x);  // (B, T, 64) → (B, T, 64), each token with mean 0 and variance 1
 struct LayerNorm : Module {
     Tensor weight;  // (dim,)
     Tensor bias;    // (dim,), undefined without bias
-    double eps;     // as made
+    double eps;     // as in the options
 
-    // The width of the last axis; nothing is drawn.
-    explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});
+    explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});  // for tokens of width dim
     // x (…, dim) → (…, dim).
     Tensor operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
 };

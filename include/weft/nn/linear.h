@@ -5,15 +5,22 @@
 
 namespace weft::nn {
 
-// x (…, in) → (…, out), with weight (out, in) and bias (out,). First values of both are uniform in ±1/√in, as
-// PyTorch's. ValueError unless in ≥ 1 and out ≥ 1; ShapeError from `linear` where x's last axis is not `in`.
+// y = x Wᵀ + b: x (…, in) → (…, out), with weight W (out, in) and bias b (out,), both initially uniform in
+// ±1/√in as in PyTorch. ValueError unless in ≥ 1 and out ≥ 1; ShapeError from `linear` unless the last axis of
+// x is `in`.
+//
+//     nn::Linear layer(4, 3, rng);
+//     const Tensor y = layer(x);        // (B, 4) → (B, 3)
+//     nn::Linear output(table.weight);  // no bias, and shares the weight of an nn::Embedding
 struct Linear : Module {
     Tensor weight;  // (out, in)
     Tensor bias;    // (out,), undefined without bias
 
-    Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng,
-           bool bias = true);        // first values from `rng`
-    explicit Linear(Tensor weight);  // no bias, and a weight from elsewhere: tied where it is a parameter there
+    // Draws initial values from `rng`.
+    Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool bias = true);
+    // Uses a weight (out, in), without bias; one that is a parameter elsewhere is tied. ShapeError at other
+    // ranks.
+    explicit Linear(Tensor weight);
     // x (…, in) → (…, out).
     Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
 };

@@ -7,17 +7,21 @@ namespace weft::nn {
 
 // Options of MLP.
 struct MLPOptions {
-    std::int64_t dim_feedforward = 0;  // 4 · d_model when 0
+    std::int64_t dim_feedforward = 0;  // width of the hidden layer; 0 means 4 · d_model
     bool bias = true;                  // of both layers
 };
 
-// W_out gelu(W_in x), GELU in its tanh form, as GPT-2 (Vaswani et al., "Attention is all you need", 2017, §3.3,
-// with GELU). x (…, C) → (…, C), C = d_model. ValueError unless d_model ≥ 1 and dim_feedforward ≥ 0.
+// y = W_out gelu(W_in x), with GELU in its tanh form as in GPT-2 (Vaswani et al., "Attention is all you need",
+// 2017, §3.3, with GELU for ReLU). x (…, C) → (…, C), C = d_model. ValueError unless d_model ≥ 1 and
+// dim_feedforward ≥ 0.
+//
+//     nn::MLP mlp(64, rng);
+//     const Tensor y = mlp(x);  // (B, T, 64) → (B, T, 64), with 256 hidden units
 struct MLP : Module {
-    Linear W_in;   // C → hidden
-    Linear W_out;  // hidden → C
+    Linear W_in;   // C → dim_feedforward
+    Linear W_out;  // dim_feedforward → C
 
-    MLP(std::int64_t d_model, Rng& rng, MLPOptions options = {});  // initial values from `rng`
+    MLP(std::int64_t d_model, Rng& rng, MLPOptions options = {});  // draws initial values from `rng`
     // x (…, C) → (…, C).
     Tensor operator()(const Tensor& x) const { return W_out(gelu(W_in(x), Gelu::tanh)); }
 };

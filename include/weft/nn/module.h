@@ -1,5 +1,5 @@
-// Module: named parameters, buffers, generators and children. A module is a handle, as a Tensor is: a copy
-// shares them all. Parameters are constructed and registered in one act, in the constructor:
+// Module: named parameters, buffers, generators and children. A Module is a handle, like a Tensor: copies share
+// everything. Construct and register parameters and children in the constructor's initialiser list:
 //
 //     struct Scale : nn::Module {
 //         Tensor weight;
@@ -18,11 +18,14 @@
 
 namespace weft::nn {
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in the order of registration
-using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in that order
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;                   // in order of registration
+using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in order of registration
 
-// While one of these lives, every module is in evaluation mode on this thread. No module is changed, so
-// several threads can evaluate one model, and afterwards every mode is what it was. They nest.
+// A guard: while it is alive, every module is in evaluation mode on this thread. It changes no module, so
+// several threads can evaluate one model. Guards nest.
+//
+//     const nn::EvalMode eval;
+//     const Tensor y = net(x);  // without dropout
 class [[nodiscard]] EvalMode {
 public:
     EvalMode();
@@ -31,63 +34,68 @@ public:
     EvalMode& operator=(const EvalMode&) = delete;
 };
 
-// What every model and every part of one is.
+// The base class of every layer and model. In a name such as "blocks.0.attn.W_out.weight", the dots separate
+// modules.
+//
+//     nn::Linear a(4, 3, rng), b(4, 3, rng);
+//     b.load_state_dict(a.state_dict());                      // copies the values of a
+//     for (const auto& [name, value] : b.named_parameters())  // "weight" (3, 4), "bias" (3,)
+//         std::cout << name << " " << value.shape().str() << "\n";
+//     b.to(float64);
 class Module {
 public:
-    explicit Module(std::string kind = "Module");  // `kind` is what summary() calls it
+    explicit Module(std::string kind = "Module");  // `kind` is its name in summary()
     virtual ~Module() = default;
 
-    // Every parameter of this module and its children, "child.name", each tensor once (tied ones under their
-    // first name).
+    // Returns every parameter of this module and its children, as "child.name", each tensor once: tied ones
+    // under their first name.
     NamedTensors named_parameters() const;
     std::vector<Tensor> parameters() const;  // the same without names
-    // Every buffer, persistent or not, each tensor once.
+    // Returns every buffer, persistent or not, each tensor once.
     NamedTensors named_buffers() const;
-    // Every generator (of dropout): what a run that is to be resumed exactly keeps beside the state_dict.
+    // Returns every generator (of dropout): to resume a run exactly, save their states beside the state_dict.
     NamedGenerators named_generators() const;
-    // Direct children, in the order of registration.
+    // Returns the direct children in order of registration.
     std::vector<std::pair<std::string, Module>> named_children() const;
 
-    // Parameters and persistent buffers under all their names (tied ones under each), the tensors themselves,
-    // not copies.
+    // Returns parameters and persistent buffers under all their names (tied ones under each): the tensors
+    // themselves, not copies.
     NamedTensors state_dict() const;
-    // Copies the values in. When strict, refuses with one message that lists every missing, unexpected and
-    // repeated name, and every pair of tied names whose values differ (ValueError), every other shape
-    // (ShapeError when only shapes and types differ) and every other type (DTypeError when only types do); when
-    // not, names that do not meet are left alone. Nothing changes when it throws.
+    // Copies the values of `state` into this module. If strict, one message lists every missing, unexpected and
+    // repeated name and every pair of tied names with different values (ValueError), every wrong shape
+    // (ShapeError if only shapes and types differ) and every wrong type (DTypeError if only types do). If not,
+    // missing and unexpected names are ignored. Nothing has changed when it throws.
     void load_state_dict(const NamedTensors& state, bool strict = true);
 
-    // Training (the default) or evaluation, recursively: dropout acts in training only.
+    // Sets training mode (the default) or evaluation mode, recursively. Dropout is active in training only.
     void train(bool training = true);
-    void eval() { train(false); }  // evaluation
-    bool training() const;         // which of the two; evaluation while an EvalMode lives on this thread
+    void eval() { train(false); }  // the same as train(false)
+    bool training() const;         // whether in training mode; false while an EvalMode is active
 
-    // Every floating parameter and buffer, in place; one that changes loses its gradient. DTypeError unless
-    // dtype is floating.
+    // Converts every floating parameter and buffer in place; a converted parameter loses its gradient.
+    // DTypeError unless dtype is floating.
     void to(DType dtype);
-    void zero_grad();                     // every parameter's gradient is undefined again
+    void zero_grad();                     // makes every parameter's gradient undefined
     std::int64_t num_parameters() const;  // elements of all parameters, tied ones once
     const std::string& kind() const;      // "Linear", "GPT", …
 
-    // A table: one row per module and parameter with shape and count, then the totals.
+    // Returns a table: a row per module and parameter with shape and count, then the totals.
     std::string summary() const;
 
 protected:
-    // Each of these is refused with ValueError when the name is empty, holds a dot or is taken already.
+    // Each register function throws ValueError when the name is empty, contains a dot or is taken.
 
-    // Registers a tensor that is trained, and returns it, contiguous and requiring a gradient. GraphError on a
-    // tensor that an operation made, DTypeError unless floating. One that is a parameter elsewhere is tied:
-    // both are the same tensor.
+    // Registers a trainable tensor and returns it, contiguous and requiring a gradient. GraphError on the
+    // result of an operation, DTypeError unless floating. A parameter of another module becomes tied: one
+    // tensor.
     Tensor register_parameter(const std::string& name, Tensor value);
-    // Registers a tensor that is state but not trained; in the state_dict when persistent.
+    // Registers a tensor that is state but not trained, and returns it. It is in the state_dict if persistent.
     Tensor register_buffer(const std::string& name, Tensor value, bool persistent = true);
-    // The buffer of that name, for those that are made when they are first asked for; undefined when there is
-    // none.
+    // Returns the buffer of that name, undefined if there is none: for buffers made on first use.
     Tensor find_buffer(const std::string& name) const;
-    // Registers a random generator of this module's own, its seed drawn from `rng`, which need not outlive this
-    // call.
+    // Registers a random generator of this module, with a seed drawn from `rng`, and returns it.
     std::shared_ptr<Rng> register_generator(const std::string& name, Rng& rng);
-    // Registers a module under a name and returns it. ValueError also when it holds this module.
+    // Registers a child and returns it. ValueError also when the child contains this module.
     template <class M>
     M register_module(const std::string& name, M module) {
         add_child(name, module);

@@ -5,20 +5,24 @@
 
 namespace weft::nn {
 
-// Modules of one kind, in their order.
+// A list of modules of type M.
+//
+//     nn::ModuleList<nn::Linear> layers;
+//     for (int i = 0; i < 3; ++i) layers.append(nn::Linear(8, 8, rng));
+//     for (const nn::Linear& layer : layers) x = relu(layer(x));  // (B, 8) → (B, 8)
 template <class M>
 class ModuleList : public Module {
 public:
     ModuleList() : Module("ModuleList") {}  // empty
-    // As the child "0", "1", …
+    // Appends a module as the next child.
     void append(M module) { items_->push_back(register_module(std::to_string(size()), std::move(module))); }
-    std::size_t size() const { return items_->size(); }                 // how many
+    std::size_t size() const { return items_->size(); }                 // number of modules
     const M& operator[](std::size_t i) const { return items_->at(i); }  // std::out_of_range unless i < size()
     auto begin() const { return items_->begin(); }                      // for a range-based for
-    auto end() const { return items_->end(); }                          // behind the last
+    auto end() const { return items_->end(); }                          // one past the last
 
 private:
-    std::shared_ptr<std::vector<M>> items_ = std::make_shared<std::vector<M>>();  // copies share it
+    std::shared_ptr<std::vector<M>> items_ = std::make_shared<std::vector<M>>();  // shared by copies
 };
 
 }  // namespace weft::nn

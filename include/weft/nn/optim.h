@@ -1,4 +1,4 @@
-// Optimisers, and what goes with them: a schedule of learning rates, clipping of gradients.
+// Optimisers, with learning-rate schedules and gradient clipping. A training loop:
 //
 //     optim::AdamW optimizer(model, {.lr = 3e-4, .weight_decay = 0.1});
 //     for (int step = 0; step < steps; ++step) {
@@ -18,75 +18,89 @@
 
 namespace weft::optim {
 
-// Names, defaults and arithmetic are PyTorch's. p parameter, g gradient, t the number of this parameter's
-// updates so far, the present one included.
+// Names, defaults and arithmetic are PyTorch's. p is a parameter, g its gradient, and t counts this parameter's
+// updates, including the present one.
 
-// g ← g + weight_decay·p;  b ← momentum·b + g (at first b = g);  p ← p − lr·b, or with Nesterov's momentum
-// p ← p − lr·(g + momentum·b)  (Sutskever et al., "On the importance of initialization and momentum", 2013,
-// §2).
+// g ← g + weight_decay·p;  b ← momentum·b + g (initially b = g);  p ← p − lr·b, or with Nesterov's momentum
+// p ← p − lr·(g + momentum·b)  (Sutskever et al., "On the importance of initialization and momentum in deep
+// learning", 2013, §2).
 struct SGDOptions {
-    double lr = 1e-3;         // the learning rate
-    double momentum = 0;      // how much of b stays
-    double weight_decay = 0;  // added to g, times p
+    double lr = 1e-3;         // learning rate
+    double momentum = 0;      // factor on b in each step
+    double weight_decay = 0;  // factor of p in g
     bool nesterov = false;    // ValueError without momentum
 };
 
 // g ← g + weight_decay·p;  m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;
 // p ← p − lr/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + eps)  (Kingma and Ba, "Adam", 2015, algorithm 1).
 struct AdamOptions {
-    double lr = 1e-3;                   // the learning rate
-    double beta1 = 0.9, beta2 = 0.999;  // how much of m and of v stays
-    double eps = 1e-8;                  // keeps the division from one by 0
-    double weight_decay = 0;            // λ, added to g as λ·p
+    double lr = 1e-3;                   // learning rate
+    double beta1 = 0.9, beta2 = 0.999;  // factors on m and v in each step
+    double eps = 1e-8;                  // avoids a division by 0
+    double weight_decay = 0;            // factor of p in g
 };
 
-// p ← (1 − lr·weight_decay)·p, then Adam's update with no decay in g (Loshchilov and Hutter, "Decoupled weight
+// p ← (1 − lr·weight_decay)·p, then Adam's update without decay in g (Loshchilov and Hutter, "Decoupled weight
 // decay regularization", 2019, algorithm 2).
 struct AdamWOptions {
-    double lr = 1e-3;                   // the learning rate
-    double beta1 = 0.9, beta2 = 0.999;  // how much of m and of v stays
-    double eps = 1e-8;                  // keeps the division from one by 0
-    double weight_decay = 0.01;         // the share of p that goes, times lr
+    double lr = 1e-3;                   // learning rate
+    double beta1 = 0.9, beta2 = 0.999;  // factors on m and v in each step
+    double eps = 1e-8;                  // avoids a division by 0
+    double weight_decay = 0.01;         // each step shrinks p by lr times this
 };
 
-// Parameters that share a weight decay; the optimiser's own when it is not given.
+// Parameters that share a weight decay.
 struct ParameterGroup {
-    nn::NamedTensors parameters;              // as named_parameters() gives them
-    std::optional<double> weight_decay = {};  // of all of them
+    nn::NamedTensors parameters;              // as from named_parameters()
+    std::optional<double> weight_decay = {};  // of these parameters; by default that of the options
 };
 
-nn::NamedTensors numbered(const std::vector<Tensor>& parameters);  // each with its position as its name
+nn::NamedTensors numbered(const std::vector<Tensor>& parameters);  // names each by its position: "0", "1", …
 
-// Two groups: matrices (rank ≥ 2) decay by weight_decay, vectors (biases, norms) not at all. Each parameter
-// once.
+// Returns two groups: matrices (rank ≥ 2), with that weight decay, and vectors (biases, norms), without. Each
+// parameter is there once. ValueError unless weight_decay is finite and at least 0.
+//
+//     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 3e-4});
 std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight_decay);
 
-// What an update of one parameter sees and changes. A rule of your own is an Options struct with `lr` and
-// `weight_decay`, and three functions in its namespace (examples/lion.cpp is one):
+// What an update of one parameter reads and changes. A rule of your own is an Options struct with `lr` and
+// `weight_decay`, and three functions in its namespace: moment_names names the tensors to save for each
+// parameter, check throws on bad options, and update changes one parameter, under NoGrad. This rule steps by lr
+// in the direction of each gradient's sign (examples/lion.cpp has a moment too):
 //
-//     std::vector<const char*> moment_names(const Options&);   // what is kept for each parameter: "exp_avg"
-//     void check(const Options&);                              // throws if the options make no sense
-//     void update(const optim::Update&, const Options&);       // one step of one parameter, under NoGrad
+//     struct SignOptions {
+//         double lr = 1e-3, weight_decay = 0;
+//     };
+//     std::vector<const char*> moment_names(const SignOptions&) { return {}; }
+//     void check(const SignOptions& options) { optim::check_rate(options.lr, "lr"); }
+//     void update(const optim::Update& u, const SignOptions& options) {
+//         u.parameter.add_(sign(u.gradient), -options.lr);
+//     }
+//     using SignDescent = optim::Optimizer<SignOptions>;
 struct Update {
-    Tensor& parameter;             // contiguous; to be changed in place
+    Tensor& parameter;             // contiguous; change it in place
     const Tensor& gradient;        // contiguous
-    std::vector<Tensor>& moments;  // by moment_names, shaped as the parameter; zeros at first
-    std::int64_t t;                // the number of this parameter's updates, this one included
+    std::vector<Tensor>& moments;  // one per moment name, of the parameter's shape; initially zeros
+    std::int64_t t;                // number of this parameter's updates, including this one
     double weight_decay;           // of this parameter's group
 };
 
-// The parameters of an optimiser and what it keeps for each; every rule's.
+// The parameters of an optimiser and their state, whatever the rule. For Optimizer.
 class ParameterSlots {
 public:
+    // `weight_decay` is that of groups without their own. Refuses what Optimizer refuses.
     ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay);
-    ParameterSlots(ParameterSlots&&) noexcept = default;
-    ParameterSlots& operator=(ParameterSlots&&) noexcept = default;
-    const ParameterSlots& checked() const;  // itself; ValueError when it was moved from
+    ParameterSlots(ParameterSlots&&) noexcept = default;             // empties the other
+    ParameterSlots& operator=(ParameterSlots&&) noexcept = default;  // empties the other
+    const ParameterSlots& checked() const;  // returns itself; ValueError if it was moved from
 
+    // As in Optimizer, for a rule with these moments.
     void step(const std::vector<const char*>& moment_names, const std::function<void(const Update&)>& update);
-    void zero_grad();
-    std::int64_t steps() const { return checked().steps_; }
+    void zero_grad();                                        // as in Optimizer
+    std::int64_t steps() const { return checked().steps_; }  // as in Optimizer
+    // As in Optimizer.
     nn::NamedTensors state_dict(const std::vector<const char*>& moment_names) const;
+    // As in Optimizer.
     void load_state_dict(const std::vector<const char*>& moment_names, const nn::NamedTensors& state);
 
 private:
@@ -101,27 +115,35 @@ private:
     std::int64_t steps_ = 0;
 };
 
-// ValueError, naming `what`, unless the value is finite and at least 0.
+// Throws ValueError, naming `what`, unless the value is finite and at least 0.
 void check_rate(double value, const char* what);
 
-std::vector<const char*> moment_names(const SGDOptions& options);  // "momentum_buffer" with momentum
+// Returns {"momentum_buffer"} for SGD with momentum, {} without, and {"exp_avg", "exp_avg_sq"} for the others.
+std::vector<const char*> moment_names(const SGDOptions& options);
 std::vector<const char*> moment_names(const AdamOptions& options);
 std::vector<const char*> moment_names(const AdamWOptions& options);
+// Throws ValueError when an option is out of range.
 void check(const SGDOptions& options);
 void check(const AdamOptions& options);
 void check(const AdamWOptions& options);
+// Updates one parameter and its moments by the formula at its options.
 void update(const Update& u, const SGDOptions& options);
 void update(const Update& u, const AdamOptions& options);
 void update(const Update& u, const AdamWOptions& options);
 
-// One rule over a set of parameters; SGD, Adam and AdamW below, and any of your own.
+// An optimiser with the rule of Options. SGD, Adam and AdamW are below; examples/lion.cpp adds another.
+//
+//     optim::SGD optimizer(model, {.lr = 0.1, .momentum = 0.9});
+//     loss_of(batch()).backward();
+//     optimizer.step();
+//     const nn::NamedTensors state = optimizer.state_dict();  // to save, and to resume with load_state_dict
 template <class Options>
 class Optimizer {
 public:
-    // Parameters with weight decays of their own. ValueError when there is no parameter, one is in two groups,
-    // a name is there twice, or an option is out of range (lr, eps, weight_decay, momentum ≥ 0 and finite, 0 ≤
-    // β < 1); GraphError on a tensor that an operation made. A tensor that one group names twice is one
-    // parameter, under its first name.
+    // Takes groups, named parameters, a module or a list of parameters. ValueError when there is no parameter,
+    // one is in two groups, two share a name, or an option is out of range (lr, eps, weight_decay, momentum ≥ 0
+    // and finite, 0 ≤ β < 1); GraphError on the result of an operation; DTypeError unless floating. A tensor
+    // that occurs twice in one group is one parameter, under its first name.
     explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {})
         : options_((check(options), options)), slots_(groups, options.weight_decay) {}
     explicit Optimizer(const nn::NamedTensors& parameters, Options options = {})
@@ -130,33 +152,34 @@ public:
         : Optimizer(module.named_parameters(), options) {}
     explicit Optimizer(const std::vector<Tensor>& parameters, Options options = {})  // named "0", "1", …
         : Optimizer(numbered(parameters), options) {}
-    // Not copied: two would write in the same moments. One that was moved from is of no further use: its
-    // members throw a ValueError.
+    // Not copyable: two would write to the same moments. A moved-from optimiser throws ValueError when used.
     Optimizer(Optimizer&&) noexcept = default;
-    Optimizer& operator=(Optimizer&&) noexcept = default;
+    Optimizer& operator=(Optimizer&&) noexcept = default;  // the same
 
     // Updates every parameter that has a gradient. ValueError, naming the parameter, when a gradient holds NaN
-    // or an infinity, and DTypeError when a parameter has changed its type since its first update: then nothing
-    // at all has changed.
+    // or an infinity, and DTypeError when a parameter has changed its type since its first update; then nothing
+    // has changed.
     void step() {
         slots_.step(moment_names(options_), [this](const Update& u) { update(u, options_); });
     }
-    void zero_grad() { slots_.zero_grad(); }  // every parameter's gradient is undefined again
+    void zero_grad() { slots_.zero_grad(); }  // makes every parameter's gradient undefined
 
-    const Options& options() const { return slots_.checked(), options_; }  // as they are now
-    double lr() const { return options().lr; }                             // the learning rate
-    void set_lr(double lr) {  // ValueError when negative or not finite
+    const Options& options() const { return slots_.checked(), options_; }  // the current options
+    double lr() const { return options().lr; }                             // the current learning rate
+    // Sets the learning rate. ValueError unless finite and at least 0.
+    void set_lr(double lr) {
         slots_.checked();
         check_rate(lr, "lr");
         options_.lr = lr;
     }
-    std::int64_t steps() const { return slots_.steps(); }  // how often step() was done
+    std::int64_t steps() const { return slots_.steps(); }  // number of calls of step()
 
-    // Copies of all that step() remembers: "step", and for each parameter that was updated "name.step" and, as
-    // the rule needs, "name.momentum_buffer" or "name.exp_avg" and "name.exp_avg_sq". Options are not in it.
+    // Returns copies of what step() remembers: "step" and, for each parameter that was updated, "name.step" and
+    // "name.moment" for each of the rule's moments: momentum_buffer, or exp_avg and exp_avg_sq. Options are not
+    // included.
     nn::NamedTensors state_dict() const { return slots_.state_dict(moment_names(options_)); }
-    // Takes it up again, so that the next step() is what it would have been. ValueError, ShapeError or
-    // DTypeError, naming the entry, when one is missing, unexpected or does not fit; then nothing has changed.
+    // Restores such a state. ValueError, ShapeError or DTypeError, naming the entry, when one is missing,
+    // unexpected or does not fit; then nothing has changed.
     void load_state_dict(const nn::NamedTensors& state) {
         slots_.load_state_dict(moment_names(options_), state);
     }
@@ -166,26 +189,30 @@ private:
     ParameterSlots slots_;
 };
 
-using SGD = Optimizer<SGDOptions>;      // optim::SGD(model, {.lr = 0.1})
-using Adam = Optimizer<AdamOptions>;    // optim::Adam(model, {.lr = 1e-3})
-using AdamW = Optimizer<AdamWOptions>;  // optim::AdamW(model, {.lr = 3e-4})
+using SGD = Optimizer<SGDOptions>;      // stochastic gradient descent, see SGDOptions
+using Adam = Optimizer<AdamOptions>;    // see AdamOptions
+using AdamW = Optimizer<AdamWOptions>;  // Adam with decoupled weight decay, see AdamWOptions
 
-// The course of a learning rate.
+// Options of cosine_lr.
 struct CosineOptions {
-    double lr = 1e-3;               // the highest
-    double min_lr = 0;              // the last
-    std::int64_t warmup_steps = 0;  // steps of a rising rate
-    std::int64_t steps = 1;         // from here on min_lr
+    double lr = 1e-3;               // highest rate
+    double min_lr = 0;              // final rate
+    std::int64_t warmup_steps = 0;  // steps of rising rate
+    std::int64_t steps = 1;         // the rate is min_lr from this step on
 };
-// The rate of step 0, 1, …: lr·(step + 1)/(warmup_steps + 1) while step < warmup_steps, then half a cosine from
-// lr at step = warmup_steps down to min_lr at step = steps, and min_lr from there on (Loshchilov and Hutter,
-// "SGDR", 2017, eq. 5, without restarts). ValueError when a number is negative, not finite, or min_lr > lr.
+// Returns the learning rate of step 0, 1, …: lr·(step + 1)/(warmup_steps + 1) while step < warmup_steps, then
+// half a cosine from lr at step = warmup_steps down to min_lr at step = steps, and min_lr after that
+// (Loshchilov and Hutter, "SGDR", 2017, eq. 5, without restarts). ValueError when a number is negative or not
+// finite, or min_lr > lr.
+//
+//     const double rate = optim::cosine_lr(50, {.lr = 0.1, .steps = 100});  // 0.05, half way down
 double cosine_lr(std::int64_t step, const CosineOptions& options);
 
-// Returns n = ‖all gradients together‖₂ and multiplies each gradient by min(1, max_norm / (n + 1e-6)), as
-// PyTorch. Parameters without a gradient are left out, tied ones count once; n = 0 changes nothing. Where n is
-// NaN or infinite gradients are left as they are, for step() to refuse by name. ValueError when max_norm is
-// negative or NaN.
+// Multiplies each gradient by min(1, max_norm / (n + 1e-6)), as PyTorch does, and returns n = ‖all gradients
+// together‖₂. Parameters without a gradient are skipped, tied ones count once. If n is NaN or infinite, it
+// changes nothing, and step() names the parameter. ValueError when max_norm is negative or NaN.
+//
+//     const double norm = optim::clip_grad_norm(model, 1.0);  // the norm before clipping
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm);
 double clip_grad_norm(const nn::Module& module, double max_norm);
 

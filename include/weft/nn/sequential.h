@@ -1,4 +1,4 @@
-// Sequential: one step after another.
+// Sequential: steps that run one after another.
 #pragma once
 
 #include <concepts>
@@ -10,32 +10,33 @@
 
 namespace weft::nn {
 
-// y = step_n(… step_1(step_0(x))). A step is a module, or a function such as `relu`; step i that is a module is
+// y = step_n(… step_1(step_0(x))). A step is a module or a function such as `relu`; a module at step i becomes
 // the child "i".
 //
 //     nn::Sequential net{nn::Linear(2, 8, rng), relu, nn::Linear(8, 1, rng)};
+//     const Tensor y = net(x);  // (B, 2) → (B, 1)
 //
-// Braces, because they build the steps from left to right, and so draw from rng in the same order with every
-// compiler.
+// Construct with braces: they evaluate the steps from left to right, so every compiler draws from rng in the
+// same order.
 class Sequential : public Module {
 public:
-    // A module or a function, as it is written in the braces.
+    // One step, converted from what you write in the braces.
     struct Step {
-        std::function<Tensor(const Tensor&)> call;  // what it does
-        std::optional<Module> module;               // the child, where it is one
+        std::function<Tensor(const Tensor&)> call;  // computes the step
+        std::optional<Module> module;               // the child, if the step is a module
 
         // A function such as relu.
         Step(Tensor (*function)(const Tensor&)) : call(function) {}
-        // A module, or anything else that is called with a tensor and returns one.
+        // A module, or anything else that can be called with a tensor and returns one.
         template <class F>
         requires std::invocable<const F&, const Tensor&> Step(F step) : call(step) {
             if constexpr (std::derived_from<F, Module>) module = step;
         }
     };
 
-    Sequential(std::initializer_list<Step> steps);      // the steps in their order
-    Tensor operator()(const Tensor& x) const;           // through all of them
-    std::size_t size() const { return steps_.size(); }  // how many
+    Sequential(std::initializer_list<Step> steps);      // registers each step that is a module
+    Tensor operator()(const Tensor& x) const;           // applies the steps in order; without steps, returns x
+    std::size_t size() const { return steps_.size(); }  // number of steps
 
 private:
     std::vector<std::function<Tensor(const Tensor&)>> steps_;

@@ -11,32 +11,35 @@ namespace weft::nn {
 
 // Options of TransformerBlock.
 struct TransformerBlockOptions {
-    std::int64_t max_seq_len = 1024;   // the most tokens of a sequence
+    std::int64_t max_seq_len = 1024;   // longest sequence
     bool bias = false;                 // of every linear layer and norm
     double dropout = 0;                // of the attention weights and of what is added to x, in training
-    std::int64_t dim_feedforward = 0;  // of the MLP; 4 · d_model when 0
+    std::int64_t dim_feedforward = 0;  // of the MLP; 0 means 4 · d_model
     double layer_norm_eps = 1e-5;      // of every norm
 };
 
-// h = x + attn(norm1(x)), y = h + mlp(norm2(h)), attention causal: the pre-norm order (Xiong et al., "On layer
-// normalization in the transformer architecture", 2020, §3.1; Radford et al., GPT-2, 2019, §2.3). x (B, T, C) →
-// (B, T, C), C = d_model. Refuses what CausalMultiHeadAttention refuses.
+// h = x + attn(norm1(x)), y = h + mlp(norm2(h)), with causal attention, in pre-norm order (Xiong et al., "On
+// layer normalization in the transformer architecture", 2020, §3.1; Radford et al., GPT-2, 2019, §2.3).
+// x (B, T, C) → (B, T, C), C = d_model. Refuses what CausalMultiHeadAttention refuses.
+//
+//     nn::TransformerBlock block(64, 8, rng, {.max_seq_len = 128, .dropout = 0.1});
+//     const Tensor y = block(x);  // (B, T, 64) → (B, T, 64)
 struct TransformerBlock : Module {
     LayerNorm norm1;                // before attn
-    CausalMultiHeadAttention attn;  // of x to itself
+    CausalMultiHeadAttention attn;  // self-attention
     LayerNorm norm2;                // before mlp
-    MLP mlp;                        // token by token
+    MLP mlp;                        // of each token
     Dropout drop;                   // of what is added to x
 
-    // Initial values from `rng`.
+    // Draws initial values from `rng`.
     TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                      TransformerBlockOptions options = {});
-    // x (B, T, C) → (B, T, C); `extra_mask` blocks more than the future.
+    // x (B, T, C) → (B, T, C). `extra_mask` blocks more than the future, such as padding.
     Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), extra_mask)));  // (B, T, C)
         return traced("y", h + drop(mlp(norm2(h))));                   // (B, T, C)
     }
-    // For the T tokens that follow those in the cache, as CausalMultiHeadAttention takes it.
+    // Decodes the T tokens that follow those in the cache, like CausalMultiHeadAttention.
     Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& extra_mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), cache, extra_mask)));  // (B, T, C)
         return traced("y", h + drop(mlp(norm2(h))));                          // (B, T, C)

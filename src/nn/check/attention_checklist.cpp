@@ -1,4 +1,4 @@
-// The attention checklist: the report, and the order of its checks.
+// The attention checklist: the traced run, the report, and the order of the checks.
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -31,7 +31,7 @@ Tensor TracedRun::operator[](const std::string& name) const {
 }
 
 TracedRun traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask) {
-    const Composed composed;  // so that Weft's own attention has scores and weights to name
+    const Composed composed;  // Weft's fused attention has no scores or weights to name
     Trace trace;
     TracedRun traced;
     traced.x = x;
@@ -67,7 +67,7 @@ double distance(const Tensor& a, const Tensor& b) {
     const auto x = a.detach().to(float64).to_vector<double>(), y = b.detach().to(float64).to_vector<double>();
     double maximum = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-        if (x[i] == y[i]) continue;  // infinities too
+        if (x[i] == y[i]) continue;  // equal infinities too
         const double error = std::abs(x[i] - y[i]) / std::max(1.0, std::abs(y[i]));
         maximum = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(maximum, error);
     }

@@ -1,4 +1,4 @@
-// What only further runs can show: gradients, influence, and masks that the checklist brings along.
+// The checks that need more runs: gradients, influence, and masks of the checklist's own.
 // B batch, T tokens, C = d_model, H heads, d_k the width of a head.
 #include <cmath>
 #include <numeric>
@@ -10,35 +10,35 @@ namespace weft::check {
 
 namespace {
 
-// A fixed random weighting of y, so that no gradient cancels by chance.
+// Weights y randomly, so no gradient cancels by chance.
 Tensor loss_of(const Tensor& y) {
     Rng rng(1);
     return sum(y * randn(y.shape(), rng, y.dtype()));
 }
 
-std::string range(std::int64_t from, std::int64_t to) {
-    return std::to_string(from) + " to " + std::to_string(to - 1);
+std::string range(std::int64_t begin, std::int64_t end) {
+    return std::to_string(begin) + " to " + std::to_string(end - 1);
 }
 
-// The first block of `width` rows or columns of a matrix's gradient that is all zero, or "". What stands for a
-// head is named so where the blocks are as many as heads, once or several times.
+// Names the first block of `width` rows or columns of a matrix's gradient that is all zero, or returns "". Adds
+// the head if the number of blocks is a multiple of num_heads.
 std::string zero_block(const Tensor& gradient, std::int64_t width, std::int64_t num_heads) {
     for (int axis = 0; axis < 2; ++axis) {
         const std::int64_t size = gradient.size(axis);
         if (size % width != 0) continue;
-        for (std::int64_t from = 0; from < size; from += width) {
-            if (largest(gradient.slice(axis, from, from + width)) != 0) continue;
+        for (std::int64_t begin = 0; begin < size; begin += width) {
+            if (largest(gradient.slice(axis, begin, begin + width)) != 0) continue;
             const std::string head = size % (width * num_heads) == 0
-                                         ? " (head " + std::to_string(from / width % num_heads) + ")"
+                                         ? " (head " + std::to_string(begin / width % num_heads) + ")"
                                          : "";
-            return (axis == 0 ? "rows " : "columns ") + range(from, from + width) + head;
+            return (axis == 0 ? "rows " : "columns ") + range(begin, begin + width) + head;
         }
     }
     return "";
 }
 
-// H samples made of x's: its samples again and again, their tokens rotated by one more each time around.
-Tensor batch_of_num_heads(const Tensor& x, std::int64_t num_heads) {
+// At least H samples: those of x in turn, with tokens rotated by one more each time around.
+Tensor sample_per_head(const Tensor& x, std::int64_t num_heads) {
     const std::int64_t B = x.size(0), T = x.size(1);
     std::vector<Tensor> samples;
     for (std::int64_t s = 0; s < std::max<std::int64_t>(2, num_heads); ++s) {
@@ -57,7 +57,7 @@ bool fits(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T) {
     }
 }
 
-// (B, T, T) as seen by Mask::blocked: sample s hides key s mod T from all queries but that token's own.
+// (B, T, T), true = blocked: sample s blocks key s mod T for every query except that token's own.
 Tensor per_sample_masks(std::int64_t B, std::int64_t T) {
     std::vector<bool> blocked;
     for (std::int64_t s = 0; s < B; ++s)
@@ -71,7 +71,7 @@ Tensor per_sample_masks(std::int64_t B, std::int64_t T) {
 Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
     const TracedRun run = traced_run(subject, x);
     if (!run.y.requires_grad()) return {false, "the output is outside the graph"};
-    const std::int64_t width = std::gcd(run["q"].size(-1), run["v"].size(-1));  // of a head, d_k or d_v
+    const std::int64_t width = std::gcd(run["q"].size(-1), run["v"].size(-1));  // divides d_k and d_v
     std::vector<std::string> names;
     std::vector<Tensor> wanted;
     for (const auto& [name, parameter] : subject.parameters) names.push_back(name), wanted.push_back(parameter);
@@ -129,10 +129,10 @@ Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
 
 Outcome own_masks(const AttentionSubject& subject, const Tensor& x) {
     const NoGrad off;
-    // As many samples as heads, where a mask per sample is most easily taken for one per head; but x itself
-    // where the subject's own mask is for so many samples.
+    // With as many samples as heads, code can confuse a mask per sample with one per head. Use x itself if the
+    // subject's own mask does not fit that many samples.
     const std::int64_t T = x.size(1);
-    const Tensor more = batch_of_num_heads(x, subject.num_heads);
+    const Tensor more = sample_per_head(x, subject.num_heads);
     const Tensor samples = fits(subject.mask, more.size(0), subject.num_heads, T) ? more : x;
     const std::int64_t B = samples.size(0);
     const Tensor own = per_sample_masks(B, T);

@@ -1,4 +1,4 @@
-// What one traced run of an attention shows, step by step.
+// The checks that one traced run decides.
 // B batch, T tokens, C = d_model, H heads, d_k and d_v the widths of a head.
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace weft::check {
 
 namespace {
 
-// True for a row (b, h, i) that sees something: (B, H, T, 1).
+// (B, H, T, 1): true for rows that are not fully masked.
 Tensor has_visible_key(const Tensor& blocked) { return sum((!blocked).to(float32), -1, keepdim) > 0; }
 
 std::string index_of(const Tensor& x, std::size_t position) { return text::index(position, x.shape()); }
@@ -29,7 +29,7 @@ Outcome has_shape(const Tensor& x, const Shape& expected) {
     return {x.shape() == expected, x.shape().str() + (x.shape() == expected ? "" : ", not " + expected.str())};
 }
 
-// scores = factor · q kᵀ: which factor is it?
+// Finds the factor in scores = factor · q kᵀ, by least squares.
 Outcome scaled(const TracedRun& run) {
     const Tensor q = run["q"].detach(), k = run["k"].detach(), scores = run["scores"].detach();
     const Tensor dots = matmul(q, k.transpose(-2, -1)).to(float64);
@@ -57,7 +57,7 @@ Outcome masked_before(const TracedRun& run) {
     const double moved = distance(masked_fill(masked, run.blocked, 0), masked_fill(scores, run.blocked, 0));
     if (moved > tolerance(scores.dtype()))
         return {false, "visible scores were changed, by up to " + text::number(moved, 3)};
-    // Blocked scores lie so far below all others that e^x of them is 0.
+    // Blocked scores must be so far below the others that their e^x is 0.
     const double highest = max(masked_fill(masked, !run.blocked, -INFINITY)).item();
     const double far_below = min(masked_fill(scores, run.blocked, INFINITY)).item() - 1000;
     return {highest <= far_below || !any(!run.blocked),

@@ -1,4 +1,4 @@
-// gradcheck and gradgradcheck: backward's gradients against finite differences.
+// gradcheck and gradgradcheck: compare backward with finite differences.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace weft::check {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-using Functions = std::function<Tensors(const Tensors&)>;  // several outputs
+using Functions = std::function<Tensors(const Tensors&)>;  // with several outputs
 
 // Central differences of order 8: f'(x) = Σ_k c_k (f(x + kh) − f(x − kh)) / h + O(h⁸).
 constexpr std::array<double, 4> coefficients{4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
@@ -26,7 +26,7 @@ std::vector<std::vector<double>> values_of(const Tensors& tensors) {
     return all;
 }
 
-// The same bits: NaN is equal to itself, and +0 is not −0.
+// Compares bits: NaN equals itself, and +0 differs from −0.
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
     return a.size() == b.size() &&
            (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
@@ -37,12 +37,12 @@ void check_inputs(const std::string& operation, const Tensors& inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i].dtype() == float32)
             throw DTypeError("gradcheck of ", operation, ": input ", i,
-                             " is float32, in which differences are too coarse; give it x.to(float64)");
+                             " is float32, in which differences are too coarse; pass x.to(float64)");
         any = any || inputs[i].requires_grad();
     }
     if (!any)
         throw ValueError("gradcheck of ", operation,
-                         ": no input requires a gradient; call requires_grad_() on what is to be checked");
+                         ": no input requires a gradient; call requires_grad_() on those to check");
 }
 
 class Gradcheck {
@@ -56,8 +56,7 @@ public:
           options_(options) {}
 
     GradcheckReport run() {
-        // Leaves of our own with the inputs' storage and strides: strided and expanded inputs stay what they
-        // are, and the caller's gradients are not touched.
+        // New leaves over the inputs' storage, with the same strides, leave the caller's gradients alone.
         Tensors leaves;
         std::vector<std::size_t> wanted;
         std::vector<std::uint64_t> versions;
@@ -133,7 +132,7 @@ private:
         seed_values_ = values_of(seeds_);
     }
 
-    // The answer of grad; undefined where no output depends on an input.
+    // By grad; undefined where no output depends on the input.
     Tensors gradients(const Tensors& outputs, const Tensors& leaves, const std::vector<std::size_t>& wanted,
                       bool create_graph = false) const {
         Tensors in_graph, seeds, inputs;
@@ -148,7 +147,7 @@ private:
                     {.create_graph = create_graph, .retain_graph = true, .allow_unused = true});
     }
 
-    // The same by backward, which leaves it at the leaves.
+    // By backward, through the leaves' grad().
     Tensors by_backward(const Tensors& outputs, const Tensors& leaves,
                         const std::vector<std::size_t>& wanted) const {
         for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -161,7 +160,7 @@ private:
         return found;
     }
 
-    // Fails unless two routes gave input i one gradient, but for rounding.
+    // Fails unless two routes agree on the gradient of input i up to rounding.
     void compare_routes(std::size_t i, const Tensor& gradient, const char* route, const Tensor& other) {
         const std::string input = "input " + std::to_string(i) + " " + inputs_[i].shape().str();
         if (gradient.defined() != other.defined())
@@ -175,8 +174,8 @@ private:
                             " by grad, but " + text::chars(b[at]) + " by " + route);
     }
 
-    // d(Σ seed · f)/dx at element `at` of input i, whose copy is `changed`. Outputs are subtracted before they
-    // are summed: most do not depend on one element, and their rounding errors are then exactly 0.
+    // d(Σ seed · f)/dx at element `at` of input i, in the copies `changed`. Subtracts outputs before summing,
+    // so those that do not depend on the element contribute no rounding error.
     double numerical_gradient(const Tensors& changed, std::size_t i, std::size_t at) {
         double& x = changed[i].data<double>()[at];
         const double middle = x, h = options_.eps * std::max(1.0, std::abs(middle));
@@ -198,7 +197,7 @@ private:
     }
 
     void compare(std::size_t i, const std::vector<double>& found, const std::string& input) {
-        Tensors changed;  // each logical element has memory of its own here
+        Tensors changed;  // copies, in which every element has its own memory
         for (const Tensor& x : inputs_) changed.push_back(x.detach().clone());
         std::size_t wrong = 0;
         double worst = -1;
@@ -238,7 +237,7 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
     std::vector<bool> wanted;
     for (const Tensor& x : inputs) wanted.push_back(x.requires_grad());
 
-    // (inputs …, seed) → the gradients of Σ(seed · f(inputs)), as a function of all of them.
+    // (inputs …, seed) → the gradients of Σ(seed · f(inputs)).
     const Functions gradient = [&f, wanted](const Tensors& all) {
         EnableGrad on;
         Tensors x(all.begin(), all.end() - 1), leaves;

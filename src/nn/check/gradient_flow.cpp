@@ -1,4 +1,4 @@
-// gradient_flow and first_step: does every parameter learn? check_finite: where did the NaN come from?
+// gradient_flow, first_step and check_finite.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -12,10 +12,12 @@ namespace weft::check {
 
 namespace {
 
-// ‖gradient‖₂, NaN when an element is NaN or infinite. Scaled by the largest, so that no square overflows or
+std::vector<double> values_of(const Tensor& x) { return x.detach().to(float64).to_vector<double>(); }
+
+// ‖gradient‖₂, NaN if an element is NaN or infinite. Scaled by the largest element, so no square overflows or
 // vanishes.
 double norm_of(const Tensor& gradient) {
-    const std::vector<double> values = gradient.detach().to(float64).to_vector<double>();
+    const std::vector<double> values = values_of(gradient);
     double largest = 0, squares = 0;
     for (const double g : values) {
         if (!std::isfinite(g)) return std::numeric_limits<double>::quiet_NaN();
@@ -43,14 +45,11 @@ FlowRow row_of(const std::string& name, const Tensor& parameter) {
     return row;
 }
 
-std::vector<double> values_of(const Tensor& x) { return x.detach().to(float64).to_vector<double>(); }
-
 bool all_finite(const std::vector<double>& values) {
     return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
 }
 
-// Whether a step of at least lr·min(1, |g|), which SGD's and Adam's first ones are, changes an element for
-// certain.
+// Whether a first step, at least lr·min(1, |g|) in SGD and Adam, is too large for rounding to swallow.
 bool must_change(const Tensor& parameter, const std::vector<double>& values, double lr) {
     const bool wide = parameter.dtype() == float64;
     const double spacing =
@@ -62,7 +61,7 @@ bool must_change(const Tensor& parameter, const std::vector<double>& values, dou
     return false;
 }
 
-// Why a parameter does not learn by a step that found it with these values; empty where it does.
+// Why the step did not train a parameter that had the values `before`; empty if it did.
 std::string fault_of(const FlowRow& row, const Tensor& parameter, const std::vector<double>& before,
                      double lr) {
     if (row.frozen) return "";
@@ -139,7 +138,7 @@ FlowReport first_step(const nn::Module& module, double lr, const std::function<v
 
 void check_finite(const Tensor& x, const std::string& what) {
     if (!is_floating_point(x.dtype())) return;
-    const std::vector<double> values = x.detach().to(float64).to_vector<double>();
+    const std::vector<double> values = values_of(x);
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]))
             throw ValueError(what, ": ", text::chars(values[i]), " at ", text::index(i, x.shape()), " of ",

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double low = -1e9;
 
-// softmax as textbooks write it, with nothing to catch a row of −∞: there x − max x is NaN.
+// softmax as in textbooks: on a row of −∞, x − max x is NaN.
 Tensor plain_softmax(const Tensor& x) {
     const Tensor e = exp(x - max(x, -1, keepdim).values.detach());
     return e / sum(e, -1, keepdim);
@@ -30,7 +30,7 @@ Tensor masked_by(MaskRule rule, const Tensor& scores, const Tensor& blocked) {
     }
 }
 
-// What happened to query i; `unmasked` is softmax of its scores.
+// Describes what happened to one query; `unmasked` is softmax of its scores.
 std::string verdict(const Tensor& weights, const Tensor& unmasked, const Tensor& blocked) {
     if (!all(isfinite(weights))) return "NaN";
     if (!any(blocked)) return "nothing is blocked";

@@ -1,4 +1,4 @@
-// Clipping of gradients, and the schedule of learning rates.
+// Gradient clipping and the learning-rate schedule.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

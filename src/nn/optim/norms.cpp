@@ -9,7 +9,7 @@ namespace weft::optim {
 
 namespace {
 
-// Eight sums side by side, so that no addition waits for the one before it.
+// Eight partial sums, so no addition waits for the previous one.
 template <class T>
 double squares(const T* x, std::int64_t n) {
     std::array<double, 8> sums{};
@@ -25,7 +25,7 @@ double squares(const T* x, std::int64_t n) {
     return total;
 }
 
-// NaN and the infinities are the numbers whose exponent bits are all ones.
+// NaN and infinities are the numbers whose exponent bits are all ones.
 template <class T>
 bool finite(const T* x, std::int64_t n) {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

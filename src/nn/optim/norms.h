@@ -1,14 +1,14 @@
-// Looking at all the values of a tensor, fast.
+// Fast passes over all values of a tensor, float32 or float64.
 #pragma once
 
 #include "weft/core/tensor.h"
 
 namespace weft::optim {
 
-// Σx², in double; the same bits on every run. x is float32 or float64.
+// Returns Σx² in double, with the same bits on every run.
 double sum_of_squares(const Tensor& x);
 
-// No element is NaN or infinite. x is float32 or float64.
+// Whether no element is NaN or infinite.
 bool all_finite(const Tensor& x);
 
 }  // namespace weft::optim

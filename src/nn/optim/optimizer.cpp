@@ -1,4 +1,4 @@
-// The optimiser: which parameters, in what order of checks, and what is remembered between steps.
+// ParameterSlots: the parameters of an optimiser and their state. All checks come before any change.
 #include "weft/nn/optim.h"
 
 #include <map>
@@ -24,7 +24,7 @@ std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight
 }
 
 ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay) {
-    std::map<const TensorImpl*, std::size_t> owner;  // which group a parameter is in
+    std::map<const TensorImpl*, std::size_t> owner;  // the group of each parameter
     std::set<std::string> names;
     for (std::size_t group = 0; group < groups.size(); ++group) {
         const double decay = groups[group].weight_decay.value_or(weight_decay);
@@ -32,12 +32,10 @@ ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double
         for (const auto& [name, parameter] : groups[group].parameters) {
             const auto [met, is_new] = owner.emplace(&parameter.impl(), group);
             if (!is_new && met->second != group)
-                throw ValueError("optimiser: parameter '", name,
-                                 "' is in two groups; it can decay by one rate only");
+                throw ValueError("optimiser: parameter '", name, "' is in two groups; keep it in one");
             if (!is_new) continue;
             if (!names.insert(name).second)
-                throw ValueError("optimiser: two parameters are named '", name,
-                                 "'; give each a name of its own");
+                throw ValueError("optimiser: two parameters are named '", name, "'; give each its own name");
             if (!parameter.is_leaf())
                 throw GraphError("optimiser: '", name,
                                  "' was made by an operation; only leaves can be optimised");
@@ -49,13 +47,13 @@ ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double
     }
     if (slots_.empty())
         throw ValueError(
-            "optimiser: there is no parameter to optimise; a module registers its own with "
+            "optimiser: there are no parameters; a module registers its own with "
             "register_parameter()");
 }
 
 const ParameterSlots& ParameterSlots::checked() const {
     if (slots_.empty())
-        throw ValueError("optimiser: this one was moved from and holds no parameters; use the one it became");
+        throw ValueError("optimiser: it was moved from and has no parameters; use the one it was moved to");
     return *this;
 }
 
@@ -83,8 +81,7 @@ void ParameterSlots::step(const std::vector<const char*>& moment_names,
             slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
         ++slot.updates;
         const Tensor gradient = slot.parameter.grad().detach().contiguous();
-        Tensor values =
-            slot.parameter.detach().contiguous();  // the parameter's own storage, where it is contiguous
+        Tensor values = slot.parameter.detach().contiguous();  // shares storage if already contiguous
         update({values, gradient, slot.moments, slot.updates, slot.weight_decay});
         if (slot.parameter.shares_storage(values))
             slot.parameter.bump_version();
@@ -121,7 +118,7 @@ void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_name
 
     const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
         const auto found = left.find(name);
-        if (found == left.end()) throw ValueError("optimiser: the state lacks '", name, "'");
+        if (found == left.end()) throw ValueError("optimiser: the state has no '", name, "'");
         const Tensor value = found->second;
         if (!(value.shape() == shape))
             throw ShapeError("optimiser: '", name, "' in the state is ", value.shape(), ", but must be ",
@@ -143,7 +140,7 @@ void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_name
     for (Slot& slot : slots) {
         slot.moments.clear();
         slot.updates = 0;
-        if (!left.contains(slot.name + ".step")) continue;  // not updated yet when the state was kept
+        if (!left.contains(slot.name + ".step")) continue;  // not updated before the state was saved
         slot.updates = count(slot.name + ".step");
         for (const char* name : moment_names)
             slot.moments.push_back(
@@ -151,7 +148,7 @@ void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_name
     }
     if (!left.empty())
         throw ValueError("optimiser: the state holds '", text::excerpt(left.begin()->first),
-                         "', which this optimiser has no place for");
+                         "', which this optimiser does not use");
     slots_ = std::move(slots);
     steps_ = steps;
 }

@@ -1,4 +1,4 @@
-// SGD, Adam and AdamW, element by element.
+// SGD, Adam and AdamW.
 #include <cmath>
 
 #include "weft/nn/optim.h"
@@ -35,7 +35,7 @@ void on_elements(const Update& u, const F& f) {
         f(u.parameter.data<double>(), u.gradient.data<double>(), u.parameter.numel());
 }
 
-// Adam (decoupled = false) adds weight_decay·p to the gradient, AdamW shrinks p first; the rest is the same.
+// Adam (decoupled = false) adds weight_decay·p to the gradient; AdamW shrinks p first.
 template <bool decoupled, class Options>
 void update_adam(const Update& u, const Options& options) {
     on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t n) {
@@ -89,7 +89,7 @@ void update(const Update& u, const SGDOptions& options) {
         const T momentum = static_cast<T>(options.momentum);
         for (std::int64_t i = 0; i < n; ++i) {
             const T gradient = g[i] + decay * p[i];
-            b[i] = momentum * b[i] + gradient;  // at first b = 0
+            b[i] = momentum * b[i] + gradient;  // initially b = 0
             p[i] -= lr * (options.nesterov ? gradient + momentum * b[i] : b[i]);
         }
     });

@@ -1,4 +1,4 @@
-// The attention checklist: every step of a self-attention, looked at in a real run of it.
+// The attention checklist: runs a self-attention and checks each of its steps.
 // B batch, T tokens, C = d_model, H heads, d_k and d_v the widths of a head.
 #pragma once
 
@@ -10,62 +10,69 @@
 
 namespace weft::check {
 
-// One step, looked at.
+// The result of one check.
 struct AttentionCheck {
-    std::string name;      // one of those below
-    bool passed = false;   // as it should be
-    std::string evidence;  // the shapes and numbers that decided it
+    std::string name;      // one of those listed at `attention`
+    bool passed = false;   // whether the step is right
+    std::string evidence;  // the shapes and numbers that decided
 };
 
-// All steps of one attention; `attention` makes it.
+// The results of all checks.
 struct AttentionReport {
-    std::vector<AttentionCheck> checks;                               // in the order of the run
-    bool passed() const;                                              // all of them
-    const AttentionCheck& operator[](const std::string& name) const;  // ValueError when there is no such check
-    std::string str() const;  // a line for each check: passed or FAILED, name, evidence
-    void print() const;       // str() to standard output
+    std::vector<AttentionCheck> checks;  // in the order of the run
+    bool passed() const;                 // whether all passed
+    // The check of that name; ValueError if there is none.
+    const AttentionCheck& operator[](const std::string& name) const;
+    std::string str() const;  // a line per check: passed or FAILED, name, evidence
+    void print() const;       // prints str()
 };
 
-// What is checked: any function that does self-attention, and what it is meant to do.
+// A self-attention to check, and what it should do.
 struct AttentionSubject {
-    // x (B, T, C) → (B, T, C). `extra_mask` blocks what it blocks, besides what the function blocks by itself.
-    // On its way it names its steps with traced(name, tensor), see weft/core/trace.h: "q" (B, H, T, d_k), "k"
-    // (B, H, T, d_k), "v" (B, H, T, d_v), "scores" (B, H, T, T), "biased scores" if it adds a bias, "masked
-    // scores" if anything is blocked, "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T,
-    // H·d_v). Weft's own attention names all of them.
+    // x (B, T, C) → (B, T, C); `extra_mask` blocks more than the function blocks by itself. The function names
+    // its steps with traced(name, tensor), see weft/core/trace.h: "q" (B, H, T, d_k), "k" (B, H, T, d_k), "v"
+    // (B, H, T, d_v), "scores" (B, H, T, T), "biased scores" if it adds a bias, "masked scores" if anything is
+    // blocked, "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T, H·d_v). Weft's own attention
+    // names them all.
     std::function<Tensor(const Tensor& x, const Mask& extra_mask)> run;
-    std::int64_t num_heads = 1;        // H
-    Mask mask = {};                    // what it blocks by itself
-    nn::NamedTensors parameters = {};  // which gradients must reach, in every head
-    bool takes_mask = true;  // false: `extra_mask` is ignored; the two checks that need it are left out
+    std::int64_t num_heads = 1;  // H
+    Mask mask = {};              // what it blocks by itself
+    // Parameters that a gradient must reach, in every head; without any, q, k and v.
+    nn::NamedTensors parameters = {};
+    bool takes_mask = true;  // false: it ignores `extra_mask`; skips the two checks that need it
 };
 
-// Runs the subject on x (B, T, C) or (T, C), T ≥ 2, and on probes made of it, and reports on
-//     "same result twice"                 the run is deterministic, and tracing does not change it
-//     "shapes of q, k, v"                 (B, H, T, d_k), (B, H, T, d_k), (B, H, T, d_v)
-//     "shape of scores"                   (B, H, T, T)
-//     "scaled by sqrt(d_k)"               scores are q kᵀ / √d_k, not / √d_model
-//     "masked before softmax"             masked scores are the scores, but −∞ or far below them where blocked
-//     "softmax over the last axis"        weights are softmax of the masked scores, row by row
-//     "weights sum to 1"                  in every row that sees something
-//     "blocked weights are 0"             exactly
-//     "visible weights sum to 1"          over what the row may see alone
-//     "sample row"                        weights of the last token in head 0, printed; finite and ≥ 0
-//     "heads are weights times values"    heads = weights v
-//     "shape of merged"                   (B, T, H·d_v)
-//     "heads side by side"                merged holds head h in columns h·d_v … (h+1)·d_v − 1
-//     "shape of the output"               x's
-//     "gradient reaches every head"       no parameter lacks a gradient, nor any block of d_k rows or
-//                                         columns of a matrix; without parameters, the same of q, k and v
-//     "blocked tokens have no influence"  editing a token changes no bit of an output that may not see it,
-//                                         nor of another sample
-//     "each sample has its own mask"      H samples, each with a mask of its own
-//     "a fully masked row is 0"      weights, heads and merged exactly 0, gradients finite
-// A step that is not named fails the checks that need it, as does an exception, whose message is the evidence.
-// ValueError when x has another rank or T < 2, or num_heads < 1. Gradients that tensors hold are not touched.
+// Runs the subject on x (B, T, C) or (T, C), T ≥ 2, and on variations of x, and checks
+//   "same result twice"                 the run is deterministic, and tracing does not change it
+//   "shapes of q, k, v"                 (B, H, T, d_k), (B, H, T, d_k), (B, H, T, d_v)
+//   "shape of scores"                   (B, H, T, T)
+//   "scaled by sqrt(d_k)"               scores are q kᵀ / √d_k, not / √d_model
+//   "masked before softmax"             masked scores are the scores, and −∞ or far below where blocked
+//   "softmax over the last axis"        weights are softmax of the masked scores, row by row
+//   "weights sum to 1"                  in every row that is not fully masked
+//   "blocked weights are 0"             exactly
+//   "visible weights sum to 1"          over the keys that are not blocked
+//   "sample row"                        weights of the last token in head 0: finite and ≥ 0; prints them
+//   "heads are weights times values"    heads = weights v
+//   "shape of merged"                   (B, T, H·d_v)
+//   "heads side by side"                merged holds head h in columns h·d_v … (h+1)·d_v − 1
+//   "shape of the output"               that of x
+//   "gradient reaches every head"       not 0 in any block of d_k rows or columns of a matrix; see parameters
+//   "blocked tokens have no influence"  editing a token changes no bit of what may not attend to it
+//   "each sample has its own mask"      with H samples that have different masks
+//   "a fully masked row is 0"           weights, heads and merged are exactly 0, gradients finite
+// A step without a name fails the checks that need it, and so does an exception, whose message is the evidence.
+// ValueError unless x has rank 2 or 3, T ≥ 2 and num_heads ≥ 1. No tensor's grad() changes.
+//
+//     check::AttentionSubject subject{my_attention, 2};
+//     subject.mask = Mask::causal();
+//     const check::AttentionReport report = check::attention(subject, x);
+//     if (!report.passed()) report.print();
 AttentionReport attention(const AttentionSubject& subject, const Tensor& x);
 
-// A module, in evaluation mode for the while. `mask` is what it is used with.
+// Checks a module, under EvalMode. `mask` is the one you use it with.
+//
+//     const auto report = check::attention(nn::MultiHeadAttention(64, 8, rng), x);  // x (B, T, 64)
 AttentionReport attention(const nn::MultiHeadAttention& module, const Tensor& x, const Mask& mask = {});
 AttentionReport attention(const nn::CausalMultiHeadAttention& module, const Tensor& x);
 
