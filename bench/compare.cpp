@@ -1,5 +1,5 @@
-// Runs workloads by Weft, by Weft composed, by the floor and, where python3 has torch, by PyTorch: alternately,
-// in rounds, and prints tables of the least times and their ratios.
+// Runs workloads with Weft, with Weft composed, with the floor and, if python3 has torch, with PyTorch,
+// alternately in rounds, and prints tables of the minimum times and their ratios.
 //
 //     compare [--threads N,…] [--rounds N] [--python PATH] [WORKLOAD…]
 #include <CLI/CLI.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 using Result = std::optional<nlohmann::json>;
 
-// The line of JSON that a command prints; nothing when it fails.
+// The line of JSON that a command prints, or nothing if it fails.
 Result run(const std::string& command) {
     std::FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) return {};
@@ -62,17 +62,17 @@ std::string quoted(const std::filesystem::path& path) { return "'" + path.string
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Weft beside the floor and PyTorch, alternately; tables of the best of each");
+    CLI::App app("Compare Weft with the floor and PyTorch; print tables of the minimum times");
     std::vector<std::string> names{"toy", "char", "gpt2", "attention", "long", "decode"};
     std::string python = "python3";
     std::vector<int> threads{1, 2};
     int rounds = 3;
-    app.add_option("workloads", names, "which; all of them when none is named");
-    app.add_option("--threads", threads, "one or more numbers of threads")
+    app.add_option("workloads", names, "workloads to run; default: all");
+    app.add_option("--threads", threads, "one or more numbers of threads, separated by commas")
         ->check(CLI::Range(1, 1024))
         ->delimiter(',');
-    app.add_option("--rounds", rounds, "how often each program runs")->check(CLI::Range(1, 100));
-    app.add_option("--python", python, "a Python that has torch; without one PyTorch is left out");
+    app.add_option("--rounds", rounds, "how often to run each program")->check(CLI::Range(1, 100));
+    app.add_option("--python", python, "a Python with torch; without torch, PyTorch is left out");
     CLI11_PARSE(app, argc, argv);
 
     const auto here = std::filesystem::path(argv[0]).parent_path();

@@ -1,15 +1,15 @@
-// The floor: how long the matrix products that a workload cannot do without take on this machine, through this
-// BLAS, with nothing else done. Measured time over floor says what everything else costs.
+// The floor: the time that the matrix products of a workload take on this machine with this BLAS and nothing
+// else. The measured time divided by the floor shows what everything else costs.
 //
 //     gemm_floor WORKLOAD [--threads N]
 //
-// For decode, where each new token reads every weight once and multiplies it once, it is the memory that
-// counts: the bytes of the weights over the rate at which all threads together read a gigabyte.
+// Decode is limited by memory, because each new token reads and multiplies every weight once: its floor is the
+// bytes of the weights divided by the rate at which all threads together read a gigabyte.
 //
-// Counted are, for each linear layer, three products (forward, gradient of x, gradient of W), and for causal
-// attention six products per visible 64 × 64 tile of scores (two forward, four backward; the tiles above the
-// diagonal need none). Large products run through BLAS with all its threads; the small ones, one head each, on
-// all threads side by side. N = B·T rows, C = d_model, V vocabulary.
+// Otherwise a linear layer counts as three products (forward, gradient of x, gradient of W), and causal
+// attention as six products per visible 64 × 64 tile of scores (two forward, four backward; tiles above the
+// diagonal need none). Large products use BLAS with all its threads; the small ones, one head each, run on all
+// threads in parallel. N = B·T rows, C = d_model, V vocabulary.
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
@@ -46,7 +46,7 @@ const std::map<std::string, Sizes> workloads{
     {"long", {1, 12, 768, 1, 4096, 0, false}},   {"decode", {12, 12, 768, 1, 1, 50257, true}},
 };
 
-// times products of (m, k) by (k, n); per_head ones run side by side, one thread each.
+// `times` products (m, k) @ (k, n); with per_head they run in parallel, one thread each.
 struct Product {
     long m, n, k;
     double times;
@@ -74,7 +74,7 @@ std::vector<Product> products_of(const Sizes& s) {
     return list;
 }
 
-// The least time of one such product, over five rounds of enough of them to be measured.
+// The minimum time of one such product over five trials, each of enough products to be measurable.
 double seconds(const Product& p, int threads) {
     const int copies = p.per_head ? threads : 1;
     const auto elements = [](long rows, long columns) { return static_cast<std::size_t>(rows * columns); };
@@ -101,11 +101,12 @@ double seconds(const Product& p, int threads) {
     return best;
 }
 
-// Bytes per second, the best of ten readings of a gigabyte; 64 sums side by side keep the adders ahead.
+// Bytes per second, the best of ten reads of a gigabyte; 64 parallel sums keep additions from being the
+// bottleneck.
 double bytes_per_second(int threads) {
     constexpr std::ptrdiff_t width = 64, rows = std::ptrdiff_t{1} << 22;
     const std::vector<float> memory(static_cast<std::size_t>(rows * width), 1.0f);
-    double best = 0, kept = 0;
+    double best = 0, total = 0;
     for (int trial = 0; trial < 10; ++trial) {
         const auto start = std::chrono::steady_clock::now();
 #pragma omp parallel num_threads(threads)
@@ -116,18 +117,18 @@ double bytes_per_second(int threads) {
                 for (std::ptrdiff_t i = 0; i < width; ++i)
                     sums[i] += memory[static_cast<std::size_t>(row * width + i)];
 #pragma omp critical
-            for (const float sum : sums) kept += sum;
+            for (const float sum : sums) total += sum;
         }
         const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         best = std::max(best, static_cast<double>(rows * width) * sizeof(float) / time);
     }
-    return kept > 0 ? best : 0;
+    return total > 0 ? best : 0;  // uses the sums, so that they are computed
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Time the matrix products that a workload cannot do without; one line of JSON");
+    CLI::App app("Time the matrix products of a workload and print one line of JSON");
     std::string name;
     int threads = 2;
     std::vector<std::string> names;

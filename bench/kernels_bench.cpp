@@ -1,4 +1,4 @@
-// Kernels by themselves, on one thread and on two: kernels_bench [--benchmark_filter=softmax]
+// Times kernels alone, on one thread and on two: kernels_bench [--benchmark_filter=softmax]
 #include <benchmark/benchmark.h>
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace {
 
 using namespace weft;
 
-// Times `f`, and counts the bytes that it cannot avoid moving.
+// Times `f`; `bytes` is the least that it has to move.
 template <class F>
 void measure(benchmark::State& state, double bytes, const F& f) {
     set_num_threads(static_cast<int>(state.range(0)));
@@ -58,7 +58,7 @@ void product(benchmark::State& state) {
     measure(state, 0, [a = matrix(1), b = matrix(2)[0].expand({C, C}).contiguous()] { return matmul(a, b); });
 }
 
-// Q, K and V of 64 tokens: by one projection to 3C columns, or by three to C. The same multiply-adds.
+// Q, K and V of 64 tokens with one projection to 3C columns, or with three to C: the same multiply-adds.
 void one_projection(benchmark::State& state) {
     const Tensor x = matrix(1).slice(0, 0, 64), W = matrix(2).slice(0, 0, 3 * C);
     measure(state, 0, [&] { return chunk(linear(x, W), 3, -1); });
@@ -69,8 +69,8 @@ void three_projections(benchmark::State& state) {
     measure(state, 0, [&] { return std::vector{linear(x, W[0]), linear(x, W[1]), linear(x, W[2])}; });
 }
 
-// What a fused operation buys: forward and backward of one operation at the sizes of the char model (arguments:
-// threads, and 1 for the definition in small operations). N = 12 · 64 rows.
+// What fusing gains: forward and backward of one operation at the sizes of the char model (arguments: threads,
+// and 1 for the reference implementation). N = 12 · 64 rows.
 template <class F>
 void fused(benchmark::State& state, const std::vector<Shape>& shapes, const F& f) {
     set_num_threads(static_cast<int>(state.range(0)));

@@ -1,4 +1,4 @@
-// Times Weft on one workload and prints one line of JSON, in the form of torch_peer.py:
+// Times Weft on one workload and prints one line of JSON in the format of torch_peer.py:
 //
 //     weft_bench WORKLOAD [--threads N] [--reps N] [--composed]
 #include <sys/resource.h>
@@ -22,22 +22,22 @@ double rounded(double x, double digits) { return std::round(x * digits) / digits
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Time Weft on one workload; one line of JSON");
+    CLI::App app("Time Weft on one workload and print one line of JSON");
     std::string name;
     int threads = 2, repetitions = 0;
     bool composed = false;
     std::vector<std::string> names;
     for (const auto& w : bench::workloads()) names.push_back(w.name);
-    app.add_option("workload", name, "what to time")->required()->check(CLI::IsMember(names));
-    app.add_option("--threads", threads, "threads of the team")->check(CLI::Range(1, 1024));
-    app.add_option("--reps", repetitions, "timed steps; 0: the workload's own number")
+    app.add_option("workload", name, "workload to time")->required()->check(CLI::IsMember(names));
+    app.add_option("--threads", threads, "number of threads")->check(CLI::Range(1, 1024));
+    app.add_option("--reps", repetitions, "number of timed steps; 0: the workload's default")
         ->check(CLI::NonNegativeNumber);
-    app.add_flag("--composed", composed, "every operation by its definition, nothing fused");
+    app.add_flag("--composed", composed, "use reference implementations instead of fused operations");
     CLI11_PARSE(app, argc, argv);
 
     set_num_threads(threads);
-    std::optional<Composed> definitions;
-    if (composed) definitions.emplace();
+    std::optional<Composed> guard;
+    if (composed) guard.emplace();
     const auto& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
                                          [&](const auto& w) { return w.name == name; });
     const std::function<double()> step = workload.make();

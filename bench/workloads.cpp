@@ -9,7 +9,7 @@
 namespace weft::bench {
 namespace {
 
-// Forward, backward, clipping to norm 1, AdamW, gradients cleared.
+// Forward, backward, clipping to norm 1, AdamW, zero_grad.
 std::function<double()> training(nn::GPTConfig config, std::int64_t B, std::int64_t T) {
     Rng rng(0);
     auto model = std::make_shared<nn::GPT>(config, rng);
@@ -40,8 +40,8 @@ std::function<double()> attention(std::int64_t B, std::int64_t T) {
     };
 }
 
-// Greedy: a prompt of T tokens, then T new ones, each by itself with a cache of keys and values. The tokens per
-// second are those of the new ones.
+// Greedy generation: a prompt of T tokens, then T new ones, one at a time with a key/value cache. Only the new
+// ones count in the tokens per second.
 std::function<double()> decoding(nn::GPTConfig config, std::int64_t T) {
     Rng rng(0);
     auto model = std::make_shared<nn::GPT>(config, rng);

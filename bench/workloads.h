@@ -1,4 +1,4 @@
-// The workloads Weft is measured on, each with the shapes and the whole training step of its PyTorch twin.
+// The workloads of the benchmark, each with the shapes and the whole training step of its PyTorch counterpart.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,8 @@ namespace weft::bench {
 
 struct Workload {
     std::string name;
-    int repetitions, warm_up;  // when none are asked for
-    // Builds it, and returns one step, which tells how many tokens a second it wrote, or 0 where it writes
-    // none.
+    int repetitions, warm_up;  // defaults
+    // Builds the workload and returns one step. A step returns the tokens generated per second, or 0.
     std::function<std::function<double()>()> make;
 };
 

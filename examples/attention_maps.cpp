@@ -1,5 +1,5 @@
-// A small GPT learns a verse by heart, letter by letter; then its attention is looked at: on the terminal, and,
-// given a folder, as SVG pictures.
+// A small GPT memorises a verse letter by letter. Then its attention is shown in the terminal and, if you give
+// a folder, as SVG pictures.
 //
 //     attention_maps [folder]    writes folder/layers.svg and folder/layer_1_head_1.svg …
 #include <weft/weft.h>
@@ -20,7 +20,7 @@ constexpr int steps = 200;
 // Letters and the space: 0 … 26.
 std::int64_t id_of(char c) { return c == ' ' ? 0 : c - 'a' + 1; }
 
-// `count` letters of the endless verse, from place `start`.
+// `count` letters of the repeated verse, from position `start`.
 std::vector<std::int64_t> letters(std::int64_t start, std::int64_t count) {
     std::vector<std::int64_t> ids;
     for (std::int64_t i = start; i < start + count; ++i)
@@ -51,7 +51,7 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "usage: attention_maps [folder]\n");
         return 2;
     }
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the operations are too small to share among threads
     Rng rng(1);
     nn::GPT model({.vocab_size = 27, .block_size = block_size, .num_layers = 2, .num_heads = 4, .d_model = 32},
                   rng);

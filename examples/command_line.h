@@ -1,4 +1,4 @@
-// What train_gpt and generate share: how they read a command line with CLI11, and how they end.
+// Shared by train_gpt and generate: reading a command line with CLI11, and exit codes.
 #pragma once
 
 #include <weft/train.h>
@@ -13,13 +13,12 @@
 #include <type_traits>
 #include <vector>
 
-// A wrong command line: the program prints the message and ends with 2.
+// A wrong command line: the program prints the message and exits with 2.
 struct UsageError : std::runtime_error {
     explicit UsageError(const auto&... parts) : std::runtime_error(weft::Error(parts...).what()) {}
 };
 
-// A checkpoint of train_gpt, with the names that its settings have now: the first edition called five of them
-// otherwise.
+// A checkpoint of train_gpt. Five settings had other names in the first edition; they get their present names.
 inline weft::training::Checkpoint load_checkpoint(const std::filesystem::path& path) {
     auto checkpoint = weft::training::Checkpoint::load(path);
     const std::pair<const char*, const char*> renamed[] = {{"layers", "num_layers"},
@@ -35,8 +34,8 @@ inline weft::training::Checkpoint load_checkpoint(const std::filesystem::path& p
     return checkpoint;
 }
 
-// An option that takes a number from `low` to `high`; of several the last counts. Its text becomes the shortest
-// that is the same number.
+// An option that takes a number from `low` to `high`; the last one given counts. Its text becomes the shortest
+// for that number.
 template <class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& value, std::type_identity_t<Number> low,
                         std::type_identity_t<Number> high, const std::string& help) {
@@ -50,13 +49,13 @@ CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& value, s
         weft::training::read_number(text, low, high, value);
     };
     return app.add_option_function<std::string>(flag, set, help)
-        ->type_name("")
+        ->type_name(std::is_integral_v<Number> ? "N" : "X")
         ->take_last()
         ->transform(CLI::Validator(check, ""))
         ->default_str(weft::text::chars(value));
 }
 
-// An option that takes a text, or, with `file`, the name of a file or a folder, which is not empty.
+// An option that takes a text or, with `file`, the name of a file or folder, which must not be empty.
 inline CLI::Option* add_text(CLI::App& app, const std::string& flag, std::string& value,
                              const std::string& help, bool file = false) {
     const auto check = [flag, file](const std::string& text) {
@@ -66,13 +65,13 @@ inline CLI::Option* add_text(CLI::App& app, const std::string& flag, std::string
         return message;
     };
     return app.add_option(flag, value, help)
-        ->type_name("")
+        ->type_name(file ? "PATH" : "TEXT")
         ->take_last()
         ->check(CLI::Validator(check, ""))
         ->capture_default_str();
 }
 
-// What is wrong with the value of a switch; "" where nothing is.
+// What is wrong with the value of a switch; empty if nothing is.
 inline std::string problem_of_switch(const std::string& flag, const std::string& value) {
     std::string message;
     if (value != "true" && value != "false")
@@ -83,7 +82,7 @@ inline std::string problem_of_switch(const std::string& flag, const std::string&
 
 namespace command_line {
 
-// The number of letters to insert, delete or change to get from a to b (Levenshtein).
+// The number of letters to insert, delete or change to turn a into b (Levenshtein).
 inline std::size_t distance(const std::string& a, const std::string& b) {
     std::vector<std::size_t> row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -111,21 +110,34 @@ inline std::size_t distance(const std::string& a, const std::string& b) {
     throw UsageError("unknown flag ", argument, "; did you mean --", nearest, "?");
 }
 
+// "  --steps N    number of training steps [2000]"
+struct HelpFormatter : CLI::Formatter {
+    HelpFormatter() { column_width(26); }
+    std::string make_option_opts(const CLI::Option* option) const override {
+        return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+    }
+    std::string make_option_desc(const CLI::Option* option) const override {
+        const std::string value = option->get_default_str();
+        const bool is_switch = option->get_expected_max() == 0;
+        return option->get_description() + (is_switch || value.empty() ? "" : " [" + value + "]");
+    }
+};
+
 }  // namespace command_line
 
-// A flag that is true by itself or with =true, and false with =false.
+// A switch: true if given alone or with =true, false with =false.
 inline CLI::Option* add_switch(CLI::App& app, const std::string& flag, bool& value, const std::string& help) {
     const auto check = [flag](const std::string& text) { return problem_of_switch(flag, text); };
     return app.add_flag(flag, value, help)->check(CLI::Validator(check, ""))->default_str("false");
 }
 
-// Reads the command line into the options of `app`; "--block-size" is "--block_size", and a flag without a
-// value can be written "--bias", "--bias=true" or "--bias=false". False when it asked for help, which was
-// printed. UsageError on an unknown flag (with the nearest known one) and on a value that is missing or
-// refused.
+// Reads the command line into the options of `app`. "--block-size" is the same as "--block_size". Returns false
+// if the user asked for help, which has then been printed. UsageError for an unknown flag (with the nearest
+// known one) and for a missing or invalid value.
 inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
-    app.allow_extras();                  // refused below, with a suggestion
-    std::vector<std::string> arguments;  // in reverse, as CLI11 takes them
+    app.formatter(std::make_shared<command_line::HelpFormatter>());
+    app.allow_extras();                  // refused below with a suggestion
+    std::vector<std::string> arguments;  // in reverse order, as CLI11 expects
     for (int i = argc - 1; i > 0; --i) {
         std::string argument = argv[i];
         const std::size_t end = std::min(argument.find('='), argument.size());
@@ -134,7 +146,7 @@ inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
             const std::string flag = argument.substr(0, end);
             const CLI::Option* option = app.get_option_no_throw(flag);
             if (end + 1 == argument.size() && option != nullptr && option->get_expected_max() == 0)
-                throw UsageError(flag, ": ", problem_of_switch(flag, ""));  // true for CLI11
+                throw UsageError(flag, ": ", problem_of_switch(flag, ""));  // CLI11 would accept it
         }
         arguments.push_back(argument);
     }
@@ -154,7 +166,7 @@ inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
     return true;
 }
 
-// A warning for each tensor that holds NaN or an infinity, naming `source`, the tensor and the index.
+// Warns of each tensor that contains NaN or an infinity, naming `source`, the tensor and the index.
 inline void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) try {
             weft::check::check_finite(tensor, name);
@@ -163,7 +175,7 @@ inline void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTe
         }
 }
 
-// What a text begins with where no prompt is given: <|endoftext|>, a line break, or else the first token.
+// The prompt if none is given: <|endoftext|>, else a line break, else the first token.
 inline std::string default_prompt(const weft::text::Tokenizer& tokenizer) {
     if (tokenizer.eos_token_id()) return tokenizer.piece(*tokenizer.eos_token_id());
     try {
@@ -174,11 +186,11 @@ inline std::string default_prompt(const weft::text::Tokenizer& tokenizer) {
     }
 }
 
-// Runs the program and returns its exit code; what it throws becomes a line on standard error and 2 where the
-// command line is wrong, 1 elsewhere. `smaller` says what to do where memory does not suffice.
-inline int run_program(const char* name, const std::string& smaller, const std::function<int()>& program) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is a failed write, and so
-    std::signal(SIGXFSZ, SIG_IGN);  // is a limit on the size of files
+// Runs the program and returns its exit code. An exception becomes a line on standard error and the exit code 2
+// for a UsageError, otherwise 1. `remedy` says what to do if memory runs out.
+inline int run_program(const char* name, const std::string& remedy, const std::function<int()>& program) {
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe and a limit on the size of files
+    std::signal(SIGXFSZ, SIG_IGN);  // make a write fail
     const auto failed = [&](int code, const std::string& message) {
         std::fprintf(stderr, "%s: %s\n", name, message.c_str());
         return code;
@@ -188,7 +200,7 @@ inline int run_program(const char* name, const std::string& smaller, const std::
     } catch (const UsageError& error) {
         return failed(2, error.what());
     } catch (const std::bad_alloc&) {
-        return failed(1, "out of memory: " + smaller);
+        return failed(1, "out of memory: " + remedy);
     } catch (const std::exception& error) {
         return failed(1, error.what());
     }

@@ -1,5 +1,4 @@
-// Every Weft expression of docs/dictionary.md, with what it gives. Ends with exit code 1 where one gives
-// something else.
+// Every Weft expression of docs/dictionary.md with its result. The exit code is 1 if a result differs.
 #include <weft/weft.h>
 
 #include <cmath>

@@ -1,8 +1,8 @@
-// From toy English to toy French: an encoder reads a sentence, a decoder writes its translation word by word
-// and looks back through cross-attention. A tenth of the 57,600 sentences is never trained on; the model has to
-// translate a thousand of those. Where it looked is printed for one of them, and drawn on request: mostly at
-// the word that it translates, also where the order of the words differs. (Dropout sees to that: without it the
-// encoder may put the words into French order itself, and leave the decoder to read along.)
+// From toy English to toy French: an encoder reads a sentence, and a decoder writes the translation word by
+// word, attending to the sentence through cross-attention. A tenth of the 57,600 sentences is never trained on,
+// and the model has to translate a thousand of those. For one of them its attention is printed, and drawn on
+// request: most of it is on the word being translated, even where the word order differs. (Dropout causes that.
+// Without it, the encoder may reorder the words itself, and the decoder just reads them from left to right.)
 //
 //     encoder_decoder [--steps N] [--svg FILE]
 //
@@ -46,7 +46,7 @@ struct Translator : nn::Module {
         return head(decoded(decoder(x, memory, padding)));                               // (B, T, V)
     }
 
-    // Greedy: the likeliest next word, again and again. (B, S) → (B, longest)
+    // Greedy: always the most likely next word. (B, S) → (B, longest)
     Tensor translate(const toy::Batch& batch) const {
         const Mask padding = Mask::padding(batch.lengths);
         const Tensor memory = encode(batch.english, padding);  // (B, S, C)
@@ -62,11 +62,11 @@ struct Translator : nn::Module {
 Tensor loss_of(const Translator& model, const toy::Batch& batch) {
     const Mask padding = Mask::padding(batch.lengths);
     const Tensor memory = model.encode(batch.english, padding);  // (B, S, C)
-    // Teacher forcing: the true words before each are given, whatever the model would have written.
+    // Teacher forcing: the decoder is given the true preceding words, whatever the model would have written.
     return cross_entropy(model.decode(batch.french, memory, padding), batch.next);  // (B, T, V), (B, T) → ()
 }
 
-// `count` of the numbers.
+// Draws `count` of the numbers.
 std::vector<std::int64_t> drawn(std::int64_t count, const std::vector<std::int64_t>& numbers, Rng& rng) {
     std::vector<std::int64_t> some;
     while (std::ssize(some) < count) some.push_back(numbers[rng.randint(0, std::ssize(numbers))]);
@@ -78,7 +78,7 @@ std::vector<std::int64_t> drawn(std::int64_t count, const std::vector<std::int64
 int main(int argc, char** argv) try {
     const auto settings = read_settings(argc, argv, "encoder_decoder", {.steps = 300}, true);
     if (!settings) return 2;
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the operations are too small to share among threads
     Rng rng(1);
     std::vector<std::int64_t> seen, test_set;
     for (std::int64_t n = 0; n < toy::sentences; ++n) (rng.uniform() < 0.1 ? test_set : seen).push_back(n);
@@ -95,7 +95,7 @@ int main(int argc, char** argv) try {
     const std::vector<std::int64_t> asked = drawn(1000, test_set, rng);
     const Tensor written = model.translate(languages.batch(asked));  // (1000, longest)
     int right = 0;
-    std::int64_t shown = asked[0];  // in the end, one of seven words
+    std::int64_t shown = asked[0];  // ends up as the last sentence of seven words
     std::printf("\n");
     for (std::size_t i = 0; i < asked.size(); ++i) {
         const toy::Pair pair = toy::sentence(asked[i]);
@@ -108,7 +108,7 @@ int main(int argc, char** argv) try {
     std::printf("%.1f %% of %zu sentences never trained on are translated without a mistake\n", 100 * accuracy,
                 asked.size());
 
-    // Where each French word looked while it was written: cross-attention is the last of the run.
+    // The attention of each French word while it was written; cross-attention is the last of the run.
     const toy::Pair pair = toy::sentence(shown);
     const toy::Batch one = languages.batch({shown});
     const auto run = [&](const Tensor& english) {

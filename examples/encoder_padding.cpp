@@ -1,10 +1,10 @@
-// Does the first letter of a word come again? Words of different lengths share a batch: shorter ones are filled
-// up with letters that mean nothing. Mask::padding(lengths) hides the filling from attention, and the mean over
-// a word leaves it out, so neither what it is nor how much of it there is changes an answer.
+// Does the first letter of a word occur again? Words of different lengths share a batch, and shorter ones are
+// padded with random letters. Mask::padding(lengths) hides the padding from attention, and the mean over a word
+// leaves it out, so neither the content nor the amount of padding changes an answer.
 //
 //     encoder_padding [--steps N]
 //
-// B batch, T letters of the longest word and its filling, V letters of the alphabet, C = d_model.
+// B batch, T letters including padding, V letters in the alphabet, C = d_model.
 #include <weft/weft.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ constexpr std::int64_t B = 64, V = 10, C = 32, num_heads = 2, shortest = 3, long
 struct Words {
     Tensor letters;                     // (B, T)
     std::vector<std::int64_t> lengths;  // (B,)
-    Tensor again;                       // (B,): 1 where the first letter comes again, else 0
+    Tensor again;                       // (B,): 1 if the first letter occurs again, else 0
 };
 
-// Half of the words have their first letter once more, at any place; the other half has not.
+// In half of the words the first letter occurs again, at a random position.
 Words words(std::int64_t count, Rng& rng) {
     std::vector<std::int64_t> letters, lengths, again;
     for (std::int64_t b = 0; b < count; ++b) {
@@ -34,7 +34,7 @@ Words words(std::int64_t count, Rng& rng) {
             word.push_back((word[0] + rng.randint(1, V)) % V);  // any but the first
         again.push_back(rng.randint(0, 2));
         if (again[b]) word[rng.randint(1, length)] = word[0];
-        while (std::ssize(word) < longest) word.push_back(rng.randint(0, V));  // the filling
+        while (std::ssize(word) < longest) word.push_back(rng.randint(0, V));  // padding
         letters.insert(letters.end(), word.begin(), word.end());
         lengths.push_back(length);
     }
@@ -59,7 +59,7 @@ struct Encoder : nn::Module {
         Tensor x = letter_embedding(letters) + place_embedding(arange(T));  // (B, T, C) + (T, C)
         x = norm(block(x, mask));                                           // (B, T, C)
         const Tensor length = from_vector(lengths, {n, 1});                 // (B, 1)
-        const Tensor real = (arange(T) < length).to(float32);  // (B, T): 1 in the word, 0 behind it
+        const Tensor real = (arange(T) < length).to(float32);  // (B, T): 1 in the word, 0 in the padding
         const Tensor mean = sum(x * real.unsqueeze(-1), 1) / length.to(float32);  // (B, C)
         return answer(mean);                                                      // (B, 2)
     }
@@ -70,7 +70,7 @@ struct Encoder : nn::Module {
 int main(int argc, char** argv) try {
     const auto settings = read_settings(argc, argv, "encoder_padding", {.steps = 600});
     if (!settings) return 2;
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the operations are too small to share among threads
     Rng rng(1);
     Encoder model(rng);
     optim::AdamW optimizer(model, {.weight_decay = 0});
@@ -100,9 +100,9 @@ int main(int argc, char** argv) try {
     std::printf("accuracy on %lld new words of %lld to %lld letters: %.1f %%\n", 1LL * count, 1LL * shortest,
                 1LL * longest, 100 * accuracy);
 
-    // The same words, with eight letters more behind each.
+    // The same words with eight more letters of padding.
     const Tensor longer = cat({letters, randint(0, V, {count, room - longest}, rng)}, 1);  // (count, room)
-    const auto moved = [&](const Mask& mask) {  // how far, at most, it moves a logit
+    const auto moved = [&](const Mask& mask) {  // the largest change of a logit
         return max(abs(model(longer, lengths, mask) - model(letters, lengths, mask))).item();
     };
     const double masked = moved(Mask::padding(lengths)), open = moved(Mask{});

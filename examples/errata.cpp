@@ -1,5 +1,5 @@
-// Where the sources differ from what their formulas give: prints the tables of docs/errata.md. Every number is
-// worked out here, by the library.
+// Where the sources differ from their own formulas: prints the tables of docs/errata.md. Every number is
+// computed here by the library.
 #include <weft/weft.h>
 
 #include <cmath>

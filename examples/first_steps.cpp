@@ -1,4 +1,4 @@
-// The ten lines of the README: an attention layer, a loss, every gradient.
+// The example of the README: an attention layer, a loss, and every gradient.
 #include <weft/weft.h>
 
 #include <iostream>

@@ -1,6 +1,6 @@
-// Goes on with a prompt, by a model that train_gpt left or a GPT-2 in Hugging Face's form: see --help.
-// Ends with 0; with 1 on a failure, 2 on wrong usage; at once with 130 when Ctrl-C is pressed, and with 128 +
-// its number at any other signal that asks it to end.
+// Continues a prompt with a model trained by train_gpt, or with a GPT-2 in Hugging Face's format: see --help.
+// Exit codes: 0; 1 on a failure, 2 on wrong usage; 130 on Ctrl-C, and 128 + its number on another signal that
+// asks the program to end.
 #include <sys/resource.h>
 #include <unistd.h>
 #include <weft/weft.h>
@@ -27,29 +27,35 @@ struct Settings {
 };
 
 bool parse_settings(int argc, char** argv, Settings& s) {
-    CLI::App app("Continues a prompt with a language model in a folder.", "generate");
+    CLI::App app("Continue a prompt with a language model.", "generate");
+    app.footer(
+        "Examples:\n"
+        "  generate --model out --prompt Chapter\n"
+        "  generate --model gpt2 --prompt \"Once upon a time\" --top_p 0.9");
     add_text(app, "--model", s.model,
-             "folder that train_gpt left (or one of its .safetensors), or one with GPT-2's config.json, "
-             "model.safetensors, vocab.json and merges.txt",
+             "folder written by train_gpt, or one of its .safetensors files, or a folder with\n"
+             "GPT-2's config.json, model.safetensors, vocab.json and merges.txt",
              true);
-    add_text(
-        app, "--prompt", s.prompt,
-        "what to continue (empty: a text begins); the model sees as many of its last tokens as it takes at "
-        "once");
-    add_text(app, "--stop", s.stop, "the text ends before this comes up in it (empty: nothing does)");
-    add_number(app, "--max_new_tokens", s.max_new_tokens, 0, 1'000'000, "tokens to generate, at most");
-    add_number(app, "--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
-    add_number(app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k likeliest tokens; 0: all");
+    add_text(app, "--prompt", s.prompt,
+             "text to continue; default: start a new one; the model sees the last tokens that\n"
+             "fit its context");
+    add_text(app, "--stop", s.stop, "end before this text appears");
+    add_number(app, "--max_new_tokens", s.max_new_tokens, 0, 1'000'000, "maximum number of tokens to generate");
+    add_number(app, "--temperature", s.temperature, 0, 1e6,
+               "sampling temperature; 0: always the most likely token");
+    add_number(app, "--top_k", s.top_k, 0, 1'000'000, "sample from the k most likely tokens; 0: from all");
     add_number(app, "--top_p", s.top_p, 1e-9, 1,
-               "sample from the likeliest tokens whose probabilities sum to p; 1: all");
-    add_number(app, "--seed", s.seed, 0, 1'000'000'000'000'000, "of every random number");
-    add_number(app, "--threads", s.threads, 0, 1024, "0: as many as there are; the results are the same bits");
-    add_text(app, "--dtype", s.dtype, "float32 or float64");
-    add_switch(app, "--no_cache", s.no_cache, "compute every token anew for each; the same text, slower");
-    add_switch(app, "--ignore_eos", s.ignore_eos, "continue where GPT-2 ends a text");
-    add_switch(app, "--stats", s.stats, "print sizes, memory and speed on standard error");
+               "sample from the most likely tokens whose probabilities sum to p; 1: from all");
+    add_number(app, "--seed", s.seed, 0, 1'000'000'000'000'000, "seed of all random numbers");
+    add_number(app, "--threads", s.threads, 0, 1024,
+               "number of threads, which does not affect results; 0: all");
+    add_text(app, "--dtype", s.dtype, "number type, float32 or float64");
+    add_switch(app, "--no_cache", s.no_cache,
+               "recompute all keys and values for every token: the same text, but slower");
+    add_switch(app, "--ignore_eos", s.ignore_eos, "continue after GPT-2's end-of-text token");
+    add_switch(app, "--stats", s.stats, "print sizes, memory and speed to standard error");
     add_switch(app, "--random", s.random,
-               "no model: GPT-2's sizes (124M) with random weights, for --stats; writes ids");
+               "for --stats, without a model: random weights in GPT-2's sizes (124M); prints ids");
     if (!parse_command_line(app, argc, argv)) return false;
     if (s.dtype != "float32" && s.dtype != "float64")
         throw UsageError("--dtype: \"", s.dtype, "\" is neither float32 nor float64");
@@ -61,13 +67,13 @@ struct Language {
     text::Tokenizer tokenizer;
 };
 
-// What train_gpt saved: the weights beside an optimiser's state, sizes and characters as metadata.
+// A checkpoint of train_gpt, with sizes and characters as metadata.
 Language load_trained(const fs::path& path, DType dtype) {
     const training::Checkpoint file = load_checkpoint(path);
     if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
         throw IoError(path.string(),
-                      " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
-                      "--model names the folder with its config.json");
+                      " was not saved by train_gpt: it contains neither characters nor sizes; for a GPT-2, set "
+                      "--model to the folder with its config.json");
     try {
         const auto size = [&](const char* name) { return file.number<std::int64_t>(name, 1'000'000); };
         const std::string bias = file.meta("bias");
@@ -86,38 +92,39 @@ Language load_trained(const fs::path& path, DType dtype) {
         model.load_state_dict(file.model);
         model.to(dtype);
         return {model, characters};
-    } catch (const std::runtime_error& error) {  // of the library, or of a number that is none
-        throw IoError(path.string(), " holds no model that train_gpt saved: ", error.what());
+    } catch (const std::runtime_error& error) {  // from the library, or from an invalid number
+        throw IoError(path.string(), " does not contain a model saved by train_gpt: ", error.what());
     }
 }
 
 Language load(const Settings& s) {
     const fs::path path = s.model;
     const DType dtype = s.dtype == "float64" ? float64 : float32;
-    std::error_code unreadable;  // the reader says why
+    std::error_code unreadable;  // reading will report it
     const fs::file_type type = fs::status(path, unreadable).type();
-    const auto holds = [&](const char* name) {
+    const auto contains = [&](const char* name) {
         return fs::exists(fs::symlink_status(path / name, unreadable));
     };
     if (type == fs::file_type::not_found)
-        throw IoError("there is no ", path.string(), "; --model names a folder with a model");
+        throw IoError(path.string(), " does not exist; set --model to a folder with a model");
     if (type != fs::file_type::directory) return load_trained(path, dtype);
-    if (holds("config.json")) return {nn::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
-    if (holds("model.safetensors")) return load_trained(path / "model.safetensors", dtype);
+    if (contains("config.json")) return {nn::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
+    if (contains("model.safetensors")) return load_trained(path / "model.safetensors", dtype);
     throw IoError(
         path.string(),
-        " holds neither a config.json, as a GPT-2 does, nor a model.safetensors, as train_gpt leaves");
+        " contains neither config.json (of a GPT-2) nor model.safetensors (of train_gpt); set --model to a "
+        "folder with a model");
 }
 
-volatile std::sig_atomic_t line_open = 0;  // whether standard output holds a text that may lack a line break
+volatile std::sig_atomic_t line_open = 0;  // whether standard output may lack a line break
 
-// Ends the program, whatever it is doing: there is nothing to save.
+// Ends the program at once: there is nothing to save.
 void end_at_once(int signal) {
     if (line_open != 0 && ::write(STDOUT_FILENO, "\n", 1) < 0) ::_exit(1);
     ::_exit(128 + signal);
 }
 
-// Standard output, of which nothing is lost in silence.
+// Standard output; the first failed write is reported by check().
 class Output {
 public:
     bool write(const std::string& text) {
@@ -136,17 +143,17 @@ private:
     int reason_ = 0;
 };
 
-// What --stats tells, on standard error.
+// What --stats prints to standard error.
 class Stats {
 public:
-    explicit Stats(bool wanted) : wanted_(wanted), last_(Clock::now()) {}
+    explicit Stats(bool enabled) : enabled_(enabled), last_(Clock::now()) {}
 
     void model(const nn::GPT& model) {
         std::int64_t bytes = 0;
         for (const Tensor& parameter : model.parameters())
             bytes += parameter.numel() * static_cast<std::int64_t>(itemsize(parameter.dtype()));
-        tell("model     %lld parameters, %.1f MiB, made in %.2f s\n",
-             static_cast<long long>(model.num_parameters()), static_cast<double>(bytes) / 0x1p20, lap());
+        print("model     %lld parameters, %.1f MiB, made in %.2f s\n",
+              static_cast<long long>(model.num_parameters()), static_cast<double>(bytes) / 0x1p20, lap());
     }
     void token() {
         if (first_ == 0) first_ = lap();
@@ -154,19 +161,19 @@ public:
     void text(std::size_t prompt, std::size_t generated) {
         const double rest = lap();
         if (generated > 0)
-            tell("prompt    %zu tokens, and the first after it, in %.3f s: %.1f tokens/s\n", prompt, first_,
-                 static_cast<double>(prompt) / first_);
+            print("prompt    %zu tokens, and the first after it, in %.3f s: %.1f tokens/s\n", prompt, first_,
+                  static_cast<double>(prompt) / first_);
         if (generated > 1)
-            tell("generated %zu more in %.3f s: %.1f tokens/s\n", generated - 1, rest,
-                 static_cast<double>(generated - 1) / rest);
+            print("generated %zu more in %.3f s: %.1f tokens/s\n", generated - 1, rest,
+                  static_cast<double>(generated - 1) / rest);
         struct rusage usage {};
         ::getrusage(RUSAGE_SELF, &usage);
-        tell("memory    %.1f MiB at most\n", static_cast<double>(usage.ru_maxrss) / 1024);
+        print("memory    %.1f MiB at most\n", static_cast<double>(usage.ru_maxrss) / 1024);
     }
 
 private:
     using Clock = std::chrono::steady_clock;
-    bool wanted_;
+    bool enabled_;
     Clock::time_point last_;
     double first_ = 0;  // seconds until the first token
 
@@ -177,8 +184,8 @@ private:
         return seconds;
     }
     template <class... Values>
-    void tell(const char* format, Values... values) const {
-        if (wanted_) std::fprintf(stderr, format, values...);
+    void print(const char* format, Values... values) const {
+        if (enabled_) std::fprintf(stderr, format, values...);
     }
 };
 
@@ -217,7 +224,7 @@ void run(const Settings& s, Stats& stats, Output& output) {
     if (static_cast<std::int64_t>(ids.size()) > context)
         std::fprintf(stderr, "generate: the prompt has %zu tokens, of which the model sees the last %lld\n",
                      ids.size(), static_cast<long long>(context));
-    bool begun = false;  // then the prompt stands before the text; nothing does when it is refused
+    bool begun = false;  // the prompt is written before the first piece of text, so not if it is refused
     const auto write = [&](const std::string& text) {
         stats.token();
         const std::string before = begun ? "" : s.prompt;
@@ -232,7 +239,7 @@ void run(const Settings& s, Stats& stats, Output& output) {
 }
 
 int generate(int argc, char** argv) {
-    for (const int signal : {SIGINT, SIGHUP, SIGTERM})  // what is ignored, as under nohup, stays so
+    for (const int signal : {SIGINT, SIGHUP, SIGTERM})  // an ignored signal, as under nohup, stays ignored
         if (std::signal(signal, end_at_once) == SIG_IGN) std::signal(signal, SIG_IGN);
     Settings settings;
     if (!parse_settings(argc, argv, settings)) return 0;
@@ -248,6 +255,5 @@ int generate(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return run_program("generate", "the model takes more than this machine gives; take a smaller one",
-                       [&] { return generate(argc, argv); });
+    return run_program("generate", "use a smaller model", [&] { return generate(argc, argv); });
 }

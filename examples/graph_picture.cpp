@@ -1,7 +1,7 @@
-// The graph behind the loss of a small network, as it is made and as backward walks it.
+// The graph of the loss of a small network.
 //
-//     graph_picture            writes it in Graphviz's DOT language
-//     graph_picture out.svg    draws it, where the program dot is installed
+//     graph_picture            prints it in Graphviz's DOT language
+//     graph_picture out.svg    draws it, if the program dot is installed
 #include <weft/weft.h>
 
 #include <cstdio>

@@ -1,13 +1,13 @@
-// Letters drawn at random, then said again and again: from the second saying on, what comes next can be known,
-// by finding where the present letter stood before and reading what followed it there. Two layers of attention
-// and nothing else learn it as language models of every size do: a head of the first layer looks at the letter
-// before, so that each place knows what stood there and one place earlier; an induction head of the second
-// looks for the place whose earlier letter is the present one (Olsson et al., "In-context learning and
-// induction heads", 2022). The program finds both heads by what they look at.
+// A random sequence of letters repeats. From the second time on, the next letter can be predicted: find where
+// the current letter occurred before, and read what followed it. Two layers of attention alone learn this in
+// the same way as language models of every size: a head of the first layer attends to the previous letter, so
+// each position knows its letter and the one before it; an induction head of the second layer finds the
+// position whose previous letter is the current one (Olsson et al., "In-context learning and induction heads",
+// 2022). The program finds both heads by what they attend to.
 //
 //     induction [--steps N] [--svg FILE]
 //
-// B batch, T letters, V letters of the alphabet, C = d_model, H heads.
+// B batch, T letters, V letters in the alphabet, C = d_model, H heads.
 #include <weft/weft.h>
 
 #include <algorithm>
@@ -21,14 +21,13 @@ using namespace weft;
 namespace {
 
 constexpr std::int64_t B = 32, T = 32, V = 26, C = 64, num_heads = 2;
-constexpr std::int64_t unknown =
-    -100;  // cross_entropy's ignore_index: in the first saying anything may come next
+constexpr std::int64_t unknown = -100;  // cross_entropy's ignore_index: the first period is unpredictable
 
 struct Batch {
     Tensor letters, next;  // (B, T) both
 };
 
-// Each sequence says `period` letters, no two of them the same, over and over; each draws its period.
+// Each sequence repeats `period` different letters; the period is drawn for each.
 Batch sequences(std::int64_t count, std::int64_t shortest, std::int64_t longest, Rng& rng) {
     std::vector<std::int64_t> letters, next;
     for (std::int64_t b = 0; b < count; ++b) {
@@ -47,8 +46,8 @@ Batch sequences(std::int64_t count, std::int64_t shortest, std::int64_t longest,
 struct TwoLayers : nn::Module {
     nn::Embedding letter;
     nn::LayerNorm norm1, norm2, norm3;
-    nn::CausalMultiHeadAttention first;   // knows how far apart two letters are: rotary
-    nn::CausalMultiHeadAttention second;  // knows of no places, only what the first has written
+    nn::CausalMultiHeadAttention first;   // rotary: sees the distance between two letters
+    nn::CausalMultiHeadAttention second;  // sees no positions, only what the first layer wrote
     nn::Linear head;
 
     explicit TwoLayers(Rng& rng)
@@ -71,7 +70,7 @@ struct TwoLayers : nn::Module {
 };
 
 double accuracy(const TwoLayers& model, const Batch& batch) {
-    const Tensor right = argmax(model(batch.letters), -1) == batch.next;  // (B, T); never where it is unknown
+    const Tensor right = argmax(model(batch.letters), -1) == batch.next;  // (B, T); false where unknown
     return sum(right.to(float32)).item() / sum((batch.next != unknown).to(float32)).item();
 }
 
@@ -80,7 +79,7 @@ struct Score {
     std::int64_t layer = 0, head = 0;
 };
 
-// The head with the largest mean weight from a place of the second saying to the one `back` places before it.
+// The head with the largest mean weight from a position of the second half to the one `back` positions earlier.
 Score best_head(const std::vector<Tensor>& weights, std::int64_t back) {  // of each layer (B, H, T, T)
     Score best;
     for (std::int64_t l = 0; l < std::ssize(weights); ++l)
@@ -98,7 +97,7 @@ Score best_head(const std::vector<Tensor>& weights, std::int64_t back) {  // of 
 int main(int argc, char** argv) try {
     const auto settings = read_settings(argc, argv, "induction", {.steps = 300}, true);
     if (!settings) return 2;
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the operations are too small to share among threads
     Rng rng(1);
     TwoLayers model(rng);
     optim::AdamW optimizer(model, {.weight_decay = 0});
@@ -110,18 +109,18 @@ int main(int argc, char** argv) try {
     training::minimise(optimizer, settings->steps, loss_of_a_batch, {.schedule = schedule});
 
     const NoGrad off;
-    const Batch halves = sequences(512, T / 2, T / 2, rng);  // sixteen letters, said twice
+    const Batch halves = sequences(512, T / 2, T / 2, rng);  // sixteen letters, twice
     const double right = accuracy(model, halves);
     std::printf("\naccuracy on the second half of sequences not seen before: %.1f %%\n", 100 * right);
 
     const std::vector<Tensor> weights = viz::attention_weights(model, halves.letters);  // two of (512, H, T, T)
     const Score before = best_head(weights, 1), followed = best_head(weights, T / 2 - 1);
-    const auto tell = [](const char* role, const Score& score) {
+    const auto print = [](const char* role, const Score& score) {
         std::printf("%s: layer %d, head %d, score %.3f\n", role, static_cast<int>(score.layer) + 1,
                     static_cast<int>(score.head) + 1, score.value);
     };
-    tell("the head that looks at the letter before", before);
-    tell("induction head, which looks at what followed the present letter", followed);
+    print("the head that looks at the letter before", before);
+    print("induction head, which looks at what followed the present letter", followed);
 
     std::vector<std::string> said;
     for (const std::int64_t id : halves.letters[0].to_vector<std::int64_t>())

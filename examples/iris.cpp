@@ -1,6 +1,6 @@
-// Three kinds of iris by four measures of a flower. The flowers are drawn from three normal distributions,
-// written down below, so the best that any rule can do is known: name the kind whose density is highest (Bayes'
-// rule). An MLP that sees nothing but 1,200 flowers comes within one in a hundred of it.
+// Classifies three kinds of iris by four measures of a flower. The flowers are drawn from the three normal
+// distributions below, so the best possible classifier is known: choose the kind with the highest density
+// (Bayes' rule). An MLP that sees only 1,200 flowers comes within one percentage point of it.
 //
 //     iris [--steps N]
 //
@@ -19,8 +19,7 @@ namespace {
 
 constexpr int F = 4, K = 3;
 
-// x = mean + L z with z standard normal: covariance L Lᵀ. Measures: sepal length and width, petal length and
-// width.
+// x = mean + L z with z standard normal, covariance L Lᵀ. Measures: length and width of sepal, then of petal.
 struct Kind {
     const char* name;
     std::array<double, F> mean;
@@ -59,11 +58,11 @@ Flowers grow(std::int64_t each, Rng& rng) {
     return {from_vector(measures, {each * K, F}), from_vector(kind, {each * K})};
 }
 
-// log density of each kind, but for a constant: −½‖z‖² − log det L, where L z = x − mean. (N, F) → (N, K)
+// log density of each kind up to a constant: −½‖z‖² − log det L, where L z = x − mean. (N, F) → (N, K)
 Tensor log_density(const Tensor& x) {
     std::vector<Tensor> columns;
     for (const Kind& kind : kinds) {
-        std::vector<Tensor> z;  // each (N,), from the top down
+        std::vector<Tensor> z;  // each (N,), by forward substitution
         Tensor density = zeros({x.size(0)}, float64);
         for (int i = 0; i < F; ++i) {
             Tensor rest = x.select(1, i) - kind.mean[i];
@@ -85,10 +84,10 @@ double accuracy(const Tensor& scores, const Tensor& kind) {  // (N, K), (N,)
 int main(int argc, char** argv) try {
     const auto settings = read_settings(argc, argv, "iris", {.steps = 200});
     if (!settings) return 2;
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the operations are too small to share among threads
     Rng rng(1);
     const Flowers train = grow(400, rng), test = grow(10'000, rng);
-    // Every measure to mean 0 and deviation 1, by the flowers that are learned from.
+    // Normalises every measure to mean 0 and deviation 1 over the training set.
     const Tensor centre = mean(train.measures, 0), width = sqrt(var(train.measures, 0));  // (F,)
     const auto scaled = [&](const Tensor& x) { return ((x - centre) / width).to(float32); };
 

@@ -1,4 +1,4 @@
-// Learns the rule from Celsius to Fahrenheit, F = 1.8 C + 32, from eleven pairs of temperatures.
+// Learns the formula from Celsius to Fahrenheit, F = 1.8 C + 32, from eleven pairs of temperatures.
 #include <weft/weft.h>
 
 #include <cmath>

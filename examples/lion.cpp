@@ -1,6 +1,6 @@
-// An optimiser of one's own: Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023,
-// algorithm 2), which moves every parameter by the sign of an average of its gradients, beside AdamW on the
-// same curve.
+// A custom optimiser: Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023, algorithm 2),
+// which moves every parameter by the sign of an average of its gradients, compared with AdamW on the same
+// curve.
 #include <weft/weft.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the examples that learn are told on their command line: how long to learn, and where to draw.
+// Command line of the examples that train: how many steps, and where to draw.
 #pragma once
 
 #include <charconv>
@@ -8,12 +8,12 @@
 #include <string_view>
 
 struct Settings {
-    int steps;             // of training; none are taken when 0
-    std::string svg = {};  // the file that takes the picture; none when empty
+    int steps;             // of training
+    std::string svg = {};  // file for the picture; empty: none
 };
 
-// `defaults` changed by "--steps N" and, where the program draws, "--svg FILE". On anything else it says how
-// the program is used and gives none: exit with 2.
+// `defaults` changed by "--steps N" and, if the program draws, "--svg FILE". Anything else prints the usage and
+// returns nothing: exit with 2.
 inline std::optional<Settings> read_settings(int argc, char** argv, const char* program, Settings defaults,
                                              bool draws = false) {
     for (int i = 1; i < argc; i += 2) {

@@ -1,9 +1,9 @@
-// One attention layer with two heads must tell, at each token, the token before and the first token of the
-// sequence. Nothing says which head is to look where. Does each take one of the two roles? Ten trainings from
-// ten seeds answer: all learn the task, in nine the roles are apart; with seed 1 each head gives a seventh of
-// its weight to the other's role.
+// One attention layer with two heads must predict, at each token, the previous token and the first token of the
+// sequence. Nothing assigns these roles to the heads. Does each head take one of them? Ten runs with ten seeds
+// answer: all learn the task, and in nine the roles are separate; with seed 1 each head gives a seventh of its
+// weight to the other's role.
 //
-// B batch, T tokens, V vocabulary, C = d_model = V + T: a token's own one-hot vector beside that of its place.
+// B batch, T tokens, V vocabulary, C = d_model = V + T: the one-hot vectors of a token and of its position.
 //
 //     specialised_heads [map.svg]    draws the last model's heads into the file
 #include <weft/weft.h>
@@ -17,13 +17,13 @@ using namespace weft;
 namespace {
 
 constexpr std::int64_t B = 32, T = 10, V = 6, C = V + T, num_heads = 2;
-constexpr std::int64_t nothing = -100;  // cross_entropy's ignore_index: nothing stands before the first token
+constexpr std::int64_t nothing = -100;  // cross_entropy's ignore_index: there is nothing before the first token
 constexpr int seeds = 10, steps = 1000;
-constexpr double taken = 0.8;  // a head has a role when it gives it that much weight on average
+constexpr double taken = 0.8;  // a head has a role if it gives it at least this mean weight
 
 struct TwoQuestions : nn::Module {
     nn::CausalMultiHeadAttention attention;
-    nn::Linear answers;  // C → 2V: logits of the token before, and of the first token
+    nn::Linear answers;  // C → 2V: logits of the previous token and of the first token
 
     explicit TwoQuestions(Rng& rng)
         : attention(register_module("attention",
@@ -61,8 +61,8 @@ TwoQuestions trained(std::uint64_t seed) {
 
 struct Findings {
     double accuracy = 0;                          // of both answers, on new sequences
-    std::array<double, num_heads> before, first;  // each head's mean weight on them, from the third token on
-    Tensor weights;                               // (H, T, T), the mean over the sequences
+    std::array<double, num_heads> before, first;  // mean weight of each head on them, from the third token on
+    Tensor weights;                               // (H, T, T), mean over the sequences
 
     bool has_roles(std::size_t a, std::size_t b) const { return before[a] >= taken && first[b] >= taken; }
     bool specialised() const { return has_roles(0, 1) || has_roles(1, 0); }
@@ -74,7 +74,7 @@ Findings examine(const TwoQuestions& model, std::uint64_t seed) {
     const Tensor ids = randint(0, V, {256, T}, rng);
     Findings found;
     const Tensor right =
-        argmax(model(ids), -1) == targets_of(ids);  // (256, T, 2); never where nothing is asked
+        argmax(model(ids), -1) == targets_of(ids);  // (256, T, 2); false where nothing is asked
     found.accuracy = sum(right.to(float32)).item() / (256 * (T - 1) * 2);
     found.weights = mean(viz::attention_weights(model, ids)[0], 0);  // (H, T, T)
     for (std::int64_t h = 0; h < num_heads; ++h) {
@@ -96,7 +96,7 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "usage: specialised_heads [map.svg]\n");
         return 2;
     }
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the operations are too small to share among threads
     std::printf("mean weight of each head, from the third token on\n");
     std::printf("seed  accuracy   head 1: before  first   head 2: before  first\n");
     int specialised = 0;

@@ -1,5 +1,5 @@
-// Linked into every program of this folder: what standard output did not take is not lost in silence. The
-// program then says so and ends with 1, unless it already ends with another code.
+// Linked into every program of this folder: if standard output could not be written, the program says so and
+// exits with 1, unless it already exits with another code.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -9,13 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
-#include <iostream>  // so that std::cout is flushed after check, which then knows the reason
+#include <iostream>  // std::cout is then flushed after check, which so knows the reason
 
 namespace {
 
 bool was_closed = false;
 
-// Nobody reads: the reader went away (| head), or there never was one (>&-). That is no failure of ours.
+// Nobody reads: the pipe was closed (| head), or standard output was (>&-). That is not a failure.
 bool unread() {
     pollfd out{STDOUT_FILENO, POLLOUT, 0};
     return was_closed || (::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0);
@@ -27,7 +27,7 @@ void check(int code, void*) {
     const int reason = errno;
     if (!failed || code != 0 || unread()) return;
     std::fprintf(stderr, "%s: cannot write to standard output: %s\n", program_invocation_short_name,
-                 reason != 0 ? std::strerror(reason) : "a part of it is lost");
+                 reason != 0 ? std::strerror(reason) : "part of it is lost");
     std::_Exit(1);
 }
 
@@ -35,7 +35,7 @@ void check(int code, void*) {
     // A file that is opened later must not become standard output.
     was_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
     for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-        if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // takes the lowest number that is free
+        if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // gets the lowest free number
     return ::on_exit(check, nullptr) == 0;
 }();
 

@@ -1,4 +1,4 @@
-// From X to Y: every tensor on the way through causal attention, with its shape and where it lives in memory.
+// From X to Y: every tensor of causal attention, with its shape and where its values are stored.
 // d_model 12, 3 heads: d_k = 12 / 3 = 4.
 #include <weft/weft.h>
 

@@ -1,5 +1,5 @@
-// One causal attention layer and one linear layer learn to copy the token that stood three places earlier.
-// B batch, T tokens, V vocabulary, C = d_model = V + T: a token's own one-hot vector beside that of its place.
+// One causal attention layer and one linear layer learn to copy the token three positions earlier.
+// B batch, T tokens, V vocabulary, C = d_model = V + T: the one-hot vectors of a token and of its position.
 #include <weft/weft.h>
 
 #include <cstdio>
@@ -54,7 +54,7 @@ int main() {
 
     NoGrad off;
     Tensor ids = randint(0, V, {B, T}, rng), target = targets_of(ids);
-    Tensor right = argmax(model(ids), -1) == target;  // (B, T); never where there is nothing to copy
+    Tensor right = argmax(model(ids), -1) == target;  // (B, T); false where there is nothing to copy
     const double accuracy = sum(right.to(float32)).item() / (B * (T - lag));
     std::printf("\naccuracy on sequences not seen before: %.1f %%\n", 100 * accuracy);
     return flow.passed() && accuracy > 0.95 ? 0 : 1;

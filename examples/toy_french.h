@@ -1,5 +1,5 @@
-// A toy English and its French, for encoder_decoder. French asks for more than a dictionary: determiners and
-// adjectives follow the gender of a noun that comes later, and all adjectives but petit stand behind it.
+// Toy English and French sentences, for encoder_decoder. A dictionary is not enough: French determiners and
+// adjectives agree with the gender of a noun that comes later, and all adjectives except petit follow it.
 #pragma once
 
 #include <weft/weft.h>
@@ -32,12 +32,12 @@ inline const std::array<Entry, 4> verbs = {
 
 struct Pair {
     Words english, french;
-    std::vector<std::int64_t> from;  // for each French word the place of the English one that it translates
+    std::vector<std::int64_t> from;  // for each French word the position of the English word it translates
 };
 inline constexpr std::int64_t sentences = 120 * 4 * 120;  // phrase verb phrase
-inline constexpr std::int64_t longest = 8;                // seven words and, in French, an end
+inline constexpr std::int64_t longest = 8;                // seven words and, in French, an end token
 
-// Takes one of the entries by the lowest digit of n, which goes.
+// Chooses an entry by the lowest digit of n, and removes that digit.
 template <std::size_t N>
 const Entry& take(const std::array<Entry, N>& entries, std::int64_t& n) {
     const Entry& entry = entries[static_cast<std::size_t>(n) % N];
@@ -45,7 +45,7 @@ const Entry& take(const std::array<Entry, N>& entries, std::int64_t& n) {
     return entry;
 }
 
-// Adds a determiner, an adjective or none, and a noun.
+// Adds a determiner, maybe an adjective, and a noun.
 inline void add_phrase(Pair& pair, std::int64_t& n) {
     const Entry &determiner = take(determiners, n), &adjective = take(adjectives, n), &noun = take(nouns, n);
     const auto french = [&](const Entry& e) { return noun.masculine.empty() ? e.feminine : e.masculine; };
@@ -64,7 +64,7 @@ inline void add_phrase(Pair& pair, std::int64_t& n) {
     pair.from.insert(pair.from.end(), {start + (before ? 1 : 2), start + (before ? 2 : 1)});
 }
 
-// Sentence n of them all.
+// Sentence n.
 inline Pair sentence(std::int64_t n) {
     Pair pair;
     add_phrase(pair, n);
@@ -75,7 +75,7 @@ inline Pair sentence(std::int64_t n) {
     return pair;
 }
 
-// Every word has an id, in the order in which they were first met.
+// Words have ids in the order in which they first occur.
 struct Vocabulary {
     Words words = {};
     std::int64_t id(const std::string& word) {
@@ -87,7 +87,7 @@ struct Vocabulary {
 };
 
 struct Batch {
-    weft::Tensor english;               // (B, longest), filled up with word 0
+    weft::Tensor english;               // (B, longest), padded with word 0
     std::vector<std::int64_t> lengths;  // (B,), of the English sentences
     weft::Tensor french, next;          // (B, longest): begin and the words; the words and end, then −100
 };
@@ -97,7 +97,7 @@ struct Languages {
     Vocabulary english, french{{"<begin>", "<end>"}};
 
     Languages() {
-        for (std::int64_t n = 0; n < sentences; n += 7) batch({n});  // meets every word
+        for (std::int64_t n = 0; n < sentences; n += 7) batch({n});  // so that every word has an id
     }
 
     Batch batch(const std::vector<std::int64_t>& numbers) {

@@ -1,6 +1,6 @@
-// Trains a character-level GPT on a text, then lets it write: see --help.
-// Ends with 0; with 1 on a failure, 2 on wrong usage; after saving with 130 when Ctrl-C interrupts it, and with
-// 128 + its number at any other signal that asks it to end.
+// Trains a character-level GPT on a text, then generates a sample: see --help.
+// Exit codes: 0; 1 on a failure, 2 on wrong usage; after saving, 130 on Ctrl-C and 128 + its number on another
+// signal that asks the program to end.
 // B sequences in a batch, T = block_size characters in each, V vocabulary.
 #include <weft/weft.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 // ---- the text
 
-// The file to learn from, or the project's own README and chapters.
+// The file to train on, or the project's own README and chapters.
 std::vector<fs::path> text_files(const Options& o) {
     if (!o.text.empty()) return {o.text};
     const fs::path root = WEFT_SOURCE_DIR;
@@ -32,7 +32,7 @@ text::Ids encode(const text::Characters& tokenizer, const std::string& text, con
     throw ValueError(source, ": ", error.what());
 }
 
-// FNV-1a over the code points: most likely another number where the text is another.
+// FNV-1a over the code points; another text most likely gives another number.
 std::uint64_t fingerprint(const std::string& text) {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (std::size_t at = 0; at < text.size();) {
@@ -43,7 +43,7 @@ std::uint64_t fingerprint(const std::string& text) {
     return hash;
 }
 
-// ---- the run: what a checkpoint holds
+// ---- the run: what a checkpoint contains
 
 struct Run {
     text::Characters tokenizer;
@@ -51,17 +51,17 @@ struct Run {
     optim::AdamW optimizer;
     std::int64_t step = 0;
     std::optional<std::pair<double, std::int64_t>> best = {};  // the lowest validation loss, and its step
-    std::uint64_t text = 0;                                    // the fingerprint of what it learned from
+    std::uint64_t text = 0;                                    // fingerprint of the training text
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
 fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 
-Run new_run(const Options& o, const text::Characters& tokenizer, const training::Checkpoint* from = nullptr) {
+Run new_run(const Options& o, const text::Characters& tokenizer, const training::Checkpoint* last = nullptr) {
     nn::GPTConfig config = o.model;
     config.vocab_size = tokenizer.vocab_size();
-    if (from != nullptr) nn::check_state_dict(config, from->model);  // before a model of these sizes is made
+    if (last != nullptr) nn::check_state_dict(config, last->model);  // before a model of these sizes is made
     Rng rng(seed_of(o));
     const nn::GPT model(config, rng);
     return {tokenizer, model,
@@ -81,7 +81,7 @@ Run resumed_run(const Options& o, CLI::App& app) {
         warn_of_nonfinite(path.string(), last.model);
         return run;
     } catch (const Error& error) {
-        throw IoError("cannot go on from ", path.string(), ": ", error.what());
+        throw IoError("cannot continue from ", path.string(), ": ", error.what());
     }
 }
 
@@ -102,8 +102,8 @@ std::int64_t last_step(const Options& o) {
     return o.stop_at > 0 ? std::min(o.stop_at, o.rate.steps) : o.rate.steps;
 }
 
-// An interrupt may have come before the last evaluation, and a full disk before the report, which is saved
-// last.
+// Whether there is nothing left to do. A run at its last step may have been interrupted before the last
+// evaluation, and a full disk may have prevented the report, which is saved last.
 bool is_done(const Run& run, const Options& o) {
     if (run.step != o.rate.steps) return run.step >= last_step(o);
     std::error_code missing;
@@ -113,7 +113,7 @@ bool is_done(const Run& run, const Options& o) {
     return !history.rows.empty() && history.rows.back().step == run.step;
 }
 
-void tell(const check::FlowReport& flow) {
+void print_flow(const check::FlowReport& flow) {
     std::string zero;
     for (const check::FlowRow& row : flow.rows)
         if (!row.problem.empty()) zero += " " + row.name;
@@ -121,21 +121,21 @@ void tell(const check::FlowReport& flow) {
     std::printf("gradients reach all %zu parameters%s\n", flow.rows.size(), zero.c_str());
 }
 
-// Before a new run saves into the folder of an earlier one: its checkpoint stays under another name.
+// Gives the checkpoint of an earlier run another name, before a new run saves its own.
 void set_aside(const fs::path& folder) {
     const fs::path model = folder / "model.safetensors", previous = folder / "previous.safetensors";
     std::error_code error;
     fs::remove(folder / "best.safetensors", error);
     if (!fs::exists(model, error)) return;
     fs::remove(previous, error);
-    fs::create_hard_link(model, previous, error);  // so the file never lacks its own name
+    fs::create_hard_link(model, previous, error);  // so the old name exists until the new file replaces it
     if (error) fs::copy_file(model, previous, error);
     if (error) throw IoError("cannot keep ", model.string(), " of an earlier run: ", error.message());
-    training::warn("an earlier run was here; its checkpoint is now " + previous.string());
+    training::warn("an earlier run used this folder; its checkpoint is now " + previous.string());
 }
 
-// Trains up to last_step, with an evaluation and a checkpoint at every interval, or until a signal asks it to
-// end. Returns that signal, or 0.
+// Trains up to last_step with evaluations and checkpoints, or until a signal asks it to end. Returns the
+// signal, or 0.
 int train_model(Run& run, const Options& o, CLI::App& app, const std::string& text, const std::string& prompt) {
     const training::Interrupt interrupt;
     const std::string source = o.text.empty() ? "Weft's own documents" : o.text;
@@ -163,18 +163,16 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                 whole(o.model.block_size), whole(run.model.num_parameters()));
     std::fflush(stdout);
     if (run.step > 0 && run.text != fingerprint(text))
-        training::warn(
-            "this is not the text that the checkpoint was trained on: the run goes on with this one");
+        training::warn("the checkpoint was trained on another text; the run continues with this one");
     run.text = fingerprint(text);
 
     std::int64_t saved = run.step;  // the step of the last checkpoint
-    bool is_new = run.step == 0;    // and nothing was saved yet
+    bool is_new = run.step == 0;    // and nothing has been saved yet
     const auto make_room = [&] {
         fs::create_directories(o.out);
         if (std::exchange(is_new, false)) set_aside(o.out);
     };
-    // loss.csv first: lines that are newer than the checkpoint are cut off when the run goes on, and come
-    // again.
+    // loss.csv first: a resumed run removes the lines that are newer than the checkpoint.
     const auto save = [&] {
         make_room();
         report.history.save(in(o, "loss.csv"));
@@ -191,7 +189,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         try {
             action();
         } catch (const std::exception& error) {
-            progress.warn(std::string(error.what()) + "; the training goes on without");
+            progress.warn(std::string(error.what()) + "; training continues without it");
         }
     };
     const auto evaluate = [&]() -> std::optional<double> {
@@ -224,11 +222,11 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
             loss = batch_loss.item();
         };
         try {
-            run.step == 0 ? tell(check::first_step(run.model, lr, step)) : step();
+            run.step == 0 ? print_flow(check::first_step(run.model, lr, step)) : step();
         } catch (const ValueError& error) {
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
                         "\nlower --lr, or raise --warmup_steps",
-                        (saved > 0 ? "; --resume goes on from step " + std::to_string(saved) : ""));
+                        (saved > 0 ? "; --resume continues from step " + std::to_string(saved) : ""));
         }
         report.measured({run.step, lr, loss, validation_loss});
         progress.step(++run.step, loss);
@@ -244,20 +242,21 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
 
 int train_gpt(int argc, char** argv) {
     Options o;
-    CLI::App app("Trains a character-level GPT on a text, then lets it write.", "train_gpt");
+    CLI::App app("Train a character-level GPT on a text, then generate a sample.", "train_gpt");
     if (!parse(app, o, argc, argv)) return 0;
     if (o.threads > 0) set_num_threads(static_cast<int>(o.threads));
 
-    std::optional<training::OutputFolder> folder;  // tried now rather than after the training
+    std::optional<training::OutputFolder> folder;  // fails now rather than after training
     if (!o.sample_only)
         folder.emplace(o.out, std::vector<std::string>{"model.safetensors", "best.safetensors", "loss.csv",
                                                        "report.html"});
     std::string text;
-    const bool goes_on = o.resume || o.sample_only;
-    if (!goes_on) text = training::read_text(text_files(o));
-    Run run = goes_on ? resumed_run(o, app) : new_run(o, text::Characters(text));
+    const bool continues = o.resume || o.sample_only;
+    if (!continues) text = training::read_text(text_files(o));
+    Run run = continues ? resumed_run(o, app) : new_run(o, text::Characters(text));
     const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
-    const std::size_t length = encode(run.tokenizer, prompt, "--prompt").size();  // refused now, if at all
+    const std::size_t length =
+        encode(run.tokenizer, prompt, "--prompt").size();  // an unknown character fails now
     if (static_cast<std::int64_t>(length) > o.model.block_size)
         std::fprintf(stderr,
                      "train_gpt: the prompt has %zu characters, of which the model sees the last %lld\n",
@@ -266,11 +265,10 @@ int train_gpt(int argc, char** argv) {
     if (o.resume && is_done(run, o)) {
         const bool stops = last_step(o) < o.rate.steps;
         std::printf(
-            "nothing to train: the checkpoint in %s is at step %lld, and %s is %lld; to train on give a larger "
-            "one\n\n",
+            "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
             o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
     } else if (!o.sample_only) {
-        if (goes_on) text = training::read_text(text_files(o));
+        if (continues) text = training::read_text(text_files(o));
         const int signal = train_model(run, o, app, text, prompt);
         if (signal != 0 || run.step < o.rate.steps) {
             std::printf("%s at step %lld and saved: --resume goes on\n",
@@ -291,9 +289,6 @@ int train_gpt(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return run_program(
-        "train_gpt",
-        "the run takes more than this machine gives; make --d_model, --num_layers, --block_size or "
-        "--batch_size smaller",
-        [&] { return train_gpt(argc, argv); });
+    return run_program("train_gpt", "reduce --d_model, --num_layers, --block_size or --batch_size",
+                       [&] { return train_gpt(argc, argv); });
 }

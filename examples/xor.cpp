@@ -1,4 +1,4 @@
-// Exclusive or: no straight line separates its four cases, a layer of eight hidden units does.
+// Exclusive or: no straight line separates its four cases, but a layer of eight hidden units does.
 #include <weft/weft.h>
 
 #include <cstdio>

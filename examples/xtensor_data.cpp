@@ -1,4 +1,4 @@
-// Data prepared with xtensor, a network trained with Weft, and its outputs back as an xtensor expression.
+// Data from xtensor, a network trained with Weft, and its output as an xtensor expression again.
 #include <weft/weft.h>
 #include <weft/xtensor.h>
 

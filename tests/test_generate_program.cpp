@@ -94,7 +94,7 @@ TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), a
         io::save_safetensors(scratch / "other.safetensors", other.tensors, other.metadata);
         return generate("--prompt The --max_new_tokens 4 --model " + (scratch / "other.safetensors").string());
     };
-    const std::string none = "other.safetensors holds no model that train_gpt saved: ";
+    const std::string none = "other.safetensors does not contain a model saved by train_gpt: ";
     check_refused(with([](auto& file) { file.metadata["num_layers"] = "two"; }), 1,
                   none + "its num_layers: \"two\" is not");
     check_refused(with([](auto& file) { file.metadata.erase("vocabulary"); }), 1, none);
@@ -155,9 +155,9 @@ TEST_CASE("fault 105: generate ends a model that is missing, a folder or somethi
           "[programs][fault]") {
     const Scratch scratch;
     check_refused(generate("--model " + (scratch / "none").string()), 1,
-                  "none; --model names a folder with a model");
-    check_refused(generate("--model " + scratch.folder().string()), 1, "holds neither a config.json");
-    check_refused(generate("", "cd " + scratch.folder().string()), 1, "there is no out; --model names");
+                  "none does not exist; set --model to a folder with a model");
+    check_refused(generate("--model " + scratch.folder().string()), 1, "contains neither config.json");
+    check_refused(generate("", "cd " + scratch.folder().string()), 1, "out does not exist; set --model");
     io::save_text(scratch / "model.safetensors", "");
     check_refused(generate("--model " + scratch.folder().string()), 1, "it has 0 bytes");
     std::filesystem::remove(scratch / "model.safetensors");

@@ -225,7 +225,7 @@ TEST_CASE("train_gpt refuses to go on from what is no checkpoint, or with anothe
     io::save_text(scratch / "text", pangrams());
     REQUIRE(run(tiny + in(scratch) + "--steps 1 --text " + (scratch / "text").string()).code == 0);
     check_refusal(run("train_gpt --resume --num_layers 2 " + in(scratch)), 2,
-                  "--num_layers 2, and the checkpoint has 1");
+                  "--num_layers 2; the checkpoint has 1");
 }
 
 #endif

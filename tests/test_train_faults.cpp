@@ -130,12 +130,11 @@ TEST_CASE("a checkpoint of another architecture: every difference is listed, and
     const Result other = run(
         "train_gpt --resume --num_layers 2 --num_heads 4 --d_model 32 --block_size 8 --dropout 0.2 --bias " +
         trained.out());
-    check_refusal(other, 2, "this is another model than the checkpoint's:");
-    for (const char* line :
-         {"--num_layers 2, and the checkpoint has 1", "--num_heads 4, and the checkpoint has 2",
-          "--d_model 32, and the checkpoint has 16", "--block_size 8, and the checkpoint has 16",
-          "--dropout 0.2, and the checkpoint has 0.1", "--bias true, and the checkpoint has false",
-          "leave these flags out, or choose another --out"})
+    check_refusal(other, 2, "the settings differ from the checkpoint's model:");
+    for (const char* line : {"--num_layers 2; the checkpoint has 1", "--num_heads 4; the checkpoint has 2",
+                             "--d_model 32; the checkpoint has 16", "--block_size 8; the checkpoint has 16",
+                             "--dropout 0.2; the checkpoint has 0.1", "--bias true; the checkpoint has false",
+                             "leave these flags out, or choose another --out"})
         CHECK(contains(other.output, line));
     CHECK(io::load_text(trained.model()) == before);
     // What makes the training, and not the model, may be another.
@@ -153,7 +152,7 @@ TEST_CASE("faults 89 and 90: a checkpoint whose tensors do not fit its settings:
     });
     const Result result = run("train_gpt --sample_only " + trained.out());
     check_refusal(result, 1,
-                  "cannot go on from " + trained.model().string() + ": load_state_dict: the state does");
+                  "cannot continue from " + trained.model().string() + ": load_state_dict: the state does");
     for (const char* line : {"unexpected: stranger (3,)", "missing: blocks.1.attn.W_qkv.weight (60, 20)",
                              "token_embedding.weight: shape (31, 16), but the module's is (31, 20)",
                              "blocks.0.mlp.W_in.weight: shape (64, 16), but the module's is (80, 20)"})
@@ -167,7 +166,7 @@ TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by i
         trained.rewrite(change);
         const Result result = run("train_gpt --resume " + trained.out());
         CHECK(result.code == 1);
-        CHECK(contains(result.output, "cannot go on from " + trained.model().string()));
+        CHECK(contains(result.output, "cannot continue from " + trained.model().string()));
         return result.output;
     };
     const auto without = [&](const std::string& key) {
@@ -257,7 +256,7 @@ TEST_CASE("a training that diverges says at which step, and where to go on from"
     const std::string before = io::load_text(trained.model());
     const Result result = run("train_gpt --resume " + trained.out());
     check_refusal(result, 1, "the training diverged at step 2: ");
-    CHECK(contains(result.output, "lower --lr, or raise --warmup_steps; --resume goes on from step 2"));
+    CHECK(contains(result.output, "lower --lr, or raise --warmup_steps; --resume continues from step 2"));
     CHECK(io::load_text(trained.model()) == before);
 }
 
@@ -270,7 +269,7 @@ TEST_CASE("a text that is not the checkpoint's costs a warning, and characters t
     io::save_text(trained.data / "text", pangrams() + "The end.\n");
     const Result changed = run("train_gpt --resume --steps 5 --max_new_tokens 0 " + trained.out());
     CHECK(changed.code == 0);
-    CHECK(contains(changed.output, "warning: this is not the text that the checkpoint was trained on"));
+    CHECK(contains(changed.output, "warning: the checkpoint was trained on another text"));
     io::save_text(trained.data / "text", pangrams() + "The end!\n");
     check_refusal(
         run("train_gpt --resume --steps 6 " + trained.out()), 1,

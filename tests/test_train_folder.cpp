@@ -110,7 +110,7 @@ TEST_CASE("a run that has made its steps says so when it is to go on, and writes
     const auto before = files_of(out.folder());
     const auto resumed = [&](const std::string& flags) { return run("train_gpt --resume " + flags + in(out)); };
     const std::string start =
-        "nothing to train: the checkpoint in " + out.folder().string() + " is at step 4, and ";
+        "nothing to train: the checkpoint in " + out.folder().string() + " is at step 4 and ";
     for (const std::string flags : {"", "--steps 4 ", "--steps 3 ", "--stop_at 2 ", "--steps 9 --stop_at 4 "}) {
         INFO(flags);
         const bool stop = flags.find("stop_at") != std::string::npos;
@@ -118,7 +118,7 @@ TEST_CASE("a run that has made its steps says so when it is to go on, and writes
         const Result result = resumed("--max_new_tokens 5 " + flags);
         CHECK(result.code == 0);
         CHECK(result.output.starts_with(start + (stop ? "--stop_at" : "--steps") + " is " + last +
-                                        "; to train on give a larger one\n\n\n"));
+                                        "; give a larger one\n\n\n"));
         CHECK_FALSE(contains(result.output, "wrote"));
         CHECK(files_of(out.folder()) == before);
     }

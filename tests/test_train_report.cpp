@@ -141,7 +141,7 @@ TEST_CASE("a report that is damaged costs a resumed run a warning, and begins an
     io::save_text(scratch / "report.html", "<html>");
     const Result resumed = run("train_gpt --resume " + in(scratch));
     CHECK(resumed.code == 0);
-    CHECK(contains(resumed.output, "report.html as a report: it has no data of a report; it begins anew"));
+    CHECK(contains(resumed.output, "report.html as a report: it contains no report data; it begins anew"));
     CHECK(report_of(scratch)["loss"]["training"]["steps"].size() == 30);
 }
 

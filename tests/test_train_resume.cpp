@@ -107,7 +107,7 @@ TEST_CASE("a new run in the folder of another keeps that one's checkpoint under 
     const std::string before = io::load_text(scratch / "model.safetensors");
     const Result second = run(common + text + "--seed 2 --stop_at 3 " + in(scratch));
     REQUIRE(second.code == 0);
-    CHECK(contains(second.output, "an earlier run was here; its checkpoint is now " +
+    CHECK(contains(second.output, "an earlier run used this folder; its checkpoint is now " +
                                       (scratch / "previous.safetensors").string()));
     CHECK((io::load_text(scratch / "previous.safetensors") == before));
     CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == "3");

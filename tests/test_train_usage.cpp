@@ -61,7 +61,7 @@ TEST_CASE("a flag is true by itself or with =true, false with =false, and takes 
     // What is false is not done.
     const std::string out = in(scratch);
     CHECK(run("train_gpt --sample-only --resume=false --best=false --max_new_tokens 3 " + out).code == 0);
-    check_refusal(run("train_gpt --sample-only=false --best " + out), 2, "--best chooses what --sample_only");
+    check_refusal(run("train_gpt --sample-only=false --best " + out), 2, "--best needs --sample_only");
     const std::string model = "generate --max_new_tokens 3 --model " + scratch.folder().string() + " ";
     CHECK(run(model + "--random=false --stats=false").output.size() == 4);
     CHECK_FALSE(contains(run(model + "--stats=false").output, "MiB"));
@@ -101,8 +101,7 @@ TEST_CASE("a model that no memory holds is refused in words", "[programs][train]
         run(tiny + in(scratch) + "--d_model 1000000 --block_size 1 --text " + (scratch / "text").string(),
             "export ASAN_OPTIONS=allocator_may_return_null=1");
     check_refusal(result, 1,
-                  "train_gpt: out of memory: the run takes more than this machine gives; make --d_model, "
-                  "--num_layers, --block_size or --batch_size smaller\n");
+                  "train_gpt: out of memory: reduce --d_model, --num_layers, --block_size or --batch_size\n");
 }
 
 TEST_CASE("a safetensors file that train_gpt did not save is said to be that", "[programs][train]") {
@@ -111,13 +110,13 @@ TEST_CASE("a safetensors file that train_gpt did not save is said to be that", "
     io::save_safetensors(model, {{"wte.weight", zeros({3, 2})}}, {{"format", "pt"}});
     for (const char* how : {"--resume ", "--sample_only "})
         check_says("train_gpt " + std::string(how) + in(scratch), 1,
-                   "train_gpt: cannot go on from " + model +
-                       ": train_gpt did not save it: it holds none of a run's settings; --out names the folder "
-                       "of a run");
+                   "train_gpt: cannot continue from " + model +
+                       ": train_gpt did not save it: it contains none of a run's settings; set --out to the "
+                       "folder of a run");
     check_says("generate --model " + scratch.folder().string(), 1,
                "generate: " + model +
-                   " was not saved by train_gpt: it names neither its characters nor its sizes; for a GPT-2 "
-                   "--model names the folder with its config.json");
+                   " was not saved by train_gpt: it contains neither characters nor sizes; for a GPT-2, set "
+                   "--model to the folder with its config.json");
 }
 
 TEST_CASE("settings that do not fit together are the checkpoint's fault when it holds them",
@@ -130,7 +129,7 @@ TEST_CASE("settings that do not fit together are the checkpoint's fault when it 
     };
     const std::string go_on = "train_gpt --resume " + in(trained.scratch);
     const std::string start =
-        "train_gpt: cannot go on from " + trained.model().string() + ": its settings do not fit together: ";
+        "train_gpt: cannot continue from " + trained.model().string() + ": its settings do not fit together: ";
     with("min_lr", "0.5");
     check_says(go_on, 1, start + "--min_lr 0.5 is above --lr 0.001");
     check_says(go_on + " --lr 0.1", 2, "train_gpt: --min_lr 0.5 is above --lr 0.1");

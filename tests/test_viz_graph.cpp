@@ -147,7 +147,7 @@ TEST_CASE("a tensor outside the graph has no picture", "[viz][graph]") {
           }) ==
           "graph: a tensor of shape (2, 3) is outside the graph: nothing it was made from requires a gradient, "
           "or "
-          "NoGrad was on; call requires_grad_() on the leaves before computing it");
+          "NoGrad was active; call requires_grad_() on the leaves before computing it");
     CHECK_THROWS_AS(viz::graph(Tensor()), GraphError);
 }
 

@@ -196,7 +196,7 @@ TEST_CASE("steps of a report ascend, and what is refused changes nothing", "[viz
     report.sample(5, "x");
     const std::string before = report_json(report.html());
     CHECK(contains(message_of<ValueError>([&] { report.loss(5, {.training = 1}); }),
-                   "training loss of step 5 after that of step 5; give ascending steps"));
+                   "training loss of step 5 after that of step 5; record steps in ascending order"));
     // the learning rate alone would have been right
     CHECK(contains(message_of<ValueError>([&] { report.loss(4, {.validation = 1, .learning_rate = 1}); }),
                    "validation loss of step 4"));

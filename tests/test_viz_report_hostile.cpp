@@ -140,16 +140,17 @@ TEST_CASE("a report's counts and steps are checked, one by one", "[viz][report]"
     }
     json kept = json::array();
     for (int i = 0; i < 25; ++i) kept.push_back({i, i});
-    CHECK(contains(report.with("/sampled/kept", kept), "more samples than a report has"));
+    CHECK(contains(report.with("/sampled/kept", kept), "too many samples"));
     CHECK(contains(report.with("/samples/1/step", 11), "a sample of a step that is not listed"));
     for (const json& heads : {json::array(), json({2}), json({1, 1}), json({INT32_MAX, INT32_MAX})})
-        CHECK(contains(report.with("/sentences/0/heads", heads), "weights whose number is not the sentence's"));
-    CHECK(contains(report.with("/sentences/0/bytes", json::array()), "weights whose number"));
-    CHECK(contains(report.with("/sentences/0/snapshots/0/causal", true), "weights whose number"));
+        CHECK(contains(report.with("/sentences/0/heads", heads),
+                       "the number of weights does not fit the sentence"));
+    CHECK(contains(report.with("/sentences/0/bytes", json::array()), "the number of weights does not fit"));
+    CHECK(contains(report.with("/sentences/0/snapshots/0/causal", true), "the number of weights does not fit"));
     CHECK(contains(report.with("/sentences/0/snapshots/1/step", 5), "weights of a step that is not listed"));
     CHECK(contains(report.with("/sentences/0/snapshots/1/step", 0), "weights of a step that is not listed"));
     CHECK(contains(report.with("/sentences/0/snapshots", json::array()), "a sentence without weights"));
-    CHECK(contains(report.with("/attention_bytes", 11), "more weights than its attention_bytes allow"));
+    CHECK(contains(report.with("/attention_bytes", 11), "more weights than its attention_bytes allows"));
 }
 
 TEST_CASE("a report with the largest strides and bins accepts more steps", "[viz][report]") {

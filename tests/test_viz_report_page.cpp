@@ -170,8 +170,8 @@ TEST_CASE("what is no report is refused with its path", "[viz][report]") {
         return message;
     };
     CHECK(contains(message_of<IoError>([&] { Report::load(scratch / "none.html"); }), "no such file"));
-    CHECK(contains(refused(""), "it has no data of a report"));
-    CHECK(contains(refused("<html></html>"), "it has no data of a report"));
+    CHECK(contains(refused(""), "it contains no report data"));
+    CHECK(contains(refused("<html></html>"), "it contains no report data"));
     Report report("run");
     run(report, 0, 20);
     const std::string page = report.html(), data = report_json(page);
@@ -185,7 +185,7 @@ TEST_CASE("what is no report is refused with its path", "[viz][report]") {
     };
     CHECK(contains(with("weft report 1", "weft report 9"), "its format is \"weft report 9\""));
     CHECK(contains(with("\"mean\":\"", "\"mean\":\"AAAA"), "bytes instead of"));
-    CHECK(contains(with("\"weights\":\"", "\"weights\":\"AAAA"), "weights whose number"));
+    CHECK(contains(with("\"weights\":\"", "\"weights\":\"AAAA"), "the number of weights does not fit"));
     CHECK(contains(with("\"weights\":\"", "\"weights\":\"A*A"), "base64"));
     CHECK(contains(with("\"settings\":", "\"setting\":"), "settings"));
     CHECK(contains(with("\"stride\":1", "\"stride\":0"), "it has 0 instead of a whole number in 1 … "));

@@ -1,4 +1,4 @@
-// weft::viz: pictures in the terminal and as SVG, stories and reports, with all that they stand on.
+// weft::viz: pictures in the terminal and as SVG, stories and reports, and the layers below.
 #pragma once
 
 #include "weft/models.h"

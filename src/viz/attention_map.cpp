@@ -1,4 +1,4 @@
-// Attention maps: taken from a run, checked, and written as text.
+// Attention maps: recorded, checked, and written as text.
 #include "viz/attention_map.h"
 
 #include <algorithm>
@@ -100,14 +100,14 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
             text += pad_right(map.labels.queries[t], left) + " [";
             for (std::size_t s = 0; s < map.labels.keys.size(); ++s) {
                 const std::size_t cell = t * map.labels.keys.size() + s;
-                const std::string one = heads[h].leaks(cell)     ? leak
-                                        : heads[h].blocked[cell] ? blocked_cell
-                                                                 : shade(heads[h].weights[cell] / map.top);
+                const std::string mark = heads[h].leaks(cell)     ? leak
+                                         : heads[h].blocked[cell] ? blocked_cell
+                                                                  : shade(heads[h].weights[cell] / map.top);
                 leaks = leaks || heads[h].leaks(cell);
                 if (options.wide && s > 0) text += " ";
                 text += options.wide
-                            ? repeated(one, std::max<std::size_t>(1, display_width(map.labels.keys[s])))
-                            : one;
+                            ? repeated(mark, std::max<std::size_t>(1, display_width(map.labels.keys[s])))
+                            : mark;
             }
             text += "]\n";
         }

@@ -1,4 +1,4 @@
-// The input of every attention map: weights and blocked cells of several heads, checked and labelled.
+// What every attention map draws: the weights and blocked cells of several heads, checked and labelled.
 #pragma once
 
 #include <string>
@@ -20,11 +20,11 @@ struct AttentionMap {
     Labels labels;
     double top = 1;  // the weight drawn strongest; > 0
     bool has_mask = false;
-    bool leaks = false;  // any cell of any head
+    bool leaks = false;  // in any head
 };
 
-// Each of `layers` (T, S), (H, T, S) or (1, H, T, S). Throws what weft/viz/pictures.h says, in the name of
-// `operation`.
+// Each of `layers` is (T, S), (H, T, S) or (1, H, T, S). Throws the errors that weft/viz/pictures.h lists, in
+// the name of `operation`.
 AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>& layers,
                                 const MapOptions& options);
 

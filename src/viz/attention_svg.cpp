@@ -9,22 +9,22 @@ namespace weft::viz {
 namespace {
 
 constexpr double margin = 16, gap = 10, bar_width = 14;
-constexpr double labels_from = 9, numbers_from = 34;  // the sizes of cells that labels and numbers need
+constexpr double labels_from = 9, numbers_from = 34;  // the smallest cells with labels and with numbers
 constexpr std::size_t max_label = 20;                 // columns
-constexpr std::int64_t max_tooltips = 20000;          // for more cells they would take megabytes
+constexpr std::int64_t max_tooltips = 20000;          // tooltips on more cells would take megabytes
 constexpr const char *leak_colour = "#d00", *hatch = "url(#blocked)";
 
 double mono_width(const std::string& text, double size) {
     return static_cast<double>(display_width(visible(text))) * 0.602 * size;
 }
 
-// The labels of equal cells: in a column beside their rows or above their columns, there upright if they are
-// wider than a cell. If cells are smaller than letters, only every `step`-th.
+// Labels of equal cells, beside the rows or above the columns; above, they are rotated if they are wider than a
+// cell. If cells are smaller than letters, only every `step`-th label is drawn.
 struct CellLabels {
     const std::vector<std::string>& texts;
     double cell;
     bool beside, upright;
-    double size, extent = 0;  // of the font; the room they take, away from the cells
+    double size, extent = 0;  // font size, and the room that the labels take away from the cells
     std::size_t step = 1;
 
     CellLabels(const std::vector<std::string>& given, double cell_size, bool are_beside)
@@ -40,7 +40,7 @@ struct CellLabels {
         else
             extent = size;
     }
-    // Beside: they end at x, and the first cell starts at y. Above: they end at y, and it starts at x.
+    // Beside: labels end at x, and the first cell starts at y. Above: labels end at y, and it starts at x.
     std::string svg(double x, double y) const {
         std::string svg;
         for (std::size_t i = 0; i < texts.size(); i += step) {
@@ -64,7 +64,7 @@ std::string short_number(double weight) {
     return std::string(hundredths < 10 ? ".0" : ".") + std::to_string(hundredths);
 }
 
-// A cell that shows `what` and its weight when pointed at.
+// A cell whose tooltip shows `what` and its weight.
 std::string cell_svg(double x, double y, double size, const std::string& what, const HeadMap& head,
                      std::size_t cell, double top) {
     const double weight = head.weights[cell];
@@ -86,7 +86,7 @@ std::string cell_svg(double x, double y, double size, const std::string& what, c
 
 // The cells that are not blocked, or leak, in units of cells.
 std::string cells_svg(const HeadMap& head, const AttentionMap& map) {
-    constexpr int levels = 255, leak = -1;  // as fine as a screen's colours
+    constexpr int levels = 255, leak = -1;
     const auto level = [&](std::int64_t t, std::int64_t s) {
         const auto cell = static_cast<std::size_t>(t * map.S + s);
         if (head.blocked[cell]) return head.leaks(cell) ? leak : no_level;
@@ -101,7 +101,7 @@ std::string cells_svg(const HeadMap& head, const AttentionMap& map) {
     return svg;
 }
 
-// One head, its upper left corner at (x, y), its cells `size` wide.
+// One head with upper left corner (x, y) and cells `size` wide.
 std::string panel_svg(const AttentionMap& map, const HeadMap& head, double x, double y, double size,
                       const std::string& title) {
     const double width = static_cast<double>(map.S) * size, height = static_cast<double>(map.T) * size;
@@ -111,7 +111,7 @@ std::string panel_svg(const AttentionMap& map, const HeadMap& head, double x, do
            rect_shape(x, y, width, height, {}, {"#999", 0.5, false}) + "</g>\n";
 }
 
-// A bar from 0 at the bottom to map.top, (x, y) its upper left corner, above a legend of hatched and red cells.
+// A bar from 0 at the bottom to map.top with upper left corner (x, y), above a legend of hatched and red cells.
 std::string colour_bar(const AttentionMap& map, double x, double y, double height) {
     std::string svg = rect_shape(x, y, bar_width, height, {"url(#viridis)"});
     const int steps = height >= 80 ? 4 : height >= 40 ? 2 : 1;
@@ -131,7 +131,7 @@ std::string colour_bar(const AttentionMap& map, double x, double y, double heigh
     return svg;
 }
 
-// The picture around `content`, which lies at (left, upper): the title above, the colour bar to the right.
+// The whole picture: `content` at (left, upper), the title above it, the colour bar to its right.
 std::string sheet(const AttentionMap& map, const std::string& title, const char* untitled, double left,
                   double upper, double width, double height, const std::string& content) {
     std::string defs = "<defs>\n<linearGradient id=\"viridis\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">\n";
@@ -146,13 +146,14 @@ std::string sheet(const AttentionMap& map, const std::string& title, const char*
     constexpr double bar_room = 96;  // with its numbers
     const double bar = std::clamp(height, 60.0, 240.0), bar_x = left + width + 24;
     const double legend = map.leaks ? 52 : map.has_mask ? 32 : 0;
-    return svg_start(std::max(bar_x + bar_room, 2 * margin + mono_width(title, 15)),
-                     upper + std::max(height, bar + legend) + margin, title.empty() ? untitled : visible(title),
-                     defs, "DejaVu Sans Mono, Menlo, Consolas, monospace") +
-           (title.empty()
-                ? ""
-                : svg_text(margin, margin + 8, visible(title), {.size = 15, .anchor = "start", .bold = true})) +
-           content + colour_bar(map, bar_x, upper, bar) + svg_end();
+    std::string heading;
+    if (!title.empty())
+        heading = svg_text(margin, margin + 8, visible(title), {.size = 15, .anchor = "start", .bold = true});
+    return svg_picture(std::max(bar_x + bar_room, 2 * margin + mono_width(title, 15)),
+                       upper + std::max(height, bar + legend) + margin,
+                       title.empty() ? untitled : visible(title),
+                       heading + content + colour_bar(map, bar_x, upper, bar), defs,
+                       "DejaVu Sans Mono, Menlo, Consolas, monospace");
 }
 
 double title_height(const MapOptions& options) { return options.title.empty() ? 0 : 28; }

@@ -6,7 +6,8 @@
 namespace weft::viz {
 namespace {
 
-double times_ten_to(double value, int exponent) {  // rounded once, like a literal
+// value · 10^exponent, rounded once like a literal.
+double times_ten_to(double value, int exponent) {
     return exponent < 0 ? value / std::pow(10.0, -exponent) : value * std::pow(10.0, exponent);
 }
 
@@ -32,11 +33,11 @@ bool clip(const Frame& frame, std::pair<double, double>& a, std::pair<double, do
 }  // namespace
 
 std::vector<Tick> linear_ticks(double low, double high, double max_ticks) {
-    const double wanted = (high - low) / std::max(max_ticks, 1.0);
-    int exponent = static_cast<int>(std::floor(std::log10(wanted)));
+    const double min_step = (high - low) / std::max(max_ticks, 1.0);
+    int exponent = static_cast<int>(std::floor(std::log10(min_step)));
     int factor = 1;
     for (const int next : {2, 5, 10})
-        if (times_ten_to(factor, exponent) < wanted * (1 - 1e-9)) factor = next;
+        if (times_ten_to(factor, exponent) < min_step * (1 - 1e-9)) factor = next;
     if (factor == 10) factor = 1, ++exponent;
 
     const double step = times_ten_to(factor, exponent), slack = 1e-9 * (high - low);
@@ -94,7 +95,7 @@ std::string range_text(const Range& range) { return number(range.first) + " … 
 void Axis::widen(double below, double above) {
     if (!std::isfinite(high - low))
         throw ValueError("Plot::svg: values from ", range_text({low, high}),
-                         " are too far apart to be drawn; set a range");
+                         " are too far apart to draw; set a range");
     if (logarithmic) {
         if (high < low * (1 + 1e-9)) low /= 2, high *= 2;
         const double extent = std::log(high / low);

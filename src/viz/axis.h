@@ -12,10 +12,10 @@ namespace weft::viz {
 // A number on an axis, at 1, 2 or 5 times a power of ten.
 struct Tick {
     double value;
-    std::string label;  // empty: a short tick between two others
+    std::string label;  // empty: a short tick between labelled ones
 };
 
-// Round numbers in low … high, about `max_ticks` of them; low < high, both finite, and positive if logarithmic.
+// About `max_ticks` round numbers in low … high; both are finite, low < high, and positive if logarithmic.
 std::vector<Tick> linear_ticks(double low, double high, double max_ticks);
 std::vector<Tick> logarithmic_ticks(double low, double high, double max_ticks);
 
@@ -23,13 +23,13 @@ using Range = std::pair<double, double>;
 constexpr Range automatic = {0, 0};
 std::string range_text(const Range& range);  // "0 … 1"
 
-// An axis shows the values from low to high, which lie at the pixels `from` and `to`.
+// Maps the values low … high to the pixels from … to.
 struct Axis {
     bool logarithmic = false;
     double low = INFINITY, high = -INFINITY;
     double from = 0, to = 1;
 
-    static constexpr double min_positive = 1e-300;  // of a logarithmic axis: smaller values have too few digits
+    static constexpr double min_positive = 1e-300;  // on a logarithmic axis: smaller values have too few digits
     bool holds(double value) const { return std::isfinite(value) && (!logarithmic || value >= min_positive); }
     bool shows(double value) const { return holds(value) && value >= low && value <= high; }
     void take(double value) {
@@ -41,7 +41,7 @@ struct Axis {
     double shade(double value) const { return high > low ? share(value) : 0.5; }  // for a colour map
     double at(double value) const { return from + share(value) * (to - from); }
 
-    void widen(double below, double above);  // adds margins, as shares of the extent
+    void widen(double below, double above);  // adds margins, given as shares of the extent
     std::vector<Tick> ticks(double pixels_each) const;
 };
 
@@ -53,8 +53,8 @@ struct Frame {
     }
 };
 
-// A path through the points within the frame; a point that is not finite is a gap, and a point between two gaps
-// a dot.
+// The part within the frame of a path through the points. A point that is not finite makes a gap, and a point
+// between two gaps a dot.
 std::string clipped_data(const Frame& frame, const Points& points);
 
 }  // namespace weft::viz

@@ -10,7 +10,7 @@ namespace {
 
 double head_length(const Stroke& stroke, double room) { return std::min(6 + 2.5 * stroke.width, room); }
 
-// An arrow's head with its tip at (x, y), pointing along (dx, dy) of length 1.
+// An arrowhead with its tip at (x, y) that points along the unit vector (dx, dy).
 std::string head_shape(double x, double y, double dx, double dy, double length, const Stroke& stroke) {
     const double bx = x - dx * length, by = y - dy * length, half = length * 0.8 / 2;
     return path_shape(
@@ -18,7 +18,7 @@ std::string head_shape(double x, double y, double dx, double dy, double length, 
         no_stroke, {stroke.colour});
 }
 
-// The colour of text on a fill: white on the dark ones that are written as #rrggbb.
+// The colour of text on a fill: white if the fill is written as #rrggbb and dark.
 std::string ink_on(const std::string& fill) {
     std::uint32_t value = 0;
     const char *const start = fill.data(), *const end = start + fill.size();
@@ -164,6 +164,6 @@ Drawing& Drawing::cells(double x, double y, double width, double height, const T
     return *this;
 }
 
-std::string Drawing::svg() const { return svg_start(width_, height_, title_) + body_ + svg_end(); }
+std::string Drawing::svg() const { return svg_picture(width_, height_, title_, body_); }
 
 }  // namespace weft::viz

@@ -1,4 +1,4 @@
-// The graph in DOT.
+// The graph in DOT, Graphviz's language.
 #include <map>
 
 #include "viz/text.h"
@@ -8,7 +8,7 @@
 namespace weft::viz {
 namespace {
 
-// A text escaped for the quotes of DOT.
+// Escaped for a string in DOT.
 std::string in_quotes(const std::string& text) {
     std::string escaped;
     for (const char c : visible(text)) {
@@ -34,7 +34,7 @@ std::string graph(const Tensor& x, const nn::NamedTensors& names) {
     if (nodes.empty())
         throw GraphError(
             "graph: a tensor of shape ", x.shape(),
-            " is outside the graph: nothing it was made from requires a gradient, or NoGrad was on; "
+            " is outside the graph: nothing it was made from requires a gradient, or NoGrad was active; "
             "call requires_grad_() on the leaves before computing it");
     std::map<std::uint64_t, std::string> name_of;
     for (const auto& [name, tensor] : names)

@@ -10,10 +10,10 @@
 namespace weft::viz {
 namespace {
 
-constexpr std::int64_t whole_up_to = 12;  // elements
+constexpr std::int64_t max_in_full = 12;  // elements
 constexpr int digits = 4;
 
-// "[[1 2] [3 4]]" of the values from position `at`, which moves past them.
+// "[[1 2] [3 4]]" from the values at position `at`, which advances past them.
 std::string nested(const std::vector<double>& values, const Shape& shape, int axis, std::size_t& at) {
     if (axis == shape.rank()) return number(values[at++], digits);
     std::string text = "[";
@@ -25,13 +25,13 @@ std::string nested(const std::vector<double>& values, const Shape& shape, int ax
 std::string format_gradient(const Tensor& gradient) {
     const std::vector<double> values = gradient.to(float64).to_vector<double>();
     std::size_t at = 0;
-    if (gradient.numel() <= whole_up_to) return nested(values, gradient.shape(), 0, at);
+    if (gradient.numel() <= max_in_full) return nested(values, gradient.shape(), 0, at);
     double squares = 0;
     for (const double g : values) squares += g * g;
     return gradient.shape().str() + ", norm " + number(std::sqrt(squares), digits);
 }
 
-// The names of the ledger's nodes: "y" in references, "y = add" in its own row.
+// The names of the ledger's nodes: "y" where another row refers to it, "y = add" in its own row.
 struct Names {
     std::map<std::uint64_t, std::string> of, in_full;
 };

@@ -15,8 +15,7 @@ void check_range(const std::string& what, const Range& range) {
 
 void check_lengths(const char* operation, std::size_t x, std::size_t y) {
     if (x != y)
-        throw ValueError(operation, ": x has ", x, " values, and y ", y,
-                         "; give as many of one as of the other");
+        throw ValueError(operation, ": x has ", x, " values, and y ", y, "; give equal numbers of both");
 }
 
 }  // namespace
@@ -34,16 +33,17 @@ Plot::Plot(PlotOptions options) : options_(std::move(options)) {
         if (logarithmic && range.first <= 0)
             throw ValueError(what, " ", range_text(range), " on a logarithmic axis; give a positive range");
     }
-    const std::array<const char*, 5> places = {"right", "top-right", "top-left", "bottom-right", "bottom-left"};
-    if (std::find(places.begin(), places.end(), options_.legend) == places.end())
+    const std::array<const char*, 5> positions = {"right", "top-right", "top-left", "bottom-right",
+                                                  "bottom-left"};
+    if (std::find(positions.begin(), positions.end(), options_.legend) == positions.end())
         throw ValueError("Plot: legend \"", visible(options_.legend),
                          "\"; choose right, top-right, top-left, bottom-right or bottom-left");
 }
 
 Plot& Plot::add(const char* operation, Series series) {
     check_positive(operation, "the width", series.style.width);
-    const bool across = series.kind == Series::vertical_line || series.kind == Series::horizontal_line;
-    if (series.style.colour.empty()) series.style.colour = across ? "#666" : palette(colours_++);
+    const bool is_reference = series.kind >= Series::vertical_line;
+    if (series.style.colour.empty()) series.style.colour = is_reference ? "#666" : palette(colours_++);
     series_.push_back(std::move(series));
     return *this;
 }
@@ -64,13 +64,13 @@ Plot& Plot::bars(const std::vector<std::string>& names, const std::vector<double
                  const std::string& label, const std::string& colour) {
     if (options_.log_x || options_.log_y)
         throw ValueError("Plot::bars: a bar has no length on a logarithmic axis; use points");
-    const std::vector<std::string>& known = names_.empty() ? names : names_;
-    if (!names.empty() && names != known)
+    const std::vector<std::string>& all_names = names_.empty() ? names : names_;
+    if (!names.empty() && names != all_names)
         throw ValueError("Plot::bars: the names differ from the first call's; give the same ones, or none");
-    if (known.size() != values.size())
-        throw ValueError("Plot::bars: ", known.size(), " names and ", values.size(),
+    if (all_names.size() != values.size())
+        throw ValueError("Plot::bars: ", all_names.size(), " names and ", values.size(),
                          " values; give one for each");
-    names_ = known;
+    names_ = all_names;
     return add("Plot::bars", {Series::bar, {}, values, label, {.colour = colour}});
 }
 
@@ -78,10 +78,11 @@ Plot& Plot::field(const Tensor& values, Range x_range, Range y_range, int contou
     if (field_.defined())
         throw ValueError("Plot::field: the plot already has a field; draw another one in its own plot");
     if (options_.log_x || options_.log_y)
-        throw ValueError("Plot::field: a logarithmic axis, but its points are evenly spaced; use linear axes");
+        throw ValueError(
+            "Plot::field: the points are evenly spaced, but an axis is logarithmic; use linear axes");
     if (contours < 0 || contours > 100) throw ValueError("Plot::field: ", contours, " contours; give 0 to 100");
-    const std::int64_t least = contours > 0 ? 2 : 1;
-    if (values.rank() != 2 || values.size(0) < least || values.size(1) < least)
+    const std::int64_t smallest = contours > 0 ? 2 : 1;
+    if (values.rank() != 2 || values.size(0) < smallest || values.size(1) < smallest)
         throw ShapeError("Plot::field: values of shape ", values.shape(), "; expected (R, C)",
                          (contours > 0 ? " of two or more rows and columns" : " that is not empty"));
     check_range("Plot::field: x_range", x_range);

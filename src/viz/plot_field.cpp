@@ -9,7 +9,7 @@ namespace {
 
 const Stroke dark = {"#444", 1, false};
 
-// The position of the i-th of `count` values of the field on an axis.
+// The position on an axis of the i-th of `count` values of the field.
 double node(const Range& range, double i, std::int64_t count) {
     return range.first + (range.second - range.first) * i / static_cast<double>(count - 1);
 }
@@ -19,9 +19,8 @@ double node(const Range& range, double i, std::int64_t count) {
 std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
                                   double level) {
     const auto value = [&](std::size_t r, std::size_t c) { return values[r * columns + c]; };
-    // An edge of the grid by number: from (row, column) to the right, 2 · cell, or downwards, 2 · cell + 1. A
-    // line crosses an edge at most once, so there it meets at most two others: one in each of the adjacent
-    // cells.
+    // The edges of the grid have numbers: from (row, column) to the right 2 · cell, downwards 2 · cell + 1. A
+    // line crosses an edge at most once, so a crossing has at most two neighbours, one in each adjacent cell.
     std::map<std::size_t, std::vector<std::size_t>> neighbours;
     const auto join = [&](std::size_t a, std::size_t b) {
         neighbours[a].push_back(b);
@@ -41,8 +40,7 @@ std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t
                 if (above(i) != above(i + 1)) crossed.push_back(edge[i]);
             if (crossed.size() == 2) join(crossed[0], crossed[1]);
             if (crossed.size() != 4) continue;
-            // A saddle: the corners on the other side of the level than the mean are cut off, 1 and 3 or 0
-            // and 2.
+            // A saddle: the lines cut off the two corners whose side of the level is not the mean's.
             const std::size_t odd = above(0) == (mean >= level) ? 0 : 1;
             join(crossed[odd], crossed[odd + 1]);
             join(crossed[odd + 2], crossed[(odd + 3) % 4]);
@@ -83,12 +81,12 @@ double PlotPicture::level(int contour) const {
 }
 
 std::string PlotPicture::contour_colour(int contour) const {
-    return viridis(0.9 * values.shade(level(contour))).hex();  // yellow is too light for a line on white
+    return viridis(0.9 * values.shade(level(contour))).hex();  // a yellow line on white is hard to see
 }
 
 std::string PlotPicture::field_svg() const {
-    // Each value colours the area nearest to it. In a picture of its own, whose unit is half a cell, all
-    // numbers are whole.
+    // Each value colours the area nearest to it. The field is a nested picture whose unit is half a cell, so
+    // that all its numbers are whole.
     constexpr int shades = 64;
     const std::int64_t rows = plot.field_.size(0), columns = plot.field_.size(1);
     const auto extent = [](std::int64_t count) { return count == 1 ? 2 : 2 * (count - 1); };

@@ -11,13 +11,13 @@ const Stroke dark = {"#444", 1, false}, light = {"#e4e4e4", 1, false};
 void set_range(Axis& axis, const Range& given, double below, double above) {
     if (given != automatic)
         axis.low = given.first, axis.high = given.second;
-    else if (!std::isfinite(axis.low))  // nothing within the other axis's range
+    else if (!std::isfinite(axis.low))  // no value within the other axis's range
         axis.low = axis.logarithmic ? 0.1 : 0, axis.high = 1;
     else
         axis.widen(below, above);
 }
 
-// The width of the widest label of a list; `label` is the member that holds it.
+// The width of the widest label; `label` is the member that holds it.
 template <class List, class Label = std::identity>
 double widest(const List& list, Label label = {}) {
     double width = 0;
@@ -52,7 +52,7 @@ void PlotPicture::set_ranges() {
         for (std::size_t i = 0; i < s.x.size(); ++i) {
             if (!x.holds(s.x[i]) || !y.holds(s.y[i])) continue;
             any = true;
-            // An automatic range covers the values that the other axis shows.
+            // An automatic range covers the values within the other axis's range.
             if (within(options.y_range, s.y[i])) x.take(s.x[i]);
             if (within(options.x_range, s.x[i])) y.take(s.y[i]);
         }
@@ -69,7 +69,7 @@ void PlotPicture::set_ranges() {
         x.take(plot.field_x_.first), x.take(plot.field_x_.second);
         y.take(plot.field_y_.first), y.take(plot.field_y_.second);
     }
-    // Bars and fields reach the ends of the axes; everything else gets a margin.
+    // Bars and fields extend to the ends of the axes; everything else gets a margin.
     const double beside = groups > 0 || !field.empty() ? 0 : 0.02;
     set_range(x, options.x_range, beside, beside);
     const auto above = [&](double end) { return (groups > 0 && end == 0) || !field.empty() ? 0 : 0.05; };
@@ -208,8 +208,8 @@ std::string PlotPicture::svg() const {
         if (s.kind >= Series::vertical_line) text += reference_line_svg(s, uprights);
     }
     const std::string title = options.title.empty() ? options.y + " against " + options.x : options.title;
-    return svg_start(options.width, options.height, title) + behind + text + front + words_svg() + axes_svg() +
-           colour_bar_svg() + legend_svg() + svg_end();
+    return svg_picture(options.width, options.height, title,
+                       behind + text + front + words_svg() + axes_svg() + colour_bar_svg() + legend_svg());
 }
 
 }  // namespace weft::viz

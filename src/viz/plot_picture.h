@@ -1,5 +1,4 @@
-// The picture of a plot, piece by piece: the ranges of the axes, the room around the plotting area, and its
-// content.
+// The picture of a plot: the ranges of its axes, the frame of the plotting area, and what is drawn in it.
 #pragma once
 
 #include "viz/axis.h"
@@ -13,12 +12,12 @@ struct PlotPicture {
 
     const Plot& plot;
     const PlotOptions& options;
-    Axis x, y, values;  // of the field
+    Axis x, y, values;  // `values`: the colours of the field
     Frame frame{};
     std::vector<Tick> x_ticks, y_ticks, bar_ticks;
-    std::size_t groups = 0;      // bars at each name
-    bool rotated_names = false;  // the bars' names
-    std::vector<double> field;   // empty without one
+    std::size_t groups = 0;      // bars per name
+    bool rotated_names = false;  // names of bars
+    std::vector<double> field;   // empty if there is none
 
     explicit PlotPicture(const Plot& plot);
     std::string svg() const;
@@ -49,10 +48,10 @@ struct PlotPicture {
     std::string words_svg() const;
 };
 
-// values (rows, columns), row-major → the lines on which the field, linear along each edge of the grid, equals
-// `level`; a point (x, y) is (column, row). A closed line ends where it begins. Cells with a value that is not
-// finite have none. Marching squares (W. Lorensen and H. Cline, 1987, in two dimensions); a saddle is cut by
-// its mean.
+// values (rows, columns), row-major → the lines where the field, interpolated linearly along the edges of the
+// grid, equals `level`, as points (column, row). A closed line ends where it begins. No line enters a cell with
+// a value that is not finite. Marching squares (W. Lorensen and H. Cline, 1987, in two dimensions); the mean of
+// a cell decides how lines pass a saddle.
 std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
                                   double level);
 

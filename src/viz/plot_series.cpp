@@ -6,7 +6,7 @@
 namespace weft::viz {
 namespace {
 
-// Text on nearly opaque white, for labels within the plot.
+// Text on a nearly opaque white background, for labels within the plot.
 std::string backed_text(double x, double y, const std::string& text, const Label& label) {
     const double width = text_width(text, label.size) + 6;
     const double left = label.anchor == "end" ? x - width + 3 : x - 3;
@@ -41,7 +41,8 @@ std::string PlotPicture::line_svg(const Series& s) const {
     if (data.empty()) return {};
     std::string svg;
     if (has_colours())
-        svg += path_shape(data, {"#fff", s.style.width + 2, false});  // sets it off from the field
+        svg += path_shape(data,
+                          {"#fff", s.style.width + 2, false});  // a white outline, for contrast with the field
     return svg + path_shape(data, {s.style.colour, s.style.width, s.style.dashed});
 }
 

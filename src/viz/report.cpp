@@ -1,4 +1,4 @@
-// Report: checks what it records, and packs it.
+// Report: checks and packs what it records.
 #include "weft/viz/report.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void check_step(std::int64_t step, std::int64_t before, const char* what, bool a
         throw ValueError("report: ", what, " of step ", step, "; count steps from 0 to 2^53");
     if (step < before || (step == before && !again))
         throw ValueError("report: ", what, " of step ", step, " after that of step ", before,
-                         "; give ascending steps");
+                         "; record steps in ascending order");
 }
 
 float norm_of(const Tensor& gradient) {
@@ -29,7 +29,7 @@ float norm_of(const Tensor& gradient) {
                                   : std::numeric_limits<float>::quiet_NaN();
 }
 
-// The first bytes of a text, without part of a character at the end.
+// Cuts a text to at most so many bytes, not inside a character.
 std::string truncate_utf8(const std::string& text, std::size_t bytes) {
     if (text.size() <= bytes) return text;
     std::size_t end = bytes;
@@ -110,9 +110,8 @@ void Report::gradients(std::int64_t step, const nn::Module& module) {
     }
     if (columns.steps.empty()) columns.rows = names;
     if (columns.rows != names)
-        throw ValueError("report: gradients of ", names.size(),
-                         " parameters, whose names are not those of the first step (", columns.rows.size(),
-                         "); start a report for each model");
+        throw ValueError("report: gradients of ", names.size(), " parameters, whose names differ from the ",
+                         columns.rows.size(), " of the first step; start a report for each model");
     columns.add(step, norms);
 }
 
@@ -144,7 +143,7 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     Content& c = *content_;
     check_step(step, c.attended.last(), "attention", true);
     const AttentionMap map = make_attention_map("report", layers, {.queries = tokens, .keys = tokens});
-    if (map.top > 1 + 1e-3)  // a softmax in float may sum to a little more than 1
+    if (map.top > 1 + 1e-3)  // a softmax in float32 may exceed 1 by rounding
         throw ValueError("report: an attention weight of ", number(map.top),
                          "; weights are at most 1 (apply softmax to scores first)");
     if (map.T != map.S || tokens.empty())
@@ -156,23 +155,23 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
         sentence.heads.push_back(static_cast<std::int64_t>(heads.size()));
     const auto old = std::ranges::find(c.sentences, tokens, &Sentence::tokens);
     if (old != c.sentences.end() && old->heads != sentence.heads)
-        throw ShapeError("report: the sentence had other layers or heads at step ", old->snapshots.back().step,
-                         "; start a report for each model");
+        throw ShapeError("report: the sentence had different layers or heads at step ",
+                         old->snapshots.back().step, "; start a report for each model");
     if (old != c.sentences.end() && old->snapshots.back().step == step)
-        throw ValueError("report: the sentence was given at step ", step, " already; give it once");
+        throw ValueError("report: the sentence was already recorded at step ", step, "; record it once");
 
     Snapshot snapshot = snapshot_of(map, step);
-    std::size_t together = snapshot.bytes.size();
+    std::size_t bytes = snapshot.bytes.size();  // of all sentences at this step
     for (const Sentence& other : c.sentences)
-        if (other.snapshots.back().step == step) together += other.snapshots.back().bytes.size();
-    if (static_cast<std::int64_t>(together) > c.attention_bytes)
-        throw ValueError("report: the attention of step ", step, " takes ", together,
+        if (other.snapshots.back().step == step) bytes += other.snapshots.back().bytes.size();
+    if (static_cast<std::int64_t>(bytes) > c.attention_bytes)
+        throw ValueError("report: the attention of step ", step, " takes ", bytes,
                          " bytes, but attention_bytes is ", c.attention_bytes,
                          "; give fewer or shorter sentences, or a larger attention_bytes");
 
     c.attended.add(step);
-    Sentence& kept = old != c.sentences.end() ? *old : c.sentences.emplace_back(std::move(sentence));
-    kept.snapshots.push_back(std::move(snapshot));
+    Sentence& stored = old != c.sentences.end() ? *old : c.sentences.emplace_back(std::move(sentence));
+    stored.snapshots.push_back(std::move(snapshot));
     c.drop_thinned();
     while (c.stored_bytes() > c.attention_bytes) {
         if (c.attended.kept.size() == 2)
@@ -195,11 +194,10 @@ void Report::save(const std::filesystem::path& path) const { io::save_text(path,
 Report Report::load(const std::filesystem::path& path) {
     const std::string page = io::load_text(path);
     const std::string where = "cannot read " + path.string() + " as a report: ";
-    const std::string_view mark =
-        page_before_data.substr(page_before_data.rfind('<'));  // the tag that opens the data
+    const std::string_view mark = page_before_data.substr(page_before_data.rfind('<'));  // opens the data
     const std::size_t tag = page.find(mark);
     const std::size_t end = tag == std::string::npos ? tag : page.find("</script>", tag);
-    if (end == std::string::npos) throw IoError(where, "it has no data of a report");
+    if (end == std::string::npos) throw IoError(where, "it contains no report data");
     const std::size_t start = tag + mark.size();
     return Report(std::make_unique<Content>(ReportFile::content(page.substr(start, end - start), where)));
 }

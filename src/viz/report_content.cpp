@@ -1,4 +1,4 @@
-// Series of bounded size however long the run, and base64.
+// Series of bounded size, and base64.
 #include <algorithm>
 #include <cmath>
 
@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// The mean and the extremes of n values and m more. (n + m) / m is exact, as m is 1 or n.
+// The mean and the extremes of n and m values. (n + m) / m is exact, because m is 1 or n.
 void join(Spread& a, std::int64_t n, const Spread& b, std::int64_t m) {
     a.mean += (b.mean - a.mean) / static_cast<double>((n + m) / m);
     a.low = std::min(a.low, b.low), a.high = std::max(a.high, b.high);
 }
 
-// The root mean square of n values and m more. A parameter without a gradient in one part has the other's.
+// The root mean square of n and m values. If a parameter has no gradient in one part, the other part's counts.
 void join(std::vector<float>& a, std::int64_t n, const std::vector<float>& b, std::int64_t m) {
     const auto nn = static_cast<double>(n), mm = static_cast<double>(m);
     for (std::size_t r = 0; r < a.size(); ++r) {
@@ -47,7 +47,7 @@ void Bins<Value>::add(std::int64_t step, const Value& value, std::size_t max_bin
 
 template <class Value>
 void Bins<Value>::truncate(std::int64_t step) {
-    std::size_t kept = 0;  // a bin that holds values of steps on both sides goes whole
+    std::size_t kept = 0;  // a bin with values on both sides of `step` is dropped
     for (; kept < steps.size(); ++kept) {
         const std::int64_t next = kept + 1 < steps.size() ? steps[kept + 1] : end + 1;
         if (steps[kept] >= step || (size > 1 && next > step)) break;
@@ -103,7 +103,7 @@ std::string base64(std::string_view bytes) {
     std::string text;
     text.reserve((bytes.size() + 2) / 3 * 4);
     for (std::size_t at = 0; at < bytes.size(); at += 3) {
-        std::uint32_t group = 0;  // three bytes, 24 bits
+        std::uint32_t group = 0;  // three bytes
         for (std::size_t i = 0; i < 3; ++i)
             group = group << 8 | (at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0u);
         for (std::size_t i = 0; i < 4; ++i)

@@ -13,8 +13,8 @@ namespace weft::viz {
 inline constexpr const char* report_format = "weft report 1";
 inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // JavaScript's numbers are exact up to here
 
-// A value at each of many steps. Once there are `max_bins` bins (an even number), every two neighbours become
-// one: each bin but the last then holds `size` values.
+// A value at each of many steps. When there are `max_bins` bins (an even number), every two neighbours become
+// one. Each bin except the last holds `size` values.
 template <class Value>
 struct Bins {
     std::int64_t size = 1, last = 0;  // values in a bin, and in the last
@@ -26,7 +26,7 @@ struct Bins {
     void truncate(std::int64_t step);
 };
 
-// What a bin of numbers holds.
+// A bin of numbers.
 struct Spread {
     double mean = 0, low = 0, high = 0;
 };
@@ -35,7 +35,7 @@ struct Series : Bins<Spread> {
     void add(std::int64_t step, double value) { Bins::add(step, {value, value, value}, max_bins); }
 };
 
-// The norms of the rows' gradients; a bin holds their root mean square. Not finite: NaN.
+// The gradient norm of each row; a bin holds the root mean square. A norm that is not finite is NaN.
 struct GradientColumns : Bins<std::vector<float>> {
     static constexpr float absent = -1;
     std::vector<std::string> rows;
@@ -43,7 +43,7 @@ struct GradientColumns : Bins<std::vector<float>> {
     void add(std::int64_t step, const std::vector<float>& norms) { Bins::add(step, norms, max_bins()); }
 };
 
-// The steps that are kept: those whose ordinal is a multiple of `stride`, and the last.
+// A bounded selection of steps: those whose ordinal is a multiple of `stride`, and the last.
 struct Timeline {
     struct Entry {
         std::int64_t step = 0, ordinal = 0;
@@ -53,8 +53,8 @@ struct Timeline {
 
     std::int64_t last() const { return kept.empty() ? -1 : kept.back().step; }
     bool has(std::int64_t step) const;
-    void add(std::int64_t step);  // nothing if it is the last already
-    void coarsen();               // twice the stride
+    void add(std::int64_t step);  // does nothing if it is the last already
+    void coarsen();               // doubles the stride
     void truncate(std::int64_t step);
 };
 
@@ -72,7 +72,7 @@ struct Sample {
 
 struct Snapshot {
     std::int64_t step = 0;
-    bool causal = false;  // keys after the query have no weight and are left out
+    bool causal = false;  // every key after the query has weight 0 and is not stored
     std::string bytes;    // layer by layer, head by head, query by query
 };
 
@@ -97,18 +97,18 @@ struct Report::Content {
     std::vector<Sample> samples;
     std::vector<Sentence> sentences;
 
-    void drop_thinned();  // drops the samples and snapshots of steps that the timelines dropped
+    void drop_thinned();  // removes samples and snapshots of steps that are no longer in the timelines
     std::int64_t stored_bytes() const;
 };
 
-// The content as the JSON of the page, and back. Reads what it wrote and refuses everything else with an
-// IoError that begins with `where`.
+// The content as the JSON of the page, and back. Whatever it did not write is refused with an IoError that
+// begins with `where`.
 struct ReportFile {
     static std::string json(Report::Content& content);
     static Report::Content content(const std::string& json, const std::string& where);
 };
 
-// The page before and after the JSON; the build makes it from the files in src/viz/report.
+// The page before and after the JSON, which the build makes from the files in src/viz/report.
 extern const std::string_view page_before_data, page_after_data;
 
 std::string base64(std::string_view bytes);                   // RFC 4648, §4

@@ -1,5 +1,5 @@
-// A report's content as the JSON of its page, and back. Anyone may have changed the page, so reading checks
-// everything that adding to the report relies on.
+// A report's content as the JSON of its page, and back. The page may have been changed by hand, so reading
+// checks everything that later calls rely on.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the page reads little
 
 using Json = nlohmann::ordered_json;
 
-// Throws a reason; the caller adds the name of the file.
+// The caller prepends the name of the file.
 [[noreturn]] void refuse(const std::string& reason) { throw IoError(reason); }
 
 std::int64_t whole(const Json& value, std::int64_t low = 0, std::int64_t high = last_step) {
@@ -30,8 +30,8 @@ std::int64_t whole(const Json& value, std::int64_t low = 0, std::int64_t high = 
     return value.get<std::int64_t>();
 }
 
-// A value of the JSON and the direction. What a report holds is listed once, and each call writes a part of it,
-// or reads and checks it.
+// A value of the JSON and a direction: each call below writes a part of the report, or reads and checks it, so
+// the content is listed once.
 struct Fields {
     Json& json;
     bool reading;
@@ -60,7 +60,7 @@ struct Fields {
         else if (!from_base64(json.get_ref<const std::string&>(), bytes))
             refuse("invalid base64");
     }
-    // Many numbers: base64 of their little-endian bytes, which keeps every bit of them, NaN included.
+    // Many numbers as base64 of their little-endian bytes, which preserves every bit, NaN included.
     template <class T>
     void packed(std::vector<T>& values, std::size_t count) const {
         std::string bytes;
@@ -71,7 +71,7 @@ struct Fields {
         values.resize(count);
         if (count > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
     }
-    // A list, each item of which `describe(fields, item)` describes.
+    // A list whose items are described by `describe(fields, item)`.
     template <class T, class Describe>
     void list(std::vector<T>& items, const Describe& describe) const {
         const std::size_t count = reading ? json.size() : items.size();
@@ -83,7 +83,8 @@ struct Fields {
     }
 };
 
-// Bins start at ascending steps and hold `size` values each, the last one `last` of them up to the step `end`.
+// Bins start at ascending steps and hold `size` values each; the last holds `last` values, up to the step
+// `end`.
 template <class Value>
 void bins(Fields f, Bins<Value>& b, std::size_t max_bins) {
     f("size", b.size, 1);
@@ -156,7 +157,7 @@ void sentence(Fields f, Sentence& s) {
         f.json["text"] = all, f.json["tokens"] = Json::array();
         for (const std::string& token : s.tokens) f.json["tokens"].push_back(visible(token));
     }
-    // A token may be part of a character, which JSON cannot hold, so its bytes are kept too.
+    // A token may be part of a character, which JSON cannot represent, so its bytes are stored too.
     f.of("bytes").list(s.tokens, [](Fields item, std::string& token) { item.base64(token); });
     f("heads", s.heads, 1, INT32_MAX);
     f.of("snapshots").list(s.snapshots, [](Fields item, Snapshot& snapshot) {
@@ -174,7 +175,7 @@ void check(const Sentence& s, const Timeline& attended) {
         const std::size_t of_head = num_weights(s.tokens.size(), snapshot.causal);
         if (heads == 0 || of_head == 0 || snapshot.bytes.size() % of_head != 0 ||
             snapshot.bytes.size() / of_head != heads)
-            refuse("weights whose number is not the sentence's");
+            refuse("the number of weights does not fit the sentence");
         if (!attended.has(snapshot.step) || snapshot.step <= before)
             refuse("weights of a step that is not listed");
         before = snapshot.step;
@@ -183,7 +184,7 @@ void check(const Sentence& s, const Timeline& attended) {
 
 void norm(Fields f, double& value) {
     if (!f.reading)
-        f.json = value;  // dumped as null if it is not finite
+        f.json = value;  // written as null if it is not finite
     else if (!f.json.is_null() && !f.json.is_number())
         refuse("it has " + text::excerpt(f.json.dump()) + " instead of a number");
     else
@@ -216,11 +217,11 @@ void content(Fields f, auto& c) {
 }
 
 void check(const auto& c) {
-    if (c.sampled.kept.size() > c.max_samples) refuse("more samples than a report has");
+    if (c.sampled.kept.size() > c.max_samples) refuse("too many samples");
     for (const Sample& sample : c.samples)
         if (!c.sampled.has(sample.step)) refuse("a sample of a step that is not listed");
     for (const Sentence& s : c.sentences) check(s, c.attended);
-    if (c.stored_bytes() > c.attention_bytes) refuse("more weights than its attention_bytes allow");
+    if (c.stored_bytes() > c.attention_bytes) refuse("more weights than its attention_bytes allows");
 }
 
 }  // namespace
@@ -228,7 +229,7 @@ void check(const auto& c) {
 std::string ReportFile::json(Report::Content& c) {
     Json json = {{"format", report_format}};
     viz::content({json, /*reading=*/false}, c);
-    // All of it ASCII; <, > and & escaped too, so that nothing in it ends the script or starts a comment.
+    // ASCII, with <, > and & escaped, so that nothing ends the script element or starts a comment.
     std::string safe;
     for (const char letter : json.dump(-1, ' ', true, Json::error_handler_t::replace))
         if (letter == '<' || letter == '>' || letter == '&')

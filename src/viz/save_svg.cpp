@@ -1,4 +1,4 @@
-// Runs Graphviz as a separate process: no shell, and its files in a temporary folder.
+// Runs Graphviz without a shell, on files in a temporary folder.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A new folder, which is removed at the end of its owner's scope.
+// Removes its folder at the end of its scope.
 struct Folder {
     fs::path path;
     ~Folder() {
@@ -37,7 +37,7 @@ Folder temporary_folder() {
     return {name};
 }
 
-// The exit code of `dot -Tsvg -o out in`, its messages in the file `errors`; −1 if it was killed.
+// The exit code of `dot -Tsvg -o out in`, or −1 if it was killed; its messages go to the file `errors`.
 int run_dot(const fs::path& in, const fs::path& out, const fs::path& errors) {
     std::string program = "dot", format = "-Tsvg", option = "-o", to = out.string(), from = in.string();
     char* arguments[] = {program.data(), format.data(), option.data(), to.data(), from.data(), nullptr};
@@ -50,8 +50,8 @@ int run_dot(const fs::path& in, const fs::path& out, const fs::path& errors) {
     if (failure != 0)
         throw IoError(
             "save_svg: cannot run the program dot (", std::strerror(failure),
-            "); it is Graphviz's. On Debian: apt-get install graphviz. Or save the DOT text itself and "
-            "draw it elsewhere");
+            "). Install Graphviz (on Debian: apt-get install graphviz), or save the DOT text and draw it "
+            "elsewhere");
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

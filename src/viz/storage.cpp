@@ -1,4 +1,4 @@
-// The storage movie.
+// The storage movie: frames, and their text.
 #include <algorithm>
 #include <iostream>
 
@@ -27,7 +27,7 @@ auto at_data(const Tensor& x, F&& f) {
     return f(x.data<bool>());
 }
 
-// The position in memory of each of x's elements, relative to the first.
+// The position in memory of each element of x, relative to the first.
 std::vector<std::size_t> positions(const Tensor& x) {
     std::vector<std::size_t> found{0};
     for (int axis = 0; axis < x.rank(); ++axis) {
@@ -40,7 +40,7 @@ std::vector<std::size_t> positions(const Tensor& x) {
     return found;
 }
 
-// The distance of x's first element from that of `owner`; both have one storage and type.
+// The position of x's first element relative to the first element of `owner`, which has the same storage.
 std::int64_t distance(const Tensor& owner, const Tensor& x) {
     return at_data(x, [&](auto* data) {
         return static_cast<std::int64_t>(data - owner.data<std::remove_pointer_t<decltype(data)>>());
@@ -66,7 +66,7 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
                          max_elements, " elements; take a smaller tensor");
     StorageFrame frame;
     frame.step = step;
-    frame.tensor = x.detach();  // so that the caller may reassign x
+    frame.tensor = x.detach();  // the caller may reassign x
     frame.at = positions(x);
     const StorageFrame* owner = nullptr;
     for (const StorageFrame& before : frames_) {
@@ -83,13 +83,13 @@ StorageMovie& StorageMovie::show(const std::string& step, const Tensor& x) {
     const Tensor& base = frame.is_new ? frame.tensor : owner->tensor;
     if (owner != nullptr) {
         frame.storage = owner->storage;
-        const std::int64_t before = distance(base, x);
-        const std::size_t reached = size;
+        const std::int64_t offset = distance(base, x);
+        const std::size_t extent = size;
         size = owner->memory.size();
-        if (before < 0 || static_cast<std::size_t>(before) + reached > size)
+        if (offset < 0 || static_cast<std::size_t>(offset) + extent > size)
             throw ValueError("StorageMovie: ", step, " reaches beyond what the first frame of its storage, ",
                              owner->step, ", shows; show the tensor that owns the memory first");
-        for (std::size_t& position : frame.at) position += static_cast<std::size_t>(before);
+        for (std::size_t& position : frame.at) position += static_cast<std::size_t>(offset);
     }
     frame.memory = at_data(base, [&](const auto* data) { return std::vector<double>(data, data + size); });
     frames_.push_back(std::move(frame));

@@ -1,4 +1,4 @@
-// What the storage movie's text and picture share.
+// Shared by the text and the picture of a storage movie.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace weft::viz {
 
-std::size_t row_of(const Tensor& x);                  // the number of values in a row
+std::size_t row_of(const Tensor& x);                  // values in a row
 std::string storage_text(const StorageFrame& frame);  // "new storage B"
 std::string layout(const Tensor& x);                  // its shape and strides
 

@@ -1,4 +1,4 @@
-// The storage movie as a picture.
+// The storage movie as SVG.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,7 +18,7 @@ Colour light(double share) {
     return share < 0.5 ? mixed(blue, white, 2 * share) : mixed(white, orange, 2 * share - 1);
 }
 
-// A colour for each value of the movie, by its rank.
+// A colour for each value of the movie, by rank.
 std::map<double, std::string> colours_of(const std::vector<StorageFrame>& frames) {
     std::map<double, std::string> colours;
     for (const StorageFrame& frame : frames)
@@ -29,7 +29,7 @@ std::map<double, std::string> colours_of(const std::vector<StorageFrame>& frames
     return colours;
 }
 
-// The words of a text in lines of at most `width` columns.
+// Wraps a text into lines of at most `width` columns.
 std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
     std::vector<std::string> lines(1);
     std::istringstream words(text);
@@ -41,12 +41,12 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
     return lines;
 }
 
-// The lengths of a frame that depend on its tensor.
+// The sizes of a frame that depend on its tensor.
 struct Layout {
     double cell = 40;  // width, in memory
     double tensor_x = 0, tensor_cell = 36;
     std::size_t rows = 0, columns = 0;  // of the tensor
-    double arc = 0;                     // height of the hops above and below the memory
+    double arc = 0;                     // height of the jumps above and below the memory
     double height = 0;
     std::vector<std::string> refusal;
 };
@@ -73,15 +73,15 @@ Layout layout_of(const StorageFrame& frame) {
     return l;
 }
 
-// From the middle of one cell to that of another: forwards above the cells, backwards below them.
+// An arc from the middle of one cell to that of another: forwards above the cells, backwards below them.
 void draw_jump(Drawing& drawing, double from, double to, double y, double height) {
     const Stroke stroke{"#d55e00", 1.5, false};
     const double up = to > from ? -1 : 1, edge = to > from ? y - 1 : y + cell_height + 1;
-    const double inset = to > from ? 4 : -4;  // hops that meet in a cell do not touch
+    const double inset = to > from ? 4 : -4;  // so that jumps that meet in a cell do not touch
     Points points;
     const double pi = std::acos(-1.0);
     for (int i = 0; i <= 12; ++i) {
-        const double angle = pi * i / 14;  // the arrow covers the rest
+        const double angle = pi * i / 14;  // the arrowhead covers the rest
         points.emplace_back((from + to) / 2 - std::cos(angle) * ((to - from) / 2 - inset),
                             edge + up * height * std::sin(angle));
     }

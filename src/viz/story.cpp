@@ -1,4 +1,4 @@
-// The tensor story: a trace of the real run as a table.
+// The tensor story: the trace of a run as a table.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -23,7 +23,7 @@ std::string describe(const StoryRow& row) {
     return (row.memory == Memory::view ? "a view of " : "a copy of ") + visible(row.of);
 }
 
-// "matmul, multiply"; for a long chain, its end.
+// "matmul, multiply"; a long chain is cut at the front.
 std::string describe(const std::vector<std::string>& operations) {
     constexpr std::size_t max_operations = 4;
     const std::size_t first = operations.size() > max_operations ? operations.size() - max_operations : 0;
@@ -32,7 +32,7 @@ std::string describe(const std::vector<std::string>& operations) {
     return text;
 }
 
-// A tensor with all the names that the run gave it.
+// A tensor with all its names.
 struct Named {
     std::string name;
     Tensor tensor;
@@ -55,24 +55,22 @@ std::vector<Named> with_names(const std::vector<TraceEntry>& entries) {
     return tensors;
 }
 
-// How a tensor was made from tensors that have a name, and from leaves.
+// How a tensor was computed from earlier named tensors and from leaves.
 struct Provenance {
     std::vector<std::string> operations;
-    std::set<std::size_t> from;  // positions among the named tensors
+    std::set<std::size_t> sources;  // positions among the named tensors
     bool uses_a_parameter = false;
 };
 
-// The making of each tensor. The walk back from a tensor ends at the others, so each node is visited about
-// once.
-std::vector<Provenance> index(const std::vector<Named>& tensors) {
+// The walk back from a tensor ends at other named tensors, so each node is visited about once.
+std::vector<Provenance> provenances(const std::vector<Named>& tensors) {
     std::vector<Tensor> outputs;
-    std::map<std::uint64_t, std::size_t> named,
-        positions;  // by number of the node: among the tensors, in `nodes`
+    std::map<std::uint64_t, std::size_t> named, positions;  // number of a node → index in `tensors`, in `nodes`
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         outputs.push_back(tensors[i].tensor);
         named.emplace(graph_number(tensors[i].tensor), i);
     }
-    const std::vector<GraphNode> nodes = graph_nodes(outputs);  // inputs before what uses them
+    const std::vector<GraphNode> nodes = graph_nodes(outputs);  // inputs first
     for (std::size_t i = 0; i < nodes.size(); ++i) positions.emplace(nodes[i].number, i);
 
     std::vector<Provenance> found(tensors.size());
@@ -80,14 +78,14 @@ std::vector<Provenance> index(const std::vector<Named>& tensors) {
         const auto start = positions.find(graph_number(tensors[i].tensor));
         if (start == positions.end()) continue;
         Provenance& provenance = found[i];
-        std::set<std::size_t> pending{start->second};  // the last is taken first
+        std::set<std::size_t> pending{start->second};  // the one with the highest position is next
         while (!pending.empty()) {
             const std::size_t position = *pending.rbegin();
             pending.erase(position);
             const GraphNode& node = nodes[position];
             const auto name = named.find(node.number);
             if (position != start->second && name != named.end()) {
-                provenance.from.insert(name->second);
+                provenance.sources.insert(name->second);
             } else if (node.operation == "leaf") {
                 provenance.uses_a_parameter = provenance.uses_a_parameter || name == named.end();
             } else {
@@ -105,7 +103,7 @@ std::vector<Provenance> index(const std::vector<Named>& tensors) {
 Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     const Composed composed;
     const EnableGrad on;        // so that every tensor knows what made it
-    Tensor x = input.detach();  // a leaf of its own, so that the caller's gradients stay
+    Tensor x = input.detach();  // a new leaf, so that the caller's gradients do not change
     if (is_floating_point(x.dtype())) x.requires_grad_();
     const Trace trace;
     const Tensor output = run(x);
@@ -119,7 +117,7 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     if (!names(output)) entries.push_back({"output", output});
 
     const std::vector<Named> tensors = with_names(entries);
-    std::vector<Provenance> made = index(tensors);
+    std::vector<Provenance> made = provenances(tensors);
     std::map<const void*, std::size_t> owners;  // the first tensor in each storage
 
     Story story;
@@ -138,9 +136,9 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
             row.of = tensors[owner].name;
         } else if (!only_moved) {
             row.memory = Memory::own;
-        } else if (provenance.from.size() == 1 && !provenance.uses_a_parameter) {
+        } else if (provenance.sources.size() == 1 && !provenance.uses_a_parameter) {
             row.memory = Memory::copy;
-            row.of = tensors[*provenance.from.begin()].name;
+            row.of = tensors[*provenance.sources.begin()].name;
         }
         if (tensor.numel() <= options.values_up_to) row.values = tensor.detach().clone();
         story.rows.push_back(std::move(row));

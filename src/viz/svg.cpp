@@ -27,7 +27,7 @@ std::string fill_attributes(const Fill& fill) {
     return attribute("fill", fill.colour) + (fill.opacity < 1 ? attribute("fill-opacity", fill.opacity) : "");
 }
 
-// A hyphen is too short for a minus.
+// With a minus sign instead of a hyphen.
 std::string with_minus(const std::string& text) { return text[0] == '-' ? "−" + text.substr(1) : text; }
 
 }  // namespace
@@ -60,16 +60,14 @@ Colour viridis(double share) {
                  at - static_cast<double>(low));
 }
 
-std::string svg_start(double width, double height, const std::string& title, const std::string& defs,
-                      const char* font) {
+std::string svg_picture(double width, double height, const std::string& title, const std::string& content,
+                        const std::string& defs, const char* font) {
     const std::string w = decimal(width), h = decimal(height);
     return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attribute("width", w) + attribute("height", h) +
            " viewBox=\"0 0 " + w + " " + h + "\"" + attribute("font-family", font) + " role=\"img\">\n<title>" +
            xml(shown(title)) + "</title>\n" + defs + "<rect" + attribute("width", w) + attribute("height", h) +
-           " fill=\"#fff\"/>\n";
+           " fill=\"#fff\"/>\n" + content + "</svg>\n";
 }
-
-std::string svg_end() { return "</svg>\n"; }
 
 std::string svg_text(double x, double y, const std::string& text, const Label& label) {
     std::string tag = "<text" + attribute("x", x) + attribute("y", y) + attribute("font-size", label.size) +
@@ -81,7 +79,7 @@ std::string svg_text(double x, double y, const std::string& text, const Label& l
 }
 
 double text_width(const std::string& text, double size) {
-    double narrow = 0, wide = 0;  // DejaVu Sans is among the widest
+    double narrow = 0, wide = 0;  // the factors fit DejaVu Sans, which is among the widest fonts
     for (const char c : text) {
         if (std::string_view(" ijlftrI.,:;|!'()[]/\"`").find(c) != std::string_view::npos) ++narrow;
         if (std::string_view("mwMWQ%@&").find(c) != std::string_view::npos) ++wide;

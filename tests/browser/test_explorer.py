@@ -73,7 +73,7 @@ class ExplorerTest(ReportCase):
             self.assertAlmostEqual(number(told), weights[q, k], delta=np.sqrt(weights[q, k]) / 255 + 1e-4)
             self.assertEqual(self.browser.text("#matrix-readout b"), told)
         self.browser.hover(".matrix", canvas[0] + 5.5 * cell, canvas[1] + 2.5 * cell)
-        self.assertEqual(self.browser.text("#tooltip b"), "may not look")
+        self.assertEqual(self.browser.text("#tooltip b"), "masked")
 
     def test_the_pictures_have_the_weights_colours(self):
         self.browser.open(self.page, **DESKTOP)
@@ -134,7 +134,7 @@ class ExplorerTest(ReportCase):
         self.browser.press("Escape")
         self.assertEqual(self.browser.run("return document.getElementById('sentence').value"), self.sentences[0])
         self.browser.press("no such sentence")
-        self.assertEqual(self.browser.text("#sentences"), "No sentence holds this.")
+        self.assertEqual(self.browser.text("#sentences"), "No sentence contains this.")
         self.browser.press("Enter")
         self.browser.press("Escape", "Down", "Down", "Down", "Enter")
         self.assertEqual(self.browser.run("return document.getElementById('sentence').value"), self.sentences[2])

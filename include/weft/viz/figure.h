@@ -1,9 +1,5 @@
-// Figures as SVG on white: drawings made of shapes, and plots of numbers. The same values give the same bytes
-// in every locale. Each figure has a title for readers who cannot see it.
-//
-//     viz::Plot plot({.title = "Loss", .x = "step", .log_y = true});
-//     plot.line(steps, losses, "training").horizontal(1.0, "target");
-//     io::save_text("loss.svg", plot.svg());
+// Figures as SVG on a white background: drawings made of shapes, and plots of numbers. The same values give
+// the same bytes in every locale. Each figure has a title for screen readers.
 #pragma once
 
 #include <string>
@@ -14,72 +10,78 @@
 
 namespace weft::viz {
 
-// Colour i mod 8 of eight that colour-blind readers can tell apart (M. Okabe and K. Ito, 2008): 0 blue,
-// 1 vermilion, 2 green, 3 purple, 4 sky blue, 5 orange, 6 yellow, 7 black.
+// Colour i mod 8, as "#rrggbb", of eight that colour-blind readers can tell apart (M. Okabe and K. Ito, 2008):
+// 0 blue, 1 vermilion, 2 green, 3 purple, 4 sky blue, 5 orange, 6 yellow, 7 black.
 std::string palette(std::size_t i);
 
 // The style of a line.
 struct Stroke {
-    std::string colour = "#222";  // any colour of SVG
+    std::string colour = "#222";  // any SVG colour
     double width = 1.5;           // in pixels
-    bool dashed = false;          // or solid
+    bool dashed = false;          // otherwise solid
 };
 // The style of a text.
 struct Label {
-    double size = 13;               // of the font, in pixels
-    std::string anchor = "middle";  // the part of the text that is at x: start, middle or end
-    std::string colour = "#222";    // any colour of SVG
-    bool bold = false;              // or of normal weight
-    double rotate = 0;              // degrees clockwise, about its point
+    double size = 13;               // font size in pixels
+    std::string anchor = "middle";  // the part of the text at x: start, middle or end
+    std::string colour = "#222";    // any SVG colour
+    bool bold = false;              // otherwise of normal weight
+    double rotate = 0;              // degrees clockwise, about (x, y)
 };
 // The style of a box.
 struct BoxStyle {
-    std::string fill = "#eef3fa";             // the colour inside
-    Stroke stroke = {"#0072b2", 1.5, false};  // its border
-    double radius = 5;                        // of its corners, in pixels
-    Label label = {};                         // the style of its text
+    std::string fill = "#eef3fa";             // background colour
+    Stroke stroke = {"#0072b2", 1.5, false};  // border
+    double radius = 5;                        // corner radius in pixels
+    Label label = {};                         // style of the text
 };
 // The style of a grid of cells.
 struct CellsStyle {
-    std::vector<std::string> texts = {};  // instead of the values
-    std::vector<std::string> fills = {};  // of each cell; empty: white
-    bool viridis = false;                 // fills by value, from the smallest to the largest
-    int digits = 3;                       // significant digits of the values
-    double text_size = 12;                // of the font, in pixels
+    std::vector<std::string> texts = {};  // one per cell, shown instead of the values
+    std::vector<std::string> fills = {};  // one colour per cell; empty: white
+    bool viridis = false;                 // colour cells by value, from the smallest to the largest
+    int digits = 3;                       // significant digits of the values, 1 to 17
+    double text_size = 12;                // font size in pixels
 };
 
-// A picture of shapes. Lengths are in pixels, (0, 0) is the upper left corner, and later shapes cover earlier
-// ones. Each call returns the drawing, so that calls can be chained. ValueError if a length is not finite or a
-// size not positive.
+// A picture made of shapes. Lengths are in pixels, (0, 0) is the upper left corner, and later shapes cover
+// earlier ones. Every call returns the drawing, so calls can be chained. ValueError if a length is not finite
+// or a size is not positive.
+//
+//     viz::Drawing drawing(200, 60, "y = tanh(x)");
+//     drawing.box(10, 10, 40, 40, "x").arrow(50, 30, 100, 30).box(100, 10, 90, 40, "tanh(x)");
+//     io::save_text("tanh.svg", drawing.svg());
 class Drawing {
 public:
-    // An empty drawing; the title is for readers who cannot see it.
+    // An empty drawing. The title is not drawn; it is what a screen reader reads.
     Drawing(double width, double height, std::string title);
 
-    // One line of text, centred vertically on y.
+    // One line of text, vertically centred on y. ValueError for an unknown anchor.
     Drawing& text(double x, double y, const std::string& text, const Label& label = {});
     // A line from (x1, y1) to (x2, y2).
     Drawing& line(double x1, double y1, double x2, double y2, const Stroke& stroke = {});
-    // The same with an arrowhead at (x2, y2); ValueError if both points are equal.
+    // A line with an arrowhead at (x2, y2). ValueError if the points are equal.
     Drawing& arrow(double x1, double y1, double x2, double y2, const Stroke& stroke = {});
-    // A curved arrow that starts and ends vertically, for edges that go around others.
+    // A curved arrow that starts and ends vertically, for edges that go around others. ValueError if the points
+    // are equal.
     Drawing& bend(double x1, double y1, double x2, double y2, const Stroke& stroke = {});
-    // A path through two or more points (x, y); if `closed`, filled with a light tint of the stroke's colour.
+    // A path through the points (x, y); if `closed`, filled with a light tint of the stroke's colour.
+    // ValueError for fewer than two points.
     Drawing& path(const std::vector<std::pair<double, double>>& points, const Stroke& stroke = {},
                   bool closed = false);
-    // A disc with its centre at (x, y).
+    // A disc with centre (x, y).
     Drawing& circle(double x, double y, double radius, const std::string& fill = "#0072b2");
-    // A rectangle, (x, y) its upper left corner, with `text` in its middle, which may have several lines.
+    // A rectangle with upper left corner (x, y) and centred text, which may have several lines.
     Drawing& box(double x, double y, double width, double height, const std::string& text,
                  const BoxStyle& style = {});
-    // values (N) or (R, C) → a grid of cells, (x, y) its upper left corner, each `width` by `height`.
-    // ShapeError for another rank, and if the number of texts or fills is neither 0 nor that of the cells.
+    // values (N) or (R, C) → a grid of cells, each `width` by `height`, with upper left corner (x, y).
+    // ShapeError for another rank, or if `texts` or `fills` is neither empty nor one per cell.
     Drawing& cells(double x, double y, double width, double height, const Tensor& values,
                    const CellsStyle& style = {});
 
     double width() const { return width_; }    // in pixels
     double height() const { return height_; }  // in pixels
-    std::string svg() const;                   // the picture so far
+    std::string svg() const;                   // what has been drawn so far
 
 private:
     double width_, height_;
@@ -88,28 +90,33 @@ private:
 
 // Options of a plot.
 struct PlotOptions {
-    std::string title = {}, x = {}, y = {};                        // of the plot and of its axes
+    std::string title = {}, x = {}, y = {};                        // titles of the plot and of its axes
     bool log_x = false, log_y = false;                             // logarithmic axes
-    double width = 640, height = 400;                              // of the picture, in pixels
+    double width = 640, height = 400;                              // in pixels, at least 120
     std::pair<double, double> x_range = {0, 0}, y_range = {0, 0};  // {0, 0}: the range of the values
-    std::string legend =
-        "right";  // right (beside the plot), or inside: top-right, top-left, bottom-right, bottom-left
+    // beside the plot: right; inside it: top-right, top-left, bottom-right or bottom-left
+    std::string legend = "right";
 };
 // The style of a series.
 struct LineStyle {
-    std::string colour = {};  // empty: the next of the palette
+    std::string colour = {};  // any SVG colour; empty: the next of the palette
     double width = 2;         // in pixels
-    bool dashed = false;      // or solid
+    bool dashed = false;      // otherwise solid
     bool markers = false;     // a dot at each value
 };
 
-// A plot with axes, round ticks and a legend of the series with a label. Values that are not finite, or not
-// positive on a logarithmic axis, leave a gap. ValueError for series whose x and y differ in length, empty
-// ranges, a plot without any value (by svg()), bars on a logarithmic axis, and widths that are not positive and
-// finite.
+// A plot with axes, round ticks, and a legend of the labelled series. Values that are not finite, or not
+// positive on a logarithmic axis, leave a gap. Every call returns the plot, so calls can be chained. ValueError
+// if x and y differ in length, a range is empty, a width is not positive and finite, or bars meet a logarithmic
+// axis.
+//
+//     viz::Plot plot({.title = "Loss", .x = "step", .log_y = true});
+//     plot.line(steps, losses, "training").horizontal(1.0, "target");
+//     io::save_text("loss.svg", plot.svg());
 class Plot {
 public:
-    explicit Plot(PlotOptions options);  // an empty plot
+    // An empty plot. ValueError for options that do not fit, such as a width below 120.
+    explicit Plot(PlotOptions options);
 
     // The points (x, y) joined by a line.
     Plot& line(const std::vector<double>& x, const std::vector<double>& y, const std::string& label = {},
@@ -117,23 +124,32 @@ public:
     // A dot at each point (x, y).
     Plot& points(const std::vector<double>& x, const std::vector<double>& y, const std::string& label = {},
                  LineStyle style = {});
-    // A bar at each name; each further call adds a bar to every group. Later calls give the same names, or {}.
-    // ValueError if the number of values is not that of the names.
+    // A bar for each name; every further call adds a bar to each group and passes the same names, or {}.
+    // ValueError unless there is one value per name.
+    //
+    //     viz::Plot bars({.title = "Mean weight", .y = "weight"});
+    //     bars.bars({"head 1", "head 2"}, {0.9, 0.2}, "previous").bars({}, {0.1, 0.7}, "first");
     Plot& bars(const std::vector<std::string>& names, const std::vector<double>& values,
                const std::string& label = {}, const std::string& colour = {});
-    // values (R, C) as colours behind everything, or with `contours` > 0 as that many lines of equal value. The
-    // R rows are evenly spaced from y_range.first to y_range.second, both included, and the C columns along
-    // x_range. Values that are not finite stay white. ValueError for a second field or a logarithmic axis.
+    // values (R, C) as colours behind everything else or, if 0 < `contours` ≤ 100, as that many lines of equal
+    // value. The R rows are evenly spaced from y_range.first to y_range.second, both included, and the C
+    // columns likewise along x_range. Values that are not finite stay white. ShapeError for another rank or too
+    // few values; ValueError for a second field or a logarithmic axis.
+    //
+    //     viz::Plot bowl({.title = "x² + y²"});
+    //     const Tensor x = arange(-10, 11, 1, float32) / 10;                    // (21,)
+    //     bowl.field(pow(x.unsqueeze(1), 2) + pow(x, 2), {-1, 1}, {-1, 1}, 5);  // (21, 21)
     Plot& field(const Tensor& values, std::pair<double, double> x_range, std::pair<double, double> y_range,
                 int contours = 0);
-    Plot& vertical(double x, const std::string& label = {}, LineStyle style = {});    // a line at x
-    Plot& horizontal(double y, const std::string& label = {}, LineStyle style = {});  // a line at y
+    Plot& vertical(double x, const std::string& label = {}, LineStyle style = {});    // a vertical line at x
+    Plot& horizontal(double y, const std::string& label = {}, LineStyle style = {});  // a horizontal line at y
 
-    // A text in the plot, centred vertically on y; it does not widen the axes. In a plot with bars, x counts
-    // the names from 0. ValueError as Drawing::text.
+    // Text in the plot, vertically centred on y; it does not widen the axes. In a plot with bars, x counts the
+    // names from 0. ValueError as for Drawing::text.
     Plot& text(double x, double y, const std::string& text, const Label& label = {12});
 
-    std::string svg() const;  // the picture; ValueError if it has no value
+    // The picture. ValueError if there is no value to draw or no room for the plot beside its labels.
+    std::string svg() const;
 
 private:
     friend struct PlotPicture;
@@ -151,11 +167,11 @@ private:
     PlotOptions options_;
     std::vector<Series> series_;
     std::vector<Annotation> annotations_;
-    std::vector<std::string> names_;  // of the bars
+    std::vector<std::string> names_;  // of bars
     Tensor field_;
     std::pair<double, double> field_x_, field_y_;
     int contours_ = 0;
-    std::size_t colours_ = 0;  // taken from the palette
+    std::size_t colours_ = 0;  // used from the palette
 
     Plot& add(const char* operation, Series series);
 };

@@ -1,5 +1,5 @@
-// Pictures of a computation: the story of a run's tensors, attention maps, the graph, masks as grids. All are
-// text or SVG, and the same values give the same bytes in every locale. B samples, H heads, T queries, S keys.
+// Pictures of a computation: the story of its tensors, attention maps, the graph, and masks as grids, as text
+// or SVG. The same values give the same bytes in every locale. B samples, H heads, T queries, S keys.
 #pragma once
 
 #include <filesystem>
@@ -12,102 +12,125 @@
 
 namespace weft::viz {
 
-// Anything that takes a tensor and returns one: a module or a function.
+// A module or a function from tensor to tensor.
 using Run = std::function<Tensor(const Tensor&)>;
 
 // ---- the tensor story
 
-// Whose memory holds the values of a tensor.
+// Where the values of a tensor are stored.
 enum class Memory {
-    given,  // from outside the run, or not recorded: the input, ids, masks
-    own,    // new values in its own storage
-    view,   // the storage of an earlier tensor
-    copy    // an earlier tensor's values, only rearranged, in its own storage
+    given,  // not computed in the run, or not recorded: the input, ids, masks
+    own,    // new values in their own storage
+    view,   // in the storage of an earlier tensor
+    copy    // an earlier tensor's values, rearranged, in their own storage
 };
 // One tensor of a run.
 struct StoryRow {
-    std::string name;        // as the run called it (see weft/core/trace.h); the second of a name is "name #2"
+    std::string name;        // as traced (weft/core/trace.h); the second tensor of a name is "name #2"
     Shape shape;             // of the tensor
     Strides strides;         // in elements
-    DType dtype = float32;   // of its elements
+    DType dtype = float32;   // of the elements
     bool contiguous = true;  // row-major without gaps
     std::vector<std::string> made_by;  // the operations since earlier named tensors, in order
-    Memory memory = Memory::given;     // whose memory holds the values
-    std::string of;                    // the earlier tensor that this is a view or a copy of
-    Tensor values;                     // a copy if there are few, or undefined
+    Memory memory = Memory::given;     // where the values are stored
+    std::string of;                    // the earlier tensor that this is a view or copy of
+    Tensor values;                     // a copy; undefined if there are more than values_up_to
 };
 // The tensors of a run, in order.
 struct Story {
-    std::vector<StoryRow> rows;  // one for each tensor
+    std::vector<StoryRow> rows;  // one per tensor
     std::string str() const;     // a table with a row for each tensor, then the values of the small ones
-    void print() const;          // str() to standard output
+    void print() const;          // writes str() to standard output
 };
 // Options of a story.
 struct StoryOptions {
-    std::int64_t values_up_to = 64;  // elements of a tensor whose values are shown
+    std::int64_t values_up_to = 64;  // values are shown for tensors of at most so many elements
 };
-// Runs `run` on `input` under a Composed guard and lists every tensor that it names, the input first and the
-// output last. A tensor with two names is listed once, as "Y = X". The module runs in its current mode (dropout
-// draws in training); the gradients of the input and of the parameters are left alone.
+// Calls `run(input)` under a Composed guard and lists every traced tensor, the input first and the output last.
+// A tensor with two names is listed once, as "Y = X". A module runs in its current mode, so dropout draws in
+// training mode. The gradients of the input and the parameters do not change.
 //
-//     viz::tensor_story(attention, x).print();
+//     Rng rng(1);
+//     const nn::CausalMultiHeadAttention attention(12, 3, rng);
+//     viz::tensor_story(attention, randn({1, 3, 12}, rng)).print();
 Story tensor_story(const Run& run, const Tensor& input, StoryOptions options = {});
 
 // ---- attention maps
 
-// The weights of every attention in the run before dropout, in order, each (B, H, T, S): for a GPT, layer by
-// layer. Empty if the run calls no attention.
+// The weights of every attention that `run(input)` computes, before dropout and in order (for a GPT, layer by
+// layer), each (B, H, T, S). Empty if there is no attention.
+//
+//     const std::vector<Tensor> layers = viz::attention_weights(model, ids);  // ids (1, T) → each (1, H, T, T)
+//     io::save_text("heads.svg", viz::attention_grid_svg(layers, {.mask = Mask::causal()}));
+//     io::save_text("head.svg", viz::attention_svg(layers[0][0][0], {.queries = {"The", "cat", "sat"}}));
 std::vector<Tensor> attention_weights(const Run& run, const Tensor& input);
 
 // Options of an attention map.
 struct MapOptions {
-    // T and S labels. Without labels of the keys, those of the queries if T = S; without any, positions from 1.
-    // Spaces at the ends, newlines and control characters are made visible.
+    // T and S labels. If there are none for the keys and T = S, those of the queries; if there are none at all,
+    // positions from 1. Spaces at either end, newlines and control characters are made visible.
     std::vector<std::string> queries = {}, keys = {};
-    Mask mask = {};          // the mask of the weights: its blocked cells are marked
+    Mask mask = {};          // blocked cells are marked
     double top = 0;          // the weight drawn strongest; 0: the largest weight
     std::string title = {};  // above the map
     bool wide = false;       // in text: columns as wide as their labels
 };
-// The three maps refuse with a ShapeError weights of another rank, another number of labels and a mask that
-// does not fit; with a DTypeError weights that are not floating; with a ValueError a weight that is negative or
-// not finite, and a `top` below 0.
+// All three maps throw a ShapeError if the rank of the weights, the number of labels or the mask does not fit,
+// a DTypeError if the weights are not floating, and a ValueError if a weight or `top` is negative or not
+// finite.
 
-// weights (T, S), (H, T, S) or (1, H, T, S) → a line per query, a shade per key, and a legend of the shades:
-//     The [▓··]
-// ░ is below a third of `top`, ▒ below two thirds, ▓ from there on, · is blocked, ! is blocked but above 0.
+// weights (T, S), (H, T, S) or (1, H, T, S) → a line per query, a shade per key, and a legend of the shades: ░
+// is below a third of `top`, ▒ below two thirds, ▓ above, · is blocked, and ! is blocked but above 0.
+//
+//     const Tensor weights = tensor({{1.0, 0.0}, {0.25, 0.75}});  // (T, S)
+//     const viz::MapOptions options{.queries = {"The", "cat"}, .mask = Mask::causal()};
+//     std::cout << viz::attention_text(weights, options);
+//     //     The cat
+//     // The [▓·]
+//     // cat [░▓]
+//     // ░ < 0.333 ≤ ▒ < 0.667 ≤ ▓   · blocked
 std::string attention_text(const Tensor& weights, const MapOptions& options = {});
 
-// weights (T, S) → an SVG picture of one head: cells in the colours of viridis (van der Walt and Smith, 2015),
-// their numbers if there is room, tooltips up to 20,000 cells, blocked cells hatched (in red if their weight is
-// above 0), and a colour bar.
+// weights (T, S) → an SVG picture of one head: cells in the colours of viridis (van der Walt and Smith, 2015)
+// with their numbers if there is room, tooltips for up to 20,000 cells, blocked cells hatched (red if the
+// weight is above 0), and a colour bar.
 std::string attention_svg(const Tensor& weights, const MapOptions& options = {});
 
-// layers of weights (H, T, S) or (1, H, T, S), of one T and S → an SVG picture with a row of heads for each
-// layer and one colour bar. ValueError without a layer.
+// One tensor of weights per layer, (H, T, S) or (1, H, T, S) with the same T and S → an SVG picture with a row
+// of heads for each layer, and a colour bar. ValueError if there is no layer, ShapeError if T or S differ.
 std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptions& options = {});
 
 // ---- the graph
 
-// x's graph in Graphviz's DOT language: a node with its shape for each operation and leaf, and an edge from
-// each input to what uses it. Tensors listed in `names` (a module's named_parameters()) have their name. Data
-// and masks need no gradient, so they are not in the graph. GraphError if x is outside the graph.
+// The graph of x in Graphviz's DOT language: a node with its shape for each operation and leaf, and an edge
+// from each input to what uses it. Tensors in `names`, such as a module's named_parameters(), are shown by
+// name. Data and masks require no gradient, so they are not in the graph. GraphError if x is outside the graph.
+//
+//     const nn::Linear layer(3, 1, rng);
+//     const Tensor loss = mean(tanh(layer(ones({2, 3}))));
+//     const std::string dot = viz::graph(loss, layer.named_parameters());
+//     viz::save_svg("graph.svg", dot);
 std::string graph(const Tensor& x, const nn::NamedTensors& names = {});
 
-// Draws a DOT text as SVG with the program `dot`. IoError if it is not installed (Debian: graphviz), refuses
-// the text, or the file cannot be written.
+// Writes a DOT text as an SVG file, drawn by the program `dot`. IoError if `dot` is not installed (Debian:
+// graphviz) or refuses the text, or if the file cannot be written.
 void save_svg(const std::filesystem::path& path, const std::string& dot);
 
 // ---- masks
 
 // Options of mask_grid.
 struct MaskGridOptions {
-    std::vector<std::string> queries = {}, keys = {};  // as in MapOptions
-    std::string visible = "1", blocked = "−∞";         // the text of the cells
+    std::vector<std::string> queries = {}, keys = {};  // labels as in MapOptions
+    std::string visible = "1", blocked = "−∞";         // texts of the cells
     std::string corner = "Q ↓ / K →";                  // above the queries' labels
 };
-// The mask as a table with a line per query and a column per key; if samples or heads differ, a table for each.
-// ShapeError if the mask or the labels do not fit.
+// The mask as a table with a line per query and a column per key, one table for each sample or head if they
+// differ. ShapeError if the mask or the labels do not fit.
+//
+//     std::cout << viz::mask_grid(Mask::causal(), 1, 1, 2, 2);
+//     // Q ↓ / K →   1   2
+//     // 1           1  −∞
+//     // 2           1   1
 std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                       const MaskGridOptions& options = {});
 

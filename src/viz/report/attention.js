@@ -1,4 +1,4 @@
-// ---- weights of attention: how they are stored, and what a head does with them
+// ---- attention weights: how they are stored, and what a head attends to
 
 // The weights of one sentence at one step. A weight w is stored as the byte round(255 √w).
 class Weights {
@@ -9,7 +9,7 @@ class Weights {
     this.bytes = bytes(snapshot.weights);
     this.each = this.causal ? this.tokens * (this.tokens + 1) / 2 : this.tokens * this.tokens;
   }
-  // The byte of query q on key k in a head, numbered through all layers; 0 where q may not look.
+  // The byte of query q on key k; heads are numbered through all layers. 0 if k is masked.
   byte(head, q, k) {
     if (!this.causal) return this.bytes[head * this.each + q * this.tokens + k];
     return k > q ? 0 : this.bytes[head * this.each + q * (q + 1) / 2 + k];
@@ -25,8 +25,8 @@ class Weights {
   }
 }
 
-// What a head does, as shares of its attention: on the token itself, the one before it, and the first; over the
-// queries for which these are three tokens (from the third on).
+// How a head shares its attention: on the token itself, the one before it, and the first, averaged over the queries
+// for which these are three different tokens (from the third on).
 function habits(weights, head) {
   const T = weights.tokens, sums = { itself: 0, previous: 0, first: 0 };
   let spread = 0;
@@ -48,7 +48,7 @@ function habits(weights, head) {
   for (const name of Object.keys(sums)) sums[name] = T > 2 ? Math.min(1, sums[name] / queries) : NaN;
   return { ...sums, spread: spread / T };
 }
-// The habit that takes at least half of the attention, if one does.
+// The habit that takes at least half of the attention, if any.
 function habit(weights, head) {
   const { spread, ...shares } = habits(weights, head);
   const [name, share] = Object.entries(shares).reduce((a, b) => b[1] > a[1] ? b : a);
@@ -59,7 +59,7 @@ const habitNames = { itself: "the token itself", previous: "the token before", f
 const quoted = (token) => "‘" + token + "’";
 const positioned = (tokens, i) => quoted(tokens[i]) + " " + (i + 1);
 
-// A head's weights as a picture of T × T pixels, transparent where a query may not look.
+// A head's weights as a picture of T × T pixels, transparent where masked.
 function paint(canvas, weights, head) {
   const T = weights.tokens;
   canvas.width = canvas.height = T;

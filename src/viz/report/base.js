@@ -1,8 +1,8 @@
-// ---- shared by every part: the data, elements, numbers, colours, the tooltip
+// ---- shared by all parts: the data, elements, numbers, colours, the tooltip
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// An element with attributes and children. Text is always set as text: no data is parsed as HTML.
+// An element with attributes and children. No data is ever parsed as HTML.
 function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -17,7 +17,7 @@ const svg = (tag, attributes, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 const muted = (...children) => html("p", { class: "muted" }, ...children);
-// A dot of a colour before a text, as in a legend.
+// A coloured dot and a text, as in a legend.
 const keyed = (hue, ...children) => html("span", {}, hue ? html("i", { style: "background:" + hue }) : "", ...children);
 
 function section(id, title, ...children) {
@@ -34,7 +34,7 @@ const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 const doubles = (text) => new Float64Array(bytes(text).buffer);
 const floats = (text) => new Float32Array(bytes(text).buffer);
 
-const whole = (n) => n.toLocaleString("en").replace(/,/g, "\u202f"); // thin spaces between the thousands
+const whole = (n) => n.toLocaleString("en").replace(/,/g, "\u202f"); // narrow spaces between thousands
 function exact(x) {
   if (x === null || Number.isNaN(x)) return "NaN";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
@@ -52,8 +52,8 @@ const percent = (share) => (share * 100).toFixed(1) + "\u202f%";
 const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 const plural = (n, what) => whole(n) + " " + what + (n === 1 ? "" : "s");
 
-// The last position in an ascending list whose value is at most x; −1 if there is none.
-function place(list, x) {
+// The last index in an ascending list whose value is at most x, or −1.
+function lastAtMost(list, x) {
   let low = 0, high = list.length;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -65,7 +65,7 @@ function place(list, x) {
 
 // ---- text
 
-// Control characters, those that change the direction of writing and those without width, made visible.
+// Makes visible: control characters, and characters that change the writing direction or have no width.
 const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
 function visible(text) {
   return text.replace(hidden, (c) => {
@@ -94,7 +94,7 @@ const colour = (share) => "rgb(" + viridis[clamp(Math.round(share * 255), 0, 255
 
 const tooltip = document.getElementById("tooltip");
 // Shows lines next to a point of the window; each is a text or [name, value, colour].
-function tell(x, y, lines) {
+function showTooltip(x, y, lines) {
   tooltip.replaceChildren(...lines.map((line) => typeof line === "string"
     ? html("div", { class: "heading" }, line)
     : html("div", { class: "entry" }, keyed(line[2], line[0]), html("b", {}, line[1]))));
@@ -104,13 +104,13 @@ function tell(x, y, lines) {
   tooltip.style.left = clamp(x + 14 > room ? x - width - 14 : x + 14, 8, Math.max(8, room)) + "px";
   tooltip.style.top = Math.max(8, y - height - 12) + "px";
 }
-const hush = () => { tooltip.hidden = true; };
-addEventListener("scroll", hush, { passive: true });
-addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
+const hideTooltip = () => { tooltip.hidden = true; };
+addEventListener("scroll", hideTooltip, { passive: true });
+addEventListener("keydown", (event) => { if (event.key === "Escape") hideTooltip(); });
 
 const announce = (text) => { document.getElementById("announcer").textContent = text; };
 
-// Keys that move something: `moves()` maps the names of keys to targets, and `go` is called with a target.
+// `moves()` maps names of keys to targets; pressing such a key calls `go(target)`.
 function onKeys(node, moves, go) {
   node.addEventListener("keydown", (event) => {
     const to = moves()[event.key];
@@ -120,15 +120,15 @@ function onKeys(node, moves, go) {
   });
 }
 
-// Lets the pointer and the keys read the values of a picture. `find(x, y)` gives the value at a point of the node, or
-// null; `point(value)` marks it, or the last one again; `lines()` describes it; `rest()` unmarks it.
+// Reads the values of a picture with the pointer and the keyboard. `find(x, y)` returns the value at a point of the
+// node, or null; `point(value)` marks it, and `point()` the last one; `lines()` describes it; `rest()` unmarks it.
 function readable(node, { find, point, lines, rest, moves, spoken }) {
-  const leave = () => { hush(); rest(); };
+  const leave = () => { hideTooltip(); rest(); };
   node.addEventListener("pointermove", (event) => {
     const box = node.getBoundingClientRect(), value = find(event.clientX - box.left, event.clientY - box.top);
     if (value === null) { leave(); return; }
     point(value);
-    tell(event.clientX, event.clientY, lines());
+    showTooltip(event.clientX, event.clientY, lines());
   });
   node.addEventListener("pointerleave", leave);
   node.addEventListener("focus", () => point());
@@ -138,14 +138,14 @@ function readable(node, { find, point, lines, rest, moves, spoken }) {
 
 // Draws now and whenever the element's width changes.
 function onWidth(element, draw) {
-  let known = 0;
+  let drawn = 0;
   new ResizeObserver(() => {
     const width = Math.floor(element.clientWidth);
-    if (width > 0 && width !== known) draw(known = width);
+    if (width > 0 && width !== drawn) draw(drawn = width);
   }).observe(element);
 }
 
-// ---- the theme: the system's, or the chosen one
+// ---- the theme: the system's, or a chosen one
 
 const themes = ["automatic", "light", "dark"];
 function setTheme(theme) {

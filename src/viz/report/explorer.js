@@ -1,4 +1,4 @@
-// ---- the attention explorer: a sentence, a checkpoint, a head and a token are chosen, and all pictures show them
+// ---- the attention explorer: you choose a sentence, a checkpoint, a head and a token
 
 function drawAttention() {
   const { sentences } = data;
@@ -15,8 +15,8 @@ function drawAttention() {
   const large = largeHead(now, (q) => { if (!now.pinned) chooseToken(q); });
 
   section("attention", "Attention",
-    muted("Choose a sentence and a head; point at a token to see where it looks. ",
-      "A click holds the token while you move the checkpoint."),
+    muted("Choose a sentence and a head; point at a token to see what it looks at. ",
+      "Click a token to keep it while you move through the checkpoints."),
     html("div", { class: "choices" },
       sentencePicker(sentences.map((s) => s.text), (i) => chooseSentence(sentences[i])),
       html("div", { class: "steps" }, html("label", { for: "checkpoint" }, "Checkpoint ", sliderText),
@@ -27,12 +27,12 @@ function drawAttention() {
     html("div", { class: "panels" }, html("div", { class: "overview" },
       html("h3", {}, "All heads"), grid), large.node));
 
-  function placeOf(head) { // its layer, and its number there
+  function positionOf(head) { // its layer, and its number there
     const layers = now.weights[now.step].numbered(), layer = layers.findIndex((heads) => heads.includes(head));
     return [layer, layers[layer].indexOf(head)];
   }
   function nameOfHead(head) {
-    const [layer, h] = placeOf(head);
+    const [layer, h] = positionOf(head);
     return "Layer " + (layer + 1) + ", head " + (h + 1);
   }
 
@@ -41,7 +41,7 @@ function drawAttention() {
     const before = now.weights.length > 0 ? now.sentence.snapshots[now.step].step : Infinity;
     now.sentence = sentence;
     now.weights = sentence.snapshots.map((snapshot) => new Weights(sentence, snapshot));
-    now.step = Math.max(0, place(sentence.snapshots.map((s) => s.step), before));
+    now.step = Math.max(0, lastAtMost(sentence.snapshots.map((s) => s.step), before));
     now.head = Math.min(now.head, sentence.heads.reduce((a, b) => a + b) - 1);
     now.token = Math.min(sentence.tokens.length - 1, Math.floor(sentence.tokens.length * 0.6));
     now.pinned = false;
@@ -121,7 +121,7 @@ function drawAttention() {
     grid.querySelector(`[data-head="${head}"]`).focus();
   }
   onKeys(grid, () => {
-    const [l, h] = placeOf(now.head);
+    const [l, h] = positionOf(now.head);
     return { ArrowLeft: [l, h - 1], ArrowRight: [l, h + 1], ArrowUp: [l - 1, h], ArrowDown: [l + 1, h], Home: [l, 0],
       End: [l, Infinity] };
   }, ([l, h]) => {
@@ -142,18 +142,18 @@ function drawAttention() {
   function chooseToken(token) {
     now.token = token;
     const weights = now.weights[now.step], T = weights.tokens, tokens = now.sentence.tokens;
-    const from = (k) => weights.weight(now.head, token, k), to = (q) => weights.weight(now.head, q, token);
+    const on = (k) => weights.weight(now.head, token, k), by = (q) => weights.weight(now.head, q, token);
     [...strip.children].forEach((span, i) => {
-      span.style.setProperty("--looks", Math.sqrt(from(i)).toFixed(3));
-      span.style.setProperty("--looked", Math.sqrt(to(i)).toFixed(3));
+      span.style.setProperty("--looks", Math.sqrt(on(i)).toFixed(3));
+      span.style.setProperty("--looked", Math.sqrt(by(i)).toFixed(3));
       span.classList.toggle("here", i === token);
       span.classList.toggle("pinned", i === token && now.pinned);
       span.setAttribute("aria-selected", String(i === token));
       span.tabIndex = i === token ? 0 : -1;
     });
     const all = Array.from({ length: T }, (_, i) => i), name = positioned(tokens, token);
-    const first = relation(looks, looksTitle, name + " looks at", all.map((i) => [i, from(i)]));
-    relation(looked, lookedTitle, name + " is looked at from", all.map((i) => [i, to(i)]));
+    const first = relation(looks, looksTitle, name + " looks at", all.map((i) => [i, on(i)]));
+    relation(looked, lookedTitle, name + " is looked at from", all.map((i) => [i, by(i)]));
     large.highlight();
     return name + " looks at " + first;
   }

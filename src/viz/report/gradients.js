@@ -1,12 +1,12 @@
 // ---- gradient norms: a row for each layer or parameter, a column for each step
 
-// "blocks.3" of "blocks.3.norm_1.weight": a child, and its number if it is one of several.
+// "blocks.3" of "blocks.3.norm_1.weight": a submodule, with its number if it is one of several.
 function layerOf(name) {
   const parts = name.split(".");
   return parts.slice(0, /^\d+$/.test(parts[1]) && parts.length > 2 ? 2 : 1).join(".");
 }
 
-// The rows of each layer as one: the norm of all their gradients. Below 0: no gradient; NaN: not finite.
+// One row per layer: the norm of all its gradients. Below 0: no gradient; NaN: not finite.
 function byLayer(table) {
   const names = [...new Set(table.rows.map(layerOf))];
   const of = table.rows.map((name) => names.indexOf(layerOf(name)));
@@ -20,7 +20,7 @@ function byLayer(table) {
   return { ...table, rows: names, values };
 }
 
-const told = (norm) => norm < 0 ? "none" : Number.isNaN(norm) ? "not finite" : exact(norm);
+const normText = (norm) => norm < 0 ? "none" : Number.isNaN(norm) ? "not finite" : exact(norm);
 
 function drawGradients() {
   const { rows, steps, end } = data.gradients;
@@ -50,7 +50,7 @@ function drawGradients() {
     plot, legend);
 
   const name = () => table.rows[row], step = () => stepsOf(data.gradients, column);
-  const value = () => told(table.values[row][column]);
+  const value = () => normText(table.values[row][column]);
   function point([r, c] = [row, column], shown = true) {
     row = clamp(r, 0, table.rows.length - 1);
     column = clamp(c, 0, steps.length - 1);
@@ -79,13 +79,13 @@ function drawGradients() {
     }));
     const fit = Math.floor((left - 14) / 7.3);
     const middle = (c) => left + (c + 0.5) * w;
-    const marks = ticks(steps[0], Math.max(end, steps[0] + 1), width / 110).filter((t) => place(steps, t) >= 0);
+    const marks = ticks(steps[0], Math.max(end, steps[0] + 1), width / 110).filter((t) => lastAtMost(steps, t) >= 0);
     const picture = svg("svg", { width, height: top + height + 24, "aria-hidden": "true" },
       [...paths].map(([fill, d]) => svg("path", { class: "cells", fill, d })),
       svg("g", { class: "axis" }, table.rows.map((text, r) => beside(left - 8, top + (r + 0.5) * h,
         text.length > fit ? "…" + text.slice(text.length - fit + 1) : text, { class: "row" }))),
       svg("g", { class: "axis" }, steps.length === 1 ? beneath(middle(0), top + height + 16, whole(steps[0]))
-        : marks.map((t) => [middle(place(steps, t)), t]).filter(([px]) => px < width - 8)
+        : marks.map((t) => [middle(lastAtMost(steps, t)), t]).filter(([px]) => px < width - 8)
           .map(([px, t]) => beneath(px, top + height + 16, whole(t)))));
     cursor = picture.appendChild(svg("rect", { class: "cell", width: Math.max(2, w), height: h - 1, visibility: "hidden" }));
     plot.replaceChildren(picture);

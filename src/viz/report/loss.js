@@ -11,8 +11,8 @@ const losses = {
   rate: curve(data.loss.learning_rate),
 };
 
-// A mean of the neighbours on both sides, whose weights fall by the factor `amount` from each to the next, so that it
-// does not lag. A value that is not finite cuts the line in two.
+// The mean of the neighbours on both sides, so that it does not lag; weights fall by the factor `amount` from one to
+// the next. A value that is not finite splits the line.
 function smoothed(values, amount) {
   const n = values.length, sums = new Float64Array(n), weights = new Float64Array(n);
   const sweep = (i, before) => {
@@ -38,7 +38,7 @@ function drawLosses() {
   const { training, validation, rate } = losses;
   if (training.steps.length + validation.steps.length === 0)
     return section("loss", "Loss", muted("No loss was recorded."));
-  const main = training.steps.length > 0 ? training : validation; // the arrow keys visit its steps
+  const main = training.steps.length > 0 ? training : validation; // the arrow keys step through it
   const smoothing = html("input", { type: "range", id: "smoothing", min: 0, max: 0.99, step: 0.01, value: 0.8 });
   const logarithmic = html("input", { type: "checkbox", id: "logarithmic" });
   const plot = html("div", {
@@ -61,7 +61,7 @@ function drawLosses() {
   let at = last, x = null, right = 0, mark = () => {};
 
   const entries = (i) => {
-    const step = main.steps[i], v = place(validation.steps, step), r = place(rate.steps, step);
+    const step = main.steps[i], v = lastAtMost(validation.steps, step), r = lastAtMost(rate.steps, step);
     const list = [];
     if (main === training) list.push(["training", exact(training.mean[i]), "var(--training)"]);
     if (main === training && training.size > 1)
@@ -127,7 +127,7 @@ function drawLosses() {
       if (Number.isFinite(cy)) build(dot, { cx, cy }, []);
     };
     mark = (shown) => {
-      const step = main.steps[at], r = place(rate.steps, step);
+      const step = main.steps[at], r = lastAtMost(rate.steps, step);
       build(cursor, { x1: x(step), x2: x(step), visibility: shown ? "visible" : "hidden" }, []);
       move(dots[0], x(step), main === training ? y(training.mean[at]) : NaN, shown);
       move(dots[1], x(rate.steps[r]), r >= 0 && rateScale ? rateScale(rate.mean[r]) : NaN, shown);
@@ -137,7 +137,7 @@ function drawLosses() {
   }
 
   const nearest = (step) => {
-    const i = place(main.steps, step);
+    const i = lastAtMost(main.steps, step);
     return i < 0 || (i + 1 < main.steps.length && main.steps[i + 1] - step < step - main.steps[i]) ? i + 1 : i;
   };
   const far = Math.max(1, Math.round(main.steps.length / 10));

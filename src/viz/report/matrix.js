@@ -1,11 +1,11 @@
-// ---- one head, large: its weights as a matrix, what it does, and how it formed
+// ---- one head, enlarged: its weights as a matrix, what it attends to, and how it formed
 
-// Shows what is chosen in `now`; `pick(q)` is called with the query that is pointed at.
+// Shows the choice in `now`; calls `pick(q)` with the query under the pointer.
 function largeHead(now, pick) {
   const canvas = html("canvas", {});
   const frame = html("div", {
     class: "matrix", tabindex: 0, role: "application", "aria-roledescription": "attention matrix",
-    "aria-label": "Weights of the head: rows are tokens that look, columns tokens looked at; the arrow keys read them",
+    "aria-label": "Weights of the head: rows are queries, columns are keys; the arrow keys read the values",
   }, canvas);
   const title = html("h3", {});
   const readout = html("p", { class: "readout", id: "matrix-readout" });
@@ -18,7 +18,7 @@ function largeHead(now, pick) {
 
   const tokens = () => now.sentence.tokens, weights = () => now.weights[now.step];
   const query = () => positioned(tokens(), at.q), key = () => positioned(tokens(), at.k);
-  const value = () => weights().causal && at.k > at.q ? "may not look"
+  const value = () => weights().causal && at.k > at.q ? "masked"
     : exact(Number(weights().weight(now.head, at.q, at.k).toFixed(4)));
   function point([q, k] = [at.q, at.k], marked = true) {
     const last = tokens().length - 1;
@@ -67,7 +67,7 @@ function largeHead(now, pick) {
     const { head, sentence, weights: history, step } = now, does = habits(weights(), head);
     facts.replaceChildren(...Object.entries(habitNames).flatMap(([key, name]) =>
       [html("dt", {}, name), html("dd", { class: key }, Number.isNaN(does[key]) ? "–" : percent(does[key]))]),
-      html("dt", {}, "tokens it spreads over, on average"), html("dd", {}, does.spread.toFixed(1)));
+      html("dt", {}, "tokens attended to, on average"), html("dd", {}, does.spread.toFixed(1)));
     if (history.length < 2 || sentence.tokens.length < 3) { forming.replaceChildren(); return; }
     const width = 320, height = 96, left = 46, low = height - 20;
     const all = history.map((w) => habits(w, head));

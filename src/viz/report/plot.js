@@ -24,7 +24,7 @@ function logTicks(low, high) {
 
 // From values to pixels.
 function scale(low, high, from, to, log) {
-  if (!(high > low)) { // one value, or none, is drawn in the middle
+  if (!(high > low)) { // a single value is drawn in the middle
     const pad = Math.abs(low) * 0.1 || 1;
     [low, high] = log ? [low / 2, high * 2] : [low - pad, high + pad];
   }
@@ -45,13 +45,13 @@ function extent(lists, keep) {
   return low <= high ? [low, high] : null;
 }
 
-// The path of a line with a gap wherever a value cannot be drawn.
+// The path of a line, with a gap where a value cannot be drawn.
 function linePath(xs, ys) {
   let path = "", pen = false;
   for (let i = 0; i < xs.length; ++i) {
     if (!Number.isFinite(ys[i])) { pen = false; continue; }
     path += (pen ? "L" : "M") + xs[i].toFixed(1) + " " + ys[i].toFixed(1);
-    // a point between two gaps shows as a dot, because line ends are round
+    // a point between two gaps is a dot, because line ends are round
     if (!pen && !Number.isFinite(ys[i + 1])) path += "h0";
     pen = true;
   }

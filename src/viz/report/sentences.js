@@ -1,4 +1,4 @@
-// ---- choosing a sentence: a text field that finds as you type (the combobox of WAI-ARIA 1.2)
+// ---- choosing a sentence: a text field that searches as you type (a WAI-ARIA 1.2 combobox)
 
 function sentencePicker(texts, choose) {
   const input = html("input", {
@@ -7,12 +7,12 @@ function sentencePicker(texts, choose) {
   });
   const list = html("ul", { id: "sentences", role: "listbox", "aria-label": "Sentences", hidden: true });
   const node = html("div", { class: "picker" }, html("label", { for: "sentence" },
-    "Sentence ", html("span", { class: "muted" }, "of " + whole(texts.length) + "; type to find")),
+    "Sentence ", html("span", { class: "muted" }, "of " + whole(texts.length) + "; type to search")),
     html("div", { class: "field" }, input, list));
   const shown = texts.map(visible);
   let chosen = 0, active = -1, found = [];
 
-  function mark(text, needle) { // the typed part stands out
+  function mark(text, needle) { // highlights what was typed
     const at = needle ? text.toLowerCase().indexOf(needle) : -1;
     if (at < 0) return [text];
     return [text.slice(0, at), html("mark", {}, text.slice(at, at + needle.length)), text.slice(at + needle.length)];
@@ -31,11 +31,11 @@ function sentencePicker(texts, choose) {
       id: "sentence-" + i, role: "option", dir: "auto", "aria-selected": String(i === chosen),
       onpointerdown: (event) => { event.preventDefault(); take(i); },
     }, ...mark(shown[i], wanted))));
-    if (found.length === 0) list.append(html("li", { class: "none" }, "No sentence holds this."));
+    if (found.length === 0) list.append(html("li", { class: "none" }, "No sentence contains this."));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     activate(wanted && found.length > 0 ? 0 : found.indexOf(chosen));
-    announce(found.length === 0 ? "No sentence holds this." : plural(found.length, "sentence"));
+    announce(found.length === 0 ? "No sentence contains this." : plural(found.length, "sentence"));
   }
   function close() {
     list.hidden = true;

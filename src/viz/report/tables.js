@@ -1,4 +1,4 @@
-// ---- the overview, samples, parameters and settings; then the page is put together
+// ---- the overview, samples, parameters and settings; then the whole page
 
 function drawOverview() {
   const { training, validation } = losses;
@@ -17,7 +17,7 @@ function drawOverview() {
 
 function drawSamples() {
   if (data.samples.length === 0) return;
-  section("samples", "Samples", muted("What the model wrote, through the training."),
+  section("samples", "Samples", muted("What the model wrote in the course of training."),
     html("div", { class: "samples" }, data.samples.map((sample) => html("figure", {},
       html("figcaption", {}, "step " + whole(sample.step)),
       html("blockquote", { dir: "auto" },
