@@ -115,15 +115,9 @@ TEST_CASE("refusals of shapes", "[fault]") {
          [&] {
              sum_to(x, {2, 1, 3});
          }},
-<<<<<<< HEAD
-        {"triu: a tensor of shape (2,) is no matrix", [] { triu(zeros({2})); }},
-        {"tril: a tensor of shape () is no matrix", [&] { tril(scalar); }},
-        {"cannot add an axis to (1, 1, 1, 1, 1, 1, 1, 1), because a tensor has at most 8",
-=======
         {"triu: a tensor of shape (2,) is not a matrix", [] { triu(zeros({2})); }},
         {"tril: a tensor of shape () is not a matrix", [&] { tril(scalar); }},
-        {"one axis more than (1, 1, 1, 1, 1, 1, 1, 1), but a tensor has at most 8",
->>>>>>> 40540e4 (Kernels and operations: plainer comments and messages, one parallel_for, no size-1 detours)
+        {"cannot add an axis to (1, 1, 1, 1, 1, 1, 1, 1), because a tensor has at most 8",
          [] {
              zeros({1, 1, 1, 1, 1, 1, 1, 1}).unsqueeze(0);
          }},
