@@ -81,7 +81,7 @@ inline std::string pattern_at(const std::string& code, std::size_t at, bool is_e
 // Every message of a file: of what is thrown, and of what a function of its own adds to before it throws.
 inline void add_messages(const fs::path& path, std::set<std::string>& messages) {
     static const std::regex site(
-        R"(\bthrow\s+(\w+::)?\w*Error\s*\(|\b(refuse|refuse_line|wrong|fail|demand)\(|\bmessage\s*=)"),
+        R"(\bthrow\s+(\w+::)?\w*Error\s*\(|\b(refuse|refuse_line|wrong|fail|require)\(|\bmessage\s*=)"),
         gaps("(…)+"), spaces(" +"), first("^…([^:;, ])");
     const std::string code = code_of(read(path));
     for (std::sregex_iterator found(code.begin(), code.end(), site), end; found != end; ++found) {
