@@ -1,4 +1,4 @@
-// weft::models: GPT and GPT-2, generation, tokenisers and files, with all that they stand on.
+// weft::models: GPT and GPT-2, generation, tokenisers and files, with everything from weft::nn.
 #pragma once
 
 #include "weft/models/generate.h"

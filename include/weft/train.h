@@ -1,4 +1,4 @@
-// weft::train: what training programs share, with all that it stands on. See examples/train_gpt.cpp.
+// weft::train: what training programs share, with everything from weft::viz. See examples/train_gpt.cpp.
 #pragma once
 
 #include "weft/train/checkpoint.h"

@@ -49,7 +49,7 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
     std::error_code error;
     for (fs::path part = fs::absolute(folder); !fs::exists(part, error) && part.has_relative_path();
          part = part.parent_path())
-        made_.push_back(part);
+        created_.push_back(part);
     fs::create_directories(folder, error);
     if (error) refuse(error.message());
 
@@ -71,7 +71,7 @@ OutputFolder::~OutputFolder() {
         ::unlink(lock_name_.c_str());
         ::close(lock_);
     }
-    for (const fs::path& folder : made_) ::rmdir(folder.c_str());  // refused unless it is empty
+    for (const fs::path& folder : created_) ::rmdir(folder.c_str());  // refused unless it is empty
 }
 
 }  // namespace weft::training

@@ -1,4 +1,4 @@
-// Generation: a language model goes on with a text, token after token. T tokens, V vocabulary.
+// Generation: a language model continues a prompt, token by token. V vocabulary.
 #pragma once
 
 #include <functional>
@@ -8,52 +8,64 @@
 
 namespace weft::nn {
 
-// How ids are generated.
+// Options of generate.
 struct GenerateOptions {
-    std::int64_t max_new_tokens = 200;  // new tokens, at most; ValueError when negative
-    SampleOptions sampling = {};        // how each is drawn
-    // Keys and values of the tokens so far are kept, so that each new token costs the pass of one token and not
-    // of all. The same tokens come out without. Once there are more than block_size tokens the model sees the
-    // last block_size of them; then each has another position than before, nothing kept holds, and every new
-    // token costs a pass of block_size.
+    std::int64_t max_new_tokens = 200;  // ValueError if negative
+    SampleOptions sampling = {};        // how each token is drawn
+    // Cache keys and values, so that a new token costs a pass over one token instead of all. The tokens are the
+    // same without. Beyond block_size tokens the model sees the last block_size of them, all at new positions:
+    // nothing cached applies, and each new token costs a pass over block_size.
     bool use_cache = true;
 };
 
-// The ids that follow a prompt (without the prompt), each sampled from what the model says after those before
-// it. `on_token` is called with every new id and ends it all by returning false. In evaluation mode and outside
-// the graph, whatever the modes were; they come back. Of a prompt longer than block_size the model sees the
-// last block_size tokens, as GPT::generate's does. ValueError on an empty prompt; IndexError on an id that the
-// model has not; and whatever `sample` refuses.
+// The ids that follow a prompt, without the prompt. Each is sampled from the logits that the model computes
+// from the ids before it, at most the last block_size. `on_token` gets every new id and ends generation by
+// returning false.
+//
+//     const text::Characters tokenizer("hello");
+//     Rng rng(1);
+//     const nn::GPT model({.vocab_size = tokenizer.vocab_size(), .block_size = 16}, rng);
+//     const nn::GenerateOptions options = {.max_new_tokens = 8, .sampling = {.rng = &rng}};
+//     const text::Ids ids = nn::generate(model, tokenizer.encode("he"), options);  // eight ids
+//
+// Runs in evaluation mode and under NoGrad, and restores both modes. ValueError for an empty prompt; IndexError
+// for an id that is not in 0 … V − 1; and what `sample` refuses.
 text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOptions& options,
                    const std::function<bool(std::int64_t)>& on_token = {});
 
-// How a text is generated, and where it ends.
+// Options of generate_text.
 struct GenerateTextOptions {
-    GenerateOptions generate = {};  // how its ids are
-    // Ends the text where it first comes up in it, and is not part of it; empty: nothing does.
-    std::string stop = {};
-    bool stop_at_eos = true;  // so does <|endoftext|>, where the tokeniser has it
-    // Told once for each new token which whole characters are certain by then, maybe none; what is no UTF-8
-    // comes as U+FFFD. Once more at the end, where some are left. Ends the text by returning false.
+    GenerateOptions generate = {};  // how its ids are generated
+    std::string stop = {};          // ends the text at its first occurrence, which is not part of the text
+    bool stop_at_eos = true;        // whether <|endoftext|> ends the text, if the tokeniser has it
+    // Called once for each new token with the whole characters that are certain by then, maybe none, and once
+    // more at the end if any are left. Bytes that are not UTF-8 arrive as U+FFFD. Ends the text by returning
+    // false.
     std::function<bool(const std::string&)> write = {};
 };
 
-// What generate_text wrote.
+// The result of generate_text.
 struct GeneratedText {
-    // Why a text is no longer.
+    // Why the text ends.
     enum FinishReason {
-        length,       // it has as many tokens as were asked for
-        stop,         // GenerateTextOptions::stop came up
-        end_of_text,  // <|endoftext|> came
+        length,       // it has max_new_tokens tokens
+        stop,         // GenerateTextOptions::stop occurred
+        end_of_text,  // <|endoftext|> was sampled
         cancelled     // `write` returned false
     };
-    std::string text;  // after the prompt: the tokens' bytes, which a model of bytes may leave as no UTF-8
-    text::Ids ids;     // all that were sampled, those of the stop among them
-    FinishReason finish_reason = length;  // why it is no longer
+    std::string text;  // what follows the prompt: the tokens' bytes, which need not be UTF-8 with Bytes
+    text::Ids ids;     // every id that was sampled, including those of the stop
+    FinishReason finish_reason = length;  // why it ends
 };
 
-// The same from text to text. ValueError also where the tokeniser does not fit the model: both have to have the
-// same V.
+// Continues a text: encodes the prompt, generates ids and decodes them.
+//
+//     const std::string prompt = "he";
+//     const nn::GeneratedText result =
+//         nn::generate_text(model, tokenizer, prompt, {.generate = options, .stop = "o"});
+//     const std::string text = prompt + result.text;  // without the "o"
+//
+// Refuses what generate and the tokeniser refuse; ValueError if tokeniser and model differ in V.
 GeneratedText generate_text(const GPT& model, const text::Tokenizer& tokenizer, const std::string& prompt,
                             const GenerateTextOptions& options);
 

@@ -9,56 +9,72 @@
 
 namespace weft::nn {
 
-// A GPT's sizes.
+// The sizes and options of a GPT.
 struct GPTConfig {
-    std::int64_t vocab_size = 256;  // V: how many tokens there are
-    std::int64_t block_size = 64;   // the longest sequence
-    std::int64_t num_layers = 4;    // blocks, one after another
+    std::int64_t vocab_size = 256;  // V
+    std::int64_t block_size = 64;   // the largest number of tokens in a sequence
+    std::int64_t num_layers = 4;    // the number of blocks
     std::int64_t num_heads = 4;     // H, in each block
-    std::int64_t d_model = 128;     // C: the width of a token
-    double dropout = 0;  // on the attention weights, what is added to x, and the embeddings, in training
-    bool bias = false;   // of every linear layer and norm
-    std::int64_t dim_feedforward = 0;  // of each block's MLP; 4 · d_model when 0
+    std::int64_t d_model = 128;     // C
+    double dropout = 0;  // in training, of attention weights, of what a block adds to x, and of the embeddings
+    bool bias = false;   // whether linear layers and norms have one
+    std::int64_t dim_feedforward = 0;  // hidden size of each block's MLP; 4 · d_model when 0
     double layer_norm_eps = 1e-5;      // of every norm
 };
 
-// x = token_embedding(ids) + position_embedding(0 … T − 1), through the blocks, a last norm, and the head,
-// whose weight is token_embedding's (Press and Wolf, "Using the output embedding to improve language models",
-// 2017). ids int64 (B, T) or (T,), each in 0 … V − 1, → logits (B, T, V) or (T, V). First values are
-// normal: embeddings with deviation 0.02, a projection from n inputs with 1/√n (GPT-2's 0.02 suits its width of
-// 1600; at a width of 128 this learns much faster), divided by √(2 · num_layers) as GPT-2's where it leads into
-// the residual stream; biases 0. ValueError when the config's sizes are not ≥ 1 (dim_feedforward ≥ 0),
-// num_heads does not divide d_model, or layer_norm_eps is not above 0; ShapeError when T > block_size;
-// IndexError on an id out of range.
+// logits = head(norm(blocks(x))), x = token_embedding(ids) + position_embedding(0 … T − 1); the head shares the
+// weight of token_embedding (Press and Wolf, "Using the output embedding to improve language models", 2017).
+// ids int64 (B, T) or (T,), each in 0 … V − 1, → logits (B, T, V) or (T, V).
+//
+//     Rng rng(1);
+//     nn::GPT model({.vocab_size = 65, .block_size = 32, .d_model = 64}, rng);
+//     const Tensor ids = randint(0, 65, {2, 16}, rng);  // (B, T)
+//     const Tensor logits = model(ids);                 // (B, T, V)
+//
+// Initial values are normal: embeddings with standard deviation 0.02, a projection from n inputs with 1/√n
+// (GPT-2's 0.02 suits its width of 1600; at a width of 128 this learns much faster). As in GPT-2, a projection
+// into the residual stream is divided by √(2 · num_layers). Biases are 0. ValueError unless the config's sizes
+// are ≥ 1 (dim_feedforward ≥ 0), num_heads divides d_model and layer_norm_eps > 0; ShapeError if T >
+// block_size; IndexError for an id out of range.
 struct GPT : Module {
-    GPTConfig config;                     // as made
+    GPTConfig config;                     // what the constructor was given
     Embedding token_embedding;            // (V, C)
     Embedding position_embedding;         // (block_size, C)
-    Dropout drop;                         // on the embeddings' sum
-    ModuleList<TransformerBlock> blocks;  // config.num_layers of them
+    Dropout drop;                         // of the embeddings' sum
+    ModuleList<TransformerBlock> blocks;  // num_layers of them
     LayerNorm norm;                       // after the last block
-    Linear head;                          // C → V, tied
+    Linear head;                          // C → V, its weight tied to token_embedding
 
-    GPT(const GPTConfig& config, Rng& rng);      // first values from `rng`
+    GPT(const GPTConfig& config, Rng& rng);      // initial values from `rng`
     Tensor operator()(const Tensor& ids) const;  // ids (B, T) → logits (B, T, V)
-    // The same for the T tokens that follow those in the caches, which take them in: what the pass over all S
-    // tokens gives at the last T positions. One cache for each block, all of one length; make_caches() makes
-    // them, for block_size tokens. ValueError on another number of caches or on lengths that differ; ShapeError
-    // when S > block_size; GraphError unless a NoGrad lives. The caches are as before when it throws.
+    // ids (B, T) of the T tokens that follow the S in the caches → their logits (B, T, V), equal to the last T
+    // of a pass over all S + T. The caches then hold S + T tokens, at most block_size.
+    //
+    //     const NoGrad no_grad;
+    //     std::vector<nn::KeyValueCache> caches = model.make_caches();
+    //     model(ids.slice(1, 0, 15), caches);                       // fills the caches
+    //     const Tensor last = model(ids.slice(1, 15, 16), caches);  // (B, 1, V)
+    //
+    // ValueError unless there is one cache per block, all of one length; ShapeError if S + T > block_size;
+    // GraphError if keys would enter the graph: call it under NoGrad. If it throws, the caches are unchanged.
     Tensor operator()(const Tensor& ids, std::vector<KeyValueCache>& caches) const;
-    std::vector<KeyValueCache> make_caches() const;  // one for each block, empty
+    std::vector<KeyValueCache> make_caches() const;  // one empty cache of block_size tokens for each block
 
-    // ids (T,) or (B, T), T ≥ 1, → (T + n,) or (B, T + n), n = max_new_tokens: n times the next id, sampled
-    // from what the model says about the last block_size ids; while all of them fit, each is computed once and
-    // cached. In evaluation mode and outside the graph, whatever the modes were; they come back.
+    // ids (T,) or (B, T), T ≥ 1, → (T + n,) or (B, T + n), n = max_new_tokens: appends n ids, each sampled from
+    // the logits of the last block_size ids before it, with caches as weft::nn::generate.
+    //
+    //     const Tensor more = model.generate(ids, 8, {.rng = &rng});  // (B, T + 8)
+    //
+    // Runs in evaluation mode and under NoGrad, and restores both modes. ShapeError for other shapes;
+    // ValueError if n < 0; and what `sample` refuses.
     Tensor generate(const Tensor& ids, std::int64_t max_new_tokens, const SampleOptions& options);
 
 private:
     std::int64_t count_tokens(const Tensor& ids, std::int64_t past) const;
 };
 
-// Refuses whatever GPT(config).load_state_dict(state) would, without that GPT: names, shapes and types, which
-// are float32, are compared before sizes of unknown origin cost memory.
+// Refuses what GPT(config).load_state_dict(state) would, with the same errors, without making that GPT: sizes
+// of unknown origin cost no memory before names, shapes and types (float32) are checked.
 void check_state_dict(const GPTConfig& config, const NamedTensors& state);
 
 }  // namespace weft::nn

@@ -1,4 +1,4 @@
-// Checkpoints: a training run in one safetensors file, and back.
+// Checkpoints: a training run saved to one safetensors file, and resumed from it.
 #pragma once
 
 #include <utility>
@@ -9,48 +9,49 @@
 
 namespace weft::training {
 
-// All that a run consists of: one that goes on from it has the same bits as one that never stopped.
+// The complete state of a run: a resumed run has the same bits as one that never stopped.
 //
 //     std::int64_t step = 0;
 //     if (std::filesystem::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
 //     // train
 //     training::Checkpoint(model, optimizer, step).save(path);
 //
-// The file has the weights under their own names, the optimiser's state under "optimizer.…", and as metadata
-// the step, the state of every generator ("generator.NAME") and what the program adds.
+// The file holds the weights under their own names, the optimiser's state under "optimizer.…", and as metadata
+// the step, the state of every generator ("generator.NAME") and the program's own entries.
 struct Checkpoint {
-    nn::NamedTensors model, optimizer;  // their state_dict(); no optimiser's in a file of weights alone
+    nn::NamedTensors model, optimizer;  // their state_dict(); `optimizer` is empty in a file of weights alone
     io::Metadata metadata;              // "step", "generator.NAME" and the program's own entries
 
-    // Of a model and its optimiser (any with state_dict()) after `step` steps. The model's tensors are shared,
-    // not copied: save before the next step.
+    // The state of a model, and of any optimiser with state_dict(), after `step` steps. The model's tensors are
+    // shared, not copied: save before the next step.
     Checkpoint(const nn::Module& module, std::int64_t step, io::Metadata metadata = {});
     template <class Optimizer>
-    Checkpoint(const nn::Module& module, const Optimizer& from, std::int64_t step, io::Metadata entries = {})
+    Checkpoint(const nn::Module& module, const Optimizer& source, std::int64_t step, io::Metadata entries = {})
         : Checkpoint(module, step, std::move(entries)) {
-        optimizer = from.state_dict();
+        optimizer = source.state_dict();
     }
 
-    // Whole or not at all; IoError when it cannot be written.
+    // Writes the file completely or not at all; IoError if it cannot.
     void save(const std::filesystem::path& path) const;
-    // Any safetensors file: what it lacks is refused when it is asked for.
+    // Reads any safetensors file, and refuses what io::load_safetensors refuses. What the file lacks is refused
+    // when it is used.
     static Checkpoint load(const std::filesystem::path& path);
 
-    // An entry of the metadata; IoError where it is missing.
+    // An entry of the metadata; IoError if it is missing.
     const std::string& meta(const std::string& key) const;
-    // The same as a number from 0 to `high`; IoError where it is none.
+    // The same as a number in [0, high]; IoError if it is not one.
     template <class Number>
     Number number(const std::string& key, Number high = std::numeric_limits<Number>::max()) const {
         return number_of<Number>("its " + key, meta(key), 0, high);
     }
 
-    // Loads the weights, the generators' states and the optimiser's, and returns the step. Refused: what
-    // load_state_dict refuses; with an IoError, a generator's state or a step that is missing or none.
+    // Loads the weights and the states of generators and optimiser, and returns the step. Refuses what
+    // load_state_dict refuses; IoError if a generator's state or the step is missing or malformed.
     std::int64_t restore(nn::Module& module) const;
     template <class Optimizer>
-    std::int64_t restore(nn::Module& module, Optimizer& to) const {
+    std::int64_t restore(nn::Module& module, Optimizer& target) const {
         const std::int64_t step = restore(module);
-        to.load_state_dict(optimizer);
+        target.load_state_dict(optimizer);
         return step;
     }
 

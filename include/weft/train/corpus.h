@@ -1,5 +1,5 @@
-// A text as a language model reads it: token ids in batches, one part to train on and one for validation.
-// N tokens, B sequences in a batch, T = block_size tokens in each.
+// The token ids of a text as batches for a language model, one part for training and one for validation.
+// N tokens in the text, B sequences in a batch, T = block_size tokens in each.
 #pragma once
 
 #include <filesystem>
@@ -9,42 +9,44 @@
 
 namespace weft::training {
 
-// The text of one file, or of several one after another: UTF-8, each without a byte-order mark at its beginning
-// and with LF where a line ends in CR LF. IoError where a file is missing, empty or not UTF-8.
+// The concatenated text of one file or several, each without its byte-order mark and with LF for CR LF. IoError
+// if a file is missing, empty or not UTF-8.
+//
+//     const std::string text = training::read_text({folder / "one.txt", folder / "two.txt"});
 std::string read_text(const std::vector<std::filesystem::path>& paths);
 
-// B sequences and, at the same positions, the token that follows each.
+// B sequences, and for each of their tokens the one that follows it.
 struct Batch {
     Tensor inputs, targets;  // int64 (B, T)
 };
 
-// The ids of a text: the first ⌊0.9 N⌋ to train on, the rest for validation.
+// The ids of a text: the first ⌊0.9 N⌋ for training, the rest for validation.
 //
 //     const text::Characters tokenizer(text);
 //     training::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch_size = 12, .seed = 1});
-//     const training::Batch batch = corpus.training_batch(step);                          // each (12, 64)
-//     const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);
+//     const training::Batch batch = corpus.training_batch(step);              // each (12, 64)
+//     const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);  // ()
 class Corpus {
 public:
-    // How it is cut into batches.
+    // Options of a corpus.
     struct Options {
         std::int64_t block_size = 64;  // T
         std::int64_t batch_size = 12;  // B
         std::uint64_t seed = 0;        // of the order of the training batches
     };
-    // ValueError where block_size or batch_size is below 1, and, naming the smallest length that suffices,
-    // where the validation part is shorter than block_size + 1.
+    // ValueError if block_size or batch_size is below 1, or if the validation part is shorter than block_size +
+    // 1, naming the smallest N that suffices.
     Corpus(const text::Ids& ids, const Options& options);
 
     const text::Ids& training() const { return training_; }      // the first part
     const text::Ids& validation() const { return validation_; }  // the rest
 
-    // The batch of one step, a function of the seed and the step alone, so a resumed run goes on with the
-    // batches it would have had. Each pass over the training part cuts it into blocks at another offset and
-    // takes them in another order: all of it is read before any of it again.
+    // The batch of one step, inputs and targets (B, T). It depends on the seed and the step alone, so a resumed
+    // run gets the batches that it would have had. Each pass over the training part cuts it into blocks at a
+    // new offset and shuffles them: every block is read once before any is read again.
     Batch training_batch(std::int64_t step);
-    // The validation part in adjacent blocks, at most `limit` batches; where there are more blocks, evenly
-    // spaced ones.
+    // The validation part as at most `limit` batches of adjacent blocks, (B, T) each and the last maybe with
+    // fewer rows; if there are more blocks, evenly spaced ones.
     std::vector<Batch> validation_batches(std::int64_t limit = 100) const;
 
 private:
@@ -52,7 +54,7 @@ private:
     Options options_;
 
     std::int64_t pass_ = -1;            // the pass that was drawn last
-    std::vector<std::int64_t> starts_;  // where its blocks begin, in its order
+    std::vector<std::int64_t> starts_;  // where its blocks begin, shuffled
     void draw_pass(std::int64_t pass);
 };
 

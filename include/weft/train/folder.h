@@ -1,4 +1,4 @@
-// The folder that a run writes into.
+// The folder that a run writes to.
 #pragma once
 
 #include <filesystem>
@@ -7,21 +7,25 @@
 
 namespace weft::training {
 
-// Held by one run at a time: const training::OutputFolder folder("out", {"model.safetensors"}). The lock is on
-// a file in it, "train.lock", and goes with the process, however that ends; a file left behind does no harm.
+// A folder that is locked for one run at a time.
+//
+//     const training::OutputFolder lock(folder, {"model.safetensors"});  // until the end of the scope
+//
+// The lock is on a file in the folder, "train.lock", and ends with the process, however that ends; a file left
+// behind does no harm.
 class OutputFolder {
 public:
-    // Makes the folder, locks it and writes into it, so a run that cannot save fails before it trains; `files`
-    // are what it will write. A folder made here goes again if it stays empty. IoError, naming the folder,
-    // where another run holds it, nothing can be written, or one of `files` is a folder.
+    // Creates the folder, locks it and writes to it, so that a run that cannot save fails before it trains.
+    // `files` are the names that it will write. IoError, naming the folder, if another run holds it, it cannot
+    // be written to, or one of `files` is a folder.
     explicit OutputFolder(const std::filesystem::path& folder, const std::vector<std::string>& files = {});
-    ~OutputFolder();  // unlocks it
+    ~OutputFolder();  // unlocks the folder, and removes it if it was created here and is empty
     OutputFolder(const OutputFolder&) = delete;
     OutputFolder& operator=(const OutputFolder&) = delete;
 
 private:
     std::filesystem::path lock_name_;
-    std::vector<std::filesystem::path> made_;
+    std::vector<std::filesystem::path> created_;
     int lock_ = -1;
 
     OutputFolder() = default;

@@ -1,4 +1,4 @@
-// What a run has measured so far, as its file loss.csv keeps it.
+// The measurements of a run, as in its file loss.csv.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@ namespace weft::training {
 
 // What one step measured.
 struct Measured {
-    std::int64_t step = 0;                       // which one
-    double learning_rate = 0;                    // that it was made with
-    std::optional<double> loss = {};             // on the step's batch; none after the last step
-    std::optional<double> validation_loss = {};  // before the step, where there was an evaluation
+    std::int64_t step = 0;                       // counted from 0
+    double learning_rate = 0;                    // that the step used
+    std::optional<double> loss = {};             // of the step's batch; empty after the last step
+    std::optional<double> validation_loss = {};  // before the step, if there was an evaluation
 };
 
-// The rows of a run, in the order of their steps:
+// The rows of a run, ascending by step.
 //
-//     training::History history = training::History::load("out/loss.csv", step);  // of a run that goes on
+//     training::History history = training::History::load(path, step);  // of a resumed run
 //     history.rows.push_back({step, optimizer.lr(), loss.item()});
-//     history.save("out/loss.csv");
+//     history.save(path);
 struct History {
-    std::vector<Measured> rows;  // one for each step, ascending
+    std::vector<Measured> rows;  // one for each step
 
-    // The mean loss of the steps since the last evaluation; none where there was no step.
+    // The mean loss of the steps since the last evaluation; empty if there was no step.
     std::optional<double> mean_since_evaluation() const;
-    // A line "step,learning_rate,loss,validation_loss", and one for each row; what was not measured is empty.
+    // Writes a line "step,learning_rate,loss,validation_loss" and one for each row, empty where nothing was
+    // measured. IoError if it cannot.
     void save(const std::filesystem::path& path) const;
-    // The rows of the steps before `first_step`; none where there is no file. IoError, naming the line, where
-    // it holds anything else. The last column may have its former name, "held_out_loss".
+    // The rows before `first_step`; none if there is no file. IoError, naming the line, if a line is malformed.
+    // The last column may have its former name, "held_out_loss".
     static History load(const std::filesystem::path& path, std::int64_t first_step);
 };
 

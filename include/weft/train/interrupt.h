@@ -1,19 +1,20 @@
-// Signals that ask a program to end: Ctrl-C, a terminal that is closed, kill.
+// Signals that ask a program to end: Ctrl-C, a closed terminal, kill.
 #pragma once
 
 #include <csignal>
 
 namespace weft::training {
 
-// While one exists, SIGINT, SIGHUP and SIGTERM do not end the program; its loop sees them, and can save:
+// While one exists, SIGINT, SIGHUP and SIGTERM do not end the program: its loop checks for them, and can save.
 //
 //     const training::Interrupt interrupt;
 //     for (; step < steps && !interrupt.requested(); ++step) train(step);
 //     training::Checkpoint(model, optimizer, step).save(path);
 //
-// Each is caught once: a second Ctrl-C ends the program at once. One that is ignored, as under nohup, stays so.
+// Each is caught once: a second Ctrl-C ends the program. An ignored signal, as under nohup, stays ignored.
 class Interrupt {
 public:
+    // Catches the signals.
     Interrupt() {
         received_ = 0;
         struct sigaction action {};
@@ -24,15 +25,15 @@ public:
             if (before_[i].sa_handler != SIG_IGN) sigaction(signals_[i], &action, nullptr);
         }
     }
-    // The signals do again what they did before.
+    // Restores their previous handlers.
     ~Interrupt() {
         for (int i = 0; i < 3; ++i) sigaction(signals_[i], &before_[i], nullptr);
     }
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
 
-    int signal() const { return received_; }          // the number of the last one that came; 0 before
-    bool requested() const { return signal() != 0; }  // whether one came
+    int signal() const { return received_; }          // the number of the last signal; 0 if there was none
+    bool requested() const { return signal() != 0; }  // whether there was a signal
 
 private:
     static constexpr int signals_[] = {SIGINT, SIGHUP, SIGTERM};

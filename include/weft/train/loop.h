@@ -1,4 +1,4 @@
-// Loops over batches: minimising a loss, and measuring one.
+// Loops over batches: minimise a loss, and evaluate one.
 #pragma once
 
 #include <cmath>
@@ -11,18 +11,19 @@
 
 namespace weft::training {
 
-// How a loss is minimised.
+// Options of minimise.
 struct MinimiseOptions {
-    std::optional<optim::CosineOptions> schedule = {};  // of the learning rate; constant where not given
-    std::int64_t print_every = 50;                      // steps from one printed loss to the next; 0: none
+    std::optional<optim::CosineOptions> schedule = {};  // of the learning rate; constant without one
+    std::int64_t print_every = 50;                      // prints every so many steps; 0 prints nothing
 };
 
-// `steps` times zero_grad, loss_of() → (), backward, and a step of the optimiser; returns the last loss.
+// Repeats zero_grad, loss_of() → (), backward and a step of the optimiser `steps` times; returns the last loss.
 //
 //     optim::AdamW optimizer(model, {.lr = 1e-2});
 //     training::minimise(optimizer, 200, [&] { return cross_entropy(model(x), target); });
 //
-// prints "step   0  loss 1.0986", then every 50th. Throws what loss_of, backward and the optimiser throw.
+// This prints "step   0  loss 1.0986" and every 50th step after it. Throws what loss_of, backward and the
+// optimiser throw.
 template <class Optimizer, class Loss>
 double minimise(Optimizer& optimizer, std::int64_t steps, Loss loss_of, const MinimiseOptions& options = {}) {
     double last = 0;
@@ -39,8 +40,8 @@ double minimise(Optimizer& optimizer, std::int64_t steps, Loss loss_of, const Mi
     return last;
 }
 
-// The mean loss per token, Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets, in evaluation mode and outside the
-// graph. NaN where stop() becomes true on the way. ValueError where there is no batch.
+// The mean loss per token, Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets, in evaluation mode and under NoGrad.
+// NaN if stop() becomes true before the end. ValueError if there is no batch.
 //
 //     const double loss = training::evaluate(corpus.validation_batches(), [&](const training::Batch& batch) {
 //         return cross_entropy(model(batch.inputs), batch.targets);

@@ -1,4 +1,4 @@
-// Numbers as text, in the files of a run and on command lines: the same under every locale.
+// Numbers in the files of a run and on command lines, independent of the locale.
 #pragma once
 
 #include <charconv>
@@ -13,8 +13,11 @@
 
 namespace weft::training {
 
-// Reads all of `text` as a number from `low` to `high` into `value`. Returns "", or what is wrong, to follow a
-// name and a colon: "\"x\" is not a whole number", "0 is out of range; use at least 1 and at most 9".
+// Reads all of `text` as a number in [low, high] into `value`. Returns "", or what is wrong as the end of a
+// message: "\"x\" is not a whole number", "0 is out of range; use at least 1 and at most 9".
+//
+//     int threads = 0;
+//     const std::string problem = training::read_number("8", 1, 64, threads);  // "", and threads is 8
 template <class Number>
 std::string read_number(const std::string& text, Number low, Number high, Number& value) {
     constexpr bool real = std::is_floating_point_v<Number>;
@@ -37,7 +40,9 @@ std::string read_number(const std::string& text, Number low, Number high, Number
     return message;
 }
 
-// The number that `text` is. IoError, beginning with `what`, where read_number finds something wrong.
+// All of `text` as a number in [low, high]. IoError "what: problem" if read_number finds one.
+//
+//     const auto step = training::number_of<std::int64_t>("its step", "12");  // 12
 template <class Number>
 Number number_of(const std::string& what, const std::string& text, Number low = 0,
                  Number high = std::numeric_limits<Number>::max()) {

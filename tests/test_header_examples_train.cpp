@@ -1,0 +1,176 @@
+// The examples in the headers of weft::train, word for word, and what they claim.
+#include "catch.h"
+#include "scratch.h"
+#include "weft/train.h"
+
+using namespace weft;
+
+namespace {
+
+nn::GPT small_gpt(std::int64_t vocab_size) {
+    Rng rng(1);
+    return {{.vocab_size = vocab_size, .block_size = 64, .num_layers = 1, .num_heads = 1, .d_model = 8}, rng};
+}
+
+std::string pangrams() {
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "The quick brown fox jumps over the lazy dog.\n";
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint.h: a run is resumed from its checkpoint", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path path = scratch / "model.safetensors";
+    Rng rng(1);
+    nn::Linear model(2, 3, rng);
+    optim::AdamW optimizer(model, {.lr = 1e-2});
+    for (const std::int64_t expected : {0, 1}) {
+        std::int64_t step = 0;
+        if (std::filesystem::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
+        // train
+        CHECK(step == expected);
+        ++step;
+        training::Checkpoint(model, optimizer, step).save(path);
+    }
+    {
+        std::int64_t step = 0;
+        if (std::filesystem::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
+        // train
+        training::Checkpoint(model, optimizer, step).save(path);
+        CHECK(training::Checkpoint::load(path).meta("step") == "2");
+    }
+}
+
+TEST_CASE("interrupt.h: a loop ends at a signal and saves", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path path = scratch / "model.safetensors";
+    Rng rng(1);
+    nn::Linear model(2, 3, rng);
+    optim::AdamW optimizer(model, {.lr = 1e-2});
+    std::int64_t step = 0;
+    const std::int64_t steps = 10;
+    const auto train = [](std::int64_t at) {
+        if (at == 2) std::raise(SIGINT);
+    };
+    const training::Interrupt interrupt;
+    for (; step < steps && !interrupt.requested(); ++step) train(step);
+    training::Checkpoint(model, optimizer, step).save(path);
+    CHECK(interrupt.signal() == SIGINT);
+    CHECK(training::Checkpoint::load(path).meta("step") == "3");
+}
+
+TEST_CASE("corpus.h, loop.h: batches of a text, and the mean loss of the validation part",
+          "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch.folder();
+    io::save_text(folder / "one.txt", pangrams());
+    io::save_text(folder / "two.txt", "\xEF\xBB\xBFtwo\r\n");
+    const std::string text = training::read_text({folder / "one.txt", folder / "two.txt"});
+    CHECK(text == pangrams() + "two\n");
+
+    const std::int64_t step = 3;
+    const nn::GPT model = small_gpt(text::Characters(text).vocab_size());
+    const text::Characters tokenizer(text);
+    training::Corpus corpus(tokenizer.encode(text), {.block_size = 64, .batch_size = 12, .seed = 1});
+    const training::Batch batch = corpus.training_batch(step);              // each (12, 64)
+    const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);  // ()
+    CHECK(batch.inputs.shape() == Shape{12, 64});
+    CHECK(batch.targets.shape() == Shape{12, 64});
+    CHECK(loss.rank() == 0);
+    {
+        const double loss = training::evaluate(corpus.validation_batches(), [&](const training::Batch& batch) {
+            return cross_entropy(model(batch.inputs), batch.targets);
+        });
+        CHECK(loss > 0);
+    }
+}
+
+TEST_CASE("loop.h: minimise lowers a loss", "[header-examples]") {
+    Rng rng(1);
+    nn::Linear model(2, 3, rng);
+    const Tensor x = randn({4, 2}, rng), target = tensor({0, 1, 2, 0}, int64);
+    const double before = cross_entropy(model(x), target).item();
+    optim::AdamW optimizer(model, {.lr = 1e-2});
+    training::minimise(optimizer, 200, [&] { return cross_entropy(model(x), target); });
+    CHECK(cross_entropy(model(x), target).item() < before);
+}
+
+TEST_CASE("folder.h: a folder is locked until the end of the scope", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch / "out";
+    {
+        const training::OutputFolder lock(folder, {"model.safetensors"});  // until the end of the scope
+        CHECK(contains(message_of<IoError>([&] { training::OutputFolder second(folder); }), "another run"));
+    }
+    CHECK_FALSE(std::filesystem::exists(folder));  // created here, and empty
+}
+
+TEST_CASE("history.h: a resumed run's rows, and one more", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path path = scratch / "loss.csv";
+    const Tensor loss = tensor(1.5);
+    Rng rng(1);
+    nn::Linear model(2, 3, rng);
+    optim::AdamW optimizer(model, {.lr = 1e-2});
+    for (const std::int64_t step : {0, 1}) {
+        training::History history = training::History::load(path, step);  // of a resumed run
+        history.rows.push_back({step, optimizer.lr(), loss.item()});
+        history.save(path);
+        CHECK(std::ssize(history.rows) == step + 1);
+    }
+}
+
+TEST_CASE("numbers.h: numbers are read, or what is wrong is said", "[header-examples]") {
+    int threads = 0;
+    const std::string problem = training::read_number("8", 1, 64, threads);  // "", and threads is 8
+    CHECK(problem.empty());
+    CHECK(threads == 8);
+    const auto step = training::number_of<std::int64_t>("its step", "12");  // 12
+    CHECK(step == 12);
+}
+
+TEST_CASE("progress.h: a loop reports each step", "[header-examples]") {
+    const std::int64_t steps = 3, batch_size = 2, block_size = 4;
+    std::vector<std::int64_t> trained;
+    const auto train = [&](std::int64_t step) {
+        trained.push_back(step);
+        return 1.0;
+    };
+    int validations = 0;
+    const auto validate = [&] { return ++validations + 1.0; };
+    training::Progress progress(0, steps, batch_size * block_size);
+    for (std::int64_t step = 0; step < steps; ++step) {
+        const double loss = train(step);
+        progress.step(step + 1, loss);
+        if (step % 100 == 0) progress.evaluated(step + 1, loss, validate());
+    }
+    CHECK(trained == std::vector<std::int64_t>{0, 1, 2});
+    CHECK(validations == 1);
+}
+
+TEST_CASE("report.h: a run's page is continued and saved", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path path = scratch / "report.html";
+    const text::Characters tokenizer(pangrams());
+    const nn::GPT model = small_gpt(tokenizer.vocab_size());
+    training::Corpus corpus(tokenizer.encode(pangrams()), {.block_size = 64});
+    const std::int64_t step = 0, steps = 2;
+    const training::History history;
+    const training::Measured row{step, 1e-3, 3.0, 3.1};
+    const training::Batch batch = corpus.training_batch(step);
+    cross_entropy(model(batch.inputs), batch.targets).backward();
+    Rng rng(1);
+    {
+        const training::ReportOptions options = {.title = "My text", .steps = steps};
+        training::RunReport report(path, options, model, tokenizer, corpus.validation());
+        report.resume(step, history);  // in a resumed run
+        report.gradients(step);        // after backward
+        report.measured(row);          // after each step
+        report.evaluated(step);        // after each evaluation
+        report.save();
+        CHECK(report.history.rows.size() == 1);
+    }
+    CHECK(contains(io::load_text(path), "My text"));
+}
