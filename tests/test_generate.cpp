@@ -309,7 +309,7 @@ TEST_CASE("generate_text refuses a tokeniser that does not fit, and what is wron
     CHECK(contains(message_of<ValueError>([&] { nn::generate_text(model, forty, "", greedy); }),
                    "prompt is empty"));
     CHECK(contains(message_of<ValueError>([&] { nn::generate_text(model, forty, "abc!", greedy); }),
-                   "\"!\" at place 3 of the text is none of the 40"));
+                   "\"!\" at position 3 of the text is not one of the 40"));
     CHECK(contains(message_of<ValueError>([&] { nn::generate_text(model, forty, "ab\xFF", greedy); }),
                    "offset 2"));
 }

@@ -84,7 +84,7 @@ TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), a
     CHECK(generate(model + "--max_new_tokens 0 --prompt The").output == "The\n");
     CHECK(generate(model + "--max_new_tokens 5").output.size() == 6);  // no prompt: after a line break
     check_refused(generate(model + "--prompt 'The \xE2\x82\xAC'"), 1,
-                  "\"\xE2\x82\xAC\" at place 4 of the text is none of");
+                  "\"\xE2\x82\xAC\" at position 4 of the text is not one of");
     check_refused(generate(model + "--prompt 'ab\xFF'"), 1, "byte 0xFF at offset 2");
 
     io::SafeTensors saved = io::load_safetensors(scratch / "model.safetensors");
@@ -124,7 +124,7 @@ TEST_CASE("generate refuses a GPT-2 that is not whole or whose tokeniser is anot
     check_refused(generate(other.model()), 1, "the tokeniser has 300 tokens and the model 384");
     io::save_text(other.scratch / "config.json", R"({"model_type": "llama"})");
     check_refused(generate(other.model()), 1,
-                  "model_type is \"llama\", and only \"gpt2\" is loaded here\n  vocab_size is missing");
+                  "model_type is \"llama\", and only \"gpt2\" can be loaded\n  vocab_size is missing");
     const Result longer = generate("--model " + gpt2 + " --prompt \"$(head -c 400 /dev/zero | tr '\\0' x)\"");
     CHECK(longer.code == 0);
     CHECK(contains(longer.output, " tokens, of which the model sees the last 24\n"));

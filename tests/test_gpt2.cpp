@@ -234,8 +234,8 @@ TEST_CASE("config.json may give each size up to its limit, and a wrong one is re
         CHECK_NOTHROW(config_of(name, std::to_string(limit)));
         for (const std::string& wrong : {std::to_string(limit + 1), std::string("0"), std::string("\"12\"")})
             CHECK(message_of<IoError>([&, &name = name] { config_of(name, wrong); }) ==
-                  (scratch / "config.json").string() + " is not of a GPT-2 that Weft can run:\n  " + name +
-                      " is " + wrong + ", not a whole number in 1 … " + std::to_string(limit));
+                  (scratch / "config.json").string() + " does not describe a GPT-2 that Weft can run:\n  " +
+                      name + " is " + wrong + ", not a whole number in 1 … " + std::to_string(limit));
     }
     // What is no size divides into nothing and is divided by nothing.
     for (const char* sizes : {R"("n_embd": "x", "n_head": 12)", R"("n_embd": 768, "n_head": 0.5)"}) {

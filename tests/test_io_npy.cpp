@@ -117,7 +117,7 @@ TEST_CASE("npy: what Weft has no type for is refused by its name", "[io][npy]") 
     CHECK(contains(why("no_text"), "its type is '<U2'"));
     CHECK(contains(why("no_time"), "its type is '<M8[s]'"));
     CHECK(contains(why("no_object"), "its type is '|O'"));
-    CHECK(contains(why("no_struct"), "describes structured values, and only plain numbers are read"));
+    CHECK(contains(why("no_struct"), "describes structured values; only plain numbers can be read"));
     CHECK(contains(why("no_rank9"), "has more than 8 axes"));
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("npy: a file that is cut at any place, or goes on, is refused", "[io][
     CHECK(contains(refusal(whole + "x"), "takes 8 bytes, and 9 follow"));
     CHECK(contains(refusal("\x93NUMPY\x01\x01" + whole.substr(8)), "its version is 1.1"));
     CHECK(contains(refusal(std::string("\x93NUMPY\x04\0", 8) + whole.substr(8)), "its version is 4.0"));
-    CHECK(contains(refusal("PK" + whole), "it does not begin as an .npy file does"));
+    CHECK(contains(refusal("PK" + whole), "it does not begin like an .npy file"));
     CHECK(contains(refusal(std::string("\x93NUMPY\x02\0\xff\xff\xff\x7f", 12)),
                    "claims 2147483647 bytes, and 0"));
     CHECK(contains(message_of<IoError>([] { return io::load_npy("/no/such.npy"); }),
@@ -164,10 +164,11 @@ TEST_CASE("npy: sizes are compared with the file before anything is allocated", 
                    "takes 4000000000000 bytes, and 0 follow"));
     CHECK(contains(refusal(npy(header_of("<f8", "(4611686018427387904, 4)"))), "overflows"));
     CHECK(contains(refusal(npy(header_of("<f4", "(9223372036854775807, 9223372036854775807)"))), "overflows"));
-    CHECK(contains(refusal(npy(header_of("<f4", "(99999999999999999999,)"))), "should have a size at place"));
+    CHECK(
+        contains(refusal(npy(header_of("<f4", "(99999999999999999999,)"))), "should have a size at position"));
     CHECK(contains(refusal(npy(header_of("<f8", "(4611686018427387904, 4, 0)"))), "overflows"));
     CHECK(contains(refusal(npy(header_of("<f8", "(0, 2305843009213693952)"))), "overflows"));
-    CHECK(contains(refusal(npy(header_of("<f4", "(-1,)"), "1234")), "should have a size at place"));
+    CHECK(contains(refusal(npy(header_of("<f4", "(-1,)"), "1234")), "should have a size at position"));
     for (const char* type : {"|b1", "|u1", "<f8"})
         CHECK(contains(refusal(npy(header_of(type, "(0, 9223372036854775807)"))), "overflows"));
 }
@@ -176,19 +177,20 @@ TEST_CASE("npy: a header that numpy.save does not write is refused", "[io][npy]"
     const std::string four = "1234";
     const auto why = [&](const std::string& header) { return refusal(npy(header, four)); };
     CHECK(contains(why(""), "should have '{'"));
-    CHECK(contains(why("{'descr': '<f4', 'shape': (1,), }"), "has to say descr, fortran_order and shape"));
+    CHECK(contains(why("{'descr': '<f4', 'shape': (1,), }"), "must have descr, fortran_order and shape"));
     CHECK(contains(why("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}"),
                    "has \"descr\" twice"));
     CHECK(contains(why("{'descr': '<f4', 'other': 1}"), "has \"other\" twice, or should not have it"));
-    CHECK(contains(why(header_of("<f4", "(1,)") + "x"), "goes on after its dictionary"));
+    CHECK(contains(why(header_of("<f4", "(1,)") + "x"), "continues after its dictionary"));
     CHECK(contains(why(header_of("<f4", "1")), "should have '('"));
     CHECK(contains(why(header_of("<f4", "(1 1)")), "should have ')'"));
     CHECK(contains(why(header_of("<f4", "(1.0,)")), "should have ')'"));
-    CHECK(contains(why(header_of("<f4", "(1)")), "has a number for its shape, which is written (3,)"));
+    CHECK(contains(why(header_of("<f4", "(1)")),
+                   "has a number as its shape; with one axis a shape is written (3,)"));
     for (const char* number : {"(01,)", "(00,)", "(-0,)", "(+1,)", "(0x1,)", "(,)"})
         CHECK(contains(why(header_of("<f4", number)), "should have "));
     CHECK(contains(why(header_of("<f4", "(1,)", "false")), "should have True or False"));
-    CHECK(contains(why("{'descr': '<f4"), "has a string without an end"));
+    CHECK(contains(why("{'descr': '<f4"), "has an unterminated string"));
     CHECK(contains(why("{'descr' '<f4'}"), "should have ':'"));
     CHECK(contains(why(header_of("|f4", "(1,)")), "its type is '|f4'"));
     CHECK(contains(why(header_of("", "(1,)")), "its type is ''"));

@@ -181,9 +181,9 @@ TEST_CASE("faults 81, 82, 83 and 88: safetensors: a header that is not the forma
         "has \"dtype\" twice"));
     CHECK(contains(refusal(file_of("{\"__metadata__\":{\"a\":1}}")), "\"a\", which is not a string"));
     CHECK(contains(refusal(file_of("{\"__metadata__\":[]}")), "__metadata__ is not an object"));
-    CHECK(contains(refusal(file_of("{\"x\":[]}")), "tensor \"x\": its entry has to hold"));
-    CHECK(contains(refusal(file_of("{\"x\":{\"dtype\":\"F32\",\"shape\":[1]}}", "1234")),
-                   "its entry has to hold"));
+    CHECK(contains(refusal(file_of("{\"x\":[]}")), "tensor \"x\": its entry must have"));
+    CHECK(
+        contains(refusal(file_of("{\"x\":{\"dtype\":\"F32\",\"shape\":[1]}}", "1234")), "its entry must have"));
     CHECK(contains(refusal(file_of("{" + entry("x", "BF16", "[2]", "[0,4]") + "}", "1234")),
                    "its type is \"BF16\"; F32, F64"));
     CHECK(contains(refusal(file_of("{" + entry("x", "F32", "[-1]", "[0,4]") + "}", "1234")),

@@ -211,7 +211,7 @@ TEST_CASE("fault 111: train_gpt learns from a text of one character", "[fault][p
 TEST_CASE("fault 110: train_gpt refuses a prompt that the model cannot read before it trains",
           "[fault][programs]") {
     const Result result = train_on(std::string(200, 'a'), "--prompt aaß");
-    check_refusal(result, 1, "--prompt: Characters: \"ß\" at place 2 of the text is none of the 1");
+    check_refusal(result, 1, "--prompt: Characters: \"ß\" at position 2 of the text is not one of the 1");
     CHECK_FALSE(contains(result.output, "step"));
 }
 

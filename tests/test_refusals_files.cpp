@@ -69,11 +69,12 @@ TEST_CASE("refusals of files that are none", "[fault][io]") {
     const int writer = ::open((scratch / "pipe").c_str(), O_RDWR | O_CLOEXEC);  // or opening it waits for one
     io::save_text(scratch / "short", "0123456789");
     check_refusals<IoError>({
-        {"socket: it cannot be opened; may you read it?", [&] { io::load_text(scratch / "socket"); }},
-        {"socket: it cannot be opened; may you read it?", [&] { io::load_safetensors(scratch / "socket"); }},
-        {"pipe: it is no file that has a size", [&] { io::load_safetensors(scratch / "pipe"); }},
+        {"socket: it cannot be opened; check its permissions", [&] { io::load_text(scratch / "socket"); }},
+        {"socket: it cannot be opened; check its permissions",
+         [&] { io::load_safetensors(scratch / "socket"); }},
+        {"pipe: it is not a file with a size", [&] { io::load_safetensors(scratch / "pipe"); }},
         {"/proc/self/mem: reading failed after 0 bytes", [] { io::load_text("/proc/self/mem"); }},
-        {"short: it ends before it should; is it being written?",
+        {"short: it ends too early; is it still being written?",
          [&] {
              io::InputFile file(scratch / "short");
              char bytes[10];
@@ -83,7 +84,7 @@ TEST_CASE("refusals of files that are none", "[fault][io]") {
              file.take(bytes, 10);
          }},
         {"it begins with a byte-order mark", [] { io::parse_json("\xEF\xBB\xBF{}", "it"); }},
-        {"cannot read an array: it ends 2 bytes before it should",
+        {"cannot read an array: it ends 2 bytes too early",
          [] {
              io::ByteSource source{"an array", 1, [](void*, std::uint64_t) {}};
              char bytes[3];
@@ -101,7 +102,7 @@ TEST_CASE("refusals of archives whose directory says too much or too little", "[
              archive.put(archive.end + 8, 1000, 2), archive.put(archive.end + 10, 1000, 2);
              archive.load();
          }},
-        {"its directory has more in it than its members",
+        {"its directory continues after its last member",
          [] {
              Archive archive;
              archive.put(archive.end + 8, 1, 2), archive.put(archive.end + 10, 1, 2);

@@ -175,7 +175,7 @@ TEST_CASE("characters are numbered in the order of their code points", "[tokeniz
     CHECK(characters.piece(2) == "\xC3\xA9");
     CHECK(text::Characters(characters.vocabulary()).encode("\xC3\xA9") == Ids{2});
     const std::string unknown = message_of<ValueError>([&] { characters.encode("ab\xC3\xA8"); });
-    CHECK(contains(unknown, "\"\xC3\xA8\" at place 2 of the text is none of the 4 characters"));
+    CHECK(contains(unknown, "\"\xC3\xA8\" at position 2 of the text is not one of the 4 known characters"));
 }
 
 TEST_CASE("fault 108: characters refuse what is not UTF-8, by its offset", "[tokenizer][fault]") {
@@ -197,8 +197,8 @@ TEST_CASE("ids that no tokeniser has are refused by their place", "[tokenizer]")
     CHECK(contains(message_of<IndexError>([] {
                        trained().decode({1, 2, 384});
                    }),
-                   "the id at place 2 is 384, but the tokeniser has ids 0 … 383"));
-    CHECK(contains(message_of<IndexError>([] { text::Bytes().decode({-1}); }), "place 0 is -1"));
+                   "the id at position 2 is 384, but the tokeniser has ids 0 … 383"));
+    CHECK(contains(message_of<IndexError>([] { text::Bytes().decode({-1}); }), "position 0 is -1"));
     CHECK(contains(message_of<IndexError>([] { text::Characters("ab").piece(2); }), "the id is 2"));
 }
 

@@ -101,7 +101,7 @@ TEST_CASE("a vocab.json that gives no tokeniser is refused by name", "[tokenizer
     CHECK(contains(refused(R"("!":0)", R"("\u3042":0)"), "\"\u3042\" is not written in the characters"));
     CHECK(contains(refused(R"("!":0)", R"("":0)"), "\"\" is not written in the characters"));
     CHECK(contains(refused(R"("!":0)", R"("!!":0)"),
-                   "single bytes are missing, without which not every text has ids: \"!\""));
+                   "single bytes are missing, so not every text can be encoded: \"!\""));
     CHECK(contains(refused("{", "["), "not valid JSON"));
     CHECK(contains(refused("\"!\"", "\"\xFF\""), "not valid JSON"));
     Changed other;
@@ -142,7 +142,7 @@ TEST_CASE("a merges.txt that does not go with vocab.json is refused by line", "[
     CHECK(contains(refused(line, "\n Ġt\n"), "one space between them"));
     CHECK(contains(refused(line, "\nĠt \n"), "one space between them"));
     CHECK(contains(refused(line, "\n\nĠ t\n"), "line 4, \"\": a merge is two tokens"));
-    CHECK(contains(refused(line, "\nĠ t\nĠ t\n"), "line 5, \"Ġ t\": the merge is there twice"));
+    CHECK(contains(refused(line, "\nĠ t\nĠ t\n"), "line 5, \"Ġ t\": the merge is repeated"));
     CHECK(contains(refused(line, "\nQ Z\n"),
                    "line 4, \"Q Z\": \"QZ\" is not in vocab.json; are both files of one"));
     CHECK(contains(refused(line, "\nあ t\n"), "\"あ\" is not in vocab.json"));

@@ -271,10 +271,9 @@ TEST_CASE("a text that is not the checkpoint's costs a warning, and characters t
     CHECK(changed.code == 0);
     CHECK(contains(changed.output, "warning: the checkpoint was trained on another text"));
     io::save_text(trained.data / "text", pangrams() + "The end!\n");
-    check_refusal(
-        run("train_gpt --resume --steps 6 " + trained.out()), 1,
-        (trained.data / "text").string() +
-            ": Characters: \"!\" at place 3167 of the text is none of the 31 characters that are known");
+    check_refusal(run("train_gpt --resume --steps 6 " + trained.out()), 1,
+                  (trained.data / "text").string() +
+                      ": Characters: \"!\" at position 3167 of the text is not one of the 31 known characters");
 }
 
 TEST_CASE("fault 110: prompts that are empty, longer than the block, or of characters never seen",
@@ -294,7 +293,7 @@ TEST_CASE("fault 110: prompts that are empty, longer than the block, or of chara
     CHECK(result.output.size() == longer.size() + 30 + 1);
     CHECK(result.output.substr(longer.size()) == sampled("'" + longer.substr(43 - 16) + "'").output.substr(16));
     check_refusal(sampled("'no way?'"), 1,
-                  "--prompt: Characters: \"?\" at place 6 of the text is none of the 31");
+                  "--prompt: Characters: \"?\" at position 6 of the text is not one of the 31");
     check_refusal(sampled("$(printf '\\377')"), 1,
                   "--prompt: Characters: the text is not UTF-8: byte 0xFF at offset 0");
 }

@@ -51,7 +51,7 @@ TEST_CASE("a folder that cannot be written to is refused before the training, an
         const Result result = run(tiny + text.flag + "--steps 3 --out " + folder, before);
         CHECK(result.code == 1);
         CHECK(result.output ==
-              "train_gpt: cannot write into the folder " + folder + ": " + why + "; choose another folder\n");
+              "train_gpt: cannot write to the folder " + folder + ": " + why + "; choose another folder\n");
     };
     refused((out / "file").string(), "Not a directory");
     refused((out / "file" / "a").string(), "Not a directory");

@@ -143,11 +143,11 @@ TEST_CASE("a character that the model does not know is named with its file and w
     const Trained trained;
     const std::string other = (trained.scratch / "lorem").string();
     io::save_text(other, "Lorem ipsum" + pangrams());
-    check_says(
-        "train_gpt --resume --steps 5 --text " + other + " " + in(trained.scratch), 1,
-        "train_gpt: " + other +
-            ": Characters: \"L\" at place 0 of the text is none of the 31 characters that are known; take it "
-            "out, or use the characters of a text that has it");
+    check_says("train_gpt --resume --steps 5 --text " + other + " " + in(trained.scratch), 1,
+               "train_gpt: " + other +
+                   ": Characters: \"L\" at position 0 of the text is not one of the 31 known characters; "
+                   "remove it, or "
+                   "use the characters of a text that has it");
 }
 
 TEST_CASE("a text file that is given as a model is said to be none", "[programs][train]") {
@@ -157,7 +157,7 @@ TEST_CASE("a text file that is given as a model is said to be none", "[programs]
     for (const std::string& call : {"generate --model " + text, "generate --model " + scratch.folder().string(),
                                     "train_gpt --resume " + in(scratch)}) {
         const Result result = run(call);
-        check_refusal(result, 1, ": it is no safetensors file, or damaged: its header claims ");
+        check_refusal(result, 1, ": it is not a safetensors file, or is damaged: its header claims ");
         fs::copy_file(text, scratch / "model.safetensors", fs::copy_options::skip_existing);
     }
 }

@@ -1,4 +1,4 @@
-// Generation, token after token. B batch, T tokens, V vocabulary.
+// Generation of ids and of text. B batch, T tokens, V vocabulary.
 #include "weft/models/generate.h"
 
 #include <algorithm>
@@ -7,22 +7,24 @@ namespace weft::nn {
 
 namespace {
 
-// prompt (B, T), T ≥ 1, and up to options.length more: (B, T + ·). `each` sees the new ids of one step, (B,).
+// prompt (B, T), T ≥ 1 → (B, T + n), n ≤ max_new_tokens. `each` gets the B new ids of a step and ends
+// generation by returning false.
 Tensor generate_ids(const GPT& model, const Tensor& prompt, const GenerateOptions& options,
                     const std::function<bool(const text::Ids&)>& each) {
     if (options.max_new_tokens < 0)
-        throw ValueError("generate: the number of tokens must be at least 0, not ", options.max_new_tokens);
+        throw ValueError("generate: max_new_tokens must be at least 0, not ", options.max_new_tokens);
     NoGrad off;
     const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.config.block_size;
-    const std::int64_t end = given + std::min(options.max_new_tokens, INT64_MAX - given);  // empty() refuses it
+    const std::int64_t end =
+        given + std::min(options.max_new_tokens, INT64_MAX - given);  // empty() refuses an overflow
     const Tensor all = empty({B, end}, int64);
     all.slice(1, 0, given).copy_(prompt);
     std::vector<KeyValueCache> caches = model.make_caches();
     for (std::int64_t T = given; T < end; ++T) {
-        // Beyond block_size the window slides, so every token has another position, and nothing cached holds.
+        // Beyond block_size the window slides: every token gets a new position, so nothing cached applies.
         const bool cached = options.use_cache && T <= block;
         const Tensor all_logits = [&] {  // (B, ·, V)
-            const EvalMode model_alone;  // `each` runs in the caller's mode
+            const EvalMode eval_mode;    // not during `each`
             return cached ? model(all.slice(1, caches[0].length(), T), caches)
                           : model(all.slice(1, std::max<std::int64_t>(0, T - block), T));
         }();
@@ -34,6 +36,37 @@ Tensor generate_ids(const GPT& model, const Tensor& prompt, const GenerateOption
     }
     return all;
 }
+
+// Text that grows until `stop` occurs in it.
+class StopMatcher {
+public:
+    explicit StopMatcher(std::string stop) : stop_(std::move(stop)) {}
+
+    // True if `stop` occurs; the text then ends before it.
+    bool add(const std::string& piece) {
+        const std::size_t before = text_.size();
+        text_ += piece;
+        if (stop_.empty()) return false;
+        const std::size_t found = text_.find(stop_, before < stop_.size() ? 0 : before - stop_.size() + 1);
+        if (found == std::string::npos) return false;
+        text_.resize(found);
+        return true;
+    }
+    // What has not been taken and cannot be the beginning of `stop`; all of the rest if the text has ended.
+    std::string take(bool ended) {
+        std::size_t withheld = ended ? 0 : std::min(stop_.size(), text_.size() - taken_);
+        while (withheld > 0 && text_.compare(text_.size() - withheld, withheld, stop_, 0, withheld) != 0)
+            --withheld;
+        const std::string fresh = text_.substr(taken_, text_.size() - withheld - taken_);
+        taken_ += fresh.size();
+        return fresh;
+    }
+    const std::string& text() const { return text_; }
+
+private:
+    std::string stop_, text_;
+    std::size_t taken_ = 0;
+};
 
 }  // namespace
 
@@ -49,10 +82,43 @@ Tensor GPT::generate(const Tensor& ids, std::int64_t max_new_tokens, const Sampl
 text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOptions& options,
                    const std::function<bool(std::int64_t)>& each) {
     const auto given = static_cast<std::int64_t>(prompt.size());
-    if (given == 0) throw ValueError("generate: the prompt is empty; the model needs a token to go on from");
+    if (given == 0) throw ValueError("generate: the prompt is empty; give it at least one token");
     const Tensor all = generate_ids(model, from_vector(prompt, {1, given}), options,
                                     [&](const text::Ids& next) { return !each || each(next[0]); });  // (1, T)
     return all.slice(1, given, all.size(1)).to_vector<std::int64_t>();
+}
+
+GeneratedText generate_text(const GPT& model, const text::Tokenizer& tokenizer, const std::string& prompt,
+                            const GenerateTextOptions& options) {
+    if (tokenizer.vocab_size() != model.config.vocab_size)
+        throw ValueError("generate_text: the tokeniser has ", tokenizer.vocab_size(), " tokens and the model ",
+                         model.config.vocab_size, "; use the tokeniser that the model was trained with");
+    GeneratedText result;
+    StopMatcher output(options.stop);
+    text::Utf8Stream characters;
+    const std::optional<std::int64_t> end = options.stop_at_eos ? tokenizer.eos_token_id() : std::nullopt;
+    const auto each = [&](std::int64_t id) {
+        result.ids.push_back(id);
+        bool ended = true;
+        if (id == end)
+            result.finish_reason = GeneratedText::end_of_text;
+        else if (output.add(tokenizer.piece(id)))
+            result.finish_reason = GeneratedText::stop;
+        else
+            ended = false;
+        if (options.write && !options.write(characters.push(output.take(ended))) && !ended) {
+            result.finish_reason = GeneratedText::cancelled;
+            return false;
+        }
+        return !ended;
+    };
+    generate(model, tokenizer.encode(prompt), options.generate, each);
+    if (options.write) {
+        const std::string rest = characters.push(output.take(true)) + characters.finish();
+        if (!rest.empty() && result.finish_reason != GeneratedText::cancelled) options.write(rest);
+    }
+    result.text = output.text();
+    return result;
 }
 
 }  // namespace weft::nn

@@ -1,4 +1,4 @@
-// The language model made of transformer blocks. B batch, T tokens, C = d_model, V vocabulary.
+// GPT. B batch, T tokens, C = d_model, V vocabulary.
 #include "weft/models/gpt.h"
 
 #include <cmath>
@@ -20,16 +20,16 @@ const GPTConfig& checked(const GPTConfig& config) {
     return config;
 }
 
-void overwrite(Tensor parameter, const Tensor& values) {
+void assign(Tensor parameter, const Tensor& values) {
     NoGrad off;
     parameter.copy_(values);
 }
 
 }  // namespace
 
-GPT::GPT(const GPTConfig& wanted, Rng& rng)
+GPT::GPT(const GPTConfig& given, Rng& rng)
     : Module("GPT"),
-      config(checked(wanted)),
+      config(checked(given)),
       token_embedding(register_module("token_embedding", Embedding(config.vocab_size, config.d_model, rng))),
       position_embedding(
           register_module("position_embedding", Embedding(config.block_size, config.d_model, rng))),
@@ -46,21 +46,21 @@ GPT::GPT(const GPTConfig& wanted, Rng& rng)
                                         .dim_feedforward = config.dim_feedforward,
                                         .layer_norm_eps = config.layer_norm_eps}));
 
-    if (rng.skips_init()) return;  // the values come from elsewhere
-    const double into_stream = 1 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
+    if (rng.skips_init()) return;  // they will be loaded
+    const double residual_scale = 1 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
     for (const auto& [name, parameter] : named_parameters()) {
         if (name.ends_with("embedding.weight")) {
-            overwrite(parameter, normal(parameter.shape(), 0, 0.02, rng));
+            assign(parameter, normal(parameter.shape(), 0, 0.02, rng));
         } else if (parameter.rank() >= 2) {
-            const double keeps_size = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
-            const double deviation = name.ends_with("W_out.weight") ? keeps_size * into_stream : keeps_size;
-            overwrite(parameter, normal(parameter.shape(), 0, deviation, rng));
+            double deviation = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
+            if (name.ends_with("W_out.weight")) deviation *= residual_scale;
+            assign(parameter, normal(parameter.shape(), 0, deviation, rng));
         }
-        if (name.ends_with(".bias")) overwrite(parameter, zeros(parameter.shape()));
+        if (name.ends_with(".bias")) assign(parameter, zeros(parameter.shape()));
     }
 }
 
-// T, of ids (B, T) or (T,) that follow `past` others.
+// T of ids (B, T) or (T,) that follow `past` tokens.
 std::int64_t GPT::count_tokens(const Tensor& ids, std::int64_t past) const {
     if (ids.rank() != 1 && ids.rank() != 2)
         throw ShapeError("GPT: ids must be (B, T) or (T,), not ", ids.shape());
@@ -68,8 +68,8 @@ std::int64_t GPT::count_tokens(const Tensor& ids, std::int64_t past) const {
     if (past + T > config.block_size)
         throw ShapeError("GPT: ", T, " tokens in ", ids.shape(),
                          (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()),
-                         ", but block_size is ", config.block_size, "; give it the last block_size tokens",
-                         (past > 0 ? ", and cleared caches" : ""));
+                         ", but block_size is ", config.block_size, "; pass the last block_size tokens",
+                         (past > 0 ? ", and clear the caches" : ""));
     return T;
 }
 

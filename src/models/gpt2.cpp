@@ -1,11 +1,12 @@
-// GPT-2's weights under Weft's names.
+// The tensors of a GPT under Weft's and GPT-2's names. P = block_size, C = d_model, F hidden size of the MLP.
 #include "weft/models/gpt2.h"
 
 #include <cstring>
 #include <map>
 
-#include "gpt_state.h"
+#include "models/io/raw.h"
 #include "nn/error_list.h"
+#include "nn/registry.h"
 #include "weft/core/text.h"
 #include "weft/models/io.h"
 
@@ -13,24 +14,69 @@ namespace weft::nn {
 
 namespace {
 
+struct GPTEntry {
+    std::string weft_name, gpt2_name;
+    Shape shape;              // in GPT-2
+    bool transposed = false;  // in Weft
+};
+
+// All tensors but the tied head.
+std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
+    const std::int64_t C = config.d_model, F = config.dim_feedforward == 0 ? 4 * C : config.dim_feedforward;
+    std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}},
+                              {"position_embedding.weight", "wpe.weight", {config.block_size, C}}};
+    const auto bias = [&](const std::string& weft_name, const std::string& gpt2_name, std::int64_t size) {
+        if (config.bias) all.push_back({weft_name + ".bias", gpt2_name + ".bias", {size}});
+    };
+    const auto norm = [&](const std::string& weft_name, const std::string& gpt2_name) {
+        all.push_back({weft_name + ".weight", gpt2_name + ".weight", {C}});
+        bias(weft_name, gpt2_name, C);
+    };
+    const auto linear = [&](const std::string& weft_name, const std::string& gpt2_name, std::int64_t in,
+                            std::int64_t out) {
+        all.push_back({weft_name + ".weight", gpt2_name + ".weight", {in, out}, true});
+        bias(weft_name, gpt2_name, out);
+    };
+    for (std::int64_t i = 0; i < config.num_layers; ++i) {
+        const std::string block = "blocks." + std::to_string(i) + ".", h = "h." + std::to_string(i) + ".";
+        norm(block + "norm1", h + "ln_1");
+        linear(block + "attn.W_qkv", h + "attn.c_attn", C, 3 * C);
+        linear(block + "attn.W_out", h + "attn.c_proj", C, C);
+        norm(block + "norm2", h + "ln_2");
+        linear(block + "mlp.W_in", h + "mlp.c_fc", C, F);
+        linear(block + "mlp.W_out", h + "mlp.c_proj", F, C);
+    }
+    norm("norm", "ln_f");
+    return all;
+}
+
 std::string shown(const std::string& name) { return text::excerpt(name, 200); }
 
 bool is_causal_mask(const std::string& name) {
     return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
 }
 
-template <class T>
 bool same_bits(const Tensor& a, const Tensor& b) {
-    return std::memcmp(a.contiguous().data<T>(), b.contiguous().data<T>(), itemsize(a.dtype()) * a.numel()) ==
-           0;
-}
-
-bool same_values(const Tensor& a, const Tensor& b) {
     if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
-    return a.dtype() == float32 ? same_bits<float>(a, b) : same_bits<double>(a, b);
+    const Tensor x = a.contiguous(), y = b.contiguous();
+    return std::memcmp(io::bytes_at(x), io::bytes_at(y), io::byte_count(x)) == 0;
 }
 
 }  // namespace
+
+void check_state_dict(const GPTConfig& config, const NamedTensors& state) {
+    if (config.num_layers > static_cast<std::int64_t>(state.size()))  // before listing their names
+        throw ValueError("load_state_dict: the state does not fit this GPT: ", state.size(),
+                         " tensors are too few for ", config.num_layers, " layers");
+    std::vector<ExpectedTensor> expected;
+    for (const GPTEntry& entry : gpt_entries(config)) {
+        Shape shape = entry.shape;
+        if (entry.transposed) std::swap(shape[0], shape[1]);
+        expected.push_back({entry.weft_name, shape, float32});
+    }
+    expected.push_back({"head.weight", {config.vocab_size, config.d_model}, float32});
+    check_state("GPT", expected, state, true);
+}
 
 NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config) {
     const std::string prefix = "transformer.";
@@ -64,8 +110,8 @@ NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config) {
     Tensor head = result.empty() ? Tensor() : result[0].second;
     if (left.contains("lm_head.weight")) {
         const Tensor own = take({"head.weight", "lm_head.weight", {config.vocab_size, config.d_model}});
-        if (own.defined() && head.defined() && !same_values(own, head))
-            wrong.add("lm_head.weight: its values are not wte.weight's, to which the head is tied here");
+        if (own.defined() && head.defined() && !same_bits(own, head))
+            wrong.add("lm_head.weight: its values differ from those of wte.weight, to which the head is tied");
     }
     for (const auto& [name, value] : left) wrong.add("unexpected: " + shown(name) + " " + value.shape().str());
     if (!wrong.empty()) throw ValueError("from_gpt2: the state is not that of a GPT-2 of these sizes:", wrong);

@@ -1,6 +1,9 @@
-// config.json of a GPT-2: the sizes it gives, and what it may not ask for.
+// A GPT-2's config.json.
+#include <algorithm>
+
 #include "models/io/input_file.h"
-#include "models/text/json_file.h"
+#include "models/io/json.h"
+#include "nn/error_list.h"
 #include "weft/core/text.h"
 #include "weft/models/gpt2.h"
 #include "weft/models/io.h"
@@ -13,9 +16,9 @@ using nlohmann::json;
 
 class Reader {
 public:
-    explicit Reader(const std::filesystem::path& path) : path_(path), config_(text::load_json(path)) {}
+    explicit Reader(const std::filesystem::path& path) : config_(io::load_json(path)) {}
 
-    // 0 where it is not a size.
+    // 0 if it is not a size.
     std::int64_t size(const char* name, std::int64_t largest) {
         if (!config_.contains(name)) return wrong(std::string(name) + " is missing"), 0;
         const json& value = config_[name];
@@ -36,23 +39,18 @@ public:
         if (!good) wrong(std::string(name) + " is " + shown(value) + ", not a number above 0");
         return good ? value.get<double>() : otherwise;
     }
-    // `otherwise` is what transformers takes where config.json says nothing.
+    // `otherwise` is the default of transformers.
     void require(const char* name, const json& otherwise, const std::vector<json>& allowed, const char* why) {
         const json value = config_.contains(name) ? config_[name] : otherwise;
-        for (const json& one : allowed)
-            if (value == one) return;
+        if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
         wrong(std::string(name) + " is " + shown(value) + ", and " + why);
     }
-    void wrong(const std::string& what) { wrong_ += "\n  " + what; }
-    void finish() const {
-        if (!wrong_.empty())
-            throw IoError(io::display_path(path_), " is not of a GPT-2 that Weft can run:", wrong_);
-    }
+    void wrong(const std::string& what) { errors.add(what); }
+
+    ErrorList errors;
 
 private:
-    std::filesystem::path path_;
     json config_;
-    std::string wrong_;
 
     static std::string shown(const json& value) { return text::excerpt(value.dump()); }
 };
@@ -62,7 +60,7 @@ private:
 GPTConfig gpt2_config(const std::filesystem::path& path) {
     constexpr std::int64_t million = 1'000'000;
     Reader read(path);
-    read.require("model_type", nullptr, {"gpt2"}, "only \"gpt2\" is loaded here");
+    read.require("model_type", nullptr, {"gpt2"}, "only \"gpt2\" can be loaded");
     GPTConfig config{.vocab_size = read.size("vocab_size", 100 * million),
                      .block_size = read.size("n_positions", 100 * million),
                      .num_layers = read.size("n_layer", 10'000),
@@ -78,10 +76,11 @@ GPTConfig gpt2_config(const std::filesystem::path& path) {
                  "GELU's tanh form (\"gelu_new\") is what the MLP computes");
     read.require("scale_attn_weights", true, {true}, "attention's scores are always scaled by 1/√d_k");
     read.require("scale_attn_by_inverse_layer_idx", false, {false},
-                 "scores are not scaled by a block's number");
-    read.require("add_cross_attention", false, {false}, "there is no second sequence to attend to");
+                 "Weft does not scale scores by a block's number");
+    read.require("add_cross_attention", false, {false}, "the model has no second sequence to attend to");
     read.require("tie_word_embeddings", true, {true}, "the head's weight is the token embedding's");
-    read.finish();
+    if (!read.errors.empty())
+        throw IoError(io::display_path(path), " does not describe a GPT-2 that Weft can run:", read.errors);
     return config;
 }
 

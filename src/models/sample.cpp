@@ -25,50 +25,33 @@ void check(const Tensor& logits, const SampleOptions& options) {
         throw ShapeError("sample: logits must be (V,) with V ≥ 1, not ", logits.shape());
 }
 
-// Indices in falling order of their values, of equals the first; only the first `count` of them are in their
-// place.
-class Ranking {
-public:
-    explicit Ranking(const std::vector<double>& values) : values_(values), order_(values.size()) {
-        std::iota(order_.begin(), order_.end(), std::size_t{0});
-    }
-    std::size_t size() const { return order_.size(); }
-    std::size_t operator[](std::size_t i) {
-        while (i >= count_) {  // few are asked for, most of the time
-            const std::size_t more = std::min(std::max<std::size_t>(64, 8 * count_), order_.size());
-            std::partial_sort(order_.begin() + at(count_), order_.begin() + at(more), order_.end(),
-                              [&](std::size_t a, std::size_t b) {
-                                  return values_[a] != values_[b] ? values_[a] > values_[b] : a < b;
-                              });
-            count_ = more;
-        }
-        return order_[i];
-    }
-
-private:
-    const std::vector<double>& values_;
-    std::vector<std::size_t> order_;
-    std::size_t count_ = 0;
-
-    static std::ptrdiff_t at(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
-};
-
-// How many of the likeliest weights are kept; all others get none.
+// Sets all weights to 0 but the top_k largest and, of those, the largest that sum to top_p of their total.
 void apply_top_k_top_p(std::vector<double>& weights, const SampleOptions& options) {
-    std::size_t count = weights.size();
-    if (options.top_k > 0) count = std::min(count, static_cast<std::size_t>(options.top_k));
-    if (count == weights.size() && options.top_p == 1) return;
+    const std::size_t n = weights.size(), top_k = static_cast<std::size_t>(options.top_k);
+    const std::size_t k = top_k > 0 ? std::min(n, top_k) : n;
+    if (k == n && options.top_p == 1) return;
     const std::vector<double> all = weights;
-    Ranking ranking(all);
+    std::fill(weights.begin(), weights.end(), 0);
+
+    std::vector<std::size_t> heap(n);  // sorted from its end as far as needed, which is seldom far
+    std::iota(heap.begin(), heap.end(), std::size_t{0});
+    const auto below = [&](std::size_t a, std::size_t b) { return all[a] != all[b] ? all[a] < all[b] : a > b; };
+    std::make_heap(heap.begin(), heap.end(), below);
+    std::size_t sorted = 0;
+    const auto ranked = [&](std::size_t i) {  // index of the i-th largest weight, of equals the first
+        for (; sorted <= i; ++sorted)
+            std::pop_heap(heap.begin(), heap.end() - static_cast<std::ptrdiff_t>(sorted), below);
+        return heap[n - 1 - i];
+    };
+
     double total = 0, sum = 0;
-    if (count == all.size())
+    if (k == n)
         total = std::accumulate(all.begin(), all.end(), 0.0);
     else
-        for (std::size_t i = 0; i < count; ++i) total += all[ranking[i]];
-    std::fill(weights.begin(), weights.end(), 0);
-    for (std::size_t i = 0; i < count && (i == 0 || options.top_p == 1 || sum < options.top_p * total); ++i) {
-        weights[ranking[i]] = all[ranking[i]];
-        sum += all[ranking[i]];
+        for (std::size_t i = 0; i < k; ++i) total += all[ranked(i)];
+    for (std::size_t i = 0; i < k && (i == 0 || options.top_p == 1 || sum < options.top_p * total); ++i) {
+        weights[ranked(i)] = all[ranked(i)];
+        sum += all[ranked(i)];
     }
 }
 
@@ -80,13 +63,13 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (std::isnan(scores[i]) || scores[i] == -minus_infinity)
             throw ValueError("sample: logit ", i, " is ", scores[i],
-                             "; a logit is finite, or −inf for a token that is left out");
+                             "; logits must be finite, or −inf to exclude a token");
 
     const auto best = std::max_element(scores.begin(), scores.end());
     const double highest = *best;
     if (options.temperature == 0) return best - scores.begin();
     if (highest == minus_infinity)
-        throw ValueError("sample: every logit is -inf; one token or more must be possible");
+        throw ValueError("sample: every logit is -inf; at least one token must be possible");
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
     apply_top_k_top_p(scores, options);
     return options.rng->categorical(scores);

@@ -40,7 +40,7 @@ std::string read_text(const std::vector<std::filesystem::path>& paths) {
         } catch (const ValueError& error) {
             throw IoError(path.string(), ": ", error.what());
         }
-        if (part.empty()) throw IoError("cannot learn from ", path.string(), ": it is empty");
+        if (part.empty()) throw IoError("cannot train on ", path.string(), ": it is empty");
         text += part;
     }
     return text;
@@ -53,7 +53,7 @@ Corpus::Corpus(const text::Ids& ids, const Options& options) : options_(options)
                          "; both are at least 1");
     if (n <= 10 * T)  // then ⌈n / 10⌉, the validation part, has at most block_size tokens
         throw ValueError("the text has ", n, " tokens; a block_size of ", T, " needs at least ", 10 * T + 1,
-                         ", because a tenth is for validation. Use a longer text or a smaller block_size");
+                         ", because a tenth is for validation; use a longer text or a smaller block_size");
     const auto cut = ids.begin() + (n / 10 * 9 + n % 10 * 9 / 10);  // ⌊0.9 n⌋
     training_.assign(ids.begin(), cut);
     validation_.assign(cut, ids.end());

@@ -43,8 +43,7 @@ bool can_write(int file) {
 // The default constructor is done when this one begins, so the destructor cleans up where this one throws.
 OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string>& files) : OutputFolder() {
     const auto refuse = [&](const std::string& reason) {
-        throw IoError("cannot write into the folder ", folder.string(), ": ", reason,
-                      "; choose another folder");
+        throw IoError("cannot write to the folder ", folder.string(), ": ", reason, "; choose another folder");
     };
     std::error_code error;
     for (fs::path part = fs::absolute(folder); !fs::exists(part, error) && part.has_relative_path();

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "models/io/json.h"
-#include "models/text/json_file.h"
 #include "scratch.h"
 #include "viz/report_content.h"
 #include "viz/text.h"
@@ -121,7 +120,7 @@ inline std::string safetensors(const std::string& bytes) {
 inline std::string config(const std::string& bytes) {
     const File file(bytes);
     refusal_of([&] {
-        const auto value = text::load_json(file.path());
+        const auto value = io::load_json(file.path());
         require(nlohmann::json::parse(bytes) == value, "what the library's own parser reads");
     });
     return refusal_of([&] {

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "models/io/input_file.h"
-#include "weft/core/error.h"
+#include "weft/models/io.h"
 
 namespace weft::io {
 
@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a path means through symbolic links, also through one to a file that is not there yet: so that the
-// rename replaces the file and not the link.
+// The target of symbolic links, even of one to a missing file, so that the rename replaces the file and not the
+// link.
 fs::path resolve_symlinks(fs::path path) {
     std::error_code error;
     for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
-        const fs::path to = fs::read_symlink(path, error);
+        const fs::path target = fs::read_symlink(path, error);
         if (error) break;
-        path = to.is_absolute() ? to : path.parent_path() / to;
+        path = target.is_absolute() ? target : path.parent_path() / target;
     }
     return path;
 }
@@ -44,8 +44,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(resolve_syml
     std::error_code ignored;
     if (fs::is_directory(target_, ignored))
         throw IoError("cannot write ", display_path(path), ": it is a directory");
-    if (fs::is_symlink(
-            fs::symlink_status(target_, ignored))) {  // they lead nowhere: a rename would replace one
+    if (fs::is_symlink(fs::symlink_status(target_, ignored))) {  // a cycle: the rename would replace a link
         errno = ELOOP;
         fail("follow its symbolic links");
     }
@@ -61,26 +60,26 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(resolve_syml
     }
 }
 
-// A temporary file of our own, locked for as long as its writer lives.
+// The lock on the temporary file lasts as long as this process.
 void AtomicFile::open() {
-    static std::atomic<unsigned> count{0};  // two savers in one process write two temporary files
+    static std::atomic<unsigned> count{0};  // distinguishes the writers in this process
     for (int tries = 0; tries < 1000; ++tries) {
         temporary_ = target_;
         temporary_ += "." + std::to_string(::getpid()) + "." + std::to_string(count++) + ".part";
         file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file_ < 0 && errno == EEXIST) continue;  // another writer's, with our number on another machine
+        if (file_ < 0 && errno == EEXIST) continue;  // from a process with our number on another machine
         if (file_ < 0) fail("open a temporary file beside it");
-        ::flock(file_, LOCK_EX | LOCK_NB);  // where the file system knows no locks, nobody else can take one
+        ::flock(file_, LOCK_EX | LOCK_NB);  // without locks in the file system, no one else gets one
         struct stat own {};
         if (::fstat(file_, &own) == 0 && own.st_nlink > 0) return;
-        ::close(file_);  // taken for abandoned before it was locked
+        ::close(file_);  // removed as abandoned before it was locked
     }
     file_ = -1;
     errno = EEXIST;
     fail("open a temporary file beside it");
 }
 
-// Whoever can lock a temporary file finds that its writer is gone.
+// A temporary file that can be locked has lost its writer.
 void AtomicFile::remove_abandoned() const {
     std::error_code error;
     const std::string start = target_.filename().string() + ".";
@@ -118,12 +117,17 @@ void AtomicFile::commit() {
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary file");
     ::close(file_);
     file_ = -1;
-    // The name is on the disk only once its folder is. Some file systems refuse to sync folders: that is theirs
-    // to know.
+    // The new name is on the disk once the folder is synced; some file systems refuse to sync folders.
     const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
     ::fsync(folder);
     ::close(folder);
+}
+
+void save_text(const fs::path& path, const std::string& text) {
+    AtomicFile file(path);
+    file.write(text.data(), text.size());
+    file.commit();
 }
 
 void AtomicFile::fail(const char* what) const {

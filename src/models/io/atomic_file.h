@@ -1,4 +1,4 @@
-// A file that appears whole or not at all.
+// A file that is written completely or not at all.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 namespace weft::io {
 
-// Makes the folder, and those that it is in, where they are missing. IoError when it cannot.
+// Creates the folder and its parents if they are missing. IoError if it cannot.
 void make_folder(const std::filesystem::path& path);
 
 class AtomicFile {
 public:
-    // Opens a temporary file "name.….part" in the folder of `path`, and removes those that writers of the same
-    // file left there when they were killed. IoError when it cannot.
+    // Opens a temporary file "name.….part" next to `path`, and removes those of writers of the same file that
+    // were killed. IoError if it cannot.
     explicit AtomicFile(const std::filesystem::path& path);
-    ~AtomicFile();  // without commit(), the temporary file goes and the old one stays
+    ~AtomicFile();  // without commit(), removes the temporary file and leaves the old one
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
 
     void write(const void* data, std::size_t bytes);
-    void commit();  // syncs, then renames over `path`
+    void commit();  // syncs, then renames it to `path`
 
 private:
     std::filesystem::path path_, target_, temporary_;

@@ -1,4 +1,4 @@
-// A file that is read strictly: every refusal names it, and nothing is read that is not there.
+// Files that are read strictly: every refusal names the file.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,19 @@
 
 namespace weft::io {
 
-std::string display_path(const std::filesystem::path& path);  // in a message
+std::string display_path(const std::filesystem::path& path);  // for a message
 
-// The file, open at its beginning. IoError when it is missing, a directory or cannot be opened.
-std::ifstream open_to_read(const std::filesystem::path& path);
-[[noreturn]] void refuse(const std::filesystem::path& path,
-                         const std::string& reason);  // IoError "cannot read path: reason"
+// IoError "cannot read PATH: REASON".
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason);
 
 class InputFile {
 public:
-    // What open_to_read refuses, and what has no size.
+    // IoError if the file is missing, a directory, cannot be opened or has no size.
     explicit InputFile(const std::filesystem::path& path);
 
-    std::uint64_t size() const { return size_; }  // of the file that was opened, should another take its name
+    std::uint64_t size() const { return size_; }  // of the open file, even if another takes its name
     void seek(std::uint64_t at);
-    void take(void* to, std::uint64_t bytes);  // the next ones; IoError when there are not so many
+    void take(void* to, std::uint64_t bytes);  // reads the next ones; IoError if there are fewer
     [[noreturn]] void refuse(const std::string& reason) const;
 
 private:

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "models/io/input_file.h"
 #include "weft/core/text.h"
 #include "weft/models/io.h"
 
@@ -11,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-// Takes the parser's events. The library's own builders keep the last of equal names, or search each object
-// for what a callback has discarded whenever a value in it ends, which is quadratic.
+// Takes the parser's events. The builders of nlohmann::json keep the last of equal names or, with a callback,
+// take quadratic time.
 class Builder {
 public:
     explicit Builder(const std::string& what) : what_(what) {}
@@ -24,15 +25,15 @@ public:
     bool number_unsigned(std::uint64_t value) { return put(value); }
     bool number_float(double value, const std::string&) { return put(value); }
     bool string(std::string& value) { return put(std::move(value)); }
-    bool binary(json::binary_t&) { return false; }  // of other formats
+    bool binary(json::binary_t&) { return false; }  // not in JSON
     bool start_object(std::size_t) { return open(json::object()); }
     bool start_array(std::size_t) { return open(json::array()); }
     bool end_object() { return open_.pop_back(), true; }
     bool end_array() { return open_.pop_back(), true; }
     bool key(std::string& name) {
-        const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().try_emplace(std::move(name));
-        if (!is_new) throw IoError(what_, " has \"", text::excerpt(place->first), "\" twice");
-        value_ = &place->second;
+        const auto [entry, is_new] = open_.back()->get_ref<json::object_t&>().try_emplace(std::move(name));
+        if (!is_new) throw IoError(what_, " has \"", text::excerpt(entry->first), "\" twice");
+        value_ = &entry->second;
         return true;
     }
     bool parse_error(std::size_t position, const std::string& token, const json::exception& error) {
@@ -44,24 +45,24 @@ private:
     const std::string& what_;
     json root_;
     std::vector<json*> open_;  // the arrays and objects around the next value
-    json* value_ = nullptr;    // of the name that was read last
+    json* value_ = nullptr;    // of the last name
 
-    json* place(json value) {
+    json* insert(json value) {
         if (open_.empty()) return &(root_ = std::move(value));
         if (open_.back()->is_array()) return &open_.back()->emplace_back(std::move(value));
         return &(*value_ = std::move(value));
     }
-    bool put(json value) { return place(std::move(value)), true; }
+    bool put(json value) { return insert(std::move(value)), true; }
     bool open(json value) {
         if (open_.size() == 64) throw IoError(what_, " is nested too deeply, in more than 64 levels");
-        return open_.push_back(place(std::move(value))), true;
+        return open_.push_back(insert(std::move(value))), true;
     }
 };
 
 }  // namespace
 
 json parse_json(std::string_view text, const std::string& what) {
-    // Where the parser sees a zero byte it takes the text to end, and a byte-order mark it skips.
+    // The parser would stop at a zero byte and skip a byte-order mark.
     if (const std::size_t zero = text.find('\0'); zero != text.npos)
         throw IoError(what, " is not valid JSON at byte ", zero + 1, ": a zero byte");
     if (text.starts_with("\xEF\xBB\xBF")) throw IoError(what, " begins with a byte-order mark");
@@ -70,6 +71,12 @@ json parse_json(std::string_view text, const std::string& what) {
     json value = builder.take();
     if (!value.is_object()) throw IoError(what, " is not a JSON object");
     return value;
+}
+
+json load_json(const std::filesystem::path& path) {
+    const std::string text = load_text(path);
+    const std::size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+    return parse_json(std::string_view(text).substr(mark), "cannot read " + display_path(path) + ": it");
 }
 
 }  // namespace weft::io

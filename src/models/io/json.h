@@ -1,16 +1,20 @@
-// JSON that others wrote: one reader for every file that holds some.
+// The reader of all JSON from files.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 namespace weft::io {
 
-// The one object that is the whole of a text, in time that is linear in it but for the search among the names
-// of an object. IoError, which begins with `what` ("cannot read path: it"), when it is no JSON to its last
-// byte, has a zero byte, begins with a byte-order mark, holds something other than an object or a number that
-// is too large for a double, is nested deeper than 64, or has a name twice in an object.
+// The JSON object that a text consists of, in linear time except for the lookup of names. IoError, beginning
+// with `what` ("cannot read PATH: it"), for: text that is not JSON up to its last byte, a zero byte, a
+// byte-order mark, a value other than an object, a number too large for a double, more than 64 levels, or a
+// name that is repeated in an object.
 nlohmann::json parse_json(std::string_view text, const std::string& what);
+
+// The object in a file, which may begin with a byte-order mark; otherwise refuses what parse_json refuses.
+nlohmann::json load_json(const std::filesystem::path& path);
 
 }  // namespace weft::io

@@ -23,28 +23,28 @@ struct FileType {
     const char* name;  // kind and bytes of one value
     std::size_t bytes;
     DType dtype;
-    void (*convert)(const std::byte* from, std::byte* to);  // one value; none where the bytes are the tensor's
+    void (*convert)(const std::byte* source, std::byte* target);  // one value; null if the bytes are the same
 };
 
-template <class From, class To>
-void widen(const std::byte* from, std::byte* to) {
-    From value;
-    std::memcpy(&value, from, sizeof value);
-    const auto wide = static_cast<To>(value);
-    std::memcpy(to, &wide, sizeof wide);
+template <class T>
+void widen(const std::byte* source, std::byte* target) {
+    T value;
+    std::memcpy(&value, source, sizeof value);
+    const std::int64_t wide = value;
+    std::memcpy(target, &wide, sizeof wide);
 }
 
-// IEEE 754 binary16: a sign, five bits of exponent, ten of fraction. float32 holds every one of its values.
-void widen_half(const std::byte* from, std::byte* to) {
+// IEEE 754 binary16: a sign, five bits of exponent, ten of fraction. float32 holds all of its values.
+void widen_half(const std::byte* source, std::byte* target) {
     std::uint16_t bits;
-    std::memcpy(&bits, from, sizeof bits);
+    std::memcpy(&bits, source, sizeof bits);
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
     float value =
         std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 1024), std::max(exponent, 1) - 25);
     if (exponent == 31)  // infinities, and NaN with its fraction
         value = std::bit_cast<float>(0x7F800000U | static_cast<std::uint32_t>(fraction) << 13);
     if (bits >> 15 != 0) value = -value;
-    std::memcpy(to, &value, sizeof value);
+    std::memcpy(target, &value, sizeof value);
 }
 
 constexpr FileType file_types[] = {
@@ -53,15 +53,15 @@ constexpr FileType file_types[] = {
     {"i8", 8, int64, nullptr},
     {"b1", 1, boolean, nullptr},
     {"f2", 2, float32, widen_half},
-    {"i1", 1, int64, widen<std::int8_t, std::int64_t>},
-    {"i2", 2, int64, widen<std::int16_t, std::int64_t>},
-    {"i4", 4, int64, widen<std::int32_t, std::int64_t>},
-    {"u1", 1, int64, widen<std::uint8_t, std::int64_t>},
-    {"u2", 2, int64, widen<std::uint16_t, std::int64_t>},
-    {"u4", 4, int64, widen<std::uint32_t, std::int64_t>},
+    {"i1", 1, int64, widen<std::int8_t>},
+    {"i2", 2, int64, widen<std::int16_t>},
+    {"i4", 4, int64, widen<std::int32_t>},
+    {"u1", 1, int64, widen<std::uint8_t>},
+    {"u2", 2, int64, widen<std::uint16_t>},
+    {"u4", 4, int64, widen<std::uint32_t>},
 };
 
-// The type and whether its bytes are in the other order.
+// The type, and whether its bytes are swapped.
 std::pair<FileType, bool> type_of(const std::string& descr, const ByteSource& source) {
     const char order = descr.empty() ? '?' : descr[0];
     for (const FileType& type : file_types) {
@@ -73,24 +73,24 @@ std::pair<FileType, bool> type_of(const std::string& descr, const ByteSource& so
                   "'; bool, float16, float32, float64, int8 to int64 and uint8 to uint32 are read");
 }
 
-// The length of the header, which stands in two bytes in version 1 and in four in 2 and 3.
+// The length of the header: two bytes in version 1, four in 2 and 3.
 std::uint64_t take_header_length(ByteSource& source) {
     unsigned char start[8];
     if (source.left < 10)
         source.refuse("it has " + std::to_string(source.left) +
                       " bytes, and an .npy file begins with 10 before its header");
     source.take(start, 8);
-    if (std::memcmp(start, "\x93NUMPY", 6) != 0) source.refuse("it does not begin as an .npy file does");
+    if (std::memcmp(start, "\x93NUMPY", 6) != 0) source.refuse("it does not begin like an .npy file");
     if (start[6] < 1 || start[6] > 3 || start[7] != 0)
         source.refuse("its version is " + std::to_string(start[6]) + "." + std::to_string(start[7]) +
                       "; 1.0, 2.0 and 3.0 are read");
-    std::uint64_t length = 0;  // little-endian, as we are
+    std::uint64_t length = 0;  // little-endian, like this machine
     const std::uint64_t width = start[6] == 1 ? 2 : 4;
     source.take(&length, width);
     return length;
 }
 
-// The header of a source, whose shape and type take the bytes that are left.
+// The header; its shape and type must take exactly the bytes that are left.
 NpyHeader take_header(ByteSource& source) {
     const std::uint64_t length = take_header_length(source);
     if (length > max_header_size || length > source.left)
@@ -113,7 +113,7 @@ NpyHeader take_header(ByteSource& source) {
 void ByteSource::refuse(const std::string& reason) const { throw IoError("cannot read ", what, ": ", reason); }
 
 void ByteSource::take(void* to, std::uint64_t bytes) {
-    if (bytes > left) refuse("it ends " + std::to_string(bytes - left) + " bytes before it should");
+    if (bytes > left) refuse("it ends " + std::to_string(bytes - left) + " bytes too early");
     read(to, bytes);
     left -= bytes;
 }
@@ -128,7 +128,7 @@ Tensor read_npy(ByteSource& source) {
     const NpyHeader header = take_header(source);
     const auto [type, swapped] = type_of(header.descr, source);
     const std::uint64_t bytes = source.left;
-    // Column by column is row by row with the axes the other way round.
+    // Column-major is row-major with the axes reversed.
     Shape stored = header.shape;
     if (header.fortran_order) std::reverse(stored.begin(), stored.end());
     if (bytes == 0) return empty(header.shape, type.dtype);
@@ -148,6 +148,23 @@ Tensor read_npy(ByteSource& source) {
     Shape axes;
     for (int axis = x.rank() - 1; axis >= 0; --axis) axes.push_back(axis);
     return x.permute(axes).contiguous();
+}
+
+std::string npy_header(const Tensor& x) {
+    std::string sizes;
+    for (const std::int64_t size : x.shape()) sizes += std::to_string(size) + ", ";
+    if (x.rank() == 1) sizes.pop_back();               // "(3,)"
+    if (x.rank() > 1) sizes.resize(sizes.size() - 2);  // "(3, 4)"
+    const FileType* type = file_types;                 // the first four are the tensors' own
+    while (type->dtype != x.dtype()) ++type;
+    std::string header = std::string("{'descr': '") + (type->bytes == 1 ? "|" : "<") + type->name +
+                         "', 'fortran_order': False, 'shape': (" + sizes + "), }";
+    constexpr std::size_t before = 10;                                         // magic, version and length
+    header.resize((before + header.size() + 64) / 64 * 64 - before - 1, ' ');  // aligns the values to 64 bytes
+    header += '\n';
+    const auto length = static_cast<unsigned>(header.size());
+    return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(length & 0xFF) +
+           static_cast<char>(length >> 8) + header;
 }
 
 void save_npy(const std::filesystem::path& path, const Tensor& x) {

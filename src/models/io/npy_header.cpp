@@ -1,5 +1,3 @@
-#include <array>
-#include <cctype>
 #include <charconv>
 
 #include "models/io/npy.h"
@@ -10,24 +8,24 @@ namespace weft::io {
 
 namespace {
 
-// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } from left to right.
+// Parses {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 class HeaderReader {
 public:
     HeaderReader(const std::string& text, const ByteSource& source) : text_(text), source_(source) {}
 
     NpyHeader read() {
         NpyHeader header;
-        bool descr = false, order = false, shape = false;
+        bool has_descr = false, has_order = false, has_shape = false;
         expect('{');
         while (!accept('}')) {
             const std::string key = quoted();
             expect(':');
-            if (key == "descr" && !descr)
-                header.descr = quoted(), descr = true;
-            else if (key == "fortran_order" && !order)
-                header.fortran_order = parse_bool(), order = true;
-            else if (key == "shape" && !shape)
-                header.shape = sizes(), shape = true;
+            if (key == "descr" && !has_descr)
+                header.descr = quoted(), has_descr = true;
+            else if (key == "fortran_order" && !has_order)
+                header.fortran_order = parse_bool(), has_order = true;
+            else if (key == "shape" && !has_shape)
+                header.shape = sizes(), has_shape = true;
             else
                 refuse("has \"" + text::excerpt(key) + "\" twice, or should not have it");
             if (!accept(',')) {
@@ -36,8 +34,8 @@ public:
             }
         }
         skip_space();
-        if (at_ != text_.size()) refuse("goes on after its dictionary");
-        if (!descr || !order || !shape) refuse("has to say descr, fortran_order and shape");
+        if (at_ != text_.size()) refuse("continues after its dictionary");
+        if (!has_descr || !has_order || !has_shape) refuse("must have descr, fortran_order and shape");
         return header;
     }
 
@@ -60,15 +58,15 @@ private:
         return true;
     }
     void expect(char c) {
-        if (!accept(c)) refuse("should have '" + std::string(1, c) + "' at place " + std::to_string(at_));
+        if (!accept(c)) refuse("should have '" + std::string(1, c) + "' at position " + std::to_string(at_));
     }
     std::string quoted() {
         skip_space();
         const char quote = next();
-        if (quote == '[') refuse("describes structured values, and only plain numbers are read");
-        if (quote != '\'' && quote != '"') refuse("should have a string at place " + std::to_string(at_));
+        if (quote == '[') refuse("describes structured values; only plain numbers can be read");
+        if (quote != '\'' && quote != '"') refuse("should have a string at position " + std::to_string(at_));
         const auto end = text_.find(quote, ++at_);
-        if (end == std::string::npos) refuse("has a string without an end");
+        if (end == std::string::npos) refuse("has an unterminated string");
         const std::string inside = text_.substr(at_, end - at_);
         at_ = end + 1;
         return inside;
@@ -81,25 +79,26 @@ private:
             at_ += word.size();
             return value;
         }
-        refuse("should have True or False at place " + std::to_string(at_));
+        refuse("should have True or False at position " + std::to_string(at_));
     }
     Shape sizes() {
         Shape shape;
         expect('(');
         while (!accept(')')) {
             std::int64_t size = 0;
-            const std::size_t place = at_;
+            const std::size_t begin = at_;
             skip_space();
             const char* digits = text_.data() + at_;
             const auto [end, error] = std::from_chars(digits, text_.data() + text_.size(), size);
             if (error != std::errc() || *digits == '-' || (*digits == '0' && end != digits + 1))
-                refuse("should have a size at place " + std::to_string(place));
+                refuse("should have a size at position " + std::to_string(begin));
             at_ = static_cast<std::size_t>(end - text_.data());
             if (shape.rank() == Shape::max_rank) refuse("has more than 8 axes");
             shape.push_back(size);
             if (!accept(',')) {
                 expect(')');
-                if (shape.rank() == 1) refuse("has a number for its shape, which is written (3,)");
+                if (shape.rank() == 1)
+                    refuse("has a number as its shape; with one axis a shape is written (3,)");
                 break;
             }
         }
@@ -107,40 +106,10 @@ private:
     }
 };
 
-const char* descr_of(DType dtype) {
-    switch (dtype) {
-        case DType::float32:
-            return "<f4";
-        case DType::float64:
-            return "<f8";
-        case DType::int64:
-            return "<i8";
-        case DType::boolean:
-            break;
-    }
-    return "|b1";
-}
-
 }  // namespace
 
 NpyHeader parse_npy_header(const std::string& text, const ByteSource& source) {
     return HeaderReader(text, source).read();
-}
-
-std::string npy_header(const Tensor& x) {
-    std::string sizes;
-    for (const std::int64_t size : x.shape()) sizes += std::to_string(size) + ", ";
-    if (x.rank() == 1) sizes.pop_back();               // "(3,)"
-    if (x.rank() > 1) sizes.resize(sizes.size() - 2);  // "(3, 4)"
-    std::string header = std::string("{'descr': '") + descr_of(x.dtype()) +
-                         "', 'fortran_order': False, 'shape': (" + sizes + "), }";
-    constexpr std::size_t before = 10,
-                          alignment = 64;  // magic, version and length; then the values are aligned
-    header.resize((before + header.size() + alignment) / alignment * alignment - before - 1, ' ');
-    header += '\n';
-    const auto length = static_cast<unsigned>(header.size());
-    return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(length & 0xFF) +
-           static_cast<char>(length >> 8) + header;
 }
 
 }  // namespace weft::io

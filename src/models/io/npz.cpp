@@ -17,9 +17,10 @@ void check_names(const NamedTensors& tensors) {
         if (!names.insert(name).second)
             throw ValueError("save_npz: the name \"", name, "\" is taken; every tensor needs its own");
         if (name.find('\0') != std::string::npos)
-            throw ValueError("save_npz: a name holds a zero byte, at which other readers would cut it");
+            throw ValueError(
+                "save_npz: a name contains a zero byte, where other readers would end it; remove it");
         if (!text::is_utf8(name)) throw ValueError("save_npz: a name is not UTF-8; convert it first");
-        (void)x.shape();  // refuses an undefined one
+        (void)x.shape();  // throws if x is undefined
     }
 }
 
@@ -41,21 +42,20 @@ void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bo
 }
 
 NamedTensors load_npz(const std::filesystem::path& path, std::uint64_t allowance) {
-    constexpr std::uint64_t max_expansion =
-        16;  // times the file's bytes: eight from uint8 to int64, two packed
+    constexpr std::uint64_t max_expansion = 16;  // eight times from uint8 to int64, two from deflate
     InputFile file(path);
     const std::vector<ZipMember> members = zip_members(file);
     std::uint64_t bytes = 0;
     for (const ZipMember& member : members) {
         if (!member.name.ends_with(extension))
             file.refuse("member \"" + text::excerpt(member.name) +
-                        "\" is no array: its name does not end in .npy");
+                        "\" is not an array: its name does not end in .npy");
         ByteSource source = open_member(file, member, display_path(path));
         bytes += npy_tensor_bytes(source);
     }
     if (bytes > max_expansion * file.size() && bytes - max_expansion * file.size() > allowance)
         file.refuse("its " + std::to_string(file.size()) + " bytes unpack to tensors of " +
-                    std::to_string(bytes) + "; if they should, call load_npz with an allowance of " +
+                    std::to_string(bytes) + "; if that is intended, call load_npz with an allowance of " +
                     std::to_string(bytes - max_expansion * file.size()));
     NamedTensors tensors;
     for (const ZipMember& member : members) {

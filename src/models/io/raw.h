@@ -1,4 +1,4 @@
-// The memory of tensors as the file formats see it.
+// The values of tensors as bytes.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace weft::io {
 
 static_assert(std::endian::native == std::endian::little, "the values of the file formats are little-endian");
 
-// The memory of a contiguous tensor.
+// The values of a contiguous tensor.
 inline std::byte* bytes_at(const Tensor& x) {
     switch (x.dtype()) {
         case DType::float32:
@@ -31,8 +31,8 @@ inline std::uint64_t byte_count(const Tensor& x) {
     return static_cast<std::uint64_t>(x.numel()) * itemsize(x.dtype());
 }
 
-// ∏ sizes · width, 0 where a size is; false where the sizes that are not 0, of the widest type there is, do not
-// fit 63 bits, as no tensor's may.
+// bytes = ∏ sizes · width. False if the product of the sizes that are not 0, times the 8 bytes of the widest
+// type, overflows 63 bits, which no tensor may.
 inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes) {
     std::int64_t widest = 8, numel = 1;
     bool fits = true;
@@ -44,7 +44,7 @@ inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes
     return fits;
 }
 
-// Whether each byte is 0 or 1, as a bool's has to be.
+// Whether each byte is 0 or 1.
 inline bool all_valid_bools(const std::byte* values, std::uint64_t bytes) {
     return std::all_of(values, values + bytes, [](std::byte b) { return b <= std::byte{1}; });
 }

@@ -1,5 +1,5 @@
-// The part of the ZIP format that NumPy's archives are made of (PKWARE, "APPNOTE.TXT", 6.3.10): members that
-// are stored or deflated, on one disk, not encrypted.
+// The part of the ZIP format (PKWARE, "APPNOTE.TXT", 6.3.10) that NumPy uses: stored and deflated members, on
+// one disk, not encrypted.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@ namespace weft::io {
 
 struct ZipMember {
     std::string name;                    // UTF-8
-    std::uint64_t packed = 0, size = 0;  // bytes in the file, and of what they stand for
+    std::uint64_t packed = 0, size = 0;  // bytes in the file, and uncompressed
     std::uint64_t begin = 0;             // of the packed bytes
     std::uint32_t crc = 0;
     bool deflated = false;
 };
 
-// The members in the order of the archive's directory. Refused: an archive that is cut, has bytes before or
-// behind it, or several disks; members that are encrypted, packed otherwise, reach past the file, overlap,
-// share a name, or claim more bytes than theirs can stand for.
+// The members in the order of the archive's directory. Refuses an archive that is truncated, has bytes before
+// or after it, or spans several disks; members that are encrypted, compressed by another method, reach past the
+// file, overlap, share a name, or claim more bytes than theirs can expand to.
 std::vector<ZipMember> zip_members(InputFile& file);
 
-// Reads a member's bytes, and refuses those that are damaged when the last one has been read.
+// A member's bytes; reading the last one verifies the checksum.
 ByteSource open_member(InputFile& file, const ZipMember& member, const std::string& path);
 
-// Writes an archive member by member; the same bytes for the same members.
+// Writes an archive; the same members give the same bytes.
 class ZipWriter {
 public:
     explicit ZipWriter(AtomicFile& file) : file_(file) {}
-    // `parts` one after another are the member's bytes. ValueError when the archive would reach 4 GiB or 65535
-    // members, beyond which the format is another one.
     struct Part {
         const void* data;
         std::uint64_t bytes;
     };
+    // The member's bytes are its `parts`, concatenated. ValueError if the archive would reach 4 GiB or 65535
+    // members, the limits of the format without ZIP64.
     void add(const std::string& name, const std::vector<Part>& parts, bool deflate);
     void finish();  // the directory
 

@@ -10,7 +10,7 @@ namespace weft::io {
 
 namespace {
 
-// A record of the format, field by field.
+// A record of little-endian fields.
 struct Fields {
     std::string bytes;
     Fields& operator()(std::uint64_t value, int width) {

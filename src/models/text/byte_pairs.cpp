@@ -1,4 +1,4 @@
-// Byte pair encoding: texts to ids and back.
+// Byte pair encoding: text to ids and back.
 #include "models/text/byte_pairs.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using Model = BytePairs::Model;
 
-// Merges inside one piece at a time; pieces that came before in the text are remembered.
+// Encodes piece by piece, and remembers the ids of each distinct piece.
 class Encoder {
 public:
     explicit Encoder(const Model& model) : model_(model) {}
@@ -28,8 +28,8 @@ public:
                 merge(piece, ids);
                 known->second.count = ids.size() - known->second.begin;
             } else {
-                const IdRange before = known->second;
-                for (std::size_t i = 0; i < before.count; ++i) ids.push_back(ids[before.begin + i]);
+                const IdRange seen = known->second;
+                for (std::size_t i = 0; i < seen.count; ++i) ids.push_back(ids[seen.begin + i]);
             }
             at = end;
         }
@@ -37,16 +37,17 @@ public:
 
 private:
     struct IdRange {
-        std::size_t begin, count;  // of the ids
+        std::size_t begin, count;
     };
-    // A token in a piece, linked with its neighbours; no right neighbour: −1, merged into its left one: id −1.
+    // A token of a piece and the positions of its neighbours, −1 if there is none. Its id is −1 once it has
+    // been merged into its left neighbour.
     struct Symbol {
         std::int64_t id, left, right;
     };
     struct Candidate {
         std::size_t rank;
-        std::int64_t at, left, right;  // place of the left symbol, and the ids that stood there
-        bool operator<(const Candidate& other) const {  // the queue gives its largest first
+        std::int64_t at, left, right;  // position of the left symbol, and the ids when it was pushed
+        bool operator<(const Candidate& other) const {  // the top of the queue has the lowest rank
             return rank != other.rank ? rank > other.rank : at > other.at;
         }
     };
@@ -54,48 +55,49 @@ private:
     const Model& model_;
     std::unordered_map<std::string_view, IdRange> seen_;
     std::vector<Symbol> symbols_;
-    std::vector<Candidate> heap_;
+    std::priority_queue<Candidate> queue_;
 
-    void consider(std::int64_t at) {
-        if (at < 0) return;
-        const Symbol& left = symbols_[static_cast<std::size_t>(at)];
-        if (left.right < 0) return;
-        const std::int64_t right = symbols_[static_cast<std::size_t>(left.right)].id;
-        const auto found = model_.ranks.find(pair_key(left.id, right));
-        if (found == model_.ranks.end()) return;
-        heap_.push_back({found->second, at, left.id, right});
-        std::push_heap(heap_.begin(), heap_.end());
+    Symbol& symbol(std::int64_t at) { return symbols_[static_cast<std::size_t>(at)]; }
+
+    // Pushes the pair that begins at this position, if it can be merged.
+    void push_pair(std::int64_t at) {
+        if (at < 0 || symbol(at).right < 0) return;
+        const std::int64_t left = symbol(at).id, right = symbol(symbol(at).right).id;
+        const auto found = model_.ranks.find(pair_key(left, right));
+        if (found != model_.ranks.end()) queue_.push({found->second, at, left, right});
     }
 
     void merge(std::string_view piece, Ids& ids) {
-        symbols_.clear(), heap_.clear();
+        symbols_.clear();
         const auto n = static_cast<std::int64_t>(piece.size());
         for (std::int64_t i = 0; i < n; ++i) {
             const auto byte = static_cast<unsigned char>(piece[static_cast<std::size_t>(i)]);
             symbols_.push_back({model_.byte_ids[byte], i - 1, i + 1 < n ? i + 1 : -1});
         }
-        for (std::int64_t i = 0; i + 1 < n; ++i) consider(i);
-        while (!heap_.empty()) {
-            std::pop_heap(heap_.begin(), heap_.end());
-            const Candidate best = heap_.back();
-            heap_.pop_back();
-            Symbol& left = symbols_[static_cast<std::size_t>(best.at)];
-            if (left.id != best.left || left.right < 0) continue;  // merged since it was considered
-            Symbol& right = symbols_[static_cast<std::size_t>(left.right)];
+        for (std::int64_t i = 0; i + 1 < n; ++i) push_pair(i);
+        while (!queue_.empty()) {
+            const Candidate best = queue_.top();
+            queue_.pop();
+            Symbol& left = symbol(best.at);
+            if (left.id != best.left || left.right < 0) continue;  // merged since it was pushed
+            Symbol& right = symbol(left.right);
             if (right.id != best.right) continue;
             left.id = model_.merges[best.rank].result;
             left.right = right.right;
             right.id = -1;
-            if (left.right >= 0) symbols_[static_cast<std::size_t>(left.right)].left = best.at;
-            consider(left.left);
-            consider(best.at);
+            if (left.right >= 0) symbol(left.right).left = best.at;
+            push_pair(left.left);
+            push_pair(best.at);
         }
-        for (std::int64_t i = n > 0 ? 0 : -1; i >= 0; i = symbols_[static_cast<std::size_t>(i)].right)
-            ids.push_back(symbols_[static_cast<std::size_t>(i)].id);
+        for (std::int64_t i = n > 0 ? 0 : -1; i >= 0; i = symbol(i).right) ids.push_back(symbol(i).id);
     }
 };
 
 }  // namespace
+
+bool BytePairs::Model::is_special(const std::string& piece) const {
+    return std::find(special.begin(), special.end(), piece) != special.end();
+}
 
 void BytePairs::Model::add_piece(const std::string& piece) {
     const auto id = static_cast<std::int64_t>(pieces.size());
@@ -128,9 +130,9 @@ Ids BytePairs::encode(const std::string& text) const {
     Encoder encoder(*model_);
     const std::string_view all = text;
     std::size_t done = 0;
-    std::vector<std::size_t> found;  // where each special token comes next
+    std::vector<std::size_t> found;  // the next position of each special token
     for (const std::string& special : model_->special) found.push_back(text.find(special));
-    while (true) {  // the next special token; of those that begin at one place the longest
+    while (true) {  // up to the next special token, the longest of those at one position
         std::size_t at = std::string::npos;
         const std::string* next = nullptr;
         for (std::size_t i = 0; i < found.size(); ++i) {
@@ -151,6 +153,6 @@ std::string BytePairs::piece(std::int64_t id) const {
     return model_->pieces[static_cast<std::size_t>(id)];
 }
 
-std::string BytePairs::decode(const Ids& ids) const { return decoded(*this, ids, "BytePairs"); }
+std::string BytePairs::decode(const Ids& ids) const { return decode_ids(*this, ids, "BytePairs"); }
 
 }  // namespace weft::text

@@ -4,8 +4,8 @@
 
 #include "models/io/atomic_file.h"
 #include "models/io/input_file.h"
+#include "models/io/json.h"
 #include "models/text/byte_pairs.h"
-#include "models/text/json_file.h"
 #include "weft/core/text.h"
 #include "weft/models/io.h"
 
@@ -18,16 +18,22 @@ using nlohmann::json;
 using Model = BytePairs::Model;
 using text::excerpt, io::refuse;
 
-bool is_printable(unsigned byte) {
+constexpr bool is_printable(unsigned byte) {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-// The bytes that a token's name stands for; nothing where one of its characters stands for none.
+constexpr auto printable = [] {  // the character of each byte
+    std::array<char32_t, 256> all{};
+    char32_t next = 0x100;
+    for (unsigned byte = 0; byte < 256; ++byte) all[byte] = is_printable(byte) ? byte : next++;
+    return all;
+}();
+
+// The inverse of to_printable; empty if one of the characters is of no byte.
 std::optional<std::string> from_printable(const std::string& name) {
     std::string bytes;
     for (std::size_t at = 0; at < name.size();) {
         const Decoded c = decode_at(name, at);
-        const auto& printable = printable_of_byte();
         const auto found = std::find(printable.begin(), printable.end(), c.value);
         if (c.kind != Decoded::character || found == printable.end()) return std::nullopt;
         bytes.push_back(static_cast<char>(found - printable.begin()));
@@ -36,22 +42,21 @@ std::optional<std::string> from_printable(const std::string& name) {
     return bytes;
 }
 
-// Up to five names, and how many there are beside them.
-std::string some_of(const std::vector<std::string>& names) {
+// Up to five names, and how many more there are.
+std::string first_of(const std::vector<std::string>& names) {
     std::string text;
     for (std::size_t i = 0; i < names.size() && i < 5; ++i) text += (i > 0 ? ", " : "") + names[i];
     return text + (names.size() > 5 ? " and " + std::to_string(names.size() - 5) + " more" : "");
 }
 
 void read_vocabulary(const fs::path& path, const std::vector<std::string>& special, Model& model) {
-    const json vocabulary = load_json(path);
+    const json vocabulary = io::load_json(path);
     std::vector<std::string> names(vocabulary.size());
     std::vector<bool> taken(names.size(), false);
     for (const auto& [name, id] : vocabulary.items()) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= names.size())
             refuse(path, "the id of \"" + excerpt(name) + "\" is " + excerpt(id.dump()) + "; the ids of " +
-                             std::to_string(names.size()) +
-                             " tokens are the whole numbers from 0 on, each once");
+                             std::to_string(names.size()) + " tokens must count from 0, each once");
         const auto i = id.get<std::size_t>();
         if (taken[i])
             refuse(path, "\"" + excerpt(names[i]) + "\" and \"" + excerpt(name) + "\" both have the id " +
@@ -61,27 +66,24 @@ void read_vocabulary(const fs::path& path, const std::vector<std::string>& speci
     std::set<std::string> seen;
     for (const std::string& name : names) {
         const bool is_special = std::find(special.begin(), special.end(), name) != special.end();
-        const auto bytes = is_special ? name : from_printable(name);
+        const std::optional<std::string> bytes = is_special ? name : from_printable(name);
         if (!bytes || bytes->empty())
             refuse(path, "the token \"" + excerpt(name) +
-                             "\" is not written in the characters that GPT-2 writes bytes with");
+                             "\" has a character that stands for no byte in GPT-2's files");
         if (!seen.insert(*bytes).second) refuse(path, "two tokens are \"" + excerpt(name) + "\"");
         model.add_piece(*bytes);
         if (is_special) model.special.push_back(name);
     }
     std::vector<std::string> missing;
-    for (const unsigned char byte : bytes_in_order())
-        if (!seen.contains(std::string(1, static_cast<char>(byte))))
-            missing.push_back("\"" + to_printable(std::string(1, static_cast<char>(byte))) + "\"");
+    for (const std::string& byte : single_bytes())
+        if (!seen.contains(byte)) missing.push_back("\"" + to_printable(byte) + "\"");
     if (!missing.empty())
         refuse(path,
-               "tokens of single bytes are missing, without which not every text has ids: " + some_of(missing));
+               "tokens of single bytes are missing, so not every text can be encoded: " + first_of(missing));
 }
 
 void read_merges(const fs::path& path, Model& model) {
-    std::set<std::string> made;  // bytes, and what earlier lines made
-    for (const unsigned char byte : bytes_in_order()) made.insert(std::string(1, static_cast<char>(byte)));
-
+    std::set<std::string> made(single_bytes().begin(), single_bytes().end());  // and by earlier lines
     std::string text = io::load_text(path);
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     std::size_t line_number = 0;
@@ -89,7 +91,7 @@ void read_merges(const fs::path& path, Model& model) {
         const std::size_t stop = std::min(text.find('\n', at), text.size());
         std::string line = text.substr(at, stop - at);
         at = stop + 1, ++line_number;
-        if (line.ends_with('\r')) line.pop_back();  // no token is written with one
+        if (line.ends_with('\r')) line.pop_back();
         if (line_number == 1 && line.starts_with("#version")) continue;
 
         const auto refuse_line = [&](const std::string& reason) {
@@ -112,46 +114,34 @@ void read_merges(const fs::path& path, Model& model) {
             if (i == 2) made.insert(*bytes);
             ids[i] = found->second;
         }
-        if (model.ranks.contains(pair_key(ids[0], ids[1]))) refuse_line("the merge is there twice");
+        if (model.ranks.contains(pair_key(ids[0], ids[1]))) refuse_line("the merge is repeated");
         model.add_merge({ids[0], ids[1], ids[2]});
     }
     std::vector<std::string> unmade;
     for (const std::string& piece : model.pieces)
-        if (!made.contains(piece) &&
-            std::find(model.special.begin(), model.special.end(), piece) == model.special.end())
+        if (!made.contains(piece) && !model.is_special(piece))
             unmade.push_back("\"" + excerpt(to_printable(piece)) + "\"");
     if (!unmade.empty())
-        refuse(path, "tokens of vocab.json are neither bytes, nor made by a line, nor special: " +
-                         some_of(unmade) + "; does the file end too early?");
+        refuse(path, "tokens of vocab.json are neither bytes nor special nor made by a merge: " +
+                         first_of(unmade) + "; does the file end too early?");
 }
 
 }  // namespace
 
-const std::array<char32_t, 256>& printable_of_byte() {
-    static const std::array<char32_t, 256> table = [] {
-        std::array<char32_t, 256> all;
-        char32_t next = 0x100;
-        for (unsigned byte = 0; byte < 256; ++byte) all[byte] = is_printable(byte) ? byte : next++;
-        return all;
-    }();
-    return table;
-}
-
-const std::array<unsigned char, 256>& bytes_in_order() {
-    static const std::array<unsigned char, 256> order = [] {
-        std::array<unsigned char, 256> all;
-        std::size_t next = 0;
-        for (const bool printable : {true, false})
+const std::vector<std::string>& single_bytes() {
+    static const std::vector<std::string> bytes = [] {
+        std::vector<std::string> all;
+        for (const bool as_itself : {true, false})
             for (unsigned byte = 0; byte < 256; ++byte)
-                if (is_printable(byte) == printable) all[next++] = static_cast<unsigned char>(byte);
+                if (is_printable(byte) == as_itself) all.emplace_back(1, static_cast<char>(byte));
         return all;
     }();
-    return order;
+    return bytes;
 }
 
 std::string to_printable(const std::string& bytes) {
     std::string name;
-    for (const char c : bytes) append_utf8(name, printable_of_byte()[static_cast<unsigned char>(c)]);
+    for (const char c : bytes) append_utf8(name, printable[static_cast<unsigned char>(c)]);
     return name;
 }
 
@@ -163,13 +153,10 @@ BytePairs BytePairs::load(const fs::path& folder, const std::vector<std::string>
 }
 
 void BytePairs::save(const fs::path& folder) const {
-    const auto is_special = [&](const std::string& piece) {
-        return std::find(model_->special.begin(), model_->special.end(), piece) != model_->special.end();
-    };
-    std::string vocabulary = "{";  // by id, which an object of nlohmann's does not keep in linear time
+    std::string vocabulary = "{";  // by id: nlohmann's ordered objects take quadratic time
     for (std::size_t id = 0; id < model_->pieces.size(); ++id) {
         const std::string& piece = model_->pieces[id];
-        const std::string name = json(is_special(piece) ? piece : to_printable(piece)).dump();
+        const std::string name = json(model_->is_special(piece) ? piece : to_printable(piece)).dump();
         vocabulary += (id > 0 ? "," : "") + name + ":" + std::to_string(id);
     }
     std::string merges = "#version: 0.2\n";

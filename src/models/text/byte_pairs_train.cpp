@@ -1,4 +1,4 @@
-// Learning a byte pair encoding (Sennrich et al., 2016, algorithm 1), with counts that are kept up to date.
+// Learns a byte pair encoding (Sennrich et al., 2016, algorithm 1), updating the pairs' counts with each merge.
 #include <queue>
 
 #include "models/text/byte_pairs.h"
@@ -10,21 +10,21 @@ namespace {
 
 using Model = BytePairs::Model;
 
-struct Word {  // one piece of the text
+struct Word {  // a distinct piece of the text
     Ids tokens;
-    std::int64_t count;  // how often it is there
+    std::int64_t count;
 };
 
 struct Pair {
     std::int64_t count = 0;
-    std::vector<std::size_t> words;  // in which it may be
+    std::vector<std::size_t> words;  // that contain it, or did
 };
 
 struct Candidate {
     std::int64_t count;
     std::uint64_t key;
-    bool operator<(
-        const Candidate& other) const {  // the queue gives its largest first: of equals the smallest ids
+    // The top of the queue has the largest count, of equals the smallest ids.
+    bool operator<(const Candidate& other) const {
         return count != other.count ? count < other.count : key > other.key;
     }
 };
@@ -48,7 +48,7 @@ public:
         for (const auto& [key, pair] : pairs_) queue_.push({pair.count, key});
     }
 
-    // Merges the pair that is there most often; false when none is there min_frequency times.
+    // Merges the most frequent pair; false if none occurs min_frequency times.
     bool merge_next(std::int64_t min_frequency) {
         while (!queue_.empty()) {
             const Candidate best = queue_.top();
@@ -56,8 +56,7 @@ public:
             const std::int64_t count = pairs_[best.key].count;
             if (count < min_frequency) continue;
             if (count == best.count) return merge(best.key), true;
-            if (count < best.count)
-                queue_.push({count, best.key});  // else there is another candidate that says so
+            if (count < best.count) queue_.push({count, best.key});  // else a newer candidate is queued
         }
         return false;
     }
@@ -85,11 +84,10 @@ private:
     }
 
     void merge(std::uint64_t key) {
-        const auto left = static_cast<std::int64_t>(key >> 32),
-                   right = static_cast<std::int64_t>(key & 0xFFFFFFFF);
-        const auto piece =
-            model_.pieces[static_cast<std::size_t>(left)] + model_.pieces[static_cast<std::size_t>(right)];
+        const std::uint64_t left_id = key >> 32, right_id = key & 0xFFFFFFFF;
+        const std::string piece = model_.pieces[left_id] + model_.pieces[right_id];
         if (!model_.ids.contains(piece)) model_.add_piece(piece);  // two pairs can make the same token
+        const auto left = static_cast<std::int64_t>(left_id), right = static_cast<std::int64_t>(right_id);
         const std::int64_t result = model_.ids.at(piece);
         model_.add_merge({left, right, result});
 
@@ -106,7 +104,7 @@ private:
     void merge_in(std::size_t w, std::int64_t left, std::int64_t right, std::int64_t result) {
         Word& word = words_[w];
         Ids& old = word.tokens;
-        std::size_t end = 0;  // of what is merged already, in place
+        std::size_t end = 0;  // of the tokens that are final
         for (std::size_t i = 0; i < old.size(); ++i) {
             if (i + 1 == old.size() || old[i] != left || old[i + 1] != right) {
                 old[end++] = old[i];
@@ -136,7 +134,7 @@ BytePairs BytePairs::train(const std::string& text, std::int64_t vocab_size, std
     if (min_frequency < 1)
         throw ValueError("BytePairs::train: min_frequency must be at least 1, not ", min_frequency);
     auto model = std::make_shared<Model>();
-    for (const unsigned char byte : bytes_in_order()) model->add_piece(std::string(1, static_cast<char>(byte)));
+    for (const std::string& byte : single_bytes()) model->add_piece(byte);
     Trainer trainer(text, *model);
     while (static_cast<std::int64_t>(model->pieces.size()) < vocab_size - 1 &&
            trainer.merge_next(min_frequency)) {

@@ -9,6 +9,18 @@ namespace {
 
 enum class Class { letter, number, space, other };
 
+Class class_of(char32_t c) {
+    if (c < 0x80) {  // most characters, without a search
+        const char32_t lower = c | 0x20;
+        if (lower >= 'a' && lower <= 'z') return Class::letter;
+        if (c >= '0' && c <= '9') return Class::number;
+    } else {
+        if (is_letter(c)) return Class::letter;
+        if (is_number(c)) return Class::number;
+    }
+    return is_space(c) ? Class::space : Class::other;
+}
+
 struct Scanned {
     Class kind;
     std::size_t end;
@@ -16,17 +28,7 @@ struct Scanned {
 
 Scanned scan(std::string_view text, std::size_t at) {
     const Decoded c = decode_at(text, at);
-    const std::size_t end = at + c.length;
-    if (c.kind != Decoded::character) return {Class::other, end};
-    if (c.value < 0x80) {
-        const char32_t lower = c.value | 0x20;
-        if (lower >= 'a' && lower <= 'z') return {Class::letter, end};
-        if (c.value >= '0' && c.value <= '9') return {Class::number, end};
-        return {is_space(c.value) ? Class::space : Class::other, end};
-    }
-    if (is_letter(c.value)) return {Class::letter, end};
-    if (is_number(c.value)) return {Class::number, end};
-    return {is_space(c.value) ? Class::space : Class::other, end};
+    return {c.kind == Decoded::character ? class_of(c.value) : Class::other, at + c.length};
 }
 
 }  // namespace
@@ -36,7 +38,7 @@ std::size_t piece_end(std::string_view text, std::size_t at) {
         for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
             if (text.substr(at, ending.size()) == ending) return at + ending.size();
 
-    // ` ?` and a run of one class, but of spaces only those
+    // A run of one class, with an optional space before it unless it is of spaces.
     Scanned scanned = scan(text, at);
     if (text[at] == ' ' && at + 1 < text.size())
         if (const Scanned next = scan(text, at + 1); next.kind != Class::space) scanned = next;
@@ -47,7 +49,7 @@ std::size_t piece_end(std::string_view text, std::size_t at) {
         if (scanned.kind != kind) break;
         last = end, end = scanned.end;
     }
-    // Of spaces before something else the last one is left, to go with it or to be a piece of its own.
+    // The last of several spaces before something else is left for the next piece.
     if (kind == Class::space && end < text.size() && last > at) return last;
     return end;
 }

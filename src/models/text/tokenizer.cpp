@@ -1,4 +1,4 @@
-// Characters, bytes, and what all tokenisers share.
+// Characters, Bytes, Tokenizer and Utf8Stream.
 #include "weft/models/tokenizer.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::u32string characters_of(const std::string& text) {
             std::snprintf(byte, sizeof byte, "0x%02X",
                           static_cast<unsigned>(static_cast<unsigned char>(text[at])));
             throw ValueError("Characters: the text is not UTF-8: byte ", byte, " at offset ", at,
-                             "; convert it first, or take Bytes");
+                             "; convert it first, or use Bytes");
         }
         characters.push_back(c.value);
         at += c.length;
@@ -58,10 +58,9 @@ Ids Characters::encode(const std::string& text) const {
     for (const char32_t c : characters_of(text)) {
         const auto found = std::lower_bound(characters_.begin(), characters_.end(), c);
         if (found == characters_.end() || *found != c)
-            throw ValueError(
-                "Characters: \"", text::excerpt(utf8_of(c)), "\" at place ", ids.size(),
-                " of the text is none of the ", vocab_size(),
-                " characters that are known; take it out, or use the characters of a text that has it");
+            throw ValueError("Characters: \"", text::excerpt(utf8_of(c)), "\" at position ", ids.size(),
+                             " of the text is not one of the ", vocab_size(),
+                             " known characters; remove it, or use the characters of a text that has it");
         ids.push_back(found - characters_.begin());
     }
     return ids;
@@ -72,7 +71,7 @@ std::string Characters::piece(std::int64_t id) const {
     return utf8_of(characters_[static_cast<std::size_t>(id)]);
 }
 
-std::string Characters::decode(const Ids& ids) const { return decoded(*this, ids, "Characters"); }
+std::string Characters::decode(const Ids& ids) const { return decode_ids(*this, ids, "Characters"); }
 
 Ids Bytes::encode(const std::string& text) const {
     Ids ids;
@@ -86,7 +85,7 @@ std::string Bytes::piece(std::int64_t id) const {
     return std::string(1, static_cast<char>(id));
 }
 
-std::string Bytes::decode(const Ids& ids) const { return decoded(*this, ids, "Bytes"); }
+std::string Bytes::decode(const Ids& ids) const { return decode_ids(*this, ids, "Bytes"); }
 
 std::int64_t Tokenizer::vocab_size() const {
     return std::visit([](const auto& kind) { return kind.vocab_size(); }, kind_);

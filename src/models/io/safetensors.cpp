@@ -1,8 +1,11 @@
+// The safetensors format: a u64 header length (little-endian), a JSON header
+// {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {…}}, then the values.
 #include <algorithm>
 
+#include "models/io/atomic_file.h"
 #include "models/io/input_file.h"
 #include "models/io/json.h"
-#include "models/io/safetensors.h"
+#include "models/io/raw.h"
 #include "weft/core/text.h"
 #include "weft/models/io.h"
 
@@ -13,9 +16,16 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t max_header_size = 100'000'000;  // as the reference reader allows
+constexpr std::uint64_t max_header_size = 100'000'000;  // that of the reference implementation
+constexpr const char* metadata_key = "__metadata__";
 
-// One tensor's line of the header.
+struct TypeName {
+    const char* name;
+    DType dtype;
+};
+constexpr TypeName types[] = {{"F64", float64}, {"I64", int64}, {"F32", float32}, {"BOOL", boolean}};
+
+// The header's entry of one tensor.
 struct Entry {
     std::string name;
     DType dtype = float32;
@@ -23,7 +33,7 @@ struct Entry {
     std::uint64_t begin = 0, end = 0;
 };
 
-// Reads one file; its members are the stages, so that each refusal can name the path.
+// Reads one file.
 class Reader {
 public:
     explicit Reader(const fs::path& path)
@@ -50,7 +60,7 @@ public:
 
 private:
     InputFile in_;
-    std::string what_;  // its header, in refusals
+    std::string what_;  // the header's name in messages
     std::uint64_t header_size_ = 0;
 
     [[noreturn]] void refuse(const std::string& reason) const { in_.refuse(reason); }
@@ -66,8 +76,8 @@ private:
                    " bytes, and a safetensors file begins with 8 for its header's length");
         in_.take(&header_size_, 8);
         if (header_size_ > max_header_size)
-            refuse("it is no safetensors file, or damaged: its header claims " + std::to_string(header_size_) +
-                   " bytes; at most 100000000 are read");
+            refuse("it is not a safetensors file, or is damaged: its header claims " +
+                   std::to_string(header_size_) + " bytes; at most 100000000 are read");
         if (header_size_ > in_.size() - 8)
             refuse("its header claims " + std::to_string(header_size_) + " bytes, and " +
                    std::to_string(in_.size() - 8) + " follow");
@@ -94,7 +104,7 @@ private:
     Entry entry_of(const std::string& name, const json& value) const {
         if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
             !value.contains("data_offsets"))
-            refuse(name, "its entry has to hold dtype, shape and data_offsets, and nothing else");
+            refuse(name, "its entry must have dtype, shape and data_offsets, and nothing else");
         Entry entry;
         entry.name = name;
         const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
@@ -132,7 +142,7 @@ private:
         return entry;
     }
 
-    // Every byte of the values belongs to exactly one tensor. `entries` are sorted by their begin.
+    // Every byte of the values belongs to exactly one tensor. `entries` are sorted by begin.
     void check_cover(const std::vector<Entry>& entries) const {
         std::uint64_t next = 0;
         for (const Entry& entry : entries) {
@@ -149,16 +159,54 @@ private:
         Tensor x = empty(entry.shape, entry.dtype);
         const std::uint64_t bytes = entry.end - entry.begin;
         if (bytes == 0) return x;
-        std::byte* to = bytes_at(x);
+        std::byte* values = bytes_at(x);
         in_.seek(8 + header_size_ + entry.begin);
-        in_.take(to, bytes);
-        if (entry.dtype == boolean && !all_valid_bools(to, bytes))
+        in_.take(values, bytes);
+        if (entry.dtype == boolean && !all_valid_bools(values, bytes))
             refuse(entry.name, "it holds a byte that is neither 0 nor 1");
         return x;
     }
 };
 
 }  // namespace
+
+void save_safetensors(const fs::path& path, const NamedTensors& tensors, const Metadata& metadata) {
+    NamedTensors sorted = tensors;
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+        return itemsize(a.second.dtype()) > itemsize(b.second.dtype());
+    });
+    nlohmann::ordered_json header = nlohmann::ordered_json::object();
+    if (!metadata.empty()) header[metadata_key] = metadata;
+    std::uint64_t begin = 0;
+    for (const auto& [name, x] : sorted) {
+        if (name == metadata_key || header.contains(name))
+            throw ValueError("save_safetensors: the name \"", name, "\" is taken; every tensor needs its own");
+        const std::uint64_t end = begin + byte_count(x);
+        const auto* type = std::find_if(std::begin(types), std::end(types),
+                                        [&](const TypeName& t) { return t.dtype == x.dtype(); });
+        header[name] = {{"dtype", type->name},
+                        {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
+                        {"data_offsets", {begin, end}}};
+        begin = end;
+    }
+    std::string text;
+    try {
+        text = header.dump();
+    } catch (const nlohmann::json::type_error& error) {
+        throw ValueError("save_safetensors: a name or a metadata entry is not UTF-8: ", error.what());
+    }
+    text.resize((text.size() + 7) / 8 * 8, ' ');  // the values begin at a multiple of 8
+
+    AtomicFile file(path);
+    const std::uint64_t length = text.size();
+    file.write(&length, 8);
+    file.write(text.data(), text.size());
+    for (const auto& [name, x] : sorted) {
+        const Tensor values = x.detach().contiguous();
+        if (values.numel() > 0) file.write(bytes_at(values), byte_count(values));
+    }
+    file.commit();
+}
 
 SafeTensors load_safetensors(const fs::path& path) { return Reader(path).read(); }
 
