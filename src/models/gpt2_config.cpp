@@ -18,13 +18,12 @@ class Reader {
 public:
     explicit Reader(const std::filesystem::path& path) : config_(io::load_json(path)) {}
 
-    // 0 if it is not a size.
+    // A whole number in 1 … largest; 0 if it is not one.
     std::int64_t size(const char* name, std::int64_t largest) {
         if (!config_.contains(name)) return wrong(std::string(name) + " is missing"), 0;
         const json& value = config_[name];
-        if (value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
-            value.get<std::uint64_t>() <= static_cast<std::uint64_t>(largest))
-            return value.get<std::int64_t>();
+        const std::uint64_t size = value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+        if (size >= 1 && size <= static_cast<std::uint64_t>(largest)) return static_cast<std::int64_t>(size);
         wrong(std::string(name) + " is " + shown(value) + ", not a whole number in 1 … " +
               std::to_string(largest));
         return 0;
@@ -33,17 +32,16 @@ public:
         return !config_.contains(name) || config_[name].is_null() ? otherwise : size(name, largest);
     }
     double epsilon(const char* name, double otherwise) {
-        if (!config_.contains(name)) return otherwise;
-        const json& value = config_[name];
-        const bool good = value.is_number() && value.get<double>() > 0;
-        if (!good) wrong(std::string(name) + " is " + shown(value) + ", not a number above 0");
-        return good ? value.get<double>() : otherwise;
+        const json value = config_.value(name, json(otherwise));
+        if (value.is_number() && value.get<double>() > 0) return value.get<double>();
+        wrong(std::string(name) + " is " + shown(value) + ", not a number above 0");
+        return otherwise;
     }
     // `otherwise` is the default of transformers.
     void require(const char* name, const json& otherwise, const std::vector<json>& allowed, const char* why) {
-        const json value = config_.contains(name) ? config_[name] : otherwise;
-        if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
-        wrong(std::string(name) + " is " + shown(value) + ", and " + why);
+        const json value = config_.value(name, otherwise);
+        if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
+            wrong(std::string(name) + " is " + shown(value) + ", and " + why);
     }
     void wrong(const std::string& what) { errors.add(what); }
 

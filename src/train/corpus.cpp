@@ -65,7 +65,7 @@ void Corpus::draw_pass(std::int64_t pass) {
     Rng rng(bits[0] | std::uint64_t{bits[1]} << 32);
     const std::int64_t T = options_.block_size, offset = rng.randint(0, T);
     starts_.resize(static_cast<std::size_t>((std::ssize(training_) - T) / T));
-    for (std::size_t i = 0; i < starts_.size(); ++i) {  // each new block swaps places with one before it
+    for (std::size_t i = 0; i < starts_.size(); ++i) {  // each new block is swapped with one before it
         const auto j = static_cast<std::size_t>(rng.randint(0, static_cast<std::int64_t>(i) + 1));
         starts_[i] = starts_[j];
         starts_[j] = offset + static_cast<std::int64_t>(i) * T;

@@ -16,31 +16,29 @@ namespace weft::training {
 
 namespace {
 
-// The locked file; −1 where another process holds it, or none with errno where it cannot be opened.
-int locked(const fs::path& name, bool& taken) {
+// The locked file, or −1: `taken` if another process holds it, else errno says why it cannot be opened.
+int open_locked(const fs::path& name, bool& taken) {
     for (;;) {
         const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (file < 0) return file;
-        // A file system without locks gives them to no other process either.
-        taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // without locks, no one has one
         struct stat own {};
         if (!taken && ::fstat(file, &own) == 0 && own.st_nlink > 0) return file;
         ::close(file);
-        if (taken) return -1;
-        // else its holder removed it between the two
+        if (taken) return -1;  // else its holder removed it before it was locked
     }
 }
 
 bool can_write(int file) {
     const std::string text = "held by process " + std::to_string(::getpid()) + "\n";
-    errno = 0;  // a disk that takes a part only leaves it so
+    errno = 0;  // a full disk may write a part and leave errno alone
     return ::ftruncate(file, 0) == 0 &&
            ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(file) == 0;
 }
 
 }  // namespace
 
-// The default constructor is done when this one begins, so the destructor cleans up where this one throws.
+// It delegates to the default constructor, so the destructor runs if it throws.
 OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string>& files) : OutputFolder() {
     const auto refuse = [&](const std::string& reason) {
         throw IoError("cannot write to the folder ", folder.string(), ": ", reason, "; choose another folder");
@@ -54,7 +52,7 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
 
     lock_name_ = folder / "train.lock";
     bool taken = false;
-    lock_ = locked(lock_name_, taken);
+    lock_ = open_locked(lock_name_, taken);
     if (taken)
         throw IoError("another run trains in ", folder.string(),
                       "; wait until it has ended, or choose another folder");
@@ -64,13 +62,13 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
         if (fs::is_directory(folder / name, error)) refuse("its " + name + " is a folder, not a file");
 }
 
-// The file is removed while the lock is held: a process that had opened it before notices, see locked().
+// Removes the file while it holds the lock; open_locked notices that in another process.
 OutputFolder::~OutputFolder() {
     if (lock_ >= 0) {
         ::unlink(lock_name_.c_str());
         ::close(lock_);
     }
-    for (const fs::path& folder : created_) ::rmdir(folder.c_str());  // refused unless it is empty
+    for (const fs::path& folder : created_) ::rmdir(folder.c_str());  // fails unless it is empty
 }
 
 }  // namespace weft::training

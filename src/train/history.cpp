@@ -16,8 +16,8 @@ std::string field(const std::optional<double>& number) { return number ? text::c
 
 std::optional<double> measured(const std::string& name, const std::string& text) {
     if (text.empty()) return {};
-    constexpr double infinity = std::numeric_limits<double>::infinity();  // a run that diverges measures these
-    if (text == "nan" || text == "-nan") return std::numeric_limits<double>::quiet_NaN();
+    if (text == "nan" || text == "-nan") return NAN;  // of a run that diverged
+    constexpr double infinity = std::numeric_limits<double>::infinity();
     return number_of<double>(name, text, -infinity, infinity);
 }
 

@@ -10,11 +10,11 @@ namespace weft::training {
 
 namespace {
 
-// Pieces of a text, spread over all of it, no two the same. Each begins after a line break or a space where one
-// is near, and ends before the next line break.
+// Up to `count` distinct pieces of a text, evenly spread. Each begins after a nearby line break or space, if
+// there is one, and ends before the next line break.
 std::vector<text::Ids> pieces(const text::Ids& ids, const text::Tokenizer& tokenizer, std::size_t count,
                               std::size_t length) {
-    std::string text;  // a byte for each token: white space itself, any other as x
+    std::string text;  // a byte for each token: white space as itself, any other as x
     for (const std::int64_t id : ids) {
         const std::string piece = tokenizer.piece(id);
         text += piece == "\n" || piece == " " || piece == "\t" ? piece : "x";
@@ -36,10 +36,10 @@ std::vector<text::Ids> pieces(const text::Ids& ids, const text::Tokenizer& token
     return found;
 }
 
-// So many and so long that about nine looks at them fit into a report's megabyte.
-std::vector<text::Ids> sentences_of(const nn::GPTConfig& config, const text::Ids& ids,
-                                    const text::Tokenizer& tokenizer) {
-    constexpr double bytes = 100'000;  // of one look
+// As many and as long as allow about nine evaluations in a report of a megabyte.
+std::vector<text::Ids> pieces_for(const nn::GPTConfig& config, const text::Ids& ids,
+                                  const text::Tokenizer& tokenizer) {
+    constexpr double bytes = 100'000;  // per evaluation
     const auto heads = static_cast<double>(config.num_layers * config.num_heads);
     const double length =
         std::min({std::sqrt(2 * bytes / 12 / heads), 32.0, static_cast<double>(config.block_size)});
@@ -57,7 +57,7 @@ RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn
       options_(std::move(options)),
       model_(model),
       tokenizer_(tokenizer),
-      sentences_(sentences_of(model.config, validation, tokenizer)) {
+      pieces_(pieces_for(model.config, validation, tokenizer)) {
     page.parameters(model_);
 }
 
@@ -75,7 +75,7 @@ void RunReport::resume(std::int64_t step, const History& before) {
 }
 
 void RunReport::gradients(std::int64_t step) {
-    if (step % ((options_.steps + 255) / 256) == 0) page.gradients(step, model_);  // as many as it has columns
+    if (step % ((options_.steps + 255) / 256) == 0) page.gradients(step, model_);  // the page has 256 columns
 }
 
 void RunReport::measured(const Measured& row) {
@@ -84,23 +84,22 @@ void RunReport::measured(const Measured& row) {
 }
 
 void RunReport::evaluated(std::int64_t step) {
-    constexpr std::int64_t length = 100;
-    const std::int64_t every =  // a multiple of eval_interval
-        options_.eval_interval * std::max<std::int64_t>(1, options_.steps / 32 / options_.eval_interval);
+    const std::int64_t interval = options_.eval_interval;
+    const std::int64_t every = interval * std::max<std::int64_t>(1, options_.steps / 32 / interval);
     if (step % every != 0 && step != options_.steps) return;
     Rng rng(options_.seed);
-    nn::SampleOptions how = options_.sample;
-    how.rng = &rng;
+    nn::SampleOptions sampling = options_.sample;
+    sampling.rng = &rng;
     const auto sample =
         nn::generate_text(model_, tokenizer_, options_.prompt,
-                          {.generate = {.max_new_tokens = length, .sampling = how}, .stop_at_eos = false});
+                          {.generate = {.max_new_tokens = 100, .sampling = sampling}, .stop_at_eos = false});
     page.sample(step, sample.text, options_.prompt);
 
-    const nn::EvalMode eval_mode;  // no dropout, and none of its draws
-    for (const text::Ids& sentence : sentences_) {
+    const nn::EvalMode eval_mode;  // without dropout, and without drawing for it
+    for (const text::Ids& piece : pieces_) {
         std::vector<std::string> tokens;
-        for (const std::int64_t id : sentence) tokens.push_back(tokenizer_.piece(id));
-        const Tensor ids = from_vector(sentence, {std::ssize(sentence)});  // (T,)
+        for (const std::int64_t id : piece) tokens.push_back(tokenizer_.piece(id));
+        const Tensor ids = from_vector(piece, {std::ssize(piece)});  // (T,)
         page.attention(step, tokens, viz::attention_weights(model_, ids));
     }
 }

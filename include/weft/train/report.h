@@ -13,10 +13,10 @@ namespace weft::training {
 
 // Options of RunReport.
 struct ReportOptions {
-    std::string title;               // of the page
+    std::string title = {};          // of the page
     std::int64_t steps = 1;          // of the whole run
     std::int64_t eval_interval = 1;  // evaluated() adds to the page at about 32 multiples of it
-    std::string prompt;              // of the samples
+    std::string prompt = {};         // of the samples
     nn::SampleOptions sample = {};   // how they are drawn; its `rng` is ignored
     std::uint64_t seed = 0;          // of each sample
 };
@@ -52,7 +52,7 @@ private:
     ReportOptions options_;
     nn::GPT model_;
     text::Tokenizer tokenizer_;
-    std::vector<text::Ids> sentences_;
+    std::vector<text::Ids> pieces_;  // of the validation text
 };
 
 }  // namespace weft::training

@@ -40,7 +40,10 @@ void make_folder(const fs::path& path) {
     if (error) throw IoError("cannot make the folder ", display_path(path), ": ", error.message());
 }
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(resolve_symlinks(path)) {
+// It delegates to the default constructor, so the destructor runs if it throws.
+AtomicFile::AtomicFile(const fs::path& path) : AtomicFile() {
+    path_ = path;
+    target_ = resolve_symlinks(path);
     std::error_code ignored;
     if (fs::is_directory(target_, ignored))
         throw IoError("cannot write ", display_path(path), ": it is a directory");
@@ -51,13 +54,8 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(resolve_syml
     remove_abandoned();
     open();
     struct stat old {};
-    if (::stat(target_.c_str(), &old) == 0 && ::fchmod(file_, old.st_mode & 07777) != 0) {
-        const int reason = errno;
-        ::close(file_);
-        ::unlink(temporary_.c_str());
-        errno = reason;
+    if (::stat(target_.c_str(), &old) == 0 && ::fchmod(file_, old.st_mode & 07777) != 0)
         fail("keep its permissions");
-    }
 }
 
 // The lock on the temporary file lasts as long as this process.

@@ -25,6 +25,7 @@ public:
 private:
     std::filesystem::path path_, target_, temporary_;
     int file_ = -1;
+    AtomicFile() = default;
     void open();
     void remove_abandoned() const;
     [[noreturn]] void fail(const char* what) const;

@@ -14,16 +14,9 @@ static_assert(std::endian::native == std::endian::little, "the values of the fil
 
 // The values of a contiguous tensor.
 inline std::byte* bytes_at(const Tensor& x) {
-    switch (x.dtype()) {
-        case DType::float32:
-            return reinterpret_cast<std::byte*>(x.data<float>());
-        case DType::float64:
-            return reinterpret_cast<std::byte*>(x.data<double>());
-        case DType::int64:
-            return reinterpret_cast<std::byte*>(x.data<std::int64_t>());
-        case DType::boolean:
-            break;
-    }
+    if (x.dtype() == float32) return reinterpret_cast<std::byte*>(x.data<float>());
+    if (x.dtype() == float64) return reinterpret_cast<std::byte*>(x.data<double>());
+    if (x.dtype() == int64) return reinterpret_cast<std::byte*>(x.data<std::int64_t>());
     return reinterpret_cast<std::byte*>(x.data<bool>());
 }
 

@@ -82,6 +82,10 @@ Directory find_directory(InputFile& file) {
     return directory;
 }
 
+[[noreturn]] void refuse(const InputFile& file, const ZipMember& member, const std::string& reason) {
+    file.refuse("member \"" + text::excerpt(member.name) + "\" " + reason);
+}
+
 // Sizes and offsets above 32 bits are in an extra field, in this order, each only if it is needed.
 void read_zip64_fields(InputFile& file, const Record& extra, ZipMember& member) {
     for (std::size_t at = 0; at + 4 <= extra.size();) {
@@ -91,8 +95,7 @@ void read_zip64_fields(InputFile& file, const Record& extra, ZipMember& member) 
         std::size_t next = at;
         for (std::uint64_t* field : {&member.size, &member.packed, &member.begin}) {
             if (id != 1 || *field != 0xFFFFFFFF) continue;
-            if (next + 8 > at + bytes)
-                file.refuse("member \"" + text::excerpt(member.name) + "\" lacks its size");
+            if (next + 8 > at + bytes) refuse(file, member, "lacks its size");
             *field = extra.number(next, 8);
             next += 8;
         }
@@ -111,28 +114,29 @@ ZipMember member_at(InputFile& file, const Record& directory, std::size_t& at) {
     if (name + extra + comment > left - entry_size) file.refuse("its directory is truncated");
     ZipMember member;
     member.name = directory.text(at + entry_size, name);
-    const auto refuse = [&](const std::string& reason) {
-        file.refuse("member \"" + text::excerpt(member.name) + "\" " + reason);
-    };
     const std::uint64_t flags = number(8, 2), method = number(10, 2);
-    if ((flags & encrypted) != 0) refuse("is encrypted");
+    if ((flags & encrypted) != 0) refuse(file, member, "is encrypted");
     if (method != 0 && method != 8)
-        refuse("is compressed by method " + std::to_string(method) +
-               "; only stored and deflated members can be read");
+        refuse(file, member,
+               "is compressed by method " + std::to_string(method) +
+                   "; only stored and deflated members can be read");
     const bool ascii = std::all_of(member.name.begin(), member.name.end(),
                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-    if (!text::is_utf8(member.name) || (!ascii && (flags & utf8) == 0)) refuse("has a name that is not UTF-8");
-    if (member.name.find('\0') != std::string::npos) refuse("has a name with a zero byte");
+    if (!text::is_utf8(member.name) || (!ascii && (flags & utf8) == 0))
+        refuse(file, member, "has a name that is not UTF-8");
+    if (member.name.find('\0') != std::string::npos) refuse(file, member, "has a name with a zero byte");
     member.deflated = method == 8;
     member.crc = static_cast<std::uint32_t>(number(16, 4));
     member.packed = number(20, 4);
     member.size = number(24, 4);
     member.begin = number(42, 4);
     read_zip64_fields(file, Record(directory.text(at + entry_size + name, extra)), member);
-    if (!member.deflated && member.packed != member.size) refuse("is stored, with two different sizes");
+    if (!member.deflated && member.packed != member.size)
+        refuse(file, member, "is stored, with two different sizes");
     if (member.size / max_expansion_per_byte > member.packed)
-        refuse("claims " + std::to_string(member.size) + " bytes, more than its " +
-               std::to_string(member.packed) + " can expand to");
+        refuse(file, member,
+               "claims " + std::to_string(member.size) + " bytes, more than its " +
+                   std::to_string(member.packed) + " can expand to");
     at += entry_size + name + extra + comment;
     return member;
 }
@@ -214,20 +218,17 @@ std::vector<ZipMember> zip_members(InputFile& file) {
     // The local header before each member has to agree with the directory.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
     for (ZipMember& member : members) {
-        const auto refuse = [&](const std::string& reason) {
-            file.refuse("member \"" + text::excerpt(member.name) + "\" " + reason);
-        };
         const std::uint64_t header = member.begin;
         if (header > where.begin || where.begin - header < local_size)
-            refuse("begins inside or after the directory");
+            refuse(file, member, "begins inside or after the directory");
         const Record local = record_at(file, header, local_size);
-        if (!local.is("PK\3\4")) refuse("does not begin where the directory says");
+        if (!local.is("PK\3\4")) refuse(file, member, "does not begin where the directory says");
         member.begin += local_size + local.number(26, 2) + local.number(28, 2);
         if (member.begin > where.begin || member.packed > where.begin - member.begin)
-            refuse("reaches into the directory");
+            refuse(file, member, "reaches into the directory");
         if (local.number(8, 2) != (member.deflated ? 8U : 0U) || local.number(26, 2) != member.name.size() ||
             record_at(file, header + local_size, member.name.size()).text(0, member.name.size()) != member.name)
-            refuse("does not match the directory");
+            refuse(file, member, "does not match the directory");
         taken.emplace_back(header, member.begin + member.packed);
     }
     std::sort(taken.begin(), taken.end());
