@@ -21,7 +21,7 @@ std::vector<fs::path> corpus(const std::string& folder) {
 // A part of what is said about a file; nothing where it is good.
 const std::map<std::string, std::string> said = {
     {"npy/float32.npy", ""},
-    {"npy/no_comma.npy", "has a number for its shape"},
+    {"npy/no_comma.npy", "has a number as its shape"},
     {"npy/leading_zero.npy", "should have a size at position"},
     {"npy/minus_zero.npy", "should have a size at position"},
     {"npy/overflow.npy", "overflows"},
@@ -55,7 +55,7 @@ const std::map<std::string, std::string> said = {
     {"byte_pairs/merges.txt", ""},
     {"byte_pairs/unmade.txt", "neither bytes nor special nor made by a merge"},
     {"byte_pairs/twice.txt", "the merge is repeated"},
-    {"byte_pairs/escape.txt", "the token \"\\x1b[2J\" is not written"},
+    {"byte_pairs/escape.txt", "the token \"\\x1b[2J\" is empty or has a character"},
     {"utf8/utf8", ""},
     {"utf8/broken", "not UTF-8"},
     {"tokenizer/broken", "the text is not UTF-8"},

@@ -272,7 +272,7 @@ TEST_CASE("a config.json of another architecture is refused with all that differ
     other.config("1e-05", "0");
     const std::string refusal = other.refusal();
     for (const char* part :
-         {"config.json is not of a GPT-2", "model_type is \"llama\", and only \"gpt2\"",
+         {"config.json does not describe a GPT-2", "model_type is \"llama\", and only \"gpt2\"",
           "activation_function is \"silu\"", "scale_attn_weights is false", "tie_word_embeddings is false",
           "scale_attn_by_inverse_layer_idx is true", "add_cross_attention is true",
           "n_embd 24 does not divide into n_head 5", "n_inner is -1, not a whole number",
@@ -318,12 +318,12 @@ TEST_CASE("a GPT-2 whose head is not its token embedding is refused", "[gpt2]") 
         head[383][23].add_(full({}, 1e-3));
         state.emplace_back("lm_head.weight", head);
     });
-    CHECK(contains(untied.refusal(), "lm_head.weight: its values are not wte.weight's"));
+    CHECK(contains(untied.refusal(), "lm_head.weight: its values differ from those of wte.weight"));
     Changed other;
     other.tensors([](nn::NamedTensors& state) {
         state.emplace_back("lm_head.weight", named(state, "transformer.wte.weight").to(float64));
     });
-    CHECK(contains(other.refusal(), "lm_head.weight: its values are not wte.weight's"));
+    CHECK(contains(other.refusal(), "lm_head.weight: its values differ from those of wte.weight"));
     Changed narrow;
     narrow.tensors([](nn::NamedTensors& state) { state.emplace_back("lm_head.weight", zeros({384, 12})); });
     CHECK(contains(narrow.refusal(), "lm_head.weight: shape (384, 12), but it has to be (384, 24)"));

@@ -228,7 +228,7 @@ TEST_CASE("npz: what a small file unpacks to is said, and asked for, before ther
     const std::uint64_t beyond = 4'000'080 - 16 * size;
     CHECK(contains(message_of<IoError>([&] { io::load_npz(scratch / "a", beyond - 1); }),
                    "its " + std::to_string(size) +
-                       " bytes unpack to tensors of 4000080; if they should, call " +
+                       " bytes unpack to tensors of 4000080; if that is intended, call " +
                        "load_npz with an allowance of " + std::to_string(beyond)));
     CHECK(io::load_npz(scratch / "a", beyond).size() == 2);
     CHECK(io::load_npz(scratch / "a").size() == 2);
@@ -249,5 +249,5 @@ TEST_CASE("npz: what a small file unpacks to is said, and asked for, before ther
     const auto claim = static_cast<std::uint32_t>(header.size() + 500'000'000);
     for (auto at = bomb.find(le32(honest)); at != std::string::npos; at = bomb.find(le32(honest)))
         bomb.replace(at, 4, le32(claim));
-    CHECK(contains(refusal(bomb), "bytes unpack to tensors of 4000000000; if they should"));
+    CHECK(contains(refusal(bomb), "bytes unpack to tensors of 4000000000; if that is intended"));
 }

@@ -69,7 +69,7 @@ void read_vocabulary(const fs::path& path, const std::vector<std::string>& speci
         const std::optional<std::string> bytes = is_special ? name : from_printable(name);
         if (!bytes || bytes->empty())
             refuse(path, "the token \"" + excerpt(name) +
-                             "\" has a character that stands for no byte in GPT-2's files");
+                             "\" is empty or has a character that stands for no byte in GPT-2's files");
         if (!seen.insert(*bytes).second) refuse(path, "two tokens are \"" + excerpt(name) + "\"");
         model.add_piece(*bytes);
         if (is_special) model.special.push_back(name);
