@@ -163,7 +163,7 @@ TEST_CASE("report.h: a run's page is continued and saved", "[header-examples]") 
     cross_entropy(model(batch.inputs), batch.targets).backward();
     Rng rng(1);
     {
-        const training::ReportOptions options = {.title = "My text", .steps = steps};
+        const training::ReportOptions options = {.title = "My text", .steps = steps, .prompt = "The"};
         training::RunReport report(path, options, model, tokenizer, corpus.validation());
         report.resume(step, history);  // in a resumed run
         report.gradients(step);        // after backward

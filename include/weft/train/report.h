@@ -16,7 +16,7 @@ struct ReportOptions {
     std::string title = {};          // of the page
     std::int64_t steps = 1;          // of the whole run
     std::int64_t eval_interval = 1;  // evaluated() adds to the page at about 32 multiples of it
-    std::string prompt = {};         // of the samples
+    std::string prompt = {};         // of the samples, at least one token
     nn::SampleOptions sample = {};   // how they are drawn; its `rng` is ignored
     std::uint64_t seed = 0;          // of each sample
 };
@@ -24,7 +24,7 @@ struct ReportOptions {
 // The history of a run and its page: a viz::Report that chooses which steps show gradients, samples and
 // attention, and continues when the run is resumed.
 //
-//     const training::ReportOptions options = {.title = "My text", .steps = steps};
+//     const training::ReportOptions options = {.title = "My text", .steps = steps, .prompt = "The"};
 //     training::RunReport report(path, options, model, tokenizer, corpus.validation());
 //     report.resume(step, history);  // in a resumed run
 //     report.gradients(step);        // after backward
