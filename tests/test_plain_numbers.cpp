@@ -81,9 +81,8 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
         for (const auto& [value, text] : std::vector<std::pair<double, std::string>>{
                  {0.5, "0.5"}, {-1e-300, "-1e-300"}, {-0x1.0000000000001p63, "-9223372036854777856"}}) {
             const auto message = message_of<DTypeError>([&, v = value, &run = operation] { run(v); });
-            CHECK(message ==
-                  name + ("int64 does not hold " + text) +
-                      " exactly; use a 64-bit integer, or float64 (to() converts a tensor)");
+            CHECK(message == name + ("int64 does not hold " + text) +
+                                 " exactly; use a 64-bit integer, or float64 (to() converts a tensor)");
         }
         if (std::string(name) != "arange: ")
             for (const double value : {std::nan(""), infinity, 0x1p63})
