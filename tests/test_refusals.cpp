@@ -9,6 +9,12 @@
 
 using namespace weft;
 
+TEST_CASE("an error's message is its parts: texts, characters, shapes and numbers of every type", "[fault]") {
+    const std::string text = "a";
+    CHECK(std::string(ValueError(text, " is ", 0.5, ", not ", 2.0F, 'x', -3, ": ", Shape{2, 3}).what()) ==
+          "a is 0.5, not 2x-3: (2, 3)");
+}
+
 TEST_CASE("refusals of types", "[fault]") {
     Tensor truths = zeros({2}, boolean);
     const Tensor numbers = zeros({2}, int64), x = zeros({2}), index = zeros({2}, int64);

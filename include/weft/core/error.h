@@ -2,10 +2,12 @@
 // values, and the fix, and nothing has changed. If memory runs out the exception is std::bad_alloc.
 #pragma once
 
-#include <concepts>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+
+#include "weft/core/text.h"
 
 namespace weft {
 
@@ -18,8 +20,8 @@ namespace weft {
 //         message = error.what();  // "matmul: inner dimensions differ: (2, 3) @ (4, 5): …"
 //     }
 struct Error : std::runtime_error {
-    // The arguments are the message, one after another: texts, characters, integers, and anything with a str(),
-    // such as a shape.
+    // The arguments are the message, one after another: texts, characters, numbers (as text::chars writes
+    // them), and anything with a str(), such as a shape.
     //
     //     if (a.size(-1) != b.size(0))
     //         throw ShapeError("dot: ", a.shape(), " and ", b.shape(), " differ in length; use equal sizes");
@@ -28,11 +30,16 @@ struct Error : std::runtime_error {
         : std::runtime_error((std::string() + ... + text_of(parts))) {}
 
 private:
-    static std::string text_of(std::string_view part) { return std::string(part); }
-    static std::string text_of(char part) { return {part}; }
-    static std::string text_of(const std::integral auto& part) { return std::to_string(part); }
-    static std::string text_of(const auto& part) requires requires { part.str(); }
-    { return part.str(); }
+    static std::string text_of(const auto& part) {
+        if constexpr (std::is_convertible_v<decltype(part), std::string_view>)
+            return std::string(part);
+        else if constexpr (std::is_same_v<decltype(part), const char&>)
+            return {part};
+        else if constexpr (requires { part.str(); })
+            return part.str();
+        else
+            return text::chars(part);
+    }
 };
 struct ShapeError : Error {  // shapes that do not fit each other or the operation
     using Error::Error;
