@@ -89,7 +89,7 @@ TEST_CASE("d_model that heads does not divide, or no head at all, is refused at 
 TEST_CASE("dropout outside [0, 1) and max_seq_len below 1 are refused at construction", "[nn][attention]") {
     Rng rng(1);
     CHECK(contains(message_of<ValueError>([&] { nn::MultiHeadAttention(C, H, rng, {.dropout = 1}); }),
-                   "MultiHeadAttention: the probability"));
+                   "MultiHeadAttention: the dropout probability"));
     CHECK(contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.dropout = -0.5}); }),
                    "-0.5"));
     CHECK(contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = 0}); }),

@@ -92,7 +92,7 @@ TEST_CASE("fault 50: dropout outside [0, 1) is refused; 0 is the identity, bit f
               message_of<ValueError>(
                   [&] { nn::MultiHeadAttention(C, H, rng, {.fused = false, .dropout = p}); }),
               message_of<ValueError>([&] { nn::CausalMultiHeadAttention(C, H, rng, {.dropout = p}); })})
-            CHECK(contains(message, "at least 0 and below 1, not " + std::to_string(p)));
+            CHECK(contains(message, "at least 0 and below 1, not " + text::chars(p)));
     }
     nn::MultiHeadAttention a(C, H, rng, {.dropout = 0});
     nn::CausalMultiHeadAttention b(C, H, rng, {.dropout = 0});

@@ -35,8 +35,10 @@ TEST_CASE("Linear starts uniform within one over the root of its inputs", "[nn]"
     Rng again(1);
     CHECK(nn::Linear(100, 400, again).weight.to_vector<float>() == layer.weight.to_vector<float>());
     CHECK_FALSE(nn::Linear(2, 3, rng, false).bias.defined());
-    CHECK(contains(message_of<ValueError>([&] { nn::Linear(0, 3, rng); }), "in must be at least 1, not 0"));
-    CHECK(contains(message_of<ValueError>([&] { nn::Linear(3, -1, rng); }), "out must be at least 1, not -1"));
+    CHECK(contains(message_of<ValueError>([&] { nn::Linear(0, 3, rng); }),
+                   "in_features must be at least 1, not 0"));
+    CHECK(contains(message_of<ValueError>([&] { nn::Linear(3, -1, rng); }),
+                   "out_features must be at least 1, not -1"));
 }
 
 TEST_CASE("Embedding gives a row for each id and refuses ids outside its table", "[nn]") {
@@ -50,7 +52,8 @@ TEST_CASE("Embedding gives a row for each id and refuses ids outside its table",
     const std::string low = message_of<IndexError>([&] { return layer(tensor({0, -1}, int64)); });
     CHECK(contains(low, "-1"));
     CHECK(contains(low, "(1,)"));
-    CHECK(contains(message_of<ValueError>([&] { nn::Embedding(0, 2, rng); }), "count must be at least 1"));
+    CHECK(contains(message_of<ValueError>([&] { nn::Embedding(0, 2, rng); }),
+                   "num_embeddings must be at least 1"));
 }
 
 TEST_CASE("LayerNorm brings each token to mean 0 and variance 1, then scales and shifts", "[nn]") {

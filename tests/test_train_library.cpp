@@ -93,7 +93,7 @@ TEST_CASE("a corpus says how long its text has to be", "[train]") {
         "the text has 40 tokens; a block_size of 4 needs at least 41"));
     CHECK(contains(
         message_of<ValueError>([] { training::Corpus(counted(40), {.block_size = 0, .batch_size = 1}); }),
-        "block_size is 0 and batch 1"));
+        "block_size is 0 and batch_size 1"));
     CHECK_THROWS_AS(training::Corpus(counted(40), {.block_size = 2, .batch_size = 0}), ValueError);
 }
 

@@ -549,7 +549,11 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([&] { p.bars({"a", "c"}, {1, 2}); }, "Plot::bars: the names differ");
     refused([&] { p.bars({}, {1, 2, 3}); }, "Plot::bars: 2 names and 3 values");
     refused([] { Plot({.log_y = true}).bars({"a"}, {1}); }, "Plot::bars: a bar has no length");
-    refused([] { Plot({.log_x = true}).field(bowl(3, 3), {1, 2}, {1, 2}); }, "Plot::field: a logarithmic axis");
+    refused(
+        [] {
+            Plot({.log_x = true}).field(bowl(3, 3), {1, 2}, {1, 2});
+        },
+        "Plot::field: the points are evenly spaced, but an axis is logarithmic");
     refused(
         [] {
             Plot({}).field(bowl(3, 3), {1, 2}, {1, 2}).field(bowl(3, 3), {1, 2}, {1, 2});

@@ -155,7 +155,7 @@ TEST_CASE("a report refuses attention that is none or does not fit, and is as it
     CHECK(contains(refused(value, 4, 3, {full({2, 3, 3}, std::nan(""))}), "finite and at least 0"));
     CHECK(contains(refused(value, 4, 3, {full({2, 3, 3}, 1.5)}), "at most 1"));
     CHECK(contains(refused(value, 2, 3, {good}), "attention of step 2 after that of step 3"));
-    CHECK(contains(refused(value, 3, 3, {good}), "given at step 3 already"));
+    CHECK(contains(refused(value, 3, 3, {good}), "already recorded at step 3"));
     CHECK(contains(refused(value, 4, 20, {weights_of(5, 20, Mask::causal(), 1)}),
                    "the attention of step 4 takes 1050 bytes, but attention_bytes is 1000"));
     CHECK(contains(refused(shape, 4, 0, {zeros({2, 0, 0})}), "one token or more"));
