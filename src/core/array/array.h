@@ -23,6 +23,7 @@ struct Storage {
     std::uint64_t version = 0;  // incremented by every in-place change
 };
 
+// A handle: a const Array& has a fixed shape and memory, but its elements can be written.
 struct Array {
     std::shared_ptr<Storage> storage;
     Shape shape;
@@ -40,7 +41,8 @@ struct Array {
     bool overlaps_itself() const;  // whether elements share memory (a stride of 0)
 };
 
-// Whether the product of the sizes exceeds 63 bits, without those of 0: strides multiply the others.
+// Whether the product of the positive sizes exceeds 63 bits. Zeros are skipped, because strides are products of
+// the other sizes.
 bool product_overflows(const Shape& shape);
 
 // A new contiguous array, uninitialised. ValueError, naming `operation`, for negative or overflowing sizes.
@@ -52,7 +54,8 @@ inline void check_representable(const char* operation, double value, DType dtype
     if (!is_floating_point(dtype)) check_representable_exactly(operation, value, dtype);
 }
 
-// Views of x's storage. The sizes that broadcast_view stretches get strides of 0.
+// Views of x's storage. broadcast_view takes a shape that x broadcasts to; the sizes that it stretches get
+// strides of 0.
 Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::int64_t offset);
 Array broadcast_view(const Array& x, const Shape& shape);
 Array permuted_view(const Array& x, const Shape& axes);

@@ -40,7 +40,7 @@ bool is_unshared(const Tensor& g) {
 }
 
 // A gradient that nothing else holds, because it may be changed in place later (clipping).
-Tensor exclusive_copy(const Tensor& g) { return is_unshared(g) ? g.detach() : Tensor(copy_of(g.array())); }
+Tensor made_exclusive(const Tensor& g) { return is_unshared(g) ? g.detach() : Tensor(copy_of(g.array())); }
 
 class Backward {
 public:
@@ -85,7 +85,7 @@ public:
         }
         targets_.insert(targets.begin(), targets.end());
         needed_ = targets_;
-        for (auto& [number, node] : reachable)
+        for (auto& [number, node] : reachable)  // ascending numbers: inputs come first
             for (const auto& input : node->inputs)
                 if (input && needed_.count(input.get())) needed_.insert(node), inner_.insert(node);
     }
@@ -179,7 +179,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     std::vector<std::pair<Node*, Tensor>> sums;  // computed before any gradient changes
     for (const auto& [node, result] : run.results())
         sums.emplace_back(node, node->gradient.defined() ? add(node->gradient, result.second)
-                                                         : exclusive_copy(result.second));
+                                                         : made_exclusive(result.second));
     run.commit_ledger();
     for (auto& [node, sum] : sums) node->gradient = sum;
 }
@@ -213,7 +213,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
             gradients.emplace_back();
         else
             gradients.push_back(options.create_graph ? found->second.second
-                                                     : exclusive_copy(found->second.second));
+                                                     : made_exclusive(found->second.second));
     }
     run.commit_ledger();
     return gradients;

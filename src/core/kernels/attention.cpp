@@ -9,8 +9,8 @@
 namespace weft::kernels {
 namespace {
 
-// Computes y of the queries i0 …. Returns false if it met NaN or ±∞ in v, masked or not: then it must run again
-// with handle_nonfinite.
+// Computes y of the queries i0 …; s is scratch memory for a tile of scores. Returns false if the first row of y
+// is not finite: v may hold NaN or ±∞, even at masked keys, so it must run again with handle_nonfinite.
 template <class T>
 bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& stats, std::int64_t i0,
                       std::vector<T>& s, bool handle_nonfinite) {
@@ -18,8 +18,8 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
                        width = head.tile.keys;
     const auto out = head.rows(y, i0);
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
-    T* shift = stats.max.data<T>() + row0;
-    T* factor = stats.inverse_sum.data<T>() + row0;
+    T* max = stats.max.data<T>() + row0;
+    T* inverse_sum = stats.inverse_sum.data<T>() + row0;
     T largest[tile_max_queries], total[tile_max_queries];
     std::fill(largest, largest + n_q, -INFINITY);
     std::fill(total, total + n_q, T(0));
@@ -54,14 +54,14 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
     }
     // Every query of the tile is multiplied with every value, a masked one with a weight of 0; 0 · NaN and 0 ·
     // ∞ are NaN, so the first query tells for all.
-    const bool met_finite = is_finite(head.d_v, out.data);
+    const bool first_row_finite = is_finite(head.d_v, out.data);
     for (std::int64_t i = 0; i < n_q; ++i) {
         const bool fully_masked = total[i] == 0;
-        shift[i] = fully_masked ? T(0) : largest[i];
-        factor[i] = fully_masked ? T(0) : 1 / total[i];
-        multiply_row(head.d_v, out.data + i * out.row, factor[i]);
+        max[i] = fully_masked ? T(0) : largest[i];
+        inverse_sum[i] = fully_masked ? T(0) : 1 / total[i];
+        multiply_row(head.d_v, out.data + i * out.row, inverse_sum[i]);
     }
-    return met_finite;
+    return first_row_finite;
 }
 
 // Adds the contribution of the queries i0 … to dk and dv, and computes their dq.
@@ -70,7 +70,7 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
 // With handle_nonfinite, what is not finite reaches only the pairs that are not masked, and a query whose dy is
 // 0 passes none of it on.
 template <class T>
-void backward_tile_row(const Head<T>& head, const Qkv& gradients, const Array& dy, const Array& y,
+void backward_tile_row(const Head<T>& head, const QkvArrays& gradients, const Array& dy, const Array& y,
                        const SoftmaxStats& stats, std::int64_t i0, std::vector<T>& p, std::vector<T>& ds,
                        bool handle_nonfinite) {
     const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
@@ -90,8 +90,8 @@ void backward_tile_row(const Head<T>& head, const Qkv& gradients, const Array& d
         delta[i] = static_cast<T>(row_sum_of<T>(
             head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
     const std::int64_t row0 = (head.b * head.H + head.h) * head.T_ + i0;
-    const T* shift = stats.max.data<T>() + row0;
-    const T* factor = stats.inverse_sum.data<T>() + row0;
+    const T* max = stats.max.data<T>() + row0;
+    const T* inverse_sum = stats.inverse_sum.data<T>() + row0;
     const auto dqr = head.rows(gradients.q, i0);
     if (keys == 0) gemm<T>(n_q, head.d_k, 0, T(1), {}, {}, T(0), dqr);
 
@@ -103,7 +103,7 @@ void backward_tile_row(const Head<T>& head, const Qkv& gradients, const Array& d
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = p.data() + i * width;
             T* d = ds.data() + i * width;
-            exp_row(n_k, row, shift[i], factor[i]);
+            exp_row(n_k, row, max[i], inverse_sum[i]);
             // Where p is 0, so is ds, even if v is so large that dp overflows.
             simd_run(
                 n_k, d,
@@ -143,7 +143,8 @@ void clear(const Head<T>& head, const Array& x) {
 // query of a tile is multiplied with every key, so the first key and the first query of each row of tiles tell
 // for all.
 template <class T>
-bool met_finite(std::int64_t first, std::int64_t served, const Qkv& gradients, const AttentionParams& params) {
+bool all_finite(std::int64_t first, std::int64_t served, const QkvArrays& gradients,
+                const AttentionParams& params) {
     for (std::int64_t index = first; index < first + served; ++index) {
         const Head<T> head(index, gradients, params);
         if (head.S > 0 && !(is_finite(head.d_v, head.rows(gradients.v, 0).data) &&
@@ -156,14 +157,15 @@ bool met_finite(std::int64_t first, std::int64_t served, const Qkv& gradients, c
 }
 
 // Enough that waking another thread pays.
-std::int64_t heads_of_a_task(const Qkv& in) {
+std::int64_t heads_of_a_task(const QkvArrays& in) {
     const std::int64_t products = in.q.shape[2] * in.k.shape[2] * in.q.shape[3];
     return attention_grain / std::max<std::int64_t>(products, 1) + 1;
 }
 
 }  // namespace
 
-void attention(const Array& y, const SoftmaxStats& stats, const Qkv& inputs, const AttentionParams& params) {
+void attention(const Array& y, const SoftmaxStats& stats, const QkvArrays& inputs,
+               const AttentionParams& params) {
     const std::int64_t heads = inputs.q.shape[0] * inputs.q.shape[1];
     visit_floating(y.dtype, [&]<class T>(T) {
         parallel_blocks(heads, heads_of_a_task(inputs), [&](std::int64_t begin, std::int64_t end) {
@@ -178,8 +180,8 @@ void attention(const Array& y, const SoftmaxStats& stats, const Qkv& inputs, con
     });
 }
 
-void attention_backward(const Qkv& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
-                        const Qkv& inputs, const AttentionParams& params) {
+void attention_backward(const QkvArrays& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
+                        const QkvArrays& inputs, const AttentionParams& params) {
     const Array &q = inputs.q, &k = inputs.k;
     visit_floating(y.dtype, [&]<class T>(T) {
         // A group is a head of keys with the heads of queries that it serves, which add to the same dk and dv.
@@ -198,7 +200,7 @@ void attention_backward(const Qkv& gradients, const Array& dy, const Array& y, c
             std::vector<T> p(static_cast<std::size_t>(Tile(k.shape[2]).size())), ds(p.size());
             for (std::int64_t g = begin; g < end; ++g) {
                 group(g * served, p, ds, false);
-                if (!met_finite<T>(g * served, served, gradients, params)) group(g * served, p, ds, true);
+                if (!all_finite<T>(g * served, served, gradients, params)) group(g * served, p, ds, true);
             }
         });
     });

@@ -7,13 +7,14 @@
 
 namespace weft::kernels {
 
-// A tile of scores has tile_queries queries, or tile_max_queries from tile_many_keys keys on, and tile_keys
-// times as many keys.
-constexpr std::int64_t tile_queries = 64, tile_max_queries = 128, tile_many_keys = 2048, tile_keys = 4;
+// A tile of scores has tile_queries queries, or tile_max_queries from tile_many_keys keys on, and
+// tile_keys_per_query times as many keys.
+constexpr std::int64_t tile_queries = 64, tile_max_queries = 128, tile_many_keys = 2048,
+                       tile_keys_per_query = 4;
 constexpr std::int64_t attention_grain = 1 << 16;  // multiply-adds of the scores of one task
 
 // q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), or their gradients. G divides H; last strides are 1.
-struct Qkv {
+struct QkvArrays {
     Array q, k, v;
 };
 
@@ -34,10 +35,11 @@ struct SoftmaxStats {
 
 // y (B, H, T, d_v), whose last stride is 1, and stats. A fully masked row has y = 0. Masked keys and values
 // change no bit, even if they are NaN or infinite.
-void attention(const Array& y, const SoftmaxStats& stats, const Qkv& inputs, const AttentionParams& params);
+void attention(const Array& y, const SoftmaxStats& stats, const QkvArrays& inputs,
+               const AttentionParams& params);
 
 // Overwrites the gradients. A query that is not finite, or attends to what is not, adds nothing if its dy is 0.
-void attention_backward(const Qkv& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
-                        const Qkv& inputs, const AttentionParams& params);
+void attention_backward(const QkvArrays& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
+                        const QkvArrays& inputs, const AttentionParams& params);
 
 }  // namespace weft::kernels

@@ -15,28 +15,29 @@ namespace weft::kernels {
 struct Tile {
     std::int64_t queries, keys;
     explicit Tile(std::int64_t S)
-        : queries(S < tile_many_keys ? tile_queries : tile_max_queries), keys(tile_keys * queries) {}
+        : queries(S < tile_many_keys ? tile_queries : tile_max_queries), keys(tile_keys_per_query * queries) {}
     std::int64_t size() const { return queries * keys; }
 };
 
-// One (sample, head): its matrices, and which keys its queries attend to.
+// One (sample, head): its matrices, and which keys its queries attend to. T is the element type, T_ the number
+// of queries.
 template <class T>
 struct Head {
-    const Qkv& in;
+    const QkvArrays& in;
     const AttentionParams& params;
     const std::int64_t H = in.q.shape[1], T_ = in.q.shape[2], S = in.v.shape[2];
     const std::int64_t d_k = in.q.shape[3], d_v = in.v.shape[3];
     const std::int64_t b, h;
     const Tile tile{S};
 
-    Head(std::int64_t index, const Qkv& inputs, const AttentionParams& p)
+    Head(std::int64_t index, const QkvArrays& inputs, const AttentionParams& p)
         : in(inputs), params(p), b(index / H), h(index % H) {}
 
     Matrix<T> rows(const Array& x, std::int64_t first) const {  // of x (B, H or G, n, d), from row `first`
         const std::int64_t own = h / (H / x.shape[1]);          // a head of keys serves H / G heads of queries
         return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
     }
-    // By causality, the queries before `end` attend to no key from this one on.
+    // How many keys, counted from the first, the queries before `end` may attend to.
     std::int64_t visible_keys(std::int64_t end) const {
         return params.causal ? std::clamp<std::int64_t>(end + (S - T_), 0, S) : S;
     }
@@ -49,7 +50,8 @@ struct Head {
         return !(params.causal && j > i + (S - T_)) &&
                !(params.blocked.storage && *element<bool>(params.blocked, i, j));
     }
-    // s (n_q, n_k) = scale · q kᵀ + bias, −∞ where masked.
+    // s = scale · q kᵀ + bias, −∞ where masked: n_q queries from i0 on, n_k keys from j0 on, in rows tile.keys
+    // apart.
     void scores(T* s, std::int64_t i0, std::int64_t n_q, std::int64_t j0, std::int64_t n_k) const {
         gemm<T>(n_q, n_k, d_k, static_cast<T>(params.scale), rows(in.q, i0), rows(in.k, j0).transposed(), T(0),
                 {s, tile.keys, 1});

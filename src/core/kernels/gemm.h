@@ -8,8 +8,8 @@
 namespace weft::kernels {
 
 constexpr std::int64_t dot_grain = 1 << 16, batch_grain = 1 << 18;  // multiply-adds of one task
-// From so many multiply-adds, a product is cut into so many blocks, whose sides are multiples of
-// block_multiple.
+// A product of at least so many multiply-adds is cut into two, four or eight blocks, whose sides are multiples
+// of block_multiple.
 constexpr std::int64_t two_blocks = 1 << 21, four_blocks = 1 << 27, eight_blocks = std::int64_t{1} << 34;
 constexpr std::int64_t block_multiple = 16;
 

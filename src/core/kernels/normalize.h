@@ -1,4 +1,4 @@
-// Kernels along the last axis. All arrays are contiguous and of one floating type: R rows of C elements.
+// Kernels along the last axis. All arrays are contiguous and of the same floating type: R rows of C elements.
 #pragma once
 
 #include "core/array/array.h"

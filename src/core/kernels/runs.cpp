@@ -6,13 +6,11 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::size_t most_operands = 4;
-
 // The axes along which several operands of one shape are read: those of size 1 are dropped, and neighbours are
 // merged where the strides of every operand allow it.
 struct MergedAxes {
     Shape shape;
-    std::array<Strides, most_operands> strides;
+    std::array<Strides, max_operands> strides;
 
     MergedAxes(const Array* const* operands, std::size_t count) {
         const Shape& sizes = operands[0]->shape;
@@ -62,7 +60,7 @@ void scatter(DType dtype, std::int64_t n, void* to, const void* from, std::int64
 
 void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody body, const void* context) {
     if (out.numel() == 0) return;
-    std::array<const Array*, most_operands> operands{&out};
+    std::array<const Array*, max_operands> operands{&out};
     std::copy(in.begin(), in.end(), operands.begin() + 1);
     const std::size_t count = in.size() + 1;
     const MergedAxes axes(operands.data(), count);
@@ -75,23 +73,24 @@ void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody 
     const std::int64_t runs_per_task = std::max<std::int64_t>(1, parallel_grain / std::min(step, inner));
 
     parallel_blocks(rows * runs_per_row, runs_per_task, [&](std::int64_t first, std::int64_t last) {
-        alignas(64) std::byte buffers[most_operands][run_length * sizeof(double)];
-        std::array<const void*, most_operands> spread{};  // the element that fills all of an operand's buffer
+        alignas(64) std::byte buffers[max_operands][run_length * sizeof(double)];
+        std::array<const void*, max_operands>
+            filled_with{};  // the element that fills all of an operand's buffer
         for (std::int64_t run = first; run < last; ++run) {
             const std::int64_t row = run / runs_per_row, from = run % runs_per_row * step,
                                n = std::min(step, inner - from);
-            std::array<void*, most_operands> memory;       // the run of each operand
-            std::array<void*, most_operands> consecutive;  // the same elements next to each other
+            std::array<void*, max_operands> memory;       // the run of each operand
+            std::array<void*, max_operands> consecutive;  // the same elements next to each other
             for (std::size_t k = 0; k < count; ++k) {
                 const Array& x = *operands[k];
                 const std::int64_t element = x.offset + axes.start(k, row) + from * stride(k);
                 memory[k] = static_cast<std::byte*>(x.storage->data) +
                             element * static_cast<std::int64_t>(itemsize(x.dtype));
                 consecutive[k] = stride(k) == 1 ? memory[k] : buffers[k];
-                // A single broadcast element is gathered once for all runs.
-                if (k == 0 || stride(k) == 1 || (stride(k) == 0 && memory[k] == spread[k])) continue;
+                // A single broadcast element fills its buffer once for all runs of a task.
+                if (k == 0 || stride(k) == 1 || (stride(k) == 0 && memory[k] == filled_with[k])) continue;
                 gather(x.dtype, stride(k) == 0 ? std::min(step, inner) : n, buffers[k], memory[k], stride(k));
-                spread[k] = stride(k) == 0 ? memory[k] : nullptr;
+                filled_with[k] = stride(k) == 0 ? memory[k] : nullptr;
             }
             body(context, n, consecutive[0], consecutive.data() + 1);
             if (stride(0) != 1) scatter(out.dtype, n, memory[0], buffers[0], stride(0));

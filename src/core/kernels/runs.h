@@ -15,6 +15,7 @@ namespace weft::kernels {
 
 constexpr std::int64_t run_length = 512;        // elements of one gathered run
 constexpr std::int64_t parallel_grain = 16384;  // elements of one task
+constexpr std::size_t max_operands = 4;         // the output and three inputs
 
 // n consecutive elements as an xtensor expression.
 template <class T>
@@ -73,13 +74,16 @@ void evaluate(std::int64_t n, T* y, const F& f, const X*... x) {
 }
 
 // Calls body(context, n, y, x) for every run of `out` and `in`: n elements that start at y, and at each x[k].
-// Each input has out's shape, with strides of 0 where it is broadcast.
+// Each input has out's shape, with strides of 0 where it is broadcast. (A plain function and a context, so that
+// this loop is compiled once.)
 using RunBody = void (*)(const void* context, std::int64_t n, void* y, const void* const* x);
 void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody body, const void* context);
 
-// The same with a function f(n, y, x…) on elements of the types Y and X….
+// The same with a function f(n, y, x…) on elements of the types Y and X…. (conditional_t<true, Array, X> is
+// Array, once for each X.)
 template <class Y, class... X, class F>
 void for_runs_of(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
+    static_assert(sizeof...(X) < max_operands);
     const RunBody body = [](const void* f, std::int64_t n, void* y, [[maybe_unused]] const void* const* x) {
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             (*static_cast<const F*>(f))(n, static_cast<Y*>(y), static_cast<const X*>(x[I])...);

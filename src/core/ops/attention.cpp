@@ -86,7 +86,7 @@ Tensor repeat_kv(const Tensor& x, std::int64_t H) {
 }
 
 // The reference implementation: every step is a tensor with a name.
-AttentionResult composed(const Qkv& qkv, const AttentionOptions& o) {
+AttentionResult attention_reference(const Qkv& qkv, const AttentionOptions& o) {
     const Shape shape = shape_of_scores(qkv);                   // (B, H, T, S)
     const Tensor q = traced("q", qkv[0]);                       // (B, H, T, d_k)
     const Tensor k = traced("k", repeat_kv(qkv[1], shape[1]));  // (B, H, S, d_k)
@@ -127,17 +127,22 @@ Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
     const kernels::AttentionParams params{*o.scale, o.mask.is_causal(),
                                           blocked.defined() ? broadcast_view(blocked.array(), shape) : Array(),
                                           o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
-    const kernels::SoftmaxStats rows{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
+    const kernels::SoftmaxStats stats{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
     const Tensor y = make_token_major(q, v.size(3));
-    kernels::attention(y.array(), rows, {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
+    kernels::attention(y.array(), stats, {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
 
-    const auto rule = [o, params, like = heads.with({}), n = heads.tensors.size()](const Saved& saved,
-                                                                                   const Tensor& dy) {
+    // The bias and the mask are saved too, so backward notices if one was changed in place.
+    std::vector<Tensor> saved{y, Tensor(stats.max), Tensor(stats.inverse_sum), o.bias};
+    const std::size_t first_input = saved.size();
+    saved.insert(saved.end(), heads.tensors.begin(), heads.tensors.end());
+    saved.insert(saved.end(), o.mask.parts().begin(), o.mask.parts().end());
+    const auto rule = [o, params, first_input, like = heads.with({}), n = heads.tensors.size()](
+                          const Saved& saved, const Tensor& dy) {
         std::vector<Tensor> inputs, grads;
-        for (std::size_t i = 0; i < n; ++i) inputs.push_back(saved[4 + i]);
+        for (std::size_t i = 0; i < n; ++i) inputs.push_back(saved[first_input + i]);
         const Heads heads = like.with(inputs);
         if (is_grad_enabled())
-            return grads_of_reference([&] { return composed(heads.qkv(), o).output; }, inputs, dy);
+            return grads_of_reference([&] { return attention_reference(heads.qkv(), o).output; }, inputs, dy);
         for (const Tensor& x : inputs)
             grads.push_back(heads.is_packed() ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
         const auto [q, k, v] = heads.qkv();
@@ -147,10 +152,6 @@ Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
                                     {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
         return grads;
     };
-    // The bias and the mask are saved too, so backward notices if one was changed in place.
-    std::vector<Tensor> saved{y, Tensor(rows.max), Tensor(rows.inverse_sum), o.bias};
-    saved.insert(saved.end(), heads.tensors.begin(), heads.tensors.end());
-    saved.insert(saved.end(), o.mask.parts().begin(), o.mask.parts().end());
     return record("scaled_dot_product_attention", y, heads.tensors, saved, rule);
 }
 
@@ -174,7 +175,7 @@ AttentionResult attend(const char* function, Heads heads, AttentionOptions o, bo
     const bool is_fused = !composed_mode() && !wants_weights && o.dropout == 0 && !differentiates_bias &&
                           static_cast<float>(*o.scale) != 0;
     const AttentionResult result =
-        is_fused ? AttentionResult{fused(heads, qkv, o), {}} : composed(heads.qkv(), o);
+        is_fused ? AttentionResult{fused(heads, qkv, o), {}} : attention_reference(heads.qkv(), o);
     if (y.rank() == 4) return result;
     return {result.output.reshape(y), wants_weights ? result.weights.reshape(w) : Tensor()};
 }

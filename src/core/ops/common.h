@@ -43,7 +43,7 @@ inline Tensor scalar_like(const Tensor& x, double value, const char* operation =
 inline Tensor unchanged(const Tensor& x) { return is_grad_enabled() || !x.requires_grad() ? x : x.detach(); }
 
 // Marks the rows along `axis` (which gets size 1) where y is not finite and dy is 0; undefined if all of y is
-// finite. Such a row has a gradient of 0, but 0 · NaN would bring NaN to what it shares with other rows.
+// finite. Such a row has a gradient of 0, but 0 · NaN would spread NaN to whatever the rows share.
 inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis) {
     const NoGrad off;
     if (all(isfinite(y))) return {};

@@ -14,8 +14,8 @@ Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F&
                      [&]<class T>(T) { return broadcast_formula<bool, T, T>(operation, boolean, f, a, b); });
 }
 
-// The same with a plain number. Integers are compared with the number rounded to the side that gives the same
-// answer (x < 2.5 if x < 3); if int64 does not hold that, every integer compares as 0 does.
+// The same with a plain number. Integers are compared with the number rounded so that the answer is the same
+// (x < 2.5 exactly if x < 3); a number beyond int64 compares with every integer as with 0.
 Tensor compare(const Tensor& a, double b, Tensor (*with)(const Tensor&, const Tensor&),
                double (*round)(double) = nullptr) {
     if (is_floating_point(a.dtype())) return with(a, scalar_like(a, b));

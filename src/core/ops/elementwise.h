@@ -1,6 +1,7 @@
 // Elementwise operations, each stated as a formula: a function that makes an xtensor expression of its
 // operands. It takes them by reference and gives no part of the expression a name, because an expression refers
-// to its operands. Its constants have the operands' type. No result is in the graph yet.
+// to its operands. Its constants have the operands' type, or xtensor has no
+// vector code for it. No result is in the graph yet.
 #pragma once
 
 #include "core/kernels/runs.h"
@@ -40,7 +41,7 @@ Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
     return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), f); });
 }
 
-// y = f(a, b). DTypeError unless both are of one floating type.
+// y = f(a, b). DTypeError unless both have the same floating type.
 template <class F>
 Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
     check_same_dtype(operation, a, b);

@@ -81,7 +81,7 @@ Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
                   [=](const Saved&, const Tensor& dy) { return Grads{cumulative_sum(dy, axis, !reverse)}; });
 }
 
-// The maximum over the axes, which get size 1; 0 where it is not finite or the axes are empty.
+// The maximum over the axes, which get size 1; 0 where it is not finite; () for an x without elements.
 Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
     if (x.numel() == 0) return scalar_like(x, 0);
     Tensor m = x;
@@ -132,7 +132,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
     const Shape keepdim_shape = y.shape();
     if (!keepdim) y = y.reshape(drop_axes(keepdim_shape, reduced));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
-    // large); over −inf alone Σ is 0, and so is dx
+    // large); if every x is −inf, Σ is 0, and so is dx
     return record("logsumexp", y, {x}, {x, m}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor e = exp(saved[0] - saved[1]);
         const Tensor total = sum_over(e, reduced, weft::keepdim);

@@ -1,4 +1,4 @@
-// Views share storage. Their gradients are views too, or zeros that contain dy.
+// Views and copies. The gradient of a view is a view of dy, or dy placed in zeros, or (of expand) a sum.
 #include <algorithm>
 
 #include "core/kernels/elementwise.h"
