@@ -84,16 +84,17 @@ struct GradOptions {
 // ---- writing an operation
 
 // What a gradient rule receives: the tensors that record was asked to save, in their order, and which inputs
-// need a gradient. The tensors are outside the graph. Under create_graph each of them is a variable of its
-// own instead, even if one tensor was passed twice or one input was computed from another, so a rule may call
-// grad() on a function of them.
+// are in the graph. The tensors are outside the graph. Under create_graph each of them that is in the graph, or
+// is y, is a variable of its own instead, even if one tensor was passed twice or one input was computed from
+// another, so a rule may call grad() on a function of them.
 class Saved {
 public:
     // Used by the engine.
     Saved(std::vector<Tensor> tensors, std::vector<bool> needs)
         : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
-    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }     // the i-th saved tensor
-    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }  // whether it needs one
+    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }  // the i-th saved tensor
+    // Whether this input is in the graph (grad() may still drop its gradient).
+    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }
 
 private:
     std::vector<Tensor> tensors_;
@@ -103,7 +104,9 @@ private:
 // One gradient per input, with the input's shape and type; undefined if it has none (an index, a mask) or
 // none is needed.
 using Grads = std::vector<Tensor>;
-// A gradient rule: maps the saved tensors and dy, the gradient of the result, to a gradient for each input.
+// A gradient rule (vector–Jacobian product): maps the saved tensors and dy, the gradient of the result, to a
+// gradient for each input. Backward runs it with is_grad_enabled() true exactly under create_graph, so a rule
+// with a fast formula can choose the differentiable one by that.
 using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
 // Returns y, now in the graph as the result of an operation on `inputs`. Compute y by any means under NoGrad:
@@ -123,8 +126,10 @@ using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 // y must be new: GraphError if it is an input or already in the graph. `save_for_backward` lists the tensors
 // that the rule needs (inputs, y itself, or others); backward throws GraphError if one of them has been
 // changed in place since. Write the rule with Weft's own operations and it can be differentiated again. It
-// must not capture y, which would own itself. If no input is in the graph, or under NoGrad, nothing is
-// recorded and y is returned as it is.
+// must not capture y, which would own itself. Undefined tensors are allowed in `inputs`, and in
+// `save_for_backward`, where they come back undefined. `operation` must outlive the graph: pass a string
+// literal. If no input is in the graph, if y is int64 or bool, or under NoGrad, nothing is recorded and y is
+// returned as it is.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp);
 

@@ -1,5 +1,6 @@
-// Errors. Whatever Weft refuses, it throws one of these; the message names the operation, the shapes or
-// values, and the fix, and nothing has changed. If memory runs out the exception is std::bad_alloc.
+// Errors. Weft refuses by throwing one of these; the message names the operation, the shapes or values, and
+// the fix, and nothing has changed, except that a backward may have released saved tensors (see
+// Tensor::backward). If memory runs out the exception is std::bad_alloc.
 #pragma once
 
 #include <stdexcept>

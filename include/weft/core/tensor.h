@@ -21,7 +21,7 @@ struct TensorImpl;  // an Array and its node in the graph         (src/core/auto
 struct Node;        // a node of the graph                        (src/core/autograd/node.h)
 
 // Values of one type with a shape and, if it takes part in the graph, a node there. A Tensor is a handle, as
-// in PyTorch: a copy of it is the same tensor. The compiler warns about a statement that drops a tensor.
+// in PyTorch: a copy of it is the same tensor. The compiler warns about a statement that discards a tensor.
 //
 //     const Tensor x = tensor({{1, 2}, {3, 4}}).requires_grad_();
 //     const Tensor y = sum(x * x);
@@ -60,7 +60,8 @@ public:
     template <class T>
     T* data() const;
     double item() const;  // the only element, as double; ShapeError unless there is exactly one
-    // One element, as double; negative indices count from the end. IndexError if out of range.
+    // One element, as double; negative indices count from the end. IndexError if one is out of range, or
+    // unless there is one for each axis.
     double at(const Shape& index) const;
     // All elements in row-major order. DTypeError unless T is the tensor's type.
     template <class T>
@@ -96,7 +97,8 @@ public:
     // Indices start, start + step, … before end of one axis, as Python's x[start:end:step]; ValueError unless
     // step ≥ 1.
     Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1) const;
-    // One index of an axis, which is removed; negative indices count from the end (IndexError).
+    // The elements at one index of an axis; the axis is removed. Negative indices count from the end.
+    // IndexError if out of range.
     Tensor select(int axis, std::int64_t index) const;
     Tensor operator[](std::int64_t index) const { return select(0, index); }  // select(0, index)
     // The tensor itself if it is contiguous (under NoGrad, detached), otherwise a row-major copy.
@@ -153,11 +155,13 @@ public:
     std::uint64_t register_hook(Hook hook);
     void remove_hook(std::uint64_t number);  // by the number that register_hook returned
 
-    // Adds ∂(Σ gradient · this)/∂x to x.grad() for every leaf x that this depends on. `gradient` has this
-    // tensor's shape and type, and is 1 if left out, which needs a single element. Saved tensors are released
-    // on the way unless retain_graph is set. GraphError if the tensor is outside the graph, if `gradient` is
-    // missing, if an earlier backward released the saved tensors, or if one was changed in place. If anything
-    // throws, no gradient has changed.
+    // Adds ∂(Σ gradient · this)/∂x to x.grad() for every leaf x that this depends on. `gradient`, the *seed*,
+    // has this tensor's shape and type, and is 1 if left out, which needs a single element. Saved tensors are
+    // released on the way unless retain_graph is set. GraphError if the tensor is outside the graph, if
+    // `gradient` is missing, if an earlier backward released the saved tensors, or if one was changed in
+    // place. If anything throws, a rule or a hook for example, no gradient has changed; but unless
+    // retain_graph is set, the nodes already passed have released their saved tensors: compute the output
+    // again.
     //
     //     const Tensor x = tensor({1, 2, 3}).requires_grad_();
     //     const Tensor y = x * x;
