@@ -1,6 +1,6 @@
 // Mask: which keys a query may not attend to. The name of the function that makes it states its polarity, and
 // its rank states its meaning: (T, S) for all samples and heads, (B, T, S) per sample, (B|1, H|1, T, S) per
-// sample and head.
+// sample and head. That is (B or 1, H or 1, T, S), where an axis of size 1 serves all samples or heads.
 // B samples, H heads, T queries, S keys.
 #pragma once
 
@@ -24,7 +24,7 @@ public:
     static Mask causal();
 
     // `lengths` has one entry per sample: keys j ≥ lengths[b] of sample b are padding and blocked. ValueError
-    // for a negative length.
+    // for a negative length; ShapeError when used unless there are B lengths, none above S.
     static Mask padding(const std::vector<std::int64_t>& lengths);
 
     // mask (T, S), (B, T, S) or (B|1, H|1, T, S), true = blocked, as in masked_fill. DTypeError unless bool,

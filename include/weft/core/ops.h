@@ -5,7 +5,8 @@
 //   number that int64 holds, so ids * 0.5 is a DTypeError: write ids.to(float64) * 0.5.
 // - Sums and products of int64 wrap on overflow, as in NumPy.
 // - Axes may be negative and then count from the end; IndexError if out of range.
-// - Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN. check_finite finds them.
+// - Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN. `check::check_finite`
+//   (weft/nn/check.h) finds them.
 // - Under NoGrad no result is in the graph.
 #pragma once
 
@@ -115,7 +116,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 // Σx / n; NaN over an empty axis.
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
-// Σ(x − mean)² / (n − correction); the default is PyTorch's.
+// Σ(x − mean)² / (n − correction); the default is PyTorch's. NaN or infinity if n ≤ correction.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int correction = 1);
 // ln Σeˣ, computed without overflow by subtracting the maximum first; −inf with gradient 0 over an empty axis
 // or one of −inf only. DTypeError unless floating.
@@ -123,7 +124,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 // What max and min along an axis return.
 struct [[nodiscard]] ValuesIndices {
-    Tensor values, indices;  // of one shape; the indices are int64
+    Tensor values, indices;  // of the same shape; the indices are int64
 };
 // The largest value along an axis, and the index of its first occurrence, which alone gets the gradient. NaN
 // counts as the largest. ShapeError over an empty axis.
@@ -152,7 +153,7 @@ Tensor log_softmax(const Tensor& x, int axis);
 
 // The matrix product (…, m, k) @ (…, k, n) → (…, m, n); the leading axes broadcast. A vector (k,) is a row on
 // the left and a column on the right, and its axis is dropped from the result. k = 0 gives zeros. ShapeError
-// if the inner dimensions differ; DTypeError unless both are of one floating type.
+// if the inner dimensions differ; DTypeError unless both are of the same floating type.
 //
 //     const Tensor scores = matmul(q, k.transpose(-2, -1));  // (B, T, d) @ (B, d, S) → (B, T, S)
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -233,7 +234,7 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training = true);
 //     const Tensor targets = tensor({{0, 1, 2}, {3, 4, -100}}, int64);  // the last one is ignored
 //     const Tensor loss = cross_entropy(logits, targets);               // ln 5
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index = -100);
-// mean (prediction − target)² → (). ShapeError unless both have one shape.
+// mean (prediction − target)² → (). ShapeError unless both have the same shape.
 Tensor mse_loss(const Tensor& prediction, const Tensor& target);
 
 // Options of attention.
@@ -243,7 +244,8 @@ struct AttentionOptions {
     std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
     double dropout = 0;                // of the weights, after softmax, in [0, 1) or ValueError; needs rng
     Rng* rng = nullptr;                // for dropout
-    const char* caller = nullptr;      // begins the error messages; the function's own name if null
+    // A string literal that begins the error messages; the function's own name if null.
+    const char* caller = nullptr;
 };
 
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
@@ -253,20 +255,20 @@ struct AttentionOptions {
 //
 // Shapes: q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v), or one head as (T, d_k),
 // (S, d_k), (S, d_v) → (T, d_v). The axes before the heads are samples, B in all, equal for q, k and v. G is H
-// or divides H; head h then reads keys and values h / (H/G) (Ainslie et al., "GQA", 2023, §2.2). The bias
-// broadcasts to (B, H, T, S); −inf blocks a key. ShapeError if sizes do not fit, ValueError if the bias holds
-// NaN or +inf.
+// or divides H; head h then reads the keys and values of head ⌊h / (H/G)⌋ (Ainslie et al., "GQA", 2023,
+// §2.2). The bias broadcasts to (B, H, T, S); −inf blocks a key. ShapeError if sizes do not fit, ValueError if
+// the bias holds NaN or +inf.
 //
 // Masking: a fully masked row, a query that may attend to nothing, gives 0 with gradient 0. A blocked key and
 // its value change nothing for that query, even if they are NaN or infinite.
 //
 // Memory grows with T + S, and with T × S only if weights are asked for, dropout is on, the bias takes a
-// gradient, the mask holds a tensor of that size, or a Composed guard is active.
+// gradient, the scale is 0 in float32, the mask holds a tensor of that size, or a Composed guard is active.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 // The output of attention, and its weights.
 struct [[nodiscard]] AttentionResult {
-    Tensor output, weights;  // (…, T, d_v), (…, T, S)
+    Tensor output, weights;  // (…, H, T, d_v), (…, H, T, S)
 };
 // As scaled_dot_product_attention, with the weights that multiply v, after dropout. Memory grows with T × S.
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,

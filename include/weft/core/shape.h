@@ -31,7 +31,7 @@ public:
     static Shape filled(int rank, std::int64_t size);
 
     int rank() const { return rank_; }         // the number of axes
-    bool empty() const { return rank_ == 0; }  // whether it is a scalar's
+    bool empty() const { return rank_ == 0; }  // no axes: a scalar's shape
     // The size of an axis; negative axes count from the end. IndexError if out of range.
     std::int64_t operator[](int axis) const { return sizes_[position(axis)]; }
     std::int64_t& operator[](int axis) { return sizes_[position(axis)]; }
