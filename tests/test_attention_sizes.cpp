@@ -47,8 +47,8 @@ AttentionOptions options_of(int mask, std::int64_t T, std::int64_t S, DType dtyp
 TEST_CASE("attention around the ends of its tiles of queries and keys, forward and backward",
           "[attention][tiles]") {
     Sizes queries = neighbours({tile_queries, tile_max_queries}),
-          keys = neighbours({tile_queries * tile_keys_per_query, 2 * tile_queries * tile_keys, tile_many_keys,
-                             tile_many_keys + tile_max_queries * tile_keys_per_query});
+          keys = neighbours({tile_queries * tile_keys_per_query, 2 * tile_queries * tile_keys_per_query,
+                             tile_many_keys, tile_many_keys + tile_max_queries * tile_keys_per_query});
     queries.push_back(1);
     keys.push_back(3);  // fewer than the queries: under a causal mask the first see nothing
     int turn = 0;

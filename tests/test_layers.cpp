@@ -1,5 +1,5 @@
-// The layers of the house, bottom up: core, with the folders array, kernels, autograd and ops, then nn, models,
-// viz, train. A file includes only its own folder and those below; everything above core sees only core's public
+// The layers of the house, bottom up: core, with the rooms array, kernels, autograd and ops, then nn, models,
+// viz, train. A file includes only its own room and those below; everything above core sees only core's public
 // headers; xtensor, BLAS and OpenMP stay in core, and out of every public header except the bridge.
 #include <map>
 
@@ -10,11 +10,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> folders = {"core/array", "core/kernels", "core/autograd", "core/ops",
+const std::vector<std::string> rooms = {"core/array", "core/kernels", "core/autograd", "core/ops",
                                         "nn",         "models",       "viz",           "train"};
-constexpr int top = 4;  // the first folder above core
+constexpr int top = 4;  // the first room above core
 
-// The folder of "src/core/ops/matmul.cpp" or "include/weft/core/tensor.h", as its position in `folders`; −1 when it
+// The room of "src/core/ops/matmul.cpp" or "include/weft/core/tensor.h", as its position in `rooms`; −1 when it
 // has none.
 int room_of(const std::string& path) {
     static const std::map<std::string, int> core = {{"shape", 0}, {"dtype", 0},  {"error", 0},    {"random", 0},
@@ -27,11 +27,11 @@ int room_of(const std::string& path) {
         return found == core.end() ? -1 : found->second;
     }
     if (rest == "xtensor.h" || rest == "core.h") return top - 1;
-    if (rest == "weft.h") return static_cast<int>(folders.size());
-    for (int folder = 0; room < static_cast<int>(folders.size()); ++room)
-        if (const std::string& name = folders[static_cast<std::size_t>(folder)];
+    if (rest == "weft.h") return static_cast<int>(rooms.size());
+    for (int room = 0; room < static_cast<int>(rooms.size()); ++room)
+        if (const std::string& name = rooms[static_cast<std::size_t>(room)];
             rest.starts_with(name + "/") || (is_public && rest == name + ".h"))
-            return folder;
+            return room;
     return -1;
 }
 
@@ -60,15 +60,15 @@ std::vector<Include> includes_of(const std::string& text) {
 template <class Exists>
 std::vector<std::string> violations(const std::string& path, const std::string& text, Exists exists) {
     std::vector<std::string> found;
-    const int folder = room_of(path);
-    if (folder < 0) return {path + " is in no layer"};
+    const int room = room_of(path);
+    if (room < 0) return {path + " is in no layer"};
     const bool is_public = path.starts_with("include/");
     for (const auto& [name, quoted] : includes_of(text)) {
         const std::string line = path + " includes " + name;
         if (is_numeric_library(name)) {
             if (is_public && path != "include/weft/xtensor.h")
                 found.push_back(line + ": not in a public header");
-            if (folder >= top) found.push_back(line + ": not above core");
+            if (room >= top) found.push_back(line + ": not above core");
             continue;
         }
         if (!quoted && !name.starts_with("weft/")) continue;  // the standard library, nlohmann::json
@@ -81,9 +81,9 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
             found.push_back(line + ": no such file beside it, in src/ or as weft/…");
             continue;
         }
-        if (room_of(target) > folder) found.push_back(line + ": above its own layer");
+        if (room_of(target) > room) found.push_back(line + ": above its own layer");
         if (is_public && !target_public) found.push_back(line + ": a private header in a public one");
-        if (folder >= top && !target_public && room_of(target) < top) found.push_back(line + ": private to core");
+        if (room >= top && !target_public && room_of(target) < top) found.push_back(line + ": private to core");
     }
     return found;
 }
