@@ -197,7 +197,7 @@ class SiteTest(unittest.TestCase):
     def test_pictures(self):
         if self.pictures is None:
             self.skipTest("no --pictures")
-        for name in ["index", "04_backward", "08_attention", "glossary", "readme", "api/index", "api/ops", "api/nn/gpt"]:
+        for name in ["index", "04_backward", "08_attention", "glossary", "readme", "api/index", "api/core/ops", "api/models/gpt"]:
             for size in [DESKTOP, PHONE]:
                 for dark in [False, True]:
                     self.browser.open(self.site / f"{name}.html", dark=dark, **size)
