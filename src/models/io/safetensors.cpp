@@ -183,7 +183,7 @@ void save_safetensors(const fs::path& path, const NamedTensors& tensors, const M
             throw ValueError("save_safetensors: the name \"", name, "\" is taken; every tensor needs its own");
         const std::uint64_t end = begin + byte_count(x);
         const auto* type = std::find_if(std::begin(types), std::end(types),
-                                        [&](const TypeName& t) { return t.dtype == x.dtype(); });
+                                        [dtype = x.dtype()](const TypeName& t) { return t.dtype == dtype; });
         header[name] = {{"dtype", type->name},
                         {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
                         {"data_offsets", {begin, end}}};
