@@ -1,10 +1,9 @@
 // The examples in the headers of weft/viz, line by line, and what they claim.
-#include <stdlib.h>
-
 #include <iostream>
 #include <sstream>
 
 #include "catch.h"
+#include "environment.h"
 #include "scratch.h"
 #include "weft/weft.h"
 
@@ -37,20 +36,6 @@ public:
 private:
     Scratch scratch_;
     std::filesystem::path before_;
-};
-
-// Programs of the current folder are found before all others.
-class FirstOnPath {
-public:
-    FirstOnPath() : before_(::getenv("PATH") != nullptr ? ::getenv("PATH") : "/usr/bin:/bin") {
-        ::setenv("PATH", (std::filesystem::current_path().string() + ":" + before_).c_str(), 1);
-    }
-    ~FirstOnPath() { ::setenv("PATH", before_.c_str(), 1); }
-    FirstOnPath(const FirstOnPath&) = delete;
-    FirstOnPath& operator=(const FirstOnPath&) = delete;
-
-private:
-    std::string before_;
 };
 
 }  // namespace
@@ -152,9 +137,9 @@ TEST_CASE("header example: attention_text", "[header-examples]") {
 
 TEST_CASE("header example: graph and save_svg", "[header-examples]") {
     const InScratch folder;
-    const FirstOnPath program;  // Graphviz need not be installed
-    io::save_text("dot", "#!/bin/sh\n{ echo '<svg>'; cat \"$4\"; } > \"$3\"\n");  // dot -Tsvg -o OUT IN
-    std::filesystem::permissions("dot", std::filesystem::perms::owner_all);
+    const Environment program("PATH",
+                              path_with(std::filesystem::current_path()));  // Graphviz need not be installed
+    write_program("dot", "{ echo '<svg>'; cat \"$4\"; } > \"$3\"\n");       // dot -Tsvg -o OUT IN
     Rng rng(1);
     const nn::Linear layer(3, 1, rng);
     const Tensor loss = mean(tanh(layer(ones({2, 3}))));

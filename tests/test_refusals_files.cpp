@@ -1,6 +1,5 @@
 // Refusals of files, pictures and reports that the tests of these leave out.
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "environment.h"
 #include "models/io/input_file.h"
 #include "models/io/json.h"
 #include "models/io/npy.h"
@@ -43,21 +43,6 @@ public:
 
 private:
     Scratch scratch_;
-};
-
-// TMPDIR as it was, at the end.
-class TemporaryFolder {
-public:
-    explicit TemporaryFolder(const char* folder) {
-        if (const char* old = getenv("TMPDIR")) before_ = old;
-        setenv("TMPDIR", folder, 1);
-    }
-    ~TemporaryFolder() { before_.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", before_.c_str(), 1); }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-private:
-    std::string before_;
 };
 
 }  // namespace
@@ -139,11 +124,11 @@ TEST_CASE("a special token that is another token's bytes is refused", "[fault][t
 TEST_CASE("a picture is refused where there is no folder for temporary files", "[fault][viz]") {
     const Scratch scratch;
     {
-        const TemporaryFolder nowhere("/nowhere/at/all");
+        const Environment nowhere("TMPDIR", "/nowhere/at/all");
         CHECK(contains(message_of<IoError>([&] { viz::save_svg(scratch / "a.svg", "digraph {}"); }),
                        "save_svg: no folder for temporary files: "));
     }
-    const TemporaryFolder system("/proc");
+    const Environment system("TMPDIR", "/proc");
     CHECK(contains(message_of<IoError>([&] { viz::save_svg(scratch / "a.svg", "digraph {}"); }),
                    "save_svg: cannot make the folder /proc/weft-"));
     CHECK(fs::is_empty(scratch.folder()));

@@ -1,12 +1,10 @@
 // The graph as a picture.
-#include <stdlib.h>
-
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <regex>
 
 #include "catch.h"
+#include "environment.h"
 #include "scratch.h"
 #include "weft/weft.h"
 
@@ -45,31 +43,6 @@ struct Dot {
         return found;
     }
 };
-
-// Another search path for programs, while one of these lives.
-class Path {
-public:
-    explicit Path(const std::string& path) {
-        if (const char* old = ::getenv("PATH")) old_ = old;
-        ::setenv("PATH", path.c_str(), 1);
-    }
-    ~Path() {
-        if (old_)
-            ::setenv("PATH", old_->c_str(), 1);
-        else
-            ::unsetenv("PATH");
-    }
-    Path(const Path&) = delete;
-    Path& operator=(const Path&) = delete;
-
-private:
-    std::optional<std::string> old_;
-};
-
-void write_program(const std::filesystem::path& path, const std::string& script) {
-    io::save_text(path, "#!/bin/sh\n" + script);
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-}
 
 }  // namespace
 
@@ -153,7 +126,7 @@ TEST_CASE("a tensor outside the graph has no picture", "[viz][graph]") {
 
 TEST_CASE("without graphviz save_svg says which package is missing, and writes nothing", "[viz][graph]") {
     const Scratch scratch;
-    const Path nowhere(scratch.folder().string());
+    const Environment nowhere("PATH", scratch.folder().string());
     const std::string message = message_of<IoError>([&] { viz::save_svg(scratch / "out.svg", "digraph {}"); });
     CHECK(contains(message, "save_svg: cannot run the program dot"));
     CHECK(contains(message, "apt-get install graphviz"));
@@ -162,8 +135,7 @@ TEST_CASE("without graphviz save_svg says which package is missing, and writes n
 
 TEST_CASE("save_svg writes what dot draws and reports a failure of dot", "[viz][graph]") {
     const Scratch scratch;
-    const char* old = ::getenv("PATH");
-    const Path first(scratch.folder().string() + ":" + (old ? old : "/usr/bin:/bin"));
+    const Environment first("PATH", path_with(scratch.folder()));
     write_program(scratch / "dot", "[ \"$1 $2\" = '-Tsvg -o' ] && { echo drawn; cat \"$4\"; } > \"$3\"\n");
     viz::save_svg(scratch / "out.svg", "digraph { a -> b }");
     CHECK(io::load_text(scratch / "out.svg") == "drawn\ndigraph { a -> b }");
