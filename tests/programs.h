@@ -18,6 +18,13 @@
 #include "scratch.h"
 #include "weft/models/io.h"
 
+inline std::string pangrams() {
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+        text += "The quick brown fox jumps over the lazy dog.\nPack my box with five dozen jugs.\n";
+    return text;
+}
+
 #ifdef WEFT_PROGRAMS_DIR
 
 struct Result {
@@ -104,13 +111,6 @@ inline const std::string tiny =
     "train_gpt --num_layers 1 --num_heads 2 --d_model 16 --block_size 16 --batch_size 4 --max_new_tokens 20 ";
 
 inline std::string in(const Scratch& scratch) { return "--out " + scratch.folder().string() + " "; }
-
-inline std::string pangrams() {
-    std::string text;
-    for (int i = 0; i < 40; ++i)
-        text += "The quick brown fox jumps over the lazy dog.\nPack my box with five dozen jugs.\n";
-    return text;
-}
 
 inline void check_refusal(const Result& result, int code, const std::string& message) {
     CHECK(result.code == code);
