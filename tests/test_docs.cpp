@@ -34,32 +34,27 @@ private:
     std::vector<std::vector<std::string>> files_;
 };
 
+// Checks that the sources hold every block of this language in the documents; returns how many there are.
+int blocks_held(const std::string& language, const Sources& sources) {
+    int blocks = 0;
+    for (const fs::path& document : documents())
+        for (const Block& block : blocks_of(read(document)))
+            if (block.language() == language) {
+                INFO(document << ":" << block.line << "\n" << block.str());
+                CHECK(sources.hold(block.lines));
+                ++blocks;
+            }
+    return blocks;
+}
+
 }  // namespace
 
 TEST_CASE("every piece of C++ in the documents stands in a program that is compiled", "[house][book]") {
-    const Sources sources;
-    int blocks = 0;
-    for (const fs::path& document : documents())
-        for (const Block& block : blocks_of(read(document)))
-            if (block.language() == "cpp") {
-                INFO(document << ":" << block.line << "\n" << block.str());
-                CHECK(sources.hold(block.lines));
-                ++blocks;
-            }
-    CHECK(blocks >= 100);
+    CHECK(blocks_held("cpp", Sources()) >= 100);
 }
 
 TEST_CASE("every piece of the library that the documents quote stands there", "[house][book]") {
-    const Sources sources({"include", "src", "tests"});
-    int blocks = 0;
-    for (const fs::path& document : documents())
-        for (const Block& block : blocks_of(read(document)))
-            if (block.language() == "c++") {
-                INFO(document << ":" << block.line << "\n" << block.str());
-                CHECK(sources.hold(block.lines));
-                ++blocks;
-            }
-    CHECK(blocks >= 3);
+    CHECK(blocks_held("c++", Sources({"include", "src", "tests"})) >= 3);
 }
 
 TEST_CASE("every example in a header is run by a test", "[house][header-examples]") {
