@@ -84,8 +84,7 @@ inline void add_options(CLI::App& app, Options& o) {
 inline void check_settings(const Options& o) {
     if (o.model.d_model % o.model.num_heads != 0)
         throw UsageError("--d_model ", o.model.d_model, " is not divisible by --num_heads ", o.model.num_heads);
-    if (o.rate.min_lr > o.rate.lr)
-        throw UsageError("--min_lr ", text::chars(o.rate.min_lr), " is above --lr ", text::chars(o.rate.lr));
+    if (o.rate.min_lr > o.rate.lr) throw UsageError("--min_lr ", o.rate.min_lr, " is above --lr ", o.rate.lr);
     if (o.resume && o.sample_only)
         throw UsageError("--resume trains and --sample_only does not; give only one of them");
     if (o.best && !o.sample_only) throw UsageError("--best needs --sample_only; add it, or leave out --best");

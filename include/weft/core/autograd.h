@@ -2,8 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
-#include <span>
 #include <vector>
 
 #include "weft/core/tensor.h"

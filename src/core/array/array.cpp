@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "weft/core/text.h"
-
 namespace weft {
 
 bool product_overflows(const Shape& shape) {
@@ -35,7 +33,7 @@ void check_representable_exactly(const char* operation, double value, DType dtyp
                                       ? value == 0 || value == 1
                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
     if (is_representable) return;
-    throw DTypeError(operation, ": ", name(dtype), " does not hold ", text::chars(value), " exactly; use ",
+    throw DTypeError(operation, ": ", name(dtype), " does not hold ", value, " exactly; use ",
                      (dtype == boolean ? "0 or 1" : "a 64-bit integer"),
                      ", or float64 (to() converts a tensor)");
 }

@@ -31,6 +31,11 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
                          " do not mix; convert one with to()");
 }
 
+// The end of a message about an index that is out of range for an axis of size n.
+inline std::string valid_indices(std::int64_t n) {
+    return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);
+}
+
 // A scalar of x's type, for arithmetic with plain numbers. DTypeError, naming `operation`, unless the type
 // holds the number exactly.
 inline Tensor scalar_like(const Tensor& x, double value, const char* operation = "full") {

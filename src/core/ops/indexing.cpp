@@ -12,10 +12,9 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
     const Array dense = kernels::contiguous(indices.array());
     const std::int64_t wrong = kernels::first_outside(dense, -n, n);
     if (wrong >= 0)
-        throw IndexError(
-            operation, ": index ", dense.data<std::int64_t>()[wrong], " at position ",
-            text::index(wrong, indices.shape()), " is out of range for size ", n,
-            (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
+        throw IndexError(operation, ": index ", dense.data<std::int64_t>()[wrong], " at position ",
+                         text::index(wrong, indices.shape()), " is out of range for size ", n,
+                         valid_indices(n));
     if (kernels::first_outside(dense, 0, n) < 0) return Tensor(dense);
     return where(indices < 0, indices + static_cast<double>(n), indices);
 }

@@ -177,9 +177,8 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
     axis = normalize_axis(axis, rank(), "select");
     const std::int64_t n = shape()[axis], i = index < 0 ? index + n : index;
     if (i < 0 || i >= n)
-        throw IndexError(
-            "select: index ", index, " is out of range for axis ", axis, " of ", shape(),
-            (n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)));
+        throw IndexError("select: index ", index, " is out of range for axis ", axis, " of ", shape(),
+                         valid_indices(n));
     Array y = array();
     y.offset += i * y.strides[axis];
     y.shape.erase(axis);

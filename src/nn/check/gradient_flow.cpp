@@ -141,8 +141,8 @@ void check_finite(const Tensor& x, const std::string& what) {
     const std::vector<double> values = values_of(x);
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]))
-            throw ValueError(what, ": ", text::chars(values[i]), " at ", text::index(i, x.shape()), " of ",
-                             x.shape(), " is not finite");
+            throw ValueError(what, ": ", values[i], " at ", text::index(i, x.shape()), " of ", x.shape(),
+                             " is not finite");
 }
 
 }  // namespace weft::check
