@@ -14,7 +14,7 @@ LIST  ?=
 EACH  ?=
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
-            catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev
+            catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev libpcre2-dev
 BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14
 DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex

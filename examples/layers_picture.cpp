@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     const Layer layers[] = {
         {"weft::train", "batches, checkpoints, progress, Ctrl-C, evaluation", "", "#f6e3ea"},
         {"weft::viz", "pictures in the terminal and as SVG, stories, reports", "", "#f4e7d8"},
-        {"weft::models", "GPT, GPT-2, generation, tokenisers, files", "JSON, zlib", "#fbf6d9"},
+        {"weft::models", "GPT, GPT-2, generation, tokenisers, files", "JSON, zlib, PCRE2", "#fbf6d9"},
         {"weft::nn", "modules, attention, optimisers, checks", "", "#e3f1e6"},
     };
     const viz::Label name{.size = 15, .anchor = "start", .bold = true}, small{.size = 13, .anchor = "start"},

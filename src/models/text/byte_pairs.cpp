@@ -20,9 +20,7 @@ public:
     explicit Encoder(const Model& model) : model_(model) {}
 
     void append(std::string_view text, Ids& ids) {
-        for (std::size_t at = 0; at < text.size();) {
-            const std::size_t end = piece_end(text, at);
-            const std::string_view piece = text.substr(at, end - at);
+        for (const std::string_view piece : pieces_of(text)) {
             const auto [known, is_new] = seen_.try_emplace(piece, IdRange{ids.size(), 0});
             if (is_new) {
                 merge(piece, ids);
@@ -31,7 +29,6 @@ public:
                 const IdRange seen = known->second;
                 for (std::size_t i = 0; i < seen.count; ++i) ids.push_back(ids[seen.begin + i]);
             }
-            at = end;
         }
     }
 

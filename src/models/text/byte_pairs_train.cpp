@@ -32,15 +32,11 @@ struct Candidate {
 class Trainer {
 public:
     Trainer(const std::string& text, Model& model) : model_(model) {
-        const std::string_view all = text;
         std::unordered_map<std::string_view, std::size_t> index;
-        for (std::size_t at = 0; at < text.size();) {
-            const std::size_t end = piece_end(all, at);
-            const std::string_view piece = all.substr(at, end - at);
+        for (const std::string_view piece : pieces_of(text)) {
             const auto [known, is_new] = index.try_emplace(piece, words_.size());
             if (is_new) words_.push_back({tokens_of(piece), 0});
             ++words_[known->second].count;
-            at = end;
         }
         for (std::size_t w = 0; w < words_.size(); ++w)
             for (std::size_t i = 0; i + 1 < words_[w].tokens.size(); ++i)

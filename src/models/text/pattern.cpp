@@ -1,57 +1,66 @@
 #include "models/text/pattern.h"
 
-#include "models/text/unicode_table.h"
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <memory>
+#include <new>
+#include <string>
+
 #include "weft/core/text.h"
 
 namespace weft::text {
 
 namespace {
 
-enum class Class { letter, number, space, other };
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ with Unicode's White_Space for \s,
+// to which PCRE2 would add U+180E.
+constexpr char pattern[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\t-\r\x{85}\p{Z}\p{L}\p{N}]+)"
+                           R"(|[\t-\r\x{85}\p{Z}]+(?![^\t-\r\x{85}\p{Z}])|[\t-\r\x{85}\p{Z}]+)";
 
-Class class_of(char32_t c) {
-    if (c < 0x80) {  // most characters, without a search
-        const char32_t lower = c | 0x20;
-        if (lower >= 'a' && lower <= 'z') return Class::letter;
-        if (c >= '0' && c <= '9') return Class::number;
-    } else {
-        if (is_letter(c)) return Class::letter;
-        if (is_number(c)) return Class::number;
-    }
-    return is_space(c) ? Class::space : Class::other;
+using Code = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
+using Match = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
+
+PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+Code compile() {
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    Code code(pcre2_compile(units(pattern), PCRE2_ZERO_TERMINATED, PCRE2_UTF, &error, &at, nullptr),
+              pcre2_code_free);
+    if (!code) throw std::bad_alloc();                  // the only error that this pattern can have
+    pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // where it cannot, matching is slower
+    return code;
 }
 
-struct Scanned {
-    Class kind;
-    std::size_t end;
-};
-
-Scanned scan(std::string_view text, std::size_t at) {
-    const Decoded c = decode_at(text, at);
-    return {c.kind == Decoded::character ? class_of(c.value) : Class::other, at + c.length};
+// The text with an exclamation mark, neither letter, number nor space, for each byte that is not UTF-8.
+std::string repaired(std::string_view text) {
+    std::string valid(text);
+    for (std::size_t at = 0; at < text.size();) {
+        const Decoded c = decode_at(text, at);
+        if (c.kind != Decoded::character) valid.replace(at, c.length, c.length, '!');
+        at += c.length;
+    }
+    return valid;
 }
 
 }  // namespace
 
-std::size_t piece_end(std::string_view text, std::size_t at) {
-    if (text[at] == '\'')
-        for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
-            if (text.substr(at, ending.size()) == ending) return at + ending.size();
-
-    // A run of one class, with an optional space before it unless it is of spaces.
-    Scanned scanned = scan(text, at);
-    if (text[at] == ' ' && at + 1 < text.size())
-        if (const Scanned next = scan(text, at + 1); next.kind != Class::space) scanned = next;
-    const Class kind = scanned.kind;
-    std::size_t end = scanned.end, last = at;  // of the run so far, and where its last character begins
-    while (end < text.size()) {
-        scanned = scan(text, end);
-        if (scanned.kind != kind) break;
-        last = end, end = scanned.end;
+std::vector<std::string_view> pieces_of(std::string_view text) {
+    static const Code code = compile();
+    const std::string subject = repaired(text);
+    const Match match(pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
+    if (!match) throw std::bad_alloc();
+    std::vector<std::string_view> pieces;
+    for (std::size_t at = 0; at < text.size();) {
+        if (pcre2_match(code.get(), units(subject), subject.size(), at, PCRE2_NO_UTF_CHECK, match.get(),
+                        nullptr) < 0)
+            throw std::bad_alloc();  // the pattern matches everywhere
+        const std::size_t end = pcre2_get_ovector_pointer(match.get())[1];
+        pieces.push_back(text.substr(at, end - at));
+        at = end;
     }
-    // The last of several spaces before something else is left for the next piece.
-    if (kind == Class::space && end < text.size() && last > at) return last;
-    return end;
+    return pieces;
 }
 
 }  // namespace weft::text
