@@ -53,17 +53,6 @@ Heads rotated(const Heads& heads, std::int64_t past, std::optional<double> base)
     return {{rotary(q, past, *base), rotary(k, past, *base), v}};
 }
 
-Tensor merged_and_projected(const Tensor& y, const Linear& W_out) {  // y (B, H, T, d_v)
-    return traced("Y", W_out(traced("merged", merge_heads(y))));     // (B, T, C)
-}
-
-AttentionResult weighted(const Heads& qkv, const AttentionOptions& options, const Linear& W_out) {
-    const auto [q, k, v] = qkv.qkv();
-    const auto [y, weights] =
-        scaled_dot_product_attention_with_weights(q, k, v, options);  // weights (B, H, T, S)
-    return {merged_and_projected(y, W_out), weights};
-}
-
 MultiHeadAttentionOptions with_defaults(std::int64_t d_model, std::int64_t num_heads,
                                         MultiHeadAttentionOptions o) {
     const auto fill = [&](std::int64_t& size, std::int64_t default_size, const char* name) {
@@ -153,20 +142,13 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
                    rotary_base);
 }
 
-AttentionOptions MultiHeadAttention::options(const Mask& mask) const {
-    return {.mask = mask, .dropout = training() ? dropout : 0, .rng = rng_.get(), .caller = multi_head};
-}
-
-Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
-                                      const Mask& mask) const {         // (B, T, C), key and value (B, S, ·)
-    const Heads qkv = split(query, key, value);                         // (B, H, T, d_k), k and v (B, G, S, ·)
-    const Tensor y = scaled_dot_product_attention(qkv, options(mask));  // (B, H, T, d_v)
-    return merged_and_projected(y, W_out);                              // (B, T, C)
-}
-
-AttentionResult MultiHeadAttention::with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
-                                                 const Mask& mask) const {
-    return weighted(split(query, key, value), options(mask), W_out);
+AttentionResult MultiHeadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value,
+                                            const Mask& mask, bool wants_weights) const {
+    const Heads heads = split(query, key, value);  // q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v)
+    const AttentionOptions options = {.mask = mask, .dropout = training() ? dropout : 0, .rng = rng_.get()};
+    const auto [y, weights] = heads.attend(multi_head, options, wants_weights);  // (B, H, T, d_v), (B, H, T, S)
+    const Tensor merged = traced("merged", merge_heads(y));                      // (B, T, H·d_v)
+    return {traced("Y", W_out(merged)), weights};                                // (B, T, C)
 }
 
 // ---- CausalMultiHeadAttention
@@ -195,45 +177,39 @@ Tensor CausalMultiHeadAttention::mask() const {
         "mask", Mask::causal().materialize(1, 1, n, n).reshape({n, n}), /*persistent=*/false);
 }
 
-Heads CausalMultiHeadAttention::project(const Tensor& x, std::int64_t past) const {
+// Returns q (B, H, T, d_k), k and v (B, G, S, d_k): the keys and values of the cache's tokens, then those of x.
+Heads CausalMultiHeadAttention::project(const Tensor& x, KeyValueCache* cache) const {
     check_tokens(x, d_model, causal, "x");
-    const std::int64_t T = x.size(-2);
+    const std::int64_t T = x.size(-2), past = cache == nullptr ? 0 : cache->length();
     if (past + T > max_seq_len)
         throw ShapeError(causal, ": ", T, " tokens in ", x.shape(),
                          (past > 0 ? " after " + std::to_string(past) + " in the cache" : std::string()),
                          ", but max_seq_len is ", max_seq_len,
                          "; make it with a larger one, or give fewer tokens");
     const Tensor qkv = traced("QKV", W_qkv(traced("X", x)));  // (B, T, (H + 2G)·d_k)
-    return rotated({{qkv}, num_heads, num_kv_heads, d_k}, past, rotary_base);
+    const Heads heads = rotated({{qkv}, num_heads, num_kv_heads, d_k}, past, rotary_base);
+    if (cache == nullptr) return heads;
+    const auto [q, k, v] = heads.qkv();
+    const auto [keys, values] = cache->append(k, v);
+    return {{q, keys, values}};
 }
 
-AttentionOptions CausalMultiHeadAttention::options(const Tensor& x, const Mask& extra_mask,
-                                                   std::int64_t past) const {
-    const std::int64_t S = past + x.size(-2);
+AttentionOptions CausalMultiHeadAttention::options(std::int64_t T, const KeyValueCache* cache,
+                                                   const Mask& extra_mask) const {
+    const std::int64_t S = cache == nullptr ? T : cache->length();
     const Tensor made = find_buffer("mask");
-    const Mask own = made.defined() ? Mask::blocked(made.slice(0, past, S).slice(1, 0, S)) : Mask::causal();
-    return {.mask = own | extra_mask, .dropout = training() ? dropout : 0, .rng = rng_.get(), .caller = causal};
+    const Mask own = made.defined() ? Mask::blocked(made.slice(0, S - T, S).slice(1, 0, S)) : Mask::causal();
+    return {.mask = own | extra_mask, .dropout = training() ? dropout : 0, .rng = rng_.get()};
 }
 
-Tensor CausalMultiHeadAttention::operator()(const Tensor& x, const Mask& extra_mask) const {  // x (B, T, C)
-    const Heads qkv = project(x);  // q (B, H, T, d_k), k and v (B, G, T, d_k)
-    const Tensor y = scaled_dot_product_attention(qkv, options(x, extra_mask));  // (B, H, T, d_k)
-    return merged_and_projected(y, W_out);                                       // (B, T, C)
-}
-
-AttentionResult CausalMultiHeadAttention::with_weights(const Tensor& x, const Mask& extra_mask) const {
-    return weighted(project(x), options(x, extra_mask), W_out);
-}
-
-Tensor CausalMultiHeadAttention::operator()(const Tensor& x, KeyValueCache& cache,
-                                            const Mask& extra_mask) const {
-    const std::int64_t past = cache.length();
-    const auto [q, k, v] = project(x, past).qkv();  // (B, H, T, d_k), k and v (B, G, T, d_k)
-    const CacheGuard guard({&cache, 1});
-    const auto [keys, values] = cache.append(k, v);  // (B, G, S, d_k)
-    const Tensor y =
-        scaled_dot_product_attention(q, keys, values, options(x, extra_mask, past));  // (B, H, T, d_k)
-    return merged_and_projected(y, W_out);                                            // (B, T, C)
+AttentionResult CausalMultiHeadAttention::forward(const Tensor& x, KeyValueCache* cache, const Mask& extra_mask,
+                                                  bool wants_weights) const {  // x (B, T, C)
+    const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
+    const Heads heads = project(x, cache);  // q (B, H, T, d_k), k and v (B, G, S, d_k)
+    const auto [y, weights] = heads.attend(causal, options(x.size(-2), cache, extra_mask),
+                                           wants_weights);   // (B, H, T, d_k), (B, H, T, S)
+    const Tensor merged = traced("merged", merge_heads(y));  // (B, T, C)
+    return {traced("Y", W_out(merged)), weights};            // (B, T, C)
 }
 
 }  // namespace weft::nn

@@ -28,17 +28,19 @@ struct Heads {
                         const char* caller = "Heads::packed");
 
     bool is_packed() const { return tensors.size() == 1; }  // whether `tensors` is one packed projection
-    // The same arrangement of other tensors.
-    Heads with(std::vector<Tensor> others) const { return {std::move(others), num_heads, num_kv_heads, d_k}; }
     // {q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v)}; views of a packed projection. ShapeError unless
     // there are one or three tensors.
     std::array<Tensor, 3> qkv() const;
+    // Attention, (B, H, T, d_v) or (H, T, d_v), with its weights only if `wants_weights`: what every function
+    // and module computes. Errors begin with `caller`, a string literal.
+    AttentionResult attend(const char* caller, const AttentionOptions& options,
+                           bool wants_weights = false) const;
 
     // x (B, T, C) → (B, H, T, d_k), or (T, C) → (H, T, d_k): head h is columns h·d_k … (h+1)·d_k − 1.
     // ShapeError unless the rank is 2 or 3 and num_heads divides C.
-    static Tensor split(const Tensor& x, std::int64_t num_heads);
+    static Tensor split(const Tensor& x, std::int64_t num_heads, const char* caller = "Heads::split");
     // The inverse: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError for any other rank.
-    static Tensor merge(const Tensor& x);
+    static Tensor merge(const Tensor& x, const char* caller = "Heads::merge");
 };
 
 // As scaled_dot_product_attention(q, k, v, options): (B, H, T, d_v), or (H, T, d_v) without a batch.

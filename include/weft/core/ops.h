@@ -244,8 +244,6 @@ struct AttentionOptions {
     std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
     double dropout = 0;                // of the weights, after softmax, in [0, 1) or ValueError; needs rng
     Rng* rng = nullptr;                // for dropout
-    // A string literal that begins the error messages; the function's own name if null.
-    const char* caller = nullptr;
 };
 
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).

@@ -15,18 +15,18 @@ namespace weft::nn {
 //
 //     const Tensor q = nn::split_heads(x, 4);    // (B, T, C) → (B, 4, T, C/4)
 //     const Tensor merged = nn::merge_heads(q);  // (B, T, C), x again
-inline Tensor split_heads(const Tensor& x, std::int64_t num_heads) { return Heads::split(x, num_heads); }
-
-// Splits a packed projection, the columns of Q, then K, then V: qkv (B, T, 3C) or (T, 3C) → q, k, v, each
-// (B, H, T, d_k) or (H, T, d_k). With num_kv_heads = G, qkv is (…, T, (H + 2G)·d_k), and k and v have G heads.
-// ShapeError unless the rank is 2 or 3 and H + 2G divides the last axis.
+inline Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
+    return Heads::split(x, num_heads, "split_heads");
+}
+// The inverse: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError at other ranks.
+inline Tensor merge_heads(const Tensor& x) { return Heads::merge(x, "merge_heads"); }
+// Splits a packed projection into q, k and v: qkv (B, T, (H + 2G)·d_k) or (T, …), with the columns of q, then
+// k, then v → (B, H, T, d_k) and twice (B, G, T, d_k), or without B. G = H if num_kv_heads is 0. ShapeError
+// unless the rank is 2 or 3 and H + 2G divides the last axis.
 inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t num_heads,
                                        std::int64_t num_kv_heads = 0) {
     return Heads::packed(qkv, num_heads, num_kv_heads, "split_qkv").qkv();
 }
-
-// The inverse of split_heads: (B, H, T, d_k) → (B, T, C), or (H, T, d_k) → (T, C). ShapeError at other ranks.
-inline Tensor merge_heads(const Tensor& x) { return Heads::merge(x); }
 
 // Returns d_model / num_heads. ValueError, naming `module`, unless both are at least 1 and num_heads divides
 // d_model.
@@ -72,13 +72,18 @@ struct MultiHeadAttention : Module {
 
     // Self-attention of x, or attention of query to key and value.
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const { return (*this)(x, x, x, mask); }
-    Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask = {}) const;
+    Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const Mask& mask = {}) const {
+        return forward(query, key, value, mask).output;
+    }
     // The same, and the weights of each head: (B, H, T, S), or (H, T, S) without B. Memory grows with T × S.
     AttentionResult with_weights(const Tensor& x, const Mask& mask = {}) const {
-        return with_weights(x, x, x, mask);
+        return forward(x, x, x, mask, true);
     }
     AttentionResult with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
-                                 const Mask& mask = {}) const;
+                                 const Mask& mask = {}) const {
+        return forward(query, key, value, mask, true);
+    }
 
     // Returns q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), which are what attention takes.
     std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const {
@@ -93,7 +98,8 @@ private:
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
                                      bool bias);
     Heads split(const Tensor& query, const Tensor& key, const Tensor& value) const;
-    AttentionOptions options(const Mask& mask) const;
+    AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask,
+                            bool wants_weights = false) const;
 };
 
 // Options of CausalMultiHeadAttention.
@@ -123,9 +129,13 @@ struct CausalMultiHeadAttention : Module {
                              CausalMultiHeadAttentionOptions options = {});
 
     // `extra_mask` blocks more than the future, such as padding.
-    Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const;
+    Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
+        return forward(x, nullptr, extra_mask).output;
+    }
     // The same, and the weights of each head: (B, H, T, T).
-    AttentionResult with_weights(const Tensor& x, const Mask& extra_mask = {}) const;
+    AttentionResult with_weights(const Tensor& x, const Mask& extra_mask = {}) const {
+        return forward(x, nullptr, extra_mask, true);
+    }
     // Decodes: x holds the T tokens that follow those in the cache, and is added to it. Returns what a pass
     // over all S = cache.length() + T tokens gives at the last T positions; `extra_mask` has T queries and S
     // keys. Also refuses what KeyValueCache::append refuses, and S > max_seq_len (ShapeError); the cache is
@@ -135,7 +145,9 @@ struct CausalMultiHeadAttention : Module {
     //     const NoGrad off;
     //     const Tensor y = attention(prompt, cache);    // (T, 64) → (T, 64), and fills the cache
     //     const Tensor next = attention(token, cache);  // (1, 64) → (1, 64), attends to T + 1 tokens
-    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& extra_mask = {}) const;
+    Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& extra_mask = {}) const {
+        return forward(x, &cache, extra_mask).output;
+    }
 
     // Returns a bool mask (max_seq_len, max_seq_len), true = blocked: ones above the diagonal. The first call
     // makes it and registers it as the buffer "mask", which is not in the state_dict and which all copies of
@@ -146,8 +158,10 @@ struct CausalMultiHeadAttention : Module {
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
-    Heads project(const Tensor& x, std::int64_t past = 0) const;
-    AttentionOptions options(const Tensor& x, const Mask& extra_mask, std::int64_t past = 0) const;
+    Heads project(const Tensor& x, KeyValueCache* cache) const;
+    AttentionOptions options(std::int64_t T, const KeyValueCache* cache, const Mask& extra_mask) const;
+    AttentionResult forward(const Tensor& x, KeyValueCache* cache, const Mask& extra_mask,
+                            bool wants_weights = false) const;
 };
 
 }  // namespace weft::nn

@@ -55,24 +55,23 @@ void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Ten
 
 // Checks the options and completes them: the scale is set, the bias is (B|1, H|1, T|1, S|1), and the mask also
 // blocks where the bias is −∞.
-AttentionOptions completed(AttentionOptions o, const Qkv& qkv) {
+AttentionOptions completed(const char* caller, AttentionOptions o, const Qkv& qkv) {
     const Shape scores = shape_of_scores(qkv);
-    const char* const operation = o.caller;
     o.scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, qkv[0].size(-1)))));
-    if (!std::isfinite(*o.scale)) throw ValueError(operation, ": a scale of ", *o.scale, "; it must be finite");
+    if (!std::isfinite(*o.scale)) throw ValueError(caller, ": a scale of ", *o.scale, "; it must be finite");
     if (!(o.dropout >= 0 && o.dropout < 1))
-        throw ValueError(operation, ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
+        throw ValueError(caller, ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
     if (o.dropout > 0 && o.rng == nullptr)
-        throw ValueError(operation, ": dropout needs random numbers; set options.rng");
+        throw ValueError(caller, ": dropout needs random numbers; set options.rng");
     if (!o.bias.defined()) return o;
-    check_same_dtype(o.caller, qkv[0], o.bias);
-    if (broadcast_shapes(o.bias.shape(), scores, o.caller) != scores)
-        throw ShapeError(operation, ": a bias of shape ", o.bias.shape(), " does not broadcast to the scores, ",
+    check_same_dtype(caller, qkv[0], o.bias);
+    if (broadcast_shapes(o.bias.shape(), scores, caller) != scores)
+        throw ShapeError(caller, ": a bias of shape ", o.bias.shape(), " does not broadcast to the scores, ",
                          scores);
     o.bias = with_rank_4(o.bias);
     const Tensor blocked = o.bias == -INFINITY;
     if (!all(isfinite(o.bias) || blocked))
-        throw ValueError(operation, ": the bias holds NaN or +inf; use finite values, or −inf to block");
+        throw ValueError(caller, ": the bias holds NaN or +inf; use finite values, or −inf to block");
     // −∞ alone would not block a score that overflowed to +∞.
     if (any(blocked)) o.mask = o.mask | Mask::blocked(blocked.expand({-1, -1, scores[2], scores[3]}));
     return o;
@@ -86,13 +85,13 @@ Tensor repeat_kv(const Tensor& x, std::int64_t H) {
 }
 
 // The reference implementation: every step is a tensor with a name.
-AttentionResult attention_reference(const Qkv& qkv, const AttentionOptions& o) {
+AttentionResult attention_reference(const char* caller, const Qkv& qkv, const AttentionOptions& o) {
     const Shape shape = shape_of_scores(qkv);                   // (B, H, T, S)
     const Tensor q = traced("q", qkv[0]);                       // (B, H, T, d_k)
     const Tensor k = traced("k", repeat_kv(qkv[1], shape[1]));  // (B, H, S, d_k)
     const Tensor v = traced("v", repeat_kv(qkv[2], shape[1]));  // (B, H, S, d_v)
     Tensor mask;
-    if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], o.caller);
+    if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], caller);
     Tensor scores =
         traced("scores", masked_matmul(q, k.transpose(-2, -1), mask, Pairs::in_y) * *o.scale);  // (B, H, T, S)
     if (o.bias.defined()) scores = traced("biased scores", scores + o.bias);
@@ -120,10 +119,10 @@ Tensor make_token_major(const Tensor& x, std::int64_t d) {
 }
 
 // Runs the kernel on qkv, the values of `heads`.
-Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
+Tensor fused(const char* caller, const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
     const auto& [q, k, v] = qkv;
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
-    const Tensor blocked = o.mask.materialize_rest(shape[0], shape[1], shape[2], shape[3], o.caller);
+    const Tensor blocked = o.mask.materialize_rest(shape[0], shape[1], shape[2], shape[3], caller);
     const kernels::AttentionParams params{*o.scale, o.mask.is_causal(),
                                           blocked.defined() ? broadcast_view(blocked.array(), shape) : Array(),
                                           o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
@@ -132,58 +131,58 @@ Tensor fused(const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
     kernels::attention(y.array(), stats, {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
 
     // The bias and the mask are saved too, so backward notices if one was changed in place.
-    std::vector<Tensor> saved{y, Tensor(stats.max), Tensor(stats.inverse_sum), o.bias};
-    const std::size_t first_input = saved.size();
-    saved.insert(saved.end(), heads.tensors.begin(), heads.tensors.end());
-    saved.insert(saved.end(), o.mask.parts().begin(), o.mask.parts().end());
-    const auto rule = [o, params, first_input, like = heads.with({}), n = heads.tensors.size()](
-                          const Saved& saved, const Tensor& dy) {
-        std::vector<Tensor> inputs, grads;
-        for (std::size_t i = 0; i < n; ++i) inputs.push_back(saved[first_input + i]);
-        const Heads heads = like.with(inputs);
+    const std::size_t n = heads.tensors.size();
+    std::vector<Tensor> to_save = heads.tensors;
+    to_save.insert(to_save.end(), {y, Tensor(stats.max), Tensor(stats.inverse_sum), o.bias});
+    to_save.insert(to_save.end(), o.mask.parts().begin(), o.mask.parts().end());
+    const Heads like{{}, heads.num_heads, heads.num_kv_heads, heads.d_k};
+    const auto rule = [caller, o, params, n, like](const Saved& saved, const Tensor& dy) {
+        Heads inputs = like, grads = like;
+        for (std::size_t i = 0; i < n; ++i) inputs.tensors.push_back(saved[i]);
         if (is_grad_enabled())
-            return grads_of_reference([&] { return attention_reference(heads.qkv(), o).output; }, inputs, dy);
-        for (const Tensor& x : inputs)
-            grads.push_back(heads.is_packed() ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
-        const auto [q, k, v] = heads.qkv();
-        const auto [dq, dk, dv] = like.with(grads).qkv();  // views of a packed gradient
-        kernels::attention_backward({dq.array(), dk.array(), dv.array()}, row_contiguous(dy), saved[0].array(),
-                                    {saved[1].array(), saved[2].array()},
+            return grads_of_reference([&] { return attention_reference(caller, inputs.qkv(), o).output; },
+                                      inputs.tensors, dy);
+        for (const Tensor& x : inputs.tensors)
+            grads.tensors.push_back(n == 1 ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
+        const auto [q, k, v] = inputs.qkv();
+        const auto [dq, dk, dv] = grads.qkv();  // views of a packed gradient
+        kernels::attention_backward({dq.array(), dk.array(), dv.array()}, row_contiguous(dy), saved[n].array(),
+                                    {saved[n + 1].array(), saved[n + 2].array()},
                                     {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
-        return grads;
+        return grads.tensors;
     };
-    return record("scaled_dot_product_attention", y, heads.tensors, saved, rule);
+    return record("scaled_dot_product_attention", y, heads.tensors, to_save, rule);
 }
 
-// Every form of attention ends here; `function` is the one that the user called.
-AttentionResult attend(const char* function, Heads heads, AttentionOptions o, bool wants_weights) {
-    if (o.caller == nullptr) o.caller = function;
+}  // namespace
+
+AttentionResult Heads::attend(const char* caller, const AttentionOptions& options, bool wants_weights) const {
+    Heads heads = *this;
     Qkv qkv = values_of(heads);
+    check_heads(caller, qkv[0], qkv[1], qkv[2]);
     Shape y = qkv[0].shape(), w = y;
-    check_heads(o.caller, qkv[0], qkv[1], qkv[2]);
-    y[y.rank() - 1] = qkv[2].size(-1);
-    w[w.rank() - 1] = qkv[1].size(-2);
+    y[-1] = qkv[2].size(-1);
+    w[-1] = qkv[1].size(-2);
     if (y.rank() != 4) {
-        for (Tensor& x : heads.tensors) x = heads.is_packed() ? x.unsqueeze(0) : with_rank_4(x);
+        for (Tensor& x : heads.tensors) x = is_packed() ? x.unsqueeze(0) : with_rank_4(x);
         qkv = values_of(heads);
     }
-    const bool differentiates_bias = o.bias.defined() && o.bias.requires_grad() && is_grad_enabled();
-    o = completed(o, qkv);
+    const bool differentiates_bias =
+        options.bias.defined() && options.bias.requires_grad() && is_grad_enabled();
+    const AttentionOptions o = completed(caller, options, qkv);
 
     // The kernel has no weights, no dropout and no gradient of the bias. It cannot scale by 0 either, because
     // BLAS does not read what it would multiply by 0, and so misses NaN.
     const bool is_fused = !composed_mode() && !wants_weights && o.dropout == 0 && !differentiates_bias &&
                           static_cast<float>(*o.scale) != 0;
-    const AttentionResult result =
-        is_fused ? AttentionResult{fused(heads, qkv, o), {}} : attention_reference(heads.qkv(), o);
+    const AttentionResult result = is_fused ? AttentionResult{fused(caller, heads, qkv, o), {}}
+                                            : attention_reference(caller, heads.qkv(), o);
     if (y.rank() == 4) return result;
     return {result.output.reshape(y), wants_weights ? result.weights.reshape(w) : Tensor()};
 }
 
-}  // namespace
-
 Tensor scaled_dot_product_attention(const Heads& heads, const AttentionOptions& options) {
-    return attend("scaled_dot_product_attention", heads, options, false).output;
+    return heads.attend("scaled_dot_product_attention", options).output;
 }
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -193,13 +192,13 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options) {
-    return attend("scaled_dot_product_attention_with_weights", Heads{{q, k, v}}, options, true);
+    return Heads{{q, k, v}}.attend("scaled_dot_product_attention_with_weights", options, true);
 }
 
 Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options) {
     const char* const operation = "multi_head_attention";
-    const Heads split = Heads::packed(qkv, num_heads, 0, operation);  // q, k and v, each (B, H, T, d_k)
-    return traced("merged", Heads::merge(attend(operation, split, options, false).output));
+    const Heads heads = Heads::packed(qkv, num_heads, 0, operation);  // q, k and v, each (B, H, T, d_k)
+    return traced("merged", Heads::merge(heads.attend(operation, options).output));
 }
 
 }  // namespace weft

@@ -16,18 +16,18 @@ std::int64_t part_width(const Tensor& x, std::int64_t parts, const char* caller)
 
 }  // namespace
 
-Tensor Heads::split(const Tensor& x, std::int64_t num_heads) {
-    const std::int64_t d_k = part_width(x, num_heads, "split_heads");
+Tensor Heads::split(const Tensor& x, std::int64_t num_heads, const char* caller) {
+    const std::int64_t d_k = part_width(x, num_heads, caller);
     if (x.rank() == 2) return x.reshape({x.size(0), num_heads, d_k}).permute({1, 0, 2});  // (H, T, d_k)
     return x.reshape({x.size(0), x.size(1), num_heads, d_k}).permute({0, 2, 1, 3});       // (B, H, T, d_k)
 }
 
-Tensor Heads::merge(const Tensor& x) {
+Tensor Heads::merge(const Tensor& x, const char* caller) {
     if (x.rank() == 3)  // (H, T, d_k) → (T, H, d_k) → (T, C)
         return x.permute({1, 0, 2}).reshape({x.size(1), x.size(0) * x.size(2)});
     if (x.rank() == 4)  // (B, H, T, d_k) → (B, T, H, d_k) → (B, T, C)
         return x.permute({0, 2, 1, 3}).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
-    throw ShapeError("merge_heads: takes (B, H, T, d_k) or (H, T, d_k), not ", x.shape());
+    throw ShapeError(caller, ": takes (B, H, T, d_k) or (H, T, d_k), not ", x.shape());
 }
 
 Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads, const char* caller) {
