@@ -36,7 +36,7 @@ TEST_CASE("gradient_flow gives each parameter's gradient norm", "[check]") {
     CHECK(flow.rows[2].norm == 13);
     CHECK(flow.rows[3].norm == 2);
     CHECK(flow.str() ==
-          "parameter      shape   gradient norm  \n"
+          "parameter      shape   gradient norm\n"
           "first.weight   (2, 2)  5              ok\n"
           "first.bias     (2,)    1              ok\n"
           "second.weight  (1, 2)  13             ok\n"

@@ -72,26 +72,26 @@ Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
     const TracedRun run = traced_run(subject, x);
     if (!run.y.requires_grad()) return {false, "the output is outside the graph"};
     const std::int64_t width = std::gcd(run["q"].size(-1), run["v"].size(-1));  // divides d_k and d_v
-    std::vector<std::string> names;
+    nn::NamedTensors named = subject.parameters;
+    const bool of_steps = named.empty();
+    if (of_steps) named = {{"q", run["q"]}, {"k", run["k"]}, {"v", run["v"]}};
     std::vector<Tensor> wanted;
-    for (const auto& [name, parameter] : subject.parameters) names.push_back(name), wanted.push_back(parameter);
-    const bool of_steps = wanted.empty();
-    if (of_steps)
-        for (const char* name : {"q", "k", "v"}) names.push_back(name), wanted.push_back(run[name]);
+    for (const auto& [name, value] : named) wanted.push_back(value);
     const std::vector<Tensor> gradients = grad({loss_of(run.y)}, wanted, {}, {.allow_unused = true});
     std::size_t matrices = 0;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         const Tensor& gradient = gradients[i];
-        if (!gradient.defined()) return {false, names[i] + " has no gradient"};
-        if (!std::isfinite(largest(gradient))) return {false, names[i] + " has a gradient that is not finite"};
+        const std::string& name = named[i].first;
+        if (!gradient.defined()) return {false, name + " has no gradient"};
+        if (!std::isfinite(largest(gradient))) return {false, name + " has a gradient that is not finite"};
         if (of_steps) {
             for (std::int64_t h = 0; h < gradient.size(1); ++h)
                 if (largest(gradient.select(1, h)) == 0)
-                    return {false, names[i] + " has no gradient in head " + std::to_string(h)};
+                    return {false, name + " has no gradient in head " + std::to_string(h)};
         } else if (gradient.rank() == 2) {
             ++matrices;
             const std::string zero = zero_block(gradient, width, subject.num_heads);
-            if (!zero.empty()) return {false, names[i] + " has no gradient in " + zero};
+            if (!zero.empty()) return {false, name + " has no gradient in " + zero};
         }
     }
     return {true, of_steps ? "q, k and v in each of " + std::to_string(subject.num_heads) + " heads"
@@ -102,8 +102,9 @@ Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
 Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
     const NoGrad off;
     const TracedRun run = traced_run(subject, x);
-    const std::int64_t B = x.size(0), H = subject.num_heads, T = x.size(1);
-    const std::int64_t edits = std::min<std::int64_t>(T, 16);  // tokens, spread evenly
+    const std::int64_t B = x.size(0), T = x.size(1);
+    const std::int64_t edits = std::min<std::int64_t>(T, 16);        // tokens, spread evenly
+    const Tensor heads_that_see = sum((!run.blocked).to(int64), 1);  // (B, T, T)
     std::int64_t rows = 0;
     for (std::int64_t edit = 0; edit < edits; ++edit) {
         const std::int64_t j = edit * (T - 1) / std::max<std::int64_t>(1, edits - 1), b = edit % B;
@@ -112,10 +113,7 @@ Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
         const Tensor y = traced_run(subject, other).y;
         for (std::int64_t sample = 0; sample < B; ++sample)
             for (std::int64_t i = 0; i < T; ++i) {
-                bool may_see = sample == b && i == j;
-                for (std::int64_t h = 0; h < H && sample == b; ++h)
-                    may_see = may_see || run.blocked.at({b, h, i, j}) == 0;
-                if (may_see) continue;
+                if (sample == b && (i == j || heads_that_see.at({b, i, j}) > 0)) continue;
                 ++rows;
                 if (!same_bits(y[sample][i], run.y[sample][i]))
                     return {false, "editing token " + std::to_string(j) + " of sample " + std::to_string(b) +

@@ -12,7 +12,14 @@ namespace {
 // (B, H, T, 1): true for rows that are not fully masked.
 Tensor has_visible_key(const Tensor& blocked) { return sum((!blocked).to(float32), -1, keepdim) > 0; }
 
-std::string index_of(const Tensor& x, std::size_t position) { return text::index(position, x.shape()); }
+Outcome equal(const Tensor& found, const Tensor& expected, const std::string& what) {
+    if (found.shape() != expected.shape())
+        return {false, found.shape().str() + ", but " + what + " are " + expected.shape().str()};
+    const double error = distance(found, expected);
+    return {error <= tolerance(found.dtype()), "differ from " + what + " by " + text::number(error, 3)};
+}
+
+}  // namespace
 
 Outcome shapes_of_qkv(const AttentionSubject& subject, const TracedRun& run) {
     const Tensor q = run["q"], k = run["k"], v = run["v"];
@@ -83,21 +90,15 @@ Outcome softmaxed(const TracedRun& run) {
 
 Outcome sample_row(const TracedRun& run) {
     const Tensor row = run["weights"].detach()[0][0][run.x.size(1) - 1];
-    std::string text;
-    bool right = true;
     const auto values = row.to(float64).to_vector<double>();
-    for (std::size_t j = 0; j < values.size(); ++j) {
-        right = right && values[j] >= 0 && std::isfinite(values[j]);
-        if (j < 8) text += (j == 0 ? "" : " ") + text::number(values[j], 3);
-    }
-    return {right, "last token, head 0: " + text + (values.size() > 8 ? " …" : "")};
+    std::string text;
+    for (std::size_t j = 0; j < std::min<std::size_t>(values.size(), 8); ++j)
+        text += (j == 0 ? "" : " ") + text::number(values[j], 3);
+    return {all(isfinite(row) && row >= 0), "last token, head 0: " + text + (values.size() > 8 ? " …" : "")};
 }
 
-Outcome equal(const Tensor& found, const Tensor& expected, const std::string& what) {
-    if (found.shape() != expected.shape())
-        return {false, found.shape().str() + ", but " + what + " are " + expected.shape().str()};
-    const double error = distance(found, expected);
-    return {error <= tolerance(found.dtype()), "differ from " + what + " by " + text::number(error, 3)};
+Outcome weights_times_values(const TracedRun& run) {
+    return equal(run["heads"], matmul(run["weights"].detach(), run["v"].detach()), "weights times values");
 }
 
 Outcome side_by_side(const TracedRun& run) {
@@ -110,63 +111,27 @@ Outcome side_by_side(const TracedRun& run) {
     return outcome;
 }
 
-}  // namespace
-
 Outcome rows_sum_to_1(const Tensor& weights, const Tensor& blocked, bool visible_only) {
     if (weights.shape() != blocked.shape())
         return {false, "weights are " + weights.shape().str() + ", not " + blocked.shape().str()};
     const Tensor counted = visible_only ? masked_fill(weights.detach(), blocked, 0) : weights.detach();
-    const Tensor sums = sum(counted.to(float64), -1, keepdim), rows = has_visible_key(blocked);  // (B, H, T, 1)
-    const auto values = sums.to_vector<double>();
-    const auto counts = rows.to_vector<bool>();
-    double worst = 0;
-    std::size_t at = 0, count = 0;
-    for (std::size_t row = 0; row < values.size(); ++row) {
-        if (!counts[row]) continue;
-        ++count;
-        const double off = std::abs(values[row] - 1);
-        if (!(off <= worst)) worst = off, at = row;
-    }
-    return {
-        worst <= tolerance(weights.dtype()),
-        std::to_string(count) + " rows; the farthest from 1 is " +
-            (values.empty() ? "none" : text::number(values[at], 8) + " at " + index_of(sums.squeeze(-1), at))};
+    const Tensor sums = sum(counted.to(float64), -1), rows = has_visible_key(blocked).squeeze(-1);  // (B, H, T)
+    const Tensor off = masked_fill(abs(sums - 1), !rows, 0).reshape({-1});
+    const auto at = static_cast<std::int64_t>(argmax(off, 0).item());
+    return {off[at].item() <= tolerance(weights.dtype()),
+            text::number(sum(rows.to(float64)).item(), 9) + " rows; the farthest from 1 is " +
+                text::number(sums.reshape({-1})[at].item(), 8) + " at " + text::index(at, sums.shape())};
 }
 
 Outcome blocked_are_0(const Tensor& weights, const Tensor& blocked) {
     if (weights.shape() != blocked.shape())
         return {false, "weights are " + weights.shape().str() + ", not " + blocked.shape().str()};
-    const auto values = masked_fill(weights.detach(), !(blocked && has_visible_key(blocked)), 0)
-                            .to(float64)
-                            .to_vector<double>();
-    for (std::size_t i = 0; i < values.size(); ++i)
-        if (values[i] != 0)
-            return {false, "a blocked key gets " + text::number(values[i], 4) + " at " + index_of(weights, i)};
+    const Tensor seen = masked_fill(weights.detach(), !(blocked && has_visible_key(blocked)), 0).reshape({-1});
+    const auto at = static_cast<std::int64_t>(argmax((seen != 0).to(int64), 0).item());
+    if (seen[at].item() != 0)
+        return {false, "a blocked key gets " + text::number(seen[at].item(), 4) + " at " +
+                           text::index(at, weights.shape())};
     return {true, text::number(sum(blocked.to(float64)).item(), 9) + " blocked weights, all exactly 0"};
-}
-
-std::vector<AttentionCheck> check_steps(const AttentionSubject& subject, const TracedRun& run) {
-    const std::int64_t B = run.x.size(0), T = run.x.size(1), H = subject.num_heads;
-    std::vector<AttentionCheck> checks;
-    const auto add = [&](const char* name, const std::function<Outcome()>& check) {
-        checks.push_back(checked(name, check));
-    };
-    add("shapes of q, k, v", [&] { return shapes_of_qkv(subject, run); });
-    add("shape of scores", [&] { return has_shape(run["scores"], {B, H, T, T}); });
-    add("scaled by sqrt(d_k)", [&] { return scaled(run); });
-    add("masked before softmax", [&] { return masked_before(run); });
-    add("softmax over the last axis", [&] { return softmaxed(run); });
-    add("weights sum to 1", [&] { return rows_sum_to_1(run["weights"], run.blocked, false); });
-    add("blocked weights are 0", [&] { return blocked_are_0(run["weights"], run.blocked); });
-    add("visible weights sum to 1", [&] { return rows_sum_to_1(run["weights"], run.blocked, true); });
-    add("sample row", [&] { return sample_row(run); });
-    add("heads are weights times values", [&] {
-        return equal(run["heads"], matmul(run["weights"].detach(), run["v"].detach()), "weights times values");
-    });
-    add("shape of merged", [&] { return has_shape(run["merged"], {B, T, H * run["v"].size(-1)}); });
-    add("heads side by side", [&] { return side_by_side(run); });
-    add("shape of the output", [&] { return has_shape(run.y, run.x.shape()); });
-    return checks;
 }
 
 }  // namespace weft::check

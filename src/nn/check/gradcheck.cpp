@@ -13,18 +13,11 @@ namespace weft::check {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-using Functions = std::function<Tensors(const Tensors&)>;  // with several outputs
 
 // Central differences of order 8: f'(x) = Σ_k c_k (f(x + kh) − f(x − kh)) / h + O(h⁸).
 constexpr std::array<double, 4> coefficients{4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
 
 std::vector<double> values_of(const Tensor& x) { return x.detach().to_vector<double>(); }
-
-std::vector<std::vector<double>> values_of(const Tensors& tensors) {
-    std::vector<std::vector<double>> all;
-    for (const Tensor& x : tensors) all.push_back(values_of(x));
-    return all;
-}
 
 // Compares bits: NaN equals itself, and +0 differs from −0.
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
@@ -45,151 +38,118 @@ void check_inputs(const std::string& operation, const Tensors& inputs) {
                          ": no input requires a gradient; call requires_grad_() on those to check");
 }
 
-class Gradcheck {
-public:
-    Gradcheck(std::string title, Functions f, const Tensors& inputs, bool absent_is_zero,
-              GradcheckOptions options)
-        : title_(std::move(title)),
-          f_(std::move(f)),
-          inputs_(inputs),
-          absent_is_zero_(absent_is_zero),
-          options_(options) {}
+struct Gradcheck {
+    const std::string title;
+    const Function f;
+    const Tensors inputs;
+    const GradcheckOptions options;
+    const bool absent_is_zero = false;  // whether an absent gradient is right where f does not change
+
+    Tensor seed = {};
+    GradcheckReport report = {};
 
     GradcheckReport run() {
         // New leaves over the inputs' storage, with the same strides, leave the caller's gradients alone.
-        Tensors leaves;
-        std::vector<std::size_t> wanted;
+        Tensors leaves, variables;        // all inputs, and those to check
+        std::vector<std::size_t> wanted;  // the positions of those to check
         std::vector<std::uint64_t> versions;
-        for (std::size_t i = 0; i < inputs_.size(); ++i) {
-            leaves.push_back(inputs_[i].detach());
-            versions.push_back(inputs_[i].version());
-            if (!inputs_[i].requires_grad()) continue;
-            leaves.back().requires_grad_();
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            leaves.push_back(inputs[i].detach());
+            versions.push_back(inputs[i].version());
+            if (!inputs[i].requires_grad()) continue;
+            variables.push_back(leaves.back().requires_grad_());
             wanted.push_back(i);
         }
-        Tensors outputs;
+        Tensor y;
         {
-            EnableGrad on;
-            outputs = f_(leaves);
-            draw_seeds(outputs);
-            Tensors again = f_(leaves);
-            for (std::size_t i = 0; i < outputs.size(); ++i)
-                if (!same_bits(values_of(outputs[i]), values_of(again[i])))
-                    fail(
-                        "the function is not deterministic: called twice with the same inputs, it gave "
-                        "different values");
+            const EnableGrad on;
+            y = f(leaves);
+            if (y.dtype() != float64)
+                throw DTypeError(title, ": the function's result is ", name(y.dtype()),
+                                 ", but must be float64; compute it in the type of the inputs");
+            Rng rng(options.seed);
+            seed = randn(y.shape(), rng, float64);
+            if (!same_bits(values_of(y), values_of(f(leaves))))
+                fail(
+                    "the function is not deterministic: called twice with the same inputs, it gave different "
+                    "values");
         }
-        for (std::size_t i = 0; i < inputs_.size(); ++i)
-            if (inputs_[i].version() != versions[i])
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            if (inputs[i].version() != versions[i])
                 fail("the function changed its input " + std::to_string(i) + " in place");
-        if (!report_.passed) return report_;
+        if (!report.passed) return report;
 
-        const Tensors first = gradients(outputs, leaves, wanted), second = gradients(outputs, leaves, wanted);
+        const Tensors first = gradients(y, variables), second = gradients(y, variables);
         const std::pair<const char*, Tensors> routes[] = {
-            {"backward", by_backward(outputs, leaves, wanted)},
-            {"grad with create_graph", gradients(outputs, leaves, wanted, true)}};
+            {"backward", by_backward(y, variables)}, {"grad with create_graph", gradients(y, variables, true)}};
         for (std::size_t w = 0; w < wanted.size(); ++w) {
-            const std::string input =
-                "input " + std::to_string(wanted[w]) + " " + inputs_[wanted[w]].shape().str();
-            if (!first[w].defined() && !absent_is_zero_) {
+            const Shape& shape = variables[w].shape();
+            const std::string input = "input " + std::to_string(wanted[w]) + " " + shape.str();
+            if (!first[w].defined() && !absent_is_zero) {
                 fail(input + ": the gradient is absent: no output depends on it through the graph");
                 continue;
             }
-            const auto size = static_cast<std::size_t>(inputs_[wanted[w]].numel());
-            const auto found = first[w].defined() ? values_of(first[w]) : std::vector<double>(size, 0.0);
+            const auto found = values_of(first[w].defined() ? first[w] : zeros(shape, float64));
             if (first[w].defined() && !same_bits(found, values_of(second[w])))
                 fail(input + ": the gradient changes from one backward to the next");
             compare(wanted[w], found, input);
-            for (const auto& [route, gradient] : routes)
-                compare_routes(wanted[w], first[w], route, gradient[w]);
+            for (const auto& [route, gradient] : routes) compare_routes(first[w], route, gradient[w], input);
         }
-        return report_;
+        return report;
     }
-
-private:
-    std::string title_;
-    Functions f_;
-    Tensors inputs_;
-    bool absent_is_zero_;
-    GradcheckOptions options_;
-    Tensors seeds_;
-    std::vector<std::vector<double>> seed_values_;
-    GradcheckReport report_;
 
     void fail(const std::string& what) {
-        report_.passed = false;
-        report_.message += (report_.message.empty() ? "" : "\n") + title_ + ": " + what;
+        report.passed = false;
+        report.message += (report.message.empty() ? "" : "\n") + title + ": " + what;
     }
 
-    void draw_seeds(const Tensors& outputs) {
-        Rng rng(options_.seed);
-        for (const Tensor& y : outputs) {
-            if (y.dtype() != float64)
-                throw DTypeError(title_, ": the function's result is ", name(y.dtype()),
-                                 ", but must be float64; compute it in the type of the inputs");
-            seeds_.push_back(randn(y.shape(), rng, float64));
-        }
-        seed_values_ = values_of(seeds_);
-    }
-
-    // By grad; undefined where no output depends on the input.
-    Tensors gradients(const Tensors& outputs, const Tensors& leaves, const std::vector<std::size_t>& wanted,
-                      bool create_graph = false) const {
-        Tensors in_graph, seeds, inputs;
-        for (std::size_t i = 0; i < outputs.size(); ++i) {
-            if (!outputs[i].requires_grad()) continue;
-            in_graph.push_back(outputs[i]);
-            seeds.push_back(seeds_[i]);
-        }
-        for (const std::size_t i : wanted) inputs.push_back(leaves[i]);
-        if (in_graph.empty()) return Tensors(inputs.size());
-        return grad(in_graph, inputs, seeds,
+    // By grad; undefined where y does not depend on the variable.
+    Tensors gradients(const Tensor& y, const Tensors& variables, bool create_graph = false) const {
+        if (!y.requires_grad()) return Tensors(variables.size());
+        return grad({y}, variables, {seed},
                     {.create_graph = create_graph, .retain_graph = true, .allow_unused = true});
     }
 
-    // By backward, through the leaves' grad().
-    Tensors by_backward(const Tensors& outputs, const Tensors& leaves,
-                        const std::vector<std::size_t>& wanted) const {
-        for (std::size_t i = 0; i < outputs.size(); ++i)
-            if (outputs[i].requires_grad()) outputs[i].backward(seeds_[i], true);
+    // By backward, through the variables' grad().
+    Tensors by_backward(const Tensor& y, const Tensors& variables) const {
+        if (y.requires_grad()) y.backward(seed, true);
         Tensors found;
-        for (const std::size_t i : wanted) {
-            found.push_back(leaves[i].grad());
-            Tensor(leaves[i]).zero_grad();
+        for (Tensor x : variables) {
+            found.push_back(x.grad());
+            x.zero_grad();
         }
         return found;
     }
 
-    // Fails unless two routes agree on the gradient of input i up to rounding.
-    void compare_routes(std::size_t i, const Tensor& gradient, const char* route, const Tensor& other) {
-        const std::string input = "input " + std::to_string(i) + " " + inputs_[i].shape().str();
+    // Fails unless two routes agree on a gradient up to rounding.
+    void compare_routes(const Tensor& gradient, const char* route, const Tensor& other,
+                        const std::string& input) {
         if (gradient.defined() != other.defined())
             return fail(input + ": the gradient is absent by " + (other.defined() ? "grad" : route) +
                         ", and there by " + (other.defined() ? route : "grad"));
         if (!gradient.defined()) return;
         const auto a = values_of(gradient), b = values_of(other);
         for (std::size_t at = 0; at < a.size(); ++at)
-            if (!(std::abs(a[at] - b[at]) <= options_.tolerance * std::max(1.0, std::abs(a[at]))))
-                return fail(input + " at " + text::index(at, inputs_[i].shape()) + ": " + text::chars(a[at]) +
+            if (!(std::abs(a[at] - b[at]) <= options.tolerance * std::max(1.0, std::abs(a[at]))))
+                return fail(input + " at " + text::index(at, gradient.shape()) + ": " + text::chars(a[at]) +
                             " by grad, but " + text::chars(b[at]) + " by " + route);
     }
 
     // d(Σ seed · f)/dx at element `at` of input i, in the copies `changed`. Subtracts outputs before summing,
     // so those that do not depend on the element contribute no rounding error.
-    double numerical_gradient(const Tensors& changed, std::size_t i, std::size_t at) {
+    double numerical_gradient(const Tensors& changed, std::size_t i, std::size_t at) const {
         double& x = changed[i].data<double>()[at];
-        const double middle = x, h = options_.eps * std::max(1.0, std::abs(middle));
+        const double middle = x, h = options.eps * std::max(1.0, std::abs(middle));
+        const auto weights = values_of(seed);
         double derivative = 0;
         for (std::size_t k = 0; k < coefficients.size(); ++k) {
             const double distance = static_cast<double>(k + 1) * h;
             x = middle + distance;
-            const auto above = values_of(f_(changed));
+            const auto above = values_of(f(changed));
             x = middle - distance;
-            const auto below = values_of(f_(changed));
+            const auto below = values_of(f(changed));
             double sum = 0;
-            for (std::size_t output = 0; output < seed_values_.size(); ++output)
-                for (std::size_t j = 0; j < seed_values_[output].size(); ++j)
-                    sum += seed_values_[output][j] * (above[output][j] - below[output][j]);
+            for (std::size_t j = 0; j < weights.size(); ++j) sum += weights[j] * (above[j] - below[j]);
             derivative += coefficients[k] * sum / h;
         }
         x = middle;
@@ -198,7 +158,7 @@ private:
 
     void compare(std::size_t i, const std::vector<double>& found, const std::string& input) {
         Tensors changed;  // copies, in which every element has its own memory
-        for (const Tensor& x : inputs_) changed.push_back(x.detach().clone());
+        for (const Tensor& x : inputs) changed.push_back(x.detach().clone());
         std::size_t wrong = 0;
         double worst = -1;
         std::string where;
@@ -206,15 +166,15 @@ private:
             const double expected = numerical_gradient(changed, i, at);
             double error = std::abs(expected - found[at]) / std::max(1.0, std::abs(expected));
             if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
-            ++report_.elements;
-            report_.largest_error = std::max(report_.largest_error, error);
-            if (error <= options_.tolerance) continue;
+            ++report.elements;
+            report.largest_error = std::max(report.largest_error, error);
+            if (error <= options.tolerance) continue;
             ++wrong;
             if (error <= worst) continue;
             worst = error;
-            where = text::index(at, inputs_[i].shape()) + ": expected " + text::chars(expected) +
+            where = text::index(at, inputs[i].shape()) + ": expected " + text::chars(expected) +
                     " (differences), found " + text::chars(found[at]) + " (backward), error " +
-                    text::number(error, 3) + " above " + text::number(options_.tolerance, 3);
+                    text::number(error, 3) + " above " + text::number(options.tolerance, 3);
         }
         if (wrong > 0)
             fail(input + " at " + where + "; " + std::to_string(wrong) + " of " + std::to_string(found.size()) +
@@ -227,8 +187,7 @@ private:
 GradcheckReport gradcheck(const std::string& operation, const Function& f, const std::vector<Tensor>& inputs,
                           GradcheckOptions options) {
     check_inputs(operation, inputs);
-    const Functions one = [&f](const Tensors& x) { return Tensors{f(x)}; };
-    return Gradcheck("gradcheck of " + operation, one, inputs, false, options).run();
+    return Gradcheck{"gradcheck of " + operation, f, inputs, options}.run();
 }
 
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
@@ -237,8 +196,8 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
     std::vector<bool> wanted;
     for (const Tensor& x : inputs) wanted.push_back(x.requires_grad());
 
-    // (inputs …, seed) → the gradients of Σ(seed · f(inputs)).
-    const Functions gradient = [&f, wanted](const Tensors& all) {
+    // (inputs …, seed) → the gradients of Σ(seed · f(inputs)), one after another.
+    const Function gradient = [&f, wanted](const Tensors& all) {
         EnableGrad on;
         Tensors x(all.begin(), all.end() - 1), leaves;
         for (std::size_t i = 0; i < x.size(); ++i) {
@@ -247,11 +206,11 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
             leaves.push_back(x[i]);
         }
         const Tensor y = f(x);
-        if (!y.requires_grad()) return Tensors{};
-        Tensors present;
+        Tensors flat{zeros({0}, float64)};
+        if (!y.requires_grad()) return flat[0];
         for (const Tensor& g : grad({y}, leaves, {all.back()}, {.create_graph = true, .allow_unused = true}))
-            if (g.defined()) present.push_back(g);
-        return present;
+            if (g.defined()) flat.push_back(g.reshape({g.numel()}));
+        return cat(flat);
     };
 
     Tensors all = inputs;
@@ -262,7 +221,7 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
         Rng rng(options.seed + 1);
         all.push_back(randn(f(plain).shape(), rng, float64).requires_grad_());
     }
-    return Gradcheck("gradgradcheck of " + operation, gradient, all, true, options).run();
+    return Gradcheck{"gradgradcheck of " + operation, gradient, all, options, true}.run();
 }
 
 }  // namespace weft::check

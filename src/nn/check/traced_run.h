@@ -26,8 +26,6 @@ struct Outcome {
     bool passed = false;
     std::string evidence;
 };
-// Runs `check`, which fails with the message as evidence if it throws an Error.
-AttentionCheck checked(const std::string& name, const std::function<Outcome()>& check);
 
 // The rounding error allowed between two numbers, relative to max(1, |b|).
 double tolerance(DType dtype);
@@ -36,10 +34,17 @@ double distance(const Tensor& a, const Tensor& b);  // max |a − b| / max(1, |b
 bool same_bits(const Tensor& a, const Tensor& b);
 
 // ---- checks of one run (attention_steps.cpp)
-std::vector<AttentionCheck> check_steps(const AttentionSubject& subject, const TracedRun& run);
+Outcome shapes_of_qkv(const AttentionSubject& subject, const TracedRun& run);
+Outcome has_shape(const Tensor& x, const Shape& expected);
+Outcome scaled(const TracedRun& run);
+Outcome masked_before(const TracedRun& run);
+Outcome softmaxed(const TracedRun& run);
 // Over the rows that are not fully masked: (B, H, T, T) weights sum to 1, blocked weights are 0.
 Outcome rows_sum_to_1(const Tensor& weights, const Tensor& blocked, bool visible_only);
 Outcome blocked_are_0(const Tensor& weights, const Tensor& blocked);
+Outcome sample_row(const TracedRun& run);
+Outcome weights_times_values(const TracedRun& run);
+Outcome side_by_side(const TracedRun& run);
 
 // ---- checks that need more runs (attention_probes.cpp)
 Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x);
