@@ -37,26 +37,19 @@ std::string truncate_utf8(const std::string& text, std::size_t bytes) {
     return text.substr(0, end) + "…";
 }
 
-// Calls f(query, key, weight) for every weight of every head.
-template <class F>
-void each_weight(const AttentionMap& map, const F& f) {
+Snapshot snapshot_of(const AttentionMap& map, std::int64_t step) {
+    bool causal = true;
+    std::string all, up_to_query;
     for (const std::vector<HeadMap>& heads : map.layers)
         for (const HeadMap& head : heads)
-            for (std::int64_t q = 0; q < map.T; ++q)
-                for (std::int64_t k = 0; k < map.S; ++k)
-                    f(q, k, head.weights[static_cast<std::size_t>(q * map.S + k)]);
-}
-
-Snapshot snapshot_of(const AttentionMap& map, std::int64_t step) {
-    Snapshot snapshot{step, /*causal=*/true, {}};
-    each_weight(map, [&](std::int64_t q, std::int64_t k, double weight) {
-        snapshot.causal = snapshot.causal && (k <= q || weight == 0);
-    });
-    each_weight(map, [&](std::int64_t q, std::int64_t k, double weight) {
-        if (!snapshot.causal || k <= q)
-            snapshot.bytes.push_back(static_cast<char>(std::lround(255 * std::sqrt(std::min(1.0, weight)))));
-    });
-    return snapshot;
+            for (std::size_t i = 0, T = map.labels.keys.size(); i < head.weights.size(); ++i) {
+                all += static_cast<char>(std::lround(255 * std::sqrt(std::min(1.0, head.weights[i]))));
+                if (i % T <= i / T)
+                    up_to_query += all.back();
+                else
+                    causal = causal && head.weights[i] == 0;
+            }
+    return {step, causal, causal ? up_to_query : all};
 }
 
 }  // namespace

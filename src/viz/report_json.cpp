@@ -21,13 +21,17 @@ using Json = nlohmann::ordered_json;
 // The caller prepends the name of the file.
 [[noreturn]] void refuse(const std::string& reason) { throw IoError(reason); }
 
-std::int64_t whole(const Json& value, std::int64_t low = 0, std::int64_t high = last_step) {
+// Refuses a number, or a list with one, that is not whole or not in low … high.
+void check_whole(const Json& value, std::int64_t low, std::int64_t high) {
+    if (value.is_array()) {
+        for (const Json& item : value) check_whole(item, low, high);
+        return;
+    }
     const bool is_whole = value.is_number_integer() && (!value.is_number_unsigned() ||
                                                         value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
     if (!is_whole || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
         refuse("it has " + text::excerpt(value.dump()) + " instead of a whole number in " +
                std::to_string(low) + " … " + std::to_string(high));
-    return value.get<std::int64_t>();
 }
 
 // A value of the JSON and a direction: each call below writes a part of the report, or reads and checks it, so
@@ -37,22 +41,15 @@ struct Fields {
     bool reading;
 
     Fields of(const char* name) const { return {reading ? json.at(name) : json[name], reading}; }
-    void plain(const char* name, auto& value) const {  // converted by the JSON library
+    void plain(auto key, auto& value) const {  // converted by the JSON library
         if (reading)
-            json.at(name).get_to(value);
+            json.at(key).get_to(value);
         else
-            json[name] = value;
+            json[key] = value;
     }
-    void operator()(const char* name, std::int64_t& value, std::int64_t low = 0,
-                    std::int64_t high = last_step) const {
-        if (reading) whole(json.at(name), low, high);
-        plain(name, value);
-    }
-    void operator()(const char* name, std::vector<std::int64_t>& values, std::int64_t low = 0,
-                    std::int64_t high = last_step) const {
-        if (reading)
-            for (const Json& value : json.at(name)) whole(value, low, high);
-        plain(name, values);
+    void whole(auto key, auto& numbers, std::int64_t low = 0, std::int64_t high = last_step) const {
+        if (reading) check_whole(json.at(key), low, high);
+        plain(key, numbers);
     }
     void base64(std::string& bytes) const {
         if (!reading)
@@ -87,20 +84,17 @@ struct Fields {
 // `end`.
 template <class Value>
 void bins(Fields f, Bins<Value>& b, std::size_t max_bins) {
-    f("size", b.size, 1);
-    f("last", b.last, 0, b.size);
-    f("end", b.end, -1);
-    f("steps", b.steps);
-    const auto& steps = b.steps;
-    bool good = steps.size() <= max_bins;
-    for (std::size_t i = 1; i < steps.size(); ++i) good = good && steps[i] - steps[i - 1] >= b.size;
-    if (steps.empty())
-        good = good && b.last == 0 && b.end == -1;
-    else
-        good =
-            good && b.last > 0 && b.end - steps.back() >= b.last - 1 && (b.size > 1 || b.end == steps.back());
-    if (!good) refuse("steps that do not fit their bins");
-    b.values.resize(steps.size());
+    f.whole("size", b.size, 1);
+    f.whole("last", b.last, 0, b.size);
+    f.whole("end", b.end, -1);
+    f.whole("steps", b.steps);
+    const auto too_close = [&](std::int64_t step, std::int64_t next) { return next - step < b.size; };
+    const std::int64_t after = b.steps.empty() ? -1 : b.end - b.steps.back();  // the last bin's first step
+    const bool ends = b.steps.empty() ? b.last == 0 && b.end == -1
+                                      : b.last > 0 && after >= b.last - 1 && (b.size > 1 || after == 0);
+    if (!ends || b.steps.size() > max_bins || std::ranges::adjacent_find(b.steps, too_close) != b.steps.end())
+        refuse("steps that do not fit their bins");
+    b.values.resize(b.steps.size());
 }
 
 void series(Fields f, Series& s) {
@@ -126,21 +120,18 @@ void gradients(Fields f, GradientColumns& g) {
     f.of("norms").packed(norms, g.steps.size() * g.rows.size());
     for (const float norm : norms)
         if (norm < 0 && norm != GradientColumns::absent) refuse("a norm below 0");
-    auto next = norms.begin();
+    const float* next = norms.data();
     for (std::vector<float>& column : g.values) {
-        const auto end = next + static_cast<std::ptrdiff_t>(g.rows.size());
-        column.assign(next, end);
-        next = end;
+        column.assign(next, next + g.rows.size());
+        next += g.rows.size();
     }
 }
 
 void timeline(Fields f, Timeline& t) {
-    f("stride", t.stride, 1);
+    f.whole("stride", t.stride, 1);
     f.of("kept").list(t.kept, [](Fields entry, Timeline::Entry& e) {
-        if (entry.reading)
-            e = {whole(entry.json.at(0)), whole(entry.json.at(1))};
-        else
-            entry.json = {e.step, e.ordinal};
+        entry.whole(0u, e.step);
+        entry.whole(1u, e.ordinal);
     });
     for (std::size_t i = 0; i < t.kept.size(); ++i) {
         const Timeline::Entry &next = t.kept[i], &before = t.kept[i > 0 ? i - 1 : 0];
@@ -159,9 +150,9 @@ void sentence(Fields f, Sentence& s) {
     }
     // A token may be part of a character, which JSON cannot represent, so its bytes are stored too.
     f.of("bytes").list(s.tokens, [](Fields item, std::string& token) { item.base64(token); });
-    f("heads", s.heads, 1, INT32_MAX);
+    f.whole("heads", s.heads, 1, INT32_MAX);
     f.of("snapshots").list(s.snapshots, [](Fields item, Snapshot& snapshot) {
-        item("step", snapshot.step);
+        item.whole("step", snapshot.step);
         item.plain("causal", snapshot.causal);
         item.of("weights").base64(snapshot.bytes);
     });
@@ -200,18 +191,18 @@ void content(Fields f, auto& c) {
     gradients(f.of("gradients"), c.gradients);
     f.of("parameters").list(c.parameters, [](Fields item, ParameterRow& row) {
         item.plain("name", row.name);
-        item("shape", row.shape);
-        item("count", row.count, 0, INT64_MAX);
+        item.whole("shape", row.shape);
+        item.whole("count", row.count, 0, INT64_MAX);
         norm(item.of("norm"), row.norm);
         norm(item.of("first_norm"), row.first_norm);
     });
     timeline(f.of("sampled"), c.sampled);
     f.of("samples").list(c.samples, [](Fields item, Sample& sample) {
-        item("step", sample.step);
+        item.whole("step", sample.step);
         item.plain("prompt", sample.prompt);
         item.plain("text", sample.text);
     });
-    f("attention_bytes", c.attention_bytes);
+    f.whole("attention_bytes", c.attention_bytes);
     timeline(f.of("attended"), c.attended);
     f.of("sentences").list(c.sentences, sentence);
 }
