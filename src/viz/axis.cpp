@@ -66,28 +66,22 @@ std::vector<Tick> logarithmic_ticks(double low, double high, double max_ticks) {
     const auto within = [&](double value) {
         return value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9) && std::isfinite(value);
     };
-    std::vector<Tick> ticks;
     int decades = 0;
     for (int e = first; e <= last; ++e) decades += within(times_ten_to(1, e));
-    if (decades >= 3) {
-        const int stride = std::max(1, static_cast<int>(std::ceil(decades / std::max(max_ticks, 1.0))));
-        for (int e = first; e <= last; ++e) {
-            const bool labelled = ((e % stride) + stride) % stride == 0;
-            if (within(times_ten_to(1, e)))
-                ticks.push_back({times_ten_to(1, e), !labelled ? ""
-                                                     : e == 0  ? "1"
-                                                     : e == 1  ? "10"
-                                                               : power_of_ten(e)});
-            for (int factor = 2; factor <= 9 && stride == 1; ++factor)
-                if (within(times_ten_to(factor, e))) ticks.push_back({times_ten_to(factor, e), ""});
-        }
-        return ticks;
-    }
+    const int stride = std::max(1, static_cast<int>(std::ceil(decades / std::max(max_ticks, 1.0))));
+    std::vector<Tick> ticks;
     for (int e = first; e <= last; ++e)
-        for (const int factor : {1, 2, 5})
-            if (const double value = times_ten_to(factor, e); within(value))
+        for (int factor = 1; factor <= 9; ++factor) {
+            const double value = times_ten_to(factor, e);
+            if (!within(value)) continue;
+            if (decades < 3 && (factor == 1 || factor == 2 || factor == 5))
                 ticks.push_back({value, figure_number(value, 6)});
-    return ticks.size() >= 2 ? ticks : linear_ticks(low, high, max_ticks);
+            else if (decades >= 3 && factor == 1 && e % stride == 0)
+                ticks.push_back({value, e == 0 ? "1" : e == 1 ? "10" : power_of_ten(e)});
+            else if (decades >= 3 && (factor == 1 || stride == 1))
+                ticks.push_back({value, ""});
+        }
+    return decades >= 3 || ticks.size() >= 2 ? ticks : linear_ticks(low, high, max_ticks);
 }
 
 std::string range_text(const Range& range) { return number(range.first) + " … " + number(range.second); }

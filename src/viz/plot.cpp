@@ -13,11 +13,6 @@ void check_range(const std::string& what, const Range& range) {
         throw ValueError(what, " ", range_text(range), " is empty; give the smaller end first");
 }
 
-void check_lengths(const char* operation, std::size_t x, std::size_t y) {
-    if (x != y)
-        throw ValueError(operation, ": x has ", x, " values, and y ", y, "; give equal numbers of both");
-}
-
 }  // namespace
 
 Plot::Plot(PlotOptions options) : options_(std::move(options)) {
@@ -41,8 +36,13 @@ Plot::Plot(PlotOptions options) : options_(std::move(options)) {
 }
 
 Plot& Plot::add(const char* operation, Series series) {
-    check_positive(operation, "the width", series.style.width);
     const bool is_reference = series.kind >= Series::vertical_line;
+    if (is_reference)
+        check_finite(operation, {series.kind == Series::vertical_line ? series.x[0] : series.y[0]});
+    if (series.kind <= Series::dots && series.x.size() != series.y.size())
+        throw ValueError(operation, ": x has ", series.x.size(), " values, and y ", series.y.size(),
+                         "; give equal numbers of both");
+    check_positive(operation, "the width", series.style.width);
     if (series.style.colour.empty()) series.style.colour = is_reference ? "#666" : palette(colours_++);
     series_.push_back(std::move(series));
     return *this;
@@ -50,13 +50,11 @@ Plot& Plot::add(const char* operation, Series series) {
 
 Plot& Plot::line(const std::vector<double>& x, const std::vector<double>& y, const std::string& label,
                  LineStyle style) {
-    check_lengths("Plot::line", x.size(), y.size());
     return add("Plot::line", {Series::lines, x, y, label, std::move(style)});
 }
 
 Plot& Plot::points(const std::vector<double>& x, const std::vector<double>& y, const std::string& label,
                    LineStyle style) {
-    check_lengths("Plot::points", x.size(), y.size());
     return add("Plot::points", {Series::dots, x, y, label, std::move(style)});
 }
 
@@ -93,12 +91,10 @@ Plot& Plot::field(const Tensor& values, Range x_range, Range y_range, int contou
 }
 
 Plot& Plot::vertical(double x, const std::string& label, LineStyle style) {
-    check_finite("Plot::vertical", {x});
     return add("Plot::vertical", {Series::vertical_line, {x}, {}, label, std::move(style)});
 }
 
 Plot& Plot::horizontal(double y, const std::string& label, LineStyle style) {
-    check_finite("Plot::horizontal", {y});
     return add("Plot::horizontal", {Series::horizontal_line, {}, {y}, label, std::move(style)});
 }
 

@@ -30,7 +30,10 @@ double widest(const List& list, Label label = {}) {
 
 PlotPicture::PlotPicture(const Plot& p) : plot(p), options(p.options_) {
     x.logarithmic = options.log_x, y.logarithmic = options.log_y;
-    for (const Series& s : plot.series_) groups += s.kind == Series::bar;
+    for (const Series& s : plot.series_) {
+        groups += s.kind == Series::bar;
+        if (!s.label.empty() && s.kind <= Series::bar) in_legend.push_back(&s);
+    }
     if (plot.field_.defined()) field = plot.field_.to_vector<double>();
     for (const double value : field) values.take(value);
     set_ranges();
@@ -83,7 +86,7 @@ void PlotPicture::set_frame() {
     y_ticks = y.ticks(45);
     frame.left = 12 + widest(y_ticks, &Tick::label) + (options.y.empty() ? 0 : 22);
     frame.right = options.width - 18;
-    if (options.legend == "right" && !in_legend().empty()) frame.right -= legend_width();
+    if (options.legend == "right" && !in_legend.empty()) frame.right -= legend_width();
     values.from = y.from, values.to = y.to;
     if (values.high > values.low) {
         bar_ticks = values.ticks(45);
@@ -158,20 +161,12 @@ std::string PlotPicture::grid_svg() const {
     return data.empty() ? "" : path_shape(data, light);
 }
 
-std::vector<const PlotPicture::Series*> PlotPicture::in_legend() const {
-    std::vector<const Series*> shown;
-    for (const Series& s : plot.series_)
-        if (!s.label.empty() && s.kind <= Series::bar) shown.push_back(&s);
-    return shown;
-}
-
-double PlotPicture::legend_width() const { return widest(in_legend(), &Series::label) + 34; }
+double PlotPicture::legend_width() const { return widest(in_legend, &Series::label) + 34; }
 
 std::string PlotPicture::legend_svg() const {
-    const std::vector<const Series*> shown = in_legend();
-    if (shown.empty()) return {};
+    if (in_legend.empty()) return {};
     constexpr double step = 20;
-    const double width = legend_width(), height = step * static_cast<double>(shown.size()) + 4;
+    const double width = legend_width(), height = step * static_cast<double>(in_legend.size()) + 4;
     const std::string& place = options.legend;
     std::string svg;
     double left = options.width - width - 4, top = frame.top;
@@ -180,36 +175,36 @@ std::string PlotPicture::legend_svg() const {
         top = place.find("top") != std::string::npos ? frame.top + 8 : frame.bottom - height - 8;
         svg += rect_shape(left, top, width, height, {"#fff", 0.85}, {"#ccc", 1, false}, 3);
     }
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-        const Series& s = *shown[i];
-        const double at = top + 2 + step * (static_cast<double>(i) + 0.5), middle = left + 16;
-        if (s.kind == Series::bar) svg += rect_shape(left + 10, at - 6, 12, 12, {s.style.colour});
-        if (s.kind == Series::lines)
-            svg += line_shape(left + 5, at, left + 27, at, {s.style.colour, s.style.width, s.style.dashed});
-        if (s.kind == Series::dots || s.style.markers)
-            svg += circle_shape(middle, at, std::min(6.0, s.style.width + (s.style.markers ? 0.75 : 1.5)),
-                                s.style.colour);
-        svg += svg_text(left + 32, at, s.label, {.size = small, .anchor = "start"});
+    double at = top + 2 + step / 2;
+    for (const Series* s : in_legend) {
+        const LineStyle& style = s->style;
+        if (s->kind == Series::bar) svg += rect_shape(left + 10, at - 6, 12, 12, {style.colour});
+        if (s->kind == Series::lines)
+            svg += line_shape(left + 5, at, left + 27, at, {style.colour, style.width, style.dashed});
+        if (s->kind == Series::dots || style.markers)
+            svg += circle_shape(left + 16, at, std::min(6.0, style.width + (style.markers ? 0.75 : 1.5)),
+                                style.colour);
+        svg += svg_text(left + 32, at, s->label, {.size = small, .anchor = "start"});
+        at += step;
     }
     return svg;
 }
 
 std::string PlotPicture::svg() const {
-    std::string behind, text, front;
+    std::string behind = has_colours() ? field_svg() : grid_svg(), text, front;
     std::size_t group = 0, uprights = 0;
-    if (has_colours())
-        behind += field_svg();
-    else
-        behind += grid_svg() + (field.empty() ? "" : contours_svg());
+    if (plot.contours_ > 0) behind += contours_svg();
     for (const Series& s : plot.series_) {
         if (s.kind == Series::bar) behind += bars_svg(s, group++);
         if (s.kind == Series::lines) front += line_svg(s);
         if (s.kind == Series::dots || s.style.markers) front += dots_svg(s);
         if (s.kind >= Series::vertical_line) text += reference_line_svg(s, uprights);
     }
+    for (const auto& [at_x, at_y, words, label] : plot.annotations_)
+        if (x.shows(at_x) && y.shows(at_y)) front += svg_text(x.at(at_x), y.at(at_y), words, label);
     const std::string title = options.title.empty() ? options.y + " against " + options.x : options.title;
     return svg_picture(options.width, options.height, title,
-                       behind + text + front + words_svg() + axes_svg() + colour_bar_svg() + legend_svg());
+                       behind + text + front + axes_svg() + colour_bar_svg() + legend_svg());
 }
 
 }  // namespace weft::viz

@@ -15,6 +15,7 @@ struct PlotPicture {
     Axis x, y, values;  // `values`: the colours of the field
     Frame frame{};
     std::vector<Tick> x_ticks, y_ticks, bar_ticks;
+    std::vector<const Series*> in_legend;
     std::size_t groups = 0;      // bars per name
     bool rotated_names = false;  // names of bars
     std::vector<double> field;   // empty if there is none
@@ -27,7 +28,6 @@ struct PlotPicture {
     void set_frame();
     std::string axes_svg() const;
     std::string grid_svg() const;
-    std::vector<const Series*> in_legend() const;
     double legend_width() const;
     std::string legend_svg() const;
 
@@ -45,7 +45,6 @@ struct PlotPicture {
     std::string line_svg(const Series& s) const;
     std::string bars_svg(const Series& s, std::size_t group) const;
     std::string reference_line_svg(const Series& s, std::size_t& uprights) const;
-    std::string words_svg() const;
 };
 
 // values (rows, columns), row-major → the lines where the field, interpolated linearly along the edges of the

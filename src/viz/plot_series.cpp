@@ -39,11 +39,9 @@ std::string PlotPicture::dots_svg(const Series& s) const {
 std::string PlotPicture::line_svg(const Series& s) const {
     const std::string data = clipped_data(frame, pixels(s));
     if (data.empty()) return {};
-    std::string svg;
-    if (has_colours())
-        svg += path_shape(data,
-                          {"#fff", s.style.width + 2, false});  // a white outline, for contrast with the field
-    return svg + path_shape(data, {s.style.colour, s.style.width, s.style.dashed});
+    // A white outline, for contrast with the field.
+    return (has_colours() ? path_shape(data, {"#fff", s.style.width + 2, false}) : "") +
+           path_shape(data, {s.style.colour, s.style.width, s.style.dashed});
 }
 
 std::string PlotPicture::bars_svg(const Series& s, std::size_t group) const {
@@ -84,14 +82,6 @@ std::string PlotPicture::reference_line_svg(const Series& s, std::size_t& uprigh
             svg += backed_text(frame.right - 6, at - 10 < frame.top + 8 ? at + 11 : at - 10, s.label,
                                {.size = small, .anchor = "end", .colour = s.style.colour});
     }
-    return svg;
-}
-
-std::string PlotPicture::words_svg() const {
-    std::string svg;
-    for (const Plot::Annotation& annotation : plot.annotations_)
-        if (x.shows(annotation.x) && y.shows(annotation.y))
-            svg += svg_text(x.at(annotation.x), y.at(annotation.y), annotation.text, annotation.label);
     return svg;
 }
 
