@@ -87,8 +87,6 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
     const std::vector<HeadMap>& heads = map.layers[0];
     std::size_t left = 0;
     for (const std::string& q : map.labels.queries) left = std::max(left, display_width(q));
-
-    bool leaks = false;
     std::string text = options.title.empty() ? "" : visible(options.title) + "\n";
     for (std::size_t h = 0; h < heads.size(); ++h) {
         if (heads.size() > 1) text += (h > 0 ? "\nHead " : "Head ") + std::to_string(h + 1) + ":\n";
@@ -103,7 +101,6 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
                 const std::string mark = heads[h].leaks(cell)     ? leak
                                          : heads[h].blocked[cell] ? blocked_cell
                                                                   : shade(heads[h].weights[cell] / map.top);
-                leaks = leaks || heads[h].leaks(cell);
                 if (options.wide && s > 0) text += " ";
                 text += options.wide
                             ? repeated(mark, std::max<std::size_t>(1, display_width(map.labels.keys[s])))
@@ -114,7 +111,7 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
     }
     return text + light + " < " + number(map.top / 3, 3) + " ≤ " + medium + " < " + number(map.top * 2 / 3, 3) +
            " ≤ " + dark + (map.has_mask ? std::string("   ") + blocked_cell + " blocked" : "") +
-           (leaks ? std::string("   ") + leak + " blocked, yet above 0" : "") + "\n";
+           (map.leaks ? std::string("   ") + leak + " blocked, yet above 0" : "") + "\n";
 }
 
 }  // namespace weft::viz

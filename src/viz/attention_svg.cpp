@@ -18,28 +18,26 @@ double mono_width(const std::string& text, double size) {
     return static_cast<double>(display_width(visible(text))) * 0.602 * size;
 }
 
+double widest(const std::vector<std::string>& labels, double size) {
+    double width = 0;
+    for (const std::string& label : labels)
+        width = std::max(width, mono_width(truncated(label, max_label), size));
+    return width;
+}
+
 // Labels of equal cells, beside the rows or above the columns; above, they are rotated if they are wider than a
 // cell. If cells are smaller than letters, only every `step`-th label is drawn.
 struct CellLabels {
     const std::vector<std::string>& texts;
     double cell;
-    bool beside, upright;
-    double size, extent = 0;  // font size, and the room that the labels take away from the cells
-    std::size_t step = 1;
+    bool beside;
+    double size = std::clamp(std::floor(cell * 0.8), 8.0, 12.0);  // of the font
+    double width = widest(texts, size);
+    bool upright = !beside && width + 4 > cell;
+    double extent = beside || upright ? width : size;  // the room that the labels take away from the cells
+    std::size_t step =
+        static_cast<std::size_t>(beside || upright ? std::max(1.0, std::ceil(size * 1.15 / cell)) : 1);
 
-    CellLabels(const std::vector<std::string>& given, double cell_size, bool are_beside)
-        : texts(given),
-          cell(cell_size),
-          beside(are_beside),
-          size(std::clamp(std::floor(cell_size * 0.8), 8.0, 12.0)) {
-        for (const std::string& text : texts)
-            extent = std::max(extent, mono_width(truncated(text, max_label), size));
-        upright = !beside && extent + 4 > cell;
-        if (beside || upright)
-            step = static_cast<std::size_t>(std::max(1.0, std::ceil(size * 1.15 / cell)));
-        else
-            extent = size;
-    }
     // Beside: labels end at x, and the first cell starts at y. Above: labels end at y, and it starts at x.
     std::string svg(double x, double y) const {
         std::string svg;
@@ -168,8 +166,8 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
     const HeadMap& head = map.layers[0][0];
     const auto T = static_cast<double>(map.T), S = static_cast<double>(map.S);
     const double size = std::clamp(std::floor(640 / std::max({T, S, 1.0})), 2.0, 44.0);
-    const CellLabels rows(map.labels.queries, size, /*beside=*/true),
-        tops(map.labels.keys, size, /*beside=*/false);
+    const CellLabels rows{map.labels.queries, size, /*beside=*/true};
+    const CellLabels tops{map.labels.keys, size, /*beside=*/false};
     const double left = margin + 20 + rows.extent + 6;
     const double upper = margin + title_height(options) + 18 + tops.extent + 6;
 
@@ -200,8 +198,8 @@ std::string attention_grid_svg(const std::vector<Tensor>& layers, const MapOptio
     const double side = std::clamp(std::floor(1100 / static_cast<double>(most)), 64.0, 260.0);
     const double size = std::min(44.0, side / std::max({T, S, 1.0}));
     const bool labelled = size >= labels_from;
-    const CellLabels rows(map.labels.queries, size, /*beside=*/true),
-        tops(map.labels.keys, size, /*beside=*/false);
+    const CellLabels rows{map.labels.queries, size, /*beside=*/true};
+    const CellLabels tops{map.labels.keys, size, /*beside=*/false};
     const double left = margin + 22 + (labelled ? rows.extent + 6 : 0);
     const double heading = margin + title_height(options);
     const double upper = heading + 20 + (labelled ? tops.extent + 6 : 0);
