@@ -1,12 +1,25 @@
-// The graph in DOT, Graphviz's language.
+// The graph in DOT, Graphviz's language, and as drawn by Graphviz, which runs without a shell on files in a
+// temporary folder.
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
 #include <map>
 
 #include "viz/text.h"
 #include "weft/core/trace.h"
+#include "weft/models/io.h"
 #include "weft/viz/pictures.h"
+
+extern char** environ;
 
 namespace weft::viz {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Escaped for a string in DOT.
 std::string in_quotes(const std::string& text) {
@@ -26,6 +39,42 @@ constexpr const char* head =
     "  edge [color=\"#5b6b7f\", arrowsize=0.7];\n";
 constexpr const char* of_leaf = ", style=filled, fillcolor=\"#fdeeba\"";
 constexpr const char* of_result = ", penwidth=2";
+
+// A temporary folder, removed at the end of its scope.
+struct Folder {
+    std::string path;
+    Folder() {
+        std::error_code failure;
+        path = fs::temp_directory_path(failure) / "weft-XXXXXX";
+        if (failure) throw IoError("save_svg: no folder for temporary files: ", failure.message());
+        if (::mkdtemp(path.data()) == nullptr)
+            throw IoError("save_svg: cannot make the folder ", path, ": ", std::strerror(errno));
+    }
+    ~Folder() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+};
+
+// The exit code of `dot -Tsvg -o out in`, or −1 if it was killed; its messages go to the file `errors`.
+int run_dot(std::string in, std::string out, const std::string& errors) {
+    std::string program = "dot", format = "-Tsvg", option = "-o";
+    char* arguments[] = {program.data(), format.data(), option.data(), out.data(), in.data(), nullptr};
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    pid_t child = 0;
+    const int failure = posix_spawnp(&child, program.c_str(), &files, nullptr, arguments, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (failure != 0)
+        throw IoError(
+            "save_svg: cannot run the program dot (", std::strerror(failure),
+            "). Install Graphviz (on Debian: apt-get install graphviz), or save the DOT text and draw it "
+            "elsewhere");
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 }  // namespace
 
@@ -55,6 +104,16 @@ std::string graph(const Tensor& x, const nn::NamedTensors& names) {
             dot += "  n" + std::to_string(input) + " -> n" + std::to_string(i) + ";\n";
     }
     return dot + "}\n";
+}
+
+void save_svg(const fs::path& path, const std::string& dot) {
+    const Folder folder;
+    const std::string in = folder.path + "/graph.dot", out = folder.path + "/graph.svg",
+                      errors = folder.path + "/errors";
+    io::save_text(in, dot);
+    if (const int code = run_dot(in, out, errors); code != 0)
+        throw IoError("save_svg: dot refused the graph (exit code ", code, "): ", io::load_text(errors));
+    io::save_text(path, io::load_text(out));
 }
 
 }  // namespace weft::viz

@@ -31,49 +31,44 @@ std::string format_gradient(const Tensor& gradient) {
     return gradient.shape().str() + ", norm " + number(std::sqrt(squares), digits);
 }
 
-// The names of the ledger's nodes: "y" where another row refers to it, "y = add" in its own row.
-struct Names {
-    std::map<std::uint64_t, std::string> of, in_full;
-};
+using Names = std::map<std::uint64_t, std::string>;  // of nodes
 
-Names names_of(const std::vector<LedgerEntry>& entries, const nn::NamedTensors& given) {
-    Names names;
-    for (const auto& [name, tensor] : given)
-        if (tensor.defined() && graph_number(tensor) != 0)
-            names.of.emplace(graph_number(tensor), visible(name));
-    std::map<std::uint64_t, std::string> unnamed;  // in the order of creation
+// The operations of the nodes without a name, numbered in the order of creation if there are several of a kind.
+Names numbered(const std::vector<LedgerEntry>& entries, const Names& named) {
+    Names unnamed;
     std::map<std::string, int> same_operation, counted;
     for (const LedgerEntry& entry : entries)
-        if (names.of.count(entry.number) == 0 && unnamed.emplace(entry.number, entry.operation).second)
+        if (named.count(entry.number) == 0 && unnamed.emplace(entry.number, entry.operation).second)
             ++same_operation[entry.operation];
-    for (const LedgerEntry& entry : entries)
-        if (const auto name = names.of.find(entry.number); name != names.of.end())
-            names.in_full[entry.number] =
-                name->second + (entry.operation == "leaf" ? "" : " = " + visible(entry.operation));
-    for (const auto& [node, operation] : unnamed)
-        names.in_full[node] = names.of[node] =
-            visible(operation) +
-            (same_operation[operation] > 1 ? " " + std::to_string(++counted[operation]) : "");
-    return names;
+    for (auto& [node, name] : unnamed)
+        if (same_operation[name] > 1) name += " " + std::to_string(++counted[name]);
+    return unnamed;
 }
 
 }  // namespace
 
 std::string ledger_table(const GradientLedger& ledger, const nn::NamedTensors& given) {
-    const Names names = names_of(ledger.entries(), given);
+    Names named;
+    for (const auto& [name, tensor] : given)
+        if (tensor.defined() && graph_number(tensor) != 0) named.emplace(graph_number(tensor), name);
+    Names names = numbered(ledger.entries(), named);
+    names.insert(named.begin(), named.end());
     std::vector<std::vector<std::string>> rows{{"node", "gets from", "gradient"}};
     int backward = 1;
     for (const LedgerEntry& entry : ledger.entries()) {
         if (entry.backward != backward) rows.push_back({"", "", ""});
         if (entry.backward != backward)
             rows.push_back({"(backward " + std::to_string(backward = entry.backward) + ")", "", ""});
-        std::string node = names.in_full.at(entry.number);
+        std::string node = visible(names.at(entry.number));
+        if (named.count(entry.number) > 0 && entry.operation != "leaf")
+            node += " = " + visible(entry.operation);
         const auto add = [&](const std::string& from, const Tensor& gradient) {
             rows.push_back({std::move(node), from, format_gradient(gradient)});
             node.clear();
         };
         for (const LedgerTerm& term : entry.terms)
-            add(term.from == 0 ? "seed" : names.of.at(term.from) + ", input " + std::to_string(term.input),
+            add(term.from == 0 ? "seed"
+                               : visible(names.at(term.from)) + ", input " + std::to_string(term.input),
                 term.gradient);
         if (entry.hooked)
             add("hook", entry.gradient);
