@@ -4,7 +4,6 @@
 class Weights {
   constructor(sentence, snapshot) {
     this.tokens = sentence.tokens.length;
-    this.heads = sentence.heads;
     this.causal = snapshot.causal;
     this.bytes = bytes(snapshot.weights);
     this.each = this.causal ? this.tokens * (this.tokens + 1) / 2 : this.tokens * this.tokens;
@@ -14,39 +13,28 @@ class Weights {
     if (!this.causal) return this.bytes[head * this.each + q * this.tokens + k];
     return k > q ? 0 : this.bytes[head * this.each + q * (q + 1) / 2 + k];
   }
-  weight(head, q, k) {
-    const root = this.byte(head, q, k) / 255;
-    return root * root;
-  }
-  // Every head's number, layer by layer: [[0, 1], [2, 3]].
-  numbered() {
-    let next = 0;
-    return this.heads.map((count) => Array.from({ length: count }, () => next++));
-  }
+  weight(head, q, k) { return (this.byte(head, q, k) / 255) ** 2; }
+}
+
+// Every head's number, layer by layer: [[0, 1], [2, 3]].
+function numbered(sentence) {
+  let next = 0;
+  return sentence.heads.map((count) => Array.from({ length: count }, () => next++));
 }
 
 // How a head shares its attention: on the token itself, the one before it, and the first, averaged over the queries
-// for which these are three different tokens (from the third on).
+// for which these are three different tokens (from the third on), NaN if there are none; and over how many tokens a
+// query spreads it, which is e to its entropy.
 function habits(weights, head) {
-  const T = weights.tokens, sums = { itself: 0, previous: 0, first: 0 };
-  let spread = 0;
-  for (let q = 0; q < T; ++q) {
-    let total = 0, entropy = 0;
-    for (let k = 0; k < T; ++k) {
-      const w = weights.weight(head, q, k);
-      total += w;
-      if (w > 0) entropy -= w * Math.log(w);
-    }
-    // the bytes of a row do not sum to exactly 1
-    spread += total > 0 ? Math.exp(entropy / total + Math.log(total)) : 0;
-    if (q < 2) continue;
-    sums.itself += weights.weight(head, q, q);
-    sums.previous += weights.weight(head, q, q - 1);
-    sums.first += weights.weight(head, q, 0);
-  }
-  const queries = Math.max(1, T - 2);
-  for (const name of Object.keys(sums)) sums[name] = T > 2 ? Math.min(1, sums[name] / queries) : NaN;
-  return { ...sums, spread: spread / T };
+  const T = weights.tokens, all = Array.from({ length: T }, (_, i) => i);
+  const share = (key) => T > 2
+    ? Math.min(1, sum(all.slice(2).map((q) => weights.weight(head, q, key(q)))) / (T - 2)) : NaN;
+  const spread = (q) => {
+    const row = all.map((k) => weights.weight(head, q, k)).filter((w) => w > 0);
+    const total = sum(row); // of bytes, so not exactly 1
+    return total > 0 ? Math.exp(-sum(row.map((w) => w * Math.log(w))) / total + Math.log(total)) : 0;
+  };
+  return { itself: share((q) => q), previous: share((q) => q - 1), first: share(() => 0), spread: sum(all.map(spread)) / T };
 }
 // The habit that takes at least half of the attention, if any.
 function habit(weights, head) {

@@ -17,8 +17,8 @@ const svg = (tag, attributes, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 const muted = (...children) => html("p", { class: "muted" }, ...children);
-// A coloured dot and a text, as in a legend.
-const keyed = (hue, ...children) => html("span", {}, hue ? html("i", { style: "background:" + hue }) : "", ...children);
+// A dot in the colour of a class, and a text, as in a legend.
+const keyed = (name, ...children) => html("span", {}, name ? html("i", { class: name }) : "", ...children);
 
 function section(id, title, ...children) {
   const node = html("section", { id, "aria-labelledby": id + "-title" },
@@ -49,31 +49,19 @@ function brief(x) {
   return String(Number(x.toPrecision(3))).replace("-", "−");
 }
 const percent = (share) => (share * 100).toFixed(1) + "\u202f%";
+const sum = (list) => list.reduce((total, x) => total + x, 0);
 const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 const plural = (n, what) => whole(n) + " " + what + (n === 1 ? "" : "s");
 
 // The last index in an ascending list whose value is at most x, or −1.
-function lastAtMost(list, x) {
-  let low = 0, high = list.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (list[middle] <= x) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
+const lastAtMost = (list, x) => list.findLastIndex((value) => value <= x);
 
 // ---- text
 
 // Makes visible: control characters, and characters that change the writing direction or have no width.
 const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
-function visible(text) {
-  return text.replace(hidden, (c) => {
-    if (c === "\n") return "↵";
-    if (c === "\t") return "⇥";
-    return "\\" + (c < "\u0100" ? "x" : "u") + c.charCodeAt(0).toString(16).padStart(c < "\u0100" ? 2 : 4, "0");
-  });
-}
+const escaped = (code) => code < 256 ? "\\x" + code.toString(16).padStart(2, "0") : "\\u" + code.toString(16);
+const visible = (text) => text.replace(hidden, (c) => ({ "\n": "↵", "\t": "⇥" })[c] || escaped(c.charCodeAt(0)));
 // The same, except that newlines stay.
 const paragraphs = (text) => text.split("\n").map(visible).join("\n");
 
@@ -93,7 +81,7 @@ const colour = (share) => "rgb(" + viridis[clamp(Math.round(share * 255), 0, 255
 // ---- values next to the pointer, and for a screen reader
 
 const tooltip = document.getElementById("tooltip");
-// Shows lines next to a point of the window; each is a text or [name, value, colour].
+// Shows lines next to a point of the window; each is a text or [name, value, class of its colour].
 function showTooltip(x, y, lines) {
   tooltip.replaceChildren(...lines.map((line) => typeof line === "string"
     ? html("div", { class: "heading" }, line)
@@ -110,6 +98,9 @@ addEventListener("keydown", (event) => { if (event.key === "Escape") hideTooltip
 
 const announce = (text) => { document.getElementById("announcer").textContent = text; };
 
+// Where keys lead from column c of row r of a grid.
+const aroundCell = (r, c) => ({ ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1], ArrowUp: [r - 1, c], ArrowDown: [r + 1, c],
+  Home: [r, 0], End: [r, Infinity] });
 // `moves()` maps names of keys to targets; pressing such a key calls `go(target)`.
 function onKeys(node, moves, go) {
   node.addEventListener("keydown", (event) => {
@@ -147,13 +138,11 @@ function onWidth(element, draw) {
 
 // ---- the theme: the system's, or a chosen one
 
-const themes = ["automatic", "light", "dark"];
+const themes = { automatic: ["◐", "light"], light: ["☀", "dark"], dark: ["☾", "automatic"] }; // sign, and the next one
 function setTheme(theme) {
-  const button = document.getElementById("theme");
-  if (theme === "automatic") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.setAttribute("data-theme", theme);
-  const next = themes[(themes.indexOf(theme) + 1) % themes.length];
-  button.textContent = { automatic: "◐", light: "☀", dark: "☾" }[theme] + "\ufe0e " + theme;
+  const button = document.getElementById("theme"), [sign, next] = themes[theme];
+  document.documentElement.dataset.theme = theme;
+  button.textContent = sign + "\ufe0e " + theme;
   button.setAttribute("aria-label", "Colours: " + theme + ". Change to " + next);
   button.onclick = () => {
     setTheme(next);
@@ -162,4 +151,4 @@ function setTheme(theme) {
 }
 let remembered = null;
 try { remembered = localStorage.getItem("weft-theme"); } catch { /* see above */ }
-setTheme(themes.includes(remembered) ? remembered : "automatic");
+setTheme(Object.hasOwn(themes, remembered) ? remembered : "automatic");

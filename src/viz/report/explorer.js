@@ -28,7 +28,7 @@ function drawAttention() {
       html("h3", {}, "All heads"), grid), large.node));
 
   function positionOf(head) { // its layer, and its number there
-    const layers = now.weights[now.step].numbered(), layer = layers.findIndex((heads) => heads.includes(head));
+    const layers = numbered(now.sentence), layer = layers.findIndex((heads) => heads.includes(head));
     return [layer, layers[layer].indexOf(head)];
   }
   function nameOfHead(head) {
@@ -42,7 +42,7 @@ function drawAttention() {
     now.sentence = sentence;
     now.weights = sentence.snapshots.map((snapshot) => new Weights(sentence, snapshot));
     now.step = Math.max(0, lastAtMost(sentence.snapshots.map((s) => s.step), before));
-    now.head = Math.min(now.head, sentence.heads.reduce((a, b) => a + b) - 1);
+    now.head = Math.min(now.head, sum(sentence.heads) - 1);
     now.token = Math.min(sentence.tokens.length - 1, Math.floor(sentence.tokens.length * 0.6));
     now.pinned = false;
     slider.max = sentence.snapshots.length - 1;
@@ -96,7 +96,7 @@ function drawAttention() {
 
   // ---- the heads
   function drawGrid() {
-    const layers = now.weights[0].numbered(), most = Math.max(...layers.map((l) => l.length));
+    const layers = numbered(now.sentence), most = Math.max(...layers.map((l) => l.length));
     grid.style.gridTemplateColumns = "auto repeat(" + most + ", minmax(0, 1fr))";
     grid.classList.toggle("dense", most > 6);
     const row = (layer, l) => [html("span", { class: "label", "aria-hidden": "true" }, "L" + (l + 1)),
@@ -120,12 +120,8 @@ function drawAttention() {
     chooseHead(head);
     grid.querySelector(`[data-head="${head}"]`).focus();
   }
-  onKeys(grid, () => {
-    const [l, h] = positionOf(now.head);
-    return { ArrowLeft: [l, h - 1], ArrowRight: [l, h + 1], ArrowUp: [l - 1, h], ArrowDown: [l + 1, h], Home: [l, 0],
-      End: [l, Infinity] };
-  }, ([l, h]) => {
-    const layers = now.weights[now.step].numbered(), layer = layers[clamp(l, 0, layers.length - 1)];
+  onKeys(grid, () => aroundCell(...positionOf(now.head)), ([l, h]) => {
+    const layers = numbered(now.sentence), layer = layers[clamp(l, 0, layers.length - 1)];
     focusHead(layer[clamp(h, 0, layer.length - 1)]);
   });
 

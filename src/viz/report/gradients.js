@@ -13,9 +13,9 @@ function byLayer(table) {
   const values = names.map(() => new Float64Array(table.columns).fill(-1));
   table.values.forEach((row, r) => row.forEach((norm, c) => {
     if (norm < 0) return;
-    const sum = values[of[r]];
-    sum[c] = Math.hypot(Math.max(0, sum[c]), norm);
-    if (Number.isNaN(norm)) sum[c] = NaN;
+    const total = values[of[r]];
+    total[c] = Math.hypot(Math.max(0, total[c]), norm);
+    if (Number.isNaN(norm)) total[c] = NaN;
   }));
   return { ...table, rows: names, values };
 }
@@ -102,9 +102,7 @@ function drawGradients() {
     point,
     lines: () => [name(), ["step", step()], ["‖gradient‖", value()]],
     rest,
-    moves: () => ({ ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1], ArrowUp: [row - 1, column],
-      ArrowDown: [row + 1, column], PageUp: [row, column + far], PageDown: [row, column - far], Home: [row, 0],
-      End: [row, steps.length] }),
+    moves: () => ({ ...aroundCell(row, column), PageUp: [row, column + far], PageDown: [row, column - far] }),
     spoken: () => name() + ", step " + step() + ": " + value(),
   });
   rest();

@@ -14,15 +14,16 @@ const losses = {
 // The mean of the neighbours on both sides, so that it does not lag; weights fall by the factor `amount` from one to
 // the next. A value that is not finite splits the line.
 function smoothed(values, amount) {
-  const n = values.length, sums = new Float64Array(n), weights = new Float64Array(n);
-  const sweep = (i, before) => {
-    before.sum = Number.isFinite(values[i]) ? amount * before.sum + values[i] : 0;
-    before.weight = Number.isFinite(values[i]) ? amount * before.weight + 1 : 0;
-    sums[i] += before.sum;
-    weights[i] += before.weight;
-  };
-  for (let i = 0, before = { sum: 0, weight: 0 }; i < n; ++i) sweep(i, before);
-  for (let i = n - 1, before = { sum: 0, weight: 0 }; i >= 0; --i) sweep(i, before);
+  const forwards = [...values.keys()], sums = values.map(() => 0), weights = values.map(() => 0);
+  for (const order of [forwards, forwards.toReversed()]) {
+    let before = 0, weight = 0;
+    for (const i of order) {
+      before = Number.isFinite(values[i]) ? amount * before + values[i] : 0;
+      weight = Number.isFinite(values[i]) ? amount * weight + 1 : 0;
+      sums[i] += before;
+      weights[i] += weight;
+    }
+  }
   // the value itself was counted twice
   return Array.from(values, (x, i) => Number.isFinite(x) ? (sums[i] - x) / (weights[i] - 1) : x);
 }
@@ -63,13 +64,13 @@ function drawLosses() {
   const entries = (i) => {
     const step = main.steps[i], v = lastAtMost(validation.steps, step), r = lastAtMost(rate.steps, step);
     const list = [];
-    if (main === training) list.push(["training", exact(training.mean[i]), "var(--training)"]);
+    if (main === training) list.push(["training", exact(training.mean[i]), "training"]);
     if (main === training && training.size > 1)
       list.push(["lowest – highest", exact(training.low[i]) + " – " + exact(training.high[i])]);
     if (v >= 0)
       list.push(["validation" + (validation.steps[v] === step ? "" : " (step " + stepsOf(validation, v) + ")"),
-        exact(validation.mean[v]), "var(--validation)"]);
-    if (r >= 0) list.push(["learning rate", exact(rate.mean[r]), "var(--rate)"]);
+        exact(validation.mean[v]), "validation"]);
+    if (r >= 0) list.push(["learning rate", exact(rate.mean[r]), "rate"]);
     return list;
   };
 
@@ -89,7 +90,7 @@ function drawLosses() {
     right = width - 12;
     const top = 10, height = 290, second = top + height + 40, low = 56;
     const finite = extent([training.mean, validation.mean], (v) => !log || v > 0) || [0, 1];
-    const steps = extent([training.steps, validation.steps], () => true);
+    const steps = extent([training.steps, validation.steps]);
     x = scale(steps[0], steps[1], left, right);
     const pad = log ? 1 : (finite[1] - finite[0]) * 0.04;
     const y = scale(log ? finite[0] : finite[0] - pad, log ? finite[1] : finite[1] + pad, top + height, top, log);
@@ -113,7 +114,7 @@ function drawLosses() {
     });
     let rateScale = null;
     if (rate.steps.length > 0) {
-      const range = extent([rate.mean], () => true) || [0, 1];
+      const range = extent([rate.mean]) || [0, 1];
       rateScale = scale(Math.min(0, range[0]), range[1], second + low, second);
       picture.append(xAxis(x, second, low, right - left),
         yAxis(rateScale, [rateScale.low, rateScale.high], left, right),
@@ -122,10 +123,8 @@ function drawLosses() {
     }
     const cursor = picture.appendChild(line("cursor", 0, top, 0, second + low));
     const dots = ["training", "rate"].map((name) => picture.appendChild(svg("circle", { class: "dot " + name, r: 4.5 })));
-    const move = (dot, cx, cy, shown) => {
-      dot.setAttribute("visibility", shown && Number.isFinite(cy) ? "visible" : "hidden");
-      if (Number.isFinite(cy)) build(dot, { cx, cy }, []);
-    };
+    const move = (dot, cx, cy, shown) =>
+      build(dot, shown && Number.isFinite(cy) ? { cx, cy, visibility: "visible" } : { visibility: "hidden" }, []);
     mark = (shown) => {
       const step = main.steps[at], r = lastAtMost(rate.steps, step);
       build(cursor, { x1: x(step), x2: x(step), visibility: shown ? "visible" : "hidden" }, []);

@@ -95,8 +95,7 @@ function largeHead(now, pick) {
     },
     lines: () => [[query() + " → " + key(), value()]],
     rest: () => highlight(false),
-    moves: () => ({ ArrowLeft: [at.q, at.k - 1], ArrowRight: [at.q, at.k + 1], ArrowUp: [at.q - 1, at.k],
-      ArrowDown: [at.q + 1, at.k], Home: [at.q, 0], End: [at.q, tokens().length] }),
+    moves: () => aroundCell(at.q, at.k),
     spoken: () => query() + " looks at " + key() + ": " + value(),
   });
   onWidth(frame, draw);

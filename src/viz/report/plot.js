@@ -37,25 +37,18 @@ function scale(low, high, from, to, log) {
   return pixel;
 }
 
-function extent(lists, keep) {
-  let low = Infinity, high = -Infinity;
-  for (const list of lists)
-    for (const x of list)
-      if (Number.isFinite(x) && keep(x)) { low = Math.min(low, x); high = Math.max(high, x); }
-  return low <= high ? [low, high] : null;
+// The smallest and the largest of the finite values to keep.
+function extent(lists, keep = () => true) {
+  const kept = lists.flatMap((list) => Array.from(list)).filter((x) => Number.isFinite(x) && keep(x)).sort((a, b) => a - b);
+  return kept.length > 0 ? [kept[0], kept[kept.length - 1]] : null;
 }
 
-// The path of a line, with a gap where a value cannot be drawn.
+// The path of a line, with a gap where a value cannot be drawn. A point between two gaps is a dot, because line ends
+// are round.
 function linePath(xs, ys) {
-  let path = "", pen = false;
-  for (let i = 0; i < xs.length; ++i) {
-    if (!Number.isFinite(ys[i])) { pen = false; continue; }
-    path += (pen ? "L" : "M") + xs[i].toFixed(1) + " " + ys[i].toFixed(1);
-    // a point between two gaps is a dot, because line ends are round
-    if (!pen && !Number.isFinite(ys[i + 1])) path += "h0";
-    pen = true;
-  }
-  return path;
+  const there = (i) => Number.isFinite(ys[i]);
+  return xs.map((x, i) => !there(i) ? "" : (there(i - 1) ? "L" : "M") + x.toFixed(1) + " " + ys[i].toFixed(1) +
+    (there(i - 1) || there(i + 1) ? "" : "h0")).join("");
 }
 
 const line = (name, x1, y1, x2, y2) => svg("line", { class: name, x1, y1, x2, y2 });

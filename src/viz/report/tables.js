@@ -2,8 +2,8 @@
 
 function drawOverview() {
   const { training, validation } = losses;
-  const best = extent([validation.mean], () => true);
-  const count = data.parameters.reduce((sum, row) => sum + row.count, 0);
+  const best = extent([validation.mean]);
+  const count = sum(data.parameters.map((row) => row.count));
   const last = Math.max(training.end, validation.end);
   const tiles = [
     last >= 0 && ["steps", whole(last)],
@@ -47,15 +47,14 @@ function drawParameters() {
       html("td", { class: "number first" }, exact(row.first_norm)),
       html("td", { class: "number norm", style: "--share:" + (row.norm || 0) / most }, exact(row.norm)))));
   };
-  const heads = columns.map(([key, title]) => {
-    const th = html("th", { scope: "col", class: key }, html("button", { type: "button",
-      onclick: () => draw(key, th.getAttribute("aria-sort") === (key === "name" ? "ascending" : "none") ||
-        th.getAttribute("aria-sort") === "ascending") }, title));
-    return th;
-  });
+  const heads = columns.map(([key, title]) => html("th", { scope: "col", class: key }, html("button", { type: "button",
+    onclick: ({ target }) => {
+      const sorted = target.parentNode.getAttribute("aria-sort");
+      draw(key, key === "name" ? sorted === "ascending" : sorted !== "descending");
+    } }, title)));
   section("parameters", "Parameters", html("table", {}, html("thead", {}, html("tr", {}, heads)), body,
     html("tfoot", {}, html("tr", {}, html("th", { scope: "row" }, plural(rows.length, "tensor")), html("td", {}),
-      html("td", { class: "number" }, whole(rows.reduce((sum, row) => sum + row.count, 0))),
+      html("td", { class: "number" }, whole(sum(rows.map((row) => row.count)))),
       html("td", { class: "first" }), html("td", {})))));
   draw("name", false);
 }
