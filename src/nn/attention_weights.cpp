@@ -2,13 +2,14 @@
 #include "weft/nn/attention_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace weft::nn {
 
 namespace {
 
-const char* const projections[] = {"W_q", "W_k", "W_v"};
+constexpr std::array<const char*, 3> projections{"W_q", "W_k", "W_v"};
 
 // "blocks.0.attn.W_q.weight" split into "blocks.0.attn.", "W_q" and "weight"; all empty without a dot.
 struct Name {
@@ -41,9 +42,6 @@ public:
         return value;
     }
     Tensor take_optional(const std::string& name) { return has(name) ? take(name) : Tensor(); }
-    void refuse(const std::string& name, const char* why) const {
-        if (has(name)) throw ValueError(function_, ": '", prefix_, name, "' ", why);
-    }
     void refuse_unknown() const {
         if (!left_.empty())
             throw ValueError(function_, ": '", prefix_, left_.begin()->first,
@@ -71,33 +69,32 @@ void add(NamedTensors& state, const std::string& layer, const Tensor& weight, co
 }  // namespace
 
 NamedTensors fused_state(const NamedTensors& state) {
-    std::map<std::string, Tensor> all;
-    for (const auto& [name, value] : state) all.emplace(name, value.detach());
+    const std::map<std::string, Tensor> all(state.begin(), state.end());
     NamedTensors result;
     for (const auto& [full, value] : state) {
         const Name name(full);
-        const auto sibling = [&, &full = full](const char* layer) {
+        if (std::find(projections.begin(), projections.end(), name.layer) == projections.end()) {
+            result.emplace_back(full, value.detach());
+            continue;
+        }
+        std::vector<Tensor> parts;
+        for (const char* layer : projections) {
             const std::string wanted = name.module + layer + "." + name.part;
             const auto found = all.find(wanted);
             if (found == all.end())
                 throw ValueError("fused_state: '", full, "' is there without '", wanted, "'; add it");
-            return found->second;
-        };
-        if (name.layer == "W_k" || name.layer == "W_v") {
-            (void)sibling("W_q");  // must exist; W_q's turn joins all three
-        } else if (name.layer == "W_q") {
-            const Tensor q = sibling("W_q"), k = sibling("W_k"), v = sibling("W_v");
-            for (const Tensor& other : {k, v})
-                if (other.rank() != q.rank() || (q.rank() == 2 && other.size(1) != q.size(1)))
-                    throw ShapeError("fused_state: '", full, "' ", q.shape(), " and its key or value of ",
-                                     other.shape(), " read tokens of different widths; keep them separate");
-            if (all.count(name.module + "W_qkv." + name.part) > 0)
-                throw ValueError("fused_state: both '", full, "' and '", name.module, "W_qkv.", name.part,
-                                 "' are there; leave one out");
-            result.emplace_back(name.module + "W_qkv." + name.part, cat({q, k, v}));
-        } else {
-            result.emplace_back(full, value.detach());
+            parts.push_back(found->second.detach());
         }
+        if (name.layer != "W_q") continue;  // W_q's turn joins all three
+        const Tensor& q = parts[0];
+        for (const Tensor& other : parts)
+            if (other.rank() != q.rank() || (q.rank() == 2 && other.size(1) != q.size(1)))
+                throw ShapeError("fused_state: '", full, "' ", q.shape(), " and its key or value of ",
+                                 other.shape(), " read tokens of different widths; keep them separate");
+        const std::string fused = name.module + "W_qkv." + name.part;
+        if (all.contains(fused))
+            throw ValueError("fused_state: both '", full, "' and '", fused, "' are there; leave one out");
+        result.emplace_back(fused, cat(parts));
     }
     return result;
 }
@@ -113,13 +110,13 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
             continue;
         }
         const std::int64_t all = value.size(0);
-        if (rows.empty() ? all % 3 != 0 : rows[0] + rows[1] + rows[2] != all)
+        const std::vector<std::int64_t> sizes = rows.empty() ? std::vector<std::int64_t>(3, all / 3) : rows;
+        if (sizes[0] + sizes[1] + sizes[2] != all)
             throw ShapeError("separate_state: '", full, "' ", value.shape(), " has ", all, " rows, not ",
                              (rows.empty() ? "three equal parts; give the rows of Q, K and V"
                                            : std::to_string(rows[0]) + " + " + std::to_string(rows[1]) + " + " +
                                                  std::to_string(rows[2])));
-        const std::vector<Tensor> parts =
-            split(value.detach(), rows.empty() ? std::vector<std::int64_t>(3, all / 3) : rows);
+        const std::vector<Tensor> parts = split(value.detach(), sizes);
         for (std::size_t i = 0; i < 3; ++i)
             result.emplace_back(name.module + projections[i] + "." + name.part, parts[i]);
     }
@@ -129,18 +126,20 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
 NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std::string& prefix) {
     Reader reader(state, prefix, "from_torch_multihead_attention");
     for (const char* name : {"bias_k", "bias_v"})
-        reader.refuse(name, "comes from add_bias_kv, which Weft's attention does not support");
+        if (reader.has(name))
+            throw ValueError("from_torch_multihead_attention: '", prefix, name,
+                             "' comes from add_bias_kv, which Weft's attention does not support");
     NamedTensors result;
     if (!reader.has("q_proj_weight")) {
         const Tensor weight = reader.take("in_proj_weight");  // (3C, C), rows of Q, K, V as in W_qkv
         add(result, "W_qkv", weight, reader.take_optional("in_proj_bias"));
     } else {
-        const char* const names[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
         const Tensor bias = reader.take_optional("in_proj_bias");  // (3C,), also with separate weights
-        for (int i = 0; i < 3; ++i) {
+        const std::array<const char*, 3> names{"q_proj_weight", "k_proj_weight", "v_proj_weight"};
+        for (std::size_t i = 0; i < 3; ++i) {
             const Tensor weight = reader.take(names[i]);  // (C, width)
-            const std::int64_t C = weight.size(0);
-            add(result, projections[i], weight, bias.defined() ? bias.slice(0, i * C, (i + 1) * C) : bias);
+            const std::int64_t C = weight.size(0), begin = static_cast<std::int64_t>(i) * C;
+            add(result, projections[i], weight, bias.defined() ? bias.slice(0, begin, begin + C) : bias);
         }
     }
     const Tensor weight = reader.take("out_proj.weight");

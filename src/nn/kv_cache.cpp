@@ -9,16 +9,15 @@ namespace weft::nn {
 
 namespace {
 
+// x's shape with another size of an axis, −1 for the width and −2 for the tokens.
 Shape with_size(const Tensor& x, int axis, std::int64_t size) {
     Shape shape = x.shape();
-    shape[normalize_axis(axis, x.rank(), "KeyValueCache")] = size;
+    shape[axis] = size;
     return shape;
 }
 
-Shape with_tokens(const Tensor& x, std::int64_t tokens) { return with_size(x, -2, tokens); }
-
 bool differ_in_tokens_alone(const Tensor& a, const Tensor& b) {
-    return a.rank() == b.rank() && a.shape() == with_tokens(b, a.size(-2));
+    return with_size(a, -2, 0) == with_size(b, -2, 0);
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
             "NoGrad, or attend without a cache");
     if (length_ > 0 && !(differ_in_tokens_alone(k, keys_) && differ_in_tokens_alone(v, values_)))
         throw ShapeError("KeyValueCache: ", offered(), " do not fit the ", length_, " cached tokens, keys ",
-                         with_tokens(keys_, length_), " and values ", with_tokens(values_, length_),
+                         with_size(keys_, -2, length_), " and values ", with_size(values_, -2, length_),
                          "; only the number of tokens may differ: clear() before another sequence");
     if (length_ > 0 && k.dtype() != keys_.dtype())
         throw DTypeError("KeyValueCache: holds ", name(keys_.dtype()), ", not ", name(k.dtype()),
@@ -68,7 +67,7 @@ Tensor KeyValueCache::grown(const Tensor& cached, const Tensor& x) const {
     const bool is_alike = cached.defined() && cached.dtype() == x.dtype() && differ_in_tokens_alone(cached, x);
     if (is_alike && cached.size(-2) >= wanted) return cached;
     const std::int64_t room = capacity_ > 0 ? capacity_ : std::max<std::int64_t>({wanted, 2 * length_, 16});
-    const Tensor larger = empty(with_tokens(x, room), x.dtype());
+    const Tensor larger = empty(with_size(x, -2, room), x.dtype());
     if (length_ > 0) larger.slice(-2, 0, length_).copy_(cached.slice(-2, 0, length_));
     return larger;
 }

@@ -19,14 +19,14 @@ void for_each_module(const std::string& prefix, Registry& registry, const Visit&
     for (const auto& [name, child] : registry.children) for_each_module(prefix + name + ".", *child, visit);
 }
 
-// True for the first occurrence of each tensor.
-class FirstOccurrence {
-public:
-    bool operator()(const Tensor& x) { return seen_.insert(x.handle().get()).second; }
-
-private:
-    std::set<const TensorImpl*> seen_;
-};
+// Each tensor once, under its first name.
+NamedTensors distinct(const NamedTensors& all) {
+    NamedTensors result;
+    std::set<const TensorImpl*> seen;
+    for (const auto& [name, value] : all)
+        if (seen.insert(value.handle().get()).second) result.emplace_back(name, value);
+    return result;
+}
 
 }  // namespace
 
@@ -35,13 +35,11 @@ Module::Module(std::string kind) : registry_(std::make_shared<Registry>()) {
 }
 
 NamedTensors Module::named_parameters() const {
-    NamedTensors result;
-    FirstOccurrence is_first;
+    NamedTensors all;
     for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
-        for (const auto& [name, value] : registry.parameters)
-            if (is_first(value)) result.emplace_back(prefix + name, value);
+        for (const auto& [name, value] : registry.parameters) all.emplace_back(prefix + name, value);
     });
-    return result;
+    return distinct(all);
 }
 
 std::vector<Tensor> Module::parameters() const {
@@ -51,13 +49,11 @@ std::vector<Tensor> Module::parameters() const {
 }
 
 NamedTensors Module::named_buffers() const {
-    NamedTensors result;
-    FirstOccurrence is_first;
+    NamedTensors all;
     for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
-        for (const auto& buffer : registry.buffers)
-            if (is_first(buffer.value)) result.emplace_back(prefix + buffer.name, buffer.value);
+        for (const auto& buffer : registry.buffers) all.emplace_back(prefix + buffer.name, buffer.value);
     });
-    return result;
+    return distinct(all);
 }
 
 NamedGenerators Module::named_generators() const {

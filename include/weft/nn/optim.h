@@ -89,19 +89,17 @@ struct Update {
 class ParameterSlots {
 public:
     // `weight_decay` is that of groups without their own. Refuses what Optimizer refuses.
-    ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay);
+    ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay,
+                   std::vector<const char*> moment_names);
     ParameterSlots(ParameterSlots&&) noexcept = default;             // empties the other
     ParameterSlots& operator=(ParameterSlots&&) noexcept = default;  // empties the other
     const ParameterSlots& checked() const;  // returns itself; ValueError if it was moved from
 
-    // As in Optimizer, for a rule with these moments.
-    void step(const std::vector<const char*>& moment_names, const std::function<void(const Update&)>& update);
-    void zero_grad();                                        // as in Optimizer
-    std::int64_t steps() const { return checked().steps_; }  // as in Optimizer
-    // As in Optimizer.
-    nn::NamedTensors state_dict(const std::vector<const char*>& moment_names) const;
-    // As in Optimizer.
-    void load_state_dict(const std::vector<const char*>& moment_names, const nn::NamedTensors& state);
+    void step(const std::function<void(const Update&)>& update);  // as in Optimizer
+    void zero_grad();                                             // as in Optimizer
+    std::int64_t steps() const { return checked().steps_; }       // as in Optimizer
+    nn::NamedTensors state_dict() const;                          // as in Optimizer
+    void load_state_dict(const nn::NamedTensors& state);          // as in Optimizer
 
 private:
     struct Slot {
@@ -111,6 +109,7 @@ private:
         std::int64_t updates = 0;
         std::vector<Tensor> moments = {};  // empty before the first update
     };
+    std::vector<const char*> moment_names_;
     std::vector<Slot> slots_;
     std::int64_t steps_ = 0;
 };
@@ -145,7 +144,7 @@ public:
     // and finite, 0 ≤ β < 1); GraphError on the result of an operation; DTypeError unless floating. A tensor
     // that occurs twice in one group is one parameter, under its first name.
     explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {})
-        : options_((check(options), options)), slots_(groups, options.weight_decay) {}
+        : options_((check(options), options)), slots_(groups, options.weight_decay, moment_names(options)) {}
     explicit Optimizer(const nn::NamedTensors& parameters, Options options = {})
         : Optimizer(std::vector<ParameterGroup>{{parameters}}, options) {}
     explicit Optimizer(const nn::Module& module, Options options = {})
@@ -160,7 +159,7 @@ public:
     // or an infinity, and DTypeError when a parameter has changed its type since its first update; then nothing
     // has changed.
     void step() {
-        slots_.step(moment_names(options_), [this](const Update& u) { update(u, options_); });
+        slots_.step([this](const Update& u) { update(u, options_); });
     }
     void zero_grad() { slots_.zero_grad(); }  // makes every parameter's gradient undefined
 
@@ -177,12 +176,10 @@ public:
     // Returns copies of what step() remembers: "step" and, for each parameter that was updated, "name.step" and
     // "name.moment" for each of the rule's moments: momentum_buffer, or exp_avg and exp_avg_sq. Options are not
     // included.
-    nn::NamedTensors state_dict() const { return slots_.state_dict(moment_names(options_)); }
+    nn::NamedTensors state_dict() const { return slots_.state_dict(); }
     // Restores such a state. ValueError, ShapeError or DTypeError, naming the entry, when one is missing,
     // unexpected or does not fit; then nothing has changed.
-    void load_state_dict(const nn::NamedTensors& state) {
-        slots_.load_state_dict(moment_names(options_), state);
-    }
+    void load_state_dict(const nn::NamedTensors& state) { slots_.load_state_dict(state); }
 
 private:
     Options options_;

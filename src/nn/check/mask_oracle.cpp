@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "nn/table.h"
 #include "weft/core/text.h"
 
 namespace weft::check {
@@ -73,8 +74,6 @@ std::string row_text(const Tensor& row) {
     return text;
 }
 
-void pad(std::string& line, std::size_t to) { line.resize(std::max(line.size(), to), ' '); }
-
 }  // namespace
 
 const char* name(MaskRule rule) {
@@ -92,10 +91,9 @@ std::string MaskTable::str() const {
         outcomes.empty() ? 0 : std::max<std::size_t>(row_text(outcomes[0].weights[0]).size(), 16);
     const auto line = [wide](const std::string& rule, const std::string& type, const std::string& query,
                              const std::string& weights, const std::string& gradient, const std::string& what) {
-        std::string text = rule;
-        pad(text, 21), text += type, pad(text, 30), text += query, pad(text, 37);
-        text += weights, pad(text, 37 + wide + 2), text += gradient, pad(text, 37 + 2 * (wide + 2));
-        text += what;
+        const std::string text = text::pad_right(rule, 21) + text::pad_right(type, 9) +
+                                 text::pad_right(query, 7) + text::pad_right(weights, wide + 2) +
+                                 text::pad_right(gradient, wide + 2) + what;
         return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
     };
     std::string text = line("rule", "type", "query", "weights", "scores' gradient", "");

@@ -23,7 +23,9 @@ std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight
     return groups;
 }
 
-ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay) {
+ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay,
+                               std::vector<const char*> moment_names)
+    : moment_names_(std::move(moment_names)) {
     std::map<const TensorImpl*, std::size_t> owner;  // the group of each parameter
     std::set<std::string> names;
     for (std::size_t group = 0; group < groups.size(); ++group) {
@@ -57,8 +59,7 @@ const ParameterSlots& ParameterSlots::checked() const {
     return *this;
 }
 
-void ParameterSlots::step(const std::vector<const char*>& moment_names,
-                          const std::function<void(const Update&)>& update) {
+void ParameterSlots::step(const std::function<void(const Update&)>& update) {
     checked();
     for (const Slot& slot : slots_) {
         const Tensor gradient = slot.parameter.grad();
@@ -77,7 +78,7 @@ void ParameterSlots::step(const std::vector<const char*>& moment_names,
     NoGrad off;
     for (Slot& slot : slots_) {
         if (!slot.parameter.grad().defined()) continue;
-        while (slot.moments.size() < moment_names.size())
+        while (slot.moments.size() < moment_names_.size())
             slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
         ++slot.updates;
         const Tensor gradient = slot.parameter.grad().detach().contiguous();
@@ -96,20 +97,19 @@ void ParameterSlots::zero_grad() {
     for (Slot& slot : slots_) slot.parameter.zero_grad();
 }
 
-nn::NamedTensors ParameterSlots::state_dict(const std::vector<const char*>& moment_names) const {
+nn::NamedTensors ParameterSlots::state_dict() const {
     const auto scalar = [](std::int64_t value) { return from_vector(std::vector<std::int64_t>{value}, {}); };
     nn::NamedTensors state{{"step", scalar(steps())}};
     for (const Slot& slot : slots_) {
         if (slot.updates == 0) continue;
         state.emplace_back(slot.name + ".step", scalar(slot.updates));
         for (std::size_t i = 0; i < slot.moments.size(); ++i)
-            state.emplace_back(slot.name + "." + moment_names[i], slot.moments[i].clone());
+            state.emplace_back(slot.name + "." + moment_names_[i], slot.moments[i].clone());
     }
     return state;
 }
 
-void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_names,
-                                     const nn::NamedTensors& state) {
+void ParameterSlots::load_state_dict(const nn::NamedTensors& state) {
     checked();
     std::map<std::string, Tensor> left;
     for (const auto& [name, value] : state)
@@ -142,7 +142,7 @@ void ParameterSlots::load_state_dict(const std::vector<const char*>& moment_name
         slot.updates = 0;
         if (!left.contains(slot.name + ".step")) continue;  // not updated before the state was saved
         slot.updates = count(slot.name + ".step");
-        for (const char* name : moment_names)
+        for (const char* name : moment_names_)
             slot.moments.push_back(
                 take(slot.name + "." + name, slot.parameter.shape(), slot.parameter.dtype()));
     }
