@@ -144,7 +144,7 @@ TEST_CASE("fault 93: permissions that cannot be kept, and a name that is taken b
     CHECK(files_in(scratch) == 1);
     {
         io::AtomicFile file(scratch / "b");
-        file.write("new", 3);
+        file.write("new");
         fs::create_directory(scratch / "b");
         CHECK(contains(message_of<IoError>([&] { file.commit(); }),
                        "/b: could not rename the temporary file: Is a directory"));
@@ -202,7 +202,7 @@ TEST_CASE("fault 94: what killed writers left is removed, and what living ones a
     for (const char* other : {"a.17.0", "b.17.0.part", "a.old.part", "a.17.0.part.bak", "a..part.x"})
         std::ofstream(scratch / other) << "somebody's";
     io::AtomicFile living(scratch / "a");
-    living.write("whole", 5);
+    living.write("whole");
     CHECK_FALSE(fs::exists(scratch / "a.17.0.part"));
     CHECK_FALSE(fs::exists(scratch / "a.17.1.part"));
     io::save_text(scratch / "a", "another's");

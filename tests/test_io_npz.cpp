@@ -240,7 +240,8 @@ TEST_CASE("npz: what a small file unpacks to is said, and asked for, before ther
     {
         io::AtomicFile file(scratch / "bomb");
         io::ZipWriter zip(file);
-        zip.add("x.npy", {{header.data(), header.size()}, {noise.data<std::int64_t>(), 8 * 61'000}}, true);
+        zip.add("x.npy", {header, {reinterpret_cast<const char*>(noise.data<std::int64_t>()), 8 * 61'000}},
+                true);
         zip.finish();
         file.commit();
     }

@@ -1,7 +1,6 @@
 // The tensors of a GPT under Weft's and GPT-2's names. P = block_size, C = d_model, F hidden size of the MLP.
 #include "weft/models/gpt2.h"
 
-#include <cstring>
 #include <map>
 
 #include "models/io/raw.h"
@@ -25,28 +24,21 @@ std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
     const std::int64_t C = config.d_model, F = config.dim_feedforward == 0 ? 4 * C : config.dim_feedforward;
     std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}},
                               {"position_embedding.weight", "wpe.weight", {config.block_size, C}}};
-    const auto bias = [&](const std::string& weft_name, const std::string& gpt2_name, std::int64_t size) {
-        if (config.bias) all.push_back({weft_name + ".bias", gpt2_name + ".bias", {size}});
-    };
-    const auto norm = [&](const std::string& weft_name, const std::string& gpt2_name) {
-        all.push_back({weft_name + ".weight", gpt2_name + ".weight", {C}});
-        bias(weft_name, gpt2_name, C);
-    };
-    const auto linear = [&](const std::string& weft_name, const std::string& gpt2_name, std::int64_t in,
-                            std::int64_t out) {
-        all.push_back({weft_name + ".weight", gpt2_name + ".weight", {in, out}, true});
-        bias(weft_name, gpt2_name, out);
+    // A norm of weight (C,) or a linear layer of weight (in, out), which in Weft is (out, in).
+    const auto layer = [&](const std::string& weft_name, const std::string& gpt2_name, const Shape& weight) {
+        all.push_back({weft_name + ".weight", gpt2_name + ".weight", weight, weight.rank() == 2});
+        if (config.bias) all.push_back({weft_name + ".bias", gpt2_name + ".bias", {weight.back()}});
     };
     for (std::int64_t i = 0; i < config.num_layers; ++i) {
         const std::string block = "blocks." + std::to_string(i) + ".", h = "h." + std::to_string(i) + ".";
-        norm(block + "norm1", h + "ln_1");
-        linear(block + "attn.W_qkv", h + "attn.c_attn", C, 3 * C);
-        linear(block + "attn.W_out", h + "attn.c_proj", C, C);
-        norm(block + "norm2", h + "ln_2");
-        linear(block + "mlp.W_in", h + "mlp.c_fc", C, F);
-        linear(block + "mlp.W_out", h + "mlp.c_proj", F, C);
+        layer(block + "norm1", h + "ln_1", {C});
+        layer(block + "attn.W_qkv", h + "attn.c_attn", {C, 3 * C});
+        layer(block + "attn.W_out", h + "attn.c_proj", {C, C});
+        layer(block + "norm2", h + "ln_2", {C});
+        layer(block + "mlp.W_in", h + "mlp.c_fc", {C, F});
+        layer(block + "mlp.W_out", h + "mlp.c_proj", {F, C});
     }
-    norm("norm", "ln_f");
+    layer("norm", "ln_f", {C});
     return all;
 }
 
@@ -59,7 +51,7 @@ bool is_causal_mask(const std::string& name) {
 bool same_bits(const Tensor& a, const Tensor& b) {
     if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
     const Tensor x = a.contiguous(), y = b.contiguous();
-    return std::memcmp(io::bytes_at(x), io::bytes_at(y), io::byte_count(x)) == 0;
+    return io::raw_values(x) == io::raw_values(y);
 }
 
 }  // namespace

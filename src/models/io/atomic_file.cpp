@@ -34,12 +34,6 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 }  // namespace
 
-void make_folder(const fs::path& path) {
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error) throw IoError("cannot make the folder ", display_path(path), ": ", error.message());
-}
-
 // It delegates to the default constructor, so the destructor runs if it throws.
 AtomicFile::AtomicFile(const fs::path& path) : AtomicFile() {
     path_ = path;
@@ -99,14 +93,12 @@ AtomicFile::~AtomicFile() {
     ::unlink(temporary_.c_str());
 }
 
-void AtomicFile::write(const void* data, std::size_t bytes) {
-    const char* next = static_cast<const char*>(data);
-    while (bytes > 0) {
-        const ssize_t written = ::write(file_, next, bytes);
+void AtomicFile::write(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(file_, bytes.data(), bytes.size());
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) fail("write");
-        next += written;
-        bytes -= static_cast<std::size_t>(written);
+        bytes.remove_prefix(static_cast<std::size_t>(written));
     }
 }
 
@@ -124,7 +116,7 @@ void AtomicFile::commit() {
 
 void save_text(const fs::path& path, const std::string& text) {
     AtomicFile file(path);
-    file.write(text.data(), text.size());
+    file.write(text);
     file.commit();
 }
 

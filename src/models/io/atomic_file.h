@@ -1,14 +1,10 @@
 // A file that is written completely or not at all.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
-#include <string>
+#include <string_view>
 
 namespace weft::io {
-
-// Creates the folder and its parents if they are missing. IoError if it cannot.
-void make_folder(const std::filesystem::path& path);
 
 class AtomicFile {
 public:
@@ -19,7 +15,7 @@ public:
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
 
-    void write(const void* data, std::size_t bytes);
+    void write(std::string_view bytes);
     void commit();  // syncs, then renames it to `path`
 
 private:

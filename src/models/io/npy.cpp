@@ -61,14 +61,11 @@ constexpr FileType file_types[] = {
     {"u4", 4, int64, widen<std::uint32_t>},
 };
 
-// The type, and whether its bytes are swapped.
-std::pair<FileType, bool> type_of(const std::string& descr, const ByteSource& source) {
-    const char order = descr.empty() ? '?' : descr[0];
-    for (const FileType& type : file_types) {
-        if (descr.size() != 3 || descr.substr(1) != type.name) continue;
-        const bool ordered = order == '<' || order == '>';
-        if (ordered || (order == '|' && type.bytes == 1)) return {type, order == '>'};
-    }
+// The type of values described as "<f4".
+FileType type_of(const std::string& descr, const ByteSource& source) {
+    for (const FileType& type : file_types)
+        for (const char order : {'<', '>', '|'})
+            if (descr == order + std::string(type.name) && (order != '|' || type.bytes == 1)) return type;
     source.refuse("its type is '" + text::excerpt(descr) +
                   "'; bool, float16, float32, float64, int8 to int64 and uint8 to uint32 are read");
 }
@@ -100,7 +97,7 @@ NpyHeader take_header(ByteSource& source) {
     source.take(text.data(), length);
     NpyHeader header = parse_npy_header(text, source);
     std::uint64_t bytes = 0;
-    if (!bytes_of(header.shape, type_of(header.descr, source).first.bytes, bytes))
+    if (!bytes_of(header.shape, type_of(header.descr, source).bytes, bytes))
         source.refuse("its shape " + header.shape.str() + " overflows");
     if (bytes != source.left)
         source.refuse("its shape " + header.shape.str() + " of '" + header.descr + "' takes " +
@@ -120,24 +117,23 @@ void ByteSource::take(void* to, std::uint64_t bytes) {
 
 std::uint64_t npy_tensor_bytes(ByteSource& source) {
     const NpyHeader header = take_header(source);
-    const FileType type = type_of(header.descr, source).first;
+    const FileType type = type_of(header.descr, source);
     return source.left / type.bytes * itemsize(type.dtype);
 }
 
 Tensor read_npy(ByteSource& source) {
     const NpyHeader header = take_header(source);
-    const auto [type, swapped] = type_of(header.descr, source);
+    const FileType type = type_of(header.descr, source);
     const std::uint64_t bytes = source.left;
-    // Column-major is row-major with the axes reversed.
-    Shape stored = header.shape;
-    if (header.fortran_order) std::reverse(stored.begin(), stored.end());
     if (bytes == 0) return empty(header.shape, type.dtype);
+    Shape stored = header.shape;  // column-major is row-major with the axes reversed
+    if (header.fortran_order) std::reverse(stored.begin(), stored.end());
     const Tensor x = empty(stored, type.dtype);
     std::byte* values = bytes_at(x);
     std::vector<std::byte> raw(type.convert != nullptr ? bytes : 0);
     std::byte* read = raw.empty() ? values : raw.data();
     source.take(read, bytes);
-    if (swapped)
+    if (header.descr[0] == '>')
         for (std::uint64_t i = 0; i < bytes; i += type.bytes) std::reverse(read + i, read + i + type.bytes);
     if (type.convert != nullptr)
         for (std::uint64_t i = 0; i * type.bytes < bytes; ++i)
@@ -171,8 +167,8 @@ void save_npy(const std::filesystem::path& path, const Tensor& x) {
     const std::string header = npy_header(x);
     const Tensor values = x.detach().contiguous();
     AtomicFile file(path);
-    file.write(header.data(), header.size());
-    if (values.numel() > 0) file.write(bytes_at(values), byte_count(values));
+    file.write(header);
+    file.write(raw_values(values));
     file.commit();
 }
 

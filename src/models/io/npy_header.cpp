@@ -1,4 +1,5 @@
 #include <charconv>
+#include <optional>
 
 #include "models/io/npy.h"
 #include "weft/core/text.h"
@@ -14,18 +15,19 @@ public:
     HeaderReader(const std::string& text, const ByteSource& source) : text_(text), source_(source) {}
 
     NpyHeader read() {
-        NpyHeader header;
-        bool has_descr = false, has_order = false, has_shape = false;
+        std::optional<std::string> descr;
+        std::optional<bool> fortran_order;
+        std::optional<Shape> shape;
         expect('{');
         while (!accept('}')) {
             const std::string key = quoted();
             expect(':');
-            if (key == "descr" && !has_descr)
-                header.descr = quoted(), has_descr = true;
-            else if (key == "fortran_order" && !has_order)
-                header.fortran_order = parse_bool(), has_order = true;
-            else if (key == "shape" && !has_shape)
-                header.shape = sizes(), has_shape = true;
+            if (key == "descr" && !descr)
+                descr = quoted();
+            else if (key == "fortran_order" && !fortran_order)
+                fortran_order = parse_bool();
+            else if (key == "shape" && !shape)
+                shape = sizes();
             else
                 refuse("has \"" + text::excerpt(key) + "\" twice, or should not have it");
             if (!accept(',')) {
@@ -35,8 +37,8 @@ public:
         }
         skip_space();
         if (at_ != text_.size()) refuse("continues after its dictionary");
-        if (!has_descr || !has_order || !has_shape) refuse("must have descr, fortran_order and shape");
-        return header;
+        if (!descr || !fortran_order || !shape) refuse("must have descr, fortran_order and shape");
+        return {*descr, *fortran_order, *shape};
     }
 
 private:
@@ -73,12 +75,8 @@ private:
     }
     bool parse_bool() {
         skip_space();
-        for (const bool value : {false, true}) {
-            const std::string word = value ? "True" : "False";
-            if (text_.compare(at_, word.size(), word) != 0) continue;
-            at_ += word.size();
-            return value;
-        }
+        if (text_.compare(at_, 4, "True") == 0) return at_ += 4, true;
+        if (text_.compare(at_, 5, "False") == 0) return at_ += 5, false;
         refuse("should have True or False at position " + std::to_string(at_));
     }
     Shape sizes() {

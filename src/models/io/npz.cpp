@@ -33,9 +33,7 @@ void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bo
     for (const auto& [name, x] : tensors) {
         const std::string header = npy_header(x);
         const Tensor values = x.detach().contiguous();
-        std::vector<ZipWriter::Part> parts{{header.data(), header.size()}};
-        if (values.numel() > 0) parts.push_back({bytes_at(values), byte_count(values)});
-        zip.add(name + extension, parts, compressed);
+        zip.add(name + extension, {header, raw_values(values)}, compressed);
     }
     zip.finish();
     file.commit();

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "weft/core/tensor.h"
 
@@ -22,6 +23,12 @@ inline std::byte* bytes_at(const Tensor& x) {
 
 inline std::uint64_t byte_count(const Tensor& x) {
     return static_cast<std::uint64_t>(x.numel()) * itemsize(x.dtype());
+}
+
+// The same as a text to write or compare.
+inline std::string_view raw_values(const Tensor& x) {
+    if (x.numel() == 0) return "";  // not a null pointer, at which crc32 would begin anew
+    return {reinterpret_cast<const char*>(bytes_at(x)), byte_count(x)};
 }
 
 // bytes = ∏ sizes · width. False if the product of the sizes that are not 0, times the 8 bytes of the widest

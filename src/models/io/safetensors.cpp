@@ -29,7 +29,7 @@ constexpr TypeName types[] = {{"F64", float64}, {"I64", int64}, {"F32", float32}
 struct Entry {
     std::string name;
     DType dtype = float32;
-    Shape shape;
+    Shape shape = {};
     std::uint64_t begin = 0, end = 0;
 };
 
@@ -40,19 +40,16 @@ public:
         : in_(path), what_("cannot read " + display_path(path) + ": its header") {}
 
     SafeTensors read() {
-        open();
+        const json header = parse_header();
         SafeTensors result;
         std::vector<Entry> entries;
-        const json header = parse_header();
         for (const auto& [name, value] : header.items()) {
             if (name == metadata_key)
                 result.metadata = metadata_of(value);
             else
                 entries.push_back(entry_of(name, value));
         }
-        std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-            return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-        });
+        std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
         check_cover(entries);
         for (const Entry& entry : entries) result.tensors.emplace_back(entry.name, values_of(entry));
         return result;
@@ -70,7 +67,7 @@ private:
 
     std::uint64_t data_size() const { return in_.size() - 8 - header_size_; }
 
-    void open() {
+    json parse_header() {
         if (in_.size() < 8)
             refuse("it has " + std::to_string(in_.size()) +
                    " bytes, and a safetensors file begins with 8 for its header's length");
@@ -81,9 +78,6 @@ private:
         if (header_size_ > in_.size() - 8)
             refuse("its header claims " + std::to_string(header_size_) + " bytes, and " +
                    std::to_string(in_.size() - 8) + " follow");
-    }
-
-    json parse_header() {
         std::string text(header_size_, '\0');
         in_.take(text.data(), header_size_);
         if (!text.starts_with('{')) refuse("its header does not begin with \"{\", as the format's does");
@@ -105,33 +99,28 @@ private:
         if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
             !value.contains("data_offsets"))
             refuse(name, "its entry must have dtype, shape and data_offsets, and nothing else");
-        Entry entry;
-        entry.name = name;
         const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
-        const auto* type = std::find_if(std::begin(types), std::end(types),
-                                        [&](const TypeName& t) { return dtype == t.name; });
+        const auto* type = std::ranges::find_if(types, [&](const TypeName& t) { return dtype == t.name; });
         if (type == std::end(types))
             refuse(name, "its type is " + text::excerpt(dtype.dump()) + "; F32, F64, I64 and BOOL are read");
-        entry.dtype = type->dtype;
+        Entry entry{.name = name, .dtype = type->dtype};
 
         const auto is_count = [](const json& n) {
             return n.is_number_unsigned() && n.get<std::uint64_t>() <= INT64_MAX;
         };
-        if (!shape.is_array() || shape.size() > Shape::max_rank ||
-            !std::all_of(shape.begin(), shape.end(), is_count))
+        if (!shape.is_array() || shape.size() > Shape::max_rank || !std::ranges::all_of(shape, is_count))
             refuse(name, "its shape " + text::excerpt(shape.dump()) + " is not a list of at most 8 sizes");
         for (const json& size : shape) entry.shape.push_back(size.get<std::int64_t>());
-        if (!offsets.is_array() || offsets.size() != 2 ||
-            !std::all_of(offsets.begin(), offsets.end(), is_count))
-            refuse(name, "its data_offsets " + text::excerpt(offsets.dump()) + " are not a begin and an end");
+        const std::string shown = text::excerpt(offsets.dump());
+        if (!offsets.is_array() || offsets.size() != 2 || !std::ranges::all_of(offsets, is_count))
+            refuse(name, "its data_offsets " + shown + " are not a begin and an end");
         entry.begin = offsets[0].get<std::uint64_t>();
         entry.end = offsets[1].get<std::uint64_t>();
 
-        if (entry.end < entry.begin)
-            refuse(name, "its data_offsets " + text::excerpt(offsets.dump()) + " end before they begin");
+        if (entry.end < entry.begin) refuse(name, "its data_offsets " + shown + " end before they begin");
         if (entry.end > data_size())
-            refuse(name, "its data_offsets " + text::excerpt(offsets.dump()) + " reach past the file's " +
-                             std::to_string(data_size()) + " bytes of values");
+            refuse(name, "its data_offsets " + shown + " reach past the file's " + std::to_string(data_size()) +
+                             " bytes of values");
         std::uint64_t bytes = 0;
         if (!bytes_of(entry.shape, itemsize(entry.dtype), bytes))
             refuse(name, "its shape " + entry.shape.str() + " overflows");
@@ -172,9 +161,7 @@ private:
 
 void save_safetensors(const fs::path& path, const NamedTensors& tensors, const Metadata& metadata) {
     NamedTensors sorted = tensors;
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-        return itemsize(a.second.dtype()) > itemsize(b.second.dtype());
-    });
+    std::ranges::stable_sort(sorted, std::greater(), [](const auto& e) { return itemsize(e.second.dtype()); });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty()) header[metadata_key] = metadata;
     std::uint64_t begin = 0;
@@ -182,9 +169,7 @@ void save_safetensors(const fs::path& path, const NamedTensors& tensors, const M
         if (name == metadata_key || header.contains(name))
             throw ValueError("save_safetensors: the name \"", name, "\" is taken; every tensor needs its own");
         const std::uint64_t end = begin + byte_count(x);
-        const auto* type = std::find_if(std::begin(types), std::end(types),
-                                        [dtype = x.dtype()](const TypeName& t) { return t.dtype == dtype; });
-        header[name] = {{"dtype", type->name},
+        header[name] = {{"dtype", std::ranges::find(types, x.dtype(), &TypeName::dtype)->name},
                         {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
                         {"data_offsets", {begin, end}}};
         begin = end;
@@ -199,11 +184,11 @@ void save_safetensors(const fs::path& path, const NamedTensors& tensors, const M
 
     AtomicFile file(path);
     const std::uint64_t length = text.size();
-    file.write(&length, 8);
-    file.write(text.data(), text.size());
+    file.write({reinterpret_cast<const char*>(&length), 8});
+    file.write(text);
     for (const auto& [name, x] : sorted) {
         const Tensor values = x.detach().contiguous();
-        if (values.numel() > 0) file.write(bytes_at(values), byte_count(values));
+        file.write(raw_values(values));
     }
     file.commit();
 }
@@ -211,12 +196,12 @@ void save_safetensors(const fs::path& path, const NamedTensors& tensors, const M
 SafeTensors load_safetensors(const fs::path& path) { return Reader(path).read(); }
 
 bool SafeTensors::has(const std::string& name) const {
-    return std::any_of(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
+    return std::ranges::find(tensors, name, &NamedTensors::value_type::first) != tensors.end();
 }
 
 const Tensor& SafeTensors::at(const std::string& name) const {
-    for (const auto& [key, tensor] : tensors)
-        if (key == name) return tensor;
+    const auto found = std::ranges::find(tensors, name, &NamedTensors::value_type::first);
+    if (found != tensors.end()) return found->second;
     throw IndexError("safetensors: there is no tensor \"", name, "\" among ", tensors.size());
 }
 

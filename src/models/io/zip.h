@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/io/atomic_file.h"
@@ -32,20 +33,17 @@ ByteSource open_member(InputFile& file, const ZipMember& member, const std::stri
 class ZipWriter {
 public:
     explicit ZipWriter(AtomicFile& file) : file_(file) {}
-    struct Part {
-        const void* data;
-        std::uint64_t bytes;
-    };
-    // The member's bytes are its `parts`, concatenated. ValueError if the archive would reach 4 GiB or 65535
-    // members, the limits of the format without ZIP64.
-    void add(const std::string& name, const std::vector<Part>& parts, bool deflate);
+    // A member's bytes are its parts, concatenated.
+    using Parts = std::vector<std::string_view>;
+    // ValueError if the archive would reach 4 GiB or 65535 members, the limits of the format without ZIP64.
+    void add(const std::string& name, const Parts& parts, bool deflate);
     void finish();  // the directory
 
 private:
     AtomicFile& file_;
     std::string directory_;
     std::uint64_t written_ = 0, members_ = 0;
-    void write(const void* data, std::uint64_t bytes);
+    void write(std::string_view bytes);
 };
 
 }  // namespace weft::io

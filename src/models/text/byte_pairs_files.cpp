@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <set>
 
-#include "models/io/atomic_file.h"
 #include "models/io/input_file.h"
 #include "models/io/json.h"
 #include "models/text/byte_pairs.h"
@@ -162,7 +161,9 @@ void BytePairs::save(const fs::path& folder) const {
     std::string merges = "#version: 0.2\n";
     for (const Model::Merge& merge : model_->merges)
         merges += to_printable(piece(merge.left)) + " " + to_printable(piece(merge.right)) + "\n";
-    io::make_folder(folder);
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw IoError("cannot make the folder ", io::display_path(folder), ": ", error.message());
     io::save_text(folder / "vocab.json", vocabulary + "}");
     io::save_text(folder / "merges.txt", merges);
 }
