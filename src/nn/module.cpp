@@ -1,6 +1,7 @@
 // Module: a registry of names, shared by all copies.
 #include "weft/nn/module.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -19,6 +20,17 @@ void for_each_module(const std::string& prefix, Registry& registry, const Visit&
     for (const auto& [name, child] : registry.children) for_each_module(prefix + name + ".", *child, visit);
 }
 
+// The tensors of a registry and its descendants whose role `is_wanted`.
+template <class Registry, class Wanted>
+NamedTensors tensors_of(const Registry& root, const Wanted& is_wanted) {
+    NamedTensors result;
+    for_each_module("", root, [&](const std::string& prefix, const Registry& registry) {
+        for (const auto& [name, value, role] : registry.tensors)
+            if (is_wanted(role)) result.emplace_back(prefix + name, value);
+    });
+    return result;
+}
+
 // Each tensor once, under its first name.
 NamedTensors distinct(const NamedTensors& all) {
     NamedTensors result;
@@ -35,11 +47,7 @@ Module::Module(std::string kind) : registry_(std::make_shared<Registry>()) {
 }
 
 NamedTensors Module::named_parameters() const {
-    NamedTensors all;
-    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
-        for (const auto& [name, value] : registry.parameters) all.emplace_back(prefix + name, value);
-    });
-    return distinct(all);
+    return distinct(tensors_of(*registry_, [](auto role) { return role == Registry::parameter; }));
 }
 
 std::vector<Tensor> Module::parameters() const {
@@ -49,11 +57,7 @@ std::vector<Tensor> Module::parameters() const {
 }
 
 NamedTensors Module::named_buffers() const {
-    NamedTensors all;
-    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
-        for (const auto& buffer : registry.buffers) all.emplace_back(prefix + buffer.name, buffer.value);
-    });
-    return distinct(all);
+    return distinct(tensors_of(*registry_, [](auto role) { return role != Registry::parameter; }));
 }
 
 NamedGenerators Module::named_generators() const {
@@ -71,13 +75,7 @@ std::vector<std::pair<std::string, Module>> Module::named_children() const {
 }
 
 NamedTensors Module::state_dict() const {
-    NamedTensors result;
-    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
-        for (const auto& [name, value] : registry.parameters) result.emplace_back(prefix + name, value);
-        for (const auto& buffer : registry.buffers)
-            if (buffer.persistent) result.emplace_back(prefix + buffer.name, buffer.value);
-    });
-    return result;
+    return tensors_of(*registry_, [](auto role) { return role != Registry::transient_buffer; });
 }
 
 void Module::train(bool training) {
@@ -118,20 +116,22 @@ Tensor Module::register_parameter(const std::string& name, Tensor value) {
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
     value.requires_grad_();
-    registry_->parameters.emplace_back(name, value);
+    auto& tensors = registry_->tensors;
+    const auto is_buffer = [](const auto& entry) { return entry.role != Registry::parameter; };
+    tensors.insert(std::find_if(tensors.begin(), tensors.end(), is_buffer), {name, value, Registry::parameter});
     return value;
 }
 
 Tensor Module::register_buffer(const std::string& name, Tensor value, bool persistent) {
     registry_->check_name(name, "buffer");
     (void)value.shape();  // throws if undefined
-    registry_->buffers.push_back({name, value, persistent});
+    registry_->tensors.push_back({name, value, persistent ? Registry::buffer : Registry::transient_buffer});
     return value;
 }
 
 Tensor Module::find_buffer(const std::string& name) const {
-    for (const auto& buffer : registry_->buffers)
-        if (buffer.name == name) return buffer.value;
+    for (const auto& entry : registry_->tensors)
+        if (entry.name == name && entry.role != Registry::parameter) return entry.value;
     return {};
 }
 

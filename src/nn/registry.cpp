@@ -15,8 +15,7 @@ void Module::Registry::check_name(const std::string& name, const char* what) con
     const auto refuse = [&](const std::string& taken, const char* by) {
         if (taken == name) throw ValueError(it, ": there is a ", by, " of that name already");
     };
-    for (const auto& [taken, value] : parameters) refuse(taken, "parameter");
-    for (const auto& buffer : buffers) refuse(buffer.name, "buffer");
+    for (const auto& [taken, value, role] : tensors) refuse(taken, role == parameter ? "parameter" : "buffer");
     for (const auto& [taken, rng] : generators) refuse(taken, "generator");
     for (const auto& [taken, child] : children) refuse(taken, "child");
 }

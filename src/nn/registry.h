@@ -6,15 +6,15 @@
 namespace weft::nn {
 
 struct Module::Registry {
-    struct Buffer {
+    enum Role { parameter, buffer, transient_buffer };  // a transient one is not in the state_dict
+    struct Entry {
         std::string name;
         Tensor value;
-        bool persistent;
+        Role role;
     };
     std::string kind;
     bool training = true;
-    NamedTensors parameters;
-    std::vector<Buffer> buffers;
+    std::vector<Entry> tensors;  // parameters, then buffers
     NamedGenerators generators;
     std::vector<std::pair<std::string, std::shared_ptr<Registry>>> children;
 

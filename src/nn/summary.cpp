@@ -22,18 +22,16 @@ std::string Module::summary() const {
     std::map<const TensorImpl*, std::string> first;                      // the first name of each tensor
     std::int64_t bytes = 0;
 
-    const auto describe = [](const Tensor& x) { return x.shape().str() + " " + weft::name(x.dtype()); };
     const auto visit = [&](const auto& self, const Registry& registry, const std::string& prefix,
                            int depth) -> void {
         const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
-        for (const auto& [name, value] : registry.parameters) {
+        for (const auto& [name, value, role] : registry.tensors) {
+            rows.push_back({indent + name, value.shape().str() + " " + weft::name(value.dtype()), "buffer"});
+            if (role != Registry::parameter) continue;
             const auto [met, is_new] = first.emplace(value.handle().get(), prefix + name);
-            rows.push_back(
-                {indent + name, describe(value), is_new ? grouped(value.numel()) : "= " + met->second});
+            rows.back().back() = is_new ? grouped(value.numel()) : "= " + met->second;
             if (is_new) bytes += value.numel() * static_cast<std::int64_t>(itemsize(value.dtype()));
         }
-        for (const auto& buffer : registry.buffers)
-            rows.push_back({indent + buffer.name, describe(buffer.value), "buffer"});
         for (const auto& [name, child] : registry.children) {
             rows.push_back({indent + name, child->kind, ""});
             self(self, *child, prefix + name + ".", depth + 1);

@@ -56,8 +56,7 @@ struct MultiHeadAttentionOptions {
 //
 // ValueError unless num_heads divides d_model (where d_k or d_v is not given), num_kv_heads divides num_heads,
 // all sizes are at least 1, 0 ≤ dropout < 1, kdim = vdim = d_model if fused, and d_k is even if rotary. When
-// called: ShapeError when sizes do not fit, ValueError on cross-attention with rotary positions, which count
-// the tokens of one sequence.
+// called: ShapeError when sizes do not fit, ValueError on cross-attention with rotary positions.
 struct MultiHeadAttention : Module {
     std::int64_t d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim;  // with defaults filled in
     double dropout;                                                       // as in the options
@@ -92,7 +91,6 @@ struct MultiHeadAttention : Module {
 
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
-    // Takes options in which every size is filled in and checked.
     MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model, std::int64_t num_heads,
                        Rng& rng);
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
@@ -136,10 +134,9 @@ struct CausalMultiHeadAttention : Module {
     AttentionResult with_weights(const Tensor& x, const Mask& extra_mask = {}) const {
         return forward(x, nullptr, extra_mask, true);
     }
-    // Decodes: x holds the T tokens that follow those in the cache, and is added to it. Returns what a pass
-    // over all S = cache.length() + T tokens gives at the last T positions; `extra_mask` has T queries and S
-    // keys. Also refuses what KeyValueCache::append refuses, and S > max_seq_len (ShapeError); the cache is
-    // unchanged when it throws.
+    // Decodes: x holds the T tokens after those in the cache, which it joins. Returns what a pass over all
+    // S = cache.length() + T tokens gives at the last T; `extra_mask` has T queries and S keys. Also refuses
+    // what KeyValueCache::append refuses, and S > max_seq_len (ShapeError); then the cache is unchanged.
     //
     //     nn::KeyValueCache cache;
     //     const NoGrad off;
@@ -150,10 +147,9 @@ struct CausalMultiHeadAttention : Module {
     }
 
     // Returns a bool mask (max_seq_len, max_seq_len), true = blocked: ones above the diagonal. The first call
-    // makes it and registers it as the buffer "mask", which is not in the state_dict and which all copies of
-    // the module share. From then on attention reads its rows and columns, so editing it changes the result;
-    // before, attention compares positions and no such tensor exists. Make the first call before several
-    // threads use the module.
+    // registers it as the buffer "mask", outside the state_dict and shared by all copies of the module. From
+    // then on attention reads it, so editing it changes the result; before, attention compares positions. Make
+    // the first call before several threads use the module.
     Tensor mask() const;
 
 private:

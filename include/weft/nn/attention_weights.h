@@ -23,11 +23,10 @@ NamedTensors fused_state(const NamedTensors& state);
 NamedTensors separate_state(const NamedTensors& state, const std::vector<std::int64_t>& rows = {});
 
 // Converts what torch.nn.MultiheadAttention saves under `prefix` ("encoder.layers.0.self_attn.", with its dot)
-// for a MultiHeadAttention with as many heads. in_proj_weight becomes W_qkv and out_proj becomes W_out; with
-// kdim or vdim, q_proj_weight, k_proj_weight and v_proj_weight become W_q, W_k and W_v (construct the module
-// with {.fused = false, .kdim = kdim, .vdim = vdim}). Names without the prefix are left out. ValueError, by
-// name, on bias_k and bias_v (add_bias_kv), on any other unknown name and on a missing one. add_zero_attn is
-// not supported, and leaves no trace in a saved state.
+// for a MultiHeadAttention with as many heads; other names are left out. in_proj_weight becomes W_qkv and
+// out_proj becomes W_out; with kdim or vdim, q_proj_weight, k_proj_weight and v_proj_weight become W_q, W_k and
+// W_v of a module with {.fused = false, .kdim = kdim, .vdim = vdim}. ValueError, by name, on bias_k and bias_v
+// (add_bias_kv), an unknown name and a missing one. add_zero_attn, not supported, leaves no trace in a state.
 //
 // Masks: in PyTorch's module, true means BLOCKED, in attn_mask and key_padding_mask: use
 // Mask::blocked(attn_mask) and Mask::blocked(key_padding_mask.unsqueeze(1).expand({B, T, S})). In its function

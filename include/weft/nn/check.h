@@ -29,13 +29,12 @@ struct GradcheckReport {
 // A function to check, from tensors to one tensor.
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
-// Compares backward's gradient of Σ(seed · f(inputs)) with central differences of order 8 (Fornberg,
-// "Generation of finite difference formulas on arbitrarily spaced grids", Math. Comp. 51, 1988, table 1) at
-// every element of every input that requires a gradient, and the three routes with each other: grad, backward,
-// and grad with create_graph. Inputs may be views, strided or expanded. Also reports a function that is not
-// deterministic or changes an input in place, and a gradient that is absent, not finite, or differs between two
-// backward passes. DTypeError unless the inputs (except integers) and the result are float64; ValueError
-// when no input requires a gradient.
+// Compares the gradient of Σ(seed · f(inputs)) with central differences of order 8 (Fornberg, "Generation of
+// finite difference formulas on arbitrarily spaced grids", Math. Comp. 51, 1988, table 1) at every element of
+// every input that requires a gradient, and by three routes: grad, backward, and grad with create_graph. Inputs
+// may be views. Also reports a function that is not deterministic or changes an input, and a gradient that is
+// absent, not finite, or differs between two passes. DTypeError unless the inputs (except integers) and the
+// result are float64; ValueError when no input requires a gradient.
 //
 //     const Tensor x = randn({3, 4}, rng, float64).requires_grad_();
 //     const auto report = check::gradcheck("gelu", [](const auto& in) { return gelu(in[0]); }, {x});

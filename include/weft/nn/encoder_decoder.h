@@ -43,9 +43,8 @@ struct EncoderBlock : Module {
 
 // h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) holds the
 // target tokens so far and memory (B, S, C) is the encoder's output → (B, T, C); or all without B.
-// `memory_mask`, T queries by S keys, blocks the source's padding in cross; `mask`, T by T, blocks more of x
-// than its future. The block does not normalise memory: apply a norm after the last encoder block. Refuses
-// what EncoderBlock refuses.
+// `memory_mask` (T, S) blocks the source's padding in cross; `mask` (T, T) blocks more of x than its future.
+// Memory is not normalised: apply a norm after the last encoder block. Refuses what EncoderBlock refuses.
 //
 //     nn::DecoderBlock decoder(64, 8, rng);
 //     const Tensor y = decoder(target, memory, Mask::padding(lengths));  // (B, T, 64) → (B, T, 64)

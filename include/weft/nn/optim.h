@@ -173,9 +173,8 @@ public:
     }
     std::int64_t steps() const { return slots_.steps(); }  // number of calls of step()
 
-    // Returns copies of what step() remembers: "step" and, for each parameter that was updated, "name.step" and
-    // "name.moment" for each of the rule's moments: momentum_buffer, or exp_avg and exp_avg_sq. Options are not
-    // included.
+    // Returns copies of what step() remembers, without the options: "step" and, for each parameter that was
+    // updated, "name.step" and "name.moment" for each of the rule's moments.
     nn::NamedTensors state_dict() const { return slots_.state_dict(); }
     // Restores such a state. ValueError, ShapeError or DTypeError, naming the entry, when one is missing,
     // unexpected or does not fit; then nothing has changed.
@@ -198,9 +197,8 @@ struct CosineOptions {
     std::int64_t steps = 1;         // the rate is min_lr from this step on
 };
 // Returns the learning rate of step 0, 1, …: lr·(step + 1)/(warmup_steps + 1) while step < warmup_steps, then
-// half a cosine from lr at step = warmup_steps down to min_lr at step = steps, and min_lr after that
-// (Loshchilov and Hutter, "SGDR", 2017, eq. 5, without restarts). ValueError when a number is negative or not
-// finite, or min_lr > lr.
+// half a cosine from lr down to min_lr at step = steps, and min_lr after that (Loshchilov and Hutter, "SGDR",
+// 2017, eq. 5, without restarts). ValueError when a number is negative or not finite, or min_lr > lr.
 //
 //     const double rate = optim::cosine_lr(50, {.lr = 0.1, .steps = 100});  // 0.05, half way down
 double cosine_lr(std::int64_t step, const CosineOptions& options);

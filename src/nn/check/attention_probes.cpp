@@ -16,10 +16,6 @@ Tensor loss_of(const Tensor& y) {
     return sum(y * randn(y.shape(), rng, y.dtype()));
 }
 
-std::string range(std::int64_t begin, std::int64_t end) {
-    return std::to_string(begin) + " to " + std::to_string(end - 1);
-}
-
 // Names the first block of `width` rows or columns of a matrix's gradient that is all zero, or returns "". Adds
 // the head if the number of blocks is a multiple of num_heads.
 std::string zero_block(const Tensor& gradient, std::int64_t width, std::int64_t num_heads) {
@@ -31,7 +27,8 @@ std::string zero_block(const Tensor& gradient, std::int64_t width, std::int64_t 
             const std::string head = size % (width * num_heads) == 0
                                          ? " (head " + std::to_string(begin / width % num_heads) + ")"
                                          : "";
-            return (axis == 0 ? "rows " : "columns ") + range(begin, begin + width) + head;
+            return (axis == 0 ? "rows " : "columns ") + std::to_string(begin) + " to " +
+                   std::to_string(begin + width - 1) + head;
         }
     }
     return "";

@@ -29,11 +29,10 @@ struct AttentionReport {
 
 // A self-attention to check, and what it should do.
 struct AttentionSubject {
-    // x (B, T, C) → (B, T, C); `extra_mask` blocks more than the function blocks by itself. The function names
-    // its steps with traced(name, tensor), see weft/core/trace.h: "q" (B, H, T, d_k), "k" (B, H, T, d_k), "v"
-    // (B, H, T, d_v), "scores" (B, H, T, T), "biased scores" if it adds a bias, "masked scores" if anything is
-    // blocked, "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T, H·d_v). Weft's own attention
-    // names them all.
+    // x (B, T, C) → (B, T, C); `extra_mask` blocks more than the function blocks by itself. It names its steps
+    // with traced(name, tensor), as Weft's own attention does: "q" and "k" (B, H, T, d_k), "v" (B, H, T, d_v),
+    // "scores" (B, H, T, T), "biased scores" if it adds a bias, "masked scores" if anything is blocked,
+    // "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T, H·d_v).
     std::function<Tensor(const Tensor& x, const Mask& extra_mask)> run;
     std::int64_t num_heads = 1;  // H
     Mask mask = {};              // what it blocks by itself
