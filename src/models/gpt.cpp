@@ -20,11 +20,6 @@ const GPTConfig& checked(const GPTConfig& config) {
     return config;
 }
 
-void assign(Tensor parameter, const Tensor& values) {
-    NoGrad off;
-    parameter.copy_(values);
-}
-
 }  // namespace
 
 GPT::GPT(const GPTConfig& given, Rng& rng)
@@ -47,16 +42,15 @@ GPT::GPT(const GPTConfig& given, Rng& rng)
                                         .layer_norm_eps = config.layer_norm_eps}));
 
     if (rng.skips_init()) return;  // they will be loaded
+    const NoGrad off;
     const double residual_scale = 1 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
-    for (const auto& [name, parameter] : named_parameters()) {
-        if (name.ends_with("embedding.weight")) {
-            assign(parameter, normal(parameter.shape(), 0, 0.02, rng));
-        } else if (parameter.rank() >= 2) {
-            double deviation = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
-            if (name.ends_with("W_out.weight")) deviation *= residual_scale;
-            assign(parameter, normal(parameter.shape(), 0, deviation, rng));
-        }
-        if (name.ends_with(".bias")) assign(parameter, zeros(parameter.shape()));
+    for (auto& [name, parameter] : named_parameters()) {
+        if (name.ends_with(".bias")) parameter.copy_(zeros(parameter.shape()));
+        if (parameter.rank() < 2) continue;
+        double deviation = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
+        if (name.ends_with("embedding.weight")) deviation = 0.02;
+        if (name.ends_with("W_out.weight")) deviation *= residual_scale;
+        parameter.copy_(normal(parameter.shape(), 0, deviation, rng));
     }
 }
 

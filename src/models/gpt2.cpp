@@ -79,11 +79,16 @@ NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config) {
         if (!is_causal_mask(name) && !left.emplace(name, value.detach()).second)
             wrong.add("repeated: " + shown(full));
     }
+    std::vector<GPTEntry> entries = gpt_entries(config);
+    if (left.contains("lm_head.weight"))
+        entries.push_back({"head.weight", "lm_head.weight", {config.vocab_size, config.d_model}});
     NamedTensors result;
-    const auto take = [&](const GPTEntry& entry) {
+    for (const GPTEntry& entry : entries) {
         const auto found = left.find(entry.gpt2_name);
-        if (found == left.end())
-            return wrong.add("missing: " + entry.gpt2_name + " " + entry.shape.str()), Tensor();
+        if (found == left.end()) {
+            wrong.add("missing: " + entry.gpt2_name + " " + entry.shape.str());
+            continue;
+        }
         const Tensor value = found->second;
         left.erase(found);
         if (!(value.shape() == entry.shape))
@@ -92,22 +97,16 @@ NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config) {
         else if (!is_floating_point(value.dtype()))
             wrong.add(entry.gpt2_name + ": " + name(value.dtype()) + ", but it has to be floating");
         else
-            return value;
-        return Tensor();
-    };
-    for (const GPTEntry& entry : gpt_entries(config)) {
-        const Tensor value = take(entry);
-        if (value.defined()) result.emplace_back(entry.weft_name, entry.transposed ? value.T() : value);
+            result.emplace_back(entry.weft_name, entry.transposed ? value.T() : value);
     }
-    Tensor head = result.empty() ? Tensor() : result[0].second;
-    if (left.contains("lm_head.weight")) {
-        const Tensor own = take({"head.weight", "lm_head.weight", {config.vocab_size, config.d_model}});
-        if (own.defined() && head.defined() && !same_bits(own, head))
+    if (!result.empty() && result.back().first == "head.weight") {
+        if (!same_bits(result.back().second, result[0].second))
             wrong.add("lm_head.weight: its values differ from those of wte.weight, to which the head is tied");
+        result.pop_back();
     }
     for (const auto& [name, value] : left) wrong.add("unexpected: " + shown(name) + " " + value.shape().str());
     if (!wrong.empty()) throw ValueError("from_gpt2: the state is not that of a GPT-2 of these sizes:", wrong);
-    result.emplace_back("head.weight", head);
+    result.emplace_back("head.weight", result[0].second);
     return result;
 }
 

@@ -1,6 +1,7 @@
 // vocab.json and merges.txt.
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "models/io/input_file.h"
 #include "models/io/json.h"
@@ -85,11 +86,9 @@ void read_merges(const fs::path& path, Model& model) {
     std::set<std::string> made(single_bytes().begin(), single_bytes().end());  // and by earlier lines
     std::string text = io::load_text(path);
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-    std::size_t line_number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t stop = std::min(text.find('\n', at), text.size());
-        std::string line = text.substr(at, stop - at);
-        at = stop + 1, ++line_number;
+    std::istringstream lines(text);
+    std::string line;
+    for (std::size_t line_number = 1; std::getline(lines, line); ++line_number) {
         if (line.ends_with('\r')) line.pop_back();
         if (line_number == 1 && line.starts_with("#version")) continue;
 
