@@ -169,7 +169,7 @@ void attention(const Array& y, const SoftmaxStats& stats, const QkvArrays& input
     const std::int64_t heads = inputs.q.shape[0] * inputs.q.shape[1];
     visit_floating(y.dtype, [&]<class T>(T) {
         parallel_blocks(heads, heads_of_a_task(inputs), [&](std::int64_t begin, std::int64_t end) {
-            std::vector<T> s(static_cast<std::size_t>(Tile(inputs.v.shape[2]).size()));
+            std::vector<T> s(static_cast<std::size_t>(Tile(inputs.q.shape[2], inputs.v.shape[2]).size()));
             for (std::int64_t index = begin; index < end; ++index) {
                 const Head<T> head(index, inputs, params);
                 for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
@@ -197,7 +197,7 @@ void attention_backward(const QkvArrays& gradients, const Array& dy, const Array
         };
         const std::int64_t grain = heads_of_a_task(inputs) / std::max<std::int64_t>(served, 1);
         parallel_blocks(groups, grain, [&](std::int64_t begin, std::int64_t end) {
-            std::vector<T> p(static_cast<std::size_t>(Tile(k.shape[2]).size())), ds(p.size());
+            std::vector<T> p(static_cast<std::size_t>(Tile(q.shape[2], k.shape[2]).size())), ds(p.size());
             for (std::int64_t g = begin; g < end; ++g) {
                 group(g * served, p, ds, false);
                 if (!all_finite<T>(g * served, served, gradients, params)) group(g * served, p, ds, true);

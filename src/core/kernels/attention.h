@@ -7,8 +7,8 @@
 
 namespace weft::kernels {
 
-// A tile of scores has tile_queries queries, or tile_max_queries from tile_many_keys keys on, and
-// tile_keys_per_query times as many keys.
+// A tile of scores has at most tile_queries queries, or tile_max_queries from tile_many_keys keys on, and at
+// most tile_keys_per_query times as many keys.
 constexpr std::int64_t tile_queries = 64, tile_max_queries = 128, tile_many_keys = 2048,
                        tile_keys_per_query = 4;
 constexpr std::int64_t attention_grain = 1 << 16;  // multiply-adds of the scores of one task

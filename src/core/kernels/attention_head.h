@@ -14,8 +14,11 @@ namespace weft::kernels {
 // causal mask is wasted, which matters if there are few tiles.
 struct Tile {
     std::int64_t queries, keys;
-    explicit Tile(std::int64_t S)
-        : queries(S < tile_many_keys ? tile_queries : tile_max_queries), keys(tile_keys_per_query * queries) {}
+    Tile(std::int64_t T, std::int64_t S) {
+        const std::int64_t most = S < tile_many_keys ? tile_queries : tile_max_queries;
+        queries = std::min(T, most);
+        keys = std::min((S + 15) / 16 * 16, tile_keys_per_query * most);  // whole cache lines
+    }
     std::int64_t size() const { return queries * keys; }
 };
 
@@ -28,7 +31,7 @@ struct Head {
     const std::int64_t H = in.q.shape[1], T_ = in.q.shape[2], S = in.v.shape[2];
     const std::int64_t d_k = in.q.shape[3], d_v = in.v.shape[3];
     const std::int64_t b, h;
-    const Tile tile{S};
+    const Tile tile{T_, S};
 
     Head(std::int64_t index, const QkvArrays& inputs, const AttentionParams& p)
         : in(inputs), params(p), b(index / H), h(index % H) {}
