@@ -35,11 +35,9 @@ public:
     }
     bool has(const std::string& name) const { return left_.count(name) > 0; }
     Tensor take(const std::string& name) {
-        const auto found = left_.find(name);
-        if (found == left_.end()) throw ValueError(function_, ": '", prefix_, name, "' is missing", listing());
-        const Tensor value = found->second;
-        left_.erase(found);
-        return value;
+        const auto found = left_.extract(name);
+        if (found.empty()) throw ValueError(function_, ": '", prefix_, name, "' is missing", listing());
+        return found.mapped();
     }
     Tensor take_optional(const std::string& name) { return has(name) ? take(name) : Tensor(); }
     void refuse_unknown() const {

@@ -90,10 +90,8 @@ EvalMode::~EvalMode() { --eval_modes; }
 
 void Module::to(DType dtype) {
     if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes float32 or float64, not ", name(dtype));
-    NamedTensors tensors = named_parameters();
-    for (auto& buffer : named_buffers()) tensors.push_back(std::move(buffer));
     NoGrad off;
-    for (auto& [name, value] : tensors)
+    for (auto& [name, value] : tensors_of(*registry_, [](auto) { return true; }))
         if (is_floating_point(value.dtype()) && value.dtype() != dtype) value.set_data(value.to(dtype));
 }
 

@@ -29,13 +29,12 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
         if (!given.emplace(name, value).second) names.add("repeated: " + shown(name));
 
     for (const auto& [name, shape, dtype] : expected) {
-        const auto found = given.find(name);
-        if (found == given.end()) {
+        const auto found = given.extract(name);
+        if (found.empty()) {
             if (strict) names.add("missing: " + name + " " + shape.str());
             continue;
         }
-        const Tensor value = found->second;
-        given.erase(found);
+        const Tensor value = found.mapped();
         if (!(value.shape() == shape))
             shapes.add(name + ": shape " + value.shape().str() + ", but the module's is " + shape.str());
         else if (value.dtype() != dtype)

@@ -21,14 +21,9 @@ Tensor plain_softmax(const Tensor& x) {
 }
 
 Tensor masked_by(MaskRule rule, const Tensor& scores, const Tensor& blocked) {
-    switch (rule) {
-        case MaskRule::add:
-            return scores + blocked.to(scores.dtype()) * low;
-        case MaskRule::replace:
-            return where(blocked, full({}, low, scores.dtype()), scores);
-        default:
-            return masked_fill(scores, blocked, -INFINITY);
-    }
+    if (rule == MaskRule::add) return scores + blocked.to(scores.dtype()) * low;
+    if (rule == MaskRule::replace) return where(blocked, full({}, low, scores.dtype()), scores);
+    return masked_fill(scores, blocked, -INFINITY);
 }
 
 // Describes what happened to one query; `unmasked` is softmax of its scores.
@@ -43,9 +38,6 @@ std::string verdict(const Tensor& weights, const Tensor& unmasked, const Tensor&
 }
 
 MaskOutcome outcome(MaskRule rule, const Tensor& given, const Tensor& blocked) {
-    MaskOutcome result;
-    result.rule = rule;
-    result.dtype = given.dtype();
     const EnableGrad on;
     Tensor scores = given.detach().clone().requires_grad_();
     Tensor positions =
@@ -53,10 +45,8 @@ MaskOutcome outcome(MaskRule rule, const Tensor& given, const Tensor& blocked) {
     const Tensor masked = masked_by(rule, scores, blocked);
     const Tensor weights = rule == MaskRule::plain ? plain_softmax(masked) : softmax(masked, -1);
     sum(matmul(weights, positions)).backward();
-    result.masked = masked.detach();
-    result.weights = weights.detach();
-    result.scores_gradient = scores.grad();
-    result.values_gradient = positions.grad();
+    MaskOutcome result{rule, given.dtype(), masked.detach(), weights.detach(), scores.grad(), positions.grad(),
+                       {}};
     const Tensor unmasked = softmax(given.detach(), -1);
     for (std::int64_t i = 0; i < given.size(0); ++i)
         result.verdicts.push_back(verdict(result.weights[i], unmasked[i], blocked[i]));

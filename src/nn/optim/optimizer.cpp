@@ -117,16 +117,15 @@ void ParameterSlots::load_state_dict(const nn::NamedTensors& state) {
             throw ValueError("optimiser: the state holds '", text::excerpt(name), "' twice");
 
     const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
-        const auto found = left.find(name);
-        if (found == left.end()) throw ValueError("optimiser: the state has no '", name, "'");
-        const Tensor value = found->second;
+        const auto found = left.extract(name);
+        if (found.empty()) throw ValueError("optimiser: the state has no '", name, "'");
+        const Tensor value = found.mapped();
         if (!(value.shape() == shape))
             throw ShapeError("optimiser: '", name, "' in the state is ", value.shape(), ", but must be ",
                              shape);
         if (value.dtype() != dtype)
             throw DTypeError("optimiser: '", name, "' in the state is ", weft::name(value.dtype()),
                              ", but must be ", weft::name(dtype));
-        left.erase(found);
         return value.detach().clone();
     };
     const auto count = [&](const std::string& name) {
