@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
-#include "models/text/pattern.h"
+#include "models/text/byte_pairs.h"
 #include "scratch.h"
 #include "weft/core/random.h"
 #include "weft/core/text.h"

@@ -10,10 +10,16 @@ namespace weft::training {
 
 namespace {
 
-// Up to `count` distinct pieces of a text, evenly spread. Each begins after a nearby line break or space, if
-// there is one, and ends before the next line break.
-std::vector<text::Ids> pieces(const text::Ids& ids, const text::Tokenizer& tokenizer, std::size_t count,
-                              std::size_t length) {
+// Distinct pieces of a text, evenly spread, so many and so long that a report of a megabyte has room for about
+// nine evaluations. Each begins after a line break or space, if one is near, and ends before a line break.
+std::vector<text::Ids> pieces_of(const text::Ids& ids, const text::Tokenizer& tokenizer,
+                                 const nn::GPTConfig& config) {
+    constexpr double bytes = 100'000;  // per evaluation
+    const auto heads = static_cast<double>(config.num_layers * config.num_heads);
+    const double T = std::max(2.0, std::floor(std::min({std::sqrt(2 * bytes / 12 / heads), 32.0,
+                                                        static_cast<double>(config.block_size)})));
+    const auto length = static_cast<std::size_t>(T),
+               count = static_cast<std::size_t>(std::min(12.0, std::floor(bytes / (heads * T * (T + 1) / 2))));
     std::string text;  // a byte for each token: white space as itself, any other as x
     for (const std::int64_t id : ids) {
         const std::string piece = tokenizer.piece(id);
@@ -36,18 +42,6 @@ std::vector<text::Ids> pieces(const text::Ids& ids, const text::Tokenizer& token
     return found;
 }
 
-// As many and as long as allow about nine evaluations in a report of a megabyte.
-std::vector<text::Ids> pieces_for(const nn::GPTConfig& config, const text::Ids& ids,
-                                  const text::Tokenizer& tokenizer) {
-    constexpr double bytes = 100'000;  // per evaluation
-    const auto heads = static_cast<double>(config.num_layers * config.num_heads);
-    const double length =
-        std::min({std::sqrt(2 * bytes / 12 / heads), 32.0, static_cast<double>(config.block_size)});
-    const double T = std::max(2.0, std::floor(length));
-    const double count = std::min(12.0, std::floor(bytes / (heads * T * (T + 1) / 2)));
-    return pieces(ids, tokenizer, static_cast<std::size_t>(count), static_cast<std::size_t>(T));
-}
-
 }  // namespace
 
 RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn::GPT& model,
@@ -57,7 +51,7 @@ RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn
       options_(std::move(options)),
       model_(model),
       tokenizer_(tokenizer),
-      pieces_(pieces_for(model.config, validation, tokenizer)) {
+      pieces_(pieces_of(validation, tokenizer, model.config)) {
     page.parameters(model_);
 }
 

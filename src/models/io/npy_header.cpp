@@ -3,7 +3,6 @@
 
 #include "models/io/npy.h"
 #include "weft/core/text.h"
-#include "weft/models/io.h"
 
 namespace weft::io {
 

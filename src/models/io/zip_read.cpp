@@ -9,7 +9,6 @@
 
 #include "models/io/zip.h"
 #include "weft/core/text.h"
-#include "weft/models/io.h"
 
 namespace weft::io {
 

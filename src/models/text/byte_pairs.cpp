@@ -5,7 +5,6 @@
 #include <queue>
 
 #include "models/text/ids.h"
-#include "models/text/pattern.h"
 #include "weft/core/text.h"
 
 namespace weft::text {

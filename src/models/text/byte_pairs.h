@@ -1,8 +1,9 @@
-// The data of a byte pair encoding, and how its files write bytes.
+// The data of a byte pair encoding, how GPT-2 cuts a text into pieces, and how its files write bytes.
 #pragma once
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct BytePairs::Model {
 inline std::uint64_t pair_key(std::int64_t left, std::int64_t right) {
     return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
 }
+
+// The pieces of a text, one after the other, by GPT-2's pattern (openai/gpt-2, encoder.py), which matches at
+// every position. Bytes that are not UTF-8 count as neither letter, number nor space.
+std::vector<std::string_view> pieces_of(std::string_view text);
 
 // GPT-2 writes a printable byte (! … ~, ¡ … ¬, ® … ÿ) as itself and the others, in order, as U+0100 and up.
 std::string to_printable(const std::string& bytes);

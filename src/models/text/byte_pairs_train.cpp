@@ -2,7 +2,6 @@
 #include <queue>
 
 #include "models/text/byte_pairs.h"
-#include "models/text/pattern.h"
 
 namespace weft::text {
 

@@ -1,12 +1,10 @@
-#include "models/text/pattern.h"
-
+// GPT-2's pattern. Byte pairs are merged only within a piece.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include <memory>
 #include <new>
-#include <string>
 
+#include "models/text/byte_pairs.h"
 #include "weft/core/text.h"
 
 namespace weft::text {

@@ -6,7 +6,6 @@
 
 #include "models/text/ids.h"
 #include "weft/core/text.h"
-#include "weft/models/io.h"
 
 namespace weft::text {
 
