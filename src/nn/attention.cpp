@@ -206,10 +206,10 @@ AttentionResult CausalMultiHeadAttention::forward(const Tensor& x, KeyValueCache
                                                   bool wants_weights) const {  // x (B, T, C)
     const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
     const Heads heads = project(x, cache);  // q (B, H, T, d_k), k and v (B, G, S, d_k)
-    const auto [y, weights] = heads.attend(causal, options(x.size(-2), cache, extra_mask),
-                                           wants_weights);   // (B, H, T, d_k), (B, H, T, S)
-    const Tensor merged = traced("merged", merge_heads(y));  // (B, T, C)
-    return {traced("Y", W_out(merged)), weights};            // (B, T, C)
+    const AttentionOptions o = options(x.size(-2), cache, extra_mask);
+    const auto [y, weights] = heads.attend(causal, o, wants_weights);  // (B, H, T, d_k), (B, H, T, S)
+    const Tensor merged = traced("merged", merge_heads(y));            // (B, T, C)
+    return {traced("Y", W_out(merged)), weights};                      // (B, T, C)
 }
 
 }  // namespace weft::nn
