@@ -62,24 +62,23 @@ std::string short_number(double weight) {
     return std::string(hundredths < 10 ? ".0" : ".") + std::to_string(hundredths);
 }
 
-// A cell whose tooltip shows `what` and its weight.
-std::string cell_svg(double x, double y, double size, const std::string& what, const HeadMap& head,
-                     std::size_t cell, double top) {
-    const double weight = head.weights[cell];
-    const bool blocked = head.blocked[cell], leaks = head.leaks(cell);
-    const Colour colour = viridis(weight / top);
-    std::string svg = rect_shape(x, y, size, size, {blocked ? hatch : colour.hex()},
+// The i-th cell of a head with upper left corner (left, upper), with a tooltip.
+std::string cell_svg(const AttentionMap& map, const HeadMap& head, std::size_t i, double left, double upper,
+                     double size) {
+    const std::size_t t = i / map.labels.keys.size(), s = i % map.labels.keys.size();
+    const double x = left + static_cast<double>(s) * size, y = upper + static_cast<double>(t) * size;
+    const bool leaks = head.leaks(i), hatched = head.blocked[i] && !leaks;
+    const Colour colour = viridis(head.weights[i] / map.top);
+    std::string svg = rect_shape(x, y, size, size, {head.blocked[i] ? hatch : colour.hex()},
                                  leaks ? Stroke{leak_colour, 1, false} : no_stroke);
     svg.resize(svg.rfind("/>"));
-    svg += "><title>" + xml(what) + ": " + (leaks ? "blocked, yet " : "") +
-           (blocked && !leaks ? "blocked" : number(weight)) + "</title></rect>\n";
-    if (size >= numbers_from && (!blocked || leaks))
-        svg += svg_text(x + size / 2, y + size / 2, short_number(weight),
-                        {.size = 11,
-                         .colour = leaks              ? leak_colour
-                                   : colour.is_dark() ? "#fff"
-                                                      : "#111"});
-    return svg;
+    svg += "><title>" + xml(map.labels.queries[t] + " → " + map.labels.keys[s]) +
+           (leaks ? ": blocked, yet " : ": ") + (hatched ? "blocked" : number(head.weights[i])) +
+           "</title></rect>\n";
+    const char* const ink = leaks ? leak_colour : colour.is_dark() ? "#fff" : "#111";
+    if (size < numbers_from || hatched) return svg;
+    return svg +
+           svg_text(x + size / 2, y + size / 2, short_number(head.weights[i]), {.size = 11, .colour = ink});
 }
 
 // The cells that are not blocked, or leak, in units of cells.
@@ -115,7 +114,7 @@ std::string colour_bar(const AttentionMap& map, double x, double y, double heigh
     const int steps = height >= 80 ? 4 : height >= 40 ? 2 : 1;
     for (int i = 0; i <= steps; ++i) {
         const double at = y + height * (1 - static_cast<double>(i) / steps);
-        svg += "<path d=\"M" + decimal(x + bar_width) + " " + decimal(at) + "h4\" stroke=\"#222\"/>\n" +
+        svg += "<path d=\"M" + point_data({x + bar_width, at}) + "h4\" stroke=\"#222\"/>\n" +
                svg_text(x + bar_width + 7, at, number(map.top * i / steps, 3), {.size = 11, .anchor = "start"});
     }
     svg += svg_text(x, y - 18, "weight", {.size = 11, .anchor = "start"});
@@ -180,11 +179,7 @@ std::string attention_svg(const Tensor& weights, const MapOptions& options) {
         svg += panel_svg(map, head, left, upper, size, visible(options.title));
     } else {
         svg += "<g shape-rendering=\"crispEdges\">\n";
-        for (std::size_t t = 0; t < map.labels.queries.size(); ++t)
-            for (std::size_t s = 0; s < map.labels.keys.size(); ++s)
-                svg += cell_svg(left + static_cast<double>(s) * size, upper + static_cast<double>(t) * size,
-                                size, map.labels.queries[t] + " → " + map.labels.keys[s], head,
-                                t * map.labels.keys.size() + s, map.top);
+        for (std::size_t i = 0; i < head.weights.size(); ++i) svg += cell_svg(map, head, i, left, upper, size);
         svg += "</g>\n";
     }
     return sheet(map, options.title, "attention weights", left, upper, S * size, T * size, svg);

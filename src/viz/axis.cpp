@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 
 namespace weft::viz {
 namespace {
@@ -12,7 +14,7 @@ double times_ten_to(double value, int exponent) {
 }
 
 // The part of a … b within the frame (Y. Liang and B. Barsky, 1984); false if there is none.
-bool clip(const Frame& frame, std::pair<double, double>& a, std::pair<double, double>& b) {
+bool clip(const Frame& frame, Point& a, Point& b) {
     const double dx = b.first - a.first, dy = b.second - a.second;
     const std::array<double, 4> towards = {-dx, dx, -dy, dy};
     const std::array<double, 4> room = {a.first - frame.left, frame.right - a.first, a.second - frame.top,
@@ -116,24 +118,82 @@ std::string clipped_data(const Frame& frame, const Points& points) {
     const auto is_point = [&](std::size_t i) {
         return i < points.size() && std::isfinite(points[i].first) && std::isfinite(points[i].second);
     };
-    const auto text = [](const Points::value_type& p) { return decimal(p.first) + " " + decimal(p.second); };
-    constexpr Points::value_type nowhere = {NAN, NAN};
+    constexpr Point nowhere = {NAN, NAN};
     std::string data;
-    Points::value_type last = nowhere;  // the end of the line so far
+    Point last = nowhere;  // the end of the line so far
     for (std::size_t i = 0; i < points.size(); ++i) {
         auto a = points[i];
         if (is_point(i) && is_point(i + 1)) {
             auto b = points[i + 1];
             const bool is_seen = clip(frame, a, b);
-            if (is_seen) data += (a != last ? "M" + text(a) : "") + "L" + text(b);
+            if (is_seen) data += (a != last ? "M" + point_data(a) : "") + "L" + point_data(b);
             last = is_seen ? b : nowhere;
         } else {
             const bool is_alone = is_point(i) && (i == 0 || !is_point(i - 1));
-            if (is_alone && frame.has(a.first, a.second)) data += "M" + text(a) + "h0.01";
+            if (is_alone && frame.has(a.first, a.second)) data += "M" + point_data(a) + "h0.01";
             last = nowhere;
         }
     }
     return data;
+}
+
+std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
+                                  double level) {
+    const auto value = [&](std::size_t r, std::size_t c) { return values[r * columns + c]; };
+    // The edges of the grid have numbers: from (row, column) to the right 2 · cell, downwards 2 · cell + 1. A
+    // line crosses an edge at most once, so a crossing has at most two neighbours, one in each adjacent cell.
+    std::map<std::size_t, std::vector<std::size_t>> neighbours;
+    const auto join = [&](std::size_t a, std::size_t b) {
+        neighbours[a].push_back(b);
+        neighbours[b].push_back(a);
+    };
+    for (std::size_t r = 0; r + 1 < rows; ++r)
+        for (std::size_t c = 0; c + 1 < columns; ++c) {
+            const std::array<double, 4> corner = {value(r, c), value(r, c + 1), value(r + 1, c + 1),
+                                                  value(r + 1, c)};  // clockwise
+            const double mean = (corner[0] + corner[1] + corner[2] + corner[3]) / 4;
+            if (!std::isfinite(mean)) continue;
+            const std::array<std::size_t, 4> edge = {2 * (r * columns + c), 2 * (r * columns + c + 1) + 1,
+                                                     2 * ((r + 1) * columns + c), 2 * (r * columns + c) + 1};
+            const auto above = [&](std::size_t i) { return corner[i % 4] >= level; };
+            std::vector<std::size_t> crossed;  // edge i lies between corners i and i + 1
+            for (std::size_t i = 0; i < 4; ++i)
+                if (above(i) != above(i + 1)) crossed.push_back(edge[i]);
+            if (crossed.size() == 2) join(crossed[0], crossed[1]);
+            if (crossed.size() != 4) continue;
+            // A saddle: the lines cut off the two corners whose side of the level is not the mean's.
+            const std::size_t odd = above(0) == (mean >= level) ? 0 : 1;
+            join(crossed[odd], crossed[odd + 1]);
+            join(crossed[odd + 2], crossed[(odd + 3) % 4]);
+        }
+
+    const auto point = [&](std::size_t edge) -> Point {
+        const std::size_t r = edge / 2 / columns, c = edge / 2 % columns, down = edge % 2;
+        const double from = value(r, c), to = value(r + down, c + 1 - down),
+                     share = (level - from) / (to - from);
+        return {static_cast<double>(c) + (down != 0 ? 0 : share),
+                static_cast<double>(r) + (down != 0 ? share : 0)};
+    };
+    std::vector<Points> lines;
+    std::set<std::size_t> seen;
+    const auto follow = [&](std::size_t edge) {
+        Points line;
+        for (bool more = true; more;) {
+            seen.insert(edge);
+            line.push_back(point(edge));
+            more = false;
+            for (const std::size_t next : neighbours.at(edge))
+                if (!more && seen.count(next) == 0) edge = next, more = true;
+        }
+        return line;
+    };
+    for (const bool closed : {false, true})  // first the lines that end at the border
+        for (const auto& [edge, others] : neighbours) {
+            if (seen.count(edge) > 0 || others.size() != (closed ? 2u : 1u)) continue;
+            lines.push_back(follow(edge));
+            if (closed) lines.back().push_back(lines.back().front());
+        }
+    return lines;
 }
 
 }  // namespace weft::viz

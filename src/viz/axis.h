@@ -1,4 +1,4 @@
-// One axis of a plot, its ticks, and the plotting area.
+// One axis of a plot and its ticks, the plotting area, and contour lines.
 #pragma once
 
 #include <cmath>
@@ -56,5 +56,12 @@ struct Frame {
 // The part within the frame of a path through the points. A point that is not finite makes a gap, and a point
 // between two gaps a dot.
 std::string clipped_data(const Frame& frame, const Points& points);
+
+// values (rows, columns), row-major → the lines where the field, interpolated linearly along the edges of the
+// grid, equals `level`, as points (column, row). A closed line ends where it begins. No line enters a cell with
+// a value that is not finite. Marching squares (W. Lorensen and H. Cline, 1987, in two dimensions); the mean of
+// a cell decides how lines pass a saddle.
+std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
+                                  double level);
 
 }  // namespace weft::viz

@@ -81,9 +81,8 @@ Drawing& Drawing::bend(double x1, double y1, double x2, double y2, const Stroke&
     const double reach = down * std::max(std::abs(y2 - y1) * 0.5, std::min(40.0, std::abs(x2 - x1) * 0.5));
     const double head = head_length(stroke, std::max(std::abs(y2 - y1), std::abs(x2 - x1)));
     const double end = y2 - down * head * 0.8;
-    const auto point = [](double x, double y) { return decimal(x) + " " + decimal(y); };
-    body_ += path_shape("M" + point(x1, y1) + "C" + point(x1, y1 + reach) + " " + point(x2, end - reach) + " " +
-                            point(x2, end),
+    body_ += path_shape("M" + point_data({x1, y1}) + "C" + point_data({x1, y1 + reach}) + " " +
+                            point_data({x2, end - reach}) + " " + point_data({x2, end}),
                         stroke) +
              head_shape(x2, y2, 0, down, head, stroke);
     return *this;

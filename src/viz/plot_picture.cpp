@@ -6,7 +6,7 @@
 namespace weft::viz {
 namespace {
 
-const Stroke dark = {"#444", 1, false}, light = {"#e4e4e4", 1, false};
+const Stroke light = {"#e4e4e4", 1, false};
 
 void set_range(Axis& axis, const Range& given, double below, double above) {
     if (given != automatic)
@@ -116,7 +116,7 @@ std::string PlotPicture::axes_svg() const {
     std::string svg, marks;
     for (const Tick& tick : y_ticks) {
         const double at = y.at(tick.value);
-        marks += "M" + decimal(frame.left) + " " + decimal(at) + (tick.label.empty() ? "h-3" : "h-5");
+        marks += "M" + point_data({frame.left, at}) + (tick.label.empty() ? "h-3" : "h-5");
         if (!tick.label.empty())
             svg += svg_text(frame.left - 8, at, tick.label, {.size = small, .anchor = "end"});
     }
@@ -130,7 +130,7 @@ std::string PlotPicture::axes_svg() const {
     } else {
         for (const Tick& tick : x_ticks) {
             const double at = x.at(tick.value);
-            marks += "M" + decimal(at) + " " + decimal(frame.bottom) + (tick.label.empty() ? "v3" : "v5");
+            marks += "M" + point_data({at, frame.bottom}) + (tick.label.empty() ? "v3" : "v5");
             if (!tick.label.empty()) svg += svg_text(at, frame.bottom + 15, tick.label, {.size = small});
         }
     }
@@ -154,10 +154,10 @@ std::string PlotPicture::grid_svg() const {
     std::string data;
     for (const Tick& tick : y_ticks)
         if (!tick.label.empty())
-            data += "M" + decimal(frame.left) + " " + decimal(y.at(tick.value)) + "H" + decimal(frame.right);
+            data += "M" + point_data({frame.left, y.at(tick.value)}) + "H" + decimal(frame.right);
     for (const Tick& tick : x_ticks)
         if (!tick.label.empty() && groups == 0)
-            data += "M" + decimal(x.at(tick.value)) + " " + decimal(frame.bottom) + "V" + decimal(frame.top);
+            data += "M" + point_data({x.at(tick.value), frame.bottom}) + "V" + decimal(frame.top);
     return data.empty() ? "" : path_shape(data, light);
 }
 

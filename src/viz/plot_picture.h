@@ -9,6 +9,7 @@ namespace weft::viz {
 struct PlotPicture {
     using Series = Plot::Series;
     static constexpr double small = 12, normal = 13;  // font sizes
+    inline static const Stroke dark = {"#444", 1, false};
 
     const Plot& plot;
     const PlotOptions& options;
@@ -31,27 +32,18 @@ struct PlotPicture {
     double legend_width() const;
     std::string legend_svg() const;
 
-    // plot_field.cpp: the field behind everything
+    // plot_content.cpp: the field behind everything, lines, points and bars
     bool has_colours() const { return !field.empty() && plot.contours_ == 0; }
     double level(int contour) const;
     std::string contour_colour(int contour) const;
     std::string field_svg() const;
     std::string contours_svg() const;
     std::string colour_bar_svg() const;
-
-    // plot_series.cpp: lines, points and bars
     Points pixels(const Series& s) const;
     std::string dots_svg(const Series& s) const;
     std::string line_svg(const Series& s) const;
     std::string bars_svg(const Series& s, std::size_t group) const;
     std::string reference_line_svg(const Series& s, std::size_t& uprights) const;
 };
-
-// values (rows, columns), row-major → the lines where the field, interpolated linearly along the edges of the
-// grid, equals `level`, as points (column, row). A closed line ends where it begins. No line enters a cell with
-// a value that is not finite. Marching squares (W. Lorensen and H. Cline, 1987, in two dimensions); the mean of
-// a cell decides how lines pass a saddle.
-std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
-                                  double level);
 
 }  // namespace weft::viz

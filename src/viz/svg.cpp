@@ -74,7 +74,7 @@ std::string svg_text(double x, double y, const std::string& text, const Label& l
                       attribute("text-anchor", label.anchor) + attribute("fill", label.colour);
     if (label.bold) tag += " font-weight=\"bold\"";
     if (label.rotate != 0)
-        tag += " transform=\"rotate(" + decimal(label.rotate) + " " + decimal(x) + " " + decimal(y) + ")\"";
+        tag += " transform=\"rotate(" + decimal(label.rotate) + " " + point_data({x, y}) + ")\"";
     return tag + " dy=\"0.35em\" xml:space=\"preserve\">" + xml(shown(text)) + "</text>\n";
 }
 
@@ -87,9 +87,11 @@ double text_width(const std::string& text, double size) {
     return (static_cast<double>(display_width(visible(text))) * 0.64 - narrow * 0.27 + wide * 0.3) * size;
 }
 
+std::string point_data(const Point& point) { return decimal(point.first) + " " + decimal(point.second); }
+
 std::string points_data(const Points& points, bool closed) {
     std::string data;
-    for (const auto& [x, y] : points) data += (data.empty() ? "M" : "L") + decimal(x) + " " + decimal(y);
+    for (const Point& point : points) data += (data.empty() ? "M" : "L") + point_data(point);
     return data + (closed ? "Z" : "");
 }
 

@@ -29,7 +29,8 @@ Colour mixed(const Colour& a, const Colour& b, double share);  // a + share · (
 // 17th of the map's 256.
 Colour viridis(double share);
 
-using Points = std::vector<std::pair<double, double>>;
+using Point = std::pair<double, double>;
+using Points = std::vector<Point>;
 
 struct Fill {
     std::string colour = "none";
@@ -45,6 +46,7 @@ std::string svg_picture(double width, double height, const std::string& title, c
 std::string svg_text(double x, double y, const std::string& text, const Label& label);  // one line
 double text_width(const std::string& text, double size);  // an upper bound for most sans-serif fonts
 
+std::string point_data(const Point& point);                          // "1 2"
 std::string points_data(const Points& points, bool closed = false);  // "M1 2L3 4Z"
 std::string path_shape(const std::string& data, const Stroke& stroke, const Fill& fill = {});
 std::string line_shape(double x1, double y1, double x2, double y2, const Stroke& stroke);

@@ -1,13 +1,18 @@
-#include <array>
-#include <map>
-#include <set>
+#include <algorithm>
+#include <cmath>
 
 #include "viz/plot_picture.h"
 
 namespace weft::viz {
 namespace {
 
-const Stroke dark = {"#444", 1, false};
+// Text on a nearly opaque white background, for labels within the plot.
+std::string backed_text(double x, double y, const std::string& text, const Label& label) {
+    const double width = text_width(text, label.size) + 6;
+    const double left = label.anchor == "end" ? x - width + 3 : x - 3;
+    return rect_shape(left, y - label.size * 0.65, width, label.size * 1.3, {"#fff", 0.8}) +
+           svg_text(x, y, text, label);
+}
 
 // The position on an axis of the i-th of `count` values of the field.
 double node(const Range& range, double i, std::int64_t count) {
@@ -15,66 +20,6 @@ double node(const Range& range, double i, std::int64_t count) {
 }
 
 }  // namespace
-
-std::vector<Points> contour_lines(const std::vector<double>& values, std::size_t rows, std::size_t columns,
-                                  double level) {
-    const auto value = [&](std::size_t r, std::size_t c) { return values[r * columns + c]; };
-    // The edges of the grid have numbers: from (row, column) to the right 2 · cell, downwards 2 · cell + 1. A
-    // line crosses an edge at most once, so a crossing has at most two neighbours, one in each adjacent cell.
-    std::map<std::size_t, std::vector<std::size_t>> neighbours;
-    const auto join = [&](std::size_t a, std::size_t b) {
-        neighbours[a].push_back(b);
-        neighbours[b].push_back(a);
-    };
-    for (std::size_t r = 0; r + 1 < rows; ++r)
-        for (std::size_t c = 0; c + 1 < columns; ++c) {
-            const std::array<double, 4> corner = {value(r, c), value(r, c + 1), value(r + 1, c + 1),
-                                                  value(r + 1, c)};  // clockwise
-            const double mean = (corner[0] + corner[1] + corner[2] + corner[3]) / 4;
-            if (!std::isfinite(mean)) continue;
-            const std::array<std::size_t, 4> edge = {2 * (r * columns + c), 2 * (r * columns + c + 1) + 1,
-                                                     2 * ((r + 1) * columns + c), 2 * (r * columns + c) + 1};
-            const auto above = [&](std::size_t i) { return corner[i % 4] >= level; };
-            std::vector<std::size_t> crossed;  // edge i lies between corners i and i + 1
-            for (std::size_t i = 0; i < 4; ++i)
-                if (above(i) != above(i + 1)) crossed.push_back(edge[i]);
-            if (crossed.size() == 2) join(crossed[0], crossed[1]);
-            if (crossed.size() != 4) continue;
-            // A saddle: the lines cut off the two corners whose side of the level is not the mean's.
-            const std::size_t odd = above(0) == (mean >= level) ? 0 : 1;
-            join(crossed[odd], crossed[odd + 1]);
-            join(crossed[odd + 2], crossed[(odd + 3) % 4]);
-        }
-
-    const auto point = [&](std::size_t edge) -> std::pair<double, double> {
-        const std::size_t r = edge / 2 / columns, c = edge / 2 % columns, down = edge % 2;
-        const double from = value(r, c), to = value(r + down, c + 1 - down),
-                     share = (level - from) / (to - from);
-        return {static_cast<double>(c) + (down != 0 ? 0 : share),
-                static_cast<double>(r) + (down != 0 ? share : 0)};
-    };
-    std::vector<Points> lines;
-    std::set<std::size_t> seen;
-    const auto follow = [&](std::size_t edge) {
-        Points line;
-        for (bool more = true; more;) {
-            seen.insert(edge);
-            line.push_back(point(edge));
-            more = false;
-            for (const std::size_t next : neighbours.at(edge))
-                if (!more && seen.count(next) == 0) edge = next, more = true;
-        }
-        return line;
-    };
-    for (const auto& [edge, others] : neighbours)  // lines that end at the border
-        if (others.size() == 1 && seen.count(edge) == 0) lines.push_back(follow(edge));
-    for (const auto& [edge, others] : neighbours)  // and closed ones
-        if (seen.count(edge) == 0) {
-            lines.push_back(follow(edge));
-            lines.back().push_back(lines.back().front());
-        }
-    return lines;
-}
 
 double PlotPicture::level(int contour) const {
     return values.low + (values.high - values.low) * (contour + 1) / (plot.contours_ + 1);
@@ -151,6 +96,75 @@ std::string PlotPicture::colour_bar_svg() const {
         const double at = values.at(tick.value);
         svg += line_shape(left + width, at, left + width + 4, at, dark) +
                svg_text(left + width + 7, at, tick.label, {.size = small, .anchor = "start"});
+    }
+    return svg;
+}
+
+Points PlotPicture::pixels(const Series& s) const {
+    Points points;
+    for (std::size_t i = 0; i < s.x.size(); ++i)
+        if (x.holds(s.x[i]) && y.holds(s.y[i]))
+            points.emplace_back(x.at(s.x[i]), y.at(s.y[i]));
+        else
+            points.emplace_back(NAN, NAN);
+    return points;
+}
+
+std::string PlotPicture::dots_svg(const Series& s) const {
+    const double radius = s.kind == Series::dots ? s.style.width + 1.5 : s.style.width + 0.75;
+    std::string svg;
+    for (const auto& [px, py] : pixels(s))
+        if (std::isfinite(px) && std::isfinite(py) && frame.has(px, py))
+            svg += circle_shape(px, py, radius, s.style.colour,
+                                has_colours() ? Stroke{"#fff", 1, false} : no_stroke);
+    return svg;
+}
+
+std::string PlotPicture::line_svg(const Series& s) const {
+    const std::string data = clipped_data(frame, pixels(s));
+    if (data.empty()) return {};
+    // A white outline, for contrast with the field.
+    return (has_colours() ? path_shape(data, {"#fff", s.style.width + 2, false}) : "") +
+           path_shape(data, {s.style.colour, s.style.width, s.style.dashed});
+}
+
+std::string PlotPicture::bars_svg(const Series& s, std::size_t group) const {
+    const double share = 0.8 / static_cast<double>(groups);
+    const double ground = y.at(std::clamp(0.0, y.low, y.high));
+    std::string svg;
+    for (std::size_t i = 0; i < s.y.size(); ++i) {
+        if (!y.holds(s.y[i])) continue;
+        const double from = static_cast<double>(i) - 0.4 + share * static_cast<double>(group);
+        const double left = x.at(std::clamp(from, x.low, x.high));
+        const double right = x.at(std::clamp(from + share, x.low, x.high));
+        const double end = y.at(std::clamp(s.y[i], y.low, y.high));
+        const double gap = groups > 1 && right - left > 4 ? 1 : 0;
+        if (right > left)
+            svg += rect_shape(left, std::min(end, ground), right - left - gap, std::abs(end - ground),
+                              {s.style.colour});
+    }
+    return svg;
+}
+
+std::string PlotPicture::reference_line_svg(const Series& s, std::size_t& uprights) const {
+    const Stroke stroke = {s.style.colour, std::min(s.style.width, 1.5), s.style.dashed};
+    const double label_width = text_width(s.label, small);
+    std::string svg;
+    if (s.kind == Series::vertical_line && x.shows(s.x[0])) {
+        const double at = x.at(s.x[0]);
+        svg += line_shape(at, frame.bottom, at, frame.top, stroke);
+        const bool left = at + label_width + 10 > frame.right;
+        if (!s.label.empty())
+            svg += backed_text(left ? at - 6 : at + 6,
+                               frame.top + 12 + 16 * static_cast<double>(uprights++ % 4), s.label,
+                               {.size = small, .anchor = left ? "end" : "start", .colour = s.style.colour});
+    }
+    if (s.kind == Series::horizontal_line && y.shows(s.y[0])) {
+        const double at = y.at(s.y[0]);
+        svg += line_shape(frame.left, at, frame.right, at, stroke);
+        if (!s.label.empty())
+            svg += backed_text(frame.right - 6, at - 10 < frame.top + 8 ? at + 11 : at - 10, s.label,
+                               {.size = small, .anchor = "end", .colour = s.style.colour});
     }
     return svg;
 }
