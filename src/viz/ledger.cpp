@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "nn/optim/norms.h"
 #include "viz/text.h"
 #include "weft/core/trace.h"
 
@@ -23,12 +24,10 @@ std::string nested(const std::vector<double>& values, const Shape& shape, int ax
 }
 
 std::string format_gradient(const Tensor& gradient) {
-    const std::vector<double> values = gradient.to(float64).to_vector<double>();
+    if (gradient.numel() > max_in_full)
+        return gradient.shape().str() + ", norm " + number(std::sqrt(optim::sum_of_squares(gradient)), digits);
     std::size_t at = 0;
-    if (gradient.numel() <= max_in_full) return nested(values, gradient.shape(), 0, at);
-    double squares = 0;
-    for (const double g : values) squares += g * g;
-    return gradient.shape().str() + ", norm " + number(std::sqrt(squares), digits);
+    return nested(gradient.to(float64).to_vector<double>(), gradient.shape(), 0, at);
 }
 
 using Names = std::map<std::uint64_t, std::string>;  // of nodes

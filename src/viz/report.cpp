@@ -58,7 +58,6 @@ Report::Report(std::string title, std::size_t attention_bytes) : content_(std::m
     content_->title = std::move(title);
     content_->attention_bytes = static_cast<std::int64_t>(std::min<std::size_t>(attention_bytes, last_step));
 }
-Report::Report(std::unique_ptr<Content> content) : content_(std::move(content)) {}
 Report::~Report() = default;
 Report::Report(Report&&) noexcept = default;
 Report& Report::operator=(Report&&) noexcept = default;
@@ -192,7 +191,9 @@ Report Report::load(const std::filesystem::path& path) {
     const std::size_t end = tag == std::string::npos ? tag : page.find("</script>", tag);
     if (end == std::string::npos) throw IoError(where, "it contains no report data");
     const std::size_t start = tag + mark.size();
-    return Report(std::make_unique<Content>(ReportFile::content(page.substr(start, end - start), where)));
+    Report report("");
+    *report.content_ = ReportFile::content(page.substr(start, end - start), where);
+    return report;
 }
 
 }  // namespace weft::viz

@@ -32,14 +32,9 @@ std::string describe(const std::vector<std::string>& operations) {
     return text;
 }
 
-// A tensor with all its names.
-struct Named {
-    std::string name;
-    Tensor tensor;
-};
-
-std::vector<Named> with_names(const std::vector<TraceEntry>& entries) {
-    std::vector<Named> tensors;
+// Each tensor once, with all its names.
+std::vector<TraceEntry> with_names(const std::vector<TraceEntry>& entries) {
+    std::vector<TraceEntry> tensors;
     std::map<const TensorImpl*, std::size_t> positions;  // in `tensors`
     std::map<std::string, int> times;
     for (const auto& [name, tensor] : entries) {
@@ -63,7 +58,7 @@ struct Provenance {
 };
 
 // The walk back from a tensor ends at other named tensors, so each node is visited about once.
-std::vector<Provenance> provenances(const std::vector<Named>& tensors) {
+std::vector<Provenance> provenances(const std::vector<TraceEntry>& tensors) {
     std::vector<Tensor> outputs;
     std::map<std::uint64_t, std::size_t> named, positions;  // number of a node → index in `tensors`, in `nodes`
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -109,14 +104,13 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     const Tensor output = run(x);
 
     std::vector<TraceEntry> entries = trace.entries();
-    const auto names = [&](const Tensor& t) {
-        return std::any_of(entries.begin(), entries.end(),
-                           [&](const TraceEntry& e) { return e.tensor.handle() == t.handle(); });
+    const auto is_named = [&](const Tensor& t) {
+        return std::ranges::any_of(entries,
+                                   [&](const TraceEntry& e) { return e.tensor.handle() == t.handle(); });
     };
-    if (!names(x)) entries.insert(entries.begin(), {"input", x});
-    if (!names(output)) entries.push_back({"output", output});
-
-    const std::vector<Named> tensors = with_names(entries);
+    if (!is_named(x)) entries.insert(entries.begin(), {"input", x});
+    if (!is_named(output)) entries.push_back({"output", output});
+    const std::vector<TraceEntry> tensors = with_names(entries);
     std::vector<Provenance> made = provenances(tensors);
     std::map<const void*, std::size_t> owners;  // the first tensor in each storage
 
@@ -124,13 +118,13 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const Tensor& tensor = tensors[i].tensor;
         Provenance& provenance = made[i];
-        StoryRow row;
+        StoryRow& row = story.rows.emplace_back();
         row.name = tensors[i].name;
         row.shape = tensor.shape(), row.strides = tensor.strides(), row.dtype = tensor.dtype();
         row.contiguous = tensor.is_contiguous();
         row.made_by = std::move(provenance.operations);
         const std::size_t owner = owners.emplace(storage_of(tensor), i).first->second;
-        const bool only_moved = std::all_of(row.made_by.begin(), row.made_by.end(), rearranges);
+        const bool only_moved = std::ranges::all_of(row.made_by, rearranges);
         if (owner < i) {
             row.memory = Memory::view;
             row.of = tensors[owner].name;
@@ -141,7 +135,6 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
             row.of = tensors[*provenance.sources.begin()].name;
         }
         if (tensor.numel() <= options.values_up_to) row.values = tensor.detach().clone();
-        story.rows.push_back(std::move(row));
     }
     return story;
 }

@@ -81,7 +81,6 @@ public:
 private:
     struct Content;
     std::unique_ptr<Content> content_;
-    explicit Report(std::unique_ptr<Content> content);
     friend struct ReportFile;
 };
 
