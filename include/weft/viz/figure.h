@@ -44,9 +44,8 @@ struct CellsStyle {
     double text_size = 12;                // font size in pixels
 };
 
-// A picture made of shapes. Lengths are in pixels, (0, 0) is the upper left corner, and later shapes cover
-// earlier ones. Every call returns the drawing, so calls can be chained. ValueError if a length is not finite
-// or a size is not positive.
+// A picture made of shapes, of which later ones cover earlier ones. Lengths are in pixels from the upper left
+// corner. Every call returns the drawing. ValueError if a length is not finite or a size is not positive.
 //
 //     viz::Drawing drawing(200, 60, "y = tanh(x)");
 //     drawing.box(10, 10, 40, 40, "x").arrow(50, 30, 100, 30).box(100, 10, 90, 40, "tanh(x)");
@@ -106,9 +105,8 @@ struct LineStyle {
 };
 
 // A plot with axes, round ticks, and a legend of the labelled series. Values that are not finite, or not
-// positive on a logarithmic axis, leave a gap. Every call returns the plot, so calls can be chained. ValueError
-// if x and y differ in length, a range is empty, a width is not positive and finite, or bars meet a logarithmic
-// axis.
+// positive on a logarithmic axis, leave a gap. Every call returns the plot. ValueError if x and y differ in
+// length, a range is empty, a width is not positive and finite, or bars meet a logarithmic axis.
 //
 //     viz::Plot plot({.title = "Loss", .x = "step", .log_y = true});
 //     plot.line(steps, losses, "training").horizontal(1.0, "target");

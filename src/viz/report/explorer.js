@@ -69,12 +69,12 @@ function drawAttention() {
     slider.setAttribute("aria-valuetext", text);
     sliderText.textContent = text;
     const weights = now.weights[step];
-    for (const button of grid.querySelectorAll("[role=radio]")) {
-      const head = Number(button.dataset.head), does = habit(weights, head);
+    buttons().forEach((button, head) => {
+      const does = habit(weights, head);
       paint(button.querySelector("canvas"), weights, head);
       button.querySelector("small").textContent = does;
       button.setAttribute("aria-label", nameOfHead(head) + (does ? ": " + does : ""));
-    }
+    });
     chooseHead(now.head);
   }
   slider.addEventListener("input", () => { stop(); chooseStep(Number(slider.value)); });
@@ -95,6 +95,7 @@ function drawAttention() {
   });
 
   // ---- the heads
+  const buttons = () => [...grid.querySelectorAll("[role=radio]")]; // in the order of the heads' numbers
   function drawGrid() {
     const layers = numbered(now.sentence), most = Math.max(...layers.map((l) => l.length));
     grid.style.gridTemplateColumns = "auto repeat(" + most + ", minmax(0, 1fr))";
@@ -109,16 +110,13 @@ function drawAttention() {
   }
   function chooseHead(head) {
     now.head = head;
-    for (const button of grid.querySelectorAll("[role=radio]")) {
-      const mine = Number(button.dataset.head) === head;
-      build(button, { "aria-checked": String(mine), tabindex: mine ? 0 : -1 }, []);
-    }
+    buttons().forEach((button, i) => build(button, { "aria-checked": String(i === head), tabindex: i === head ? 0 : -1 }, []));
     large.show(nameOfHead(head));
     chooseToken(now.token);
   }
   function focusHead(head) {
     chooseHead(head);
-    grid.querySelector(`[data-head="${head}"]`).focus();
+    buttons()[head].focus();
   }
   onKeys(grid, () => aroundCell(...positionOf(now.head)), ([l, h]) => {
     const layers = numbered(now.sentence), layer = layers[clamp(l, 0, layers.length - 1)];

@@ -10,14 +10,14 @@ function layerOf(name) {
 function byLayer(table) {
   const names = [...new Set(table.rows.map(layerOf))];
   const of = table.rows.map((name) => names.indexOf(layerOf(name)));
-  const values = names.map(() => new Float64Array(table.columns).fill(-1));
+  const values = names.map(() => new Float64Array(table.values[0].length).fill(-1));
   table.values.forEach((row, r) => row.forEach((norm, c) => {
     if (norm < 0) return;
     const total = values[of[r]];
     total[c] = Math.hypot(Math.max(0, total[c]), norm);
     if (Number.isNaN(norm)) total[c] = NaN;
   }));
-  return { ...table, rows: names, values };
+  return { rows: names, values };
 }
 
 const normText = (norm) => norm < 0 ? "none" : Number.isNaN(norm) ? "not finite" : exact(norm);
@@ -26,10 +26,7 @@ function drawGradients() {
   const { rows, steps, end } = data.gradients;
   if (steps.length === 0) return section("gradients", "Gradients", muted("No gradient was recorded."));
   const norms = floats(data.gradients.norms);
-  const parameters = {
-    rows, columns: steps.length,
-    values: rows.map((_, r) => Float32Array.from(steps, (_, c) => norms[c * rows.length + r])),
-  };
+  const parameters = { rows, values: rows.map((_, r) => steps.map((_, c) => norms[c * rows.length + r])) };
   const views = { layers: byLayer(parameters), parameters };
   let table = views.layers, row = 0, column = steps.length - 1, cursor = null, box = null;
 

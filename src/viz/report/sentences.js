@@ -21,8 +21,7 @@ function sentencePicker(texts, choose) {
     active = i;
     [...list.querySelectorAll("[role=option]")].forEach((option, at) => option.classList.toggle("active", at === i));
     list.querySelector(".active")?.scrollIntoView({ block: "nearest" });
-    if (i >= 0) input.setAttribute("aria-activedescendant", "sentence-" + found[i]);
-    else input.removeAttribute("aria-activedescendant");
+    input.setAttribute("aria-activedescendant", i >= 0 ? "sentence-" + found[i] : "");
   }
   function open(needle) {
     const wanted = visible(needle).toLowerCase();
