@@ -19,7 +19,7 @@ public:
     explicit Encoder(const Model& model) : model_(model) {}
 
     void append(std::string_view text, Ids& ids) {
-        for (const std::string_view piece : pieces_of(text)) {
+        for_each_piece(text, [&](std::string_view piece) {
             const auto [known, is_new] = seen_.try_emplace(piece, IdRange{ids.size(), 0});
             if (is_new) {
                 merge(piece, ids);
@@ -28,7 +28,7 @@ public:
                 const IdRange seen = known->second;
                 for (std::size_t i = 0; i < seen.count; ++i) ids.push_back(ids[seen.begin + i]);
             }
-        }
+        });
     }
 
 private:

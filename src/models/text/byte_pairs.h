@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,9 +32,9 @@ inline std::uint64_t pair_key(std::int64_t left, std::int64_t right) {
     return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
 }
 
-// The pieces of a text, one after the other, by GPT-2's pattern (openai/gpt-2, encoder.py), which matches at
-// every position. Bytes that are not UTF-8 count as neither letter, number nor space.
-std::vector<std::string_view> pieces_of(std::string_view text);
+// Visits the pieces of a text, one after the other, by GPT-2's pattern (openai/gpt-2, encoder.py), which
+// matches at every position. Bytes that are not UTF-8 count as neither letter, number nor space.
+void for_each_piece(std::string_view text, const std::function<void(std::string_view)>& visit);
 
 // GPT-2 writes a printable byte (! … ~, ¡ … ¬, ® … ÿ) as itself and the others, in order, as U+0100 and up.
 std::string to_printable(const std::string& bytes);

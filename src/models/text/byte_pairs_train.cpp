@@ -32,11 +32,11 @@ class Trainer {
 public:
     Trainer(const std::string& text, Model& model) : model_(model) {
         std::unordered_map<std::string_view, std::size_t> index;
-        for (const std::string_view piece : pieces_of(text)) {
+        for_each_piece(text, [&](std::string_view piece) {
             const auto [known, is_new] = index.try_emplace(piece, words_.size());
             if (is_new) words_.push_back({tokens_of(piece), 0});
             ++words_[known->second].count;
-        }
+        });
         for (std::size_t w = 0; w < words_.size(); ++w)
             for (std::size_t i = 0; i + 1 < words_[w].tokens.size(); ++i)
                 change(words_[w].tokens[i], words_[w].tokens[i + 1], words_[w].count, w);
