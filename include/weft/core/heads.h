@@ -1,6 +1,5 @@
 // Heads: queries, keys and values in the form that attention takes.
-// B batch, T queries, S keys, H heads of queries, G of keys and values, d_k and d_v widths of keys and values,
-// C = H·d_k.
+// B batch, T queries, S keys, H query heads, G key-value heads, d_k and d_v their widths, C = H·d_k.
 #pragma once
 
 #include <array>
@@ -10,8 +9,7 @@
 
 namespace weft {
 
-// q, k and v: three tensors, or the columns of one packed projection, which attention reads in place and
-// whose gradient it computes in one piece.
+// q, k and v: three tensors, or the columns of one packed projection, which attention reads in place.
 //
 //     const Heads heads = Heads::packed(qkv, 4);                           // qkv (B, T, 3C)
 //     const Tensor y = scaled_dot_product_attention(heads);                // (B, 4, T, C/4)

@@ -28,8 +28,7 @@ inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t num_heads
     return Heads::packed(qkv, num_heads, num_kv_heads, "split_qkv").qkv();
 }
 
-// Returns d_model / num_heads. ValueError, naming `module`, unless both are at least 1 and num_heads divides
-// d_model.
+// Returns d_model / num_heads. ValueError, naming `module`, unless both are ≥ 1 and num_heads divides d_model.
 std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* module);
 
 // Options of MultiHeadAttention. A size of 0 selects the default in brackets.

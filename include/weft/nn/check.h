@@ -42,8 +42,7 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 GradcheckReport gradcheck(const std::string& operation, const Function& f, const std::vector<Tensor>& inputs,
                           GradcheckOptions options = {});
 
-// gradcheck of f and, if it passes, of the gradient of f under create_graph, as a function of the inputs and
-// the seed.
+// gradcheck of f and, if it passes, of f's gradient under create_graph, as a function of inputs and seed.
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
                               const std::vector<Tensor>& inputs, GradcheckOptions options = {});
 
@@ -62,8 +61,7 @@ struct FlowReport {
     std::string str() const;    // a table, one row per parameter
     void print() const;         // prints str()
 };
-// Call after backward: returns the norm of each parameter's gradient, and a problem where the gradient is
-// absent, all zero or not finite.
+// Call after backward: the norm of each parameter's gradient, and a problem if it is absent, 0 or not finite.
 //
 //     loss_of(batch()).backward();
 //     const check::FlowReport report = check::gradient_flow(model);

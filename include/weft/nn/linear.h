@@ -6,8 +6,7 @@
 namespace weft::nn {
 
 // y = x Wᵀ + b: x (…, in) → (…, out), with weight W (out, in) and bias b (out,), both initially uniform in
-// ±1/√in as in PyTorch. ValueError unless in ≥ 1 and out ≥ 1; ShapeError from `linear` unless the last axis of
-// x is `in`.
+// ±1/√in as in PyTorch. ValueError unless in ≥ 1 and out ≥ 1; ShapeError from `linear` unless x fits.
 //
 //     nn::Linear layer(4, 3, rng);
 //     const Tensor y = layer(x);        // (B, 4) → (B, 3)
@@ -18,8 +17,7 @@ struct Linear : Module {
 
     // Draws initial values from `rng`.
     Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool bias = true);
-    // Uses a weight (out, in), without bias; one that is a parameter elsewhere is tied. ShapeError at other
-    // ranks.
+    // Uses a weight (out, in), tied if it is a parameter elsewhere, without bias. ShapeError at other ranks.
     explicit Linear(Tensor weight);
     // x (…, in) → (…, out).
     Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }

@@ -34,8 +34,7 @@ public:
     EvalMode& operator=(const EvalMode&) = delete;
 };
 
-// The base class of every layer and model. In a name such as "blocks.0.attn.W_out.weight", the dots separate
-// modules.
+// The base class of layers and models. Dots in a name separate modules: "blocks.0.attn.W_out.weight".
 //
 //     nn::Linear a(4, 3, rng), b(4, 3, rng);
 //     b.load_state_dict(a.state_dict());                      // copies the values of a
@@ -47,8 +46,7 @@ public:
     explicit Module(std::string kind = "Module");  // `kind` is its name in summary()
     virtual ~Module() = default;
 
-    // Returns every parameter of this module and its children, as "child.name", each tensor once: tied ones
-    // under their first name.
+    // Returns all parameters, also the children's ("child.name"), tied ones once, under their first name.
     NamedTensors named_parameters() const;
     std::vector<Tensor> parameters() const;  // the same without names
     // Returns every buffer, persistent or not, each tensor once.
@@ -58,8 +56,7 @@ public:
     // Returns the direct children in order of registration.
     std::vector<std::pair<std::string, Module>> named_children() const;
 
-    // Returns parameters and persistent buffers under all their names (tied ones under each): the tensors
-    // themselves, not copies.
+    // Returns parameters and persistent buffers, tied ones under each name: the tensors themselves, no copies.
     NamedTensors state_dict() const;
     // Copies the values of `state` into this module. If strict, one message lists every missing, unexpected and
     // repeated name and every pair of tied names with different values (ValueError), every wrong shape
@@ -86,8 +83,7 @@ protected:
     // Each register function throws ValueError when the name is empty, contains a dot or is taken.
 
     // Registers a trainable tensor and returns it, contiguous and requiring a gradient. GraphError on the
-    // result of an operation, DTypeError unless floating. A parameter of another module becomes tied: one
-    // tensor.
+    // result of an operation, DTypeError unless floating. A parameter of another module becomes tied.
     Tensor register_parameter(const std::string& name, Tensor value);
     // Registers a tensor that is state but not trained, and returns it. It is in the state_dict if persistent.
     Tensor register_buffer(const std::string& name, Tensor value, bool persistent = true);

@@ -18,8 +18,7 @@
 
 namespace weft::optim {
 
-// Names, defaults and arithmetic are PyTorch's. p is a parameter, g its gradient, and t counts this parameter's
-// updates, including the present one.
+// Names, defaults and arithmetic as in PyTorch. p is a parameter, g its gradient, t counts its updates from 1.
 
 // g ← g + weight_decay·p;  b ← momentum·b + g (initially b = g);  p ← p − lr·b, or with Nesterov's momentum
 // p ← p − lr·(g + momentum·b)  (Sutskever et al., "On the importance of initialization and momentum in deep
@@ -155,9 +154,8 @@ public:
     Optimizer(Optimizer&&) noexcept = default;
     Optimizer& operator=(Optimizer&&) noexcept = default;  // the same
 
-    // Updates every parameter that has a gradient. ValueError, naming the parameter, when a gradient holds NaN
-    // or an infinity, and DTypeError when a parameter has changed its type since its first update; then nothing
-    // has changed.
+    // Updates every parameter that has a gradient, or none: ValueError, naming the parameter, when a gradient
+    // holds NaN or an infinity, and DTypeError when a parameter has changed its type since its first update.
     void step() {
         slots_.step([this](const Update& u) { update(u, options_); });
     }

@@ -10,14 +10,12 @@
 
 namespace weft::nn {
 
-// y = step_n(… step_1(step_0(x))). A step is a module or a function such as `relu`; a module at step i becomes
-// the child "i".
+// y = step_n(… step_1(step_0(x))). A step is a function such as `relu`, or a module: at step i, the child "i".
 //
 //     nn::Sequential net{nn::Linear(2, 8, rng), relu, nn::Linear(8, 1, rng)};
 //     const Tensor y = net(x);  // (B, 2) → (B, 1)
 //
-// Construct with braces: they evaluate the steps from left to right, so every compiler draws from rng in the
-// same order.
+// Construct with braces: they evaluate from left to right, so every compiler draws from rng in one order.
 class Sequential : public Module {
 public:
     // One step, converted from what you write in the braces.

@@ -20,8 +20,7 @@ enum class MaskRule {
 // Returns "add -1e9", "replace by -1e9", "-inf, plain softmax" or "-inf, safe softmax".
 const char* name(MaskRule rule);
 
-// The result of one rule. The values are the positions of the keys, 0 … S − 1, and the gradients are those of
-// Σ_ij weights_ij · j.
+// The result of one rule. The values are the keys' positions, 0 … S − 1, the gradients of Σ_ij weights_ij · j.
 struct MaskOutcome {
     MaskRule rule = MaskRule::safe;     // the rule
     DType dtype = float32;              // type of the arithmetic
