@@ -17,8 +17,8 @@ Outcome deterministic(const AttentionSubject& subject, const TracedRun& traced) 
         return {false, "two runs on the same input differ: is dropout on?"};
     const Tensor plain = subject.run(traced.x, {});
     const double error = plain.shape() == traced.y.shape() ? distance(plain, traced.y) : 1;
-    return {error <= tolerance(traced.y.dtype()),
-            "two traced runs are equal, and an untraced one differs by " + text::number(error, 3)};
+    return {error <= tolerance(traced.y.dtype()), "two traced runs are equal, and an untraced one differs by ",
+            text::number(error, 3)};
 }
 
 }  // namespace
@@ -92,13 +92,12 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
     const EnableGrad on;
     AttentionReport report;
     const auto add = [&](const char* name, const std::function<Outcome()>& check) {
-        Outcome outcome;
         try {
-            outcome = check();
+            const Outcome outcome = check();
+            report.checks.push_back({name, outcome.passed, outcome.evidence});
         } catch (const Error& error) {
-            outcome = {false, error.what()};
+            report.checks.push_back({name, false, error.what()});
         }
-        report.checks.push_back({name, outcome.passed, outcome.evidence});
     };
     TracedRun run;
     add("same result twice", [&] {

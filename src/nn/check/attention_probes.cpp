@@ -79,21 +79,19 @@ Outcome gradient_reaches(const AttentionSubject& subject, const Tensor& x) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         const Tensor& gradient = gradients[i];
         const std::string& name = named[i].first;
-        if (!gradient.defined()) return {false, name + " has no gradient"};
-        if (!std::isfinite(largest(gradient))) return {false, name + " has a gradient that is not finite"};
+        if (!gradient.defined()) return {false, name, " has no gradient"};
+        if (!std::isfinite(largest(gradient))) return {false, name, " has a gradient that is not finite"};
         if (of_steps) {
             for (std::int64_t h = 0; h < gradient.size(1); ++h)
-                if (largest(gradient.select(1, h)) == 0)
-                    return {false, name + " has no gradient in head " + std::to_string(h)};
+                if (largest(gradient.select(1, h)) == 0) return {false, name, " has no gradient in head ", h};
         } else if (gradient.rank() == 2) {
             ++matrices;
             const std::string zero = zero_block(gradient, width, subject.num_heads);
-            if (!zero.empty()) return {false, name + " has no gradient in " + zero};
+            if (!zero.empty()) return {false, name, " has no gradient in ", zero};
         }
     }
-    return {true, of_steps ? "q, k and v in each of " + std::to_string(subject.num_heads) + " heads"
-                           : std::to_string(gradients.size()) + " parameters, " + std::to_string(matrices) +
-                                 " of them matrices, in every block of " + std::to_string(width)};
+    if (of_steps) return {true, "q, k and v in each of ", subject.num_heads, " heads"};
+    return {true, gradients.size(), " parameters, ", matrices, " of them matrices, in every block of ", width};
 }
 
 Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
@@ -113,13 +111,12 @@ Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
                 if (sample == b && (i == j || heads_that_see.at({b, i, j}) > 0)) continue;
                 ++rows;
                 if (!same_bits(y[sample][i], run.y[sample][i]))
-                    return {false, "editing token " + std::to_string(j) + " of sample " + std::to_string(b) +
-                                       " changed the output of token " + std::to_string(i) + " of sample " +
-                                       std::to_string(sample) + ", which may not see it"};
+                    return Outcome(false, "editing token ", j, " of sample ", b,
+                                   " changed the output of token ", i, " of sample ", sample,
+                                   ", which may not see it");
             }
     }
-    return {true, std::to_string(edits) + " tokens edited, " + std::to_string(rows) +
-                      " outputs that may not see them unchanged to the last bit"};
+    return {true, edits, " tokens edited, ", rows, " outputs that may not see them unchanged to the last bit"};
 }
 
 Outcome own_masks(const AttentionSubject& subject, const Tensor& x) {
@@ -135,9 +132,8 @@ Outcome own_masks(const AttentionSubject& subject, const Tensor& x) {
     const Tensor weights = run["weights"];
     for (const Outcome& outcome :
          {blocked_are_0(weights, run.blocked), rows_sum_to_1(weights, run.blocked, true)})
-        if (!outcome.passed)
-            return {false, std::to_string(B) + " samples, sample s hiding key s: " + outcome.evidence};
-    return {true, std::to_string(B) + " samples, sample s hiding key s: each hides its own"};
+        if (!outcome.passed) return {false, B, " samples, sample s hiding key s: ", outcome.evidence};
+    return {true, B, " samples, sample s hiding key s: each hides its own"};
 }
 
 Outcome fully_masked_row(const AttentionSubject& subject, const Tensor& x) {
@@ -149,15 +145,15 @@ Outcome fully_masked_row(const AttentionSubject& subject, const Tensor& x) {
     for (const char* name : {"weights", "heads"}) {
         const Tensor row = run[name].detach().select(2, i);
         if (largest(row) != 0)
-            return {false, std::string(name) + " of a token that sees nothing: up to " +
-                               text::number(largest(row), 4) + ", not 0"};
+            return {false, name, " of a token that sees nothing: up to ", text::number(largest(row), 4),
+                    ", not 0"};
     }
     if (largest(run["merged"].detach().select(1, i)) != 0) return {false, "merged is not 0 there"};
     std::vector<Tensor> wanted{input};
     for (const auto& [name, parameter] : subject.parameters) wanted.push_back(parameter);
     for (const Tensor& gradient : grad({loss_of(run.y)}, wanted, {}, {.allow_unused = true}))
         if (gradient.defined() && !std::isfinite(largest(gradient))) return {false, "a gradient is not finite"};
-    return {true, "token " + std::to_string(i) + " blinded: weights, heads and merged 0, gradients finite"};
+    return {true, "token ", i, " blinded: weights, heads and merged 0, gradients finite"};
 }
 
 }  // namespace weft::check

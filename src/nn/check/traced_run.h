@@ -22,9 +22,12 @@ struct TracedRun {
 
 TracedRun traced_run(const AttentionSubject& subject, const Tensor& x, const Mask& extra_mask = {});
 
+// The result of a check; its evidence is given in parts, like the message of an Error.
 struct Outcome {
     bool passed = false;
-    std::string evidence;
+    std::string evidence = {};
+
+    Outcome(bool is_right, const auto&... parts) : passed(is_right), evidence(Error(parts...).what()) {}
 };
 
 // The rounding error allowed between two numbers, relative to max(1, |b|).
