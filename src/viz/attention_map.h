@@ -9,6 +9,10 @@
 
 namespace weft::viz {
 
+// Visible labels of T queries and S keys.
+struct Labels {
+    std::vector<std::string> queries, keys;
+};
 struct HeadMap {
     std::vector<double> weights;  // (T, S), row-major
     std::vector<bool> blocked;    // (T, S)

@@ -27,13 +27,6 @@ std::string ink_on(const std::string& fill) {
     return colour_of(value).is_dark() ? "#fff" : "#222";
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream all(text + "\n");
-    for (std::string line; std::getline(all, line);) lines.push_back(line);
-    return lines;
-}
-
 }  // namespace
 
 std::string palette(std::size_t i) {
@@ -112,7 +105,9 @@ Drawing& Drawing::box(double x, double y, double width, double height, const std
     check_label("Drawing::box", style.label);
     body_ += rect_shape(x, y, width, height, {style.fill}, style.stroke, style.radius);
     if (text.empty()) return *this;
-    const std::vector<std::string> lines = lines_of(text);
+    std::istringstream all(text + "\n");
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(all, line);) lines.push_back(line);
     const double line_height = style.label.size * 1.3, count = static_cast<double>(lines.size());
     const double left = style.label.anchor == "start" ? x + 8
                         : style.label.anchor == "end" ? x + width - 8

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "weft/core/error.h"
-
 namespace weft::viz {
 
 std::string decimal(double value) {
@@ -59,21 +57,6 @@ std::string xml(std::string_view text) {
         else
             escaped += c;
     return escaped;
-}
-
-Labels labels_of(const char* operation, const std::vector<std::string>& queries,
-                 const std::vector<std::string>& keys, std::int64_t T, std::int64_t S) {
-    const auto make = [&](const char* what, const std::vector<std::string>& given, std::int64_t count) {
-        if (!given.empty() && static_cast<std::int64_t>(given.size()) != count)
-            throw ShapeError(operation, ": ", given.size(), " labels for ", count, " ", what,
-                             "; give one for each, or none");
-        std::vector<std::string> labels;
-        for (std::int64_t i = 0; i < count; ++i)
-            labels.push_back(given.empty() ? std::to_string(i + 1)
-                                           : visible(given[static_cast<std::size_t>(i)]));
-        return labels;
-    };
-    return {make("queries", queries, T), make("keys", keys.empty() && T == S ? queries : keys, S)};
 }
 
 }  // namespace weft::viz

@@ -25,12 +25,4 @@ std::string visible(std::string_view token);
 
 std::string xml(std::string_view text);  // with & < > " ' escaped
 
-// Visible labels of T queries and S keys. If there are none for the keys and T = S, those of the queries; if
-// there are none at all, positions from 1. ShapeError in the name of `operation` if their number does not fit.
-struct Labels {
-    std::vector<std::string> queries, keys;
-};
-Labels labels_of(const char* operation, const std::vector<std::string>& queries,
-                 const std::vector<std::string>& keys, std::int64_t T, std::int64_t S);
-
 }  // namespace weft::viz
