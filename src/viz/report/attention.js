@@ -1,19 +1,12 @@
 // ---- attention weights: how they are stored, and what a head attends to
 
-// The weights of one sentence at one step. A weight w is stored as the byte round(255 √w).
-class Weights {
-  constructor(sentence, snapshot) {
-    this.tokens = sentence.tokens.length;
-    this.causal = snapshot.causal;
-    this.bytes = bytes(snapshot.weights);
-    this.each = this.causal ? this.tokens * (this.tokens + 1) / 2 : this.tokens * this.tokens;
-  }
-  // The byte of query q on key k; heads are numbered through all layers. 0 if k is masked.
-  byte(head, q, k) {
-    if (!this.causal) return this.bytes[head * this.each + q * this.tokens + k];
-    return k > q ? 0 : this.bytes[head * this.each + q * (q + 1) / 2 + k];
-  }
-  weight(head, q, k) { return (this.byte(head, q, k) / 255) ** 2; }
+// The weights of one sentence at one step. A weight w is stored as the byte round(255 √w); heads are numbered through
+// all layers, and a query q has weight 0 on a masked key k.
+function weightsOf(sentence, snapshot) {
+  const T = sentence.tokens.length, { causal } = snapshot, all = bytes(snapshot.weights);
+  const byte = (head, q, k) => !causal ? all[(head * T + q) * T + k]
+    : k > q ? 0 : all[head * T * (T + 1) / 2 + q * (q + 1) / 2 + k];
+  return { tokens: T, causal, byte, weight: (head, q, k) => (byte(head, q, k) / 255) ** 2 };
 }
 
 // Every head's number, layer by layer: [[0, 1], [2, 3]].

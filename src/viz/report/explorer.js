@@ -40,7 +40,7 @@ function drawAttention() {
   function chooseSentence(sentence) {
     const before = now.weights.length > 0 ? now.sentence.snapshots[now.step].step : Infinity;
     now.sentence = sentence;
-    now.weights = sentence.snapshots.map((snapshot) => new Weights(sentence, snapshot));
+    now.weights = sentence.snapshots.map((snapshot) => weightsOf(sentence, snapshot));
     now.step = Math.max(0, lastAtMost(sentence.snapshots.map((s) => s.step), before));
     now.head = Math.min(now.head, sum(sentence.heads) - 1);
     now.token = Math.min(sentence.tokens.length - 1, Math.floor(sentence.tokens.length * 0.6));
