@@ -1,13 +1,15 @@
-// The small layers: checks of their options, and initial values.
+// Layers and transformer blocks: checks of their options, and initial values.
 #include <cmath>
 
 #include "weft/nn/dropout.h"
 #include "weft/nn/embedding.h"
+#include "weft/nn/encoder_decoder.h"
 #include "weft/nn/init.h"
 #include "weft/nn/layer_norm.h"
 #include "weft/nn/linear.h"
 #include "weft/nn/mlp.h"
 #include "weft/nn/sequential.h"
+#include "weft/nn/transformer.h"
 
 namespace weft::nn {
 
@@ -16,6 +18,19 @@ namespace {
 std::int64_t checked_size(std::int64_t size, const char* what) {
     if (size < 1) throw ValueError(what, " must be at least 1, not ", size);
     return size;
+}
+
+LayerNorm norm(std::int64_t d_model, const auto& options) {
+    return LayerNorm(d_model, {.eps = options.layer_norm_eps, .bias = options.bias});
+}
+
+MLP feedforward(std::int64_t d_model, Rng& rng, const auto& options) {
+    return MLP(d_model, rng, {.dim_feedforward = options.dim_feedforward, .bias = options.bias});
+}
+
+MultiHeadAttention attention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
+                             const EncoderBlockOptions& options) {
+    return MultiHeadAttention(d_model, num_heads, rng, {.bias = options.bias, .dropout = options.dropout});
 }
 
 }  // namespace
@@ -96,5 +111,35 @@ MLP::MLP(std::int64_t d_model, Rng& rng, MLPOptions options)
                                       "MLP: dim_feedforward"),
                          rng, options.bias))),
       W_out(register_module("W_out", Linear(W_in.weight.size(0), d_model, rng, options.bias))) {}
+
+EncoderBlock::EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, EncoderBlockOptions options)
+    : Module("EncoderBlock"),
+      norm1(register_module("norm1", norm(d_model, options))),
+      attn(register_module("attn", attention(d_model, num_heads, rng, options))),
+      norm2(register_module("norm2", norm(d_model, options))),
+      mlp(register_module("mlp", feedforward(d_model, rng, options))),
+      drop(register_module("drop", Dropout(options.dropout, rng))) {}
+
+DecoderBlock::DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, DecoderBlockOptions options)
+    : Module("DecoderBlock"),
+      norm1(register_module("norm1", norm(d_model, options))),
+      attn(register_module("attn", attention(d_model, num_heads, rng, options))),
+      norm2(register_module("norm2", norm(d_model, options))),
+      cross(register_module("cross", attention(d_model, num_heads, rng, options))),
+      norm3(register_module("norm3", norm(d_model, options))),
+      mlp(register_module("mlp", feedforward(d_model, rng, options))),
+      drop(register_module("drop", Dropout(options.dropout, rng))) {}
+
+TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
+                                   TransformerBlockOptions options)
+    : Module("TransformerBlock"),
+      norm1(register_module("norm1", norm(d_model, options))),
+      attn(register_module(
+          "attn", CausalMultiHeadAttention(
+                      d_model, num_heads, rng,
+                      {.max_seq_len = options.max_seq_len, .bias = options.bias, .dropout = options.dropout}))),
+      norm2(register_module("norm2", norm(d_model, options))),
+      mlp(register_module("mlp", feedforward(d_model, rng, options))),
+      drop(register_module("drop", Dropout(options.dropout, rng))) {}
 
 }  // namespace weft::nn

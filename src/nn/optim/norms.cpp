@@ -1,9 +1,12 @@
+// Passes over all values of a tensor, and gradient clipping.
 #include "norms.h"
 
 #include <array>
 #include <bit>
-#include <cstdint>
-#include <type_traits>
+#include <cmath>
+#include <set>
+
+#include "weft/nn/optim.h"
 
 namespace weft::optim {
 
@@ -48,6 +51,29 @@ bool all_finite(const Tensor& x) {
     const Tensor flat = x.detach().contiguous();
     if (flat.dtype() == float32) return finite(flat.data<float>(), flat.numel());
     return finite(flat.data<double>(), flat.numel());
+}
+
+double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
+    if (!(max_norm >= 0)) throw ValueError("clip_grad_norm: max_norm must be at least 0, not ", max_norm);
+    std::vector<Tensor> gradients;
+    std::set<const TensorImpl*> seen;
+    for (const Tensor& parameter : parameters)
+        if (seen.insert(&parameter.impl()).second && parameter.grad().defined())
+            gradients.push_back(parameter.grad());
+
+    double squares = 0;
+    for (const Tensor& gradient : gradients) squares += sum_of_squares(gradient);
+    const double norm = std::sqrt(squares);
+    const double factor = max_norm / (norm + 1e-6);
+    if (std::isfinite(norm) && factor < 1) {
+        NoGrad off;
+        for (Tensor& gradient : gradients) gradient.mul_(factor);
+    }
+    return norm;
+}
+
+double clip_grad_norm(const nn::Module& module, double max_norm) {
+    return clip_grad_norm(module.parameters(), max_norm);
 }
 
 }  // namespace weft::optim
