@@ -22,14 +22,16 @@ enum class DType : std::uint8_t {
 
 // Short names, for calls such as zeros({2, 3}, float64).
 inline constexpr DType float32 = DType::float32, float64 = DType::float64;
-// The same for the types without gradients.
 inline constexpr DType int64 = DType::int64, boolean = DType::boolean;
 
 // "float32", "float64", "int64" or "bool".
-const char* name(DType dtype);
+constexpr const char* name(DType dtype) {
+    constexpr const char* names[] = {"float32", "float64", "int64", "bool"};
+    return names[static_cast<std::size_t>(dtype)];
+}
 
 // The bytes of one element: 4, 8, 8 or 1.
-std::size_t itemsize(DType dtype);
+constexpr std::size_t itemsize(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
 
 // True for float32 and float64, the types that take a gradient.
 constexpr bool is_floating_point(DType dtype) { return dtype == float32 || dtype == float64; }

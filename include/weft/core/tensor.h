@@ -124,7 +124,7 @@ public:
     // cleared. Modules change their type with it. GraphError unless it is a leaf; DTypeError if a tensor that
     // requires a gradient would become int64 or bool.
     Tensor& set_data(const Tensor& other);
-    void bump_version();  // increments version(); call it after writing through data()
+    Tensor& bump_version();  // increments version(); call it after writing through data()
 
     // ---- the graph: leaves behave as in PyTorch
     bool requires_grad() const;  // whether it takes part in the graph

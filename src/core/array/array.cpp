@@ -58,11 +58,7 @@ bool Array::overlaps_itself() const {
 }
 
 Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::int64_t offset) {
-    Array y = x;
-    y.shape = shape;
-    y.strides = strides;
-    y.offset = offset;
-    return y;
+    return {x.storage, shape, strides, offset, x.dtype};
 }
 
 Array broadcast_view(const Array& x, const Shape& shape) {
@@ -76,15 +72,6 @@ Array broadcast_view(const Array& x, const Shape& shape) {
     return view_of(x, shape, strides, x.offset);
 }
 
-Array permuted_view(const Array& x, const Shape& axes) {
-    Array y = x;
-    for (int i = 0; i < axes.rank(); ++i) {
-        y.shape[i] = x.shape[static_cast<int>(axes[i])];
-        y.strides[i] = x.strides[static_cast<int>(axes[i])];
-    }
-    return y;
-}
-
 Array transposed_view(const Array& x, int a, int b) {
     Array y = x;
     std::swap(y.shape[a], y.shape[b]);
@@ -92,35 +79,27 @@ Array transposed_view(const Array& x, int a, int b) {
     return y;
 }
 
-bool reshaped_strides(const Array& x, const Shape& shape, Strides& strides) {
-    strides = contiguous_strides(shape);
-    if (x.is_contiguous()) return true;
-    // Cut both shapes into groups of axes with equal products. A group can be reshaped without copying if its
-    // old axes are contiguous with each other.
-    Shape old_sizes, old_strides;
-    for (int i = 0; i < x.rank(); ++i)
-        if (x.shape[i] != 1) old_sizes.push_back(x.shape[i]), old_strides.push_back(x.strides[i]);
-    int o = 0, n = 0;
-    while (o < old_sizes.rank()) {
-        int o_end = o + 1, n_end = n + 1;
-        std::int64_t old_product = old_sizes[o], new_product = shape[n];
-        while (old_product != new_product)
-            if (old_product < new_product)
-                old_product *= old_sizes[o_end++];
-            else
-                new_product *= shape[n_end++];
-        for (int i = o; i + 1 < o_end; ++i)
-            if (old_strides[i] != old_strides[i + 1] * old_sizes[i + 1]) return false;
-        std::int64_t stride = old_strides[o_end - 1];
-        for (int i = n_end - 1; i >= n; --i) {
-            strides[i] = stride;
-            stride *= shape[i];
-        }
-        o = o_end;
-        n = n_end;
+std::optional<Strides> reshaped_strides(const Array& x, const Shape& shape) {
+    Strides strides = contiguous_strides(shape);
+    if (x.is_contiguous()) return strides;
+    Shape sizes, steps;  // of x's axes, joined where they are contiguous with each other
+    for (int i = 0; i < x.rank(); ++i) {
+        if (x.shape[i] == 1) continue;
+        if (sizes.empty() || steps[-1] != x.strides[i] * x.shape[i])
+            sizes.push_back(x.shape[i]), steps.push_back(x.strides[i]);
+        else
+            sizes[-1] *= x.shape[i], steps[-1] = x.strides[i];
     }
-    for (; n < shape.rank(); ++n) strides[n] = 1;  // the remaining axes have size 1
-    return true;
+    // From the last axis on, each must fit into what the axes behind it have left of a joined axis.
+    std::int64_t left = 1, stride = 1;
+    for (int i = shape.rank() - 1, next = sizes.rank(); i >= 0; --i) {
+        if (left == 1 && shape[i] != 1) left = sizes[--next], stride = steps[next];
+        if (left % shape[i] != 0) return {};
+        strides[i] = stride;
+        stride *= shape[i];
+        left /= shape[i];
+    }
+    return strides;
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "weft/core/dtype.h"
@@ -39,6 +40,7 @@ struct Array {
     int rank() const { return shape.rank(); }
     bool is_contiguous() const;
     bool overlaps_itself() const;  // whether elements share memory (a stride of 0)
+    void erase_axis(int axis) { shape.erase(axis), strides.erase(axis); }
 };
 
 // Whether the product of the positive sizes exceeds 63 bits. Zeros are skipped, because strides are products of
@@ -58,11 +60,10 @@ inline void check_representable(const char* operation, double value, DType dtype
 // strides of 0.
 Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::int64_t offset);
 Array broadcast_view(const Array& x, const Shape& shape);
-Array permuted_view(const Array& x, const Shape& axes);
 Array transposed_view(const Array& x, int a, int b);
 
-// Sets `strides` so that x's memory reads as `shape`, of equal numel; returns false if that needs a copy.
-bool reshaped_strides(const Array& x, const Shape& shape, Strides& strides);
+// The strides with which x's memory reads as `shape`, of equal numel; nothing if that needs a copy.
+std::optional<Strides> reshaped_strides(const Array& x, const Shape& shape);
 
 // As NumPy's str(): 8 digits, lines of 75 columns, a summary above 1000 elements.
 std::string format(const Array& x);

@@ -2,26 +2,9 @@
 
 #include <algorithm>
 
-#include "weft/core/dtype.h"
 #include "weft/core/error.h"
 
 namespace weft {
-
-const char* name(DType dtype) {
-    switch (dtype) {
-        case DType::float32:
-            return "float32";
-        case DType::float64:
-            return "float64";
-        case DType::int64:
-            return "int64";
-        case DType::boolean:
-            return "bool";
-    }
-    return "unknown";
-}
-
-std::size_t itemsize(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
 
 namespace {
 template <class T>

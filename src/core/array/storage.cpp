@@ -12,14 +12,11 @@
 namespace weft {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool recycle = false;  // AddressSanitizer needs to see memory being freed
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool recycle = false;
-#else
-constexpr bool recycle = true;
+#ifndef __has_feature
+#define __has_feature(feature) 0  // of clang
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+constexpr bool recycle = false;  // AddressSanitizer needs to see memory being freed
 #else
 constexpr bool recycle = true;
 #endif
@@ -37,11 +34,11 @@ class Pool {
 public:
     void* acquire(std::size_t bytes) {
         std::lock_guard lock(mutex_);
+        std::vector<void*>& idle = free_blocks_[bytes];
         void* block = nullptr;
-        const auto found = free_blocks_.find(bytes);
-        if (found != free_blocks_.end() && !found->second.empty()) {
-            block = found->second.back();
-            found->second.pop_back();
+        if (!idle.empty()) {
+            block = idle.back();
+            idle.pop_back();
         } else {
             release_down_to(std::max(peak_allocated_, allocated_ + bytes) / 4 * 5, bytes);
             block = allocate(bytes);

@@ -23,18 +23,12 @@ Decoded decode_at(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
     const std::uint8_t first = byte(at);
     if (first < 0x80) return {first, 1};
+    const std::size_t length = first < 0xC2 || first > 0xF4 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (length == 0) return {0, 1, Decoded::broken};
     // The range of the second byte excludes overlong forms (after E0, F0), surrogates (ED) and code points
     // above U+10FFFF (F4).
-    std::size_t length = 0;
-    std::uint8_t low = 0x80, high = 0xBF;
-    if (first >= 0xC2 && first <= 0xDF) length = 2;
-    if (first >= 0xE0 && first <= 0xEF) length = 3;
-    if (first >= 0xF0 && first <= 0xF4) length = 4;
-    if (first == 0xE0) low = 0xA0;
-    if (first == 0xED) high = 0x9F;
-    if (first == 0xF0) low = 0x90;
-    if (first == 0xF4) high = 0x8F;
-    if (length == 0) return {0, 1, Decoded::broken};
+    std::uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    std::uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
     char32_t value = first & (0xFFU >> (length + 1));
     for (std::size_t i = 1; i < length; ++i) {
         if (at + i == text.size()) return {0, i, Decoded::cut};
@@ -47,16 +41,10 @@ Decoded decode_at(std::string_view text, std::size_t at) {
 }
 
 void append_utf8(std::string& text, char32_t c) {
-    const auto put = [&](char32_t bits) { text.push_back(static_cast<char>(bits)); };
-    if (c < 0x80) return put(c);
-    if (c < 0x800) {
-        put(0xC0 | c >> 6);
-    } else if (c < 0x10000) {
-        put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 0x3F));
-    } else {
-        put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F)), put(0x80 | (c >> 6 & 0x3F));
-    }
-    put(0x80 | (c & 0x3F));
+    constexpr char32_t first[] = {0, 0xC0, 0xE0, 0xF0};  // marks of the first byte
+    int following = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    text.push_back(static_cast<char>(first[following] | c >> 6 * following));
+    while (following-- > 0) text.push_back(static_cast<char>(0x80 | (c >> 6 * following & 0x3F)));
 }
 
 bool is_utf8(std::string_view text) {

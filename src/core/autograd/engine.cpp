@@ -1,17 +1,19 @@
 // Backward: nodes with a gradient wait in a map, the highest number first. All consumers of a node have higher
 // numbers, so when its turn comes its gradient is complete, and its rule runs once.
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
-#include <string>
 
 #include "core/autograd/ledger_recorder.h"
-#include "core/autograd/tensor_impl.h"
-#include "core/kernels/elementwise.h"
+#include "core/autograd/node.h"
 #include "weft/core/trace.h"
 
 namespace weft {
 namespace {
+
+// The gradients of a run, by node.
+using Results = std::map<std::shared_ptr<Node>, Tensor>;
 
 // a + b as a new tensor. (The engine is below weft/core/ops.h.)
 Tensor add(const Tensor& a, const Tensor& b) {
@@ -22,14 +24,13 @@ Tensor add(const Tensor& a, const Tensor& b) {
     });
 }
 
-// Throws unless g has the shape and type of the node's output; describe() begins the message.
-template <class Describe>
-void check_gradient(const Tensor& g, const Node& node, const Describe& describe) {
+// Throws unless g has the shape and type of the node's output; `what` begins the message.
+void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
     if (g.shape() != node.shape)
-        throw ShapeError(describe(), " has shape ", g.shape(), ", but the tensor has ", node.shape,
+        throw ShapeError(what..., " has shape ", g.shape(), ", but the tensor has ", node.shape,
                          "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
     if (g.dtype() != node.dtype)
-        throw DTypeError(describe(), " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
+        throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
                          "; convert it with to()");
 }
 
@@ -53,61 +54,53 @@ public:
                 operation, ": a tensor of shape ", root.shape(),
                 " is outside the graph: nothing it was made from requires a gradient; call requires_grad_() on "
                 "the leaves before computing it");
-        if (seed.defined()) {
-            check_gradient(seed, *node, [&] { return std::string(operation) + ": the seed"; });
-            accumulate(nullptr, 0, node, seed);
-            return;
-        }
-        if (root.numel() != 1)
+        if (seed.defined())
+            check_gradient(seed, *node, operation, ": the seed");
+        else if (root.numel() != 1)
             throw GraphError(
                 operation, ": a tensor of shape ", root.shape(),
                 " does not have exactly one element, so backward needs a seed; reduce it (sum, mean) or pass a "
                 "seed of its shape");
-        Array one = make_array(root.shape(), root.dtype());
-        kernels::fill(one, 1);
-        accumulate(nullptr, 0, node, Tensor(std::move(one)));
+        accumulate(nullptr, 0, node, seed.defined() ? seed : ones_like(root));
     }
 
     // Restricts the run to nodes on a path from the seeds to one of `targets`.
-    void keep_paths_to(const std::vector<Node*>& targets) {
+    void keep_paths_to(const std::vector<std::shared_ptr<Node>>& targets) {
         has_targets_ = true;
         std::uint64_t lowest = UINT64_MAX;
-        for (Node* t : targets) lowest = std::min(lowest, t->number);
-        std::map<std::uint64_t, Node*> reachable;
-        std::vector<Node*> stack;
-        for (auto& [number, pending] : pending_) stack.push_back(pending.node.get());
-        while (!stack.empty()) {
-            Node* node = stack.back();
-            stack.pop_back();
-            if (node->number < lowest || !reachable.emplace(node->number, node).second) continue;
-            for (const auto& input : node->inputs)
-                if (input) stack.push_back(input.get());
-        }
-        targets_.insert(targets.begin(), targets.end());
+        for (const auto& target : targets) lowest = std::min(lowest, target->number);
+        for (const auto& target : targets) targets_.insert(target.get());
         needed_ = targets_;
-        for (auto& [number, node] : reachable)  // ascending numbers: inputs come first
-            for (const auto& input : node->inputs)
-                if (input && needed_.count(input.get())) needed_.insert(node), inner_.insert(node);
+        std::vector<Node*> roots;
+        for (const auto& [number, pending] : pending_) roots.push_back(pending.node.get());
+        for (const auto& [number, node] : ancestors(roots, lowest))  // inputs come first
+            if (needs_inputs_of(*node)) needed_.insert(node);
     }
 
-    void run() {
+    // Returns the gradients of the targets or, without targets, of the nodes that store theirs.
+    Results run() {
         const GradMode mode(create_);
         while (!pending_.empty()) {
-            Pending next = std::move(pending_.begin()->second);
-            pending_.erase(pending_.begin());
-            visit(*next.node, next.gradient, next.node);
+            const Pending next = std::move(pending_.extract(pending_.begin()).mapped());
+            visit(next.node, next.gradient);
         }
+        return std::move(results_);
     }
 
-    // The requested gradients. Commit the ledger once they have been used without an error.
-    const std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>>& results() const { return results_; }
-    void commit_ledger() { recorder_.commit(); }
+    void commit_ledger() { recorder_.commit(); }  // call it once the results have been used without an error
 
 private:
     struct Pending {
         std::shared_ptr<Node> node;
         Tensor gradient;
     };
+
+    bool needs(const std::shared_ptr<Node>& input) const {
+        return input && (!has_targets_ || needed_.count(input.get()) > 0);
+    }
+    bool needs_inputs_of(const Node& node) const {
+        return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const auto& x) { return needs(x); });
+    }
 
     // One edge: the rule of `consumer` returned g for its input `position`; null for the seed.
     void accumulate(const Node* consumer, std::size_t position, const std::shared_ptr<Node>& node,
@@ -121,21 +114,20 @@ private:
         sum = add(sum, g);
     }
 
-    void visit(Node& node, Tensor gradient, const std::shared_ptr<Node>& owner) {
+    void visit(const std::shared_ptr<Node>& owner, Tensor gradient) {
+        Node& node = *owner;
         bool hooked = false;
         const auto hooks = node.hooks;  // a hook may remove itself
         for (const auto& [number, hook] : hooks) {
-            Tensor replaced = hook(gradient);
+            const Tensor replaced = hook(gradient);
             if (!replaced.defined()) continue;
-            check_gradient(replaced, node,
-                           [&] { return std::string(node.operation) + ": the gradient that a hook returned"; });
+            check_gradient(replaced, node, node.operation, ": the gradient that a hook returned");
             gradient = replaced;
             hooked = true;
         }
         recorder_.record_entry(node, gradient, hooked);
-        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient)
-            results_[&node] = {owner, gradient};
-        if (node.is_leaf || (has_targets_ && !inner_.count(&node))) return;
+        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[owner] = gradient;
+        if (!needs_inputs_of(node)) return;
         if (node.is_released)
             throw GraphError(node.operation,
                              ": an earlier backward released the saved tensors; pass retain_graph = true to "
@@ -150,11 +142,9 @@ private:
                              " inputs; return one for each, undefined if there is none");
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
-            const auto& input = node.inputs[i];
-            if (!input || !gradients[i].defined() || (has_targets_ && !needed_.count(input.get()))) continue;
-            check_gradient(gradients[i], *input, [&] {
-                return std::string(node.operation) + ": the gradient of input " + std::to_string(i);
-            });
+            const std::shared_ptr<Node>& input = node.inputs[i];
+            if (!needs(input) || !gradients[i].defined()) continue;
+            check_gradient(gradients[i], *input, node.operation, ": the gradient of input ", i);
             accumulate(&node, i, input, gradients[i]);
         }
     }
@@ -164,24 +154,21 @@ private:
     bool has_targets_ = false;
     std::set<Node*> targets_;
     std::set<Node*> needed_;  // the targets, and the nodes on a path to one
-    std::set<Node*> inner_;   // the nodes whose rule runs, because one of their inputs is needed
     std::map<std::uint64_t, Pending, std::greater<>> pending_;
-    std::map<Node*, std::pair<std::shared_ptr<Node>, Tensor>> results_;
+    Results results_;
 };
 
 }  // namespace
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
-    Backward run(retain_graph, false);
-    run.seed("backward", *this, gradient);
-    run.run();
+    Backward backward(retain_graph, false);
+    backward.seed("backward", *this, gradient);
+    Results results = backward.run();
     const NoGrad off;
-    std::vector<std::pair<Node*, Tensor>> sums;  // computed before any gradient changes
-    for (const auto& [node, result] : run.results())
-        sums.emplace_back(node, node->gradient.defined() ? add(node->gradient, result.second)
-                                                         : made_exclusive(result.second));
-    run.commit_ledger();
-    for (auto& [node, sum] : sums) node->gradient = sum;
+    for (auto& [node, g] : results)  // all sums are computed before any gradient changes
+        g = node->gradient.defined() ? add(node->gradient, g) : made_exclusive(g);
+    backward.commit_ledger();
+    for (const auto& [node, g] : results) node->gradient = g;
 }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
@@ -189,33 +176,32 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     if (!grad_outputs.empty() && grad_outputs.size() != outputs.size())
         throw ValueError("grad: ", grad_outputs.size(), " grad_outputs for ", outputs.size(),
                          " outputs; pass one for each, or none");
-    std::vector<Node*> targets;
+    std::vector<std::shared_ptr<Node>> targets;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        targets.push_back(inputs[i].impl().node.get());
+        targets.push_back(inputs[i].impl().node);
         if (!targets.back())
             throw GraphError(
                 "grad: input ", i, " of shape ", inputs[i].shape(),
                 " does not require a gradient; call requires_grad_() on it before computing the outputs");
     }
-    Backward run(options.retain_graph || options.create_graph, options.create_graph);
+    Backward backward(options.retain_graph || options.create_graph, options.create_graph);
     for (std::size_t i = 0; i < outputs.size(); ++i)
-        run.seed("grad", outputs[i], grad_outputs.empty() ? Tensor() : grad_outputs[i]);
-    run.keep_paths_to(targets);
-    run.run();
+        backward.seed("grad", outputs[i], grad_outputs.empty() ? Tensor() : grad_outputs[i]);
+    backward.keep_paths_to(targets);
+    const Results results = backward.run();
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const auto found = run.results().find(targets[i]);
-        if (found == run.results().end() && !options.allow_unused)
+        const auto found = results.find(targets[i]);
+        if (found != results.end())
+            gradients.push_back(options.create_graph ? found->second : made_exclusive(found->second));
+        else if (options.allow_unused)
+            gradients.emplace_back();
+        else
             throw GraphError(
                 "grad: no output depends on input ", i, " of shape ", inputs[i].shape(),
                 "; leave it out, or pass allow_unused = true for an undefined tensor in its place");
-        if (found == run.results().end())
-            gradients.emplace_back();
-        else
-            gradients.push_back(options.create_graph ? found->second.second
-                                                     : made_exclusive(found->second.second));
     }
-    run.commit_ledger();
+    backward.commit_ledger();
     return gradients;
 }
 

@@ -17,23 +17,14 @@ public:
     LedgerRecorder(const LedgerRecorder&) = delete;
     LedgerRecorder& operator=(const LedgerRecorder&) = delete;
 
-    // Both do nothing without a ledger. `consumer` is null for the seed.
-    void record_term(const Node* consumer, std::size_t input, const Node& node, const Tensor& gradient) {
-        if (ledger_ != nullptr) [[unlikely]]
-            write_term(consumer, input, node, gradient);
-    }
-    void record_entry(const Node& node, const Tensor& gradient, bool hooked) {
-        if (ledger_ != nullptr) [[unlikely]]
-            write_entry(node, gradient, hooked);
-    }
-    void commit();  // adds the notes to the ledger
+    // All do nothing without a ledger. `consumer` is null for the seed; commit adds the notes to the ledger.
+    void record_term(const Node* consumer, std::size_t input, const Node& node, const Tensor& gradient);
+    void record_entry(const Node& node, const Tensor& gradient, bool hooked);
+    void commit();
 
 private:
-    void write_term(const Node* consumer, std::size_t input, const Node& node, const Tensor& gradient);
-    void write_entry(const Node& node, const Tensor& gradient, bool hooked);
-
-    GradientLedger* ledger_;
-    std::map<std::uint64_t, std::vector<LedgerTerm>> pending_terms_;  // by the receiving node's number
+    GradientLedger* const ledger_;
+    std::map<std::uint64_t, std::vector<LedgerTerm>> terms_;  // by the receiving node's number
     std::vector<LedgerEntry> entries_;
 };
 

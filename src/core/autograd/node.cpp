@@ -1,16 +1,22 @@
+// How an operation enters the graph (record), and what backward gets back of it (unpack).
 #include "core/autograd/node.h"
 
 #include <atomic>
-#include <string>
-
-#include "core/autograd/tensor_impl.h"
 
 namespace weft {
 namespace {
-
 std::atomic<std::uint64_t> last_number{0};
-
+thread_local bool enabled = true;
+thread_local bool composed = false;
 }  // namespace
+
+bool is_grad_enabled() { return enabled; }
+GradMode::GradMode(bool on) : before_(enabled) { enabled = on; }
+GradMode::~GradMode() { enabled = before_; }
+
+bool composed_mode() { return composed; }
+Composed::Composed(bool on) : before_(composed) { composed = on; }
+Composed::~Composed() { composed = before_; }
 
 Node::Node(const char* made_by, const Array& output)
     : number(++last_number), operation(made_by), shape(output.shape), dtype(output.dtype) {}
@@ -34,28 +40,58 @@ void Node::destroy(Node* node) noexcept {
     deleting = false;
 }
 
+Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
+              const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+    TensorImpl& result = y.impl();
+    if (!enabled || !is_floating_point(result.array.dtype)) return y;
+    bool takes_part = false;
+    for (const Tensor& x : inputs) takes_part = takes_part || (x.defined() && x.requires_grad());
+    if (!takes_part) return y;
+    for (const Tensor& x : inputs)
+        if (x.handle() == y.handle())
+            throw GraphError(operation,
+                             ": record needs a new tensor, but y is one of the inputs; clone() it first");
+    if (result.node)
+        throw GraphError(operation,
+                         ": record needs a new tensor, but y is already in the graph; compute it under NoGrad");
+
+    auto node = Node::make(operation, result.array);
+    node->is_leaf = node->retains_gradient = false;
+    node->vjp = std::move(vjp);
+    node->inputs.reserve(inputs.size());
+    for (const Tensor& x : inputs) node->inputs.push_back(x.defined() ? x.impl().node : nullptr);
+    node->saved.reserve(save_for_backward.size());
+    for (const Tensor& x : save_for_backward) {
+        const bool is_output = x.handle() == y.handle();
+        node->saved.push_back(
+            !x.defined() ? SavedTensor()
+                         : SavedTensor{x.array(), x.version(), is_output ? nullptr : x.impl().node, is_output});
+    }
+    result.node = std::move(node);
+    return y;
+}
+
+const char* operation_of(const Tensor& x) { return x.impl().node ? x.impl().node->operation : ""; }
+
 Saved Node::unpack(bool create_graph) {
-    std::vector<Tensor> tensors;
-    tensors.reserve(saved.size());
-    for (const SavedTensor& k : saved) {
-        if (!k.array.storage) {
-            tensors.emplace_back();
-            continue;
-        }
-        if (k.array.storage->version != k.version)
-            throw GraphError(operation, ": a tensor of shape ", k.array.shape,
-                             " saved for backward was changed in place (version ", k.array.storage->version,
-                             ", saved at version ", k.version,
+    std::vector<Tensor> tensors(saved.size());
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+        const auto& [array, version, node, is_output] = saved[i];
+        if (!array.storage) continue;  // undefined
+        if (array.storage->version != version)
+            throw GraphError(operation, ": a tensor of shape ", array.shape,
+                             " saved for backward was changed in place (version ", array.storage->version,
+                             ", saved at version ", version,
                              "); change a clone() of it, or change it after backward");
         std::shared_ptr<Node> variable;
-        if (create_graph && (k.is_output || k.node)) {
-            variable = make("alias", k.array);
+        if (create_graph && (is_output || node)) {
+            variable = make("alias", array);
             variable->is_leaf = variable->retains_gradient = false;
             variable->is_alias = true;
-            variable->inputs = {k.is_output ? shared_from_this() : k.node};
+            variable->inputs = {is_output ? shared_from_this() : node};
             variable->vjp = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
         }
-        tensors.emplace_back(std::make_shared<TensorImpl>(TensorImpl{k.array, std::move(variable)}));
+        tensors[i] = Tensor(std::make_shared<TensorImpl>(TensorImpl{array, std::move(variable)}));
     }
     std::vector<bool> needs;
     needs.reserve(inputs.size());
@@ -67,6 +103,17 @@ void Node::release() {
     is_released = true;
     saved.clear();
     vjp = nullptr;
+}
+
+std::map<std::uint64_t, Node*> ancestors(std::vector<Node*> stack, std::uint64_t lowest) {
+    std::map<std::uint64_t, Node*> reached;
+    while (!stack.empty()) {  // no recursion, because a graph may be a million nodes deep
+        Node* const node = stack.back();
+        stack.pop_back();
+        if (node == nullptr || node->number < lowest || !reached.emplace(node->number, node).second) continue;
+        for (const auto& input : node->inputs) stack.push_back(input.get());
+    }
+    return reached;
 }
 
 }  // namespace weft

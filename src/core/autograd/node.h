@@ -1,20 +1,22 @@
-// Node: a node of the graph. The node of a leaf has no inputs and holds the gradient; every other node has a
-// gradient rule.
+// The graph: Node, a node of it, and TensorImpl, what a Tensor is a handle to. The node of a leaf has no inputs
+// and holds the gradient; every other node has a gradient rule.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/array/array.h"
+#include "core/kernels/elementwise.h"
 #include "weft/core/autograd.h"
 
 namespace weft {
 
 // A tensor saved for backward.
 struct SavedTensor {
-    Array array;
+    Array array;                 // without storage if the tensor was undefined
     std::uint64_t version = 0;   // of the storage when it was saved
     std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
     bool is_output = false;      // the node's own output: saved without its node, which would own itself
@@ -40,6 +42,7 @@ struct Node : std::enable_shared_from_this<Node> {
     std::vector<SavedTensor> saved;
     Vjp vjp;
     bool is_leaf = true;
+    bool is_alias = false;  // made by unpack, with the values of its input
     bool is_released = false;
 
     bool retains_gradient = true;  // leaves do
@@ -47,12 +50,29 @@ struct Node : std::enable_shared_from_this<Node> {
     std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
     std::uint64_t next_hook = 0;  // never reused
 
-    bool is_alias = false;  // made by unpack, with the values of its input
-
 private:
     Node(const char* made_by, const Array& output);
     static void destroy(Node* node) noexcept;
     Node* next_to_delete = nullptr;
 };
+
+// The nodes in `stack` and all that they were computed from, by number, so inputs come before what uses them.
+// Null pointers and nodes numbered below `lowest` are left out.
+std::map<std::uint64_t, Node*> ancestors(std::vector<Node*> stack, std::uint64_t lowest = 0);
+
+struct TensorImpl {
+    Array array;
+    std::shared_ptr<Node> node;  // null outside the graph
+    // Of a leaf after requires_grad_(false), for the next requires_grad_().
+    std::shared_ptr<Node> disabled_node = {};
+};
+
+// A contiguous copy in storage of its own, converted to `dtype`.
+inline Array copy_of(const Array& x, DType dtype) {
+    Array copy = make_array(x.shape, dtype);
+    kernels::copy(copy, x);
+    return copy;
+}
+inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
 
 }  // namespace weft

@@ -2,8 +2,7 @@
 
 #include <ostream>
 
-#include "core/autograd/tensor_impl.h"
-#include "core/kernels/elementwise.h"
+#include "core/autograd/node.h"
 
 namespace weft {
 namespace {
@@ -108,8 +107,7 @@ Tensor& Tensor::fill_(double value) {
     check_in_place("fill_", *this);
     check_representable("fill_", value, dtype());
     kernels::fill(array(), value);
-    ++array().storage->version;
-    return *this;
+    return bump_version();
 }
 
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
@@ -117,16 +115,14 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
     if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
     check_representable("add_", alpha, dtype());
     kernels::axpy(array(), alpha, operand(*this, other));
-    ++array().storage->version;
-    return *this;
+    return bump_version();
 }
 
 Tensor& Tensor::mul_(const Tensor& other) {
     check_in_place("mul_", *this, &other);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
     kernels::multiply(array(), array(), operand(*this, other));
-    ++array().storage->version;
-    return *this;
+    return bump_version();
 }
 
 Tensor& Tensor::mul_(double factor) {
@@ -134,15 +130,13 @@ Tensor& Tensor::mul_(double factor) {
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
     check_representable("mul_", factor, dtype());
     kernels::scale(array(), array(), factor);
-    ++array().storage->version;
-    return *this;
+    return bump_version();
 }
 
 Tensor& Tensor::copy_(const Tensor& other) {
     check_in_place("copy_", *this, &other);
     kernels::copy(array(), operand(*this, other));
-    ++array().storage->version;
-    return *this;
+    return bump_version();
 }
 
 Tensor& Tensor::set_data(const Tensor& other) {
@@ -169,7 +163,10 @@ Tensor& Tensor::set_data(const Tensor& other) {
     return *this;
 }
 
-void Tensor::bump_version() { ++array().storage->version; }
+Tensor& Tensor::bump_version() {
+    ++array().storage->version;
+    return *this;
+}
 
 bool Tensor::requires_grad() const { return impl().node != nullptr; }
 bool Tensor::is_leaf() const { return !impl().node || impl().node->is_leaf; }

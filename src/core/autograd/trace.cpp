@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/autograd/tensor_impl.h"
+#include "core/autograd/node.h"
 
 namespace weft {
 
@@ -16,43 +16,32 @@ void Trace::add(const char* name, const Tensor& x) {
 }
 
 namespace {
-// The node that computed an input: aliases are not operations.
-const Node* skip_aliases(const std::shared_ptr<Node>& input) {
-    const Node* node = input.get();
-    while (node != nullptr && node->is_alias) node = node->inputs[0].get();
-    return node;
+// The number of the node that computed an input: aliases are not operations.
+std::uint64_t number_of(const Node* node) {
+    while (node->is_alias) node = node->inputs[0].get();
+    return node->number;
 }
 }  // namespace
 
 std::vector<GraphNode> graph_nodes(const Tensor& x) { return graph_nodes(std::vector{x}); }
 
 std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
-    std::map<std::uint64_t, const Node*> reached;  // in ascending order, so inputs come before what uses them
-    std::vector<const Node*> stack;                // no recursion: a graph may be a million nodes deep
-    for (const Tensor& x : outputs)
-        if (x.impl().node) stack.push_back(skip_aliases(x.impl().node));
-    while (!stack.empty()) {
-        const Node* node = stack.back();
-        stack.pop_back();
-        if (!reached.emplace(node->number, node).second) continue;
-        for (const auto& input : node->inputs)
-            if (input) stack.push_back(skip_aliases(input));
-    }
-
+    std::vector<Node*> roots;
+    for (const Tensor& x : outputs) roots.push_back(x.impl().node.get());
     std::map<std::uint64_t, std::size_t> position;
     std::vector<GraphNode> nodes;
-    nodes.reserve(reached.size());
-    for (const auto& [number, node] : reached) {
+    for (const auto& [number, node] : ancestors(roots)) {
+        if (node->is_alias) continue;
         position[number] = nodes.size();
         GraphNode entry{number, node->operation, node->shape, node->dtype, {}};
         for (const auto& input : node->inputs)
-            if (input) entry.inputs.push_back(position.at(skip_aliases(input)->number));
+            if (input) entry.inputs.push_back(position.at(number_of(input.get())));
         nodes.push_back(std::move(entry));
     }
     return nodes;
 }
 
-std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? skip_aliases(x.impl().node)->number : 0; }
+std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? number_of(x.impl().node.get()) : 0; }
 
 const void* storage_of(const Tensor& x) { return x.array().storage.get(); }
 

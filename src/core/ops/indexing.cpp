@@ -100,10 +100,8 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
 
 Tensor flip(const Tensor& x, int axis) {
     axis = normalize_axis(axis, x.rank(), "flip");
-    const std::int64_t n = x.size(axis);
-    std::vector<std::int64_t> order;
-    for (std::int64_t i = n; i-- > 0;) order.push_back(i);
-    return index_select(x, axis, from_vector(order, {n}));
+    const double last = static_cast<double>(x.size(axis) - 1);
+    return index_select(x, axis, arange(last, -1, -1, int64));
 }
 
 }  // namespace weft

@@ -87,8 +87,7 @@ Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::in
                          const char* caller) const {
     const Tensor rest = materialize_rest(B, H, T, S, caller);
     if (!causal_) return rest.defined() ? rest : zeros({1, 1, T, S}, boolean);
-    const Tensor last_visible =
-        arange(static_cast<double>(S - T), static_cast<double>(S), 1, int64).unsqueeze(1);  // (T, 1): i + S − T
+    const Tensor last_visible = arange(T).unsqueeze(1) + static_cast<double>(S - T);  // (T, 1)
     const Tensor future = (arange(S) > last_visible).reshape({1, 1, T, S});
     return rest.defined() ? rest || future : future;
 }

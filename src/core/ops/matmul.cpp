@@ -15,14 +15,13 @@ Tensor product(const Tensor& a, const Tensor& b) {
     }
     kernels::check_gemm_sizes("matmul", m, n, k);
     Shape batch_a = a.shape(), batch_b = b.shape();
-    for (Shape* s : {&batch_a, &batch_b}) s->erase(s->rank() - 1), s->erase(s->rank() - 1);
-    const Shape batch = [&] {
-        try {
-            return broadcast_shapes(batch_a, batch_b, "leading axes");
-        } catch (const ShapeError& error) {
-            throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", error.what());
-        }
-    }();
+    for (Shape* s : {&batch_a, &batch_b}) s->erase(-1), s->erase(-1);
+    Shape batch;
+    try {
+        batch = broadcast_shapes(batch_a, batch_b, "leading axes");
+    } catch (const ShapeError& error) {
+        throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", error.what());
+    }
     const auto matrices = [&](std::int64_t rows, std::int64_t columns) {
         Shape shape = batch;
         shape.push_back(rows);

@@ -1,52 +1,45 @@
 #include "core/kernels/reduce.h"
 
-#include "core/kernels/elementwise.h"
+#include "core/autograd/node.h"
 #include "core/kernels/normalize.h"
 #include "core/ops/common.h"
 
 namespace weft {
 namespace {
 
-// Which axes are reduced; all of them if none is named.
-std::vector<bool> reduced_axes(const char* operation, const Axes& axes, int rank) {
-    std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.axes.empty());
-    for (int axis : axes.axes) {
-        const auto i = static_cast<std::size_t>(normalize_axis(axis, rank, operation));
-        if (reduced[i]) throw IndexError(operation, ": axis ", axis, " is named twice; name each axis once");
-        reduced[i] = true;
+// The axes that a reduction of x names (all if none is named), and the shapes that it leads to.
+struct Reduction {
+    std::vector<bool> axes;     // which axes are reduced
+    Shape kept, dropped;        // x's shape with reduced axes of size 1, and without them
+    std::int64_t elements = 1;  // that each result is made from
+
+    Reduction(const char* operation, const Tensor& x, const Axes& names)
+        : axes(static_cast<std::size_t>(x.rank()), names.axes.empty()), kept(x.shape()) {
+        for (int axis : names.axes) {
+            auto reduced = axes.begin() + normalize_axis(axis, x.rank(), operation);
+            if (*reduced) throw IndexError(operation, ": axis ", axis, " is named twice; name each axis once");
+            *reduced = true;
+        }
+        for (int i = 0; i < x.rank(); ++i)
+            if (axes[static_cast<std::size_t>(i)])
+                elements *= kept[i], kept[i] = 1;
+            else
+                dropped.push_back(kept[i]);
     }
-    return reduced;
-}
+    const Shape& shape(bool keepdim) const { return keepdim ? kept : dropped; }
+};
 
-Shape drop_axes(const Shape& shape, const std::vector<bool>& reduced) {
-    Shape result;
-    for (int i = 0; i < shape.rank(); ++i)
-        if (!reduced[static_cast<std::size_t>(i)]) result.push_back(shape[i]);
-    return result;
-}
-
-Tensor sum_over(const Tensor& x, const std::vector<bool>& reduced, bool keepdim) {
+// Σ over the marked axes, in a shape with as many elements.
+Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
     if (x.dtype() == boolean) throw DTypeError("sum: bool does not add; convert it with to(int64) to count");
-    Array y = kernels::sum(x.array(), reduced);
-    if (y.storage == x.array().storage)
-        y = Tensor(y).clone().array();  // nothing to sum, but the result is a new tensor
-    const Shape keepdim_shape = y.shape;
-    if (!keepdim) {
-        y.shape = drop_axes(keepdim_shape, reduced);
-        y.strides = contiguous_strides(y.shape);
-    }
+    Array y = kernels::sum(x.array(), axes);
+    if (y.storage == x.array().storage) y = copy_of(y);  // nothing to sum, but the result is a new tensor
+    const Shape kept = y.shape;
     // y = Σx:  dx = dy, expanded
-    return record("sum", Tensor(std::move(y)), {x}, {},
-                  [keepdim_shape, shape = x.shape()](const Saved&, const Tensor& dy) {
-                      return Grads{dy.reshape(keepdim_shape).expand(shape)};
+    return record("sum", Tensor(view_of(y, shape, contiguous_strides(shape), y.offset)), {x}, {},
+                  [kept, shape = x.shape()](const Saved&, const Tensor& dy) {
+                      return Grads{dy.reshape(kept).expand(shape)};
                   });
-}
-
-std::int64_t count_reduced(const Shape& shape, const std::vector<bool>& reduced) {
-    std::int64_t n = 1;
-    for (int i = 0; i < shape.rank(); ++i)
-        if (reduced[static_cast<std::size_t>(i)]) n *= shape[i];
-    return n;
 }
 
 ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest) {
@@ -103,40 +96,39 @@ Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
 }  // namespace
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
-    return sum_over(x, reduced_axes("sum", axes, x.rank()), keepdim);
+    const Reduction r("sum", x, axes);
+    return sum_over(x, r.axes, r.shape(keepdim));
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
     check_floating("mean", x);
-    const std::vector<bool> reduced = reduced_axes("mean", axes, x.rank());
-    return sum_over(x, reduced, keepdim) / static_cast<double>(count_reduced(x.shape(), reduced));
+    const Reduction r("mean", x, axes);
+    return sum_over(x, r.axes, r.shape(keepdim)) / static_cast<double>(r.elements);
 }
 
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("var", x);
-    const std::vector<bool> reduced = reduced_axes("var", axes, x.rank());
-    const double n = static_cast<double>(count_reduced(x.shape(), reduced));
-    const Tensor centred = x - sum_over(x, reduced, weft::keepdim) / n;
-    return sum_over(centred * centred, reduced, keepdim) / std::max(0.0, n - correction);
+    const Reduction r("var", x, axes);
+    const double n = static_cast<double>(r.elements);
+    const Tensor centred = x - sum_over(x, r.axes, r.kept) / n;
+    return sum_over(centred * centred, r.axes, r.shape(keepdim)) / std::max(0.0, n - correction);
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
     check_floating("logsumexp", x);
-    const std::vector<bool> reduced = reduced_axes("logsumexp", axes, x.rank());
+    const Reduction r("logsumexp", x, axes);
     Tensor m, y;
     {
         NoGrad off;
-        m = largest_finite(x, reduced);
-        y = log(sum_over(exp(x - m), reduced, weft::keepdim)) + m;
+        m = largest_finite(x, r.axes);
+        y = (log(sum_over(exp(x - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
     }
-    const Shape keepdim_shape = y.shape();
-    if (!keepdim) y = y.reshape(drop_axes(keepdim_shape, reduced));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
     // large); if every x is −inf, Σ is 0, and so is dx
-    return record("logsumexp", y, {x}, {x, m}, [=](const Saved& saved, const Tensor& dy) {
+    return record("logsumexp", y, {x}, {x, m}, [r](const Saved& saved, const Tensor& dy) {
         const Tensor e = exp(saved[0] - saved[1]);
-        const Tensor total = sum_over(e, reduced, weft::keepdim);
-        return Grads{e * (dy.reshape(keepdim_shape) / masked_fill(total, total == 0, 1))};
+        const Tensor total = sum_over(e, r.axes, r.kept);
+        return Grads{e * (dy.reshape(r.kept) / masked_fill(total, total == 0, 1))};
     });
 }
 
@@ -149,7 +141,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), false);
     for (int i = 0; i < x.rank(); ++i)
         reduced[static_cast<std::size_t>(i)] = i < extra || (shape[i - extra] == 1 && x.size(i) != 1);
-    return sum_over(x, reduced, weft::keepdim).reshape(shape);
+    return sum_over(x, reduced, shape);
 }
 
 ValuesIndices max(const Tensor& x, int axis, bool keepdim) { return min_max("max", x, axis, keepdim, true); }

@@ -1,7 +1,8 @@
 // Views and copies. The gradient of a view is a view of dy, or dy placed in zeros, or (of expand) a sum.
 #include <algorithm>
+#include <numeric>
 
-#include "core/kernels/elementwise.h"
+#include "core/autograd/node.h"
 #include "core/ops/common.h"
 #include "weft/core/text.h"
 
@@ -10,32 +11,29 @@ namespace {
 
 // `wanted` with a size of −1 inferred from the others.
 Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
-    const auto prefix = [&] {
-        return std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
+    const auto refuse = [&](const auto&... why) {
+        throw ShapeError(operation, ": ", x.shape(), " to ", wanted, ": ", why...);
     };
+    if (product_overflows(wanted)) refuse("the product does not fit in 63 bits; use smaller sizes");
     Shape shape = wanted;
-    int unknown = -1;
-    if (product_overflows(wanted))
-        throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
-    std::int64_t known = 1;
-    for (int i = 0; i < shape.rank(); ++i) {
-        if (shape[i] < -1) throw ShapeError(prefix(), "negative size ", shape[i], "; use 0 or more, or one −1");
-        if (shape[i] == -1 && unknown >= 0)
-            throw ShapeError(prefix(), "two sizes are −1, so neither is known; give one of them");
-        if (shape[i] == -1)
-            unknown = i;
+    std::int64_t known = 1, *unknown = nullptr;
+    for (std::int64_t& size : shape) {
+        if (size < -1) refuse("negative size ", size, "; use 0 or more, or one −1");
+        if (size == -1 && unknown) refuse("two sizes are −1, so neither is known; give one of them");
+        if (size == -1)
+            unknown = &size;
         else
-            known *= shape[i];
+            known *= size;
     }
-    if (unknown >= 0) {
-        if (known == 0) throw ShapeError(prefix(), "−1 is ambiguous beside a size of 0; give every size");
-        if (x.numel() % known != 0)
-            throw ShapeError(prefix(), x.numel(), " elements are not a multiple of ", known,
-                             "; −1 cannot be inferred");
-        shape[unknown] = x.numel() / known;
-    } else if (known != x.numel()) {
-        throw ShapeError(prefix(), x.numel(), " elements do not fit ", known, "; the products must be equal");
+    if (!unknown) {
+        if (known != x.numel())
+            refuse(x.numel(), " elements do not fit ", known, "; the products must be equal");
+        return shape;
     }
+    if (known == 0) refuse("−1 is ambiguous beside a size of 0; give every size");
+    *unknown = x.numel() / known;
+    if (x.numel() % known != 0)
+        refuse(x.numel(), " elements are not a multiple of ", known, "; −1 cannot be inferred");
     return shape;
 }
 
@@ -60,37 +58,37 @@ Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from,
 
 Tensor Tensor::reshape(const Shape& wanted) const {
     const Shape target = infer_size("reshape", *this, wanted);
-    Array x = array();
-    Strides strides;
-    if (!reshaped_strides(x, target, strides)) {
-        x = kernels::contiguous(x);
-        strides = contiguous_strides(target);
-    }
-    return reshaped("reshape", *this, view_of(x, target, strides, x.offset));
+    const std::optional<Strides> new_strides = reshaped_strides(array(), target);
+    const Array x = new_strides ? array() : kernels::contiguous(array());
+    return reshaped("reshape", *this,
+                    view_of(x, target, new_strides ? *new_strides : contiguous_strides(target), x.offset));
 }
 
 Tensor Tensor::view(const Shape& wanted) const {
     const Shape target = infer_size("view", *this, wanted);
-    Strides strides_of_view;
-    if (!reshaped_strides(array(), target, strides_of_view))
+    const std::optional<Strides> new_strides = reshaped_strides(array(), target);
+    if (!new_strides)
         throw ShapeError(
             "view: a tensor of shape ", shape(), " with strides ", strides(), " cannot be seen as ", target,
             " without copying; call contiguous() first, or use reshape(), which copies where it must");
-    return reshaped("view", *this, view_of(array(), target, strides_of_view, array().offset));
+    return reshaped("view", *this, view_of(array(), target, *new_strides, array().offset));
 }
 
 Tensor Tensor::permute(const Shape& axes) const {
-    Shape order = axes, inverse = Shape::filled(rank(), -1);
-    bool is_permutation = axes.rank() == rank();
-    for (int i = 0; i < order.rank() && is_permutation; ++i) {
-        order[i] = order[i] < 0 ? order[i] + rank() : order[i];
-        is_permutation = order[i] >= 0 && order[i] < rank() && inverse[static_cast<int>(order[i])] == -1;
-        if (is_permutation) inverse[static_cast<int>(order[i])] = i;
-    }
-    if (!is_permutation)
+    Shape order = axes, sorted = Shape::filled(rank(), 0), inverse = sorted;
+    std::iota(sorted.begin(), sorted.end(), 0);
+    for (std::int64_t& axis : order) axis += axis < 0 ? rank() : 0;
+    if (!std::is_permutation(order.begin(), order.end(), sorted.begin(), sorted.end()))
         throw ShapeError("permute: ", axes, " is not a permutation of the axes of ", shape(),
                          "; name each of 0 to ", rank() - 1, " once");
-    return record("permute", Tensor(permuted_view(array(), order)), {*this}, {},
+    Array y = array();
+    for (int i = 0; i < rank(); ++i) {
+        const int from = static_cast<int>(order[i]);
+        y.shape[i] = shape()[from];
+        y.strides[i] = strides()[from];
+        inverse[from] = i;
+    }
+    return record("permute", Tensor(std::move(y)), {*this}, {},
                   [inverse](const Saved&, const Tensor& dy) { return Grads{dy.permute(inverse)}; });
 }
 
@@ -113,15 +111,14 @@ Tensor Tensor::squeeze(int axis) const {
         throw ShapeError("squeeze: axis ", axis, " of ", shape(), " has size ", shape()[axis],
                          "; only an axis of size 1 can be removed (select takes one index)");
     Array y = array();
-    y.shape.erase(axis);
-    y.strides.erase(axis);
+    y.erase_axis(axis);
     return reshaped("squeeze", *this, std::move(y));
 }
 
 Tensor Tensor::squeeze() const {
     Array y = array();
     for (int axis = rank() - 1; axis >= 0; --axis)
-        if (y.shape[axis] == 1) y.shape.erase(axis), y.strides.erase(axis);
+        if (y.shape[axis] == 1) y.erase_axis(axis);
     return reshaped("squeeze", *this, std::move(y));
 }
 
@@ -134,23 +131,21 @@ Tensor Tensor::unsqueeze(int axis) const {
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {
-    const auto prefix = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
-    if (wanted.rank() < rank())
-        throw ShapeError(prefix(), "fewer axes than the tensor has; expand only adds or stretches axes");
+    const auto refuse = [&](const auto&... why) {
+        throw ShapeError("expand: ", shape(), " to ", wanted, ": ", why...);
+    };
+    if (wanted.rank() < rank()) refuse("fewer axes than the tensor has; expand only adds or stretches axes");
     Shape target = wanted;
     for (int i = 1; i <= target.rank(); ++i) {
         std::int64_t& size = target[target.rank() - i];
         const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
-        if (size == -1 && i > rank())
-            throw ShapeError(prefix(), "−1 keeps a size, but a new axis has none; give its size");
+        if (size == -1 && i > rank()) refuse("−1 keeps a size, but a new axis has none; give its size");
         if (size == -1) size = own;
-        if (size < 0) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or −1 to keep");
+        if (size < 0) refuse("negative size ", size, "; use 0 or more, or −1 to keep");
         if (own != size && own != 1)
-            throw ShapeError(prefix(), "axis ", -i, " has size ", own, " and cannot become ", size,
-                             "; only a size of 1 stretches");
+            refuse("axis ", -i, " has size ", own, " and cannot become ", size, "; only a size of 1 stretches");
     }
-    if (product_overflows(target))
-        throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
+    if (product_overflows(target)) refuse("the product does not fit in 63 bits; use smaller sizes");
     return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
                   [shape = shape()](const Saved&, const Tensor& dy) { return Grads{sum_to(dy, shape)}; });
 }
@@ -181,8 +176,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
                          valid_indices(n));
     Array y = array();
     y.offset += i * y.strides[axis];
-    y.shape.erase(axis);
-    y.strides.erase(axis);
+    y.erase_axis(axis);
     return record("select", Tensor(std::move(y)), {*this}, {},
                   [shape = shape(), axis, i](const Saved&, const Tensor& dy) {
                       return Grads{unslice(dy.unsqueeze(axis), shape, axis, i, 1)};
@@ -192,9 +186,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
-    Array y = make_array(shape(), dtype());
-    kernels::copy(y, array());
-    return record("clone", Tensor(std::move(y)), {*this}, {},
+    return record("clone", Tensor(copy_of(array())), {*this}, {},
                   [](const Saved&, const Tensor& dy) { return Grads{dy}; });
 }
 
@@ -205,9 +197,7 @@ Tensor Tensor::to(DType wanted) const {
             throw ValueError("to: ", Tensor(kernels::contiguous(array())).reshape({-1})[wrong], " at position ",
                              text::index(wrong, shape()),
                              " does not fit in int64; replace it first (clamp, masked_fill)");
-    Array y = make_array(shape(), wanted);
-    kernels::copy(y, array());
-    return record("to", Tensor(std::move(y)), {*this}, {},
+    return record("to", Tensor(copy_of(array(), wanted)), {*this}, {},
                   [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });
 }
 
