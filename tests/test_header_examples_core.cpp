@@ -48,6 +48,17 @@ TEST_CASE("example: an operation of your own", "[header-examples]") {
     CHECK(values_of(grad({sum(dx)}, {x})[0]) == Values{2, 2});
 }
 
+TEST_CASE("example: Scoped", "[header-examples]") {
+    int depth = 1;
+    const Scoped<int> deeper(depth, 2);  // depth is 2
+    CHECK(depth == 2);
+    {
+        const Scoped<int> deepest(depth, 3);
+        CHECK(depth == 3);
+    }
+    CHECK(depth == 2);
+}
+
 TEST_CASE("example: NoGrad", "[header-examples]") {
     const Tensor w = ones({2}).requires_grad_();
     Tensor y;

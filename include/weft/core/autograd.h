@@ -2,11 +2,30 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "weft/core/tensor.h"
 
 namespace weft {
+
+// Guards are made of this: a variable has another value until the object goes out of scope.
+//
+//     int depth = 1;
+//     const Scoped<int> deeper(depth, 2);  // depth is 2
+template <class T>
+class Scoped {
+public:
+    // From now on the variable has this value; the destructor restores the previous one.
+    Scoped(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
+    ~Scoped() { variable_ = before_; }
+    Scoped(const Scoped&) = delete;
+    Scoped& operator=(const Scoped&) = delete;
+
+private:
+    T& variable_;
+    const T before_;
+};
 
 // Whether this thread records operations; true at first.
 bool is_grad_enabled();
@@ -24,12 +43,9 @@ bool is_grad_enabled();
 class [[nodiscard]] GradMode {
 public:
     explicit GradMode(bool enabled);  // is_grad_enabled() becomes `enabled`
-    ~GradMode();
-    GradMode(const GradMode&) = delete;
-    GradMode& operator=(const GradMode&) = delete;
 
 private:
-    bool before_;
+    Scoped<bool> mode_;
 };
 // Stops recording.
 struct [[nodiscard]] NoGrad : GradMode {
@@ -51,12 +67,9 @@ struct [[nodiscard]] EnableGrad : GradMode {
 class [[nodiscard]] Composed {
 public:
     explicit Composed(bool composed = true);  // false: fused again, inside another Composed
-    ~Composed();
-    Composed(const Composed&) = delete;
-    Composed& operator=(const Composed&) = delete;
 
 private:
-    bool before_;
+    Scoped<bool> mode_;
 };
 bool composed_mode();  // whether a Composed guard is active in this thread
 
@@ -81,10 +94,10 @@ struct GradOptions {
 
 // ---- writing an operation
 
-// What a gradient rule receives: the tensors that record was asked to save, in their order, and which inputs
-// are in the graph. The tensors are outside the graph. Under create_graph each of them that is in the graph, or
-// is y, is a variable of its own instead, even if one tensor was passed twice or one input was computed from
-// another, so a rule may call grad() on a function of them.
+// What a gradient rule receives: the tensors that record was asked to save, in their order and outside the
+// graph, and which inputs are in it. Under create_graph each of them that is in the graph, or is y, is a
+// variable of its own instead, even if one was passed twice or computed from another, so a rule may call grad()
+// on a function of them.
 class Saved {
 public:
     // Used by the engine.
@@ -123,11 +136,10 @@ using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 //
 // y must be new: GraphError if it is an input or already in the graph. `save_for_backward` lists the tensors
 // that the rule needs (inputs, y itself, or others); backward throws GraphError if one of them has been
-// changed in place since. Write the rule with Weft's own operations and it can be differentiated again. It
-// must not capture y, which would own itself. Undefined tensors are allowed in `inputs`, and in
-// `save_for_backward`, where they come back undefined. `operation` must outlive the graph: pass a string
-// literal. If no input is in the graph, if y is int64 or bool, or under NoGrad, nothing is recorded and y is
-// returned as it is.
+// changed in place since. A rule of Weft's own operations can be differentiated again; it must not capture y,
+// which would own itself. Undefined tensors are allowed in `inputs`, and in `save_for_backward`, where they
+// come back undefined. `operation` must outlive the graph: pass a string literal. If no input is in the graph,
+// if y is int64 or bool, or under NoGrad, nothing is recorded and y is returned as it is.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp);
 

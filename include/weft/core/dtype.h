@@ -22,6 +22,7 @@ enum class DType : std::uint8_t {
 
 // Short names, for calls such as zeros({2, 3}, float64).
 inline constexpr DType float32 = DType::float32, float64 = DType::float64;
+// The same for the types without gradients.
 inline constexpr DType int64 = DType::int64, boolean = DType::boolean;
 
 // "float32", "float64", "int64" or "bool".

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/tensor.h"
+#include "weft/core/autograd.h"
 
 namespace weft {
 
@@ -37,18 +37,15 @@ struct LedgerEntry {
 //     const LedgerEntry& last = ledger.entries().back();  // x: two terms of 3, gradient 6
 class GradientLedger {
 public:
-    GradientLedger();
-    ~GradientLedger();
-    GradientLedger(const GradientLedger&) = delete;
-    GradientLedger& operator=(const GradientLedger&) = delete;
+    GradientLedger() : here_(current_, this) {}
 
     // In the order in which backward visited the nodes: the root first, and each node after all that use it.
     const std::vector<LedgerEntry>& entries() const { return entries_; }
 
 private:
-    friend class LedgerRecorder;  // used by the engine (src/core/autograd/ledger_recorder.h)
-    static constinit thread_local GradientLedger* current_;
-    GradientLedger* before_;
+    friend class Backward;  // the engine (src/core/autograd/engine.cpp)
+    static constinit inline thread_local GradientLedger* current_ = nullptr;
+    Scoped<GradientLedger*> here_;
     std::vector<LedgerEntry> entries_;
 };
 

@@ -1,12 +1,10 @@
 // The differentiable functions. Unless a declaration says otherwise:
 //
 // - Two tensors broadcast as in NumPy; ShapeError names the axis that does not fit.
-// - Types never mix (DTypeError). A plain number is rounded to a floating type; with int64 it must be a whole
-//   number that int64 holds, so ids * 0.5 is a DTypeError: write ids.to(float64) * 0.5.
-// - Sums and products of int64 wrap on overflow, as in NumPy.
+// - Types never mix (DTypeError). A plain number is rounded to a floating type; int64 must hold it exactly, so
+//   ids * 0.5 is a DTypeError: write ids.to(float64) * 0.5. Sums and products of int64 wrap on overflow.
 // - Axes may be negative and then count from the end; IndexError if out of range.
-// - Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN. `check::check_finite`
-//   (weft/nn/check.h) finds them.
+// - Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN; check::check_finite finds them.
 // - Under NoGrad no result is in the graph.
 #pragma once
 
@@ -100,8 +98,8 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 
 // condition ? a : b, elementwise; all three broadcast. DTypeError unless condition is bool.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-// x, with `value` and gradient 0 where mask is true, whatever x holds there. mask is bool and broadcasts to x
-// (ShapeError); x's type must hold `value` (DTypeError).
+// x, with `value` and gradient 0 where mask (bool) is true, whatever x holds there. ShapeError unless mask
+// broadcasts to x; DTypeError unless x's type holds `value`.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
 // ---- reductions
@@ -131,12 +129,10 @@ struct [[nodiscard]] ValuesIndices {
 //
 //     const auto [values, indices] = max(tensor({{3, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
-// The smallest value, in the same way; NaN counts as the smallest.
-ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);
-// The largest of all elements, of shape (); its first occurrence gets the gradient. ShapeError if x is empty.
-Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);                                     // the smallest of all elements, likewise
-Tensor argmax(const Tensor& x, int axis, bool keepdim = false);  // max(x, axis, keepdim).indices
+ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);  // the smallest; NaN counts as it
+Tensor max(const Tensor& x);                                         // the largest of all elements, likewise: ()
+Tensor min(const Tensor& x);                                         // the smallest of all elements
+Tensor argmax(const Tensor& x, int axis, bool keepdim = false);      // max(x, axis, keepdim).indices
 
 // y_i = Σ_{j ≤ i} x_j along the axis; of x's shape.
 Tensor cumsum(const Tensor& x, int axis);
@@ -177,8 +173,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape);
 Tensor cat(const std::vector<Tensor>& tensors, int axis = 0);
 // The tensors along a new axis. ShapeError for an empty list, or if shapes differ.
 Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);
-// Parts of the given size along the axis, the last one smaller if needed; or parts of the given sizes, which
-// must sum to the axis (ShapeError). ValueError for a size below 1, in a list below 0.
+// Parts of one size along the axis, the last one smaller if needed; or parts of the given sizes, which must sum
+// to the axis (ShapeError). ValueError for a size below 1, in a list below 0.
 //
 //     const std::vector<Tensor> by_size = split(arange(10), 3);   // parts of size 3: 3, 3, 3, 1
 //     const std::vector<Tensor> by_count = chunk(arange(10), 3);  // 3 parts: 4, 4, 2
@@ -196,8 +192,8 @@ Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij w
 
 // x (…, n, …), index (m,) → (…, m, …): x's slices at `index` along the axis. ShapeError unless index is (m,).
 Tensor index_select(const Tensor& x, int axis, const Tensor& index);
-// y_{i…} = x at index_{i…} along the axis, with the other coordinates unchanged; of index's shape. index has
-// x's rank and is no larger on the other axes (ShapeError).
+// y_{i…} = x at index_{i…} along the axis, with the other coordinates unchanged; of index's shape. ShapeError
+// unless index has x's rank and is no larger on the other axes.
 //
 //     const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
 //     const Tensor index = tensor({{2}, {0}}, int64);
@@ -272,8 +268,8 @@ struct [[nodiscard]] AttentionResult {
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
 // Attention of a packed projection, read in place: qkv (B, T, 3C) or (T, 3C), the columns of q, then k, then
-// v, is split into heads (head h is columns h·C/H … of each), and the results are merged → (B, T, C) or (T,
-// C). ShapeError unless the rank is 2 or 3 and num_heads divides C.
+// v; head h is columns h·C/H … of each. Merged → (B, T, C) or (T, C). ShapeError unless the rank is 2 or 3 and
+// num_heads divides C.
 Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options = {});
 
 }  // namespace weft

@@ -17,7 +17,7 @@
 namespace weft {
 
 struct Array;       // storage, shape and strides of the values   (src/core/array/array.h)
-struct TensorImpl;  // an Array and its node in the graph         (src/core/autograd/tensor_impl.h)
+struct TensorImpl;  // an Array and its node in the graph         (src/core/autograd/node.h)
 struct Node;        // a node of the graph                        (src/core/autograd/node.h)
 
 // Values of one type with a shape and, if it takes part in the graph, a node there. A Tensor is a handle, as
@@ -37,7 +37,6 @@ public:
     // temporary handle and no value of x: write x[0].copy_(y).
     Tensor& operator=(const Tensor&) & = default;
     Tensor& operator=(Tensor&&) & noexcept = default;
-    ~Tensor() = default;
 
     // ---- properties
     bool defined() const { return impl_ != nullptr; }  // false only for Tensor()
@@ -58,18 +57,23 @@ public:
     // The address of the first element; the others are at strides() from it. DTypeError unless T is the
     // tensor's type. version() does not notice writes through it, so prefer the in-place operations.
     template <class T>
-    T* data() const;
+    T* data() const {
+        return static_cast<T*>(data(dtype_of<T>()));
+    }
     double item() const;  // the only element, as double; ShapeError unless there is exactly one
     // One element, as double; negative indices count from the end. IndexError if one is out of range, or
     // unless there is one for each axis.
     double at(const Shape& index) const;
     // All elements in row-major order. DTypeError unless T is the tensor's type.
     template <class T>
-    std::vector<T> to_vector() const;
+    std::vector<T> to_vector() const {
+        const Tensor dense = detach().contiguous();
+        return std::vector<T>(dense.data<T>(), dense.data<T>() + numel());
+    }
 
     // The same values in another type, differentiable between float32 and float64; the tensor itself if it
-    // has that type (under NoGrad, detached). int64 drops the fraction, and refuses NaN and what lies outside
-    // −2⁶³ … 2⁶³ − 1 with a ValueError that names the position. bool is true for every number except 0.
+    // has that type (under NoGrad, detached). int64 drops the fraction; ValueError, with the position, for NaN
+    // and what int64 does not hold. bool is true for every number except 0.
     Tensor to(DType dtype) const;
     Tensor clone() const;  // a contiguous copy in storage of its own; differentiable
 
@@ -105,10 +109,9 @@ public:
     Tensor contiguous() const;
 
     // ---- in place: they change the values, increment version(), and are seen through every view. They are not
-    // recorded: GraphError, except under NoGrad, if this tensor or the operand is in the graph. The operand
-    // has this tensor's type (DTypeError) and broadcasts to its shape (ShapeError). A plain number must be
-    // one that the type holds (DTypeError for 0.5 and int64). GraphError for an expanded tensor, whose
-    // elements share memory.
+    // recorded: GraphError, except under NoGrad, if this tensor or the operand is in the graph, and always for
+    // an expanded tensor, whose elements share memory. The operand has this tensor's type (DTypeError) and
+    // broadcasts to its shape (ShapeError); the type must hold a plain number (DTypeError for 0.5 and int64).
     //
     //     const NoGrad off;
     //     w.add_(w.grad(), -0.1);  // a step of gradient descent
@@ -119,19 +122,18 @@ public:
     Tensor& mul_(double factor);                          // x ← x · factor
     Tensor& copy_(const Tensor& other);                   // x ← other
 
-    // Gives this tensor, in every copy of the handle, a contiguous copy of other's values, with other's shape
-    // and type. It becomes a new leaf that requires a gradient as before and keeps its hooks; its gradient is
-    // cleared. Modules change their type with it. GraphError unless it is a leaf; DTypeError if a tensor that
-    // requires a gradient would become int64 or bool.
+    // Gives this leaf, in every copy of the handle, a contiguous copy of other's values, with other's shape and
+    // type: a new leaf without a gradient, which requires one as before and keeps its hooks. GraphError unless
+    // it is a leaf; DTypeError if a tensor that requires a gradient would become int64 or bool.
     Tensor& set_data(const Tensor& other);
     Tensor& bump_version();  // increments version(); call it after writing through data()
 
     // ---- the graph: leaves behave as in PyTorch
     bool requires_grad() const;  // whether it takes part in the graph
-    // Adds a leaf to the graph or takes it out. DTypeError for int64 and bool. A non-leaf requires a gradient
-    // because its inputs do: true changes nothing there, false is a GraphError. A leaf that is taken out and
-    // added again is the same leaf, with its hooks, its gradient, and what was computed from it before; in
-    // between, grad() is undefined and backward leaves no gradient.
+    // Adds a leaf to the graph or takes it out. DTypeError for int64 and bool. For a non-leaf true changes
+    // nothing and false is a GraphError, because its inputs require a gradient. A leaf that is taken out and
+    // added again is the same leaf, with its hooks and its gradient; in between, grad() is undefined and
+    // backward leaves no gradient.
     Tensor& requires_grad_(bool wanted = true);
     bool is_leaf() const;  // whether no recorded operation computed it
     Tensor grad() const;   // ∂(root)/∂(this), summed over the calls of backward; undefined before the first
@@ -144,9 +146,9 @@ public:
 
     // Takes a tensor's complete gradient; returns its replacement, or an undefined Tensor to leave it.
     using Hook = std::function<Tensor(const Tensor& gradient)>;
-    // Backward calls `hook` once with the complete gradient of this tensor. Returns a number for remove_hook.
-    // GraphError outside the graph; backward throws ShapeError or DTypeError if a replacement differs in
-    // shape or type. A hook must not own its tensor, or neither is ever freed.
+    // Backward calls `hook` once with the complete gradient. Returns a number for remove_hook. GraphError
+    // outside the graph; backward throws ShapeError or DTypeError if a replacement differs in shape or type. A
+    // hook must not own its tensor, or neither is ever freed.
     //
     //     Tensor x = ones({2}).requires_grad_();
     //     const std::uint64_t number = x.register_hook([](const Tensor& dx) { return 10 * dx; });
@@ -159,9 +161,7 @@ public:
     // has this tensor's shape and type, and is 1 if left out, which needs a single element. Saved tensors are
     // released on the way unless retain_graph is set. GraphError if the tensor is outside the graph, if
     // `gradient` is missing, if an earlier backward released the saved tensors, or if one was changed in
-    // place. If anything throws, a rule or a hook for example, no gradient has changed; but unless
-    // retain_graph is set, the nodes already passed have released their saved tensors: compute the output
-    // again.
+    // place. If anything throws, no gradient has changed, but saved tensors may have been released.
     //
     //     const Tensor x = tensor({1, 2, 3}).requires_grad_();
     //     const Tensor y = x * x;
@@ -177,14 +177,16 @@ public:
     const Array& array() const;  // storage, shape and strides; GraphError if undefined
 
 private:
+    void* data(DType wanted) const;
+
     std::shared_ptr<TensorImpl> impl_;
 };
 
 // Writes x.str().
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
-// ---- creation. Sizes are ≥ 0: ValueError if one is negative or if their product overflows. int64 and bool
-// hold only some numbers: DTypeError for full({2}, 0.5, int64).
+// ---- creation. ValueError if a size is negative or if their product overflows; DTypeError unless the type
+// holds the numbers, as for full({2}, 0.5, int64).
 //
 //     Rng rng(1);
 //     const Tensor a = zeros({2, 3});
@@ -197,7 +199,7 @@ Tensor ones(const Shape& shape, DType dtype = float32);                // every 
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
 Tensor empty(const Shape& shape, DType dtype = float32);               // uninitialised
 Tensor zeros_like(const Tensor& x);                                    // 0, with x's shape and type
-Tensor ones_like(const Tensor& x);                                     // 1, with x's shape and type
+Tensor ones_like(const Tensor& x);                                     // 1, likewise
 Tensor eye(std::int64_t n, DType dtype = float32);                     // (n, n), ones on the diagonal
 // (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
 // end, or is too small to count the steps; DTypeError for bool.

@@ -3,10 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "weft/core/tensor.h"
+#include "weft/core/autograd.h"
 
 namespace weft {
 
@@ -27,10 +26,7 @@ struct TraceEntry {
 //     for (const TraceEntry& entry : trace.entries()) names.push_back(entry.name);
 class [[nodiscard]] Trace {
 public:
-    Trace();
-    ~Trace();
-    Trace(const Trace&) = delete;
-    Trace& operator=(const Trace&) = delete;
+    Trace() : here_(current_, this) {}
 
     const std::vector<TraceEntry>& entries() const { return entries_; }  // in the order of the run
     void add(const char* name, const Tensor& x);                         // called by traced()
@@ -39,21 +35,14 @@ public:
 
 private:
     friend class NoTrace;
-    static constinit thread_local Trace* current_;
-    Trace* before_;
+    static constinit inline thread_local Trace* current_ = nullptr;
+    Scoped<Trace*> here_;
     std::vector<TraceEntry> entries_;
 };
 
 // While it is active, no Trace of this thread collects anything. Backward holds one around gradient rules.
-class NoTrace {
-public:
-    NoTrace() : before_(Trace::current_) { Trace::current_ = nullptr; }
-    ~NoTrace() { Trace::current_ = before_; }
-    NoTrace(const NoTrace&) = delete;
-    NoTrace& operator=(const NoTrace&) = delete;
-
-private:
-    Trace* before_;
+class [[nodiscard]] NoTrace {
+    Scoped<Trace*> none_{Trace::current_, nullptr};
 };
 
 // Returns x, and adds it under `name` to the active Trace, if there is one and x is defined.

@@ -39,14 +39,10 @@ void check_representable_exactly(const char* operation, double value, DType dtyp
 }
 
 bool Array::is_contiguous() const {
-    std::int64_t expected = 1;
     if (numel() == 0) return true;
-    const std::int64_t *size = shape.end(), *stride = strides.end();
-    while (size != shape.begin()) {
-        --size, --stride;
-        if (*size != 1 && *stride != expected) return false;
-        expected *= *size;
-    }
+    std::int64_t expected = 1;
+    for (int i = rank(); i-- > 0; expected *= shape[i])
+        if (shape[i] != 1 && strides[i] != expected) return false;
     return true;
 }
 
@@ -63,12 +59,8 @@ Array view_of(const Array& x, const Shape& shape, const Strides& strides, std::i
 
 Array broadcast_view(const Array& x, const Shape& shape) {
     Strides strides = Strides::filled(shape.rank(), 0);
-    std::int64_t* new_stride = strides.end();
-    const std::int64_t *size = x.shape.end(), *stride = x.strides.end();
-    while (size != x.shape.begin()) {
-        --new_stride, --size, --stride;
-        if (*size != 1) *new_stride = *stride;
-    }
+    for (int i = 1; i <= x.rank(); ++i)
+        if (x.shape.end()[-i] != 1) strides.end()[-i] = x.strides.end()[-i];
     return view_of(x, shape, strides, x.offset);
 }
 

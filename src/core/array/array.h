@@ -40,7 +40,6 @@ struct Array {
     int rank() const { return shape.rank(); }
     bool is_contiguous() const;
     bool overlaps_itself() const;  // whether elements share memory (a stride of 0)
-    void erase_axis(int axis) { shape.erase(axis), strides.erase(axis); }
 };
 
 // Whether the product of the positive sizes exceeds 63 bits. Zeros are skipped, because strides are products of

@@ -2,11 +2,12 @@
 // numbers, so when its turn comes its gradient is complete, and its rule runs once.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 
-#include "core/autograd/ledger_recorder.h"
 #include "core/autograd/node.h"
+#include "weft/core/ledger.h"
 #include "weft/core/trace.h"
 
 namespace weft {
@@ -42,6 +43,8 @@ bool is_unshared(const Tensor& g) {
 
 // A gradient that nothing else holds, because it may be changed in place later (clipping).
 Tensor made_exclusive(const Tensor& g) { return is_unshared(g) ? g.detach() : Tensor(copy_of(g.array())); }
+
+}  // namespace
 
 class Backward {
 public:
@@ -80,19 +83,20 @@ public:
     // Returns the gradients of the targets or, without targets, of the nodes that store theirs.
     Results run() {
         const GradMode mode(create_);
-        while (!pending_.empty()) {
-            const Pending next = std::move(pending_.extract(pending_.begin()).mapped());
-            visit(next.node, next.gradient);
-        }
+        while (!pending_.empty()) visit(std::move(pending_.extract(pending_.begin()).mapped()));
         return std::move(results_);
     }
 
-    void commit_ledger() { recorder_.commit(); }  // call it once the results have been used without an error
+    // Adds the notes to the ledger. Call it once the results have been used without an error.
+    void commit_ledger() {
+        if (ledger_) std::ranges::move(notes_, std::back_inserter(ledger_->entries_));
+    }
 
 private:
     struct Pending {
         std::shared_ptr<Node> node;
         Tensor gradient;
+        std::vector<LedgerTerm> terms;  // if a ledger is active
     };
 
     bool needs(const std::shared_ptr<Node>& input) const {
@@ -105,8 +109,11 @@ private:
     // One edge: the rule of `consumer` returned g for its input `position`; null for the seed.
     void accumulate(const Node* consumer, std::size_t position, const std::shared_ptr<Node>& node,
                     const Tensor& g) {
-        recorder_.record_term(consumer, position, *node, g);
-        auto [it, is_new] = pending_.try_emplace(node->number, Pending{node, g});
+        auto [it, is_new] = pending_.try_emplace(node->number, Pending{node, g, {}});
+        if (ledger_)
+            it->second.terms.push_back({consumer ? consumer->number : 0,
+                                        consumer ? consumer->operation : "seed", position,
+                                        Tensor(copy_of(g.array()))});
         if (is_new) return;
         Tensor& sum = it->second.gradient;
         if (!create_ && is_unshared(sum)) return kernels::add(sum.array(), sum.array(), g.array());
@@ -114,8 +121,9 @@ private:
         sum = add(sum, g);
     }
 
-    void visit(const std::shared_ptr<Node>& owner, Tensor gradient) {
-        Node& node = *owner;
+    void visit(Pending next) {
+        Node& node = *next.node;
+        Tensor& gradient = next.gradient;
         bool hooked = false;
         const auto hooks = node.hooks;  // a hook may remove itself
         for (const auto& [number, hook] : hooks) {
@@ -125,8 +133,12 @@ private:
             gradient = replaced;
             hooked = true;
         }
-        recorder_.record_entry(node, gradient, hooked);
-        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[owner] = gradient;
+        if (ledger_) {
+            const int backward = ledger_->entries_.empty() ? 1 : ledger_->entries_.back().backward + 1;
+            notes_.push_back({backward, node.number, node.operation, std::move(next.terms),
+                              Tensor(copy_of(gradient.array())), hooked});
+        }
+        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[next.node] = gradient;
         if (!needs_inputs_of(node)) return;
         if (node.is_released)
             throw GraphError(node.operation,
@@ -149,16 +161,16 @@ private:
         }
     }
 
-    LedgerRecorder recorder_;
     const bool retain_, create_;
+    GradientLedger* const ledger_ = GradientLedger::current_;                     // null if none is active
+    const Scoped<GradientLedger*> no_ledger_{GradientLedger::current_, nullptr};  // for backwards in rules
+    std::vector<LedgerEntry> notes_;
     bool has_targets_ = false;
     std::set<Node*> targets_;
     std::set<Node*> needed_;  // the targets, and the nodes on a path to one
     std::map<std::uint64_t, Pending, std::greater<>> pending_;
     Results results_;
 };
-
-}  // namespace
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     Backward backward(retain_graph, false);

@@ -11,12 +11,10 @@ thread_local bool composed = false;
 }  // namespace
 
 bool is_grad_enabled() { return enabled; }
-GradMode::GradMode(bool on) : before_(enabled) { enabled = on; }
-GradMode::~GradMode() { enabled = before_; }
+GradMode::GradMode(bool on) : mode_(enabled, on) {}
 
 bool composed_mode() { return composed; }
-Composed::Composed(bool on) : before_(composed) { composed = on; }
-Composed::~Composed() { composed = before_; }
+Composed::Composed(bool on) : mode_(composed, on) {}
 
 Node::Node(const char* made_by, const Array& output)
     : number(++last_number), operation(made_by), shape(output.shape), dtype(output.dtype) {}

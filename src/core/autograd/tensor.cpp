@@ -58,17 +58,13 @@ std::uint64_t Tensor::version() const { return array().storage->version; }
 std::string Tensor::str() const { return format(array()); }
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.str(); }
 
-template <class T>
-T* Tensor::data() const {
-    if (dtype() != dtype_of<T>())
-        throw DTypeError("data: the tensor is ", name(dtype()), ", not ", name(dtype_of<T>()),
+void* Tensor::data(DType wanted) const {
+    if (dtype() != wanted)
+        throw DTypeError("data: the tensor is ", name(dtype()), ", not ", name(wanted),
                          "; convert it with to()");
-    return array().data<T>();
+    return static_cast<char*>(array().storage->data) +
+           array().offset * static_cast<std::int64_t>(itemsize(wanted));
 }
-template float* Tensor::data() const;
-template double* Tensor::data() const;
-template std::int64_t* Tensor::data() const;
-template bool* Tensor::data() const;
 
 double Tensor::item() const {
     if (numel() != 1)
@@ -91,17 +87,6 @@ double Tensor::at(const Shape& index) const {
     return visit_any(dtype(),
                      [&](auto zero) { return static_cast<double>(array().data<decltype(zero)>()[offset]); });
 }
-
-template <class T>
-std::vector<T> Tensor::to_vector() const {
-    data<T>();  // checks the type
-    const Array dense = kernels::contiguous(array());
-    return std::vector<T>(dense.data<T>(), dense.data<T>() + numel());
-}
-template std::vector<float> Tensor::to_vector() const;
-template std::vector<double> Tensor::to_vector() const;
-template std::vector<std::int64_t> Tensor::to_vector() const;
-template std::vector<bool> Tensor::to_vector() const;
 
 Tensor& Tensor::fill_(double value) {
     check_in_place("fill_", *this);

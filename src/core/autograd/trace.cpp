@@ -6,11 +6,6 @@
 
 namespace weft {
 
-constinit thread_local Trace* Trace::current_ = nullptr;
-
-Trace::Trace() : before_(current_) { current_ = this; }
-Trace::~Trace() { current_ = before_; }
-
 void Trace::add(const char* name, const Tensor& x) {
     if (x.defined()) entries_.push_back({name, x});
 }

@@ -38,24 +38,22 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
     return Tensor(std::move(x));
 }
 
-// The shape of nested braces; ShapeError if they are ragged.
-Shape shape_of(const Nested& values) {
+// Appends the numbers of nested braces to `out`. Returns their shape; ShapeError if they are ragged.
+Shape flatten(const Nested& values, std::vector<double>& out) {
     Shape shape;
-    if (!values.is_list) return shape;
-    if (!values.items.empty()) shape = shape_of(values.items[0]);
-    for (std::size_t i = 1; i < values.items.size(); ++i) {
-        const Shape other = shape_of(values.items[i]);
-        if (other != shape)
-            throw ShapeError("tensor: ragged rows: row 0 has shape ", shape, ", row ", i, " has ", other,
+    if (!values.is_list) {
+        out.push_back(values.value);
+        return shape;
+    }
+    for (std::size_t i = 0; i < values.items.size(); ++i) {
+        const Shape row = flatten(values.items[i], out);
+        if (i > 0 && row != shape)
+            throw ShapeError("tensor: ragged rows: row 0 has shape ", shape, ", row ", i, " has ", row,
                              "; all rows must have the same shape");
+        shape = row;
     }
     shape.insert(0, static_cast<std::int64_t>(values.items.size()));
     return shape;
-}
-
-void flatten(const Nested& values, std::vector<double>& out) {
-    if (!values.is_list) out.push_back(values.value);
-    for (const Nested& item : values.items) flatten(item, out);
 }
 
 // start, start + step, … before end, which lies in the direction of the step. Differences of int64 are computed
@@ -128,8 +126,7 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng
 
 Tensor tensor(const Nested& values, DType dtype) {
     std::vector<double> flat;
-    const Shape shape = shape_of(values);
-    flatten(values, flat);
+    const Shape shape = flatten(values, flat);
     for (double value : flat) check_representable("tensor", value, dtype);
     return from_values(flat, shape).to(dtype);
 }

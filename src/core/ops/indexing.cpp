@@ -21,12 +21,11 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.
 Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
-    Array y = make_array(shape, x.dtype());
-    kernels::fill(y, 0);
-    kernels::index_add(y, axis, indices.array(), kernels::contiguous(x.array()));
-    return record(
-        "index_add", Tensor(std::move(y)), {x}, {indices},
-        [axis](const Saved& saved, const Tensor& dy) { return Grads{index_select(dy, axis, saved[0])}; });
+    const Tensor y = zeros(shape, x.dtype());
+    kernels::index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
+    return record("index_add", y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
+        return Grads{index_select(dy, axis, saved[0])};
+    });
 }
 
 // ShapeError unless index has x's rank and, except along the axis, sizes no larger than x's.

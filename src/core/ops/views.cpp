@@ -11,67 +11,67 @@ namespace {
 
 // `wanted` with a size of −1 inferred from the others.
 Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
-    const auto refuse = [&](const auto&... why) {
-        throw ShapeError(operation, ": ", x.shape(), " to ", wanted, ": ", why...);
+    const auto prefix = [&] {
+        return std::string(operation) + ": " + x.shape().str() + " to " + wanted.str() + ": ";
     };
-    if (product_overflows(wanted)) refuse("the product does not fit in 63 bits; use smaller sizes");
+    if (product_overflows(wanted))
+        throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
     Shape shape = wanted;
     std::int64_t known = 1, *unknown = nullptr;
     for (std::int64_t& size : shape) {
-        if (size < -1) refuse("negative size ", size, "; use 0 or more, or one −1");
-        if (size == -1 && unknown) refuse("two sizes are −1, so neither is known; give one of them");
+        if (size < -1) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or one −1");
+        if (size == -1 && unknown)
+            throw ShapeError(prefix(), "two sizes are −1, so neither is known; give one of them");
         if (size == -1)
             unknown = &size;
         else
             known *= size;
     }
-    if (!unknown) {
-        if (known != x.numel())
-            refuse(x.numel(), " elements do not fit ", known, "; the products must be equal");
-        return shape;
-    }
-    if (known == 0) refuse("−1 is ambiguous beside a size of 0; give every size");
-    *unknown = x.numel() / known;
-    if (x.numel() % known != 0)
-        refuse(x.numel(), " elements are not a multiple of ", known, "; −1 cannot be inferred");
+    if (!unknown && known != x.numel())
+        throw ShapeError(prefix(), x.numel(), " elements do not fit ", known, "; the products must be equal");
+    if (unknown && known == 0)
+        throw ShapeError(prefix(), "−1 is ambiguous beside a size of 0; give every size");
+    if (unknown && x.numel() % known != 0)
+        throw ShapeError(prefix(), x.numel(), " elements are not a multiple of ", known,
+                         "; −1 cannot be inferred");
+    if (unknown) *unknown = x.numel() / known;
     return shape;
 }
 
-Tensor reshaped(const char* operation, const Tensor& x, Array y) {
-    return record(operation, Tensor(std::move(y)), {x}, {},
-                  [shape = x.shape()](const Saved&, const Tensor& dy) { return Grads{dy.reshape(shape)}; });
+// x's elements in row-major order as `shape`; copied if strides cannot express it.
+Tensor reshaped(const char* operation, const Tensor& x, const Shape& shape) {
+    const std::optional<Strides> strides = reshaped_strides(x.array(), shape);
+    const Array source = strides ? x.array() : kernels::contiguous(x.array());
+    return record(operation,
+                  Tensor(view_of(source, shape, strides ? *strides : contiguous_strides(shape), source.offset)),
+                  {x}, {},
+                  [from = x.shape()](const Saved&, const Tensor& dy) { return Grads{dy.reshape(from)}; });
 }
 
 // The transpose of slice: zeros of `shape` with x at positions from, from + step, … of the axis.
 Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from, std::int64_t step) {
-    Array y = make_array(shape, x.dtype());
-    kernels::fill(y, 0);
-    Strides strides = y.strides;
+    const Tensor y = zeros(shape, x.dtype());
+    Strides strides = y.strides();
     strides[axis] *= step;
-    kernels::copy(view_of(y, x.shape(), strides, from * y.strides[axis]), x.array());
+    kernels::copy(view_of(y.array(), x.shape(), strides, from * y.strides()[axis]), x.array());
     const std::int64_t to = x.size(axis) == 0 ? from : from + (x.size(axis) - 1) * step + 1;
-    return record("unslice", Tensor(std::move(y)), {x}, {},
+    return record("unslice", y, {x}, {},
                   [=](const Saved&, const Tensor& dy) { return Grads{dy.slice(axis, from, to, step)}; });
 }
 
 }  // namespace
 
 Tensor Tensor::reshape(const Shape& wanted) const {
-    const Shape target = infer_size("reshape", *this, wanted);
-    const std::optional<Strides> new_strides = reshaped_strides(array(), target);
-    const Array x = new_strides ? array() : kernels::contiguous(array());
-    return reshaped("reshape", *this,
-                    view_of(x, target, new_strides ? *new_strides : contiguous_strides(target), x.offset));
+    return reshaped("reshape", *this, infer_size("reshape", *this, wanted));
 }
 
 Tensor Tensor::view(const Shape& wanted) const {
     const Shape target = infer_size("view", *this, wanted);
-    const std::optional<Strides> new_strides = reshaped_strides(array(), target);
-    if (!new_strides)
+    if (!reshaped_strides(array(), target))
         throw ShapeError(
             "view: a tensor of shape ", shape(), " with strides ", strides(), " cannot be seen as ", target,
             " without copying; call contiguous() first, or use reshape(), which copies where it must");
-    return reshaped("view", *this, view_of(array(), target, *new_strides, array().offset));
+    return reshaped("view", *this, target);
 }
 
 Tensor Tensor::permute(const Shape& axes) const {
@@ -110,42 +110,42 @@ Tensor Tensor::squeeze(int axis) const {
     if (shape()[axis] != 1)
         throw ShapeError("squeeze: axis ", axis, " of ", shape(), " has size ", shape()[axis],
                          "; only an axis of size 1 can be removed (select takes one index)");
-    Array y = array();
-    y.erase_axis(axis);
-    return reshaped("squeeze", *this, std::move(y));
+    Shape others = shape();
+    others.erase(axis);
+    return reshaped("squeeze", *this, others);
 }
 
 Tensor Tensor::squeeze() const {
-    Array y = array();
-    for (int axis = rank() - 1; axis >= 0; --axis)
-        if (y.shape[axis] == 1) y.erase_axis(axis);
-    return reshaped("squeeze", *this, std::move(y));
+    Shape others;
+    for (std::int64_t size : shape())
+        if (size != 1) others.push_back(size);
+    return reshaped("squeeze", *this, others);
 }
 
 Tensor Tensor::unsqueeze(int axis) const {
-    axis = normalize_axis(axis, rank() + 1, "unsqueeze");
-    Array y = array();
-    y.shape.insert(axis, 1);
-    y.strides.insert(axis, axis < rank() ? shape()[axis] * strides()[axis] : 1);
-    return reshaped("unsqueeze", *this, std::move(y));
+    Shape more = shape();
+    more.insert(normalize_axis(axis, rank() + 1, "unsqueeze"), 1);
+    return reshaped("unsqueeze", *this, more);
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {
-    const auto refuse = [&](const auto&... why) {
-        throw ShapeError("expand: ", shape(), " to ", wanted, ": ", why...);
-    };
-    if (wanted.rank() < rank()) refuse("fewer axes than the tensor has; expand only adds or stretches axes");
+    const auto prefix = [&] { return "expand: " + shape().str() + " to " + wanted.str() + ": "; };
+    if (wanted.rank() < rank())
+        throw ShapeError(prefix(), "fewer axes than the tensor has; expand only adds or stretches axes");
     Shape target = wanted;
     for (int i = 1; i <= target.rank(); ++i) {
         std::int64_t& size = target[target.rank() - i];
         const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
-        if (size == -1 && i > rank()) refuse("−1 keeps a size, but a new axis has none; give its size");
+        if (size == -1 && i > rank())
+            throw ShapeError(prefix(), "−1 keeps a size, but a new axis has none; give its size");
         if (size == -1) size = own;
-        if (size < 0) refuse("negative size ", size, "; use 0 or more, or −1 to keep");
+        if (size < 0) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or −1 to keep");
         if (own != size && own != 1)
-            refuse("axis ", -i, " has size ", own, " and cannot become ", size, "; only a size of 1 stretches");
+            throw ShapeError(prefix(), "axis ", -i, " has size ", own, " and cannot become ", size,
+                             "; only a size of 1 stretches");
     }
-    if (product_overflows(target)) refuse("the product does not fit in 63 bits; use smaller sizes");
+    if (product_overflows(target))
+        throw ShapeError(prefix(), "the product does not fit in 63 bits; use smaller sizes");
     return record("expand", Tensor(broadcast_view(array(), target)), {*this}, {},
                   [shape = shape()](const Saved&, const Tensor& dy) { return Grads{sum_to(dy, shape)}; });
 }
@@ -176,7 +176,8 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
                          valid_indices(n));
     Array y = array();
     y.offset += i * y.strides[axis];
-    y.erase_axis(axis);
+    y.shape.erase(axis);
+    y.strides.erase(axis);
     return record("select", Tensor(std::move(y)), {*this}, {},
                   [shape = shape(), axis, i](const Saved&, const Tensor& dy) {
                       return Grads{unslice(dy.unsqueeze(axis), shape, axis, i, 1)};
