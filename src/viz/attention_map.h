@@ -27,8 +27,7 @@ struct AttentionMap {
     bool leaks = false;  // in any head
 };
 
-// Each of `layers` is (T, S), (H, T, S) or (1, H, T, S). Throws the errors that weft/viz/pictures.h lists, in
-// the name of `operation`.
+// Each layer is (T, S), (H, T, S) or (1, H, T, S). Throws what pictures.h lists, in the name of `operation`.
 AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>& layers,
                                 const MapOptions& options);
 

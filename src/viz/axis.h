@@ -53,8 +53,7 @@ struct Frame {
     }
 };
 
-// The part within the frame of a path through the points. A point that is not finite makes a gap, and a point
-// between two gaps a dot.
+// The part of a path within the frame. A point that is not finite makes a gap; one between two gaps is a dot.
 std::string clipped_data(const Frame& frame, const Points& points);
 
 // values (rows, columns), row-major → the lines where the field, interpolated linearly along the edges of the

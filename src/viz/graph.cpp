@@ -1,5 +1,4 @@
-// The graph in DOT, Graphviz's language, and as drawn by Graphviz, which runs without a shell on files in a
-// temporary folder.
+// The graph in DOT, Graphviz's language, and as drawn by Graphviz, which runs without a shell.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>

@@ -101,8 +101,7 @@ struct Report::Content {
     std::int64_t stored_bytes() const;
 };
 
-// The content as the JSON of the page, and back. Whatever it did not write is refused with an IoError that
-// begins with `where`.
+// The content as the JSON of the page, and back. IoError, beginning with `where`, for what json() never writes.
 struct ReportFile {
     static std::string json(Report::Content& content);
     static Report::Content content(const std::string& json, const std::string& where);

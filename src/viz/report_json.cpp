@@ -34,8 +34,7 @@ void check_whole(const Json& value, std::int64_t low, std::int64_t high) {
                std::to_string(low) + " … " + std::to_string(high));
 }
 
-// A value of the JSON and a direction: each call below writes a part of the report, or reads and checks it, so
-// the content is listed once.
+// A value of the JSON that is written, or read and checked, by the same calls, so the content is listed once.
 struct Fields {
     Json& json;
     bool reading;
@@ -80,8 +79,7 @@ struct Fields {
     }
 };
 
-// Bins start at ascending steps and hold `size` values each; the last holds `last` values, up to the step
-// `end`.
+// Bins start at ascending steps and hold `size` values each, the last one `last` values up to the step `end`.
 template <class Value>
 void bins(Fields f, Bins<Value>& b, std::size_t max_bins) {
     f.whole("size", b.size, 1);
@@ -89,9 +87,9 @@ void bins(Fields f, Bins<Value>& b, std::size_t max_bins) {
     f.whole("end", b.end, -1);
     f.whole("steps", b.steps);
     const auto too_close = [&](std::int64_t step, std::int64_t next) { return next - step < b.size; };
-    const std::int64_t after = b.steps.empty() ? -1 : b.end - b.steps.back();  // the last bin's first step
+    const std::int64_t length = b.steps.empty() ? 0 : b.end - b.steps.back() + 1;  // of the last bin, in steps
     const bool ends = b.steps.empty() ? b.last == 0 && b.end == -1
-                                      : b.last > 0 && after >= b.last - 1 && (b.size > 1 || after == 0);
+                                      : b.last > 0 && length >= b.last && (b.size > 1 || length == 1);
     if (!ends || b.steps.size() > max_bins || std::ranges::adjacent_find(b.steps, too_close) != b.steps.end())
         refuse("steps that do not fit their bins");
     b.values.resize(b.steps.size());

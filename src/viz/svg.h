@@ -25,8 +25,7 @@ Colour colour_of(std::uint32_t rgb);                           // 0x440154
 Colour mixed(const Colour& a, const Colour& b, double share);  // a + share · (b − a)
 
 // The colour map viridis by S. van der Walt and N. Smith (2015, matplotlib, CC0): its lightness rises evenly,
-// so equal differences look equal. `share` is clamped to 0 … 1; colours are interpolated linearly between every
-// 17th of the map's 256.
+// so equal differences look equal. Linear between every 17th of its 256 colours; `share` is clamped to 0 … 1.
 Colour viridis(double share);
 
 using Point = std::pair<double, double>;
@@ -56,8 +55,7 @@ std::string circle_shape(double x, double y, double radius, const std::string& f
                          const Stroke& stroke = no_stroke);
 
 // Path data for each level of a grid, where cell (r, c) extends from (x(c), y(r)) to (x(c + 1), y(r + 1)).
-// Neighbours of one level in a row are one piece, because a path per cell would take megabytes; `no_level` is
-// left out.
+// Neighbours of one level in a row are one piece, which saves megabytes; `no_level` is left out.
 constexpr int no_level = INT_MIN;
 using Position = std::function<std::int64_t(std::int64_t)>;
 std::map<int, std::string> cell_paths(std::int64_t rows, std::int64_t columns,

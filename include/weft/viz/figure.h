@@ -61,8 +61,7 @@ public:
     Drawing& line(double x1, double y1, double x2, double y2, const Stroke& stroke = {});
     // A line with an arrowhead at (x2, y2). ValueError if the points are equal.
     Drawing& arrow(double x1, double y1, double x2, double y2, const Stroke& stroke = {});
-    // A curved arrow that starts and ends vertically, for edges that go around others. ValueError if the points
-    // are equal.
+    // A curved arrow that starts and ends vertically, to go around others. ValueError if the points are equal.
     Drawing& bend(double x1, double y1, double x2, double y2, const Stroke& stroke = {});
     // A path through the points (x, y); if `closed`, filled with a light tint of the stroke's colour.
     // ValueError for fewer than two points.

@@ -75,9 +75,8 @@ struct MapOptions {
     std::string title = {};  // above the map
     bool wide = false;       // in text: columns as wide as their labels
 };
-// All three maps throw a ShapeError if the rank of the weights, the number of labels or the mask does not fit,
-// a DTypeError if the weights are not floating, and a ValueError if a weight or `top` is negative or not
-// finite.
+// All three maps throw a ShapeError if the weights' rank, the number of labels or the mask does not fit, a
+// DTypeError if the weights are not floating, and a ValueError if a weight or `top` is negative or not finite.
 
 // weights (T, S), (H, T, S) or (1, H, T, S) → a line per query, a shade per key, and a legend of the shades: ░
 // is below a third of `top`, ▒ below two thirds, ▓ above, · is blocked, and ! is blocked but above 0.
@@ -91,9 +90,8 @@ struct MapOptions {
 //     // ░ < 0.333 ≤ ▒ < 0.667 ≤ ▓   · blocked
 std::string attention_text(const Tensor& weights, const MapOptions& options = {});
 
-// weights (T, S) → an SVG picture of one head: cells in the colours of viridis (van der Walt and Smith, 2015)
-// with their numbers if there is room, tooltips for up to 20,000 cells, blocked cells hatched (red if the
-// weight is above 0), and a colour bar.
+// weights (T, S) → an SVG picture of one head in viridis (van der Walt and Smith, 2015), with numbers if there
+// is room, tooltips on up to 20,000 cells, blocked cells hatched (red if above 0), and a colour bar.
 std::string attention_svg(const Tensor& weights, const MapOptions& options = {});
 
 // One tensor of weights per layer, (H, T, S) or (1, H, T, S) with the same T and S → an SVG picture with a row

@@ -41,8 +41,7 @@ public:
     Report(Report&&) noexcept;             // movable but not copyable, because it may be large
     Report& operator=(Report&&) noexcept;  // replaces the content
 
-    // Reads a saved report, so that you can add to it. IoError if the file is missing or is not a report; every
-    // number in it is checked.
+    // Reads a saved report, to add to it. IoError if it is missing or no report; every number is checked.
     //
     //     viz::Report resumed = viz::Report::load("report.html");
     //     resumed.truncate(step);  // the run continues from this step
@@ -57,12 +56,10 @@ public:
 
     // Records ‖gradient‖₂ of every parameter. ValueError if the parameters' names differ from the first call's.
     void gradients(std::int64_t step, const nn::Module& module);
-    // Records name, shape, number of elements and ‖parameter‖₂ of every parameter, beside the norms of the
-    // first call.
+    // Records the name, shape, number of elements and ‖·‖₂ of every parameter, beside the first call's ‖·‖₂.
     void parameters(const nn::Module& module);
 
-    // Records a text that the model wrote, and the prompt it continues, each cut to 4000 bytes. A step may have
-    // several samples.
+    // Records a text that the model wrote and its prompt, each cut to 4000 bytes; a step may have several.
     void sample(std::int64_t step, const std::string& text, const std::string& prompt = "");
 
     // Records the weights of self-attention over a sentence of T tokens, one tensor per layer, each (H, T, T)

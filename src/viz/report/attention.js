@@ -16,8 +16,7 @@ function numbered(sentence) {
 }
 
 // How a head shares its attention: on the token itself, the one before it, and the first, averaged over the queries
-// for which these are three different tokens (from the third on), NaN if there are none; and over how many tokens a
-// query spreads it, which is e to its entropy.
+// for which these are three different tokens (from the third on); and over how many tokens it spreads, e^entropy.
 function habits(weights, head) {
   const T = weights.tokens, all = Array.from({ length: T }, (_, i) => i);
   const share = (key) => T > 2

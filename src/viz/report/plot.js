@@ -43,8 +43,7 @@ function extent(lists, keep = () => true) {
   return kept.length > 0 ? [kept[0], kept[kept.length - 1]] : null;
 }
 
-// The path of a line, with a gap where a value cannot be drawn. A point between two gaps is a dot, because line ends
-// are round.
+// The path of a line, with a gap where a value cannot be drawn. Line ends are round, so a point between gaps is a dot.
 function linePath(xs, ys) {
   const there = (i) => Number.isFinite(ys[i]);
   return xs.map((x, i) => !there(i) ? "" : (there(i - 1) ? "L" : "M") + x.toFixed(1) + " " + ys[i].toFixed(1) +
