@@ -30,7 +30,7 @@ std::string PlotPicture::contour_colour(int contour) const {
 }
 
 std::string PlotPicture::field_svg() const {
-    // Each value colours the area nearest to it. The nested picture's unit is half a cell, so numbers are whole.
+    // Each value colours the area nearest to it. The nested picture's unit is half a cell: numbers are whole.
     constexpr int shades = 64;
     const std::int64_t rows = plot.field_.size(0), columns = plot.field_.size(1);
     const auto extent = [](std::int64_t count) { return count == 1 ? 2 : 2 * (count - 1); };
