@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace weft::nn {
 
 namespace {
-
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 void check(const Tensor& logits, const SampleOptions& options) {
     const double temperature = options.temperature;
@@ -61,14 +58,14 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     check(logits, options);
     std::vector<double> scores = logits.detach().to(float64).to_vector<double>();
     for (std::size_t i = 0; i < scores.size(); ++i)
-        if (std::isnan(scores[i]) || scores[i] == -minus_infinity)
+        if (std::isnan(scores[i]) || scores[i] == INFINITY)
             throw ValueError("sample: logit ", i, " is ", scores[i],
                              "; logits must be finite, or −inf to exclude a token");
 
     const auto best = std::max_element(scores.begin(), scores.end());
     const double highest = *best;
     if (options.temperature == 0) return best - scores.begin();
-    if (highest == minus_infinity)
+    if (highest == -INFINITY)
         throw ValueError("sample: every logit is -inf; at least one token must be possible");
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
     apply_top_k_top_p(scores, options);

@@ -17,8 +17,7 @@ std::string field(const std::optional<double>& number) { return number ? text::c
 std::optional<double> measured(const std::string& name, const std::string& text) {
     if (text.empty()) return {};
     if (text == "nan" || text == "-nan") return NAN;  // of a run that diverged
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    return number_of<double>(name, text, -infinity, infinity);
+    return number_of<double>(name, text, -INFINITY, INFINITY);
 }
 
 Measured row_of(const std::string& line) {

@@ -1,5 +1,6 @@
 // vocab.json and merges.txt.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -51,20 +52,18 @@ std::string first_of(const std::vector<std::string>& names) {
 
 void read_vocabulary(const fs::path& path, const std::vector<std::string>& special, Model& model) {
     const json vocabulary = io::load_json(path);
-    std::vector<std::string> names(vocabulary.size());
-    std::vector<bool> taken(names.size(), false);
+    std::map<std::uint64_t, std::string> names;  // by id
     for (const auto& [name, id] : vocabulary.items()) {
-        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= names.size())
+        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocabulary.size())
             refuse(path, "the id of \"" + excerpt(name) + "\" is " + excerpt(id.dump()) + "; the ids of " +
-                             std::to_string(names.size()) + " tokens must count from 0, each once");
-        const auto i = id.get<std::size_t>();
-        if (taken[i])
-            refuse(path, "\"" + excerpt(names[i]) + "\" and \"" + excerpt(name) + "\" both have the id " +
-                             std::to_string(i));
-        taken[i] = true, names[i] = name;
+                             std::to_string(vocabulary.size()) + " tokens must count from 0, each once");
+        const auto [known, is_new] = names.try_emplace(id.get<std::uint64_t>(), name);
+        if (!is_new)
+            refuse(path, "\"" + excerpt(known->second) + "\" and \"" + excerpt(name) + "\" both have the id " +
+                             std::to_string(known->first));
     }
     std::set<std::string> seen;
-    for (const std::string& name : names) {
+    for (const auto& [id, name] : names) {
         const bool is_special = std::find(special.begin(), special.end(), name) != special.end();
         const std::optional<std::string> bytes = is_special ? name : from_printable(name);
         if (!bytes || bytes->empty())
@@ -98,22 +97,20 @@ void read_merges(const fs::path& path, Model& model) {
         const std::size_t space = line.find(' ');
         if (space == 0 || space == std::string::npos || space + 1 == line.size() || space != line.rfind(' '))
             refuse_line("a merge is two tokens with one space between them");
-        std::int64_t ids[3];
-        const std::string names[] = {line.substr(0, space), line.substr(space + 1),
-                                     line.substr(0, space) + line.substr(space + 1)};
-        for (int i = 0; i < 3; ++i) {
-            const auto bytes = from_printable(names[i]);
+        const auto id_of = [&](const std::string& name, bool is_made) {
+            const auto bytes = from_printable(name);
             const auto found = bytes ? model.ids.find(*bytes) : model.ids.end();
             if (found == model.ids.end())
-                refuse_line("\"" + excerpt(names[i]) +
-                            "\" is not in vocab.json; are both files of one tokeniser?");
-            if (i < 2 && !made.contains(*bytes))
-                refuse_line("\"" + excerpt(names[i]) + "\" is neither a byte nor made by an earlier line");
-            if (i == 2) made.insert(*bytes);
-            ids[i] = found->second;
-        }
-        if (model.ranks.contains(pair_key(ids[0], ids[1]))) refuse_line("the merge is repeated");
-        model.add_merge({ids[0], ids[1], ids[2]});
+                refuse_line("\"" + excerpt(name) + "\" is not in vocab.json; are both files of one tokeniser?");
+            if (is_made && !made.contains(*bytes))
+                refuse_line("\"" + excerpt(name) + "\" is neither a byte nor made by an earlier line");
+            return found->second;
+        };
+        const std::string left = line.substr(0, space), right = line.substr(space + 1);
+        const Model::Merge merge{id_of(left, true), id_of(right, true), id_of(left + right, false)};
+        if (model.ranks.contains(pair_key(merge.left, merge.right))) refuse_line("the merge is repeated");
+        made.insert(model.pieces[static_cast<std::size_t>(merge.result)]);
+        model.add_merge(merge);
     }
     std::vector<std::string> unmade;
     for (const std::string& piece : model.pieces)
