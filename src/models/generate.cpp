@@ -7,8 +7,7 @@ namespace weft::nn {
 
 namespace {
 
-// prompt (B, T), T ≥ 1 → (B, T + n), n ≤ max_new_tokens. `each` gets the B new ids of a step and ends
-// generation by returning false.
+// prompt (B, T), T ≥ 1 → (B, T + n), n ≤ max_new_tokens. `each` gets a step's B new ids; false ends generation.
 Tensor generate_ids(const GPT& model, const Tensor& prompt, const GenerateOptions& options,
                     const std::function<bool(const text::Ids&)>& each) {
     if (options.max_new_tokens < 0)

@@ -1,5 +1,4 @@
-// GPT-2's config.json, and the tensors of a GPT under Weft's and GPT-2's names. C = d_model, F hidden size of
-// the MLP.
+// GPT-2's config.json, and the tensors of a GPT under both names. C = d_model, F hidden size of the MLP.
 #include "weft/models/gpt2.h"
 
 #include <algorithm>

@@ -18,9 +18,8 @@ struct GenerateOptions {
     bool use_cache = true;
 };
 
-// The ids that follow a prompt, without the prompt. Each is sampled from the logits that the model computes
-// from the ids before it, at most the last block_size. `on_token` gets every new id and ends generation by
-// returning false.
+// The ids that follow a prompt, without the prompt. Each is sampled from the model's logits for the ids before
+// it, at most the last block_size. `on_token` gets every new id and ends generation by returning false.
 //
 //     const text::Characters tokenizer("hello");
 //     Rng rng(1);
@@ -38,9 +37,8 @@ struct GenerateTextOptions {
     GenerateOptions generate = {};  // how its ids are generated
     std::string stop = {};          // ends the text at its first occurrence, which is not part of the text
     bool stop_at_eos = true;        // whether <|endoftext|> ends the text, if the tokeniser has it
-    // Called once for each new token with the whole characters that are certain by then, maybe none, and once
-    // more at the end if any are left. Bytes that are not UTF-8 arrive as U+FFFD. Ends the text by returning
-    // false.
+    // Called for each new token with the whole characters that are certain by then, maybe none, and at the end
+    // if any are left. Bytes that are not UTF-8 arrive as U+FFFD. Ends the text by returning false.
     std::function<bool(const std::string&)> write = {};
 };
 

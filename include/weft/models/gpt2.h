@@ -22,8 +22,7 @@ GPTConfig gpt2_config(const std::filesystem::path& path);
 
 // A GPT-2's tensors as the state_dict of GPT(config): wte becomes token_embedding, wpe position_embedding, ln_f
 // norm, h.i blocks.i, and in it ln_1 norm1, ln_2 norm2, attn.c_attn (C, 3C) attn.W_qkv, attn.c_proj attn.W_out,
-// mlp.c_fc (C, F) mlp.W_in and mlp.c_proj (F, C) mlp.W_out. GPT-2's layers are x W + b, so their weights are
-// transposed.
+// mlp.c_fc (C, F) mlp.W_in and mlp.c_proj (F, C) mlp.W_out, with W transposed: GPT-2's layers are x W + b.
 //
 //     nn::NamedTensors state = nn::from_gpt2(io::load_safetensors(path).tensors, config);
 //

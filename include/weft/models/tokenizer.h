@@ -1,7 +1,6 @@
 // Tokenisers: texts as the ids that a language model reads, and back. V = vocab_size(); ids are 0 … V − 1. Each
 // has encode(text) → ids and decode(ids) → text, the concatenated pieces of the ids, with
-// decode(encode(text)) == text. A piece or decode refuses an id that is not in 0 … V − 1 with an IndexError;
-// decode's names its position.
+// decode(encode(text)) == text. IndexError for another id; that of decode names its position.
 #pragma once
 
 #include <cstdint>

@@ -16,11 +16,10 @@ namespace weft::training {
 //     // train
 //     training::Checkpoint(model, optimizer, step).save(path);
 //
-// The file holds the weights under their own names, the optimiser's state under "optimizer.…", and as metadata
-// the step, the state of every generator ("generator.NAME") and the program's own entries.
+// The file holds the weights under their own names and the optimiser's state under "optimizer.…".
 struct Checkpoint {
     nn::NamedTensors model, optimizer;  // their state_dict(); `optimizer` is empty in a file of weights alone
-    io::Metadata metadata;              // "step", "generator.NAME" and the program's own entries
+    io::Metadata metadata;  // "step", the generators' states "generator.NAME" and the program's own entries
 
     // The state of a model, and of any optimiser with state_dict(), after `step` steps. The model's tensors are
     // shared, not copied: save before the next step.
@@ -33,8 +32,7 @@ struct Checkpoint {
 
     // Writes the file completely or not at all; IoError if it cannot.
     void save(const std::filesystem::path& path) const;
-    // Reads any safetensors file, and refuses what io::load_safetensors refuses. What the file lacks is refused
-    // when it is used.
+    // Reads any safetensors file as io::load_safetensors does. What the file lacks is refused when it is used.
     static Checkpoint load(const std::filesystem::path& path);
 
     // An entry of the metadata; IoError if it is missing.

@@ -11,8 +11,7 @@ namespace weft::training {
 //
 //     const training::OutputFolder lock(folder, {"model.safetensors"});  // until the end of the scope
 //
-// The lock is on a file in the folder, "train.lock", and ends with the process, however that ends; a file left
-// behind does no harm.
+// The lock on its file "train.lock" ends with the process, however that ends; a file left behind is harmless.
 class OutputFolder {
 public:
     // Creates the folder, locks it and writes to it, so that a run that cannot save fails before it trains.

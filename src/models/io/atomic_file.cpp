@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The target of symbolic links, even of one to a missing file, so that the rename replaces the file and not the
-// link.
+// The target of symbolic links, even of one to a missing file: the rename must not replace the link.
 fs::path resolve_symlinks(fs::path path) {
     std::error_code error;
     for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {

@@ -12,8 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Takes the parser's events. The builders of nlohmann::json keep the last of equal names or, with a callback,
-// take quadratic time.
+// Takes the parser's events. nlohmann's own builders keep the last of equal names or take quadratic time.
 class Builder {
 public:
     explicit Builder(const std::string& what) : what_(what) {}
