@@ -19,13 +19,12 @@ Tensor rotary(const Tensor& x, std::int64_t first_position, double base) {
     const std::int64_t T = x.size(-2), d = x.size(-1);
 
     // Angles in float64: float32 would lose the fractions of large angles.
-    std::vector<double> angles;
-    for (std::int64_t p = first_position; p < first_position + T; ++p)
-        for (std::int64_t i = 0; i < d; i += 2)
-            angles.push_back(static_cast<double>(p) *
-                             std::pow(base, -static_cast<double>(i) / static_cast<double>(d)));
-    const Tensor angle = from_vector(angles, {T, d / 2});                     // (T, d/2)
-    const Tensor c = cos(angle).to(x.dtype()), s = sin(angle).to(x.dtype());  // (T, d/2)
+    std::vector<double> rates;  // base^(−2i/d)
+    for (std::int64_t i = 0; i < d; i += 2)
+        rates.push_back(std::pow(base, -static_cast<double>(i) / static_cast<double>(d)));
+    const Tensor positions = (arange(T) + static_cast<double>(first_position)).to(float64);  // (T,)
+    const Tensor angle = positions.unsqueeze(1) * from_vector(rates, {d / 2});               // (T, d/2)
+    const Tensor c = cos(angle).to(x.dtype()), s = sin(angle).to(x.dtype());                 // (T, d/2)
 
     Shape in_pairs = x.shape();
     in_pairs[rank - 1] = d / 2;
