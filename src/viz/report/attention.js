@@ -9,11 +9,8 @@ function weightsOf(sentence, snapshot) {
   return { tokens: T, causal, byte, weight: (head, q, k) => (byte(head, q, k) / 255) ** 2 };
 }
 
-// Every head's number, layer by layer: [[0, 1], [2, 3]].
-function numbered(sentence) {
-  let next = 0;
-  return sentence.heads.map((count) => Array.from({ length: count }, () => next++));
-}
+// Every head's layer and its number there, in the order of the heads' numbers: [[0, 0], [0, 1], [1, 0], [1, 1]].
+const positions = (sentence) => sentence.heads.flatMap((count, l) => Array.from({ length: count }, (_, h) => [l, h]));
 
 // How a head shares its attention: on the token itself, the one before it, and the first, averaged over the queries
 // for which these are three different tokens (from the third on); and over how many tokens it spreads, e^entropy.

@@ -9,8 +9,7 @@ function drawAttention() {
   const sliderText = html("output", { for: "checkpoint" });
   const play = html("button", { type: "button", id: "play" }, "▶\ufe0e Play");
   const strip = html("div", { class: "strip", role: "listbox", "aria-label": "Tokens", "aria-orientation": "horizontal" });
-  const looks = html("ol", { id: "looks-at" }), looked = html("ol", { id: "looked-at" });
-  const looksTitle = html("h4", {}), lookedTitle = html("h4", {});
+  const looks = html("div", { class: "looks" }), looked = html("div", { class: "looked" });
   const grid = html("div", { class: "heads", role: "radiogroup", "aria-label": "Heads, a row for each layer" });
   const large = largeHead(now, (q) => { if (!now.pinned) chooseToken(q); });
 
@@ -22,17 +21,12 @@ function drawAttention() {
       html("div", { class: "steps" }, html("label", { for: "checkpoint" }, "Checkpoint ", sliderText),
         html("div", { class: "field" }, slider, play))),
     strip,
-    html("div", { class: "relations" },
-      html("div", { class: "looks" }, looksTitle, looks), html("div", { class: "looked" }, lookedTitle, looked)),
+    html("div", { class: "relations" }, looks, looked),
     html("div", { class: "panels" }, html("div", { class: "overview" },
       html("h3", {}, "All heads"), grid), large.node));
 
-  function positionOf(head) { // its layer, and its number there
-    const layers = numbered(now.sentence), layer = layers.findIndex((heads) => heads.includes(head));
-    return [layer, layers[layer].indexOf(head)];
-  }
   function nameOfHead(head) {
-    const [layer, h] = positionOf(head);
+    const [layer, h] = positions(now.sentence)[head];
     return "Layer " + (layer + 1) + ", head " + (h + 1);
   }
 
@@ -97,16 +91,16 @@ function drawAttention() {
   // ---- the heads
   const buttons = () => [...grid.querySelectorAll("[role=radio]")]; // in the order of the heads' numbers
   function drawGrid() {
-    const layers = numbered(now.sentence), most = Math.max(...layers.map((l) => l.length));
+    const { heads } = now.sentence, most = Math.max(...heads);
     grid.style.gridTemplateColumns = "auto repeat(" + most + ", minmax(0, 1fr))";
     grid.classList.toggle("dense", most > 6);
-    const row = (layer, l) => [html("span", { class: "label", "aria-hidden": "true" }, "L" + (l + 1)),
-      ...layer.map((head) => html("button", { type: "button", role: "radio", "data-head": head,
-        onclick: () => focusHead(head) },
-        html("canvas", { "aria-hidden": "true" }), html("small", { "aria-hidden": "true" }))),
-      ...Array.from({ length: most - layer.length }, () => html("span", {}))];
-    grid.replaceChildren(html("span", {}), ...Array.from({ length: most }, (_, h) =>
-      html("span", { class: "label", "aria-hidden": "true" }, "H" + (h + 1))), ...layers.flatMap(row));
+    const label = (row, column, text) =>
+      html("span", { class: "label", "aria-hidden": "true", style: `grid-area:${row}/${column}` }, text);
+    grid.replaceChildren(...Array.from({ length: most }, (_, h) => label(1, h + 2, "H" + (h + 1))),
+      ...heads.map((_, layer) => label(layer + 2, 1, "L" + (layer + 1))),
+      ...positions(now.sentence).map(([layer, h], head) => html("button", { type: "button", role: "radio",
+        "data-head": head, style: `grid-area:${layer + 2}/${h + 2}`, onclick: () => focusHead(head) },
+        html("canvas", { "aria-hidden": "true" }), html("small", { "aria-hidden": "true" }))));
   }
   function chooseHead(head) {
     now.head = head;
@@ -118,24 +112,24 @@ function drawAttention() {
     chooseHead(head);
     buttons()[head].focus();
   }
-  onKeys(grid, () => aroundCell(...positionOf(now.head)), ([l, h]) => {
-    const layers = numbered(now.sentence), layer = layers[clamp(l, 0, layers.length - 1)];
-    focusHead(layer[clamp(h, 0, layer.length - 1)]);
+  onKeys(grid, () => aroundCell(...positions(now.sentence)[now.head]), ([l, h]) => {
+    const { heads } = now.sentence, layer = clamp(l, 0, heads.length - 1);
+    focusHead(sum(heads.slice(0, layer)) + clamp(h, 0, heads[layer] - 1));
   });
 
   // ---- the token
-  function relation(list, title, heading, pairs) {
-    title.textContent = heading;
+  function relation(node, id, heading, weight) {
+    const pairs = now.sentence.tokens.map((_, i) => [i, weight(i)]);
     const best = pairs.sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 5).filter(([, w]) => w > 0);
-    list.replaceChildren(...best.map(([i, w]) => html("li", {},
+    node.replaceChildren(html("h4", {}, heading), html("ol", { id }, best.map(([i, w]) => html("li", {},
       html("span", { class: "name" }, html("bdi", {}, now.sentence.tokens[i]), html("sub", {}, i + 1)),
       html("span", { class: "length" }, html("i", { style: "width:" + w * 100 + "%" })),
-      html("b", {}, percent(w)))));
+      html("b", {}, percent(w))))));
     return best.slice(0, 3).map(([i, w]) => positioned(now.sentence.tokens, i) + " " + percent(w)).join(", ");
   }
   function chooseToken(token) {
     now.token = token;
-    const weights = now.weights[now.step], T = weights.tokens, tokens = now.sentence.tokens;
+    const weights = now.weights[now.step], name = positioned(now.sentence.tokens, token);
     const on = (k) => weights.weight(now.head, token, k), by = (q) => weights.weight(now.head, q, token);
     [...strip.children].forEach((span, i) => {
       span.style.setProperty("--looks", Math.sqrt(on(i)).toFixed(3));
@@ -145,9 +139,8 @@ function drawAttention() {
       span.setAttribute("aria-selected", String(i === token));
       span.tabIndex = i === token ? 0 : -1;
     });
-    const all = Array.from({ length: T }, (_, i) => i), name = positioned(tokens, token);
-    const first = relation(looks, looksTitle, name + " looks at", all.map((i) => [i, on(i)]));
-    relation(looked, lookedTitle, name + " is looked at from", all.map((i) => [i, by(i)]));
+    const first = relation(looks, "looks-at", name + " looks at", on);
+    relation(looked, "looked-at", name + " is looked at from", by);
     large.highlight();
     return name + " looks at " + first;
   }
