@@ -9,7 +9,6 @@
 #pragma once
 
 #include <optional>
-#include <utility>
 
 #include "weft/core/autograd.h"
 #include "weft/core/mask.h"

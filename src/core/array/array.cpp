@@ -20,12 +20,8 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
         __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(itemsize(dtype)), &bytes))
         throw ValueError(operation, ": shape ", shape, " of ", name(dtype),
                          " overflows: its bytes do not fit in 63 bits; use a smaller shape");
-    Array x;
-    x.storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
-    x.shape = shape;
-    x.strides = contiguous_strides(shape);
-    x.dtype = dtype;
-    return x;
+    auto storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
+    return {std::move(storage), shape, contiguous_strides(shape), 0, dtype};
 }
 
 void check_representable_exactly(const char* operation, double value, DType dtype) {

@@ -40,11 +40,10 @@ public:
             block = idle.back();
             idle.pop_back();
         } else {
-            release_down_to(std::max(peak_allocated_, allocated_ + bytes) / 4 * 5, bytes);
-            block = allocate(bytes);
-            if (block == nullptr) {
-                release_down_to(0, bytes);
-                block = allocate(bytes);
+            const std::size_t limit = std::max(peak_allocated_, allocated_ + bytes) / 4 * 5;
+            for (std::size_t keep : {limit, std::size_t{0}}) {
+                release_down_to(keep, bytes);
+                if ((block = allocate(bytes)) != nullptr) break;
             }
             if (block == nullptr) throw std::bad_alloc();
             reserved_ += bytes;

@@ -14,15 +14,15 @@ void check_mask(const char* operation, const Tensor& mask) {
 }
 
 // A part as (B|1, H|1, T, S).
-Tensor placed(const Tensor& part, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
-              const char* caller) {
-    const Tensor m = part.rank() == 2   ? part.unsqueeze(0).unsqueeze(0)
-                     : part.rank() == 3 ? part.unsqueeze(1)
-                                        : part;
-    const bool fits_samples = part.rank() == 3 ? m.size(0) == B : m.size(0) == 1 || m.size(0) == B;
-    if (!fits_samples || (m.size(1) != 1 && m.size(1) != H) || m.size(2) != T || m.size(3) != S)
+Tensor placed(const Tensor& part, const Shape& scores, const char* caller) {
+    Tensor m = part;
+    if (m.rank() == 2) m = m.unsqueeze(0);
+    if (m.rank() == 3) m = m.unsqueeze(1);
+    const auto fits = [&](int axis) { return m.size(axis) == scores[axis]; };
+    const bool fits_samples = fits(0) || (m.size(0) == 1 && part.rank() != 3);
+    if (!fits_samples || !(fits(1) || m.size(1) == 1) || !fits(2) || !fits(3))
         throw ShapeError(caller, ": a mask of shape ", part.shape(), " does not fit attention scores of ",
-                         Shape{B, H, T, S}, " (B, H, T, S); a mask is ", meaning);
+                         scores, " (B, H, T, S); a mask is ", meaning);
     return m;
 }
 
@@ -68,7 +68,7 @@ Tensor Mask::materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, st
                               const char* caller) const {
     Tensor all;
     auto add = [&](const Tensor& part) { all = all.defined() ? all || part : part; };
-    for (const Tensor& part : parts_) add(placed(part, B, H, T, S, caller));
+    for (const Tensor& part : parts_) add(placed(part, {B, H, T, S}, caller));
     for (const auto& lengths : paddings_) {
         if (static_cast<std::int64_t>(lengths.size()) != B)
             throw ShapeError(caller, ": Mask::padding: ", lengths.size(), " lengths for ", B,
