@@ -18,6 +18,7 @@ namespace weft {
 
 struct Array;       // storage, shape and strides of the values   (src/core/array/array.h)
 struct TensorImpl;  // an Array and its node in the graph         (src/core/autograd/node.h)
+struct Node;        // a node of the graph                        (src/core/autograd/node.h)
 
 // Values of one type with a shape and, if it takes part in the graph, a node there. A Tensor is a handle, as
 // in PyTorch: a copy of it is the same tensor. The compiler warns about a statement that discards a tensor.
