@@ -129,8 +129,9 @@ struct [[nodiscard]] ValuesIndices {
 //     const auto [values, indices] = max(tensor({{3, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
 ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);  // the smallest; NaN counts as it
-Tensor max(const Tensor& x);                                     // the largest of all elements, likewise: ()
-Tensor min(const Tensor& x);                                     // the smallest of all elements
+// The largest of all elements, of shape (); its first occurrence gets the gradient. ShapeError if x is empty.
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);                                     // the smallest of all elements, likewise
 Tensor argmax(const Tensor& x, int axis, bool keepdim = false);  // max(x, axis, keepdim).indices
 
 // y_i = Σ_{j ≤ i} x_j along the axis; of x's shape.
