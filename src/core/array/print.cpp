@@ -1,6 +1,7 @@
 // Prints as NumPy's array2string: the shortest digits, at most 8 after the point, in aligned columns.
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <vector>
 
 #include "core/array/array.h"
@@ -54,19 +55,14 @@ std::string scalar(T value) {
 }
 
 // The words of an array's elements, before they are padded to one width.
-std::vector<std::string> words(const std::vector<bool>& values) {
+template <std::integral T>
+std::vector<std::string> words(const std::vector<T>& values) {
     std::vector<std::string> result;
-    for (bool v : values) result.push_back(v ? " True" : "False");
+    for (T v : values) result.push_back(scalar(v));
     return result;
 }
 
-std::vector<std::string> words(const std::vector<std::int64_t>& values) {
-    std::vector<std::string> result;
-    for (std::int64_t v : values) result.push_back(chars(v));
-    return result;
-}
-
-template <class T>
+template <std::floating_point T>
 std::vector<std::string> words(const std::vector<T>& values) {
     T largest = 0, smallest = INFINITY;
     for (T v : values)
@@ -146,7 +142,7 @@ std::string format(const Array& x) {
         std::vector<T> shown;
         collect(x, 0, x.data<T>(), shown);
         std::vector<std::string> all = words(shown);
-        std::size_t width = 0;
+        std::size_t width = x.dtype == boolean ? 5 : 0;  // of False, even if all are True
         for (const std::string& word : all) width = std::max(width, word.size());
         for (std::string& word : all) word.insert(0, width - word.size(), ' ');
         const std::string* first = all.data();
