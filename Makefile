@@ -112,7 +112,8 @@ examples: configure  ## build the examples and run the small ones
 
 lines:  ## the lines of each layer, and of the core in the order in which to read it (docs/architecture.md)
 	@for layer in core nn models viz train; do \
-	    git ls-files src/$$layer include/weft/$$layer include/weft/$$layer.h | grep -v '\.py$$' | xargs cat | wc -l | xargs printf '%-8s%6d\n' $$layer; done
+	    git ls-files src/$$layer include/weft/$$layer include/weft/$$layer.h | grep -vE '\.py$$|core/more' | xargs cat | wc -l | xargs printf '%-10s%6d\n' $$layer; done
+	@git ls-files src/core/more include/weft/core/more.h | xargs cat | wc -l | xargs printf 'core/more %6d\n'
 	@sed -n '/^## The core in an evening/,/^## Values/p' docs/architecture.md | grep -oE '`(src|include)/[^`]*`' | tr -d '`' | xargs wc -l
 
 format: format-packages  ## write every source file in the project's format

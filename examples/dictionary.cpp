@@ -161,7 +161,6 @@ void reductions() {
     same(softmax(v, 0), {0.090031, 0.244728, 0.665241});
     same(log_softmax(v, -1), {-2.407606, -1.407606, -0.407606});
     same(logsumexp(x, 1), {3.407606, 6.407606});
-    same(sqrt(sum(x * x)), 9.539392);
 }
 
 void products() {
@@ -181,6 +180,62 @@ Tensor square(const Tensor& x) {
     }
     return record("square", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{2 * saved[0] * dy}; });
+}
+
+void composed() {
+    same(rsqrt(v), {1, 0.707107, 0.57735});
+    same(log1p(v), {0.693147, 1.098612, 1.386294});
+    same(expm1(v), {1.718282, 6.389056, 19.085537});
+    same(floor(x / 2), {{0, 1, 1}, {2, 2, 3}});
+    same(round(x / 2), {{0, 1, 2}, {2, 2, 3}});
+    same(isnan(log(v - 2)).to(int64), {1, 0, 0});
+    same(isinf(log(v - 1)).to(int64), {1, 0, 0});
+    same(silu(v), {0.731059, 1.761594, 2.857723});
+    same(softplus(v), {1.313262, 2.126928, 3.048587});
+    same(leaky_relu(v - 2, 0.1), {-0.1, 0, 1});
+    same(elu(v - 2), {-0.632121, 0, 1});
+    holds(allclose(x, x + 1e-7), "all close");
+    same(all(x > 1, 1).to(int64), {0, 1});
+    same(any(x > 5, 1).to(int64), {0, 1});
+    same(weft::std(x, 1), {1, 1});
+    same(norm(x), 9.539392);
+    same(norm(x, 1, 1), {6, 15});
+    same(prod(x), 720.0);
+    same(prod(x, 1), {6, 120});
+    same(cumprod(x, 1), {{1, 2, 6}, {4, 20, 120}});
+    same(argmin(y, 1), {2, 2});
+    same(argmax(y), 0.0);
+    same(argmin(y), 5.0);
+    same(sort(y, 1).values, {{4, 5, 6}, {1, 2, 3}});
+    same(argsort(y, 1), {{2, 1, 0}, {2, 1, 0}});
+    same(topk(x, 2).values, {{3, 2}, {6, 5}});
+    same(full_like(x, 7), {{7, 7, 7}, {7, 7, 7}});
+    same(linspace(0, 1, 5), {0, 0.25, 0.5, 0.75, 1});
+    same(one_hot(ids, 3), {{0, 1, 0}, {1, 0, 0}});
+    same(flatten(t, 1),
+         {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}});
+    same(movedim(repeat(v, {2, 1}), 0, 1), {{1, 1}, {2, 2}, {3, 3}});
+    same(pad(x, {1, 0}, 7), {{7, 1, 2, 3}, {7, 4, 5, 6}});
+    same(roll(x, 1, 1), {{3, 1, 2}, {6, 4, 5}});
+    same(diag(v), {{1, 0, 0}, {0, 2, 0}, {0, 0, 3}});
+    same(outer(v, v), {{1, 2, 3}, {2, 4, 6}, {3, 6, 9}});
+    same(dot(v, v), 14.0);
+    same(einsum("ij,kj->ik", {x, y}), {{28, 10}, {73, 28}});
+    same(nonzero(x > 4), {{1, 1}, {1, 2}});
+    same(masked_select(x, x > 4), {5, 6});
+    same(nll_loss(x, at.select(1, 0)), -4.0);
+    same(cross_entropy(x, ids, {.weight = v, .label_smoothing = 0.1}), 1.710082);
+    same(binary_cross_entropy_with_logits(x, ones({2, 3})), 0.08602);
+    same(l1_loss(x, y), 3.0);
+    same(huber_loss(x, y), 2.5);
+    same(unfold(t.unsqueeze(0), {.kernel_height = 2, .kernel_width = 2})[0][0], {0, 1, 2, 4, 5, 6});
+    same(fold(ones({1, 4, 6}), 3, 4, {.kernel_height = 2, .kernel_width = 2})[0][0],
+         {{1, 2, 2, 1}, {2, 4, 4, 2}, {1, 2, 2, 1}});
+    same(conv2d(t.unsqueeze(0), ones({1, 2, 2, 2}))[0][0], {{68, 76, 84}, {100, 108, 116}});
+    same(max_pool2d(t.unsqueeze(0), {.kernel_height = 2, .kernel_width = 2})[0][0], {{5, 7}});
+    same(avg_pool2d(t.unsqueeze(0), {.kernel_height = 2, .kernel_width = 2})[0][0], {{2.5, 4.5}});
+    same(batch_norm(x, {}, {}, {}, {.training = true}),
+         {{-0.999998, -0.999998, -0.999998}, {0.999998, 0.999998, 0.999998}});
 }
 
 void gradients() {
@@ -306,6 +361,7 @@ int main() {
     arithmetic();
     reductions();
     products();
+    composed();
     gradients();
     modules(rng);
     files();

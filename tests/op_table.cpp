@@ -3,8 +3,8 @@
 const std::vector<Op>& op_table() {
     static const std::vector<Op> table = [] {
         std::vector<Op> rows;
-        for (const auto& family :
-             {arithmetic_ops(), elementwise_ops(), reduction_ops(), shape_ops(), member_ops(), function_ops()})
+        for (const auto& family : {arithmetic_ops(), elementwise_ops(), reduction_ops(), shape_ops(),
+                                   member_ops(), function_ops(), more_ops()})
             rows.insert(rows.end(), family.begin(), family.end());
         return rows;
     }();

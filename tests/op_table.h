@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/ops.h"
+#include "weft/core/more.h"
 
 // How far the gradient of a sample can be checked.
 enum class Gradient {
@@ -37,7 +37,8 @@ struct Op {
     Gradient gradient;
     std::function<Outputs(In)> function;
     bool compared = true;       // with the golden outputs; false for random ones
-    bool takes_strided = true;  // false for view, which refuses what it would have to copy
+    bool takes_strided = true;  // false for view, which refuses what it would have to copy, and for
+                                // masked_select, whose shape depends on values
 };
 
 const std::vector<Op>& op_table();
@@ -49,3 +50,4 @@ std::vector<Op> reduction_ops();
 std::vector<Op> shape_ops();
 std::vector<Op> member_ops();
 std::vector<Op> function_ops();
+std::vector<Op> more_ops();

@@ -1,7 +1,8 @@
-// Run by the build: every function declared in weft/core/ops.h, and every member of Tensor that returns a
-// Tensor in the graph, must have a row in the table of operations, and every row must belong to a declaration.
+// Run by the build: every function declared in weft/core/ops.h and more.h, and every member of Tensor that
+// returns a Tensor in the graph, must have a row in the table of operations, and every row must belong to a
+// declaration.
 //
-//     op_table_check path/to/ops.h path/to/tensor.h
+//     op_table_check path/to/ops.h path/to/more.h path/to/tensor.h
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -62,9 +63,10 @@ std::set<std::string> members_of(const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc != 3) throw std::runtime_error("usage: op_table_check ops.h tensor.h");
+    if (argc != 4) throw std::runtime_error("usage: op_table_check ops.h more.h tensor.h");
     std::set<std::string> declared = functions_of(read_without_comments(argv[1]));
-    declared.merge(members_of(read_without_comments(argv[2])));
+    declared.merge(functions_of(read_without_comments(argv[2])));
+    declared.merge(members_of(read_without_comments(argv[3])));
     if (declared.size() < 90)
         throw std::runtime_error("read fewer declarations than there are: check the patterns");
 

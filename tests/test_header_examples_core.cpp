@@ -419,3 +419,19 @@ TEST_CASE("example: from xtensor and back", "[header-examples]") {
     CHECK(x.shape() == Shape{3, 2});
     CHECK(values_of(x) == Values{2, 7, 4, 10, 6, 12});
 }
+
+TEST_CASE("header example: sort, pad and einsum", "[header-examples]") {
+    {
+        const auto [values, indices] = sort(tensor({3, 1, 2}));  // [1, 2, 3] and [1, 2, 0]
+        CHECK(values.to_vector<float>() == std::vector<float>{1, 2, 3});
+        CHECK(indices.to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 2, 0});
+    }
+    {
+        const Tensor y = pad(ones({2, 3}), {1, 0, 0, 2});  // (4, 4): a column on the left, two rows below
+        CHECK(all(y == tensor({{0, 1, 1, 1}, {0, 1, 1, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}})));
+    }
+    Rng rng(1);
+    const Tensor q = randn({2, 3, 4, 5}, rng), k = randn({2, 3, 6, 5}, rng);
+    const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});  // q kᵀ of each head
+    CHECK(allclose(scores, matmul(q, k.transpose(-2, -1)), 1e-5, 1e-6));
+}

@@ -7,6 +7,7 @@
 #include "weft/core/heads.h"
 #include "weft/core/ledger.h"
 #include "weft/core/mask.h"
+#include "weft/core/more.h"
 #include "weft/core/ops.h"
 #include "weft/core/random.h"
 #include "weft/core/shape.h"

@@ -224,12 +224,134 @@ def attention(case):
     case("attention_weights.blocked", safe_attention, per_head)
 
 
+def more(case):
+    case("rsqrt", torch.rsqrt, lambda d: [d.positive(3, 4)])
+    for name in ["log1p", "expm1"]:
+        case(name, getattr(torch, name), lambda d: [d.positive(3, 4)])
+        case(f"{name}.small", getattr(torch, name), lambda d: [np.array([1e-3, -1e-5, 1e-12])])
+    case("floor", torch.floor, lambda d: [np.array([-1.5, -0.2, 0.3, 1.0, 2.75])])
+    case("round", torch.round, lambda d: [np.array([-1.5, -0.5, 0.3, 0.5, 1.5, 2.75])])
+    special = lambda d: [np.array([[1.0, np.nan, np.inf], [-np.inf, 0.0, 1e38]])]
+    case("isnan", torch.isnan, special)
+    case("isinf", torch.isinf, special)
+    case("silu", F.silu, lambda d: [2 * d.normal(3, 4)])
+    case("softplus", F.softplus, lambda d: [4 * d.normal(3, 4)])
+    case("softplus.far", F.softplus, lambda d: [np.array([-800.0, -30.0, 0.0, 30.0, 800.0])])
+    case("leaky_relu", lambda x: F.leaky_relu(x, 0.1), lambda d: [d.away(3, 4)])
+    case("elu", lambda x: F.elu(x, 1.5), lambda d: [d.away(3, 4)])
+    case("elu.far", F.elu, lambda d: [np.array([-800.0, -30.0, 30.0, 800.0])])
+    close = lambda a, b, **k: torch.tensor(torch.allclose(a, b, **k))
+    case("allclose.close", lambda a, b: close(a, b, rtol=1e-3), lambda d: [np.array([1.0, np.inf]), np.array([1.0005, np.inf])])
+    case("allclose.far", close, lambda d: [np.array([1.0, np.inf]), np.array([1.0, -np.inf])])
+    case("allclose.nan", lambda a, b: close(a, b, equal_nan=True), lambda d: [np.array([1.0, np.nan])] * 2)
+
+    for name, f in {"all": torch.all, "any": torch.any}.items():
+        case(f"{name}.axis", lambda x, f=f: f(x, 1), lambda d: [d.boolean(2, 3, 2)])
+        reduced = (lambda x: x.all(0, True).all(-1, True)) if name == "all" else (lambda x: x.any(0, True).any(-1, True))
+        case(f"{name}.several", reduced, lambda d: [d.boolean(2, 3, 2)])
+    case("std.all", torch.std, lambda d: [d.normal(2, 3, 4)])
+    case("std.population", lambda x: torch.std(x, 1, correction=0, keepdim=True), lambda d: [d.normal(2, 5)])
+    norm = torch.linalg.vector_norm
+    case("norm.all", norm, lambda d: [d.normal(2, 3, 4)])
+    case("norm.axis", lambda x: norm(x, 2, 1), lambda d: [d.normal(2, 3, 4)])
+    case("norm.zero", lambda x: norm(x, 2, 1), lambda d: [np.array([[0.0, 0.0], [3.0, 0.0]])])
+    case("norm.one", lambda x: norm(x, 1, (0, 2)), lambda d: [d.away(2, 3, 4)])
+    case("norm.three", lambda x: norm(x, 3, (0, -1), True), lambda d: [d.away(2, 3, 4)])
+    case("norm.largest", lambda x: norm(x, math.inf, 1), lambda d: [d.distinct(2, 3, 4)])
+    zeros = lambda d: [np.array([[2.0, 0.0, -1.5, 0.5], [0.0, 3.0, 0.0, 2.0], [0.5, -2.0, 1.5, 3.0]])]
+    case("prod.axis", lambda x: torch.prod(x, 1), lambda d: [d.away(2, 5, 3)])
+    case("prod.zeros", lambda x: torch.prod(x, -1, keepdim=True), zeros)
+    case("prod.all", torch.prod, lambda d: [d.away(2, 3)])
+    case("cumprod.zeros", lambda x: torch.cumprod(x, -1), zeros)
+    case("cumprod.first", lambda x: torch.cumprod(x, 0), lambda d: [d.away(5, 3)])
+    case("argmin.axis", lambda x: torch.argmin(x, 1), lambda d: [d.distinct(2, 3, 4)])
+    case("argmax_all", torch.argmax, lambda d: [d.distinct(2, 3, 4)])
+    case("argmin_all", torch.argmin, lambda d: [d.distinct(2, 3, 4)])
+    case("argsort.ties", lambda x: torch.argsort(x, dim=0, stable=True), lambda d: [d.integers(0, 3, 6, 2)])
+    case("argsort.descending", lambda x: torch.argsort(x, dim=-1, descending=True, stable=True),
+         lambda d: [np.array([[1.0, np.nan, 3.0, 1.0], [np.inf, 2.0, 2.0, -np.inf]])])
+    case("sort.last", lambda x: tuple(torch.sort(x)), lambda d: [d.distinct(3, 5)])
+    case("sort.middle", lambda x: tuple(torch.sort(x, 1, descending=True)), lambda d: [d.distinct(2, 4, 3)])
+    case("topk.largest", lambda x: tuple(torch.topk(x, 2, 1)), lambda d: [d.distinct(2, 4, 3)])
+    case("topk.smallest", lambda x: tuple(torch.topk(x, 3, -1, largest=False)), lambda d: [d.distinct(2, 5)])
+
+    case("full_like", lambda x: torch.full_like(x, 2.5).detach(), lambda d: [d.normal(2, 3)])
+    for name in ["randn_like", "rand_like"]:
+        case(name, lambda x: x * 0, lambda d: [d.normal(2, 3)])
+    case("linspace", lambda x: torch.linspace(-1, 2, 7, dtype=x.dtype), lambda d: [d.normal(1)])
+    case("one_hot", lambda i: F.one_hot(i, 5), lambda d: [d.integers(0, 5, 2, 3)])
+    case("one_hot.inferred", F.one_hot, lambda d: [np.array([2, 0, 1])])
+    case("multinomial", lambda x: torch.zeros(2, 2, dtype=torch.int64), lambda d: [d.positive(2, 4)])
+
+    case("flatten.all", torch.flatten, lambda d: [d.normal(2, 3, 4)])
+    case("flatten.front", lambda x: torch.flatten(x, 0, 1), lambda d: [d.normal(2, 3, 4)])
+    case("movedim.last", lambda x: torch.movedim(x, 0, -1), lambda d: [d.normal(2, 3, 4)])
+    case("movedim.first", lambda x: torch.movedim(x, 2, 0), lambda d: [d.normal(2, 3, 4)])
+    case("repeat", lambda x: x.repeat(2, 1, 3), lambda d: [d.normal(3, 2)])
+    case("pad", lambda x: F.pad(x, (1, 2, -1, 3), value=2.5), lambda d: [d.normal(2, 3, 4)])
+    case("pad.cut", lambda x: F.pad(x, (-2, -1, 0, 0, 1, 0)), lambda d: [d.normal(2, 3, 4)])
+    case("roll", lambda x: torch.roll(x, 1, -1), lambda d: [d.normal(2, 3)])
+    case("roll.back", lambda x: torch.roll(x, -7, 1), lambda d: [d.normal(2, 3)])
+    for k in (-2, 0, 1):
+        case(f"diag.vector{k}", lambda x, k=k: torch.diag(x, k), lambda d: [d.normal(3)])
+        case(f"diag.matrix{k}", lambda x, k=k: torch.diag(x, k), lambda d: [d.normal(3, 4)])
+    case("outer", torch.outer, lambda d: [d.normal(3), d.normal(4)])
+    case("dot", torch.dot, lambda d: [d.normal(5), d.normal(5)])
+    case("nonzero", torch.nonzero, lambda d: [np.array([[0.0, 2.0, np.nan], [-0.0, 0.0, 1.0]])])
+    case("masked_select", torch.masked_select, lambda d: [d.normal(2, 1, 3), d.boolean(4, 1)])
+    three = lambda d: [d.normal(2, 3, 4), d.normal(3, 4), d.normal(4)]
+    case("einsum.three", lambda *x: torch.einsum("ijk,jk,k->i", *x), three)
+    for formula in ["ijk->kji", "ijk->ik", "ijk", "ijk->"]:
+        case(f"einsum.{formula}", lambda x, f=formula: torch.einsum(f, x), lambda d: [d.normal(2, 3, 4)])
+    for formula in ["ijk,ijk->ijk", "ijk,ijl->ikl", "ijk,ljk->il", "ijk,abc->ia", "ijk,ijk->i", "ijk,ijk"]:
+        case(f"einsum.{formula}", lambda x, y, f=formula: torch.einsum(f, x, y), lambda d: [d.normal(2, 3, 4), d.normal(2, 3, 4)])
+    for formula in ["ii->i", "ii"]:
+        case(f"einsum.{formula}", lambda x, f=formula: torch.einsum(f, x), lambda d: [d.normal(4, 4)])
+
+    targets = np.array([1, 3, 0, -100, 2, 2])
+    weights = np.array([0.5, 1.0, 2.0, 1.5])
+
+    def weighted_nll(x, t, w, smoothing=0):  # with a gradient of the weights, which PyTorch's does not have
+        counts, index = t != -100, t.clamp(min=0)
+        per_target = w[index] * counts
+        loss = -(x.gather(1, index[:, None])[:, 0] * per_target).sum() / per_target.sum()
+        uniform = -((x * w).sum(1) * counts).sum() / per_target.sum()
+        return (1 - smoothing) * loss + smoothing / x.shape[1] * uniform
+
+    def weighted_cross_entropy(x, t, w, smoothing=0):
+        y = weighted_nll(torch.log_softmax(x, -1), t, w, smoothing)
+        assert torch.allclose(y, F.cross_entropy(x, t, w.detach(), label_smoothing=smoothing))
+        return y
+
+    case("nll_loss.weighted", weighted_nll, lambda d: [d.normal(6, 4), targets, weights])
+    case("nll_loss", lambda x, t: F.nll_loss(x.reshape(-1, 4), t.reshape(-1), ignore_index=2), lambda d: [d.normal(2, 3, 4), d.integers(0, 4, 2, 3)])
+    case("cross_entropy.weighted", weighted_cross_entropy, lambda d: [d.normal(6, 4), targets, weights])
+    case("cross_entropy.smooth", lambda x, t: F.cross_entropy(x, t, label_smoothing=0.3), lambda d: [d.normal(6, 4), targets])
+    case("cross_entropy.both", lambda x, t, w: weighted_cross_entropy(x, t, w, 0.3), lambda d: [d.normal(6, 4), targets, weights])
+    case("bce", F.binary_cross_entropy_with_logits, lambda d: [4 * d.normal(3, 4), d.positive(3, 4) / 4])
+    case("l1_loss", F.l1_loss, lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]])
+    case("huber_loss", lambda a, b: F.huber_loss(a, b, delta=0.7), lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]])
+
+    image = lambda d: d.distinct(2, 4, 6, 5)
+    case("unfold", lambda x: F.unfold(x, (3, 2), padding=1, stride=2), lambda d: [image(d)])
+    case("unfold.dilated", lambda x: F.unfold(x, 2, dilation=2), lambda d: [image(d)])
+    case("fold", lambda x: F.fold(x, (6, 5), (3, 2), padding=1, stride=2), lambda d: [d.normal(2, 6, 9)])
+    case("conv2d.groups", lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=1, groups=2),
+         lambda d: [d.normal(2, 4, 6, 5), d.normal(6, 2, 3, 2), d.normal(6)])
+    case("conv2d.dilated", lambda x, w: F.conv2d(x, w, dilation=2), lambda d: [d.normal(1, 2, 6, 5), d.normal(3, 2, 2, 2)])
+    case("max_pool2d", lambda x: F.max_pool2d(x, (3, 2), 2, 1), lambda d: [image(d)])
+    case("avg_pool2d", lambda x: F.avg_pool2d(x, (3, 2), 2, 1), lambda d: [image(d)])
+    case("batch_norm.training", lambda x, w, b: F.batch_norm(x, None, None, w, b, True), lambda d: [d.normal(3, 4, 2), d.normal(4), d.normal(4)])
+    case("batch_norm.running", lambda x, m, v, w, b: (x - m[:, None]) / torch.sqrt(v[:, None] + 1e-5) * w[:, None] + b[:, None],
+         lambda d: [d.normal(3, 4, 2), d.normal(4), d.positive(4), d.normal(4), d.normal(4)])
+
+
 def write(path):
     golden = Golden()
 
     def case(name, function, inputs):
         add_case(golden, name, function, inputs(Draw(name)))
 
-    for family in [arithmetic, comparisons, elementwise, reductions, products, shapes, indexing, functions, attention]:
+    for family in [arithmetic, comparisons, elementwise, reductions, products, shapes, indexing, functions, attention, more]:
         family(case)
     golden.save(path)

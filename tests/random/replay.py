@@ -41,6 +41,13 @@ def variance(x, axes, keep, correction):
     return torch.var(x, dim=axes or list(range(x.dim())), correction=correction, keepdim=keep)
 
 
+def weighted_nll(x, targets, weight, smoothing):
+    """With a gradient of the weights, which PyTorch's does not have."""
+    x, per_target = x.reshape(-1, x.shape[-1]), weight[targets].reshape(-1)
+    loss = -(x.gather(1, targets.reshape(-1, 1))[:, 0] * per_target).sum() / per_target.sum()
+    return (1 - smoothing) * loss - smoothing / x.shape[1] * (x * weight).sum() / per_target.sum()
+
+
 def cut(x, axis, first, last, step):
     index = [slice(None)] * x.dim()
     index[axis] = slice(first, last, step)

@@ -78,6 +78,10 @@ Tensor sign(const Tensor& x);     // −1, 0 or 1; gradient 0
 Tensor sin(const Tensor& x);      // x in radians
 Tensor cos(const Tensor& x);      // x in radians
 Tensor erf(const Tensor& x);      // 2/√π ∫₀ˣ e^(−t²) dt
+Tensor log1p(const Tensor& x);    // ln(1 + x), exact for small x; gradient at −1 is inf
+Tensor expm1(const Tensor& x);    // eˣ − 1, exact for small x
+Tensor floor(const Tensor& x);    // ⌊x⌋; gradient 0
+Tensor round(const Tensor& x);    // the nearest integer, halves to the even one, as in PyTorch; gradient 0
 
 // The formula of gelu.
 enum class Gelu {

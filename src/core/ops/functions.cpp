@@ -98,6 +98,37 @@ Tensor erf(const Tensor& x) {
     });
 }
 
+Tensor log1p(const Tensor& x) {
+    Tensor y = elementwise("log1p", x, by_element([](const auto& x) { return xt::log1p(x); }));
+    // y = ln(1 + x):  dx = dy/(1 + x)
+    return record("log1p", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy / (1 + saved[0])}; });
+}
+
+Tensor expm1(const Tensor& x) {
+    Tensor y = elementwise("expm1", x, by_element([](const auto& x) { return xt::expm1(x); }));
+    // y = eˣ − 1:  dx = dy·(y + 1)
+    return record("expm1", y, {x}, {y},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * (saved[0] + 1)}; });
+}
+
+namespace {
+// f(x), which is constant between its steps.
+template <class F>
+Tensor steps(const char* operation, const Tensor& x, const F& f) {
+    return record(operation, elementwise(operation, x, f), {x}, {},
+                  [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
+}
+}  // namespace
+
+Tensor floor(const Tensor& x) {
+    return steps("floor", x, by_element([](const auto& x) { return xt::floor(x); }));
+}
+
+Tensor round(const Tensor& x) {
+    return steps("round", x, by_element([](const auto& x) { return xt::nearbyint(x); }));
+}
+
 namespace {
 
 Tensor gelu_reference(const Tensor& x, Gelu kind) {

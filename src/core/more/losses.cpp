@@ -1,0 +1,98 @@
+// Losses that are composed of other operations. Targets are (…), logits and log-probabilities (…, V).
+#include "core/ops/common.h"
+#include "weft/core/more.h"
+
+namespace weft {
+namespace {
+
+void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
+    if (prediction.shape() != target.shape())
+        throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
+                         " must have one shape; reshape one of them");
+}
+
+// The targets that count, as indices of the last axis of log_p, and their weights (0 for those that are
+// ignored). IndexError, as cross_entropy, for a class that log_p does not have.
+struct Counted {
+    Tensor index, weight;  // both (…)
+};
+Counted counted(const char* operation, const Tensor& log_p, const Tensor& targets, const Tensor& weight,
+                std::int64_t ignore_index) {
+    check_floating(operation, log_p);
+    check_dtype(operation, "the targets", targets, int64);
+    Shape wanted = log_p.shape();
+    if (wanted.rank() > 0) wanted.erase(wanted.rank() - 1);
+    if (log_p.rank() == 0 || targets.shape() != wanted)
+        throw ShapeError(operation, ": predictions ", log_p.shape(), " and targets ", targets.shape(),
+                         " do not fit; predictions are (…, classes), targets (…)");
+    const std::int64_t V = log_p.size(-1);
+    if (weight.defined()) {
+        check_same_dtype(operation, log_p, weight);
+        if (weight.shape() != Shape{V})
+            throw ShapeError(operation, ": class weights of shape ", weight.shape(), " for ", V,
+                             " classes; they must be (", V, ",)");
+    }
+    const Tensor ignored = targets == static_cast<double>(ignore_index);
+    const Tensor index = masked_fill(targets, ignored, 0);
+    const std::vector<std::int64_t> t = index.to_vector<std::int64_t>();
+    for (std::size_t i = 0; i < t.size(); ++i)
+        if (t[i] < 0 || t[i] >= V)
+            throw IndexError(operation, ": target ", t[i], " at flat position ", i, " is outside the ", V,
+                             " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
+    const Tensor per_class = weight.defined() ? weight : ones({V}, log_p.dtype());
+    const Tensor per_target = V == 0 ? zeros(targets.shape(), log_p.dtype())
+                                     : index_select(per_class, 0, index.reshape({-1})).reshape(targets.shape());
+    return {index, masked_fill(per_target, ignored, 0)};
+}
+
+// −Σ weight · log_p[target] / Σ weight; 0 where nothing counts.
+Tensor weighted_mean(const Tensor& losses, const Tensor& weight) {
+    const Tensor total = sum(weight);
+    return sum(masked_fill(losses * weight, weight == 0, 0)) / masked_fill(total, total == 0, 1);
+}
+
+}  // namespace
+
+Tensor nll_loss(const Tensor& log_p, const Tensor& targets, const Tensor& weight, std::int64_t ignore_index) {
+    const Counted c = counted("nll_loss", log_p, targets, weight, ignore_index);
+    if (log_p.numel() == 0) return sum(log_p);
+    return weighted_mean(-gather(log_p, -1, c.index.unsqueeze(-1)).squeeze(-1), c.weight);
+}
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+    const double smoothing = options.label_smoothing;
+    if (!(smoothing >= 0 && smoothing <= 1))
+        throw ValueError("cross_entropy: label_smoothing is ", smoothing, "; use 0 to 1");
+    if (!options.weight.defined() && smoothing == 0)
+        return cross_entropy(logits, targets, options.ignore_index);
+    const Counted c = counted("cross_entropy", logits, targets, options.weight, options.ignore_index);
+    if (logits.numel() == 0) return sum(logits);
+    const Tensor log_p = log_softmax(logits, -1);
+    const Tensor loss = nll_loss(log_p, targets, options.weight, options.ignore_index);
+    if (smoothing == 0) return loss;
+    // The share `smoothing` of each target is spread over all classes, in proportion to their weights.
+    const Tensor spread = options.weight.defined() ? log_p * options.weight : log_p;
+    const Tensor ignored = (targets == static_cast<double>(options.ignore_index)).unsqueeze(-1);
+    const Tensor total = sum(c.weight);
+    const Tensor uniform = -sum(masked_fill(spread, ignored, 0)) / masked_fill(total, total == 0, 1);
+    return (1 - smoothing) * loss + smoothing / static_cast<double>(logits.size(-1)) * uniform;
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets) {
+    check_same_shape("binary_cross_entropy_with_logits", logits, targets);
+    return mean(softplus(logits) - logits * targets);
+}
+
+Tensor l1_loss(const Tensor& prediction, const Tensor& target) {
+    check_same_shape("l1_loss", prediction, target);
+    return mean(abs(prediction - target));
+}
+
+Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta) {
+    check_same_shape("huber_loss", prediction, target);
+    if (!(delta > 0)) throw ValueError("huber_loss: delta is ", delta, "; it must be above 0");
+    const Tensor difference = prediction - target, size = abs(difference);
+    return mean(where(size < delta, 0.5 * difference * difference, delta * (size - 0.5 * delta)));
+}
+
+}  // namespace weft

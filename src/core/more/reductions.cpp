@@ -1,0 +1,131 @@
+// Reductions, scans and sorting that are composed of other operations.
+#include <cmath>
+#include <numeric>
+
+#include "core/ops/common.h"
+#include "weft/core/more.h"
+#include "weft/core/text.h"
+
+namespace weft {
+namespace {
+
+Tensor count_true(const char* operation, const Tensor& x, const Axes& axes, bool keepdim) {
+    check_dtype(operation, "x", x, boolean);
+    return sum(x.to(int64), axes, keepdim);
+}
+
+// The order of n elements, `stride` apart. NaN counts as the largest, as in max. Equal elements keep their
+// order.
+template <class T>
+void order_row(std::int64_t* order, const T* x, std::int64_t n, bool descending) {
+    std::iota(order, order + n, 0);
+    const auto less = [](T a, T b) { return a < b || (b != b && a == a); };
+    std::stable_sort(order, order + n, [&](std::int64_t i, std::int64_t j) {
+        return descending ? less(x[j], x[i]) : less(x[i], x[j]);
+    });
+}
+
+}  // namespace
+
+Tensor all(const Tensor& x, const Axes& axes, bool keepdim) {
+    check_dtype("all", "x", x, boolean);
+    return count_true("all", !x, axes, keepdim) == 0;
+}
+
+Tensor any(const Tensor& x, const Axes& axes, bool keepdim) { return count_true("any", x, axes, keepdim) != 0; }
+
+Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
+    check_floating("std", x);
+    const Tensor squared = var(x, axes, keepdim, correction);
+    const Tensor is_zero =
+        squared == 0;  // whose root has no finite slope: the gradient is 0 there, as in PyTorch
+    return masked_fill(sqrt(masked_fill(squared, is_zero, 1)), is_zero, 0);
+}
+
+// Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
+// on that divisor, so it needs no gradient.
+Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
+    check_floating("norm", x);
+    if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
+    const Tensor size = abs(x);
+    if (x.numel() == 0) return sum(size, axes, keepdim);
+    if (p == 1) return sum(size, axes, keepdim);
+    Tensor largest = size;
+    std::vector<int> reduced = axes.axes;
+    if (reduced.empty())
+        for (int axis = 0; axis < x.rank(); ++axis) reduced.push_back(axis);
+    for (int axis : reduced) largest = max(largest, axis, weft::keepdim).values;
+    const auto squeezed = [&](const Tensor& y) {
+        return keepdim ? y : y.reshape(sum(size.detach(), axes).shape());
+    };
+    if (std::isinf(p)) return squeezed(largest);
+    const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0, 1);
+    const Tensor total = sum(pow(size / unit, p), Axes(reduced), weft::keepdim);
+    const Tensor is_zero = total == 0;  // whose root has no finite slope: the gradient is 0 there
+    return squeezed(masked_fill(unit * pow(masked_fill(total, is_zero, 1), 1 / p), is_zero, 0));
+}
+
+// Halves the axis again and again, so gradients are right where factors are 0, without a division.
+Tensor prod(const Tensor& x, int axis, bool keepdim) {
+    check_arithmetic("prod", x);
+    axis = normalize_axis(axis, x.rank(), "prod");
+    Tensor y = x;
+    if (x.size(axis) == 0) {
+        Shape shape = x.shape();
+        shape[axis] = 1;
+        y = ones(shape, x.dtype());
+    }
+    while (y.size(axis) > 1) {
+        const std::int64_t half = y.size(axis) / 2;
+        const Tensor product = y.slice(axis, 0, half) * y.slice(axis, half, 2 * half);
+        y = y.size(axis) % 2 == 0 ? product : cat({product, y.slice(axis, 2 * half, 2 * half + 1)}, axis);
+    }
+    return keepdim ? y : y.squeeze(axis);
+}
+
+Tensor prod(const Tensor& x) { return prod(x.reshape({-1}), 0); }
+
+// After step k each element is the product of the 2ᵏ elements that end with it (Hillis and Steele, "Data
+// parallel algorithms", 1986).
+Tensor cumprod(const Tensor& x, int axis) {
+    check_arithmetic("cumprod", x);
+    axis = normalize_axis(axis, x.rank(), "cumprod");
+    const std::int64_t n = x.size(axis);
+    Tensor y = x;
+    for (std::int64_t step = 1; step < n; step *= 2)
+        y = cat({y.slice(axis, 0, step), y.slice(axis, step, n) * y.slice(axis, 0, n - step)}, axis);
+    return y;
+}
+
+Tensor argmin(const Tensor& x, int axis, bool keepdim) { return min(x.detach(), axis, keepdim).indices; }
+Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
+Tensor argmin(const Tensor& x) { return argmin(x.reshape({-1}), 0); }
+
+Tensor argsort(const Tensor& x, int axis, bool descending) {
+    check_arithmetic("argsort", x);
+    axis = normalize_axis(axis, x.rank(), "argsort");
+    const Tensor rows = x.detach().transpose(axis, -1).contiguous();
+    const std::int64_t n = rows.size(-1);
+    Tensor order = empty(rows.shape(), int64);
+    for (std::int64_t first = 0; first < rows.numel(); first += n)
+        visit_numeric(x.dtype(), [&]<class T>(T) {
+            order_row(order.data<std::int64_t>() + first, rows.data<T>() + first, n, descending);
+        });
+    return order.transpose(axis, -1);
+}
+
+ValuesIndices sort(const Tensor& x, int axis, bool descending) {
+    const Tensor order = argsort(x, axis, descending);
+    return {gather(x, axis, order), order};
+}
+
+ValuesIndices topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
+    axis = normalize_axis(axis, x.rank(), "topk");
+    if (k < 0 || k > x.size(axis))
+        throw ValueError("topk: k is ", k, ", but axis ", axis, " of ", x.shape(), " has ", x.size(axis),
+                         " elements; use 0 to ", x.size(axis));
+    const Tensor order = argsort(x, axis, largest).slice(axis, 0, k);
+    return {gather(x, axis, order), order};
+}
+
+}  // namespace weft

@@ -1,0 +1,228 @@
+// Refusals of the composed operations, and what they do with nothing, with NaN and at the edges.
+#include <cmath>
+
+#include "refusal.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+TEST_CASE("refusals of the composed operations: types", "[fault][more]") {
+    const Tensor truths = zeros({2}, boolean), numbers = zeros({2}, int64), x = zeros({2});
+    Rng rng(1);
+    check_refusals<DTypeError>({
+        {"silu: takes", [&] { silu(numbers); }},
+        {"softplus: takes float32 or float64, not int64", [&] { softplus(numbers); }},
+        {"elu: takes float32 or float64, not bool", [&] { elu(truths); }},
+        {"allclose: float32 and int64 do not mix", [&] { static_cast<void>(allclose(x, numbers)); }},
+        {"all: x must be bool, not float32", [&] { all(x, 0); }},
+        {"any: x must be bool, not int64", [&] { any(numbers, 0); }},
+        {"std: takes float32 or float64, not int64", [&] { weft::std(numbers); }},
+        {"norm: takes float32 or float64, not int64", [&] { norm(numbers); }},
+        {"prod: bool has no arithmetic", [&] { prod(truths); }},
+        {"cumprod: bool has no arithmetic", [&] { cumprod(truths, 0); }},
+        {"argsort: bool has no arithmetic", [&] { argsort(truths); }},
+        {"linspace: makes float32 or float64, not int64", [] { linspace(0, 1, 3, int64); }},
+        {"one_hot: the ids must be int64, not float32", [&] { one_hot(x); }},
+        {"multinomial: takes float32 or float64, not int64", [&] { multinomial(numbers, 1, rng); }},
+        {"masked_select: the mask must be bool, not int64", [&] { masked_select(x, numbers); }},
+        {"einsum: float32 and int64 do not mix",
+         [&] {
+             einsum("i,i", {x, numbers});
+         }},
+        {"nll_loss: the targets must be int64, not float32",
+         [&] {
+             nll_loss(zeros({2, 3}), x);
+         }},
+        {"max_pool2d: takes float32 or float64, not int64",
+         [] {
+             max_pool2d(zeros({1, 1, 2, 2}, int64), {});
+         }},
+        {"batch_norm: takes float32 or float64, not int64",
+         [] {
+             batch_norm(zeros({2, 2}, int64), {});
+         }},
+    });
+}
+
+TEST_CASE("refusals of the composed operations: shapes", "[fault][more]") {
+    const Tensor x = zeros({2, 3}), v = zeros({3}), image = zeros({1, 2, 4, 5});
+    Rng rng(1);
+    check_refusals<ShapeError>({
+        {"multinomial: weights of shape (); they must be (n,) or (rows, n)",
+         [&] { multinomial(ones({}), 1, rng); }},
+        {"repeat: (2,) has fewer numbers than (2, 3) has axes; give one for each", [&] { repeat(x, {2}); }},
+        {"pad: 3 numbers for a tensor of shape (2, 3); give two for each padded axis, the last axis first",
+         [&] {
+             pad(x, {1, 2, 3});
+         }},
+        {"pad: 6 numbers for a tensor of shape (2, 3)",
+         [&] {
+             pad(x, {1, 1, 1, 1, 1, 1});
+         }},
+        {"pad: axis 1 of (2, 3) cannot be cut by 2 and 2; cut no more than it has",
+         [&] {
+             pad(x, {-2, -2});
+         }},
+        {"diag: a tensor of shape (); it must be (n,) or (m, n)", [] { diag(ones({})); }},
+        {"outer: tensors of shape (2, 3) and (3,); both must be vectors", [&] { outer(x, v); }},
+        {"dot: tensors of shape (3,) and (2, 3); both must be vectors of one length", [&] { dot(v, x); }},
+        {"unfold: a tensor of shape (2, 3); it must be (N, C, H, W)", [&] { unfold(x, {}); }},
+        {"unfold: a window of 5 does not fit an image of (4, 5), padding included",
+         [&] { unfold(image, {.kernel_height = 3, .kernel_width = 3, .dilation = 2}); }},
+        {"fold: columns of shape (2, 3); they must be (N, C·4, 12)",
+         [&] { fold(x, 4, 5, {.kernel_height = 2, .kernel_width = 2}); }},
+        {"conv2d: x (1, 2, 4, 5), weight (3, 3, 2, 2), 1 groups; x must be (N, C, H, W)",
+         [&] {
+             conv2d(image, zeros({3, 3, 2, 2}));
+         }},
+        {"conv2d: x (1, 2, 4, 5), weight (3, 1, 2, 2), 2 groups",
+         [&] {
+             conv2d(image, zeros({3, 1, 2, 2}), {}, {.groups = 2});
+         }},
+        {"conv2d: a bias of shape (2,); it must be (3,)",
+         [&] {
+             conv2d(image, zeros({3, 2, 2, 2}), zeros({2}));
+         }},
+        {"avg_pool2d: a tensor of shape (2, 3); it must be (N, C, H, W)", [&] { avg_pool2d(x, {}); }},
+        {"batch_norm: a tensor of shape (3,); it must be (N, C, …)", [&] { batch_norm(v, {}); }},
+        {"batch_norm: statistics, weight and bias must be (3,), not (2, 3)",
+         [&] { batch_norm(x, {}, x, {}, {.training = true}); }},
+        {"l1_loss: prediction (2, 3) and target (3,) must have one shape", [&] { l1_loss(x, v); }},
+        {"nll_loss: predictions (2, 3) and targets (3,) do not fit", [&] { nll_loss(x, zeros({3}, int64)); }},
+        {"cross_entropy: class weights of shape (2,) for 3 classes; they must be (3,)",
+         [&] { cross_entropy(x, zeros({2}, int64), {.weight = ones({2})}); }},
+    });
+}
+
+TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
+    const Tensor x = zeros({2, 3}), image = zeros({1, 2, 4, 5});
+    Rng rng(1);
+    check_refusals<ValueError>({
+        {"norm: p is 0; use a p above 0", [&] { norm(x, 0); }},
+        {"norm: p is nan", [&] { norm(x, NAN); }},
+        {"topk: k is 4, but axis 1 of (2, 3) has 3 elements; use 0 to 3", [&] { topk(x, 4); }},
+        {"topk: k is -1", [&] { topk(x, -1, 0); }},
+        {"linspace: -1 steps; use 0 or more", [] { linspace(0, 1, -1); }},
+        {"one_hot: -2 classes; use 0 or more", [] { one_hot(zeros({2}, int64), -2); }},
+        {"randperm: n is -1; use 0 or more", [&] { randperm(-1, rng); }},
+        {"multinomial: 0 samples; use 1 or more", [&] { multinomial(ones({3}), 0, rng); }},
+        {"multinomial: 2 samples without replacement from 1 weights above 0",
+         [&] {
+             multinomial(tensor({0, 0, 3}).to(float32), 2, rng);
+         }},
+        {"categorical: no weight is above 0", [&] { multinomial(zeros({3}), 1, rng, true); }},
+        {"flatten: the first axis, 1, comes after the last, 0; exchange them", [&] { flatten(x, 1, 0); }},
+        {"repeat: -1 times; use 0 or more",
+         [&] {
+             repeat(x, {1, -1});
+         }},
+        {"pad: -4 at axis 1 of (2, 3); use -3 to 2147483647",
+         [&] {
+             pad(x, {-4, 0});
+         }},
+        {"pad: 9223372036854775807 at axis 1",
+         [&] {
+             pad(x, {INT64_MAX, INT64_MAX});
+         }},
+        {"unfold: kernel (0, 1), stride 1 and dilation 1 must be 1 to 2147483647",
+         [&] { unfold(image, {.kernel_height = 0}); }},
+        {"max_pool2d: a kernel of (2, 3) is not square; give a stride",
+         [&] { max_pool2d(image, {.kernel_height = 2, .kernel_width = 3}); }},
+        {"max_pool2d: padding is -1; use 0 to 2147483647", [&] { max_pool2d(image, {.padding = -1}); }},
+        {"fold: an image of (0, 3); use sizes of 1 to 2147483647",
+         [] {
+             fold(zeros({1, 1, 1}), 0, 3, {});
+         }},
+        {"batch_norm: eps = 0; it must be above 0",
+         [&] { batch_norm(x, {}, {}, {}, {.training = true, .eps = 0}); }},
+        {"batch_norm: evaluation needs the running mean and variance; pass them, or train",
+         [&] { batch_norm(x, {}); }},
+        {"batch_norm: 1 value in each channel of (1, 3); training needs at least 2",
+         [] {
+             batch_norm(ones({1, 3}), {}, {}, {}, {.training = true});
+         }},
+        {"cross_entropy: label_smoothing is 1.5; use 0 to 1",
+         [&] { cross_entropy(x, zeros({2}, int64), {.label_smoothing = 1.5}); }},
+        {"huber_loss: delta is 0; it must be above 0", [&] { huber_loss(x, x, 0); }},
+        {"einsum: \"i1->i\": '1' is no index; use letters, commas and ->", [&] { einsum("i1->i", {x}); }},
+        {"einsum: \"ij,jk\": 2 groups of indices for 1 tensors; give one for each",
+         [&] { einsum("ij,jk", {x}); }},
+        {"einsum: \"ijk\": tensor 0 of shape (2, 3) needs one index for each axis, not \"ijk\"",
+         [&] { einsum("ijk", {x}); }},
+        {"einsum: \"ii\": index 'i' has size 2 and 3; one letter needs one size", [&] { einsum("ii", {x}); }},
+        {"einsum: \"ij->ik\": the result names 'k', which must be an index, once",
+         [&] { einsum("ij->ik", {x}); }},
+        {"einsum: \"ij->ii\": the result names 'i'", [&] { einsum("ij->ii", {x}); }},
+    });
+    check_refusals<IndexError>({
+        {"one_hot: id 3 at position (1,) is outside the 3 classes (0 to 2)", [] { one_hot(arange(2) * 3, 3); }},
+        {"one_hot: id -1 at position (0,)", [] { one_hot(arange(1) - 1, 3); }},
+        {"nll_loss: target 3 at flat position 1 is outside the 3 classes (0 to 2, or ignore_index -100)",
+         [&] { nll_loss(x, arange(2) * 3); }},
+    });
+}
+
+TEST_CASE("composed operations of nothing", "[more]") {
+    const Tensor none = zeros({0, 3}).requires_grad_();
+    CHECK(prod(none, 0).to_vector<float>() == std::vector<float>{1, 1, 1});
+    CHECK(cumprod(none, 0).shape() == Shape{0, 3});
+    CHECK(sort(none, 0).values.shape() == Shape{0, 3});
+    CHECK(topk(none, 0, 0).values.shape() == Shape{0, 3});
+    CHECK(norm(none).item() == 0);
+    CHECK(repeat(ones({2}), {0}).numel() == 0);
+    CHECK(repeat(none, {2, INT64_MAX / 8}).shape() == Shape{0, INT64_MAX / 8 * 3});
+    CHECK(linspace(2, 3, 0).numel() == 0);
+    CHECK(linspace(2, 3, 1).item() == 2);
+    CHECK(nonzero(none).shape() == Shape{0, 2});
+    CHECK(masked_select(none, none > 0).numel() == 0);
+    CHECK(one_hot(zeros({0}, int64)).shape() == Shape{0, 0});
+    CHECK(diag(zeros({0}), 2).shape() == Shape{2, 2});
+    CHECK(diag(zeros({2, 3}), INT64_MIN).numel() == 0);
+    CHECK(einsum("ij,ij->j", {none, none}).to_vector<float>() == std::vector<float>{0, 0, 0});
+    CHECK(nll_loss(zeros({0, 3}), zeros({0}, int64)).item() == 0);
+    CHECK(nll_loss(zeros({2, 3}), full({2}, -100, int64)).item() == 0);
+}
+
+TEST_CASE("composed operations keep what is not finite where it belongs", "[more]") {
+    const double inf = INFINITY;
+    CHECK(isnan(tensor({1, NAN, inf}).to(float32)).to_vector<bool>() == std::vector<bool>{false, true, false});
+    CHECK(isinf(tensor({1, NAN, -inf})).to_vector<bool>() == std::vector<bool>{false, false, true});
+    CHECK(std::isnan(prod(tensor({0, NAN})).item()));
+    CHECK(norm(tensor({3e30, 4e30})).item() == Approx(5e30));  // whose squares are beyond float32
+    CHECK(norm(tensor({3e-30, 4e-30})).item() == Approx(5e-30));
+    const Tensor sorted = sort(tensor({NAN, 1, inf})).values;
+    CHECK(sorted.at({0}) == 1);
+    CHECK(std::isnan(sorted.at({2})));
+    CHECK(max_pool2d(full({1, 1, 1, 1}, -5), {.kernel_height = 3, .kernel_width = 3, .padding = 1}).item() ==
+          -5);
+    const Tensor ignored = cross_entropy(tensor({{0, 0}, {NAN, NAN}}).to(float32), tensor({1, -100}, int64),
+                                         {.label_smoothing = 0.5});
+    CHECK(ignored.item() == Approx(std::log(2.0)));
+}
+
+TEST_CASE("random permutations and samples are what their names say", "[more]") {
+    Rng rng(3);
+    const Tensor order = randperm(50, rng);
+    CHECK(all(sort(order).values == arange(50)));
+    CHECK_FALSE(all(order == arange(50)));
+    const Tensor weights = tensor({{1, 0, 3}, {0, 2, 2}}).to(float64);
+    const Tensor drawn = multinomial(weights, 4000, rng, true);
+    const Tensor counts = sum(one_hot(drawn, 3), 1);  // (2, 3)
+    CHECK(counts.at({0, 1}) == 0);
+    CHECK(counts.at({1, 0}) == 0);
+    CHECK(std::abs(counts.at({0, 2}) - 3000) < 120);  // 4.4 standard deviations
+    CHECK(std::abs(counts.at({1, 1}) - 2000) < 140);
+    const Tensor without = multinomial(weights, 2, rng);
+    CHECK(all(sort(without).values == tensor({{0, 2}, {1, 2}}, int64)));
+}
+
+TEST_CASE("batch_norm in training moves its running statistics", "[more]") {
+    const Tensor x = tensor({{1, 2}, {3, 6}, {5, 10}}).to(float64);  // means 3 and 6, variances 4 and 16
+    const BatchNormStats running{zeros({2}, float64), ones({2}, float64)};
+    const Tensor y = batch_norm(x, running, {}, {}, {.training = true});
+    CHECK(y.at({0, 0}) == Approx(-2 / std::sqrt(8.0 / 3 + 1e-5)));
+    CHECK(running.mean.at({0}) == Approx(0.3));
+    CHECK(running.mean.at({1}) == Approx(0.6));
+    CHECK(running.var.at({0}) == Approx(0.9 + 0.4));
+    CHECK(running.var.at({1}) == Approx(0.9 + 1.6));
+}
