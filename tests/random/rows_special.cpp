@@ -92,7 +92,8 @@ Rows special_rows() {
 std::vector<Row>& rows() {
     static std::vector<Row> all = [] {
         std::vector<Row> list;
-        for (const auto& family : {elementwise_rows(), shape_rows(), network_rows(), special_rows(), more_rows()})
+        for (const auto& family :
+             {elementwise_rows(), shape_rows(), network_rows(), special_rows(), more_rows()})
             list.insert(list.end(), family.begin(), family.end());
         return list;
     }();

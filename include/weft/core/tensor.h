@@ -1,5 +1,5 @@
-// Tensor: an array of values that can take part in the graph. Views, conversions and creation are implemented in
-// src/core/ops, backward in src/core/autograd/engine.cpp.
+// Tensor: an array of values that can take part in the graph. Views, conversions and creation are implemented
+// in src/core/ops, backward in src/core/autograd/engine.cpp.
 #pragma once
 
 #include <cstdint>
