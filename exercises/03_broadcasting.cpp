@@ -14,7 +14,7 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
 }
 
 // y_ij = u_i · v_j: u (m,), v (n,) → (m, n). With *, without matmul.
-Tensor outer(const Tensor& u, const Tensor& v) {
+Tensor outer_product(const Tensor& u, const Tensor& v) {
     return blank("make u a column and let it broadcast against v");
 }
 

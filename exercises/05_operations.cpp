@@ -9,10 +9,10 @@
 
 #include "exercise.h"
 
-// silu(x) = x · σ(x), elementwise, with σ(x) = 1 / (1 + e⁻ˣ): the activation of many language models.
-// Its derivative: σ(x) · (1 + x · (1 − σ(x))).
-// The values under NoGrad; then record(name, y, inputs, keep, rule) with the name "silu".
-Tensor silu(const Tensor& x) {
+// swish(x) = x · σ(x), elementwise, with σ(x) = 1 / (1 + e⁻ˣ): the activation of many language models, also
+// called SiLU. Its derivative: σ(x) · (1 + x · (1 − σ(x))). The values under NoGrad; then record(name, y,
+// inputs, keep, rule) with the name "swish".
+Tensor swish(const Tensor& x) {
     return blank("the values x * sigmoid(x) under NoGrad, then record with the rule");
 }
 

@@ -15,7 +15,7 @@ namespace {
 // ---- the operation
 
 // softplus(x) = ln(1 + eˣ), elementwise.
-Tensor softplus(const Tensor& x) {
+Tensor my_softplus(const Tensor& x) {
     Tensor y;
     {
         NoGrad off;
@@ -30,11 +30,11 @@ Tensor softplus(const Tensor& x) {
 void by_hand(Chapter& chapter) {
     chapter.section("by hand, and by the rule");
     Tensor x = tensor({-2, 0, 3}, float64).requires_grad_();
-    Tensor y = softplus(x);
+    Tensor y = my_softplus(x);
     y.backward(ones({3}, float64));
 
     const double h = 0.001;
-    const Tensor difference = (softplus(x.detach() + h) - softplus(x.detach() - h)) / (2 * h);
+    const Tensor difference = (my_softplus(x.detach() + h) - my_softplus(x.detach() - h)) / (2 * h);
     std::printf("   x   softplus   e^x/(1+e^x)   backward   difference\n");
     for (std::int64_t i = 0; i < 3; ++i) {
         const double e = std::exp(x.at({i}));
@@ -47,7 +47,7 @@ void large_values(Chapter& chapter) {
     chapter.section("a value that would overflow");
     const Tensor x = tensor({100});  // float32: e^88.7 is its largest
     std::printf("ln(1 + e^x) as it is written: %g\nsoftplus(x): %g\n", log(1 + exp(x)).item(),
-                softplus(x).item());
+                my_softplus(x).item());
 }
 
 // ---- two inputs, one of them stretched
@@ -83,7 +83,7 @@ void checks(Chapter& chapter) {
     chapter.section("gradcheck and gradgradcheck");
     Rng rng(1);
     Tensor x = randn({3, 4}, rng, float64).requires_grad_();
-    const check::Function f = [](const std::vector<Tensor>& inputs) { return softplus(inputs[0]); };
+    const check::Function f = [](const std::vector<Tensor>& inputs) { return my_softplus(inputs[0]); };
 
     const check::GradcheckReport first = check::gradcheck("softplus", f, {x});
     const check::GradcheckReport second = check::gradgradcheck("softplus", f, {x});
@@ -173,7 +173,7 @@ void refusals(Chapter& chapter) {
     }
 
     Tensor x = tensor({1, 2, 3}, float64).requires_grad_();
-    const Tensor y = sum(softplus(x));
+    const Tensor y = sum(my_softplus(x));
     {
         NoGrad off;
         x.add_(ones({3}, float64));  // the rule wanted to see x as it was
@@ -190,7 +190,7 @@ void refusals(Chapter& chapter) {
 // The rule forgets the gradient that comes in.
 Tensor wrong_softplus(const Tensor& x) {
     NoGrad off;
-    const Tensor y = softplus(x);
+    const Tensor y = my_softplus(x);
     EnableGrad on;
     return record("wrong_softplus", y, {x}, {x},
                   [](const Saved& saved, const Tensor&) { return Grads{sigmoid(saved[0])}; });

@@ -22,7 +22,7 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
 }
 
 // y_ij = u_i · v_j: u (m,), v (n,) → (m, n). With *, without matmul.
-Tensor outer(const Tensor& u, const Tensor& v) {
+Tensor outer_product(const Tensor& u, const Tensor& v) {
     return u.unsqueeze(1) * v;  // (m, 1) · (n,)
 }
 

@@ -9,16 +9,16 @@
 
 #include "exercise.h"
 
-// silu(x) = x · σ(x), elementwise, with σ(x) = 1 / (1 + e⁻ˣ): the activation of many language models.
-// Its derivative: σ(x) · (1 + x · (1 − σ(x))).
-// The values under NoGrad; then record(name, y, inputs, keep, rule) with the name "silu".
-Tensor silu(const Tensor& x) {
+// swish(x) = x · σ(x), elementwise, with σ(x) = 1 / (1 + e⁻ˣ): the activation of many language models, also
+// called SiLU. Its derivative: σ(x) · (1 + x · (1 − σ(x))). The values under NoGrad; then record(name, y,
+// inputs, keep, rule) with the name "swish".
+Tensor swish(const Tensor& x) {
     Tensor y;
     {
         NoGrad off;
         y = x * sigmoid(x);
     }
-    return record("silu", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+    return record("swish", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         const Tensor s = sigmoid(saved[0]);
         return Grads{dy * s * (1 + saved[0] * (1 - s))};
     });

@@ -33,13 +33,13 @@ int main(int argc, char** argv) {
                       expect_refused({2, 3}, {2});
                       expect_refused({3}, {2, 4});
                   });
-    exercise.part("outer", "u.unsqueeze(1) is a column (m, 1); v is a row (n,) already.", [] {
+    exercise.part("outer_product", "u.unsqueeze(1) is a column (m, 1); v is a row (n,) already.", [] {
         Rng rng(3);
         const Tensor u = randn({3}, rng, float64), v = randn({4}, rng, float64);
-        expect_equal("outer(u, v)", outer(u, v), matmul(u.unsqueeze(1), v.unsqueeze(0)));
-        expect_equal("outer of one number and one number", outer(full({1}, 3, float64), full({1}, 4, float64)),
-                     full({1, 1}, 12, float64));
-        expect_gradient("outer", [](const std::vector<Tensor>& x) { return outer(x[0], x[1]); },
+        expect_equal("outer_product(u, v)", outer_product(u, v), matmul(u.unsqueeze(1), v.unsqueeze(0)));
+        expect_equal("outer_product of one number and one number",
+                     outer_product(full({1}, 3, float64), full({1}, 4, float64)), full({1, 1}, 12, float64));
+        expect_gradient("outer_product", [](const std::vector<Tensor>& x) { return outer_product(x[0], x[1]); },
                         {Tensor(u.clone()).requires_grad_(), Tensor(v.clone()).requires_grad_()});
     });
     exercise.part(

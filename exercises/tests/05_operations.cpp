@@ -29,10 +29,10 @@ void expect_rule(const std::string& name, Operation operation) {
 
 int main(int argc, char** argv) {
     Exercise exercise(argc, argv, "5. Writing an operation");
-    exercise.part("silu", "y = x · s: the product rule gives s + x · s', and s' = s · (1 − s).", [] {
-        expect_equal("silu of (-1, 0, 2)", silu(tensor({-1, 0, 2}, float64)),
+    exercise.part("swish", "y = x · s: the product rule gives s + x · s', and s' = s · (1 − s).", [] {
+        expect_equal("swish of (-1, 0, 2)", swish(tensor({-1, 0, 2}, float64)),
                      tensor({-0.2689414213699951, 0, 1.7615941559557649}, float64));
-        expect_rule("silu", silu);
+        expect_rule("swish", swish);
     });
     exercise.part("logcosh", "e^(−2|x|) is never above 1. The rule needs x only, and its tanh is Weft's own.",
                   [] {
