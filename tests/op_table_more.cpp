@@ -86,7 +86,8 @@ std::vector<Op> more_ops() {
          [](In x) { return linspace(-1, 2, 7, x[0].dtype()); }},
         {"one_hot(Tensor, int64_t)", "one_hot", none, [](In x) { return one_hot(x[0], 5); }},
         {"one_hot(Tensor, int64_t)", "one_hot.inferred", none, [](In x) { return one_hot(x[0]); }},
-        {"randperm(int64_t, Rng)", "randn_like", none, [](In) { return randperm(5, generator()); }, false},
+        {"randperm(int64_t, Rng)", "randn_like", none, [](In x) { return randperm(x[0].numel(), generator()); },
+         false},
         {"multinomial(Tensor, int64_t, Rng, bool)", "multinomial", none,
          [](In x) { return multinomial(x[0], 2, generator()); }, false},
 
