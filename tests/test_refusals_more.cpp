@@ -226,3 +226,9 @@ TEST_CASE("batch_norm in training moves its running statistics", "[more]") {
     CHECK(running.var.at({0}) == Approx(0.9 + 0.4));
     CHECK(running.var.at({1}) == Approx(0.9 + 1.6));
 }
+
+TEST_CASE("the second derivative of a norm is right where an element is 0", "[more]") {
+    const Tensor x = tensor({3, 0, 4}, float64).requires_grad_();
+    const Tensor dx = grad({norm(x)}, {x}, {}, {.create_graph = true})[0];  // x / ‖x‖
+    CHECK(grad({dx[1]}, {x})[0].at({1}) == Approx(1.0 / 5));  // (δ_ij − x_i x_j / ‖x‖²) / ‖x‖
+}

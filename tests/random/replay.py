@@ -41,6 +41,19 @@ def variance(x, axes, keep, correction):
     return torch.var(x, dim=axes or list(range(x.dim())), correction=correction, keepdim=keep)
 
 
+def root(x, p):
+    """x^(1/p) with derivatives of 0 at 0, where PyTorch's are NaN from the second on."""
+    return (x.masked_fill(x == 0, 1) ** (1 / p)).masked_fill(x == 0, 0)
+
+
+def norm(x, p, axis, keep):
+    return root((x * x if p == 2 else x.abs() ** p).sum(axis, keepdim=keep), p)
+
+
+def deviation(x, axis, keep):
+    return root(x.var(axis, correction=0, keepdim=keep), 2)
+
+
 def weighted_nll(x, targets, weight, smoothing):
     """With a gradient of the weights, which PyTorch's does not have."""
     x, per_target = x.reshape(-1, x.shape[-1]), weight[targets].reshape(-1)

@@ -122,13 +122,12 @@ Rows more_rows() {
          [](const Call& c) { return all(c.x[0] > 0, c.axis(1), c.n[0] != 0); }, rare | constant},
         {"any(Tensor, Axes, bool)", "any($0 > 0, #1, #0b)", "torch.any($0 > 0, #1, #0b)", kept_axis,
          [](const Call& c) { return any(c.x[0] > 0, c.axis(1), c.n[0] != 0); }, rare | constant},
-        {"std(Tensor, Axes, bool, int)", "weft::std($0, #1, #0b, 0)",
-         "torch.std($0, #1, correction=0, keepdim=#0b)", kept_axis,
+        {"std(Tensor, Axes, bool, int)", "weft::std($0, #1, #0b, 0)", "deviation($0, #1, #0b)", kept_axis,
          [](const Call& c) { return weft::std(c.x[0], c.axis(1), c.n[0] != 0, 0); }},
-        {"norm(Tensor, double, Axes, bool)", "norm($0, 2, #1, #0b)", "torch.linalg.vector_norm($0, 2, #1, #0b)",
-         kept_axis, [](const Call& c) { return norm(c.x[0], 2, c.axis(1), c.n[0] != 0); }},
-        {"norm(Tensor, double, Axes, bool)", "norm($0, 3, #1, #0b)", "torch.linalg.vector_norm($0, 3, #1, #0b)",
-         kept_axis, [](const Call& c) { return norm(c.x[0], 3, c.axis(1), c.n[0] != 0); }},
+        {"norm(Tensor, double, Axes, bool)", "norm($0, 2, #1, #0b)", "norm($0, 2, #1, #0b)", kept_axis,
+         [](const Call& c) { return norm(c.x[0], 2, c.axis(1), c.n[0] != 0); }},
+        {"norm(Tensor, double, Axes, bool)", "norm($0, 3, #1, #0b)", "norm($0, 3, #1, #0b)", kept_axis,
+         [](const Call& c) { return norm(c.x[0], 3, c.axis(1), c.n[0] != 0); }},
         {"prod(Tensor, int, bool)", "prod($0, #1, #0b)", "torch.prod($0, #1, #0b)", kept_axis,
          [](const Call& c) { return prod(c.x[0], c.axis(1), c.n[0] != 0); }},
         {"prod(Tensor)", "prod(tanh($0))", "torch.prod(torch.tanh($0))", one,
@@ -151,13 +150,13 @@ Rows more_rows() {
 
         {"full_like(Tensor, double)", "full_like($0, #0)", "torch.full_like($0, #0)", with_number,
          [](const Call& c) { return full_like(c.x[0], c.n[0]); }, rare | constant},
-        {"randn_like(Tensor, Rng)", "randn_like($0, rng)", "None", one,
+        {"randn_like(Tensor, Rng)", "[&] { Rng rng(1); return randn_like($0, rng); }()", "drawn(@)", one,
          [](const Call& c) {
              Rng rng(1);
              return randn_like(c.x[0], rng);
          },
          rare | constant | stored},
-        {"rand_like(Tensor, Rng)", "rand_like($0, rng)", "None", one,
+        {"rand_like(Tensor, Rng)", "[&] { Rng rng(1); return rand_like($0, rng); }()", "drawn(@)", one,
          [](const Call& c) {
              Rng rng(1);
              return rand_like(c.x[0], rng);
@@ -172,13 +171,15 @@ Rows more_rows() {
              return true;
          },
          [](const Call& c) { return one_hot(c.x[0], 4); }, rare | constant},
-        {"randperm(int64_t, Rng)", "randperm(3, rng)", "None", [](ProgramBuilder&, Statement&) { return true; },
+        {"randperm(int64_t, Rng)", "[&] { Rng rng(1); return randperm(3, rng); }()", "drawn(@)",
+         [](ProgramBuilder&, Statement&) { return true; },
          [](const Call&) {
              Rng rng(1);
              return randperm(3, rng);
          },
          rare | constant | stored},
-        {"multinomial(Tensor, int64_t, Rng, bool)", "multinomial($0 * $0 + 0.5, 1, rng)", "None",
+        {"multinomial(Tensor, int64_t, Rng, bool)",
+         "[&] { Rng rng(1); return multinomial($0 * $0 + 0.5, 1, rng); }()", "drawn(@)",
          [](ProgramBuilder& d, Statement& s) {
              s.in = {d.ranked(1, 2)};
              return s.in[0] >= 0 && d.at(s.in[0]).numel() > 0;

@@ -60,7 +60,9 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     };
     if (std::isinf(p)) return squeezed(largest);
     const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0, 1);
-    const Tensor total = sum(pow(size / unit, p), Axes(reduced), weft::keepdim);
+    // |x|² as x·x, because |x| hides the curvature at 0 from a second derivative.
+    const Tensor scaled = x / unit, powers = p == 2 ? scaled * scaled : pow(size / unit, p);
+    const Tensor total = sum(powers, Axes(reduced), weft::keepdim);
     const Tensor is_zero = total == 0;  // whose root has no finite slope: the gradient is 0 there
     return squeezed(masked_fill(unit * pow(masked_fill(total, is_zero, 1), 1 / p), is_zero, 0));
 }
