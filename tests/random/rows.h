@@ -26,6 +26,11 @@ inline bool two(ProgramBuilder& d, Statement& s) {
     s.in.push_back(d.fits(d.at(s.in[0]).shape()));
     return s.in[1] >= 0;
 }
+inline bool two_of_one_shape(ProgramBuilder& d, Statement& s) {
+    if (!one(d, s)) return false;
+    s.in.push_back(d.shaped(d.at(s.in[0]).shape()));
+    return true;
+}
 inline bool with_number(ProgramBuilder& d, Statement& s) {
     s.numbers = {d.one_of({-1.25, -0.5, 0.25, 0.5, 1.5, 2.0})};
     return one(d, s);

@@ -7,12 +7,6 @@
 namespace random_programs {
 namespace {
 
-bool alike(ProgramBuilder& d, Statement& s) {
-    if (!one(d, s)) return false;
-    s.in.push_back(d.shaped(d.at(s.in[0]).shape()));
-    return true;
-}
-
 // An axis with elements.
 bool filled_axis(ProgramBuilder& d, Statement& s) { return with_axis(d, s) && d.at(s.in[0]).numel() > 0; }
 
@@ -115,7 +109,7 @@ Rows more_rows() {
         {"elu(Tensor, double)", "elu($0, 1.5)", "F.elu($0, 1.5)", one,
          [](const Call& c) { return elu(c.x[0], 1.5); }},
         {"allclose(Tensor, Tensor, double, double, bool)", "full({}, allclose($0, $1), boolean)",
-         "torch.tensor(torch.allclose($0, $1))", alike,
+         "torch.tensor(torch.allclose($0, $1))", two_of_one_shape,
          [](const Call& c) { return full({}, allclose(c.x[0], c.x[1]), boolean); }, rare | constant},
 
         {"all(Tensor, Axes, bool)", "all($0 > 0, #1, #0b)", "torch.all($0 > 0, #1, #0b)", kept_axis,
@@ -244,12 +238,12 @@ Rows more_rows() {
          }},
         {"binary_cross_entropy_with_logits(Tensor, Tensor)",
          "binary_cross_entropy_with_logits($0, sigmoid($1))",
-         "F.binary_cross_entropy_with_logits($0, torch.sigmoid($1))", alike,
+         "F.binary_cross_entropy_with_logits($0, torch.sigmoid($1))", two_of_one_shape,
          [](const Call& c) { return binary_cross_entropy_with_logits(c.x[0], sigmoid(c.x[1])); }},
-        {"l1_loss(Tensor, Tensor)", "l1_loss($0, $1)", "F.l1_loss($0, $1)", alike,
+        {"l1_loss(Tensor, Tensor)", "l1_loss($0, $1)", "F.l1_loss($0, $1)", two_of_one_shape,
          [](const Call& c) { return l1_loss(c.x[0], c.x[1]); }},
         {"huber_loss(Tensor, Tensor, double)", "huber_loss($0, $1, 0.7)", "F.huber_loss($0, $1, delta=0.7)",
-         alike, [](const Call& c) { return huber_loss(c.x[0], c.x[1], 0.7); }},
+         two_of_one_shape, [](const Call& c) { return huber_loss(c.x[0], c.x[1], 0.7); }},
 
         image_rows(
             "unfold", [](const Tensor& x) { return unfold(x, window); }, "F.unfold($0, 2, padding=1)"),

@@ -303,12 +303,7 @@ Rows network_rows() {
          },
          stored},
         {"cross_entropy(Tensor, Tensor, int64_t)", "", "", classes, loss, fused, loss_text},
-        {"mse_loss(Tensor, Tensor)", "mse_loss($0, $1)", "F.mse_loss($0, $1)",
-         [](ProgramBuilder& d, Statement& s) {
-             if (!one(d, s)) return false;
-             s.in.push_back(d.shaped(d.at(s.in[0]).shape()));
-             return true;
-         },
+        {"mse_loss(Tensor, Tensor)", "mse_loss($0, $1)", "F.mse_loss($0, $1)", two_of_one_shape,
          [](const Call& c) { return mse_loss(c.x[0], c.x[1]); }},
         {sdpa, "", "", attention, attend, fused, attention_text},
         {"scaled_dot_product_attention_with_weights(Tensor, Tensor, Tensor, AttentionOptions)", "", "",

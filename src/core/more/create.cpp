@@ -1,4 +1,5 @@
 // Tensors made from numbers, from other tensors' shapes, and from random draws.
+#include "core/kernels/index.h"
 #include "core/ops/common.h"
 #include "weft/core/more.h"
 #include "weft/core/text.h"
@@ -24,12 +25,12 @@ Tensor one_hot(const Tensor& ids, std::int64_t num_classes) {
     if (num_classes == -1) num_classes = ids.numel() == 0 ? 0 : static_cast<std::int64_t>(max(ids).item()) + 1;
     if (num_classes < 0)
         throw ValueError("one_hot: ", num_classes, " classes; use 0 or more, or −1 for the largest id + 1");
-    const std::vector<std::int64_t> values = ids.to_vector<std::int64_t>();
-    for (std::size_t i = 0; i < values.size(); ++i)
-        if (values[i] < 0 || values[i] >= num_classes)
-            throw IndexError("one_hot: id ", values[i], " at position ",
-                             text::index(static_cast<std::int64_t>(i), ids.shape()), " is outside the ",
-                             num_classes, " classes (0 to ", num_classes - 1, ")");
+    const Tensor dense = ids.contiguous();
+    const std::int64_t wrong = kernels::first_outside(dense.array(), 0, num_classes);
+    if (wrong >= 0)
+        throw IndexError("one_hot: id ", dense.data<std::int64_t>()[wrong], " at position ",
+                         text::index(wrong, ids.shape()), " is outside the ", num_classes, " classes (0 to ",
+                         num_classes - 1, ")");
     return (ids.unsqueeze(-1) == arange(num_classes)).to(int64);
 }
 

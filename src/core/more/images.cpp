@@ -10,17 +10,19 @@ namespace {
 
 constexpr std::int64_t max_window = INT32_MAX;  // of every number that describes a window
 
+// The pixels that a window spans along an axis, and how many windows an axis has, padding included.
+std::int64_t span(std::int64_t kernel, const WindowOptions& o) { return o.dilation * (kernel - 1) + 1; }
+std::int64_t windows(std::int64_t size, std::int64_t kernel, const WindowOptions& o) {
+    return (size - span(kernel, o)) / o.stride + 1;
+}
+
 // The flat positions (kh·kw, L) of the elements of each window in an (H, W) image, row by row.
 Tensor window_positions(const char* operation, std::int64_t H, std::int64_t W, const WindowOptions& o) {
-    const auto count = [&](std::int64_t size, std::int64_t kernel) {
-        const std::int64_t window = o.dilation * (kernel - 1) + 1;
-        if (size < window)
-            throw ShapeError(operation, ": a window of ", window, " does not fit an image of (", H, ", ", W,
-                             "), padding included; use a smaller kernel or dilation, or more padding");
-        return (size - window) / o.stride + 1;
-    };
     const auto along = [&](std::int64_t size, std::int64_t kernel) {  // (kernel, n)
-        const Tensor first = arange(count(size, kernel)) * static_cast<double>(o.stride);
+        if (size < span(kernel, o))
+            throw ShapeError(operation, ": a window of ", span(kernel, o), " does not fit an image of (", H,
+                             ", ", W, "), padding included; use a smaller kernel or dilation, or more padding");
+        const Tensor first = arange(windows(size, kernel, o)) * static_cast<double>(o.stride);
         return arange(kernel).unsqueeze(1) * static_cast<double>(o.dilation) + first;
     };
     const Tensor rows = along(H, o.kernel_height), columns = along(W, o.kernel_width);
@@ -66,10 +68,6 @@ Tensor columns_of(const char* operation, const Tensor& x, const WindowOptions& o
     return index_select(image, 2, positions.reshape({-1})).reshape({N, C * k, L});
 }
 
-std::int64_t windows(std::int64_t size, std::int64_t kernel, const WindowOptions& o) {
-    return (size + 2 * o.padding - o.dilation * (kernel - 1) - 1) / o.stride + 1;
-}
-
 // The windows of each channel: (N, C, kh·kw, L).
 Tensor channel_windows(const char* operation, const Tensor& x, const WindowOptions& o) {
     check_floating(operation, x);
@@ -78,8 +76,8 @@ Tensor channel_windows(const char* operation, const Tensor& x, const WindowOptio
 }
 
 Tensor as_image(const Tensor& y, const Tensor& x, const WindowOptions& o) {  // (N, C, L) → (N, C, H', W')
-    return y.reshape(
-        {y.size(0), y.size(1), windows(x.size(2), o.kernel_height, o), windows(x.size(3), o.kernel_width, o)});
+    const std::int64_t H = x.size(2) + 2 * o.padding, W = x.size(3) + 2 * o.padding;
+    return y.reshape({y.size(0), y.size(1), windows(H, o.kernel_height, o), windows(W, o.kernel_width, o)});
 }
 
 }  // namespace

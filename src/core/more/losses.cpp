@@ -5,12 +5,6 @@
 namespace weft {
 namespace {
 
-void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
-    if (prediction.shape() != target.shape())
-        throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
-                         " must have one shape; reshape one of them");
-}
-
 // The targets that count, as indices of the last axis of log_p, and their weights (0 for those that are
 // ignored). IndexError, as cross_entropy, for a class that log_p does not have.
 struct Counted {
@@ -32,13 +26,9 @@ Counted counted(const char* operation, const Tensor& log_p, const Tensor& target
             throw ShapeError(operation, ": class weights of shape ", weight.shape(), " for ", V,
                              " classes; they must be (", V, ",)");
     }
+    check_targets(operation, targets.contiguous(), V, ignore_index);
     const Tensor ignored = targets == static_cast<double>(ignore_index);
     const Tensor index = masked_fill(targets, ignored, 0);
-    const std::vector<std::int64_t> t = index.to_vector<std::int64_t>();
-    for (std::size_t i = 0; i < t.size(); ++i)
-        if (t[i] < 0 || t[i] >= V)
-            throw IndexError(operation, ": target ", t[i], " at flat position ", i, " is outside the ", V,
-                             " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
     const Tensor per_class = weight.defined() ? weight : ones({V}, log_p.dtype());
     const Tensor per_target = V == 0 ? zeros(targets.shape(), log_p.dtype())
                                      : index_select(per_class, 0, index.reshape({-1})).reshape(targets.shape());

@@ -9,9 +9,11 @@
 namespace weft {
 namespace {
 
-Tensor count_true(const char* operation, const Tensor& x, const Axes& axes, bool keepdim) {
-    check_dtype(operation, "x", x, boolean);
-    return sum(x.to(int64), axes, keepdim);
+// root(x), with a gradient of 0 where x is 0 and the root has no finite slope.
+template <class Root>
+Tensor root_of(const Tensor& x, const Root& root) {
+    const Tensor is_zero = x == 0;
+    return masked_fill(root(masked_fill(x, is_zero, 1)), is_zero, 0);
 }
 
 // The order of n elements, `stride` apart. NaN counts as the largest, as in max. Equal elements keep their
@@ -29,17 +31,17 @@ void order_row(std::int64_t* order, const T* x, std::int64_t n, bool descending)
 
 Tensor all(const Tensor& x, const Axes& axes, bool keepdim) {
     check_dtype("all", "x", x, boolean);
-    return count_true("all", !x, axes, keepdim) == 0;
+    return !any(!x, axes, keepdim);
 }
 
-Tensor any(const Tensor& x, const Axes& axes, bool keepdim) { return count_true("any", x, axes, keepdim) != 0; }
+Tensor any(const Tensor& x, const Axes& axes, bool keepdim) {
+    check_dtype("any", "x", x, boolean);
+    return sum(x.to(int64), axes, keepdim) != 0;
+}
 
 Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("std", x);
-    const Tensor squared = var(x, axes, keepdim, correction);
-    const Tensor is_zero =
-        squared == 0;  // whose root has no finite slope: the gradient is 0 there, as in PyTorch
-    return masked_fill(sqrt(masked_fill(squared, is_zero, 1)), is_zero, 0);
+    return root_of(var(x, axes, keepdim, correction), [](const Tensor& v) { return sqrt(v); });
 }
 
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
@@ -48,23 +50,19 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     check_floating("norm", x);
     if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
     const Tensor size = abs(x);
-    if (x.numel() == 0) return sum(size, axes, keepdim);
-    if (p == 1) return sum(size, axes, keepdim);
+    if (p == 1 || x.numel() == 0) return sum(size, axes, keepdim);
     Tensor largest = size;
     std::vector<int> reduced = axes.axes;
     if (reduced.empty())
         for (int axis = 0; axis < x.rank(); ++axis) reduced.push_back(axis);
     for (int axis : reduced) largest = max(largest, axis, weft::keepdim).values;
-    const auto squeezed = [&](const Tensor& y) {
-        return keepdim ? y : y.reshape(sum(size.detach(), axes).shape());
-    };
+    const auto squeezed = [&](const Tensor& y) { return keepdim ? y : sum(y, axes); };  // each axis has size 1
     if (std::isinf(p)) return squeezed(largest);
     const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0, 1);
     // |x|² as x·x, because |x| hides the curvature at 0 from a second derivative.
     const Tensor scaled = x / unit, powers = p == 2 ? scaled * scaled : pow(size / unit, p);
     const Tensor total = sum(powers, Axes(reduced), weft::keepdim);
-    const Tensor is_zero = total == 0;  // whose root has no finite slope: the gradient is 0 there
-    return squeezed(masked_fill(unit * pow(masked_fill(total, is_zero, 1), 1 / p), is_zero, 0));
+    return squeezed(unit * root_of(total, [p](const Tensor& v) { return pow(v, 1 / p); }));
 }
 
 // Halves the axis again and again, so gradients are right where factors are 0, without a division.

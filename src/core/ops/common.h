@@ -31,6 +31,22 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
                          " do not mix; convert one with to()");
 }
 
+inline void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
+    if (prediction.shape() != target.shape())
+        throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
+                         " must have one shape; reshape one of them");
+}
+
+// IndexError unless each of the targets (int64, contiguous) is ignore_index or one of V classes.
+inline void check_targets(const char* operation, const Tensor& targets, std::int64_t V,
+                          std::int64_t ignore_index) {
+    const std::int64_t* t = targets.data<std::int64_t>();
+    for (std::int64_t i = 0; i < targets.numel(); ++i)
+        if (t[i] != ignore_index && (t[i] < 0 || t[i] >= V))
+            throw IndexError(operation, ": target ", t[i], " at flat position ", i, " is outside the ", V,
+                             " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
+}
+
 // The end of a message about an index that is out of range for an axis of size n.
 inline std::string valid_indices(std::int64_t n) {
     return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);

@@ -17,14 +17,6 @@ Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std:
     return sum(masked_fill(-log_p, ignored, 0)) / counted;
 }
 
-void check_targets(const Tensor& targets, std::int64_t V, std::int64_t ignore_index) {
-    const std::int64_t* t = targets.data<std::int64_t>();
-    for (std::int64_t i = 0; i < targets.numel(); ++i)
-        if (t[i] != ignore_index && (t[i] < 0 || t[i] >= V))
-            throw IndexError("cross_entropy: target ", t[i], " at flat position ", i, " is outside the ", V,
-                             " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
-}
-
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
@@ -37,7 +29,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
                          " do not fit; logits are (…, classes), targets (…)");
     const std::int64_t V = logits.size(-1), R = targets.numel();
     const Tensor flat_targets(kernels::contiguous(targets.array()));
-    check_targets(flat_targets, V, ignore_index);
+    check_targets("cross_entropy", flat_targets, V, ignore_index);
     const Tensor t = flat_targets.reshape({R});
     const Tensor x = logits.reshape({R, V});
     if (composed_mode()) return cross_entropy_reference(x, t, ignore_index);
@@ -62,9 +54,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
 }
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target) {
-    if (prediction.shape() != target.shape())
-        throw ShapeError("mse_loss: prediction ", prediction.shape(), " and target ", target.shape(),
-                         " must have one shape; reshape one of them");
+    check_same_shape("mse_loss", prediction, target);
     const Tensor difference = prediction - target;
     return mean(difference * difference);
 }
