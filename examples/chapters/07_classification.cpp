@@ -111,7 +111,7 @@ void show_module(Chapter& chapter) {
         std::printf("%-13s %s\n", name.c_str(), tensor.shape().str().c_str());
     std::printf("%lld parameters\n", static_cast<long long>(model.num_parameters()));
 
-    Classifier other(32, relu, rng);  // other first values
+    Classifier other(32, relu, rng);  // other initial values
     const Tensor x = tensor({{0.5, -0.5}}, float64);
     const bool before = all(model(x) == other(x));
     other.load_state_dict(model.state_dict());

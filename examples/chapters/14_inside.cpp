@@ -208,7 +208,7 @@ void which_way(const TwoLayers& model, const Batch& batch) {
 
 // ---- figures
 
-// One sequence, and who looks where.
+// One sequence, and which position attends to which.
 std::string idea_figure() {
     viz::Drawing d(640, 265,
                    "A previous-token head notes in b that it comes after a; an induction head finds that note");

@@ -88,7 +88,7 @@ void merge_by_merge() {
     }
 }
 
-// As many columns wide as it is said, whatever bytes its characters have.
+// Padded to a width in columns, however many bytes its characters have.
 std::string padded(std::string shown, std::size_t width) {
     const auto characters =
         std::count_if(shown.begin(), shown.end(), [](char c) { return (c & 0xC0) != 0x80; });

@@ -29,7 +29,7 @@ using namespace weft;  // exercises are small programs, and read better so
 struct Blank : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
-// Thrown by the expectations below; `what` is said to the reader.
+// Thrown by the expectations below; `what` is shown to the reader.
 struct NotYet : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
