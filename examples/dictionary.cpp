@@ -29,9 +29,9 @@ void shaped(const Tensor& found, const Shape& expected) {
 }
 
 // What the tables call x, y, v, t, at, ids and seen.
-const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});    // (2, 3)
-const Tensor y = tensor({{6, 5, 4}, {3, 2, 1}});    // (2, 3)
-const Tensor v = tensor({1, 2, 3});                 // (3,)
+const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});  // (2, 3)
+const Tensor y = tensor({{6.0, 5, 4}, {3, 2, 1}});  // (2, 3)
+const Tensor v = tensor({1.0, 2, 3});               // (3,)
 const Tensor t = arange(0, 24).reshape({2, 3, 4});  // (2, 3, 4)
 const Tensor ids = tensor({1, 0}, int64);           // (2,)
 const Tensor at = tensor({{2, 0}, {1, 1}}, int64);  // (2, 2)
@@ -44,7 +44,7 @@ void making() {
     same(full({2, 3}, 7), {{7, 7, 7}, {7, 7, 7}});
     same(zeros_like(x), {{0, 0, 0}, {0, 0, 0}});
     same(eye(2), {{1, 0}, {0, 1}});
-    same(tensor({{1, 2}, {3, 4}}), {{1, 2}, {3, 4}});
+    same(tensor({{1.0, 2}, {3, 4}}), {{1, 2}, {3, 4}});
     same(tensor(3.0), 3.0);
     same(tensor({1, 0}, int64), {1, 0});
     same(from_vector(numbers, {2, 3}), {{1, 2, 3}, {4, 5, 6}});
@@ -168,7 +168,7 @@ void products() {
     same(matmul(v, v), 14.0);
     same(matmul(x, v), {14, 32});
     shaped(matmul(t, t.transpose(-2, -1)), {2, 3, 3});
-    same(linear(x, y, tensor({1, 2})), {{29, 12}, {74, 30}});
+    same(linear(x, y, tensor({1.0, 2})), {{29, 12}, {74, 30}});
     same(layer_norm(x, v), {{-1.224736, 0, 3.674207}, {-1.224736, 0, 3.674207}});
 }
 

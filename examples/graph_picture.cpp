@@ -14,8 +14,8 @@ int main(int argc, char** argv) try {
     }
     Rng rng(1);
     const nn::Sequential net{nn::Linear(2, 8, rng), tanh, nn::Linear(8, 1, rng), sigmoid};
-    const Tensor x = tensor({{0, 0}, {0, 1}, {1, 0}, {1, 1}}),
-                 y = tensor({{0}, {1}, {1}, {0}});  // (4, 2), (4, 1)
+    const Tensor x = tensor({{0.0, 0}, {0, 1}, {1, 0}, {1, 1}}),
+                 y = tensor({{0.0}, {1}, {1}, {0}});  // (4, 2), (4, 1)
     const std::string dot = viz::graph(mse_loss(net(x), y), net.named_parameters());
     if (argc == 1)
         std::fputs(dot.c_str(), stdout);

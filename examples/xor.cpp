@@ -5,8 +5,8 @@
 
 int main() {
     using namespace weft;
-    Tensor x = tensor({{0, 0}, {0, 1}, {1, 0}, {1, 1}});  // (4, 2)
-    Tensor y = tensor({{0}, {1}, {1}, {0}});              // (4, 1)
+    Tensor x = tensor({{0.0, 0}, {0, 1}, {1, 0}, {1, 1}});  // (4, 2)
+    Tensor y = tensor({{0.0}, {1}, {1}, {0}});              // (4, 1)
 
     Rng rng(1);
     nn::Sequential net{nn::Linear(2, 8, rng), tanh, nn::Linear(8, 1, rng), sigmoid};

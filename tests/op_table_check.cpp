@@ -48,14 +48,17 @@ std::set<std::string> functions_of(std::string text) {
     return found;
 }
 
-// Every "Tensor name(parameters) const" of class Tensor, but for the two that leave the graph.
-std::set<std::string> members_of(const std::string& text) {
+// Every "Tensor name(parameters) const" of class Tensor, except the two that leave the graph, those that only
+// pass sizes on one by one (reshape(Sizes... sizes)), and the methods of functions: x.sum() is sum(x).
+std::set<std::string> members_of(const std::string& text, const std::set<std::string>& functions) {
     const std::set<std::string> outside_the_graph = {"Tensor::grad()", "Tensor::detach()"};
     std::set<std::string> found;
     const std::regex declaration(R"(\sTensor\s+(operator\[\]|\w+)\(([^()]*)\)\s*const)");
     for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) {
-        const std::string name = "Tensor::" + (*at)[1].str() + "(" + types_of((*at)[2]) + ")";
-        if (!outside_the_graph.count(name)) found.insert(name);
+        const std::string types = types_of((*at)[2]), name = "Tensor::" + (*at)[1].str() + "(" + types + ")";
+        const std::string function = (*at)[1].str() + "(Tensor" + (types.empty() ? "" : ", ") + types + ")";
+        if (!outside_the_graph.count(name) && !functions.count(function) && !name.ends_with("...)"))
+            found.insert(name);
     }
     return found;
 }
@@ -66,7 +69,7 @@ int main(int argc, char** argv) try {
     if (argc != 4) throw std::runtime_error("usage: op_table_check ops.h more.h tensor.h");
     std::set<std::string> declared = functions_of(read_without_comments(argv[1]));
     declared.merge(functions_of(read_without_comments(argv[2])));
-    declared.merge(members_of(read_without_comments(argv[3])));
+    declared.merge(members_of(read_without_comments(argv[3]), declared));
     if (declared.size() < 90)
         throw std::runtime_error("read fewer declarations than there are: check the patterns");
 

@@ -58,6 +58,8 @@ std::vector<Op> function_ops() {
          [](In x) { return rms_norm(x[0], x[1]); }},
         {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm.plain", twice,
          [](In x) { return rms_norm(x[0], {}, 1e-3); }},
+        {"dropout(Tensor, double, bool)", "dropout.evaluation", twice,
+         [](In x) { return dropout(x[0], 0.5, false); }},
         {"dropout(Tensor, double, Rng, bool)", "dropout.evaluation", twice,
          [](In x) {
              Rng rng(1);

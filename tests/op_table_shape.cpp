@@ -129,6 +129,8 @@ std::vector<Op> member_ops() {
          [](In x) { return x[0].slice(0, -3, -1); }},
         {"Tensor::select(int, int64_t)", "select", twice, [](In x) { return x[0].select(1, -2); }},
         {"Tensor::operator[](int64_t)", "subscript", twice, [](In x) { return x[0][1]; }},
+        {"Tensor::operator[](Tensor)", "subscript.mask", twice, [](In x) { return x[0][x[1]]; }, true, false},
+        {"Tensor::operator[](Tensor)", "subscript.indices", twice, [](In x) { return x[0][x[1]]; }},
         {"Tensor::contiguous()", "contiguous", twice, [](In x) { return x[0].T().contiguous(); }},
         {"Tensor::clone()", "clone", twice, [](In x) { return x[0].T().clone(); }},
         {"Tensor::to(DType)", "to", kink,

@@ -93,10 +93,10 @@ TEST_CASE("fault 3: as many values as the shape holds, or an error with both", "
 }
 
 TEST_CASE("fault 4: ragged nested braces", "[fault]") {
-    auto message = message_of<ShapeError>([] { return tensor({{1, 2}, {3}}); });
+    auto message = message_of<ShapeError>([] { return tensor({{1.0, 2}, {3}}); });
     for (const char* part : {"ragged", "(2,)", "(1,)", "row 1"}) CHECK(contains(message, part));
-    message_of<ShapeError>([] { return tensor({{1, 2}, 3}); });
-    message_of<ShapeError>([] { return tensor({{{1}, {2}}, {{3}}}); });
+    message_of<ShapeError>([] { return tensor({{1.0, 2}, 3}); });
+    message_of<ShapeError>([] { return tensor({{{1.0}, {2}}, {{3}}}); });
 }
 
 TEST_CASE("fault 5: rank 0 is a valid scalar", "[fault]") {
@@ -153,7 +153,7 @@ TEST_CASE("fault 8: NaN and infinities are values; check_finite finds the first"
     CHECK(contains(message, "the weights"));
     CHECK(contains(message, "inf"));
     CHECK(contains(message, "1, 0"));
-    CHECK_NOTHROW(check::check_finite(tensor({1, 2}), "fine"));
+    CHECK_NOTHROW(check::check_finite(tensor({1.0, 2}), "fine"));
 }
 
 TEST_CASE("fault 9: an undefined tensor is refused everywhere but in defined()", "[fault]") {
@@ -288,11 +288,11 @@ TEST_CASE("fault 14: broadcasting against a size of 0 is empty, with a zero grad
 }
 
 TEST_CASE("fault 15: log 0, 1/0 and sqrt 0 have IEEE's values and the documented gradients", "[fault]") {
-    CHECK(log(tensor({0, -1})).at({0}) == -inf);
-    CHECK(std::isnan(log(tensor({0, -1})).at({1})));
+    CHECK(log(tensor({0.0, -1})).at({0}) == -inf);
+    CHECK(std::isnan(log(tensor({0.0, -1})).at({1})));
     CHECK((1 / tensor({0.0, -0.0})).to_vector<float>() == std::vector<float>{INFINITY, -INFINITY});
-    CHECK(std::isnan((tensor({0}) / tensor({0})).item()));
-    CHECK(std::isnan(sqrt(tensor({-1})).item()));
+    CHECK(std::isnan((tensor({0.0}) / tensor({0.0})).item()));
+    CHECK(std::isnan(sqrt(tensor({-1.0})).item()));
     CHECK(gradient([](const Tensor& x) { return log(x); }, {0}) == Doubles{inf});
     CHECK(gradient([](const Tensor& x) { return sqrt(x); }, {0}) == Doubles{inf});
     CHECK(gradient([](const Tensor& x) { return 1 / x; }, {0}) == Doubles{-inf});
@@ -301,10 +301,10 @@ TEST_CASE("fault 15: log 0, 1/0 and sqrt 0 have IEEE's values and the documented
 
 TEST_CASE("fault 16: pow(0, 0) is 1 and pow(negative, fraction) NaN, with the documented gradients",
           "[fault]") {
-    CHECK(pow(tensor({0}), 0).item() == 1);
-    CHECK(std::isnan(pow(tensor({-2}), 0.5).item()));
-    CHECK(pow(tensor({-2}), 3).item() == -8);
-    CHECK(pow(tensor({0}), -1).item() == inf);
+    CHECK(pow(tensor({0.0}), 0).item() == 1);
+    CHECK(std::isnan(pow(tensor({-2.0}), 0.5).item()));
+    CHECK(pow(tensor({-2.0}), 3).item() == -8);
+    CHECK(pow(tensor({0.0}), -1).item() == inf);
     CHECK(gradient([](const Tensor& x) { return pow(x, 0); }, {0, 3}) == Doubles{0, 0});
     CHECK(gradient([](const Tensor& x) { return pow(x, 1); }, {0}) == Doubles{1});
     CHECK(gradient([](const Tensor& x) { return pow(x, 2); }, {0}) == Doubles{0});
@@ -329,15 +329,15 @@ TEST_CASE("fault 17: relu, abs and sign at 0, and clamp at its ends", "[fault]")
 }
 
 TEST_CASE("fault 18: exp overflows to inf, which can be detected", "[fault]") {
-    const Tensor y = exp(tensor({88, 89}));
+    const Tensor y = exp(tensor({88.0, 89}));
     CHECK(std::isfinite(y.at({0})));
     CHECK(y.at({1}) == inf);
     CHECK_FALSE(all(isfinite(y)));
     CHECK(contains(message_of<ValueError>([&] { check::check_finite(y, "y"); }), "inf"));
     CHECK(exp(tensor({709, 710}, float64)).at({1}) == inf);
     CHECK(exp(tensor({-inf, -1000}, float64)).to_vector<double>() == Doubles{0, 0});
-    CHECK(sigmoid(tensor({-1000, 1000})).to_vector<float>() == std::vector<float>{0, 1});
-    CHECK(tanh(tensor({-1000, 1000})).to_vector<float>() == std::vector<float>{-1, 1});
+    CHECK(sigmoid(tensor({-1000.0, 1000})).to_vector<float>() == std::vector<float>{0, 1});
+    CHECK(tanh(tensor({-1000.0, 1000})).to_vector<float>() == std::vector<float>{-1, 1});
 }
 
 TEST_CASE("fault 19: ties share in maximum, and the first takes all in max", "[fault]") {
@@ -348,9 +348,9 @@ TEST_CASE("fault 19: ties share in maximum, and the first takes all in max", "[f
     CHECK(gradient([](const Tensor& x) { return max(x, 0).values; }, {3, 7, 7, 1}) == Doubles{0, 1, 0, 0});
     CHECK(gradient([](const Tensor& x) { return min(x, 0).values; }, {3, 1, 7, 1}) == Doubles{0, 1, 0, 0});
     CHECK(gradient([](const Tensor& x) { return max(x); }, {{3, 7}, {7, 1}}) == Doubles{0, 1, 0, 0});
-    CHECK(max(tensor({{3, 7, 7, 1}}), 1).indices.item() == 1);
-    CHECK(argmax(tensor({2, 2}), 0).item() == 0);
+    CHECK(max(tensor({{3.0, 7, 7, 1}}), 1).indices.item() == 1);
+    CHECK(argmax(tensor({2.0, 2}), 0).item() == 0);
     CHECK(argmax(tensor({1, NAN, 3, NAN}), 0).item() == 1);
     CHECK(std::isnan(min(tensor({1, NAN})).item()));
-    CHECK(std::isnan(maximum(tensor({NAN}), tensor({1})).item()));
+    CHECK(std::isnan(maximum(tensor({NAN}), tensor({1.0})).item()));
 }

@@ -182,7 +182,7 @@ TEST_CASE("the first step names a parameter that holds NaN or an infinity, or ge
         CHECK(contains(fault_of(gradient, 0,
                                 [&] {
                                     flow(gradient);
-                                    gradient.second.weight.set_grad(tensor({{1, wrong}}));
+                                    gradient.second.weight.set_grad(tensor({{1.0, wrong}}));
                                 }),
                        "\n  second.weight (1, 2) gets a gradient with NaN or an infinity\n"));
         CHECK(contains(fault_of(after, 0,

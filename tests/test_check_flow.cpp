@@ -22,10 +22,10 @@ struct Net : nn::Module {
 TEST_CASE("gradient_flow gives each parameter's gradient norm", "[check]") {
     Rng rng(1);
     Net net(rng);
-    net.first.weight.set_grad(tensor({{3, 0}, {0, 4}}));
-    net.first.bias.set_grad(tensor({1, 0}));
-    net.second.weight.set_grad(tensor({{5, 12}}));
-    net.second.bias.set_grad(tensor({-2}));
+    net.first.weight.set_grad(tensor({{3.0, 0}, {0, 4}}));
+    net.first.bias.set_grad(tensor({1.0, 0}));
+    net.second.weight.set_grad(tensor({{5.0, 12}}));
+    net.second.bias.set_grad(tensor({-2.0}));
     const auto flow = check::gradient_flow(net);
     REQUIRE(flow.rows.size() == 4);
     CHECK(flow.passed());
@@ -99,7 +99,7 @@ TEST_CASE("gradient_flow of a parameter of one element, and of none", "[check]")
 
 TEST_CASE("check_finite names the first value that is not", "[check]") {
     const double inf = std::numeric_limits<double>::infinity();
-    check::check_finite(tensor({{1, 2}, {3, 4}}), "x");
+    check::check_finite(tensor({{1.0, 2}, {3, 4}}), "x");
     check::check_finite(tensor({1, 2}, int64), "ids");
     check::check_finite(zeros({0}), "empty");
     CHECK(message_of<ValueError>([&] {

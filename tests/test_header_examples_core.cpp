@@ -39,7 +39,7 @@ Tensor square(const Tensor& x) {
 }  // namespace
 
 TEST_CASE("example: an operation of your own", "[header-examples]") {
-    const Tensor x = tensor({2, 3}).requires_grad_();
+    const Tensor x = tensor({2.0, 3}).requires_grad_();
     const Tensor y = square(x);
     CHECK(values_of(y.detach()) == Values{4, 9});
     CHECK(std::string(operation_of(y)) == "square");
@@ -82,7 +82,7 @@ TEST_CASE("example: Composed", "[header-examples]") {
 }
 
 TEST_CASE("example: gradients of gradients", "[header-examples]") {
-    const Tensor x = tensor({2, 3}).requires_grad_();
+    const Tensor x = tensor({2.0, 3}).requires_grad_();
     const Tensor y = sum(x * x * x);
     const Tensor dx = grad({y}, {x}, {}, {.create_graph = true})[0];  // 3x² = [12, 27]
     const Tensor ddx = grad({sum(dx)}, {x})[0];                       // 6x = [12, 18]
@@ -139,7 +139,7 @@ TEST_CASE("example: Heads", "[header-examples]") {
 }
 
 TEST_CASE("example: GradientLedger", "[header-examples]") {
-    const Tensor x = tensor(3).requires_grad_();
+    const Tensor x = tensor(3.0).requires_grad_();
     const GradientLedger ledger;
     (x * x).backward();
     const LedgerEntry& last = ledger.entries().back();  // x: two terms of 3, gradient 6
@@ -161,7 +161,7 @@ TEST_CASE("example: Mask", "[header-examples]") {
 // ---- ops.h
 
 TEST_CASE("example: arithmetic broadcasts", "[header-examples]") {
-    const Tensor x = tensor({{1, 3}, {2, 6}});
+    const Tensor x = tensor({{1.0, 3}, {2, 6}});
     const Tensor total = sum(x, 1, keepdim);  // (2, 1): [[4], [8]]
     const Tensor share = x / total;           // (2, 2) / (2, 1) → (2, 2): [[0.25, 0.75], [0.25, 0.75]]
     CHECK(total.shape() == Shape{2, 1});
@@ -171,7 +171,7 @@ TEST_CASE("example: arithmetic broadcasts", "[header-examples]") {
 }
 
 TEST_CASE("example: reductions", "[header-examples]") {
-    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
+    const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});
     const Tensor total = sum(x);              // (): 21
     const Tensor columns = sum(x, 0);         // (3,): [5, 7, 9]
     const Tensor rows = mean(x, 1, keepdim);  // (2, 1): [[2], [5]]
@@ -184,13 +184,13 @@ TEST_CASE("example: reductions", "[header-examples]") {
 }
 
 TEST_CASE("example: max along an axis", "[header-examples]") {
-    const auto [values, indices] = max(tensor({{3, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
+    const auto [values, indices] = max(tensor({{3.0, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
     CHECK(values_of(values) == Values{3, 5});
     CHECK(values_of(indices) == Values{0, 1});
 }
 
 TEST_CASE("example: softmax", "[header-examples]") {
-    const Tensor p = softmax(tensor({0, std::log(3)}), -1);  // [0.25, 0.75]
+    const Tensor p = softmax(tensor({0.0, std::log(3)}), -1);  // [0.25, 0.75]
     CHECK(p.at({0}) == Approx(0.25));
     CHECK(p.at({1}) == Approx(0.75));
 }
@@ -236,7 +236,7 @@ TEST_CASE("example: split and chunk", "[header-examples]") {
 }
 
 TEST_CASE("example: gather", "[header-examples]") {
-    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
+    const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});
     const Tensor index = tensor({{2}, {0}}, int64);
     const Tensor y = gather(x, 1, index);  // (2, 1): [[3], [4]]
     CHECK(y.shape() == Shape{2, 1});
@@ -295,7 +295,7 @@ TEST_CASE("example: broadcast_shapes", "[header-examples]") {
 // ---- tensor.h
 
 TEST_CASE("example: Tensor", "[header-examples]") {
-    const Tensor x = tensor({{1, 2}, {3, 4}}).requires_grad_();
+    const Tensor x = tensor({{1.0, 2}, {3, 4}}).requires_grad_();
     const Tensor y = sum(x * x);
     y.backward();
     const Tensor dx = x.grad();  // 2x = [[2, 4], [6, 8]]
@@ -322,7 +322,7 @@ TEST_CASE("example: views", "[header-examples]") {
 }
 
 TEST_CASE("example: an in-place operation", "[header-examples]") {
-    Tensor w = tensor({1, 2}).requires_grad_();
+    Tensor w = tensor({1.0, 2}).requires_grad_();
     sum(w * w).backward();
     const NoGrad off;
     w.add_(w.grad(), -0.1);  // a step of gradient descent
@@ -341,9 +341,9 @@ TEST_CASE("example: a hook", "[header-examples]") {
 }
 
 TEST_CASE("example: backward with a gradient", "[header-examples]") {
-    const Tensor x = tensor({1, 2, 3}).requires_grad_();
+    const Tensor x = tensor({1.0, 2, 3}).requires_grad_();
     const Tensor y = x * x;
-    y.backward(tensor({1, 10, 100}));  // x.grad() is 2x · gradient = [2, 40, 600]
+    y.backward(tensor({1.0, 10, 100}));  // x.grad() is 2x · gradient = [2, 40, 600]
     CHECK(values_of(x.grad()) == Values{2, 40, 600});
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("example: making tensors", "[header-examples]") {
     const Tensor a = zeros({2, 3});
     const Tensor b = randn({2, 3}, rng, float64);
     const Tensor c = arange(0, 1, 0.25);          // [0, 0.25, 0.5, 0.75]
-    const Tensor d = tensor({{1, 2}, {3, 4}});    // (2, 2)
+    const Tensor d = tensor({{1.0, 2}, {3, 4}});  // (2, 2)
     const Tensor ids = tensor({4, 0, 7}, int64);  // (3,)
     CHECK(values_of(a) == Values(6, 0));
     CHECK(b.shape() == Shape{2, 3});
@@ -391,7 +391,7 @@ TEST_CASE("example: Trace", "[header-examples]") {
 }
 
 TEST_CASE("example: naming a tensor", "[header-examples]") {
-    const Tensor x = tensor({-1, 2});
+    const Tensor x = tensor({-1.0, 2});
     const Trace trace;
     const Tensor hidden = traced("hidden", relu(x));
     REQUIRE(trace.entries().size() == 1);
@@ -422,13 +422,13 @@ TEST_CASE("example: from xtensor and back", "[header-examples]") {
 
 TEST_CASE("header example: sort, pad and einsum", "[header-examples]") {
     {
-        const auto [values, indices] = sort(tensor({3, 1, 2}));  // [1, 2, 3] and [1, 2, 0]
+        const auto [values, indices] = sort(tensor({3.0, 1, 2}));  // [1, 2, 3] and [1, 2, 0]
         CHECK(values.to_vector<float>() == std::vector<float>{1, 2, 3});
         CHECK(indices.to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 2, 0});
     }
     {
         const Tensor y = pad(ones({2, 3}), {1, 0, 0, 2});  // (4, 4): a column on the left, two rows below
-        CHECK(all(y == tensor({{0, 1, 1, 1}, {0, 1, 1, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}})));
+        CHECK(all(y == tensor({{0.0, 1, 1, 1}, {0, 1, 1, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}})));
     }
     Rng rng(1);
     const Tensor q = randn({2, 3, 4, 5}, rng), k = randn({2, 3, 6, 5}, rng);

@@ -14,7 +14,7 @@ const std::filesystem::path golden = WEFT_GOLDEN_DIR;
 TEST_CASE("sample.h: temperature 0 takes the largest logit, top_k draws from the k largest",
           "[header-examples]") {
     Rng rng(1);
-    const Tensor logits = tensor({0, 2, 1});
+    const Tensor logits = tensor({0.0, 2, 1});
     const std::int64_t likeliest = nn::sample(logits, {.temperature = 0});     // 1
     const std::int64_t drawn = nn::sample(logits, {.top_k = 2, .rng = &rng});  // 1 or 2
     CHECK(likeliest == 1);

@@ -190,7 +190,7 @@ TEST_CASE("header example: StorageMovie", "[header-examples]") {
     const InScratch folder;
     const Printed printed;
     viz::StorageMovie movie;
-    const Tensor m = tensor({{1, 2, 3}, {4, 5, 6}});
+    const Tensor m = tensor({{1.0, 2, 3}, {4, 5, 6}});
     movie.show("m", m).show("m.T()", m.T()).attempt("view", [&] { return m.T().view({6}); });
     movie.print();
     io::save_text("movie.svg", movie.svg());

@@ -75,7 +75,7 @@ TEST_CASE("safetensors: every type, shape and the metadata come back as they wer
 
 TEST_CASE("safetensors: the bytes are those of the format", "[io]") {
     const Scratch scratch;
-    io::save_safetensors(scratch / "a", {{"x", tensor({1, -2})}}, {{"k", "v"}});
+    io::save_safetensors(scratch / "a", {{"x", tensor({1.0, -2})}}, {{"k", "v"}});
     std::string header = "{\"__metadata__\":{\"k\":\"v\"}," + entry("x", "F32", "[2]", "[0,8]") + "}";
     header.resize((header.size() + 7) / 8 * 8, ' ');
     CHECK(io::load_text(scratch / "a") == file_of(header, std::string("\0\0\x80\x3f\0\0\0\xc0", 8)));
@@ -108,7 +108,7 @@ TEST_CASE("safetensors: what Python's safetensors writes is read, and written ag
 
 TEST_CASE("safetensors: a transposed view is written in its own order", "[io]") {
     const Scratch scratch;
-    io::save_safetensors(scratch / "a", {{"x", tensor({{1, 2, 3}, {4, 5, 6}}).T()}});
+    io::save_safetensors(scratch / "a", {{"x", tensor({{1.0, 2, 3}, {4, 5, 6}}).T()}});
     const Tensor x = io::load_safetensors(scratch / "a").at("x");
     CHECK(x.shape() == Shape{3, 2});
     CHECK(x.to_vector<float>() == std::vector<float>{1, 4, 2, 5, 3, 6});

@@ -159,7 +159,7 @@ TEST_CASE("GPT refuses sizes that make no model, long sequences and foreign ids"
 }
 
 TEST_CASE("temperature 0 takes the first of the largest logits", "[nn][sample]") {
-    CHECK(nn::sample(tensor({1, 5, 5, 2}), {.temperature = 0}) == 1);
+    CHECK(nn::sample(tensor({1.0, 5, 5, 2}), {.temperature = 0}) == 1);
 }
 
 TEST_CASE("samples follow the softmax of logits over temperature", "[nn][sample]") {
@@ -185,22 +185,22 @@ TEST_CASE("samples follow the softmax of logits over temperature", "[nn][sample]
 
 TEST_CASE("top_k of 1 is greedy, of equals the first; more than the vocabulary is all of it", "[nn][sample]") {
     Rng rng(1), same(1), all(1);
-    for (int i = 0; i < 50; ++i) CHECK(nn::sample(tensor({1, 5, 5, 2}), {.top_k = 1, .rng = &rng}) == 1);
-    const Tensor logits = tensor({1, 2, 3});
+    for (int i = 0; i < 50; ++i) CHECK(nn::sample(tensor({1.0, 5, 5, 2}), {.top_k = 1, .rng = &rng}) == 1);
+    const Tensor logits = tensor({1.0, 2, 3});
     for (int i = 0; i < 50; ++i)
         CHECK(nn::sample(logits, {.top_k = 1000, .rng = &same}) == nn::sample(logits, {.rng = &all}));
 }
 
 TEST_CASE("temperatures that underflow or logits that are far apart still sample", "[nn][sample]") {
     Rng rng(1);
-    CHECK(nn::sample(tensor({1, 2}), {.temperature = 1e-300, .rng = &rng}) == 1);
+    CHECK(nn::sample(tensor({1.0, 2}), {.temperature = 1e-300, .rng = &rng}) == 1);
     CHECK(nn::sample(tensor({-1e4, 1e4}), {.rng = &rng}) == 1);
 }
 
 TEST_CASE("sampling refuses a negative temperature, a missing generator, and logits without sense",
           "[nn][sample]") {
     Rng rng(1);
-    const Tensor logits = tensor({1, 2});
+    const Tensor logits = tensor({1.0, 2});
     const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
     CHECK(contains(message_of<ValueError>([&] { nn::sample(logits, {.temperature = -1, .rng = &rng}); }),
                    "temperature must be finite and at least 0 (greedy), not -1"));

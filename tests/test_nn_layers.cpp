@@ -17,8 +17,8 @@ double largest(const Tensor& x) { return max(abs(x)).item(); }
 TEST_CASE("Linear multiplies by the transposed weight and adds the bias", "[nn]") {
     Rng rng(1);
     nn::Linear layer(2, 3, rng);
-    layer.load_state_dict({{"weight", tensor({{1, 2}, {3, 4}, {5, 6}})}, {"bias", tensor({10, 20, 30})}});
-    CHECK(layer(tensor({{1, 1}, {2, -1}})).to_vector<float>() == Floats{13, 27, 41, 10, 22, 34});
+    layer.load_state_dict({{"weight", tensor({{1.0, 2}, {3, 4}, {5, 6}})}, {"bias", tensor({10.0, 20, 30})}});
+    CHECK(layer(tensor({{1.0, 1}, {2, -1}})).to_vector<float>() == Floats{13, 27, 41, 10, 22, 34});
     CHECK(layer(zeros({4, 5, 2})).shape() == Shape{4, 5, 3});
     CHECK(contains(message_of<ShapeError>([&] { return layer(zeros({4, 3})); }), "linear"));
 }
@@ -44,7 +44,7 @@ TEST_CASE("Linear starts uniform within one over the root of its inputs", "[nn]"
 TEST_CASE("Embedding gives a row for each id and refuses ids outside its table", "[nn]") {
     Rng rng(1);
     nn::Embedding layer(3, 2, rng);
-    layer.load_state_dict({{"weight", tensor({{1, 2}, {3, 4}, {5, 6}})}});
+    layer.load_state_dict({{"weight", tensor({{1.0, 2}, {3, 4}, {5, 6}})}});
     CHECK(layer(tensor({{2, 0}, {1, 2}}, int64)).to_vector<float>() == Floats{5, 6, 1, 2, 3, 4, 5, 6});
     const std::string high = message_of<IndexError>([&] { return layer(tensor({{0, 1}, {2, 3}}, int64)); });
     CHECK(contains(high, "3"));
@@ -58,20 +58,20 @@ TEST_CASE("Embedding gives a row for each id and refuses ids outside its table",
 
 TEST_CASE("LayerNorm brings each token to mean 0 and variance 1, then scales and shifts", "[nn]") {
     nn::LayerNorm layer(2, {.eps = 1e-30});
-    CHECK(layer(tensor({{1, 3}, {10, 2}})).to_vector<float>() == Floats{-1, 1, 1, -1});
-    layer.load_state_dict({{"weight", tensor({2, 3})}, {"bias", tensor({10, 20})}});
-    CHECK(layer(tensor({1, 3})).to_vector<float>() == Floats{8, 23});
+    CHECK(layer(tensor({{1.0, 3}, {10, 2}})).to_vector<float>() == Floats{-1, 1, 1, -1});
+    layer.load_state_dict({{"weight", tensor({2.0, 3})}, {"bias", tensor({10.0, 20})}});
+    CHECK(layer(tensor({1.0, 3})).to_vector<float>() == Floats{8, 23});
     CHECK(nn::LayerNorm(4, {.bias = false}).num_parameters() == 4);
     CHECK(contains(message_of<ValueError>([] { nn::LayerNorm(4, {.eps = 0}); }), "eps must be above 0"));
 }
 
 TEST_CASE("LayerNorm of a constant row is its bias, with a finite gradient", "[nn]") {
     nn::LayerNorm layer(3);
-    layer.load_state_dict({{"weight", tensor({1, 2, 3})}, {"bias", tensor({4, 5, 6})}});
+    layer.load_state_dict({{"weight", tensor({1.0, 2, 3})}, {"bias", tensor({4.0, 5, 6})}});
     Tensor x = full({1, 3}, 7).requires_grad_();
     const Tensor y = layer(x);
     CHECK(y.to_vector<float>() == Floats{4, 5, 6});
-    sum(y * tensor({1, 0, 0})).backward();
+    sum(y * tensor({1.0, 0, 0})).backward();
     CHECK(all(isfinite(x.grad())));
 }
 
@@ -126,13 +126,13 @@ TEST_CASE("Sequential runs modules and functions in order and numbers its childr
     Rng rng(1);
     nn::Sequential net{nn::Linear(2, 2, rng), relu, nn::Linear(2, 1, rng, false),
                        [](const Tensor& x) { return x + 100; }};
-    net.load_state_dict({{"0.weight", tensor({{1, 0}, {0, 1}})},
-                         {"0.bias", tensor({-1, -1})},
-                         {"2.weight", tensor({{10, 1}})}});
-    CHECK(net(tensor({3, 0})).to_vector<float>() == Floats{120});  // relu(2, −1) = (2, 0)
+    net.load_state_dict({{"0.weight", tensor({{1.0, 0}, {0, 1}})},
+                         {"0.bias", tensor({-1.0, -1})},
+                         {"2.weight", tensor({{10.0, 1}})}});
+    CHECK(net(tensor({3.0, 0})).to_vector<float>() == Floats{120});  // relu(2, −1) = (2, 0)
     CHECK(net.size() == 4);
     CHECK(net.num_parameters() == 8);
-    CHECK(nn::Sequential{}(tensor({1, 2})).to_vector<float>() == Floats{1, 2});
+    CHECK(nn::Sequential{}(tensor({1.0, 2})).to_vector<float>() == Floats{1, 2});
 }
 
 TEST_CASE("a ModuleList numbers its modules, and its copies share them", "[nn]") {
@@ -150,9 +150,9 @@ TEST_CASE("a ModuleList numbers its modules, and its copies share them", "[nn]")
 TEST_CASE("MLP is four times as wide inside, with GELU's tanh form between", "[nn]") {
     Rng rng(1);
     nn::MLP mlp(1, rng, {.dim_feedforward = 2});
-    mlp.load_state_dict({{"W_in.weight", tensor({{1}, {-1}})},
-                         {"W_in.bias", tensor({0, 0})},
-                         {"W_out.weight", tensor({{1, 10}})},
+    mlp.load_state_dict({{"W_in.weight", tensor({{1.0}, {-1}})},
+                         {"W_in.bias", tensor({0.0, 0})},
+                         {"W_out.weight", tensor({{1.0, 10}})},
                          {"W_out.bias", tensor({0.5})}});
     const auto gelu_of = [](double x) {
         return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));

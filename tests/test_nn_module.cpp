@@ -22,14 +22,14 @@ struct Pair : nn::Module {
         : Module("Pair"),
           first(register_module("first", Scale({1, 2}))),
           second(register_module("second", Scale({3, 4}))),
-          offset(register_parameter("offset", tensor({5, 6}))),
-          scratch(register_buffer("scratch", tensor({7}), /*persistent=*/false)) {}
+          offset(register_parameter("offset", tensor({5.0, 6}))),
+          scratch(register_buffer("scratch", tensor({7.0}), /*persistent=*/false)) {}
 };
 
 // Two names for one tensor.
 struct Tied : nn::Module {
     Tensor a, b;
-    Tied() : Module("Tied"), a(register_parameter("a", tensor({1, 2, 3}))), b(register_parameter("b", a)) {}
+    Tied() : Module("Tied"), a(register_parameter("a", tensor({1.0, 2, 3}))), b(register_parameter("b", a)) {}
 };
 
 // Registers whatever it is told to, to be refused.
@@ -112,7 +112,7 @@ TEST_CASE("a tied parameter is listed, counted and converted once, and is in the
 TEST_CASE("to changes every floating tensor in place and clears gradients", "[nn][module]") {
     Pair pair;
     const Tensor handle = pair.first.weight;
-    sum(pair.first(tensor({1, 1}))).backward();
+    sum(pair.first(tensor({1.0, 1}))).backward();
     pair.to(float64);
     CHECK(handle.dtype() == float64);
     CHECK(handle.requires_grad());
@@ -143,11 +143,11 @@ TEST_CASE(
     "faults 89 and 90: a state that does not fit is refused with everything that is wrong, and changes nothing",
     "[nn][module]") {
     Pair pair;
-    nn::NamedTensors state{{"offset", tensor({0, 0})},
-                           {"first.weight", tensor({0, 0, 0})},
+    nn::NamedTensors state{{"offset", tensor({0.0, 0})},
+                           {"first.weight", tensor({0.0, 0, 0})},
                            {"first.calls", zeros({1}, float64)},
-                           {"second.weight", tensor({0, 0})},
-                           {"third.weight", tensor({0})}};
+                           {"second.weight", tensor({0.0, 0})},
+                           {"third.weight", tensor({0.0})}};
     const std::string message = message_of<ValueError>([&] { pair.load_state_dict(state); });
     CHECK(contains(message, "missing: second.calls (1,)"));
     CHECK(contains(message, "unexpected: third.weight (1,)"));
@@ -159,7 +159,7 @@ TEST_CASE(
     CHECK_FALSE(contains(lenient, "missing"));
     CHECK(pair.offset.to_vector<float>() == Floats{5, 6});
 
-    state[1].second = tensor({8, 9});
+    state[1].second = tensor({8.0, 9});
     CHECK(contains(message_of<DTypeError>([&] { pair.load_state_dict(state, false); }), "first.calls"));
     CHECK(pair.first.weight.to_vector<float>() == Floats{1, 2});
 
@@ -173,12 +173,12 @@ TEST_CASE(
 
 TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module]") {
     Free free;
-    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("", tensor({1})); }),
+    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("", tensor({1.0})); }),
                    "must not be empty"));
-    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("a.b", tensor({1})); }),
+    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("a.b", tensor({1.0})); }),
                    "contain a dot"));
-    (void)free.register_parameter("w", tensor({1}));
-    CHECK(contains(message_of<ValueError>([&] { return free.register_buffer("w", tensor({1})); }),
+    (void)free.register_parameter("w", tensor({1.0}));
+    CHECK(contains(message_of<ValueError>([&] { return free.register_buffer("w", tensor({1.0})); }),
                    "buffer 'w': there is a parameter of that name"));
     CHECK(contains(message_of<ValueError>([&] { free.register_module("w", Scale({1})); }), "child 'w'"));
     CHECK(
@@ -196,7 +196,7 @@ TEST_CASE("what cannot be trained is refused as a parameter", "[nn][module]") {
                        return free.register_parameter("ids", tensor({1, 2}, int64));
                    }),
                    "int64"));
-    const Tensor x = tensor({1, 2}).requires_grad_();
+    const Tensor x = tensor({1.0, 2}).requires_grad_();
     CHECK(
         contains(message_of<GraphError>([&] { return free.register_parameter("double", x * 2); }), "'double'"));
     CHECK(free.named_parameters().empty());

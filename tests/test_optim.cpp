@@ -114,7 +114,7 @@ TEST_CASE("Adam and AdamW follow their formulas over many steps", "[optim]") {
 }
 
 TEST_CASE("float32 parameters are updated in float32", "[optim]") {
-    Tensor p = tensor({1, 2, 3}).requires_grad_(), q = tensor({1, 2, 3}, float64).requires_grad_();
+    Tensor p = tensor({1.0, 2, 3}).requires_grad_(), q = tensor({1, 2, 3}, float64).requires_grad_();
     optim::AdamW single({p}, {.lr = 0.1}), twice({q}, {.lr = 0.1});
     for (int step = 1; step < 6; ++step) {
         p.set_grad(tensor({1, -0.5, 2}) * step);
@@ -187,7 +187,7 @@ TEST_CASE("a gradient that is not finite refuses the whole step by name and chan
         CHECK(optimizer.steps() == 0);
         CHECK(optimizer.state_dict().size() == 1);
     }
-    Tensor p = tensor({1, 2, 3}).requires_grad_();
+    Tensor p = tensor({1.0, 2, 3}).requires_grad_();
     p.set_grad(tensor({1, inf, 3}));
     optim::SGD single({p});
     CHECK(contains(message_of<ValueError>([&] { single.step(); }), "'0'"));
@@ -270,7 +270,7 @@ TEST_CASE("an optimiser notices that its parameters changed type", "[optim]") {
     give(layer.vector, {1, 1});
     optimizer.step();
     layer.to(float32);
-    layer.vector.set_grad(tensor({1, 1}));
+    layer.vector.set_grad(tensor({1.0, 1}));
     CHECK(contains(message_of<DTypeError>([&] { optimizer.step(); }), "make a new optimiser after Module::to"));
     CHECK(optimizer.steps() == 1);
 }

@@ -116,7 +116,7 @@ TEST_CASE("clipping scales all gradients to the norm asked for, and returns the 
     Tensor a = zeros({2}, float64).requires_grad_(), b = zeros({1}).requires_grad_(),
            none = zeros({5}).requires_grad_();
     a.set_grad(tensor({2, 3}, float64));
-    b.set_grad(tensor({6}));
+    b.set_grad(tensor({6.0}));
     CHECK(optim::clip_grad_norm({a, b, none, a}, 3.5) == Approx(7));  // √(4 + 9 + 36); a counts once
     CHECK(a.grad().at({0}) == Approx(1).epsilon(1e-6));
     CHECK(a.grad().at({1}) == Approx(1.5).epsilon(1e-6));

@@ -49,7 +49,7 @@ TEST_CASE("printing reads views as they are seen", "[printing]") {
         INFO(name);
         CHECK(strided_copy(arrays(name)).str() == texts.at(name));
     }
-    CHECK(tensor({{1, 2}, {3, 4}}).T().str() == "[[1. 3.]\n [2. 4.]]");
+    CHECK(tensor({{1.0, 2}, {3, 4}}).T().str() == "[[1. 3.]\n [2. 4.]]");
     CHECK(tensor({0.5}).expand({2, 3}).str() == "[[0.5 0.5 0.5]\n [0.5 0.5 0.5]]");
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("refusals of types", "[fault]") {
         {"add_: bool tensors do not add", [&] { truths.add_(truths); }},
         {"mul_: bool tensors do not multiply", [&] { truths.mul_(truths); }},
         {"mul_: bool tensors do not multiply", [&] { truths.mul_(2); }},
-        {"sum: bool does not add", [&] { sum(truths); }},
+        {"sum_to: bool does not add", [&] { sum_to(truths, {1}); }},
         {"cumsum: bool does not add", [&] { cumsum(truths, 0); }},
         {"scatter_add: bool does not add", [&] { scatter_add({2}, 0, index, truths); }},
         {"max: bool has no order", [&] { max(truths, 0); }},

@@ -6,6 +6,28 @@
 
 using namespace weft;
 
+TEST_CASE("arguments that change nothing give a copy, which is outside the graph under NoGrad", "[more]") {
+    const Tensor x = ones({1, 1}).requires_grad_();
+    using Op = Tensor (*)(const Tensor&);
+    for (const Op op :
+         {Op([](const Tensor& t) { return prod(t, 0); }), Op([](const Tensor& t) { return prod(t, 1, true); }),
+          Op([](const Tensor& t) { return cumprod(t, 0); }), Op([](const Tensor& t) { return pad(t, {}); }),
+          Op([](const Tensor& t) {
+              return pad(t, {0, 0});
+          }),
+          Op([](const Tensor& t) { return roll(t, 1, 0); }), Op([](const Tensor& t) {
+              return repeat(t, {1, 1});
+          }),
+          Op([](const Tensor& t) { return repeat(t[0][0], {}); })}) {
+        CHECK(op(x).requires_grad());
+        const NoGrad guard;
+        const Tensor y = op(x);
+        CHECK_FALSE(y.shares_storage(x));
+        CHECK_FALSE(y.requires_grad());
+    }
+    CHECK_FALSE(roll(zeros({0}), 1, 0).shares_storage(zeros({0})));
+}
+
 TEST_CASE("refusals of the composed operations: types", "[fault][more]") {
     const Tensor truths = zeros({2}, boolean), numbers = zeros({2}, int64), x = zeros({2});
     Rng rng(1);
@@ -108,7 +130,7 @@ TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
         {"multinomial: 0 samples; use 1 or more", [&] { multinomial(ones({3}), 0, rng); }},
         {"multinomial: 2 samples without replacement from 1 weights above 0",
          [&] {
-             multinomial(tensor({0, 0, 3}).to(float32), 2, rng);
+             multinomial(tensor({0.0, 0, 3}).to(float32), 2, rng);
          }},
         {"categorical: no weight is above 0", [&] { multinomial(zeros({3}), 1, rng, true); }},
         {"flatten: the first axis, 1, comes after the last, 0; exchange them", [&] { flatten(x, 1, 0); }},
@@ -205,7 +227,7 @@ TEST_CASE("random permutations and samples are what their names say", "[more]") 
     const Tensor order = randperm(50, rng);
     CHECK(all(sort(order).values == arange(50)));
     CHECK_FALSE(all(order == arange(50)));
-    const Tensor weights = tensor({{1, 0, 3}, {0, 2, 2}}).to(float64);
+    const Tensor weights = tensor({{1.0, 0, 3}, {0, 2, 2}}).to(float64);
     const Tensor drawn = multinomial(weights, 4000, rng, true);
     const Tensor counts = sum(one_hot(drawn, 3), 1);  // (2, 3)
     CHECK(counts.at({0, 1}) == 0);
@@ -217,7 +239,7 @@ TEST_CASE("random permutations and samples are what their names say", "[more]") 
 }
 
 TEST_CASE("batch_norm in training moves its running statistics", "[more]") {
-    const Tensor x = tensor({{1, 2}, {3, 6}, {5, 10}}).to(float64);  // means 3 and 6, variances 4 and 16
+    const Tensor x = tensor({{1.0, 2}, {3, 6}, {5, 10}}).to(float64);  // means 3 and 6, variances 4 and 16
     const BatchNormStats running{zeros({2}, float64), ones({2}, float64)};
     const Tensor y = batch_norm(x, running, {}, {}, {.training = true});
     CHECK(y.at({0, 0}) == Approx(-2 / std::sqrt(8.0 / 3 + 1e-5)));

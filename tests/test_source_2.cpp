@@ -41,8 +41,9 @@ TEST_CASE("S2.02 softmax subtracts the row's maximum: logits of ±1e4 stay finit
 TEST_CASE("S2.02 attention with logits of ±1e4 is finite, forward and backward", "[S2.02][source]") {
     for (const bool composed : {false, true}) {
         const Composed path(composed);
-        Tensor q = tensor({{100, 0}, {-100, 0}, {0, 1}}).requires_grad_(), k = tensor({{100, 1}, {-100, 2}});
-        const Tensor v = tensor({{1}, {2}});  // scores 1e4 and −1e4; −1e4 and 1e4; 1 and 2
+        Tensor q = tensor({{100.0, 0}, {-100, 0}, {0, 1}}).requires_grad_(),
+               k = tensor({{100.0, 1}, {-100, 2}});
+        const Tensor v = tensor({{1.0}, {2}});  // scores 1e4 and −1e4; −1e4 and 1e4; 1 and 2
         const Tensor y = scaled_dot_product_attention(q, k, v, {.scale = 1});
         CHECK(printed(y.reshape({3}), 4) == "1.0000 2.0000 1.7311");
         sum(y).backward();

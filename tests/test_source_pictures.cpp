@@ -58,9 +58,9 @@ TEST_CASE("S1.12 the first of the two pictures is a causal head's, the second no
                      weights = scaled_dot_product_attention(scores, one, one, {.mask = mask, .scale = 1});
         return viz::attention_text(weights, {.queries = words, .top = 0.5});
     };
-    const std::string first = picture(tensor({{0, 0, 0}, {5, 5, 5}, {-9, 5, 5}}), Mask::causal());
+    const std::string first = picture(tensor({{0.0, 0, 0}, {5, 5, 5}, {-9, 5, 5}}), Mask::causal());
     for (const char* line : {"The [▓░░]\n", "cat [▓▓░]\n", "sat [░▓▓]\n"}) CHECK(contains(first, line));
-    const Tensor scores = tensor({{0, 9, 0}, {9, 0, 0}, {0, 9, 0}});
+    const Tensor scores = tensor({{0.0, 9, 0}, {9, 0, 0}, {0, 9, 0}});
     const std::string second = picture(scores, {});
     for (const char* line : {"The [░▓░]\n", "cat [▓░░]\n", "sat [░▓░]\n"}) CHECK(contains(second, line));
     CHECK(contains(picture(scores, Mask::causal()), "The [▓░░]\n"));

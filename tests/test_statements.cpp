@@ -67,7 +67,7 @@ TEST_CASE("a shape of equal sizes is made by its name", "[tensor][statements]") 
 TEST_CASE("a matrix whose rows lie further apart than BLAS counts is copied, and one row is read in place",
           "[ops][statements]") {
     const std::int64_t far = (std::int64_t{1} << 40);
-    Array x = tensor({{1, 2}, {3, 4}}).array();
+    Array x = tensor({{1.0, 2}, {3, 4}}).array();
     for (const std::int64_t stride : {std::int64_t{2}, std::int64_t{INT_MAX}}) {
         CHECK(kernels::is_matrix(view_of(x, {2, 2}, {stride, 1}, 0)));
         CHECK(kernels::is_matrix(view_of(x, {2, 2}, {1, stride}, 0)));
@@ -77,7 +77,7 @@ TEST_CASE("a matrix whose rows lie further apart than BLAS counts is copied, and
         CHECK_FALSE(kernels::is_matrix(view_of(x, {2, 2}, {1, stride}, 0)));
     }
     const Tensor row(view_of(x, {1, 2}, {far, 1}, 0)), column(view_of(x, {2, 1}, {1, far}, 0));
-    const Tensor square = tensor({{1, 10}, {100, 1000}});
+    const Tensor square = tensor({{1.0, 10}, {100, 1000}});
     CHECK(matmul(row, square).to_vector<float>() == std::vector<float>{201, 2010});
     CHECK(matmul(square, column).to_vector<float>() == std::vector<float>{21, 2100});
     CHECK(matmul(column, row).to_vector<float>() == std::vector<float>{1, 2, 2, 4});

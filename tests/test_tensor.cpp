@@ -43,9 +43,9 @@ TEST_CASE("arange counts as NumPy's, without accumulating rounding", "[tensor]")
 
 TEST_CASE("nested braces give the shape they look like", "[tensor]") {
     CHECK(tensor(3.5).shape() == Shape{});
-    CHECK(tensor({1, 2, 3}).shape() == Shape{3});
-    CHECK(tensor({{1, 2, 3}, {4, 5, 6}}).shape() == Shape{2, 3});
-    CHECK(tensor({{{1}, {2}}, {{3}, {4}}}).shape() == Shape{2, 2, 1});
+    CHECK(tensor({1.0, 2, 3}).shape() == Shape{3});
+    CHECK(tensor({{1.0, 2, 3}, {4, 5, 6}}).shape() == Shape{2, 3});
+    CHECK(tensor({{{1.0}, {2}}, {{3}, {4}}}).shape() == Shape{2, 2, 1});
     CHECK(tensor({{1, 2}, {3, 4}}, int64).to_vector<std::int64_t>() == Integers{1, 2, 3, 4});
     CHECK(tensor({{0, 1}}, boolean).to_vector<bool>() == Booleans{false, true});
 }
@@ -59,7 +59,7 @@ TEST_CASE("from_vector keeps type, order and bits", "[tensor]") {
 }
 
 TEST_CASE("items are read by index, negative ones from the end", "[tensor]") {
-    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
+    const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});
     CHECK(x.at({1, 2}) == 6);
     CHECK(x.at({-1, -3}) == 4);
     CHECK(x.T().at({2, 1}) == 6);

@@ -60,8 +60,8 @@ TEST_CASE("reshape shares where strides allow and copies where they do not", "[v
     CHECK_FALSE(one.reshape({12}).shares_storage(one));
     CHECK(one.reshape({2, 2, 3}).shares_storage(one));
     CHECK(zeros({2, 0, 3}).reshape({0, 7}).shape() == Shape{0, 7});
-    CHECK(tensor(5).reshape({1, 1}).shape() == Shape{1, 1});
-    CHECK(tensor({{5}}).reshape({}).item() == 5);
+    CHECK(tensor(5.0).reshape({1, 1}).shape() == Shape{1, 1});
+    CHECK(tensor({{5.0}}).reshape({}).item() == 5);
 }
 
 TEST_CASE("reshape of any permuted or sliced tensor has the elements in row-major order", "[views]") {

@@ -32,7 +32,7 @@ bool close(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TEST_CASE("the ledger of (a + b) + a: every edge, in the order of the visits", "[ledger]") {
-    const Tensor a = leaf(tensor(2)), b = leaf(tensor(3));
+    const Tensor a = leaf(tensor(2.0)), b = leaf(tensor(3.0));
     const GradientLedger ledger;
     const Tensor s = a + b, y = s + a;
     CHECK(ledger.entries().empty());
@@ -109,7 +109,7 @@ TEST_CASE("with a ledger, backward gives the same bits as without", "[ledger]") 
 }
 
 TEST_CASE("the ledger works under create_graph, and holds copies outside the graph", "[ledger]") {
-    const Tensor x = leaf(tensor({2, 3}));
+    const Tensor x = leaf(tensor({2.0, 3}));
     const GradientLedger ledger;
     const Tensor g = grad({sum(x * x * x)}, {x}, {}, {.create_graph = true})[0];
     const Tensor gg = grad({sum(g)}, {x})[0];
@@ -141,7 +141,7 @@ TEST_CASE("a backward inside a rule is part of that rule", "[ledger]") {
 }
 
 TEST_CASE("ledgers nest, end with an exception, and are a thread's own", "[ledger]") {
-    const Tensor x = leaf(tensor(3));
+    const Tensor x = leaf(tensor(3.0));
     const auto run = [&] { (x * 2.0).backward(); };
     run();  // no ledger lives: nothing to see
     const GradientLedger outer;
@@ -155,7 +155,7 @@ TEST_CASE("ledgers nest, end with an exception, and are a thread's own", "[ledge
     } catch (const std::runtime_error&) {
     }
     CHECK(outer.entries().size() == 2);
-    std::thread([&] { (leaf(tensor(1)) * 2.0).backward(); }).join();
+    std::thread([&] { (leaf(tensor(1.0)) * 2.0).backward(); }).join();
     CHECK(outer.entries().size() == 2);
     run();
     CHECK(outer.entries().size() == 4);
@@ -163,7 +163,7 @@ TEST_CASE("ledgers nest, end with an exception, and are a thread's own", "[ledge
 }
 
 TEST_CASE("a backward that throws leaves no entries, and the next is written down", "[ledger]") {
-    const Tensor x = leaf(tensor(3)), unused = leaf(tensor(1));
+    const Tensor x = leaf(tensor(3.0)), unused = leaf(tensor(1.0));
     const GradientLedger ledger;
     const Tensor h = x * x;
     const Tensor broken = record("broken", h.detach().clone(), {h}, {},
@@ -178,7 +178,7 @@ TEST_CASE("a backward that throws leaves no entries, and the next is written dow
 }
 
 TEST_CASE("the gradient is the one that a hook put in its place", "[ledger]") {
-    Tensor x = leaf(tensor({1, 2}));
+    Tensor x = leaf(tensor({1.0, 2}));
     x.register_hook([](const Tensor& g) { return g * 10.0; });
     const GradientLedger ledger;
     sum(x * 3.0).backward();
@@ -195,7 +195,7 @@ TEST_CASE("the gradient is the one that a hook put in its place", "[ledger]") {
 }
 
 TEST_CASE("later changes of a gradient are not seen in the ledger", "[ledger]") {
-    const Tensor x = leaf(tensor(3));
+    const Tensor x = leaf(tensor(3.0));
     const GradientLedger ledger;
     (x * 2.0).backward();
     x.grad().fill_(0);
@@ -203,12 +203,12 @@ TEST_CASE("later changes of a gradient are not seen in the ledger", "[ledger]") 
 }
 
 TEST_CASE("the table names tensors, numbers what is alike, and adds up", "[ledger][viz]") {
-    const Tensor a = leaf(tensor({1, 2})), b = leaf(tensor({3, 4}));
+    const Tensor a = leaf(tensor({1.0, 2})), b = leaf(tensor({3.0, 4}));
     const GradientLedger ledger;
     CHECK(viz::ledger_table(ledger).empty());
     const Tensor s = a + b, y = sum(s * a);
     y.backward();
-    CHECK(viz::ledger_table(ledger, {{"a", a}, {"b", b}, {"s", s}, {"outside", tensor(1)}}) ==
+    CHECK(viz::ledger_table(ledger, {{"a", a}, {"b", b}, {"s", s}, {"outside", tensor(1.0)}}) ==
           "node      gets from          gradient\n"
           "sum       seed               1\n"
           "multiply  sum, input 0       [1 1]\n"

@@ -60,7 +60,7 @@ TEST_CASE("a drawing of every shape matches its golden picture", "[viz][pictures
         .box(160, 140, 90, 24, "gelu", {"#fff", {"#222", 1, true}, 0});
     drawing.cells(270, 140, 40, 22, tensor({{0.125, -3.5, 1e6}, {2e-7, 0, 123456}}, float64), {.digits = 2});
     drawing.cells(30, 220, 30, 20, arange(6).reshape({2, 3}), {.viridis = true, .text_size = 10});
-    drawing.cells(150, 220, 34, 20, tensor({1, 2, 3}),
+    drawing.cells(150, 220, 34, 20, tensor({1.0, 2, 3}),
                   {.texts = {"a", "<b>", ""}, .fills = {"#eee", "#fff", "#cde"}});
     same_picture("drawing", drawing.svg());
 }

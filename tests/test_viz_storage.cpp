@@ -117,7 +117,7 @@ TEST_CASE("the movie's picture is whole SVG", "[viz][storage]") {
     const Tensor m = matrix();
     StorageMovie movie;
     movie.show("a < b", m).attempt("refused", [&] { return m.T().view({6}); }).show("T", m.T());
-    movie.show("scalar", tensor(5)).show("64", zeros({4, 4, 4})).show("expand", zeros({1}).expand({3}));
+    movie.show("scalar", tensor(5.0)).show("64", zeros({4, 4, 4})).show("expand", zeros({1}).expand({3}));
     const std::string svg = movie.svg("memory");
     CHECK_NOTHROW(read_svg(svg));
     CHECK(contains(svg, "a &lt; b"));

@@ -72,7 +72,7 @@ TEST_CASE("views, copies and new values are distinguished", "[viz][story]") {
         (void)traced("outside", ones({2}));
         return traced("twice", cat({t, t}));
     };
-    const viz::Story story = viz::tensor_story(run, tensor({{1, 2, 3}, {4, 5, 6}}));
+    const viz::Story story = viz::tensor_story(run, tensor({{1.0, 2, 3}, {4, 5, 6}}));
     const auto check = [&](const char* name, Memory memory, const char* of, const Operations& made_by) {
         const viz::StoryRow& row = row_of(story, name);
         INFO(name << "\n" << story.str());
@@ -170,7 +170,7 @@ TEST_CASE("ids are listed with their dtype", "[viz][story]") {
 
 TEST_CASE("the story as a table, with the values of small tensors", "[viz][story]") {
     const auto run = [](const Tensor& x) { return traced("doubled", traced("across", x.T()) * 2); };
-    const Tensor x = tensor({{1, 2}, {3, 4}});
+    const Tensor x = tensor({{1.0, 2}, {3, 4}});
     viz::Story story = viz::tensor_story(run, x, {.values_up_to = 4});
     x.detach().fill_(9);  // what was told stays
     CHECK(story.str() ==

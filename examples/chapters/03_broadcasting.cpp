@@ -51,8 +51,8 @@ void walk_throughs() {
 }
 
 void stretched_is_read_again() {
-    const Tensor column = tensor({{10}, {20}, {30}});  // (3, 1)
-    const Tensor wide = column.expand({3, 4});         // (3, 4)
+    const Tensor column = tensor({{10.0}, {20}, {30}});  // (3, 1)
+    const Tensor wide = column.expand({3, 4});           // (3, 4)
     std::cout << "strides " << column.strides().str() << " become " << wide.strides().str()
               << (wide.shares_storage(column) ? ", nothing is copied" : "") << "\n";
 }
@@ -174,7 +174,8 @@ std::string broadcast_figure() {
     const auto grid = [&](double x, const Tensor& values, const std::vector<std::string>& fills) {
         drawing.cells(x, 90, 42, 30, values.to(float64), {.fills = fills, .text_size = 14});
     };
-    const Tensor column = tensor({{10}, {20}, {30}}).expand({3, 4}), row = tensor({1, 2, 3, 4}).expand({3, 4});
+    const Tensor column = tensor({{10.0}, {20}, {30}}).expand({3, 4}),
+                 row = tensor({1.0, 2, 3, 4}).expand({3, 4});
     std::vector<std::string> of_column, of_row;
     for (int i = 0; i < 12; ++i) {
         of_column.push_back(i % 4 == 0 ? blue : pale_blue);
@@ -194,8 +195,8 @@ std::string broadcast_figure() {
 
 std::string product_figure() {
     viz::Drawing drawing(640, 312, "One element of a matrix product is a row times a column");
-    const Tensor A = tensor({{1, 2, 3}, {4, 5, 6}});
-    const Tensor B = tensor({{1, 0, 2, 1}, {0, 1, 1, 0}, {2, 1, 0, 3}});
+    const Tensor A = tensor({{1.0, 2, 3}, {4, 5, 6}});
+    const Tensor B = tensor({{1.0, 0, 2, 1}, {0, 1, 1, 0}, {2, 1, 0, 3}});
     const std::string blue = "#c9e0f2", orange = "#fbdfb5", green = "#cdebd8", white = "#fff";
     std::vector<std::string> of_a(6, white), of_b(12, white), of_c(8, white);
     for (int p = 0; p < 3; ++p)

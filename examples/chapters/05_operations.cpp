@@ -45,7 +45,7 @@ void by_hand(Chapter& chapter) {
 
 void large_values(Chapter& chapter) {
     chapter.section("a value that would overflow");
-    const Tensor x = tensor({100});  // float32: e^88.7 is its largest
+    const Tensor x = tensor({100.0});  // float32: e^88.7 is its largest
     std::printf("ln(1 + e^x) as it is written: %g\nsoftplus(x): %g\n", log(1 + exp(x)).item(),
                 my_softplus(x).item());
 }
@@ -70,8 +70,8 @@ Tensor weigh_columns(const Tensor& x, const Tensor& w) {
 
 void two_inputs(Chapter& chapter) {
     chapter.section("two inputs, one of them stretched");
-    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});   // (N, C)
-    Tensor w = tensor({10, 20, 30}).requires_grad_();  // (C)
+    const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});   // (N, C)
+    Tensor w = tensor({10.0, 20, 30}).requires_grad_();  // (C)
     sum(weigh_columns(x, w)).backward();
     std::printf("gradient of w: %s\ngradient of x: %s\n", w.grad().str().c_str(),
                 x.grad().defined() ? "there is one" : "none was asked for");
@@ -157,8 +157,8 @@ void best_steps(Chapter& chapter) {
 
 void refusals(Chapter& chapter) {
     chapter.section("what is refused");
-    const Tensor rows = ones({2, 3});               // (N, C)
-    Tensor w = tensor({1, 2, 3}).requires_grad_();  // (C)
+    const Tensor rows = ones({2, 3});                 // (N, C)
+    Tensor w = tensor({1.0, 2, 3}).requires_grad_();  // (C)
     Tensor stretched;
     {
         NoGrad off;

@@ -49,7 +49,7 @@ Tensor log_sum_exp(const Tensor& x) {
 
 void large_logits(Chapter& chapter) {
     chapter.section("large logits");
-    const Tensor logits = tensor({{10000, 9999, -10000}});  // (1, K), float32
+    const Tensor logits = tensor({{10000.0, 9999, -10000}});  // (1, K), float32
     std::printf("softmax     %s\n", list(softmax(logits, -1)[0], " %.3f").c_str());
     std::printf("log-sum-exp  %.2f\n", log_sum_exp(logits).item());
     std::printf("target   cross_entropy   -ln softmax\n");

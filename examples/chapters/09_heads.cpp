@@ -291,8 +291,8 @@ void failures(const char* what, const MultiHead& attention) {
 
 void broken(Chapter& chapter) {
     chapter.section("break it: merge without the permute");
-    const Tensor heads = tensor({{{{0, 1, 2}, {6, 7, 8}}, {{3, 4, 5}, {9, 10, 11}}}});  // (1, H, T, d_k)
-    const Tensor right = merge_heads(heads), wrong = merge_without_permute(heads);      // (1, T, C)
+    const Tensor heads = tensor({{{{0.0, 1, 2}, {6, 7, 8}}, {{3, 4, 5}, {9, 10, 11}}}});  // (1, H, T, d_k)
+    const Tensor right = merge_heads(heads), wrong = merge_without_permute(heads);        // (1, T, C)
     std::printf("right  %s |%s\n", numbers(right[0][0], " %2.0f").c_str(),
                 numbers(right[0][1], " %2.0f").c_str());
     std::printf("wrong  %s |%s\n", numbers(wrong[0][0], " %2.0f").c_str(),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ostream>
 #include <set>
 
 #include "nn/registry.h"
@@ -183,5 +184,7 @@ std::string Module::summary() const {
     visit(visit, *registry_, "", 1);
     return text::table(rows) + "parameters: " + grouped(num_parameters()) + " (" + grouped(bytes) + " bytes)\n";
 }
+
+std::ostream& operator<<(std::ostream& out, const Module& module) { return out << module.summary(); }
 
 }  // namespace weft::nn

@@ -108,6 +108,27 @@ Rows more_rows() {
          [](const Call& c) { return leaky_relu(c.x[0], 0.1); }},
         {"elu(Tensor, double)", "elu($0, 1.5)", "F.elu($0, 1.5)", one,
          [](const Call& c) { return elu(c.x[0], 1.5); }},
+        {"where(Tensor, double, Tensor)", "where($0 > 0, #0, $0)", "torch.where($0 > 0, #0, $0)", with_number,
+         [](const Call& c) { return where(c.x[0] > 0, c.n[0], c.x[0]); }},
+        {"where(Tensor, Tensor, double)", "where($0 > 0, $0, #0)", "torch.where($0 > 0, $0, #0)", with_number,
+         [](const Call& c) { return where(c.x[0] > 0, c.x[0], c.n[0]); }},
+        {"where(Tensor, double, double)", "where($0 > 0, #0, 0).to($0.dtype())",
+         "torch.where($0 > 0, #0, 0.0).to($0.dtype)", with_number,
+         [](const Call& c) { return where(c.x[0] > 0, c.n[0], 0).to(c.dtype); }, rare | constant},
+        {"maximum(Tensor, double)", "maximum($0, #0)", "torch.clamp($0, min=#0)", with_number,
+         [](const Call& c) { return maximum(c.x[0], c.n[0]); }},
+        {"minimum(Tensor, double)", "minimum($0, #0)", "torch.clamp($0, max=#0)", with_number,
+         [](const Call& c) { return minimum(c.x[0], c.n[0]); }},
+        {"Tensor::operator[](Tensor)", "$0[$1]", "$0[$1]",
+         [](ProgramBuilder& d, Statement& s) {
+             if (!ranked(d, s, 1) || d.at(s.in[0]).size(0) < 1) return false;
+             s.in.push_back(d.coin(0.5) ? d.ids({d.size(), d.size()}, d.at(s.in[0]).size(0))
+                                        : d.bools({d.at(s.in[0]).size(0)}));
+             return true;
+         },
+         [](const Call& c) { return c.x[0][c.x[1]]; }},
+        {"dropout(Tensor, double, bool)", "dropout($0, 0.5, false)", "$0 * 1.0", one,
+         [](const Call& c) { return dropout(c.x[0], 0.5, false); }, rare},
         {"allclose(Tensor, Tensor, double, double, bool)", "full({}, allclose($0, $1), boolean)",
          "torch.tensor(torch.allclose($0, $1))", two_of_one_shape,
          [](const Call& c) { return full({}, allclose(c.x[0], c.x[1]), boolean); }, rare | constant},

@@ -85,7 +85,7 @@ struct GradOptions {
 // element. ValueError if the lists differ in length; GraphError if no output depends on an input (see
 // allow_unused) or an input is outside the graph; otherwise the errors of Tensor::backward.
 //
-//     const Tensor x = tensor({2, 3}).requires_grad_();
+//     const Tensor x = tensor({2.0, 3}).requires_grad_();
 //     const Tensor y = sum(x * x * x);
 //     const Tensor dx = grad({y}, {x}, {}, {.create_graph = true})[0];  // 3x² = [12, 27]
 //     const Tensor ddx = grad({sum(dx)}, {x})[0];                       // 6x = [12, 18]

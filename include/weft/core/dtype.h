@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <type_traits>
 
 namespace weft {
@@ -30,6 +31,9 @@ constexpr const char* name(DType dtype) {
     constexpr const char* names[] = {"float32", "float64", "int64", "bool"};
     return names[static_cast<std::size_t>(dtype)];
 }
+
+// Writes name(dtype).
+std::ostream& operator<<(std::ostream& out, DType dtype);
 
 // The bytes of one element: 4, 8, 8 or 1.
 constexpr std::size_t itemsize(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }

@@ -31,7 +31,7 @@ struct LedgerEntry {
 // nest, and the innermost receives the notes. A backward that throws adds no entries, and neither does one
 // that a rule or a hook starts. Every gradient is copied, so use it on graphs small enough to read.
 //
-//     const Tensor x = tensor(3).requires_grad_();
+//     const Tensor x = tensor(3.0).requires_grad_();
 //     const GradientLedger ledger;
 //     (x * x).backward();
 //     const LedgerEntry& last = ledger.entries().back();  // x: two terms of 3, gradient 6

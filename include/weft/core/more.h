@@ -18,6 +18,12 @@ Tensor silu(const Tensor& x);      // x · σ(x)  (Elfwing et al., "Sigmoid-weig
 Tensor softplus(const Tensor& x);  // ln(1 + eˣ), without overflow; x itself above 20, as in PyTorch
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);  // x where x > 0, else negative_slope · x
 Tensor elu(const Tensor& x, double alpha = 1);                     // x where x > 0, else alpha · (eˣ − 1)
+// where with plain numbers, of the other tensor's type: where(mask, -1e9, scores). float32 if both are numbers.
+Tensor where(const Tensor& condition, double a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, double b);
+Tensor where(const Tensor& condition, double a, double b);
+Tensor maximum(const Tensor& a, double b);  // the larger of a and a number, elementwise
+Tensor minimum(const Tensor& a, double b);  // the smaller of a and a number, elementwise
 // Whether |a − b| ≤ atol + rtol · |b| everywhere; equal infinities are close. Integers and bools must be equal.
 [[nodiscard]] bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                             bool equal_nan = false);
@@ -45,25 +51,26 @@ Tensor argmin(const Tensor& x);                                  // of the small
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);
 // x sorted along the axis, and those indices.
 //
-//     const auto [values, indices] = sort(tensor({3, 1, 2}));  // [1, 2, 3] and [1, 2, 0]
+//     const auto [values, indices] = sort(tensor({3.0, 1, 2}));  // [1, 2, 3] and [1, 2, 0]
 ValuesIndices sort(const Tensor& x, int axis = -1, bool descending = false);
 // The k largest elements along the axis (or the smallest), in that order. ValueError unless 0 ≤ k ≤ size.
 ValuesIndices topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);
 
 // ---- creation
 
-Tensor full_like(const Tensor& x, double value);  // `value`, with x's shape and type
-Tensor randn_like(const Tensor& x, Rng& rng);     // normal, with x's shape and type
-Tensor rand_like(const Tensor& x, Rng& rng);      // uniform in [0, 1), with x's shape and type
+Tensor full_like(const Tensor& x, double value);               // `value`, with x's shape and type
+Tensor randn_like(const Tensor& x, Rng& rng = default_rng());  // normal, with x's shape and type
+Tensor rand_like(const Tensor& x, Rng& rng = default_rng());   // uniform in [0, 1), with x's shape and type
 // (steps,): evenly spaced from start to end, both included. ValueError if steps < 0.
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype = float32);
 // ids (…) int64 → (…, num_classes) int64: 1 at the id, else 0. −1 classes: the largest id + 1. IndexError for
 // an id outside 0 … num_classes − 1.
 Tensor one_hot(const Tensor& ids, std::int64_t num_classes = -1);
-Tensor randperm(std::int64_t n, Rng& rng);  // (n,) int64: 0 … n − 1 in random order
+Tensor randperm(std::int64_t n, Rng& rng = default_rng());  // (n,) int64: 0 … n − 1 in random order
 // weights (n,) or (rows, n) → (num_samples,) or (rows, num_samples) int64: indices drawn with probabilities in
 // proportion to the weights. ValueError for weights that are negative or not finite, or too few to draw from.
-Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng, bool replacement = false);
+Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng = default_rng(),
+                   bool replacement = false);
 
 // ---- shape and indexing
 

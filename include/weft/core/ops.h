@@ -20,7 +20,7 @@ namespace weft {
 
 // a + b, a − b, a · b, a / b and −x, elementwise. DTypeError for bool, and for int64 / int64.
 //
-//     const Tensor x = tensor({{1, 3}, {2, 6}});
+//     const Tensor x = tensor({{1.0, 3}, {2, 6}});
 //     const Tensor total = sum(x, 1, keepdim);  // (2, 1): [[4], [8]]
 //     const Tensor share = x / total;           // (2, 2) / (2, 1) → (2, 2): [[0.25, 0.75], [0.25, 0.75]]
 Tensor operator+(const Tensor& a, const Tensor& b);
@@ -108,14 +108,15 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 // ---- reductions
 
 // Σx over `axes`: one axis, several, or all if none is given. Reduced axes are dropped, or have size 1 with
-// keepdim. 0 over an empty axis. IndexError if an axis is named twice, here and below.
+// keepdim. 0 over an empty axis. A bool tensor is counted: int64. IndexError if an axis is named twice, here
+// and below.
 //
-//     const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
+//     const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});
 //     const Tensor total = sum(x);              // (): 21
 //     const Tensor columns = sum(x, 0);         // (3,): [5, 7, 9]
 //     const Tensor rows = mean(x, 1, keepdim);  // (2, 1): [[2], [5]]
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
-// Σx / n; NaN over an empty axis.
+// Σx / n; NaN over an empty axis. Of a bool tensor, the share that is true: float32.
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 // Σ(x − mean)² / (n − correction); the default is PyTorch's. NaN or infinity if n ≤ correction.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int correction = 1);
@@ -130,7 +131,7 @@ struct [[nodiscard]] ValuesIndices {
 // The largest value along an axis, and the index of its first occurrence, which alone gets the gradient. NaN
 // counts as the largest. ShapeError over an empty axis.
 //
-//     const auto [values, indices] = max(tensor({{3, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
+//     const auto [values, indices] = max(tensor({{3.0, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
 ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);  // the smallest; NaN counts as it
 // The largest of all elements, of shape (); its first occurrence gets the gradient. ShapeError if x is empty.
@@ -144,7 +145,7 @@ Tensor cumsum(const Tensor& x, int axis);
 // e^(x_i) / Σ_j e^(x_j) along the axis, computed without overflow by subtracting the maximum first; of x's
 // shape. A fully masked row, all −inf, gives zeros with gradient 0.
 //
-//     const Tensor p = softmax(tensor({0, std::log(3)}), -1);  // [0.25, 0.75]
+//     const Tensor p = softmax(tensor({0.0, std::log(3)}), -1);  // [0.25, 0.75]
 Tensor softmax(const Tensor& x, int axis);
 // x_i − ln Σ_j e^(x_j) along the axis; of x's shape. A row of −inf gives −inf with gradient 0.
 Tensor log_softmax(const Tensor& x, int axis);
@@ -199,7 +200,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& index);
 // y_{i…} = x at index_{i…} along the axis, with the other coordinates unchanged; of index's shape. ShapeError
 // unless index has x's rank and is no larger on the other axes.
 //
-//     const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
+//     const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});
 //     const Tensor index = tensor({{2}, {0}}, int64);
 //     const Tensor y = gather(x, 1, index);  // (2, 1): [[3], [4]]
 Tensor gather(const Tensor& x, int axis, const Tensor& index);
@@ -226,6 +227,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, std::optional<double
 // In training, each element is 0 with probability p and x / (1 − p) otherwise (inverted dropout; Srivastava
 // et al., JMLR 2014). Not in training, or with p = 0, x itself. ValueError unless 0 ≤ p < 1.
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training = true);
+// The same from default_rng().
+Tensor dropout(const Tensor& x, double p, bool training = true);
 // The mean of −ln softmax(logits)[target] over the targets other than ignore_index, 0 if there are none:
 // logits (…, V), targets (…) int64 → (). ShapeError if they do not fit; IndexError, with its position, for a
 // target out of range.

@@ -52,6 +52,13 @@ private:
     bool zeros_ = false;
 };
 
+// The generator of this thread, for whatever is given none; Rng(0) until manual_seed.
+//
+//     manual_seed(1);
+//     const nn::Linear layer(3, 2);  // draws as from Rng(1)
+Rng& default_rng();
+void manual_seed(std::uint64_t seed);  // default_rng() = Rng(seed)
+
 // The draw at one position, for Rng and for tensors: uniform in [0, 1).
 double uniform_at(std::uint64_t seed, std::uint64_t position);
 // Normal, mean 0, standard deviation 1.

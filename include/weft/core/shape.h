@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +25,9 @@ public:
     static constexpr int max_rank = 8;  // of every tensor
 
     Shape() = default;  // rank 0: a scalar
+    // One axis, as in zeros(5).
+    template <std::integral Size>
+    Shape(Size size) : Shape{static_cast<std::int64_t>(size)} {}
     // Shape{2, 3}, or from a vector or span; ShapeError above max_rank axes.
     Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
     Shape(const std::vector<std::int64_t>& sizes) : Shape(std::span(sizes)) {}
@@ -73,6 +78,9 @@ private:
 };
 
 using Strides = Shape;  // in elements, not bytes
+
+// Writes shape.str().
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 // The shape that a and b broadcast to by NumPy's rule: aligned from the right, sizes of 1 stretch. If two
 // sizes differ and neither is 1, ShapeError, naming `operation`, both shapes and the axis.

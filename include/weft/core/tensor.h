@@ -2,12 +2,15 @@
 // in src/core/ops, backward in src/core/autograd/engine.cpp.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/core/dtype.h"
@@ -20,11 +23,12 @@ namespace weft {
 struct Array;       // storage, shape and strides of the values   (src/core/array/array.h)
 struct TensorImpl;  // an Array and its node in the graph         (src/core/autograd/node.h)
 struct Node;        // a node of the graph                        (src/core/autograd/node.h)
+struct ValuesIndices;
 
 // Values of one type with a shape and, if it takes part in the graph, a node there. A Tensor is a handle, as
 // in PyTorch: a copy of it is the same tensor. The compiler warns about a statement that discards a tensor.
 //
-//     const Tensor x = tensor({{1, 2}, {3, 4}}).requires_grad_();
+//     const Tensor x = tensor({{1.0, 2}, {3, 4}}).requires_grad_();
 //     const Tensor y = sum(x * x);
 //     y.backward();
 //     const Tensor dx = x.grad();  // 2x = [[2, 4], [6, 8]]
@@ -44,6 +48,8 @@ public:
     const Shape& shape() const;                        // the sizes of the axes
     // The size of one axis; negative axes count from the end. IndexError if out of range.
     std::int64_t size(int axis) const;
+    const Shape& size() const { return shape(); }           // the same as shape()
+    int dim() const { return rank(); }                      // the same as rank()
     int rank() const { return shape().rank(); }             // the number of axes
     std::int64_t numel() const { return shape().numel(); }  // the number of elements
     DType dtype() const;                                    // the type of the elements
@@ -65,6 +71,9 @@ public:
     // One element, as double; negative indices count from the end. IndexError if one is out of range, or
     // unless there is one for each axis.
     double at(const Shape& index) const;
+    // at(0, 1) is at({0, 1}).
+    template <std::integral... Indices>
+    requires(sizeof...(Indices) > 1) double at(Indices... indices) const { return at(listed(indices...)); }
     // All elements in row-major order. DTypeError unless T is the tensor's type.
     template <class T>
     std::vector<T> to_vector() const {
@@ -99,6 +108,19 @@ public:
     // Stretches axes of size 1 and adds axes in front, with strides of 0; −1 keeps a size. ShapeError for any
     // other change. The result cannot be written to.
     Tensor expand(const Shape& shape) const;
+    // With the sizes or axes one by one: reshape(2, 3) is reshape({2, 3}).
+    template <std::integral... Sizes>
+    requires(sizeof...(Sizes) > 1) Tensor reshape(Sizes... sizes)
+    const { return reshape(listed(sizes...)); }
+    template <std::integral... Sizes>
+    requires(sizeof...(Sizes) > 1) Tensor view(Sizes... sizes)
+    const { return view(listed(sizes...)); }
+    template <std::integral... Sizes>
+    requires(sizeof...(Sizes) > 1) Tensor permute(Sizes... axes)
+    const { return permute(listed(axes...)); }
+    template <std::integral... Sizes>
+    requires(sizeof...(Sizes) > 1) Tensor expand(Sizes... sizes)
+    const { return expand(listed(sizes...)); }
     // Indices start, start + step, … before end of one axis, as Python's x[start:end:step]; ValueError unless
     // step ≥ 1.
     Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1) const;
@@ -106,9 +128,73 @@ public:
     // IndexError if out of range.
     Tensor select(int axis, std::int64_t index) const;
     Tensor operator[](std::int64_t index) const { return select(0, index); }  // select(0, index)
+    // By a bool mask of the sizes of the first axes: the elements (or rows) where it is true, in order, copied.
+    // By int64 indices (…): the rows at them, (…, the other axes), copied. ShapeError or IndexError if they do
+    // not fit.
+    //
+    //     const Tensor positive = x[x > 0];  // (n,)
+    Tensor operator[](const Tensor& index) const;
     // The tensor itself if it is contiguous (under NoGrad, detached), otherwise a row-major copy.
     Tensor contiguous() const;
 
+    // An iterator over the tensors along the first axis.
+    class Iterator {
+    public:
+        Iterator(const Tensor* x, std::int64_t i) : x_(x), i_(i) {}              // at index i of x
+        Tensor operator*() const { return x_->select(0, i_); }                   // a view
+        Iterator& operator++() { return ++i_, *this; }                           // the next one
+        bool operator==(const Iterator& other) const { return i_ == other.i_; }  // whether at the same index
+
+    private:
+        const Tensor* x_;
+        std::int64_t i_;
+    };
+    // The tensors along the first axis, as views; ShapeError for a scalar.
+    //
+    //     for (const Tensor& row : x) total += row.sum().item();
+    Iterator begin() const;
+    // One past the last.
+    Iterator end() const;
+
+    // ---- the common functions of weft/core/ops.h and more.h as methods: x.sum(1) is sum(x, 1)
+
+    Tensor sum(const Axes& axes = {}, bool keepdim = false) const;   // sum(x, axes, keepdim)
+    Tensor mean(const Axes& axes = {}, bool keepdim = false) const;  // mean(x, axes, keepdim)
+    Tensor var(const Axes& axes = {}, bool keepdim = false,
+               int correction = 1) const;  // var(x, axes, keepdim, correction)
+    Tensor std(const Axes& axes = {}, bool keepdim = false,
+               int correction = 1) const;  // std(x, axes, keepdim, correction)
+    Tensor norm(double p = 2, const Axes& axes = {}, bool keepdim = false) const;  // norm(x, p, axes, keepdim)
+    Tensor prod(int axis, bool keepdim = false) const;                             // prod(x, axis, keepdim)
+    Tensor prod() const;                                                           // prod(x)
+    ValuesIndices max(int axis, bool keepdim = false) const;                       // max(x, axis, keepdim)
+    Tensor max() const;                                                            // max(x)
+    ValuesIndices min(int axis, bool keepdim = false) const;                       // min(x, axis, keepdim)
+    Tensor min() const;                                                            // min(x)
+    Tensor argmax(int axis, bool keepdim = false) const;                           // argmax(x, axis, keepdim)
+    Tensor argmax() const;                                                         // argmax(x)
+    Tensor argmin(int axis, bool keepdim = false) const;                           // argmin(x, axis, keepdim)
+    Tensor argmin() const;                                                         // argmin(x)
+    Tensor cumsum(int axis) const;                                                 // cumsum(x, axis)
+    ValuesIndices sort(int axis = -1, bool descending = false) const;              // sort(x, axis, descending)
+    ValuesIndices topk(std::int64_t k, int axis = -1, bool largest = true) const;  // topk(x, k, axis, largest)
+    Tensor softmax(int axis) const;                                                // softmax(x, axis)
+    Tensor log_softmax(int axis) const;                                            // log_softmax(x, axis)
+    Tensor exp() const;                                                            // exp(x)
+    Tensor log() const;                                                            // log(x)
+    Tensor sqrt() const;                                                           // sqrt(x)
+    Tensor abs() const;                                                            // abs(x)
+    Tensor tanh() const;                                                           // tanh(x)
+    Tensor sigmoid() const;                                                        // sigmoid(x)
+    Tensor relu() const;                                                           // relu(x)
+    Tensor pow(double p) const;                                                    // pow(x, p)
+    Tensor clamp(double low, double high) const;                                   // clamp(x, low, high)
+    Tensor masked_fill(const Tensor& mask, double value) const;          // masked_fill(x, mask, value)
+    Tensor matmul(const Tensor& other) const;                            // matmul(x, other)
+    Tensor flatten(int first = 0, int last = -1) const;                  // flatten(x, first, last)
+    Tensor gather(int axis, const Tensor& index) const;                  // gather(x, axis, index)
+    std::vector<Tensor> split(std::int64_t size, int axis = 0) const;    // split(x, size, axis)
+    std::vector<Tensor> chunk(std::int64_t chunks, int axis = 0) const;  // chunk(x, chunks, axis)
     // ---- in place: they change the values, increment version(), and are seen through every view. They are not
     // recorded: GraphError, except under NoGrad, if this tensor or the operand is in the graph, and always for
     // an expanded tensor, whose elements share memory. The operand has this tensor's type (DTypeError) and
@@ -122,6 +208,18 @@ public:
     Tensor& mul_(const Tensor& other);                    // x ← x · other
     Tensor& mul_(double factor);                          // x ← x · factor
     Tensor& copy_(const Tensor& other);                   // x ← other
+    // The same as operators: x += y is x.add_(y). For a result in the graph write x = x + y.
+    Tensor& operator+=(const Tensor& other) { return add_(other); }
+    Tensor& operator+=(double number);
+    // x ← x − other
+    Tensor& operator-=(const Tensor& other) { return add_(other, -1); }
+    Tensor& operator-=(double number);
+    // x ← x · other
+    Tensor& operator*=(const Tensor& other) { return mul_(other); }
+    Tensor& operator*=(double number) { return mul_(number); }
+    // x ← x / other
+    Tensor& operator/=(const Tensor& other);
+    Tensor& operator/=(double number);
 
     // Gives this leaf, in every copy of the handle, a contiguous copy of other's values, with other's shape and
     // type: a new leaf without a gradient, which requires one as before and keeps its hooks. GraphError unless
@@ -164,9 +262,9 @@ public:
     // `gradient` is missing, if an earlier backward released the saved tensors, or if one was changed in
     // place. If anything throws, no gradient has changed, but saved tensors may have been released.
     //
-    //     const Tensor x = tensor({1, 2, 3}).requires_grad_();
+    //     const Tensor x = tensor({1.0, 2, 3}).requires_grad_();
     //     const Tensor y = x * x;
-    //     y.backward(tensor({1, 10, 100}));  // x.grad() is 2x · gradient = [2, 40, 600]
+    //     y.backward(tensor({1.0, 10, 100}));  // x.grad() is 2x · gradient = [2, 40, 600]
     void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
 
     // ---- for the library
@@ -179,6 +277,10 @@ public:
 
 private:
     void* data(DType wanted) const;
+    template <class... Sizes>
+    static Shape listed(Sizes... sizes) {
+        return {static_cast<std::int64_t>(sizes)...};
+    }
 
     std::shared_ptr<TensorImpl> impl_;
 };
@@ -193,7 +295,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& x);
 //     const Tensor a = zeros({2, 3});
 //     const Tensor b = randn({2, 3}, rng, float64);
 //     const Tensor c = arange(0, 1, 0.25);          // [0, 0.25, 0.5, 0.75]
-//     const Tensor d = tensor({{1, 2}, {3, 4}});    // (2, 2)
+//     const Tensor d = tensor({{1.0, 2}, {3, 4}});  // (2, 2)
 //     const Tensor ids = tensor({4, 0, 7}, int64);  // (3,)
 Tensor zeros(const Shape& shape, DType dtype = float32);               // every element 0
 Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
@@ -205,29 +307,57 @@ Tensor eye(std::int64_t n, DType dtype = float32);                     // (n, n)
 // (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
 // end, or is too small to count the steps; DTypeError for bool.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
-Tensor arange(std::int64_t end);                                    // int64: 0 … end − 1
-Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  // normal, mean 0, standard deviation 1
-Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);   // uniform in [0, 1)
+Tensor arange(std::int64_t end);  // int64: 0 … end − 1
+// Normal, mean 0, standard deviation 1; without a generator from default_rng().
+Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);
+inline Tensor randn(const Shape& shape, DType dtype = float32) { return randn(shape, default_rng(), dtype); }
+// Uniform in [0, 1), likewise.
+Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);
+inline Tensor rand(const Shape& shape, DType dtype = float32) { return rand(shape, default_rng(), dtype); }
 // int64, low ≤ i < high; ValueError unless low < high.
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng);
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng = default_rng());
 
 // The argument of `tensor`: a number, or a list of such in braces.
 struct Nested {
-    double value = 0;           // of a number
+    double value = 0;          // of a number
+    std::int64_t integer = 0;  // of a whole number, exactly
+    DType dtype = float32;  // of a number: boolean, int64, or float32 for a fraction; of a list: of its items
     std::vector<Nested> items;  // of a list
     bool is_list = false;       // which of the two it is
-    // A number, or a list in braces.
-    Nested(double v) : value(v) {}
-    Nested(std::initializer_list<Nested> list) : items(list), is_list(true) {}
+    // A fraction; 1.0 is one.
+    template <std::floating_point T>
+    Nested(T v) : value(v) {}
+    // A whole number, or true or false.
+    template <std::integral T>
+    Nested(T v) : value(static_cast<double>(v)), dtype(std::same_as<T, bool> ? boolean : int64) {
+        if (std::in_range<std::int64_t>(+v)) integer = static_cast<std::int64_t>(v);
+    }
+    // A list in braces.
+    Nested(std::initializer_list<Nested> list);
 };
-// A tensor from nested braces: tensor({{1, 2}, {3, 4}}) is (2, 2), tensor(3) is (). ShapeError if ragged.
-Tensor tensor(const Nested& values, DType dtype = float32);
+// A tensor from nested braces: tensor({{1.0, 2}, {3, 4}}) is (2, 2), tensor(3.0) is (). Without a type it is
+// int64 if every number is a whole one, bool if every one is true or false, and otherwise float32, as in
+// PyTorch. ShapeError if ragged; DTypeError for a number that the type does not hold.
+Tensor tensor(const Nested& values, std::optional<DType> dtype = {});
 
 // A tensor of the vector's type, from values in row-major order. ShapeError unless they fill the shape.
 Tensor from_vector(const std::vector<float>& values, const Shape& shape);
 Tensor from_vector(const std::vector<double>& values, const Shape& shape);
 Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape);
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
+// The same as (n,). Integers become int64.
+template <class T>
+Tensor from_vector(const std::vector<T>& values) {
+    if constexpr (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, std::int64_t>)
+        return from_vector(std::vector<std::int64_t>(values.begin(), values.end()));
+    else
+        return from_vector(values, {static_cast<std::int64_t>(values.size())});
+}
+// from_vector(values): (n,).
+template <class T>
+Tensor tensor(const std::vector<T>& values) {
+    return from_vector(values);
+}
 
 // ---- threads: Weft has one OpenMP team, and results have the same bits at every number of threads
 void set_num_threads(int n);  // ValueError unless 1 ≤ n ≤ 1024

@@ -19,7 +19,7 @@ struct SampleOptions {
 // equal logits the first counts as the largest.
 //
 //     Rng rng(1);
-//     const Tensor logits = tensor({0, 2, 1});
+//     const Tensor logits = tensor({0.0, 2, 1});
 //     const std::int64_t likeliest = nn::sample(logits, {.temperature = 0});     // 1
 //     const std::int64_t drawn = nn::sample(logits, {.top_k = 2, .rng = &rng});  // 1 or 2
 //

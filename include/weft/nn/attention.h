@@ -67,6 +67,9 @@ struct MultiHeadAttention : Module {
     // Draws initial values from `rng`, and the seed of dropout's own generator.
     MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                        MultiHeadAttentionOptions options = {});
+    // The same from default_rng().
+    MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, MultiHeadAttentionOptions options = {})
+        : MultiHeadAttention(d_model, num_heads, default_rng(), options) {}
 
     // Self-attention of x, or attention of query to key and value.
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const { return (*this)(x, x, x, mask); }
@@ -124,6 +127,10 @@ struct CausalMultiHeadAttention : Module {
     // Draws initial values from `rng`, and the seed of dropout's own generator.
     CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                              CausalMultiHeadAttentionOptions options = {});
+    // The same from default_rng().
+    CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads,
+                             CausalMultiHeadAttentionOptions options = {})
+        : CausalMultiHeadAttention(d_model, num_heads, default_rng(), options) {}
 
     // `extra_mask` blocks more than the future, such as padding.
     Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {

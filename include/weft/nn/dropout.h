@@ -17,8 +17,8 @@ struct Dropout : Module {
     double p;                  // probability of a zero
     std::shared_ptr<Rng> rng;  // its generator; null if p = 0
 
-    Dropout(double p, Rng& rng);               // draws a seed from `rng` if p > 0
-    Tensor operator()(const Tensor& x) const;  // any shape → the same
+    Dropout(double p, Rng& rng = default_rng());  // draws a seed from `rng` if p > 0
+    Tensor operator()(const Tensor& x) const;     // any shape → the same
 };
 
 // Returns p. ValueError, naming `what`, unless 0 ≤ p < 1.

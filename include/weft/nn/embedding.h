@@ -14,7 +14,8 @@ namespace weft::nn {
 struct Embedding : Module {
     Tensor weight;  // (num_embeddings, embedding_dim)
 
-    Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, Rng& rng);  // draws weight from `rng`
+    Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
+              Rng& rng = default_rng());  // draws weight from `rng`
     // ids (…) → (…, embedding_dim).
     Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
 };

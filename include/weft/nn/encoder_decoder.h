@@ -34,6 +34,9 @@ struct EncoderBlock : Module {
 
     // Draws initial values from `rng`.
     EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, EncoderBlockOptions options = {});
+    // The same from default_rng().
+    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, EncoderBlockOptions options = {})
+        : EncoderBlock(d_model, num_heads, default_rng(), options) {}
     // x (B, S, C) → (B, S, C).
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, S, C)
@@ -59,6 +62,9 @@ struct DecoderBlock : Module {
 
     // Draws initial values from `rng`.
     DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, DecoderBlockOptions options = {});
+    // The same from default_rng().
+    DecoderBlock(std::int64_t d_model, std::int64_t num_heads, DecoderBlockOptions options = {})
+        : DecoderBlock(d_model, num_heads, default_rng(), options) {}
     // x (B, T, C) and memory (B, S, C) → (B, T, C).
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& memory_mask = {},
                       const Mask& mask = {}) const {

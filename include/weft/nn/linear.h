@@ -17,6 +17,9 @@ struct Linear : Module {
 
     // Draws initial values from `rng`.
     Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool bias = true);
+    // The same from default_rng().
+    Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true)
+        : Linear(in_features, out_features, default_rng(), bias) {}
     // Uses a weight (out, in), tied if it is a parameter elsewhere, without bias. ShapeError at other ranks.
     explicit Linear(Tensor weight);
     // x (…, in) → (…, out).

@@ -22,6 +22,8 @@ struct MLP : Module {
     Linear W_out;  // dim_feedforward → C
 
     MLP(std::int64_t d_model, Rng& rng, MLPOptions options = {});  // draws initial values from `rng`
+    // The same from default_rng().
+    explicit MLP(std::int64_t d_model, MLPOptions options = {}) : MLP(d_model, default_rng(), options) {}
     // x (…, C) → (…, C).
     Tensor operator()(const Tensor& x) const { return W_out(gelu(W_in(x), Gelu::tanh)); }
 };

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <utility>
@@ -104,5 +105,8 @@ private:
     explicit Module(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}
     void add_child(const std::string& name, const Module& module);
 };
+
+// Writes module.summary().
+std::ostream& operator<<(std::ostream& out, const Module& module);
 
 }  // namespace weft::nn

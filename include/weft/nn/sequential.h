@@ -25,6 +25,9 @@ public:
 
         // A function such as relu.
         Step(Tensor (*function)(const Tensor&)) : call(function) {}
+        // gelu, in its exact form.
+        Step(Tensor (*function)(const Tensor&, Gelu))
+            : call([function](const Tensor& x) { return function(x, Gelu::exact); }) {}
         // A module, or anything else that can be called with a tensor and returns one.
         template <class F>
         requires std::invocable<const F&, const Tensor&> Step(F step) : call(step) {

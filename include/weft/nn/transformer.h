@@ -34,6 +34,9 @@ struct TransformerBlock : Module {
     // Draws initial values from `rng`.
     TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                      TransformerBlockOptions options = {});
+    // The same from default_rng().
+    TransformerBlock(std::int64_t d_model, std::int64_t num_heads, TransformerBlockOptions options = {})
+        : TransformerBlock(d_model, num_heads, default_rng(), options) {}
     // x (B, T, C) → (B, T, C). `extra_mask` blocks more than the future, such as padding.
     Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
         Tensor h = traced("h", x + drop(attn(norm1(x), extra_mask)));  // (B, T, C)

@@ -84,6 +84,12 @@ std::int64_t Rng::categorical(const std::vector<double>& weights) {
     return last;
 }
 
+Rng& default_rng() {
+    thread_local Rng rng;
+    return rng;
+}
+void manual_seed(std::uint64_t seed) { default_rng() = Rng(seed); }
+
 std::uint64_t Rng::reserve(std::uint64_t count) {
     const std::uint64_t first = state_.position;
     state_.position += count;

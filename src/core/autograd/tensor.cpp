@@ -15,7 +15,7 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other 
             (x.requires_grad() ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
                                : "an operand in the graph"),
             ", of shape ", (x.requires_grad() ? x : *other).shape(),
-            "; call it under NoGrad, or compute a new tensor");
+            "; call it under NoGrad, or compute a new tensor, as in x = x + y");
     if (x.array().overlaps_itself())
         throw GraphError(operation, ": elements of an expanded tensor of shape ", x.shape(),
                          " share memory; clone() it first");
@@ -164,7 +164,7 @@ Tensor& Tensor::requires_grad_(bool wanted) {
     }
     if (wanted && !is_floating_point(dtype()))
         throw DTypeError("requires_grad_: only float32 and float64 take a gradient, not ", name(dtype()),
-                         "; convert it with to()");
+                         "; write 1.0 for 1, or convert it with to()");
     if (wanted == requires_grad()) return *this;
     if (wanted && !impl().disabled_node)
         impl().node = Node::make("leaf", array());

@@ -69,7 +69,7 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
 Tensor prod(const Tensor& x, int axis, bool keepdim) {
     check_arithmetic("prod", x);
     axis = normalize_axis(axis, x.rank(), "prod");
-    Tensor y = x;
+    Tensor y = x.size(axis) == 1 ? x.clone() : x;
     if (x.size(axis) == 0) {
         Shape shape = x.shape();
         shape[axis] = 1;
@@ -91,7 +91,7 @@ Tensor cumprod(const Tensor& x, int axis) {
     check_arithmetic("cumprod", x);
     axis = normalize_axis(axis, x.rank(), "cumprod");
     const std::int64_t n = x.size(axis);
-    Tensor y = x;
+    Tensor y = n < 2 ? x.clone() : x;
     for (std::int64_t step = 1; step < n; step *= 2)
         y = cat({y.slice(axis, 0, step), y.slice(axis, step, n) * y.slice(axis, 0, n - step)}, axis);
     return y;

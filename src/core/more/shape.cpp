@@ -32,6 +32,9 @@ Tensor pad_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t aft
     return y;
 }
 
+// y, in storage of its own: arguments that change nothing must not make the result a view of x.
+Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
+
 }  // namespace
 
 Tensor flatten(const Tensor& x, int first, int last) {
@@ -78,7 +81,7 @@ Tensor repeat(const Tensor& x, const Shape& times) {
     if (shape.numel() == 0) return y.reshape(shape);
     for (int axis = 0; axis < y.rank(); ++axis)
         y = cat(std::vector<Tensor>(static_cast<std::size_t>(times[axis]), y), axis);
-    return y;
+    return copied(y, x);
 }
 
 Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value) {
@@ -88,13 +91,13 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double val
     Tensor y = x;
     for (std::size_t i = 0; i < padding.size(); i += 2)
         y = pad_axis(y, x.rank() - 1 - static_cast<int>(i / 2), padding[i], padding[i + 1], value);
-    return y;
+    return copied(y, x);
 }
 
 Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
     axis = normalize_axis(axis, x.rank(), "roll");
     const std::int64_t n = x.size(axis);
-    if (n == 0) return x;
+    if (n == 0) return x.clone();
     const std::int64_t cut = (n - shift % n) % n;  // the index of the new first element
     return cat({x.slice(axis, cut, n), x.slice(axis, 0, cut)}, axis);
 }

@@ -39,10 +39,10 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
 }
 
 // Appends the numbers of nested braces to `out`. Returns their shape; ShapeError if they are ragged.
-Shape flatten(const Nested& values, std::vector<double>& out) {
+Shape flatten(const Nested& values, std::vector<const Nested*>& out) {
     Shape shape;
     if (!values.is_list) {
-        out.push_back(values.value);
+        out.push_back(&values);
         return shape;
     }
     for (std::size_t i = 0; i < values.items.size(); ++i) {
@@ -124,11 +124,26 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng
     return Tensor(std::move(x));
 }
 
-Tensor tensor(const Nested& values, DType dtype) {
-    std::vector<double> flat;
+Nested::Nested(std::initializer_list<Nested> list) : items(list), is_list(true) {
+    for (std::size_t i = 0; i < items.size(); ++i)
+        if (i == 0 || items[i].dtype == float32 || dtype == boolean) dtype = items[i].dtype;
+}
+
+Tensor tensor(const Nested& values, std::optional<DType> wanted) {
+    const DType dtype = wanted.value_or(values.dtype);
+    std::vector<const Nested*> flat;
     const Shape shape = flatten(values, flat);
-    for (double value : flat) check_representable("tensor", value, dtype);
-    return from_values(flat, shape).to(dtype);
+    std::vector<std::int64_t> integers;
+    std::vector<double> numbers;
+    for (const Nested* number : flat) {
+        const bool is_whole = number->dtype != float32 && number->value == static_cast<double>(number->integer);
+        if (!is_whole || dtype == boolean) check_representable("tensor", number->value, dtype);
+        if (dtype == int64)
+            integers.push_back(is_whole ? number->integer : static_cast<std::int64_t>(number->value));
+        else
+            numbers.push_back(number->value);
+    }
+    return dtype == int64 ? from_values(integers, shape) : from_values(numbers, shape).to(dtype);
 }
 
 Tensor from_vector(const std::vector<float>& values, const Shape& shape) { return from_values(values, shape); }

@@ -194,6 +194,8 @@ Tensor clamp(const Tensor& x, double low, double high) {
     });
 }
 
+Tensor dropout(const Tensor& x, double p, bool training) { return dropout(x, p, default_rng(), training); }
+
 Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     check_floating("dropout", x);
     if (!(p >= 0 && p < 1)) throw ValueError("dropout: p is ", p, "; use 0 ≤ p < 1");

@@ -31,7 +31,7 @@ struct Reduction {
 
 // Σ over the marked axes, in a shape with as many elements.
 Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
-    if (x.dtype() == boolean) throw DTypeError("sum: bool does not add; convert it with to(int64) to count");
+    if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
     Array y = kernels::sum(x.array(), axes);
     if (y.storage == x.array().storage) y = copy_of(y);  // nothing to sum, but the result is a new tensor
     const Shape kept = y.shape;
@@ -96,11 +96,13 @@ Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
 }  // namespace
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
+    if (x.dtype() == boolean) return sum(x.to(int64), axes, keepdim);
     const Reduction r("sum", x, axes);
     return sum_over(x, r.axes, r.shape(keepdim));
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
+    if (x.dtype() == boolean) return mean(x.to(float32), axes, keepdim);
     check_floating("mean", x);
     const Reduction r("mean", x, axes);
     return sum_over(x, r.axes, r.shape(keepdim)) / static_cast<double>(r.elements);
