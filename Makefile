@@ -10,6 +10,7 @@ N     ?=
 MINUTES ?= 60
 SEED  ?=
 FOLDER ?=
+S     ?=
 LIST  ?=
 EACH  ?=
 
@@ -28,7 +29,7 @@ CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help lines train generate chapter exercise figures test test-browser fuzz fuzz-files mutants check-all bench examples docs format \
+.PHONY: help lines train generate chapter follow exercise figures test test-browser fuzz fuzz-files mutants check-all bench examples docs format \
         clean packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
@@ -46,6 +47,11 @@ chapter: ready  ## build and run a chapter's program: make chapter N=9
 	@$(call number,chapter)
 	$(CMAKE) --build $(BUILD) --target chapter_$(NN)
 	$(BUILD)/examples/chapter_$(NN)
+
+follow: ready  ## go through a source beside its text, 0 to 4 (docs/sources.md): make follow S=2
+	@ls examples/sources/$(S)_*.cpp >/dev/null 2>&1 || { echo "make follow S=… wants the number of a source: 0 to 4"; exit 2; }
+	$(CMAKE) --build $(BUILD) --target follow_$(S)
+	$(BUILD)/examples/follow_$(S)
 
 exercise: ready  ## try what you wrote in exercises/: make exercise N=9; without N, how far you are
 	@$(if $(N),$(call number,exercise); $(CMAKE) --build $(BUILD) --target exercise_$(NN) && \

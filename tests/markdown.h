@@ -49,7 +49,8 @@ inline std::vector<fs::path> chapters() {
     std::vector<fs::path> found = files_in("docs", ".md");
     std::erase_if(found, [](const fs::path& path) {
         const std::string name = path.filename().string();
-        return !std::isdigit(static_cast<unsigned char>(name[0]));
+        return !(std::isdigit(static_cast<unsigned char>(name[0])) &&
+                 std::isdigit(static_cast<unsigned char>(name[1])));
     });
     return found;
 }

@@ -60,6 +60,8 @@ def toctree(pages, caption, options=""):
 def pages():
     """The name of each page and its Markdown."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+    companions = {f"sources/{path.stem}": path.read_text(encoding="utf-8")
+                  for path in sorted((ROOT / "docs/sources").glob("*.md"))}
     chapters = [name for name in found if re.match(r"\d\d_", name)]
     for name in ["README", "CONTRIBUTING"]:
         found[name.lower()] = from_docs((ROOT / f"{name}.md").read_text(encoding="utf-8"))
@@ -69,6 +71,8 @@ def pages():
     library = ["Weft, the library <readme>" if name == "readme" else name for name in library]
     contents += toctree(library, "The library") + toctree(["api/index"], "Reference", ":maxdepth: 1\n")
     found["index"] = contents
+    found["sources"] += toctree(companions, "The companions")
+    found |= companions
     return {name: at_the_left(moved(text)) for name, text in found.items()}
 
 
