@@ -399,6 +399,15 @@ TEST_CASE("example: naming a tensor", "[header-examples]") {
     CHECK(trace.entries()[0].tensor.handle() == hidden.handle());
 }
 
+TEST_CASE("example: CountMultiplyAdds", "[header-examples]") {
+    const Tensor a = ones({2, 3}), b = ones({3, 4});
+    const CountMultiplyAdds counter;
+    const Tensor c = matmul(a, b);
+    const std::int64_t ran = counter.count();  // 2 · 4 · 3 = 24
+    CHECK(ran == 24);
+    CHECK(c.shape() == Shape{2, 4});
+}
+
 TEST_CASE("example: graph_nodes", "[header-examples]") {
     const Tensor x = ones({2}).requires_grad_();
     const std::vector<GraphNode> nodes = graph_nodes(sum(x * x));  // leaf, multiply, sum

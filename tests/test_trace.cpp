@@ -93,6 +93,72 @@ TEST_CASE("the weights that the trace names are those that attention returns", "
     CHECK(seen == 1);
 }
 
+TEST_CASE("a counter has the multiply-adds of every product, forward and backward", "[trace]") {
+    const auto count = [](const auto& run) {
+        const CountMultiplyAdds counter;
+        run();
+        return counter.count();
+    };
+    const Tensor a = ones({5, 2, 3}), b = ones({3, 4}), row = ones({3}), x = ones({7, 3}).requires_grad_(),
+                 W = ones({4, 3}).requires_grad_();
+    CHECK(count([&] { matmul(a, b); }) == 5 * 2 * 3 * 4);
+    CHECK(count([&] { matmul(b.T().unsqueeze(0).expand({5, 4, 3}), a.transpose(1, 2)); }) == 5 * 4 * 3 * 2);
+    CHECK(count([&] { matmul(row, row); }) == 3);
+    CHECK(count([&] { linear(row, W); }) == 3 * 4);  // one row, which BLAS does not see
+    CHECK(count([&] { matmul(ones({2, 0}), ones({0, 4})); }) == 0);
+    CHECK(count([&] { sum(a * row); }) == 0);
+    for (const bool composed : {false, true}) {
+        const Composed path(composed);
+        Tensor y;
+        CHECK(count([&] { y = sum(linear(x, W)); }) == 7 * 3 * 4);
+        CHECK(count([&] { y.backward(); }) == 2 * 7 * 3 * 4);  // dx and dW
+    }
+}
+
+TEST_CASE("a counter sees inside the fused kernel of attention: masked tiles skipped, scores again in backward",
+          "[trace]") {
+    constexpr std::int64_t B = 2, H = 3, T = 256, d_k = 8;
+    constexpr std::int64_t one = B * H * T * T * d_k;  // the scores, or the weights times the values
+    Rng rng(1);
+    const Tensor qkv = randn({B, T, 3 * H * d_k}, rng).requires_grad_();
+    const auto count = [&](const Mask& mask, bool composed) {
+        const Composed path(composed);
+        const CountMultiplyAdds counter;
+        const Tensor y = sum(multi_head_attention(qkv, H, {.mask = mask}));
+        const std::int64_t forward = counter.count();
+        y.backward();
+        return std::pair(forward, counter.count() - forward);
+    };
+    CHECK(count({}, true) == std::pair(2 * one, 4 * one));
+    CHECK(count({}, false) == std::pair(2 * one, 5 * one));
+    CHECK(count(Mask::causal(), true) == std::pair(2 * one, 4 * one));
+    // Tiles of 64 queries with 64, 128, 192 and 256 keys, of 256 each.
+    CHECK(count(Mask::causal(), false) == std::pair(2 * one * 10 / 16, 5 * one * 10 / 16));
+}
+
+TEST_CASE("a counter is its thread's, with the work of the team; an inner one adds to the outer at its end",
+          "[trace]") {
+    const Tensor large = ones({512, 256}), many = ones({64, 32, 32});
+    const auto run = [&] { return matmul(large.T(), large), matmul(many, many); };
+    constexpr std::int64_t expected = 256 * 256 * 512 + 64 * 32 * 32 * 32;
+    const int before = get_num_threads();
+    for (const int threads : {1, 2, 4}) {
+        set_num_threads(threads);
+        const CountMultiplyAdds outer;
+        std::thread([&] { run(); }).join();
+        CHECK(outer.count() == 0);
+        {
+            const CountMultiplyAdds inner;
+            run();
+            CHECK(inner.count() == expected);
+            CHECK(outer.count() == 0);
+        }
+        run();
+        CHECK(outer.count() == 2 * expected);
+    }
+    set_num_threads(before);
+}
+
 TEST_CASE("the list of the graph has every node once, inputs first", "[trace]") {
     const Tensor a = ones({2, 3}).requires_grad_(), b = ones({3}).requires_grad_();
     const Tensor product = a * b, root = sum(product + exp(product) + a);

@@ -1,6 +1,8 @@
-// Looking into a run: the tensors that operations and modules gave a name to, and the graph of a result.
+// Looking into a run: the tensors that operations and modules gave a name to, the multiply-adds of its
+// products, and the graph of a result.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,6 +59,32 @@ inline Tensor traced(const char* name, Tensor&& x) {
     traced(name, x);
     return std::move(x);
 }
+
+// While a CountMultiplyAdds is active, it counts the multiply-adds that this thread's matrix products really
+// run, on all threads of Weft's team: m·n·k for (m, k) @ (k, n). Every product counts, forward and backward,
+// whether it is matmul's, linear's or one inside the fused kernel of attention; elementwise operations and sums
+// do not. What a kernel skips is not counted: fused attention leaves out tiles of keys that a causal mask
+// blocks, and in backward computes the scores a second time. Counters nest, and an inner one adds its count to
+// the outer when it goes out of scope. PyTorch's FlopCounterMode is the same idea, with two FLOPs for a
+// multiply-add.
+//
+//     const Tensor a = ones({2, 3}), b = ones({3, 4});
+//     const CountMultiplyAdds counter;
+//     const Tensor c = matmul(a, b);
+//     const std::int64_t ran = counter.count();  // 2 · 4 · 3 = 24
+class [[nodiscard]] CountMultiplyAdds {
+public:
+    CountMultiplyAdds();
+    ~CountMultiplyAdds();
+    CountMultiplyAdds(const CountMultiplyAdds&) = delete;
+    CountMultiplyAdds& operator=(const CountMultiplyAdds&) = delete;
+
+    std::int64_t count() const { return count_; }  // so far
+
+private:
+    std::atomic<std::int64_t> count_{0};
+    std::atomic<std::int64_t>* const outer_;
+};
 
 // A node of the graph, described.
 struct GraphNode {

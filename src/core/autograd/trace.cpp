@@ -3,11 +3,19 @@
 #include <map>
 
 #include "core/autograd/node.h"
+#include "core/kernels/parallel.h"
 
 namespace weft {
 
 void Trace::add(const char* name, const Tensor& x) {
     if (x.defined()) entries_.push_back({name, x});
+}
+
+CountMultiplyAdds::CountMultiplyAdds() : outer_(std::exchange(kernels::multiply_adds, &count_)) {}
+
+CountMultiplyAdds::~CountMultiplyAdds() {
+    kernels::multiply_adds = outer_;
+    if (outer_ != nullptr) *outer_ += count_;
 }
 
 namespace {

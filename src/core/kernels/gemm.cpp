@@ -23,6 +23,11 @@ int leading(const Matrix<T>& x, std::int64_t rows, std::int64_t columns, bool tr
     return static_cast<int>(std::max<std::int64_t>({1, stride, length}));
 }
 
+void count(std::int64_t products) {
+    if (multiply_adds != nullptr) [[unlikely]]
+        multiply_adds->fetch_add(products, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 template <class T>
@@ -35,6 +40,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
                 c.data[i * c.row + j] = beta == 0 ? T(0) : beta * c.data[i * c.row + j];
         return;
     }
+    count(m * n * k);
     const bool ta = a.column != 1 && k != 1, tb = b.column != 1 && n != 1;
     blas_gemm(ta, tb, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a.data,
               leading(a, m, k, ta), b.data, leading(b, k, n, tb), beta, c.data, leading(c, m, n, false));
@@ -47,6 +53,7 @@ namespace {
 template <class T>
 void dot_rows(std::int64_t n, std::int64_t k, T alpha, const T* a, const T* w, std::int64_t w_row, T beta,
               T* c) {
+    count(n * k);
     parallel_for(n, k, dot_grain, [&](std::int64_t j) {
         const T dot = static_cast<T>(row_sum_of<T>(
             k, [](auto p, auto q) { return p * q; }, a, w + j * w_row));

@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "weft/core/error.h"
 
@@ -37,14 +38,17 @@ void run_tasks(std::int64_t tasks, Task task, const void* context) {
     }
     std::exception_ptr failure;
     std::mutex mutex;
+    std::atomic<std::int64_t>* const counted = multiply_adds;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (std::int64_t i = 0; i < tasks; ++i) {
+        std::atomic<std::int64_t>* const before = std::exchange(multiply_adds, counted);
         try {
             task(context, i);
         } catch (...) {
             std::lock_guard lock(mutex);
             if (!failure) failure = std::current_exception();
         }
+        multiply_adds = before;
     }
     if (failure) std::rethrow_exception(failure);
 }

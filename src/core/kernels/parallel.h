@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
@@ -12,6 +13,10 @@ namespace weft::kernels {
 // first exception.
 using Task = void (*)(const void* context, std::int64_t index);
 void run_tasks(std::int64_t tasks, Task task, const void* context);
+
+// Where this thread's products add their multiply-adds (CountMultiplyAdds, weft/core/trace.h), or null. Tasks
+// have that of the thread which runs them.
+inline constinit thread_local std::atomic<std::int64_t>* multiply_adds = nullptr;
 
 // Runs f(begin, end) over 0 … n in blocks of `grain` items.
 template <class F>
