@@ -305,6 +305,12 @@ void modules(Rng& rng) {
     optimizer.step();
     optimizer.set_lr(1e-4);
     holds(optimizer.steps() == 1, "steps");
+    const std::int64_t step = 20;
+    same(tensor(optim::step_lr(step, {.lr = 0.1, .step_size = 30})), 0.1);
+    same(tensor(optim::linear_lr(step, {.lr = 0.1, .start_factor = 0.1, .total_iters = 10})), 0.1);
+    same(tensor(optim::one_cycle_lr(step, {.max_lr = 0.1, .total_steps = 100})), 0.078937);
+    io::save(model, "model.safetensors");
+    io::load(model, "model.safetensors");
     io::save_safetensors("model.safetensors", model.state_dict());
     model.load_state_dict(io::load_safetensors("model.safetensors").tensors);
 }

@@ -85,6 +85,14 @@ TEST_CASE("io.h: files of tensors and of text are read back", "[header-examples]
         CHECK(step == "100");
     }
     {
+        Rng rng(1);
+        const nn::Linear net(3, 2, rng);
+        nn::Linear other(3, 2, rng);
+        io::save(net, path);
+        io::load(other, path);  // a module made with the same sizes now has the values of net
+        CHECK(all(other.weight == net.weight));
+    }
+    {
         io::save_npy(path, arange(6).reshape({2, 3}));
         const Tensor x = io::load_npy(path);  // int64 (2, 3); np.load(path) in Python
         CHECK(x.dtype() == int64);

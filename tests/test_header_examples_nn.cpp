@@ -499,6 +499,21 @@ TEST_CASE("example of cosine_lr", "[header-examples]") {
     CHECK(rate == Approx(0.05));
 }
 
+TEST_CASE("examples of step_lr, linear_lr and one_cycle_lr", "[header-examples]") {
+    {
+        const double rate = optim::step_lr(60, {.lr = 0.1, .step_size = 30});  // 0.001, after two falls
+        CHECK(rate == Approx(0.001));
+    }
+    {
+        const double rate = optim::linear_lr(5, {.lr = 0.1, .start_factor = 0, .total_iters = 10});  // 0.05
+        CHECK(rate == Approx(0.05));
+    }
+    {
+        const double rate = optim::one_cycle_lr(29, {.max_lr = 0.1, .total_steps = 100});  // 0.1, the highest
+        CHECK(rate == Approx(0.1));
+    }
+}
+
 TEST_CASE("example of clip_grad_norm", "[header-examples]") {
     const Training training;
     const nn::Module& model = training.model;

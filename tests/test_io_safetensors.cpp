@@ -6,6 +6,7 @@
 #include "golden/golden.h"
 #include "scratch.h"
 #include "weft/core/ops.h"
+#include "weft/models/gpt.h"
 #include "weft/models/io.h"
 
 using namespace weft;
@@ -222,4 +223,48 @@ TEST_CASE("a write that fails leaves the old file and nothing else", "[io]") {
     CHECK_THROWS_AS(io::save_safetensors(scratch / "a", {{"x", zeros({2})}, {"y", Tensor()}}), GraphError);
     CHECK(io::load_text(scratch / "a") == before);
     CHECK(std::distance(fs::directory_iterator(scratch.folder()), {}) == 1);
+}
+
+TEST_CASE("a module saved to a file is loaded with the same bits, tied weights and buffers too", "[io][nn]") {
+    const Scratch scratch;
+    const fs::path path = scratch / "gpt.safetensors";
+    const nn::GPTConfig config{
+        .vocab_size = 7, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4, .dropout = 0.1};
+    Rng first(1), second(2);
+    const nn::GPT net(config, first);
+    nn::GPT other(config, second);
+    io::save(net, path);
+    io::load(other, path);
+    const auto saved = net.state_dict(), loaded = other.state_dict();
+    for (std::size_t i = 0; i < saved.size(); ++i) CHECK(same_bits(saved[i].second, loaded[i].second));
+    CHECK(other.head.weight.handle() == other.token_embedding.weight.handle());
+    CHECK(other.head.weight.requires_grad());
+}
+
+TEST_CASE("load refuses a file that does not fit the module, and changes nothing", "[io][nn]") {
+    const Scratch scratch;
+    const fs::path path = scratch / "net.safetensors";
+    nn::Linear net(3, 2, default_rng());
+    const auto before = net.weight.to_vector<float>();
+    const Tensor weight = ones({2, 3}), bias = ones({2});
+    const auto file = [&](const io::NamedTensors& tensors) { io::save_safetensors(path, tensors); };
+    const auto load = [&] { io::load(net, path); };
+
+    CHECK(contains(message_of<IoError>(load), "no such file"));
+    file({{"weight", weight}});
+    CHECK(contains(message_of<ValueError>(load), "missing: bias (2,)"));
+    file({{"weight", weight}, {"bias", bias}, {"scale", bias}});
+    CHECK(contains(message_of<ValueError>(load), "unexpected: scale (2,)"));
+    file({{"weight", weight.T()}, {"bias", bias}});
+    CHECK(contains(message_of<ShapeError>(load), "weight: shape (3, 2), but the module's is (2, 3)"));
+    file({{"weight", weight}, {"bias", bias.to(float64)}});
+    CHECK(contains(message_of<DTypeError>(load), "bias: float64, but the module's is float32"));
+    io::save_text(path, "not a safetensors file");
+    CHECK_THROWS_AS(load(), IoError);
+    CHECK(net.weight.to_vector<float>() == before);
+
+    file({{"weight", weight}, {"scale", bias}});
+    io::load(net, path, /*strict=*/false);
+    CHECK(all(net.weight == 1));
+    CHECK_THROWS_AS(io::save(net, scratch / "no folder" / "net.safetensors"), IoError);
 }

@@ -2,8 +2,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "catch.h"
+#include "golden/golden.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -195,6 +197,84 @@ TEST_CASE("the cosine schedule refuses what makes no rate", "[optim]") {
     CHECK(contains(message_of<ValueError>([] { optim::cosine_lr(-1, {}); }), "step -1"));
     CHECK(
         contains(message_of<ValueError>([] { optim::cosine_lr(0, {.warmup_steps = -2}); }), "warmup_steps -2"));
+}
+
+TEST_CASE("step, linear and one-cycle schedules give PyTorch's rates", "[golden][optim]") {
+    const Golden golden("schedules.safetensors");
+    const std::map<std::string, std::function<double(std::int64_t)>> schedules{
+        {"step", [](auto t) { return optim::step_lr(t, {.lr = 0.1, .step_size = 4, .gamma = 0.5}); }},
+        {"step.default", [](auto t) { return optim::step_lr(t, {}); }},
+        {"linear",
+         [](auto t) {
+             return optim::linear_lr(t, {.lr = 0.1, .start_factor = 0.2, .end_factor = 0.9, .total_iters = 10});
+         }},
+        {"linear.default", [](auto t) { return optim::linear_lr(t, {}); }},
+        {"one_cycle", [](auto t) { return optim::one_cycle_lr(t, {.max_lr = 0.1, .total_steps = 20}); }},
+        {"one_cycle.linear",
+         [](auto t) {
+             return optim::one_cycle_lr(t, {.max_lr = 0.1,
+                                            .total_steps = 20,
+                                            .pct_start = 0.25,
+                                            .anneal_strategy = optim::Anneal::linear});
+         }},
+        {"one_cycle.three",
+         [](auto t) {
+             return optim::one_cycle_lr(t, {.max_lr = 0.5,
+                                            .total_steps = 24,
+                                            .div_factor = 10,
+                                            .final_div_factor = 100,
+                                            .three_phase = true});
+         }},
+        {"one_cycle.short", [](auto t) { return optim::one_cycle_lr(t, {.max_lr = 0.1, .total_steps = 2}); }},
+        {"one_cycle.rise",
+         [](auto t) { return optim::one_cycle_lr(t, {.max_lr = 0.1, .total_steps = 7, .pct_start = 1}); }}};
+    CHECK(golden.names().size() == schedules.size());
+    for (const auto& [name, rate] : schedules) {
+        const auto expected = golden(name).to_vector<double>();
+        for (std::size_t t = 0; t < expected.size(); ++t) {
+            INFO(name << " at step " << t);
+            CHECK(rate(static_cast<std::int64_t>(t)) == Approx(expected[t]).epsilon(1e-14));
+        }
+    }
+}
+
+TEST_CASE("after its last step a schedule stays, and a phase without a step is left out", "[optim]") {
+    const optim::OneCycleOptions cycle{.max_lr = 0.1, .total_steps = 10};
+    CHECK(optim::one_cycle_lr(9, cycle) == Approx(0.1 / 25 / 1e4));
+    CHECK(optim::one_cycle_lr(1000, cycle) == optim::one_cycle_lr(9, cycle));
+    CHECK(optim::linear_lr(1000, {.lr = 0.5}) == 0.5);
+    CHECK(optim::one_cycle_lr(0, {.max_lr = 0.1, .total_steps = 4, .pct_start = 0.25}) ==
+          0.1);  // the rise is 0 long
+    CHECK(optim::one_cycle_lr(0, {.max_lr = 0.1, .total_steps = 1, .pct_start = 1}) == Approx(0.1 / 25 / 1e4));
+    for (const double pct : {0.0, 0.3, 1.0})
+        for (const std::int64_t total : {1, 2, 3, 1000})
+            for (std::int64_t t = 0; t <= total; ++t)
+                CHECK(std::isfinite(optim::one_cycle_lr(
+                    t,
+                    {.max_lr = 0.1, .total_steps = total, .pct_start = pct, .three_phase = total % 2 == 0})));
+}
+
+TEST_CASE("a schedule refuses what makes no rate", "[optim]") {
+    const auto refused = [](const auto& call, const std::string& part) {
+        CHECK(contains(message_of<ValueError>(call), part));
+    };
+    refused([] { optim::step_lr(0, {.lr = -1}); }, "lr must be finite");
+    refused([] { optim::step_lr(0, {.gamma = std::nan("")}); }, "gamma must be finite");
+    refused([] { optim::step_lr(-1, {}); },
+            "step_lr: step is -1 and step_size 1; use at least 0 and at least 1");
+    refused([] { optim::step_lr(0, {.step_size = 0}); }, "step_size 0");
+    refused([] { optim::linear_lr(0, {.lr = -1}); }, "lr must be finite");
+    refused([] { optim::linear_lr(0, {.start_factor = -1}); }, "start_factor must be");
+    refused([] { optim::linear_lr(0, {.end_factor = -1}); }, "end_factor must be");
+    refused([] { optim::linear_lr(0, {.total_iters = 0}); }, "linear_lr: step is 0 and total_iters 0");
+    refused([] { optim::one_cycle_lr(0, {.max_lr = -1}); }, "max_lr must be");
+    refused([] { optim::one_cycle_lr(0, {.total_steps = 0}); }, "total_steps 0");
+    refused([] { optim::one_cycle_lr(0, {.div_factor = 0}); },
+            "one_cycle_lr: div_factor must be finite and above 0");
+    refused([] { optim::one_cycle_lr(0, {.final_div_factor = 0}); }, "final_div_factor must be");
+    refused([] { optim::one_cycle_lr(0, {.pct_start = 1.5}); },
+            "one_cycle_lr: pct_start must be 0 to 1, not 1.5");
+    refused([] { optim::one_cycle_lr(0, {.pct_start = std::nan("")}); }, "pct_start must be 0 to 1, not nan");
 }
 
 TEST_CASE("an optimiser that was moved from refuses every use, and cannot be copied", "[optim]") {

@@ -6,6 +6,7 @@
 ops.safetensors       every operation: inputs, outputs, seed gradients and gradients
 modules.safetensors   every module: parameters, inputs, outputs and gradients
 training.safetensors  ten AdamW steps of a GPT of two blocks
+schedules.safetensors what learning-rate schedules give
 printing.*            arrays and how NumPy prints them
 Each file says the versions that made it.
 """
@@ -14,8 +15,10 @@ import pathlib
 import golden_modules
 import golden_ops
 import golden_printing
+import golden_schedules
 
 here = pathlib.Path(__file__).parent
 golden_ops.write(here / "ops.safetensors")
 golden_modules.write(here / "modules.safetensors", here / "training.safetensors")
+golden_schedules.write(here / "schedules.safetensors")
 golden_printing.write(here / "printing.safetensors", here / "printing.txt")

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/tensor.h"
+#include "weft/nn/module.h"
 
 namespace weft::io {
 
@@ -46,6 +46,19 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 // or holds anything but tensors and a __metadata__ of strings; an unknown type; a shape that does not fit its
 // bytes; values that overlap, leave holes or reach past the end.
 SafeTensors load_safetensors(const std::filesystem::path& path);
+
+// Writes module.state_dict() as save_safetensors does, for load(), or for load_file of Python's safetensors.
+//
+//     io::save(net, path);
+//     io::load(other, path);  // a module made with the same sizes now has the values of net
+//
+// To resume a training use training::Checkpoint, which also holds the optimiser and the generators.
+void save(const nn::Module& module, const std::filesystem::path& path);
+
+// Loads what save() or a Python program wrote into the module's parameters and buffers. Refuses what
+// load_safetensors refuses, and what Module::load_state_dict refuses about names (those only if strict), shapes
+// and types; then nothing has changed.
+void load(nn::Module& module, const std::filesystem::path& path, bool strict = true);
 
 // Writes one tensor of any shape and strides as NumPy's .npy (numpy/lib/format.py, version 1.0), with exactly
 // the bytes of numpy.save: row-major, little-endian, aligned.

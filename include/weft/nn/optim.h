@@ -201,6 +201,51 @@ struct CosineOptions {
 //     const double rate = optim::cosine_lr(50, {.lr = 0.1, .steps = 100});  // 0.05, half way down
 double cosine_lr(std::int64_t step, const CosineOptions& options);
 
+// The schedules of PyTorch, as functions of the step: what StepLR, LinearLR and OneCycleLR of
+// torch.optim.lr_scheduler give the optimiser's step number 0, 1, … ValueError for a negative step, and when an
+// option is negative, not finite or out of the range at its side.
+
+// Options of step_lr.
+struct StepOptions {
+    double lr = 1e-3;            // initial rate
+    std::int64_t step_size = 1;  // steps between two falls, at least 1
+    double gamma = 0.1;          // factor of each fall
+};
+// lr · gamma^⌊step / step_size⌋.
+//
+//     const double rate = optim::step_lr(60, {.lr = 0.1, .step_size = 30});  // 0.001, after two falls
+double step_lr(std::int64_t step, const StepOptions& options);
+
+// Options of linear_lr.
+struct LinearOptions {
+    double lr = 1e-3;               // the rate that the factors multiply
+    double start_factor = 1.0 / 3;  // at step 0
+    double end_factor = 1;          // from step total_iters on
+    std::int64_t total_iters = 5;   // at least 1
+};
+// lr · f, where f goes in a line from start_factor to end_factor and stays there.
+//
+//     const double rate = optim::linear_lr(5, {.lr = 0.1, .start_factor = 0, .total_iters = 10});  // 0.05
+double linear_lr(std::int64_t step, const LinearOptions& options);
+
+enum class Anneal { cos, linear };  // the way from one rate to the next: half a cosine, or a line
+
+// Options of one_cycle_lr.
+struct OneCycleOptions {
+    double max_lr = 1e-3;                  // highest rate
+    std::int64_t total_steps = 1;          // of the training, at least 1
+    double pct_start = 0.3;                // share of the steps in which the rate rises, in [0, 1]
+    Anneal anneal_strategy = Anneal::cos;  // of each phase
+    double div_factor = 25;                // the first rate is max_lr / div_factor; above 0
+    double final_div_factor = 1e4;         // the last rate is the first one / final_div_factor; above 0
+    bool three_phase = false;              // down to the first rate as fast as it rose, then to the last
+};
+// Up to max_lr, then down to the last rate, which stays (Smith and Topin, "Super-convergence", 2018, §3).
+// Momentum does not change: PyTorch's OneCycleLR with cycle_momentum=False.
+//
+//     const double rate = optim::one_cycle_lr(29, {.max_lr = 0.1, .total_steps = 100});  // 0.1, the highest
+double one_cycle_lr(std::int64_t step, const OneCycleOptions& options);
+
 // Multiplies each gradient by min(1, max_norm / (n + 1e-6)), as PyTorch does, and returns n = ‖all gradients
 // together‖₂. Parameters without a gradient are skipped, tied ones count once. If n is NaN or infinite, it
 // changes nothing, and step() names the parameter. ValueError when max_norm is negative or NaN.

@@ -195,6 +195,12 @@ void save_safetensors(const fs::path& path, const NamedTensors& tensors, const M
 
 SafeTensors load_safetensors(const fs::path& path) { return Reader(path).read(); }
 
+void save(const nn::Module& module, const fs::path& path) { save_safetensors(path, module.state_dict()); }
+
+void load(nn::Module& module, const fs::path& path, bool strict) {
+    module.load_state_dict(load_safetensors(path).tensors, strict);
+}
+
 bool SafeTensors::has(const std::string& name) const {
     return std::ranges::find(tensors, name, &NamedTensors::value_type::first) != tensors.end();
 }

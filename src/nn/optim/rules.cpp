@@ -1,6 +1,5 @@
-// SGD, Adam, AdamW, and the schedule of the learning rate.
+// SGD, Adam and AdamW.
 #include <cmath>
-#include <numbers>
 
 #include "weft/nn/optim.h"
 
@@ -97,21 +96,5 @@ void update(const Update& u, const SGDOptions& options) {
 }
 void update(const Update& u, const AdamOptions& options) { update_adam<false>(u, options); }
 void update(const Update& u, const AdamWOptions& options) { update_adam<true>(u, options); }
-
-double cosine_lr(std::int64_t step, const CosineOptions& options) {
-    check_rate(options.lr, "lr");
-    check_rate(options.min_lr, "min_lr");
-    if (options.min_lr > options.lr)
-        throw ValueError("cosine_lr: min_lr ", options.min_lr, " is above lr ", options.lr);
-    if (step < 0 || options.warmup_steps < 0 || options.steps < 0)
-        throw ValueError("cosine_lr: step ", step, ", warmup_steps ", options.warmup_steps, " and steps ",
-                         options.steps, " must be at least 0");
-    if (step < options.warmup_steps)
-        return options.lr * static_cast<double>(step + 1) / static_cast<double>(options.warmup_steps + 1);
-    if (step >= options.steps) return options.min_lr;
-    const double done = static_cast<double>(step - options.warmup_steps) /
-                        static_cast<double>(options.steps - options.warmup_steps);
-    return options.min_lr + (options.lr - options.min_lr) * (1 + std::cos(std::numbers::pi * done)) / 2;
-}
 
 }  // namespace weft::optim
