@@ -29,7 +29,7 @@ CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help lines train generate chapter follow exercise figures test test-browser fuzz fuzz-files mutants check-all bench examples docs format \
+.PHONY: help lines train generate chapter follow exercise figures test gradcheck toy test-browser fuzz fuzz-files mutants check-all bench examples docs format \
         clean packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
@@ -67,6 +67,14 @@ test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
 	$(CTEST) --test-dir $(BUILD) --output-on-failure
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
+
+gradcheck: ready  ## compare the gradients of every operation and module with finite differences, a line each
+	$(CMAKE) --build $(BUILD) --target gradcheck
+	$(BUILD)/tests/gradcheck
+
+toy: ready  ## a training loop of forty lines that checks that gradients reach every parameter
+	$(CMAKE) --build $(BUILD) --target toy_attention
+	$(BUILD)/examples/toy_attention
 
 fuzz: ready  ## random programs of new seeds, compared by every route: make fuzz MINUTES=60
 	$(CMAKE) --build $(BUILD) --target random_programs

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "golden/golden.h"
 #include "weft/core/more.h"
 
 // How far the gradient of a sample can be checked.
@@ -42,6 +43,11 @@ struct Op {
 };
 
 const std::vector<Op>& op_table();
+
+const Golden& golden();  // golden/ops.safetensors
+Inputs inputs_of(const Op& op);
+Inputs as_leaves(Inputs inputs, weft::DType dtype = weft::float64);  // floating tensors, ready for a gradient
+weft::Tensor flat(const Outputs& outputs);  // the floating outputs, one after the other: gradcheck takes one
 
 // The families it is made of.
 std::vector<Op> arithmetic_ops();

@@ -38,7 +38,7 @@ std::string types_of(std::string parameters) {
 // Every "Type name(parameters);" at the level of the namespace: bodies in braces go first, innermost to
 // outermost.
 std::set<std::string> functions_of(std::string text) {
-    text = replace_all(text, R"(=\s*\{\})", "");  // default arguments
+    text = replace_all(text, R"(=\s*(\{\}|\w+\(\)))", "");  // default arguments
     text = replace_all(text, R"(namespace weft\s*\{)", "");
     for (std::string shorter; (shorter = replace_all(text, R"(\{[^{}]*\})", " ")) != text;) text = shorter;
     std::set<std::string> found;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "catch.h"
+#include "markdown.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -191,6 +192,51 @@ TEST_CASE("gradcheck reports a function that changes what it is given", "[check]
                                   {input({2}), input({2}, 2).detach()});
     CHECK_FALSE(report.passed);
     CHECK(contains(report.message, "changed its input 1 in place"));
+}
+
+TEST_CASE("gradcheck and gradgradcheck of parameters, which keep their values and gradients", "[check]") {
+    const Tensor x = input({2}), w = input({2, 3}, 2), frozen = input({2}, 3).detach();
+    const Tensor before = w.clone();
+    Tensor(w).set_grad(ones({2, 3}, float64));
+    Tensor factor = full({2, 3}, 2, float64);
+    const auto f = [&](const Inputs& in) { return square(w, factor).T().matmul(in[0]) * frozen.sum(); };
+    const auto first = gradcheck("parameters", f, {x}, {.parameters = {w, frozen}});
+    INFO(first.message);
+    CHECK(first.passed);
+    CHECK(first.elements == 8);
+    CHECK(gradcheck("parameters", f, {x.detach()}, {.parameters = {w}}).elements == 6);
+    const auto second = gradgradcheck("parameters", f, {x}, {.parameters = {w, frozen}});
+    INFO(second.message);
+    CHECK(second.passed);
+    CHECK(second.elements == 2 + 3 + 6);  // the input, the seed and the parameter
+    CHECK(w.to_vector<double>() == before.to_vector<double>());
+    CHECK(w.grad().to_vector<double>() == std::vector<double>(6, 1.0));
+    factor[1][2].fill_(2.001);
+    CHECK(contains(gradcheck("parameters", f, {x}, {.parameters = {frozen, w}}).message,
+                   "gradcheck of parameters: parameter 1 (2, 3) at (1, 2): expected "));
+    const auto absent = gradcheck("parameters", f, {x}, {.parameters = {input({2})}});
+    CHECK(contains(absent.message, "parameter 0 (2,): the gradient is absent"));
+    CHECK(
+        contains(message_of<DTypeError>([&] { gradcheck("parameters", f, {x}, {.parameters = {ones({2})}}); }),
+                 "gradcheck of parameters: parameter 0 is float32"));
+}
+
+TEST_CASE("make gradcheck checks every module", "[check]") {
+    const std::string program = markdown::read(markdown::root / "tests/gradcheck.cpp");
+    const std::regex declaration(R"((?:struct|class) (\w+) : (?:public )?Module)");
+    int modules = 0;
+    for (const auto& header : markdown::files_in("include/weft", ".h")) {
+        const std::string text = markdown::read(header);
+        for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) {
+            const std::string name = (*at)[1];
+            INFO(header << ": " << name);
+            if (name == "Dropout" || name == "ModuleList")
+                continue;  // random; holds modules and computes nothing
+            CHECK(contains(program, "modules[\"nn::" + name + "\"]"));
+            ++modules;
+        }
+    }
+    CHECK(modules >= 11);
 }
 
 TEST_CASE("gradcheck refuses float32 and inputs of which none takes a gradient", "[check]") {

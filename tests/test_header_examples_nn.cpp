@@ -331,6 +331,20 @@ TEST_CASE("example of gradcheck", "[header-examples]") {
     CHECK(report.elements == 12);
 }
 
+TEST_CASE("example of gradcheck on a module", "[header-examples]") {
+    Rng rng(1);
+    nn::MultiHeadAttention attention(4, 2, rng);
+    const Tensor x = randn({3, 4}, rng, float64).requires_grad_();
+
+    attention.to(float64);
+    const auto all = check::gradcheck("attention", [&](const auto& in) { return attention(in[0]); }, {x},
+                                      {.parameters = attention.parameters()});
+
+    INFO(all.message);
+    CHECK(all.passed);
+    CHECK(all.elements == 12 + 4 * 16);
+}
+
 namespace {
 
 // What the examples of training have: a model, a batch and a loss.

@@ -25,17 +25,32 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
            (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-void check_inputs(const std::string& operation, const Tensors& inputs) {
+void check_inputs(const std::string& operation, const Tensors& inputs, const Tensors& parameters) {
     bool any = false;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (inputs[i].dtype() == float32)
-            throw DTypeError("gradcheck of ", operation, ": input ", i,
-                             " is float32, in which differences are too coarse; pass x.to(float64)");
-        any = any || inputs[i].requires_grad();
-    }
+    const auto check = [&](const char* kind, const Tensors& tensors) {
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            if (tensors[i].dtype() == float32)
+                throw DTypeError("gradcheck of ", operation, ": ", kind, " ", i,
+                                 " is float32, in which differences are too coarse; pass it .to(float64)");
+            any = any || tensors[i].requires_grad();
+        }
+    };
+    check("input", inputs);
+    check("parameter", parameters);
     if (!any)
         throw ValueError("gradcheck of ", operation,
                          ": no input requires a gradient; call requires_grad_() on those to check");
+}
+
+// A view of one element, counted in row-major order.
+Tensor element(const Tensor& x, std::size_t at) {
+    Tensor y = x.detach();
+    auto rest = static_cast<std::int64_t>(at);
+    for (std::int64_t inner = y.numel(); y.rank() > 0; rest %= inner) {
+        inner /= y.size(0);
+        y = y[rest / inner];
+    }
+    return y;
 }
 
 struct Gradcheck {
@@ -46,20 +61,29 @@ struct Gradcheck {
     const bool absent_is_zero = false;  // whether an absent gradient is right where f does not change
 
     Tensor seed = {};
+    Tensors copies = {};  // of the inputs
     GradcheckReport report = {};
 
     GradcheckReport run() {
         // New leaves over the inputs' storage, with the same strides, leave the caller's gradients alone.
-        Tensors leaves, variables;        // all inputs, and those to check
-        std::vector<std::size_t> wanted;  // the positions of those to check
+        Tensors leaves, variables,
+            changed;                     // all inputs; those to check, and parameters; what to change in them
+        std::vector<std::string> names;  // of the variables
         std::vector<std::uint64_t> versions;
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
-            leaves.push_back(inputs[i].detach());
-            versions.push_back(inputs[i].version());
-            if (!inputs[i].requires_grad()) continue;
-            variables.push_back(leaves.back().requires_grad_());
-            wanted.push_back(i);
+        for (const Tensor& x : inputs) {  // copies, in which every element has its own memory
+            leaves.push_back(x.detach());
+            copies.push_back(x.detach().clone());
+            versions.push_back(x.version());
         }
+        const auto add = [&](const char* kind, std::size_t i, const Tensor& variable, const Tensor& values) {
+            variables.push_back(variable);
+            changed.push_back(values);
+            names.push_back(kind + std::to_string(i) + " " + variable.shape().str());
+        };
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            if (inputs[i].requires_grad()) add("input ", i, leaves[i].requires_grad_(), copies[i]);
+        for (std::size_t i = 0; i < options.parameters.size(); ++i)
+            if (const Tensor& p = options.parameters[i]; p.requires_grad()) add("parameter ", i, p, p);
         Tensor y;
         {
             const EnableGrad on;
@@ -82,18 +106,16 @@ struct Gradcheck {
         const Tensors first = gradients(y, variables), second = gradients(y, variables);
         const std::pair<const char*, Tensors> routes[] = {
             {"backward", by_backward(y, variables)}, {"grad with create_graph", gradients(y, variables, true)}};
-        for (std::size_t w = 0; w < wanted.size(); ++w) {
-            const Shape& shape = variables[w].shape();
-            const std::string input = "input " + std::to_string(wanted[w]) + " " + shape.str();
-            if (!first[w].defined() && !absent_is_zero) {
-                fail(input + ": the gradient is absent: no output depends on it through the graph");
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+            if (!first[i].defined() && !absent_is_zero) {
+                fail(names[i] + ": the gradient is absent: no output depends on it through the graph");
                 continue;
             }
-            const auto found = values_of(first[w].defined() ? first[w] : zeros(shape, float64));
-            if (first[w].defined() && !same_bits(found, values_of(second[w])))
-                fail(input + ": the gradient changes from one backward to the next");
-            compare(wanted[w], found, input);
-            for (const auto& [route, gradient] : routes) compare_routes(first[w], route, gradient[w], input);
+            const auto found = values_of(first[i].defined() ? first[i] : zeros(variables[i].shape(), float64));
+            if (first[i].defined() && !same_bits(found, values_of(second[i])))
+                fail(names[i] + ": the gradient changes from one backward to the next");
+            compare(changed[i], found, names[i]);
+            for (const auto& [route, gradient] : routes) compare_routes(first[i], route, gradient[i], names[i]);
         }
         return report;
     }
@@ -112,11 +134,15 @@ struct Gradcheck {
 
     // By backward, through the variables' grad().
     Tensors by_backward(const Tensor& y, const Tensors& variables) const {
-        if (y.requires_grad()) y.backward(seed, true);
-        Tensors found;
+        Tensors before, found;
         for (Tensor x : variables) {
-            found.push_back(x.grad());
+            before.push_back(x.grad());
             x.zero_grad();
+        }
+        if (y.requires_grad()) y.backward(seed, true);
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+            found.push_back(variables[i].grad());
+            Tensor(variables[i]).set_grad(before[i]);
         }
         return found;
     }
@@ -135,35 +161,33 @@ struct Gradcheck {
                             " by grad, but " + text::chars(b[at]) + " by " + route);
     }
 
-    // d(Σ seed · f)/dx at element `at` of input i, in the copies `changed`. Subtracts outputs before summing,
-    // so those that do not depend on the element contribute no rounding error.
-    double numerical_gradient(const Tensors& changed, std::size_t i, std::size_t at) const {
-        double& x = changed[i].data<double>()[at];
-        const double middle = x, h = options.eps * std::max(1.0, std::abs(middle));
+    // d(Σ seed · f)/dx, x a view of one element of the copies or of a parameter. Subtracts outputs before
+    // summing, so those that do not depend on the element contribute no rounding error.
+    double numerical_gradient(Tensor x) const {
+        const NoGrad off;
+        const double middle = x.item(), h = options.eps * std::max(1.0, std::abs(middle));
         const auto weights = values_of(seed);
         double derivative = 0;
         for (std::size_t k = 0; k < coefficients.size(); ++k) {
             const double distance = static_cast<double>(k + 1) * h;
-            x = middle + distance;
-            const auto above = values_of(f(changed));
-            x = middle - distance;
-            const auto below = values_of(f(changed));
+            x.fill_(middle + distance);
+            const auto above = values_of(f(copies));
+            x.fill_(middle - distance);
+            const auto below = values_of(f(copies));
             double sum = 0;
             for (std::size_t j = 0; j < weights.size(); ++j) sum += weights[j] * (above[j] - below[j]);
             derivative += coefficients[k] * sum / h;
         }
-        x = middle;
+        x.fill_(middle);
         return derivative;
     }
 
-    void compare(std::size_t i, const std::vector<double>& found, const std::string& input) {
-        Tensors changed;  // copies, in which every element has its own memory
-        for (const Tensor& x : inputs) changed.push_back(x.detach().clone());
+    void compare(const Tensor& changed, const std::vector<double>& found, const std::string& variable) {
         std::size_t wrong = 0;
         double worst = -1;
         std::string where;
         for (std::size_t at = 0; at < found.size(); ++at) {
-            const double expected = numerical_gradient(changed, i, at);
+            const double expected = numerical_gradient(element(changed, at));
             double error = std::abs(expected - found[at]) / std::max(1.0, std::abs(expected));
             if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
             ++report.elements;
@@ -172,13 +196,13 @@ struct Gradcheck {
             ++wrong;
             if (error <= worst) continue;
             worst = error;
-            where = text::index(at, inputs[i].shape()) + ": expected " + text::chars(expected) +
+            where = text::index(at, changed.shape()) + ": expected " + text::chars(expected) +
                     " (differences), found " + text::chars(found[at]) + " (backward), error " +
                     text::number(error, 3) + " above " + text::number(options.tolerance, 3);
         }
         if (wrong > 0)
-            fail(input + " at " + where + "; " + std::to_string(wrong) + " of " + std::to_string(found.size()) +
-                 " elements are wrong");
+            fail(variable + " at " + where + "; " + std::to_string(wrong) + " of " +
+                 std::to_string(found.size()) + " elements are wrong");
     }
 };
 
@@ -186,7 +210,7 @@ struct Gradcheck {
 
 GradcheckReport gradcheck(const std::string& operation, const Function& f, const std::vector<Tensor>& inputs,
                           GradcheckOptions options) {
-    check_inputs(operation, inputs);
+    check_inputs(operation, inputs, options.parameters);
     return Gradcheck{"gradcheck of " + operation, f, inputs, options}.run();
 }
 
@@ -195,9 +219,12 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
     if (const GradcheckReport first = gradcheck(operation, f, inputs, options); !first) return first;
     std::vector<bool> wanted;
     for (const Tensor& x : inputs) wanted.push_back(x.requires_grad());
+    Tensors parameters;
+    for (const Tensor& p : options.parameters)
+        if (p.requires_grad()) parameters.push_back(p);
 
     // (inputs …, seed) → the gradients of Σ(seed · f(inputs)), one after another.
-    const Function gradient = [&f, wanted](const Tensors& all) {
+    const Function gradient = [&](const Tensors& all) {
         EnableGrad on;
         Tensors x(all.begin(), all.end() - 1), leaves;
         for (std::size_t i = 0; i < x.size(); ++i) {
@@ -208,6 +235,7 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
         const Tensor y = f(x);
         Tensors flat{zeros({0}, float64)};
         if (!y.requires_grad()) return flat[0];
+        leaves.insert(leaves.end(), parameters.begin(), parameters.end());
         for (const Tensor& g : grad({y}, leaves, {all.back()}, {.create_graph = true, .allow_unused = true}))
             if (g.defined()) flat.push_back(g.reshape({g.numel()}));
         return cat(flat);
