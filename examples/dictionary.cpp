@@ -292,6 +292,11 @@ void modules(Rng& rng) {
     shaped(nn::MultiHeadAttention(8, 2, rng, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
     shaped(nn::EncoderBlock(8, 2, rng, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
 
+    const training::TensorDataset data(x, tensor({2, 0}, int64));
+    for (const auto& [a, b] : training::DataLoader(data, {.batch_size = 2, .shuffle = true}))
+        same(sum(a), 21.0), same(sum(b), 2);
+    same(training::pad_sequence({v, v.slice(0, 0, 2)}).values, {{1, 2, 3}, {1, 2, 0}});
+
     const Tensor logits = x, targets = tensor({2, 0}, int64);
     same(mse_loss(x, y), 11.666667);
     same(cross_entropy(logits, targets), 1.407606);

@@ -80,6 +80,37 @@ TEST_CASE("corpus.h, loop.h: batches of a text, and the mean loss of the validat
     }
 }
 
+TEST_CASE("data.h: batches of tensors, and of sequences that are padded", "[header-examples]") {
+    Rng rng(1);
+    {
+        const Tensor features = randn({64, 4}, rng), targets = randint(0, 3, {64}, rng);
+        const nn::Linear net(4, 3, rng);
+        Tensor loss = zeros({});
+        const training::TensorDataset data(features, targets);  // (N, 4) and (N,)
+        training::DataLoader loader(data, {.batch_size = 32, .shuffle = true});
+        for (const auto& [x, t] : loader)  // (32, 4) and (32,)
+            loss = loss + cross_entropy(net(x), t);
+        CHECK(loss.item() / 2 == Approx(cross_entropy(net(features), targets).item()).epsilon(1e-5));
+    }
+    {
+        const nn::Embedding embed(5, 8, rng);
+        const nn::MultiHeadAttention attend(8, 2, rng);
+        Tensor y;
+        const std::vector<Tensor> sentences{arange(3), arange(5), arange(2)};
+        for (const auto& [ids, lengths] : training::DataLoader(sentences, {.batch_size = 2}))
+            y = attend(embed(ids), Mask::padding(lengths));  // ids (2, 5), then (1, 2)
+        training::DataLoader last(sentences, {}, [](const std::vector<Tensor>& batch) { return batch[0][-1]; });
+        CHECK(y.shape() == Shape{1, 2, 8});
+        double total = 0;
+        for (const Tensor& id : last) total += id.item();
+        CHECK(total == 2 + 4 + 1);
+    }
+    const auto [x, lengths] = training::pad_sequence({ones({3}), ones({2})});  // x (2, 3), lengths 3 and 2
+    const Mask mask = Mask::padding(lengths);
+    CHECK(x.shape() == Shape{2, 3});
+    CHECK(all(mask.materialize(2, 1, 1, 3)[1][0][0] == tensor({false, false, true})));
+}
+
 TEST_CASE("loop.h: minimise lowers a loss", "[header-examples]") {
     Rng rng(1);
     nn::Linear model(2, 3, rng);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weft/train/checkpoint.h"
+#include "weft/train/data.h"
 #include "weft/train/folder.h"
 #include "weft/train/history.h"
 #include "weft/train/interrupt.h"
