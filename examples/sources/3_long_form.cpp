@@ -232,7 +232,7 @@ void linear_transformations(Chapter& chapter, const Walk& walk) {
         }
     std::printf(
         "%zu transformations; the largest difference from the columns of one d_model x d_model "
-        "transformation is %.0e\n",
+        "transformation is %.6f\n",
         transformed, largest);
     check("they are equal", largest < 1e-5);
 }
@@ -241,25 +241,16 @@ void dimensionality_reduction(Chapter& chapter, const Walk& walk) {
     chapter.section("On dimensionality reduction");
     for (const std::int64_t width : {d_k, d_model}) {
         const nn::MultiHeadAttention attention(d_model, h, {.fused = false, .d_k = width, .d_v = width});
-        std::int64_t projections = 0, products = 0;  // multiply-adds
-        const auto product = [](const Tensor& a, const Tensor& b, std::int64_t& count) {
-            const Tensor c = a.matmul(b);
-            count += c.numel() * a.size(-1);
-            return c;
-        };
-        std::vector<Tensor> parts;
-        for (const nn::Linear& w : {*attention.W_q, *attention.W_k, *attention.W_v})
-            parts.push_back(nn::split_heads(product(walk.X, w.weight.T(), projections), h));  // (h, T, width)
-        const Tensor scores = product(parts[0], parts[1].transpose(-2, -1), products);
-        const Tensor weights = (scores / std::sqrt(static_cast<double>(width))).softmax(-1);
-        const Tensor concat = nn::merge_heads(product(weights, parts[2], products));
-        const Tensor Y = product(concat, attention.W_out.weight.T(), projections);
-        std::printf(
-            "heads of %3d: %7d parameters, concatenated %s, multiply-adds: attention %7d, "
-            "projections %8d\n",
-            static_cast<int>(width), static_cast<int>(attention.num_parameters()), concat.shape().str().c_str(),
-            static_cast<int>(products), static_cast<int>(projections));
-        held = held && close(Y, attention(walk.X));
+        const CountMultiplyAdds counter;
+        const auto heads = attention.project(walk.X, walk.X, walk.X);  // q, k and v, (h, T, width)
+        const std::int64_t before = counter.count();
+        const Tensor sdpa = scaled_dot_product_attention(heads[0], heads[1], heads[2], Tensor());
+        const std::int64_t products = counter.count() - before;  // QKᵀ and weights V
+        const Tensor output = attention.W_out(nn::merge_heads(sdpa));
+        std::printf("heads of %3d: %7d parameters; multiply-adds: attention %7d, projections %9d\n",
+                    static_cast<int>(width), static_cast<int>(attention.num_parameters()),
+                    static_cast<int>(products), static_cast<int>(counter.count() - products));
+        held = held && products == h * 2 * T * T * width && close(output, attention(walk.X));
     }
 }
 
@@ -313,8 +304,8 @@ void final_projection(Chapter& chapter, const Walk& walk) {
 
 void implementation(Chapter& chapter, const Walk& walk) {
     chapter.section("Implementation");
-    std::cout << walk.attention;
     print("X", walk.X.unsqueeze(0)), print("output", walk.attention.forward(walk.X.unsqueeze(0)));
+    std::printf("parameters: %d\n", static_cast<int>(walk.attention.num_parameters()));
 }
 
 void init(Chapter& chapter, const Walk& walk) {
@@ -340,8 +331,7 @@ void static_components(Chapter& chapter) {
 void learnable_components(Chapter& chapter, const Walk& walk) {
     chapter.section("Learnable components");
     for (const auto& [name, value] : walk.attention.named_parameters())
-        std::printf("%-10s %-10s %6d\n", name.c_str(), value.shape().str().c_str(),
-                    static_cast<int>(value.numel()));
+        std::printf("%s %s%s", name.c_str(), value.shape().str().c_str(), name.ends_with("bias") ? "\n" : "  ");
     std::printf("numbers in w_q.weight: %d; in %d matrices of %d x %d: %d; in Q of this sentence: %d\n",
                 static_cast<int>(walk.attention.w_q.weight.numel()), static_cast<int>(h),
                 static_cast<int>(d_model), static_cast<int>(d_k), static_cast<int>(h * d_model * d_k),
@@ -375,11 +365,11 @@ void reshaping(Chapter& chapter, Walk& walk) {
           difference(walk.q[2], walk.q_full.slice(1, 2 * d_k, 3 * d_k)) == 0);
 
     std::printf("\nT = 2, h = 2, d_k = 2:\n\n");
-    const Tensor full = tensor({{11, 12, 21, 22}, {31, 32, 41, 42}});  // (T, d_model)
+    const Tensor full = tensor({{111, 112, 121, 122}, {211, 212, 221, 222}});  // token, head, column
     viz::StorageMovie movie;
-    movie.show("q_full", full).show("view(T, h, d_k)", full.view(2, 2, 2));
-    movie.show("permute(1, 0, 2)", full.view(2, 2, 2).permute(1, 0, 2));
-    movie.show("view(h, T, d_k) without permute: wrong", full.view(2, 2, 2)).print();
+    movie.show("q_full", full);
+    movie.show("view(T, h, d_k).permute(1, 0, 2)", full.view(2, 2, 2).permute(1, 0, 2));
+    movie.show("view(h, T, d_k): wrong", full.view(2, 2, 2)).print();
 }
 
 void performing_attention(Chapter& chapter, Walk& walk) {
@@ -414,7 +404,7 @@ void final_transform(Chapter& chapter, Walk& walk) {
     chapter.section("Final linear transform with W^O");
     walk.output = walk.attention.w_o(walk.concat);
     print("concat", walk.concat), print("output", walk.output);
-    std::printf("nn::MultiHeadAttention with the same weights: the largest difference is %.0e\n",
+    std::printf("nn::MultiHeadAttention with the same weights: the largest difference is %.6f\n",
                 difference(walk.output, library_module(walk.attention)(walk.X)));
     check("they are equal", close(walk.output, library_module(walk.attention)(walk.X)));
 }
@@ -482,8 +472,10 @@ void masking(Chapter& chapter) {
         int spoiled = 0;
         for (const Tensor& parameter : library.parameters()) spoiled += any(isnan(parameter.grad()));
         const int lost = static_cast<int>(isnan(output).to(int64).max(-1).values.sum().item());
-        std::printf("%s softmax: %d of 21 outputs are NaN, and so are the gradients of %d of 8 parameters\n",
-                    plain ? "plain" : "Weft's", lost, spoiled);
+        std::printf(
+            "%s softmax: NaN in %d of %d rows of the output, and in the gradients of %d of %zu parameters\n",
+            plain ? "plain" : "Weft's", lost, static_cast<int>(ids.numel()), spoiled,
+            library.parameters().size());
         held = held && (plain ? lost == 7 && spoiled > 0 : lost == 0 && spoiled == 0);
     }
     const Tensor weights = library.with_weights(X, Mask::blocked(mask)).weights;  // (B, h, T, T)
