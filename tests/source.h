@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/trace.h"
 #include "weft/weft.h"
 
 namespace source {
@@ -47,26 +48,31 @@ M in_double(M module) {
     return module;
 }
 
-// Matrix products that count their multiply-adds: one for each element of the result and inner index.
-struct Counter {
-    std::int64_t multiply_adds = 0;
-    Tensor product(const Tensor& a, const Tensor& b) {  // (…, m, k) @ (…, k, n)
-        Tensor y = matmul(a, b);
-        multiply_adds += y.numel() * a.size(-1);
-        return y;
-    }
-};
+// The multiply-adds of the products that run in run(), as the library counts them.
+template <class F>
+std::int64_t multiply_adds(const F& run) {
+    const CountMultiplyAdds counter;
+    run();
+    return counter.count();
+}
+
+// The tensor that the run under this trace gave that name.
+inline Tensor named(const Trace& trace, const std::string& name) {
+    for (const TraceEntry& entry : trace.entries())
+        if (entry.name == name) return entry.tensor;
+    throw ValueError("the trace has no tensor named ", name);
+}
 
 // softmax(Q_h K_hᵀ / √d_k) V_h of every head, concatenated, @ W_O: x (N, C), W_Q, W_K and W_V (C, H·d_k), W_O
 // (H·d_k, C) → (N, C). The width of a head is whatever the weights make it.
 inline Tensor textbook(const Tensor& x, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V,
-                       const Tensor& W_O, std::int64_t num_heads, Counter& counter) {
-    const Tensor q = nn::split_heads(counter.product(x, W_Q), num_heads);  // (H, N, d_k)
-    const Tensor k = nn::split_heads(counter.product(x, W_K), num_heads);
-    const Tensor v = nn::split_heads(counter.product(x, W_V), num_heads);
+                       const Tensor& W_O, std::int64_t num_heads) {
+    const Tensor q = nn::split_heads(matmul(x, W_Q), num_heads);  // (H, N, d_k)
+    const Tensor k = nn::split_heads(matmul(x, W_K), num_heads);
+    const Tensor v = nn::split_heads(matmul(x, W_V), num_heads);
     const double root = std::sqrt(static_cast<double>(q.size(-1)));
-    const Tensor weights = softmax(counter.product(q, k.transpose(-2, -1)) / root, -1);  // (H, N, N)
-    return counter.product(nn::merge_heads(counter.product(weights, v)), W_O);
+    const Tensor weights = softmax(matmul(q, k.transpose(-2, -1)) / root, -1);  // (H, N, N)
+    return matmul(nn::merge_heads(matmul(weights, v)), W_O);
 }
 
 }  // namespace source

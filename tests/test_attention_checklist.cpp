@@ -107,7 +107,8 @@ check::AttentionReport report_on(Bug bug, const Tensor& x) {
 
 }  // namespace
 
-TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it", "[S2.09][attention checklist]") {
+TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it",
+          "[S2.09][source][attention checklist]") {
     Rng rng(1);
     const Tensor x = random({B, T, C});
     const auto causal = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.bias = true}));
@@ -140,7 +141,7 @@ TEST_CASE("S2.09 a correct attention passes every check, whoever wrote it", "[S2
 }
 
 TEST_CASE("S2.09 each classic bug is caught by a named check, with the evidence",
-          "[S2.09][attention checklist]") {
+          "[S2.09][source][attention checklist]") {
     struct Caught {
         Bug bug;
         const char* by;
@@ -175,7 +176,7 @@ TEST_CASE("S2.09 each classic bug is caught by a named check, with the evidence"
 }
 
 TEST_CASE("S2.09 a bug fails its own checks and leaves the others as they are",
-          "[S2.09][attention checklist]") {
+          "[S2.09][source][attention checklist]") {
     const auto failed = [](Bug bug) {
         std::string names;
         for (const auto& check : report_on(bug, random({B, T, C})).checks)
@@ -193,7 +194,7 @@ TEST_CASE("S2.09 a bug fails its own checks and leaves the others as they are",
 }
 
 TEST_CASE("S2.06 the scale is checked also where d_model is large: 768 in 12 heads",
-          "[S2.06][S2.09][attention checklist]") {
+          "[S2.06][S2.09][source][attention checklist]") {
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(768, 12, rng, {.max_seq_len = 8});
     const auto report = check::attention(attention, random({2, 4, 768}, 2, float32));
@@ -201,7 +202,8 @@ TEST_CASE("S2.06 the scale is checked also where d_model is large: 768 in 12 hea
     CHECK(contains(report["scaled by sqrt(d_k)"].evidence, "0.125 = 1/sqrt(64)"));
 }
 
-TEST_CASE("S2.09 the report prints shapes, a sample row and what decided", "[S2.09][attention checklist]") {
+TEST_CASE("S2.09 the report prints shapes, a sample row and what decided",
+          "[S2.09][source][attention checklist]") {
     const auto report = report_on(Bug::scaled_by_d_model, random({B, T, C}));
     CHECK(report["shapes of q, k, v"].evidence == "q (3, 3, 5, 4), k (3, 3, 5, 4), v (3, 3, 5, 4)");
     CHECK(report["shape of scores"].evidence == "(3, 3, 5, 5)");
@@ -233,7 +235,7 @@ TEST_CASE("S2.09 the report prints shapes, a sample row and what decided", "[S2.
 }
 
 TEST_CASE("S2.09 a function without parameters and without a mask argument is checked as far as it goes",
-          "[S2.09][attention checklist]") {
+          "[S2.09][source][attention checklist]") {
     const auto plain = [](const Tensor& x,
                           const Mask&) {  // q = k = v = x, one head, every token sees every token
         return traced("merged",
@@ -327,7 +329,7 @@ TEST_CASE("the checklist's distance sees every element, NaN and infinite ones to
 }
 
 TEST_CASE("S2.09 the checklist touches no gradient, mode or generator of the module",
-          "[S2.09][attention checklist]") {
+          "[S2.09][source][attention checklist]") {
     Rng rng(1);
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.dropout = 0.5}));
     const auto before = attention.named_generators()[0].second->state();
@@ -340,7 +342,7 @@ TEST_CASE("S2.09 the checklist touches no gradient, mode or generator of the mod
 }
 
 TEST_CASE("S2.09 what cannot be checked is refused, and an exception is evidence",
-          "[S2.09][attention checklist]") {
+          "[S2.09][source][attention checklist]") {
     Rng rng(1);
     const nn::MultiHeadAttention attention(C, H, rng);
     for (const Shape& wrong : {Shape{C}, Shape{1, C}, Shape{0, T, C}, Shape{1, 1, T, C}})

@@ -73,7 +73,7 @@ TEST_CASE("rank says the meaning: (T, S) for all, (B, T, S) per sample, (B, H, T
     });
 }
 
-TEST_CASE("S3.18 rank alone decides, also where B = H, B = 1 or T = H", "[S3.18][mask]") {
+TEST_CASE("S3.18 rank alone decides, also where B = H, B = 1 or T = H", "[S3.18][source][mask]") {
     const auto full = [](const Mask& mask, std::int64_t b, std::int64_t h, std::int64_t t) {
         return mask.materialize(b, h, t, t).expand({b, h, t, t});
     };

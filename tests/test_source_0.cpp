@@ -103,46 +103,55 @@ TEST_CASE("S0.03 zeroing a head's block of W_O removes exactly that head's contr
 
 TEST_CASE("S0.04 8 heads of 64 cost what one head of 512 does; 8 heads of 512 cost 8 times that",
           "[S0.04][source]") {
-    const Tensor x = random({N, C});
-    const auto weight = [](std::int64_t in, std::int64_t out, std::uint64_t seed) {
-        return random({in, out}, seed) / std::sqrt(static_cast<double>(in));
-    };
-    const auto cost = [&](std::int64_t num_heads, std::int64_t width, std::int64_t& parameters) {
-        const std::int64_t all = num_heads * width;
-        const Tensor W_Q = weight(C, all, 1), W_K = weight(C, all, 2), W_V = weight(C, all, 3),
-                     W_O = weight(all, C, 4);
-        parameters = W_Q.numel() + W_K.numel() + W_V.numel() + W_O.numel();
-        Counter counter;
-        CHECK(textbook(x, W_Q, W_K, W_V, W_O, num_heads, counter).shape() == Shape{N, C});
-        return counter.multiply_adds;
-    };
-    std::int64_t split_parameters = 0, one_parameters = 0, full_parameters = 0;
-    const std::int64_t split = cost(8, 64, split_parameters), one = cost(1, 512, one_parameters),
-                       full = cost(8, 512, full_parameters);
-    CHECK(split == 4 * N * C * C + 2 * N * N * C);  // four projections, scores and weighted sums
-    CHECK(one == split);
-    CHECK(full == 8 * split);
-    CHECK(split_parameters == 4 * C * C);
-    CHECK(one_parameters == split_parameters);
-    CHECK(full_parameters == 8 * split_parameters);
-
-    // What was counted is the module's arithmetic.
-    const auto attention = attention_512();
-    Counter counter;
-    const Tensor y = textbook(x, attention.W_q->weight.T(), attention.W_k->weight.T(),
-                              attention.W_v->weight.T(), attention.W_out.weight.T(), H, counter);
-    CHECK(counter.multiply_adds == split);
-    CHECK(attention.num_parameters() == split_parameters);
-    CHECK(distance(attention(x), y) < 1e-12);
+    // What the modules' kernels really ran, forward and backward, fused and step by step.
+    Rng rng(1);
+    const nn::MultiHeadAttention split(C, 8, rng), one(C, 1, rng), full(C, 8, rng, {.d_k = C, .d_v = C});
+    const Tensor x = random({N, C}, 2, float32);
+    for (const bool composed : {false, true}) {
+        const Composed path(composed);
+        const auto cost = [&](const nn::MultiHeadAttention& attention) {
+            Tensor y;
+            const std::int64_t forward = multiply_adds([&] { y = attention(x); });
+            CHECK(y.shape() == Shape{N, C});
+            return std::pair(forward, multiply_adds([&] { sum(y).backward(); }));
+        };
+        const auto [forward, backward] = cost(split);
+        CHECK(forward == 4 * N * C * C + 2 * N * N * C);  // four projections, scores and weighted sums
+        CHECK(backward > forward);
+        CHECK(cost(one) == std::pair(forward, backward));
+        CHECK(cost(full) == std::pair(8 * forward, 8 * backward));
+    }
+    CHECK(split.num_parameters() == 4 * C * C);
+    CHECK(one.num_parameters() == split.num_parameters());
+    CHECK(full.num_parameters() == 8 * split.num_parameters());
 }
 
 TEST_CASE("S0.05 the upper triangle of the scores becomes −inf, the rest stays", "[S0.05][source]") {
-    const Tensor scores = printed_scores(float64);
-    const Tensor masked =
-        masked_fill(scores, Mask::causal().materialize(1, 1, 4, 4).reshape({4, 4}), -INFINITY);
+    // In the run itself: q = the printed scores, k = v = the identity.
+    const Tensor printed = printed_scores(float64), one = eye(4, float64);
+    const Composed readable;
+    const Trace trace;
+    const Tensor y = scaled_dot_product_attention(printed, one, one, {.mask = Mask::causal(), .scale = 1});
+    const Tensor scores = named(trace, "scores").reshape({4, 4}),
+                 masked = named(trace, "masked scores").reshape({4, 4});
+    CHECK(same_bits(scores, printed));
     for (std::int64_t i = 0; i < 4; ++i)
         for (std::int64_t j = 0; j < 4; ++j)
-            CHECK(masked.at({i, j}) == (j > i ? -INFINITY : scores.at({i, j})));
+            CHECK(masked.at({i, j}) == (j > i ? -INFINITY : printed.at({i, j})));
+    CHECK(same_bits(y, softmax(masked, -1)));  // before softmax
+
+    // And in a module, of whatever scores it has.
+    Rng rng(1);
+    const auto attention = in_double(nn::CausalMultiHeadAttention(16, 2, rng));
+    const Trace of_module;
+    (void)attention(random({N, 16}));
+    const Tensor before = named(of_module, "scores"), after = named(of_module, "masked scores");
+    REQUIRE(after.shape() == Shape{1, 2, N, N});
+    for (std::int64_t h = 0; h < 2; ++h)
+        for (std::int64_t i = 0; i < N; ++i)
+            for (std::int64_t j = 0; j < N; ++j)
+                CHECK(after.at({0, h, i, j}) == (j > i ? -INFINITY : before.at({0, h, i, j})));
+    CHECK(same_bits(named(of_module, "weights"), softmax(after, -1)));
 }
 
 TEST_CASE("S0.06 rows 1 and 2 of the printed weights are right to two digits", "[S0.06][source]") {

@@ -59,19 +59,51 @@ TEST_CASE("S2.03 causal_mask(T) is bool, triu(k = 1), true = blocked", "[S2.03][
         CHECK(all(mask == (triu(ones({n, n}), 1) != 0)));
         CHECK(sum(mask.to(float32)).item() == static_cast<double>(n * (n - 1) / 2));
     }
-    // True is blocked: the first token sees itself alone.
+    // That is what attention masks with: the mask of its run, and of the causal module, which has it as a
+    // buffer.
+    Rng rng(1);
+    const nn::MultiHeadAttention attention(D, H, rng);
+    const nn::CausalMultiHeadAttention with_buffer(D, H, rng, {.max_seq_len = T});
+    const Tensor X = random({B, T, D}, 2, float32), mask = causal_mask(T);
+    const Composed readable;
+    for (int run = 0; run < 3; ++run) {
+        const Trace trace;
+        (void)(run == 0 ? attention(X, Mask::causal()) : with_buffer(X));
+        if (run == 1) CHECK(all(with_buffer.mask() == mask));  // asked for before the last run
+        const Tensor used = named(trace, "mask");
+        CHECK(used.dtype() == boolean);
+        CHECK(used.shape() == Shape{1, 1, T, T});
+        CHECK(all(used[0][0] == mask));
+        CHECK(all((named(trace, "masked scores") == -INFINITY) == mask));  // true is blocked
+    }
+    // The first token sees itself alone.
     const Tensor one = eye(3),
                  y = scaled_dot_product_attention(one, one, one, {.mask = Mask::blocked(causal_mask(3))});
     CHECK(printed(y[0], 1) == "1.0 0.0 0.0");
 }
 
 TEST_CASE("S2.04 a blocked score is replaced by −1e9, not lowered by it", "[S2.04][source]") {
-    const Tensor scores = tensor({1, 2, 3e9}, float64), mask = tensor({0, 0, 1}, boolean);
-    const Tensor replaced = where(mask, full({}, -1e9, float64), scores);
-    CHECK(replaced.to_vector<double>() == std::vector<double>{1, 2, -1e9});
-    CHECK(printed(softmax(replaced, -1), 4) == "0.2689 0.7311 0.0000");
-    const Tensor lowered = scores + mask.to(float64) * -1e9;  // 2e9 is still the largest by far
-    CHECK(printed(softmax(lowered, -1), 4) == "0.0000 0.0000 1.0000");
+    const Tensor scores = tensor({1, 2, 3e9}, float64), blocked = tensor({{0, 0, 1}}, boolean);
+    const check::MaskTable table = check::mask_oracle(scores, Mask::blocked(blocked), float64);
+    const auto& replaced = table[check::MaskRule::replace];
+    CHECK(replaced.masked.to_vector<double>() == std::vector<double>{1, 2, -1e9});
+    CHECK(printed(replaced.weights[0], 4) == "0.2689 0.7311 0.0000");
+    const auto& lowered = table[check::MaskRule::add];  // 2e9 is still the largest by far
+    CHECK(lowered.masked.to_vector<double>() == std::vector<double>{1, 2, 2e9});
+    CHECK(printed(lowered.weights[0], 4) == "0.0000 0.0000 1.0000");
+    CHECK(same_bits(where(blocked, full({}, -1e9, float64), scores), replaced.masked));
+
+    // Attention itself replaces too: q k is these scores, in its trace and in the fused kernel.
+    const Tensor q = tensor({{1.0}}).to(float64), k = scores.reshape({3, 1}), v = eye(3, float64);
+    const AttentionOptions options{.mask = Mask::blocked(blocked), .scale = 1};
+    const Tensor fused = scaled_dot_product_attention(q, k, v, options);
+    const Composed readable;
+    const Trace trace;
+    const Tensor y = scaled_dot_product_attention(q, k, v, options);
+    CHECK(named(trace, "scores").to_vector<double>() == std::vector<double>{1, 2, 3e9});
+    CHECK(named(trace, "masked scores").to_vector<double>() == std::vector<double>{1, 2, -INFINITY});
+    for (const Tensor& weights : {named(trace, "weights").reshape({1, 3}), y, fused})
+        CHECK(distance(weights, replaced.weights) < 1e-15);
 }
 
 TEST_CASE("S2.05 four separate weights in, (Y, weights) out: the module's own", "[S2.05][source]") {

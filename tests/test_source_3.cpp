@@ -48,10 +48,8 @@ TEST_CASE("S3.01 the module with d_v of its own: W_O is h·d_v × d_model", "[S3
     CHECK(attention.W_v->weight.T().shape() == Shape{C, H * 7});
     CHECK(attention.W_out.weight.T().shape() == Shape{H * 7, C});
     const Tensor X = random({T, C});
-    Counter counter;
     CHECK(distance(attention(X), textbook(X, attention.W_q->weight.T(), attention.W_k->weight.T(),
-                                          attention.W_v->weight.T(), attention.W_out.weight.T(), H, counter)) <
-          1e-14);
+                                          attention.W_v->weight.T(), attention.W_out.weight.T(), H)) < 1e-14);
 }
 
 TEST_CASE("S3.02 with biases a projection is X W + b", "[S3.02][source]") {
@@ -102,18 +100,24 @@ TEST_CASE("S3.04 parameters: 4·d² whatever h, 4·h·d² without the reduction"
 }
 
 TEST_CASE("S3.05 a head of d_k costs 2·T²·d_k multiply-adds, one of d_model h times that", "[S3.05][source]") {
-    const auto attend = [](std::int64_t n, std::int64_t width) {
-        const Tensor q = random({n, width}, 1), k = random({n, width}, 2), v = random({n, width}, 3);
-        Counter counter;
-        const Tensor weights = softmax(counter.product(q, k.T()) / std::sqrt(static_cast<double>(width)), -1);
-        const Tensor y = counter.product(weights, v);
-        CHECK(distance(y, scaled_dot_product_attention(q, k, v)) < 1e-13);  // what was counted is attention
-        return counter.multiply_adds;
-    };
-    CHECK(attend(16, 64) == 2 * 16 * 16 * 64);
-    CHECK(attend(16, 512) == 8 * attend(16, 64));
-    CHECK(attend(32, 64) == 4 * attend(16, 64));   // twice the tokens, four times the cost
-    CHECK(8 * attend(16, 64) == attend(16, 512));  // eight narrow heads cost one wide one
+    for (const bool composed : {false, true}) {
+        const Composed path(composed);
+        const auto attend = [](std::int64_t heads, std::int64_t n, std::int64_t width) {
+            const Tensor q = random({heads, n, width}, 1), k = random({heads, n, width}, 2),
+                         v = random({heads, n, width}, 3);
+            return multiply_adds([&] { scaled_dot_product_attention(q, k, v); });
+        };
+        CHECK(attend(1, 16, 64) == 2 * 16 * 16 * 64);
+        CHECK(attend(1, 16, 512) == 8 * attend(1, 16, 64));
+        CHECK(attend(1, 96, 64) == 36 * attend(1, 16, 64));  // 6 times the tokens, 36 times the cost
+        CHECK(attend(8, 16, 64) == attend(1, 16, 512));      // eight narrow heads cost one wide one
+        // And so in the module, beside its projections: 3 to queries, keys and values, 1 to the output.
+        Rng rng(1);
+        const nn::MultiHeadAttention narrow(512, 8, rng), wide(512, 8, rng, {.d_k = 512, .d_v = 512});
+        const Tensor X = random({16, 512}, 2, float32);
+        CHECK(multiply_adds([&] { narrow(X); }) - 4 * 16 * 512 * 512 == 8 * attend(1, 16, 64));
+        CHECK(multiply_adds([&] { wide(X); }) - 8 * 4 * 16 * 512 * 512 == 8 * attend(1, 16, 512));
+    }
 }
 
 TEST_CASE("S3.06 512 in 8 heads: one d × d matrix is 8 separate d × 64 projections, side by side",
@@ -138,6 +142,15 @@ TEST_CASE("S3.06 512 in 8 heads: one d × d matrix is 8 separate d × 64 project
         CHECK(W.bias.shape() == Shape{512});
     }
     CHECK(distance(attention(X), attention.W_out(cat(heads, -1))) < 1e-12);
+}
+
+TEST_CASE("S3.06 without arguments d_model is 512, in 8 heads", "[S3.06][source]") {
+    const nn::MultiHeadAttention by_default;
+    CHECK(by_default.d_model == 512);
+    CHECK(by_default.num_heads == 8);
+    CHECK(by_default.d_k == 64);
+    CHECK(by_default.num_parameters() == 4 * 512 * 512);
+    CHECK(by_default(random({T, 512}, 1, float32)).shape() == Shape{T, 512});
 }
 
 TEST_CASE("S3.07 (T, d) and (B, T, d) both work: T is shape[−2]", "[S3.07][source]") {

@@ -146,13 +146,25 @@ TEST_CASE("S3.17 the two rules of broadcasting, and the two walk-throughs", "[S3
     });  // without
     CHECK(contains(message, "(4, 7, 7)"));
     CHECK(contains(message, "(4, 8, 7, 7)"));
-    const Tensor scores = random({4, 8, 7, 7}), mask = random({4, 7, 7}, 2) > 0;
-    CHECK_THROWS_AS(masked_fill(scores, mask, 0), ShapeError);
-    const Tensor masked = masked_fill(scores, mask.unsqueeze(1), 0);
+    // The same of real attention: its scores, its mask with the singleton axis, and what the two make.
+    Rng rng(1);
+    const auto attention = in_double(nn::MultiHeadAttention(16, 8, rng));
+    const Composed readable;
+    const Trace trace;
+    (void)attention(random({4, T, 16}), Mask::causal() | Mask::padding({7, 5, 6, 1}));
+    const Tensor scores = named(trace, "scores"), mask = named(trace, "mask"),
+                 masked = named(trace, "masked scores");
+    REQUIRE(scores.shape() == Shape{4, 8, 7, 7});
+    REQUIRE(mask.shape() == Shape{4, 1, 7, 7});
+    const Tensor per_sample = mask.squeeze(1);  // (4, 7, 7), as a data pipeline makes it
+    CHECK_THROWS_AS(masked_fill(scores, per_sample, -INFINITY), ShapeError);
+    CHECK(same_bits(masked, masked_fill(scores, per_sample.unsqueeze(1), -INFINITY)));
     for (std::int64_t b = 0; b < 4; ++b)
         for (std::int64_t h = 0; h < 8; ++h)
-            CHECK(same_bits(masked[b][h], masked_fill(scores[b][h], mask[b], 0)));
-    CHECK(same_bits(masked_fill(scores, mask[0], 0)[3][5], masked_fill(scores[3][5], mask[0], 0)));  // (7, 7)
+            CHECK(same_bits(masked[b][h], masked_fill(scores[b][h], per_sample[b], -INFINITY)));
+    const Tensor causal = per_sample[0];  // (7, 7), of the sample without padding
+    CHECK(
+        same_bits(masked_fill(scores, causal, -INFINITY)[3][5], masked_fill(scores[3][5], causal, -INFINITY)));
 }
 
 TEST_CASE("S3.18 plain broadcasting fits a per-sample mask to the heads when B = h; a Mask does not",

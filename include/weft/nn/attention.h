@@ -70,6 +70,8 @@ struct MultiHeadAttention : Module {
     // The same from default_rng().
     MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, MultiHeadAttentionOptions options = {})
         : MultiHeadAttention(d_model, num_heads, default_rng(), options) {}
+    // The size in the paper, d_model 512 in 8 heads, from default_rng().
+    MultiHeadAttention() : MultiHeadAttention(512, 8) {}
 
     // Self-attention of x, or attention of query to key and value.
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const { return (*this)(x, x, x, mask); }
