@@ -21,7 +21,7 @@ FORMAT_PACKAGES := clang-format-14
 DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
 FUZZ_PACKAGES   := clang-14 libclang-rt-14-dev libomp-14-dev
-CI_PACKAGES     := git locales $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
+CI_PACKAGES     := git $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)

@@ -47,11 +47,9 @@ TEST_CASE("Embedding gives a row for each id and refuses ids outside its table",
     layer.load_state_dict({{"weight", tensor({{1.0, 2}, {3, 4}, {5, 6}})}});
     CHECK(layer(tensor({{2, 0}, {1, 2}}, int64)).to_vector<float>() == Floats{5, 6, 1, 2, 3, 4, 5, 6});
     const std::string high = message_of<IndexError>([&] { return layer(tensor({{0, 1}, {2, 3}}, int64)); });
-    CHECK(contains(high, "3"));
-    CHECK(contains(high, "(1, 1)"));
+    CHECK(high == "embedding: token id 3 at position (1, 1) is outside the vocabulary of 3 (0 to 2)");
     const std::string low = message_of<IndexError>([&] { return layer(tensor({0, -1}, int64)); });
-    CHECK(contains(low, "-1"));
-    CHECK(contains(low, "(1,)"));
+    CHECK(low == "embedding: token id -1 at position (1,) is outside the vocabulary of 3 (0 to 2)");
     CHECK(contains(message_of<ValueError>([&] { nn::Embedding(0, 2, rng); }),
                    "num_embeddings must be at least 1"));
 }
