@@ -1,4 +1,5 @@
-// Exercise of chapter 9: columns of tokens as heads, the way back, and how many parameters all this has.
+// Exercise of chapter 9: columns of tokens as heads, the way back, how many parameters all this has, and the
+// whole of attention from memory.
 //
 //     make exercise N=9
 //
@@ -22,4 +23,13 @@ Tensor merge_heads(const Tensor& x) {
 std::int64_t count_parameters(std::int64_t d_model, std::int64_t num_heads, std::int64_t d_k, std::int64_t d_v,
                               bool bias) {
     return blank("the sizes of four matrices and, with bias, of four vectors");
+}
+
+// The whole of causal attention, from memory: X (B, T, D), four weights (D, D), D = num_heads · d_head. Returns
+// the output (B, T, D) and the weights (B, H, T, T). Write the shape beside every tensor.
+AttentionResult multi_head_causal_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K,
+                                            const Tensor& W_V, const Tensor& W_O, std::int64_t num_heads) {
+    return blank(
+        "project X, split into heads, scores over sqrt(d_head), the future to -1e9, softmax, times V, merge, "
+        "W_O");
 }

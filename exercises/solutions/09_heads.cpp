@@ -1,4 +1,5 @@
-// Exercise of chapter 9: columns of tokens as heads, the way back, and how many parameters all this has.
+// Exercise of chapter 9: columns of tokens as heads, the way back, how many parameters all this has, and the
+// whole of attention from memory.
 //
 //     make exercise N=9
 //
@@ -27,4 +28,18 @@ std::int64_t count_parameters(std::int64_t d_model, std::int64_t num_heads, std:
     const std::int64_t matrices = 2 * d_model * num_heads * d_k + 2 * d_model * num_heads * d_v;
     const std::int64_t vectors = 2 * num_heads * d_k + num_heads * d_v + d_model;
     return matrices + (bias ? vectors : 0);
+}
+
+// The whole of causal attention, from memory: X (B, T, D), four weights (D, D), D = num_heads · d_head. Returns
+// the output (B, T, D) and the weights (B, H, T, T). Write the shape beside every tensor.
+AttentionResult multi_head_causal_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K,
+                                            const Tensor& W_V, const Tensor& W_O, std::int64_t num_heads) {
+    const std::int64_t T = X.size(1), d_head = X.size(2) / num_heads;
+    const Tensor Q = split_heads(matmul(X, W_Q), num_heads);  // (B, H, T, d_head)
+    const Tensor K = split_heads(matmul(X, W_K), num_heads);  // (B, H, T, d_head)
+    const Tensor V = split_heads(matmul(X, W_V), num_heads);  // (B, H, T, d_head)
+    const Tensor scores = matmul(Q, K.transpose(-2, -1)) / std::sqrt(static_cast<double>(d_head));
+    const Tensor blocked = triu(ones({T, T}), 1) == 1;                 // (T, T), for every sample and head
+    const Tensor weights = softmax(where(blocked, -1e9, scores), -1);  // (B, H, T, T)
+    return {matmul(merge_heads(matmul(weights, V)), W_O), weights};    // (B, T, D), (B, H, T, T)
 }

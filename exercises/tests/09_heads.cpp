@@ -57,5 +57,19 @@ int main(int argc, char** argv) {
                              count_parameters(12, 3, 2, 5, bias), module.num_parameters());
             }
         });
+    exercise.part(
+        "multi_head_causal_attention",
+        "Scores are divided by sqrt(d_head), not sqrt(D); what is blocked becomes -1e9 before softmax, not "
+        "after it.",
+        [] {
+            Rng rng(4);
+            const nn::MultiHeadAttention module(12, 3, rng, {.fused = false});  // d_head = 4
+            const Tensor X = randn({2, 5, 12}, rng);
+            const auto found = multi_head_causal_attention(X, module.W_q->weight.T(), module.W_k->weight.T(),
+                                                           module.W_v->weight.T(), module.W_out.weight.T(), 3);
+            const auto expected = module.with_weights(X, Mask::causal());
+            expect_equal("weights for D = 12 in 3 heads, (2, 3, 5, 5)", found.weights, expected.weights, 1e-5);
+            expect_equal("output for D = 12 in 3 heads, (2, 5, 12)", found.output, expected.output, 1e-5);
+        });
     return exercise.finish();
 }
