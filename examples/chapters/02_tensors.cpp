@@ -15,7 +15,7 @@ std::int64_t position(const Shape& index, const Strides& strides) {
 }
 
 void shape_and_strides() {
-    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});  // (2, 3)
     std::cout << m << "\n";
     std::cout << "shape " << m.shape().str() << ", strides " << m.strides().str() << "\n";
 
@@ -31,8 +31,8 @@ void shape_and_strides() {
 
 viz::StorageMovie movie() {
     viz::StorageMovie movie;
-    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
-    movie.show("m = tensor({{11.0, 12, 13}, {21, 22, 23}})", m);
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});  // (2, 3)
+    movie.show("m = tensor({{11, 12, 13}, {21, 22, 23}})", m);
     movie.show("r = m.reshape({3, 2})", m.reshape({3, 2}));
     const Tensor p = m.permute({1, 0});  // (3, 2)
     movie.show("p = m.permute({1, 0})", p);
@@ -46,7 +46,7 @@ viz::StorageMovie movie() {
 
 viz::StorageMovie other_views() {
     viz::StorageMovie movie;
-    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});  // (2, 3)
     movie.show("m", m);
     movie.show("m.slice(1, 1, 3)", m.slice(1, 1, 3));        // (2, 2): columns 1 and 2
     movie.show("m[1]", m[1]);                                // (3,): the row 1
@@ -55,7 +55,7 @@ viz::StorageMovie other_views() {
 }
 
 void one_storage_many_names() {
-    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}}, int64);  // (2, 3)
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});  // (2, 3)
     Tensor row = m[1];                                             // (3,), a view
     const Tensor copy = m.clone();                                 // (2, 3), storage of its own
     std::cout << "version " << m.version() << "\n";
@@ -103,7 +103,7 @@ void reshape_is_not_permute() {
 
 std::string strides_figure() {
     viz::Drawing drawing(640, 250, "A matrix of two rows in memory: one row after the other");
-    const Tensor m = tensor({{11.0, 12, 13}, {21, 22, 23}});
+    const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});
     const std::string row0 = "#c9e0f2", row1 = "#fbdfb5";
     drawing.text(215, 22, "what we write", {13, "middle", "#222", true});
     drawing.cells(140, 50, 50, 30, m, {.fills = {row0, row0, row0, row1, row1, row1}, .text_size = 14});
