@@ -43,12 +43,15 @@ struct ThreeQuestions : nn::Module {
     ThreeQuestions(std::int64_t num_heads, Rng& rng)
         : attention(register_module("attention",
                                     nn::CausalMultiHeadAttention(C, num_heads, rng, {.max_seq_len = T}))),
-          answers(register_module("answers", nn::Linear(C, questions * V, rng))) {}
+          answers(register_module("answers", nn::Linear(C, questions * V, rng))) {
+        to(float64);
+    }
 
     Tensor operator()(const Sequences& batch) const {
         const std::int64_t n = batch.size();
-        const Tensor positions = eye(T).expand({n, T, T});
-        const Tensor x = cat({embedding(eye(V), batch.letters), embedding(eye(R), batch.roles), positions}, -1);
+        const Tensor positions = eye(T, float64).expand({n, T, T});
+        const Tensor x =
+            cat({one_hot(batch.letters, V).to(float64), one_hot(batch.roles, R).to(float64), positions}, -1);
         return answers(attention(x)).reshape(n, T, questions, V);  // (n, T, C) → (n, T, 3V) → (n, T, 3, V)
     }
 };
