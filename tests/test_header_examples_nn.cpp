@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "catch.h"
+#include "scratch.h"
 #include "source.h"
 
 using namespace weft;
@@ -273,6 +274,23 @@ TEST_CASE("example of from_gpt2_attention", "[header-examples]") {
     CHECK(same_bits(attention.W_qkv.weight.T(), gpt2[0].second));
     CHECK(same_bits(attention.W_qkv.bias, gpt2[1].second));
     CHECK(same_bits(attention.W_out.weight.T(), gpt2[2].second));
+}
+
+TEST_CASE("example of from_flax", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path path = scratch / "params.npz";
+    const Tensor kernel = random_floats({64, 192}), bias = random_floats({192});
+    io::save_npz(path, {{"Dense_0/kernel", kernel},
+                        {"Dense_0/bias", bias},
+                        {"Dense_1/kernel", random_floats({64, 64})},
+                        {"Dense_1/bias", random_floats({64})}});
+    nn::CausalMultiHeadAttention attention(64, 8, {.bias = true});
+
+    const io::NamedTensors params = io::load_npz(path);  // "Dense_0/kernel" (64, 192), "Dense_0/bias", …
+    attention.load_state_dict(nn::from_flax(params, {{"Dense_0", "W_qkv"}, {"Dense_1", "W_out"}}));
+
+    CHECK(same_bits(attention.W_qkv.weight.T(), kernel));
+    CHECK(same_bits(attention.W_qkv.bias, bias));
 }
 
 TEST_CASE("example of rotary", "[header-examples]") {

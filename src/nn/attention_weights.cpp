@@ -167,4 +167,49 @@ NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& p
     return result;
 }
 
+NamedTensors from_flax(const NamedTensors& params,
+                       const std::vector<std::pair<std::string, std::string>>& layers) {
+    std::map<std::string, std::pair<Tensor, bool>> all;  // and whether a layer has taken it
+    for (const auto& [name, value] : params)
+        if (!all.emplace(name, std::pair(value.detach(), false)).second)
+            throw ValueError("from_flax: '", name, "' occurs twice");
+    const auto joined = [](const std::string& layer, const char* between, const std::string& part) {
+        return layer.empty() ? part : layer + between + part;
+    };
+    struct Part {
+        const char *flax, *weft;
+        int rank;
+    };
+    NamedTensors result;
+    for (const auto& [path, layer] : layers) {
+        const std::size_t before = result.size();
+        for (const auto& [flax, weft, rank] : {Part{"kernel", "weight", 2},
+                                               {"embedding", "weight", 2},
+                                               {"scale", "weight", 1},
+                                               {"bias", "bias", 1}}) {
+            const auto found = all.find(joined(path, "/", flax));
+            if (found == all.end()) continue;
+            auto& [value, taken] = found->second;
+            if (value.rank() != rank)
+                throw ShapeError("from_flax: '", found->first, "' must have rank ", rank, ", not the shape ",
+                                 value.shape(),
+                                 "; reshape a kernel of DenseGeneral to (in, out) and its bias to (out,)");
+            const bool is_kernel = flax == std::string("kernel");
+            result.emplace_back(joined(layer, ".", weft), is_kernel ? value.T().contiguous() : value);
+            taken = true;
+        }
+        if (result.size() == before) {
+            std::string names;
+            for (const auto& [name, value] : all) names += (names.empty() ? "" : ", ") + name;
+            throw ValueError("from_flax: no tensor is in '", path, "'; the names are: ", names);
+        }
+    }
+    for (const auto& [name, value] : all)
+        if (!value.second)
+            throw ValueError(
+                "from_flax: '", name,
+                "' is in none of the layers; add its layer to the table, or leave it out of params");
+    return result;
+}
+
 }  // namespace weft::nn

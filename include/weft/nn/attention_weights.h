@@ -1,5 +1,5 @@
-// Converts the weights of attention: fused and separate projections, and those of PyTorch and GPT-2. Each
-// function takes and returns the named tensors of a state_dict; the values keep their bits, are outside the
+// Converts the weights of attention: fused and separate projections, and those of PyTorch, GPT-2 and Flax. Each
+// function takes and returns named tensors, as of a state_dict; the values keep their bits, are outside the
 // graph, and may share storage with the arguments. C = d_model.
 #pragma once
 
@@ -42,5 +42,20 @@ NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std
 //     nn::CausalMultiHeadAttention attention(768, 12, rng, {.bias = true});
 //     attention.load_state_dict(nn::from_gpt2_attention(gpt2, "h.0.attn."));
 NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix = "");
+
+// Converts the parameters of a Flax module (flax.linen) of Dense, LayerNorm, RMSNorm and Embed layers. `params`
+// are named by their paths, as flax.traverse_util.flatten_dict(params, sep="/") names them, for example from a
+// file that numpy.savez(path, **flattened) wrote. `layers` pairs the path of each Flax layer with the name of
+// the layer here, in the result's order; a Flax layer may serve several. A kernel (in, out), of x W + b,
+// becomes the transposed weight (out, in); scale (C,) and embedding (V, C) become weight; bias keeps its name.
+//
+//     const io::NamedTensors params = io::load_npz(path);  // "Dense_0/kernel" (64, 192), "Dense_0/bias", …
+//     attention.load_state_dict(nn::from_flax(params, {{"Dense_0", "W_qkv"}, {"Dense_1", "W_out"}}));
+//
+// ValueError, by name, for a layer that `params` lacks, and for a tensor that is in no layer or occurs twice;
+// ShapeError for a kernel or embedding that is no matrix, and a scale or bias that is no vector, as those of
+// DenseGeneral.
+NamedTensors from_flax(const NamedTensors& params,
+                       const std::vector<std::pair<std::string, std::string>>& layers);
 
 }  // namespace weft::nn
