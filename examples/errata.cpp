@@ -1,7 +1,9 @@
-// Where the sources differ from their own formulas: prints the tables of docs/errata.md. Every number is
-// computed here by the library.
+// Where the sources differ from their own formulas: prints the tables of docs/errata.md, and how long one fused
+// projection takes beside three. Every number is computed here by the library.
 #include <weft/weft.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -28,8 +30,11 @@ std::string count(double value) { return fixed(value, 0); }
 
 void print(const std::string& place, const std::string& printed, const std::string& is_true,
            const std::string& test) {
-    std::cout << "| " << place << " | " << printed << " | " << is_true << " | `weft_tests \"" << test
-              << "\"` |\n";
+    std::cout << "| " << place << " | " << printed << " | " << is_true << " | "
+              << (test.empty()
+                      ? "`python3 -c \"import os.path as path; os\"`, the same with a module of Python's own"
+                      : "`weft_tests \"" + test + "\"`")
+              << " |\n";
 }
 
 std::string message(const std::function<void()>& action) {
@@ -56,6 +61,58 @@ void weights_of_the_cat() {
 }
 
 // ---- S1
+constexpr std::int64_t d_model = 768, tokens = 64;
+
+// x (tokens, d_model) times W (3 · d_model, d_model), at once or in three parts.
+struct Projections {
+    const Tensor x, W;
+    const std::vector<Tensor> parts = chunk(W, 3, 0);
+    explicit Projections(Rng rng = Rng(1))
+        : x(randn({tokens, d_model}, rng)), W(randn({3 * d_model, d_model}, rng)) {}
+    std::vector<Tensor> fused() const { return chunk(linear(x, W), 3, -1); }
+    std::vector<Tensor> separate() const {
+        return {linear(x, parts[0]), linear(x, parts[1]), linear(x, parts[2])};
+    }
+};
+
+void one_projection_or_three() {
+    const Projections projections;
+    const auto multiply_adds = [](const auto& run) {
+        const CountMultiplyAdds counter;
+        run();
+        return static_cast<double>(counter.count());
+    };
+    print("*28 Multi-Head Attention*, 28.5",
+          "“Combining Q, K, V projection is faster”: three projections are slow, one is fast",
+          "it is one call instead of three, with the same arithmetic: for " + count(tokens) + " tokens of " +
+              count(d_model) + " the one runs " + count(multiply_adds([&] { (void)projections.fused(); })) +
+              " multiply-adds and the three run " +
+              count(multiply_adds([&] { (void)projections.separate(); })) +
+              ". Whether it saves time depends on what a call costs beside them; the times stand "
+              "below the tables",
+          "[S1.08]");
+}
+
+void times_of_projections() {
+    const Projections projections;
+    const NoGrad off;
+    const auto milliseconds = [](const auto& run) {
+        const auto begin = std::chrono::steady_clock::now();
+        (void)run();
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    };
+    for (const int threads : {1, 2}) {
+        set_num_threads(threads);
+        double one = INFINITY, three = INFINITY;
+        for (int i = 0; i < 60; ++i) {  // in turns, so other work on the machine disturbs both
+            one = std::min(one, milliseconds([&] { return projections.fused(); }));
+            three = std::min(three, milliseconds([&] { return projections.separate(); }));
+        }
+        std::cout << "threads " << threads << ": one projection " << fixed(one, 2) << " ms, three "
+                  << fixed(three, 2) << " ms, one / three " << fixed(one / three, 2) << "\n";
+    }
+}
+
 void mask_as_an_attribute() {
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
@@ -163,6 +220,28 @@ void any_dimensions() {
           "[S3.07]");
 }
 
+void missing_import() {
+    print("*Multi-Head Attention* (Gethers), the listing under “Implementation”",
+          "`import torch.nn as nn`, and in `forward` `isinstance(mask, torch.Tensor)`",
+          "that line binds `nn` and not `torch`, so the first call ends with “NameError: name 'torch' is not "
+          "defined”, with a mask or without. `import torch` before it",
+          "");
+}
+
+void reshape_and_view() {
+    const Tensor heads = zeros({8, 13, 64}), moved = heads.permute({1, 0, 2});  // (13, 8, 64)
+    const auto copies = [&](const Tensor& y) { return y.shares_storage(heads) ? "copies nothing" : "copies"; };
+    print("*Multi-Head Attention* (Gethers), “Concatenation”",
+          "`reshape` is “simply shorthand” for `.contiguous()` and then `view`",
+          "the values are the same, but `reshape` copies only where the strides cannot express the new shape: "
+          "to " +
+              Shape{13, 512}.str() + " `sdpa.permute(1, 0, 2).reshape` " + copies(moved.reshape({13, 512})) +
+              ", as it must; to " + Shape{13, 8, 2, 32}.str() + " it " + copies(moved.reshape({13, 8, 2, 32})) +
+              ", where `.contiguous().view` " + copies(moved.contiguous().view({13, 8, 2, 32})) +
+              ". Where nothing was copied the result is a view, and an in-place change is seen through both",
+          "[S3.10]");
+}
+
 void rows_of_padding() {
     Rng rng(1);
     const nn::MultiHeadAttention attention(8, 2, rng, {.fused = false});
@@ -250,6 +329,7 @@ int main() {
     std::cout << "| source, section | it prints | what is true | shown by |\n|---|---|---|---|\n";
     weights_of_the_cat();
     mask_as_an_attribute();
+    one_projection_or_three();
     split_or_chunk();
     permute_or_transpose();
     pictures_of_heads();
@@ -257,9 +337,13 @@ int main() {
     width_of_a_head();
     size_of_a_projection();
     any_dimensions();
+    missing_import();
+    reshape_and_view();
     rows_of_padding();
     broadcasting();
     prose_and_code();
     std::cout << "\n";
     masking_table();
+    std::cout << "\n";
+    times_of_projections();
 }
