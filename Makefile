@@ -72,7 +72,7 @@ gradcheck: ready  ## compare the gradients of every operation and module with fi
 	$(CMAKE) --build $(BUILD) --target gradcheck
 	$(BUILD)/tests/gradcheck
 
-toy: ready  ## a training loop of forty lines that checks that gradients reach every parameter
+toy: ready  ## a training loop that checks that gradients flow through its whole graph
 	$(CMAKE) --build $(BUILD) --target toy_attention
 	$(BUILD)/examples/toy_attention
 

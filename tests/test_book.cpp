@@ -183,6 +183,21 @@ TEST_CASE("the sources' companions have the sections of their pages and print wh
     CHECK(companions >= 1);
 }
 
+TEST_CASE("the README's programs print what it shows", "[programs][book]") {
+    int outputs = 0;
+    for (const Block& block : blocks_of(read(root / "README.md")))
+        if (!block.output_of.empty()) {
+            const Result printed = run(block.output_of);
+            INFO("line " << block.line << " shows\n"
+                         << block.str() << "but the program prints\n"
+                         << printed.output);
+            CHECK(printed.code == 0);
+            CHECK(agree::occurs_in(block.lines, lines_of(printed.output), block.varies()));
+            ++outputs;
+        }
+    CHECK(outputs >= 3);
+}
+
 TEST_CASE("the picture of the layers is what its program draws", "[programs][book]") {
     const Scratch scratch;
     REQUIRE(run("layers_picture " + (scratch / "layers.svg").string()).code == 0);

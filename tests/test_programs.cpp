@@ -35,6 +35,7 @@ TEST_CASE("xor is learned", "[programs]") {
 
 TEST_CASE("toy_attention learns to copy, and a gradient reaches each of its parameters", "[programs]") {
     const Result result = run("toy_attention");
+    CHECK(contains(result.output, "a gradient reached 12 of the 12 nodes of the graph"));
     CHECK(result.code == 0);
     for (const char* part :
          {"attention.W_qkv.weight", "attention.W_out.weight", "head.weight", "head.bias", "accuracy"})
