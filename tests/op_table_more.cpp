@@ -171,6 +171,10 @@ std::vector<Op> more_ops() {
          {"ijk,ijk->ijk", "ijk,ijl->ikl", "ijk,ljk->il", "ijk,abc->ia", "ijk,ijk->i", "ijk,ijk"})
         rows.push_back({"einsum(string, vector<Tensor>)", std::string("einsum.") + formula, twice,
                         [formula](In x) { return einsum(formula, x); }});
+    for (const char* formula :
+         {"...ij,...jk->...ik", "...ij,...jk", "...ij,...jk->ki", "i...j,...->ij...", "...,...->..."})
+        rows.push_back({"einsum(string, vector<Tensor>)", std::string("einsum.") + formula, twice,
+                        [formula](In x) { return einsum(formula, x); }});
     for (const char* formula : {"ii->i", "ii"})
         rows.push_back({"einsum(string, vector<Tensor>)", std::string("einsum.") + formula, twice,
                         [formula](In x) { return einsum(formula, x); }});

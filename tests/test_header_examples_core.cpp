@@ -441,6 +441,8 @@ TEST_CASE("header example: sort, pad and einsum", "[header-examples]") {
     }
     Rng rng(1);
     const Tensor q = randn({2, 3, 4, 5}, rng), k = randn({2, 3, 6, 5}, rng);
-    const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});  // q kᵀ of each head
+    const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});   // q kᵀ of each head
+    const Tensor same = einsum("...td,...sd->...ts", {q, k});  // and of (T, d) or (H, T, d) too
+    CHECK(allclose(same, scores, 0, 0));
     CHECK(allclose(scores, matmul(q, k.transpose(-2, -1)), 1e-5, 1e-6));
 }

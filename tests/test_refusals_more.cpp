@@ -166,15 +166,26 @@ TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
         {"cross_entropy: label_smoothing is 1.5; use 0 to 1",
          [&] { cross_entropy(x, zeros({2}, int64), {.label_smoothing = 1.5}); }},
         {"huber_loss: delta is 0; it must be above 0", [&] { huber_loss(x, x, 0); }},
-        {"einsum: \"i1->i\": '1' is no index; use letters, commas and ->", [&] { einsum("i1->i", {x}); }},
+        {"einsum: \"i1->i\": '1' is no index; use letters, ... once for each tensor, commas and ->",
+         [&] { einsum("i1->i", {x}); }},
         {"einsum: \"ij,jk\": 2 groups of indices for 1 tensors; give one for each",
          [&] { einsum("ij,jk", {x}); }},
         {"einsum: \"ijk\": tensor 0 of shape (2, 3) needs one index for each axis, not \"ijk\"",
          [&] { einsum("ijk", {x}); }},
-        {"einsum: \"ii\": index 'i' has size 2 and 3; one letter needs one size", [&] { einsum("ii", {x}); }},
+        {"einsum: \"ii\": index 'i' has size 2 and 3; each index needs one size", [&] { einsum("ii", {x}); }},
         {"einsum: \"ij->ik\": the result names 'k', which must be an index, once",
          [&] { einsum("ij->ik", {x}); }},
         {"einsum: \"ij->ii\": the result names 'i'", [&] { einsum("ij->ii", {x}); }},
+        {"einsum: \"...ijk\": tensor 0 of shape (2, 3) needs one index for each axis, not \"...ijk\"",
+         [&] { einsum("...ijk", {x}); }},
+        {"einsum: \"...i...\": '...' is no index", [&] { einsum("...i...", {x}); }},
+        {"einsum: \"..i\": '.' is no index", [&] { einsum("..i", {x}); }},
+        {"einsum: \"...,...\": index '...' has size 2 and 3; each index needs one size",
+         [&] {
+             einsum("...,...", {x, x.T()});
+         }},
+        {"einsum: \"...i->...i...\": the result names '...'", [&] { einsum("...i->...i...", {x}); }},
+        {"einsum: \"...i->1\": the result names '1'", [&] { einsum("...i->1", {x}); }},
     });
     check_refusals<IndexError>({
         {"one_hot: id 3 at position (1,) is outside the 3 classes (0 to 2)", [] { one_hot(arange(2) * 3, 3); }},

@@ -312,6 +312,8 @@ def more(case):
         case(f"einsum.{formula}", lambda x, f=formula: torch.einsum(f, x), lambda d: [d.normal(2, 3, 4)])
     for formula in ["ijk,ijk->ijk", "ijk,ijl->ikl", "ijk,ljk->il", "ijk,abc->ia", "ijk,ijk->i", "ijk,ijk"]:
         case(f"einsum.{formula}", lambda x, y, f=formula: torch.einsum(f, x, y), lambda d: [d.normal(2, 3, 4), d.normal(2, 3, 4)])
+    for formula in ["...ij,...jk->...ik", "...ij,...jk", "...ij,...jk->ki", "i...j,...->ij...", "...,...->..."]:
+        case(f"einsum.{formula}", lambda x, y, f=formula: torch.einsum(f, x, y), lambda d: [d.normal(3, 1, 2, 2), d.normal(4, 2, 2)])
     for formula in ["ii->i", "ii"]:
         case(f"einsum.{formula}", lambda x, f=formula: torch.einsum(f, x), lambda d: [d.normal(4, 4)])
 

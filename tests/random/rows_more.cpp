@@ -43,12 +43,13 @@ bool padded(ProgramBuilder& d, Statement& s) {
 }
 
 // Numbers: formula. Operands: (a, b, c) and (a, b, c).
-constexpr const char* formulas[] = {"ijk,ijk->ik", "ijk,ijl->kl", "ijk,ljk->il", "ijk,ijk->"};
+constexpr const char* formulas[] = {"ijk,ijk->ik", "ijk,ijl->kl",    "ijk,ljk->il",
+                                    "ijk,ijk->",   "...k,...k->...", "i...,ij...->...j"};
 bool summed(ProgramBuilder& d, Statement& s) {
     s.in = {d.ranked(3, 3)};
     if (s.in[0] < 0) return false;
     s.in.push_back(d.shaped(d.at(s.in[0]).shape()));
-    s.numbers = {double(d.number(0, 3))};
+    s.numbers = {double(d.number(0, 5))};
     return true;
 }
 std::string einsum_text(const Statement& s, bool python) {

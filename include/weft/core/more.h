@@ -89,9 +89,12 @@ Tensor outer(const Tensor& a, const Tensor& b);  // (m,), (n,) → (m, n): a_i �
 Tensor dot(const Tensor& a, const Tensor& b);    // (n,), (n,) → (): Σ a_i · b_i
 // A sum of products by indices (Einstein, 1916, §5): axes with the same letter are multiplied together, and
 // those that the result does not name are summed. Without ->, the result has the letters that occur once, in
-// alphabetical order. ValueError, quoting the formula, if it does not fit the tensors.
+// alphabetical order. "..." stands for the axes that have no letter, aligned from the right and broadcast;
+// without
+// -> the result begins with them. ValueError, quoting the formula, if it does not fit the tensors.
 //
 //     const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});  // q kᵀ of each head
+//     const Tensor same = einsum("...td,...sd->...ts", {q, k});   // and of (T, d) or (H, T, d) too
 Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands);
 Tensor nonzero(const Tensor& x);  // (n, rank) int64: the indices of the elements that are not 0 (or true)
 // (n,): the elements of x where the bool mask is true, row by row; the two broadcast.

@@ -86,23 +86,34 @@ Named contracted(const Named& left, const Named& right, const std::string& kept)
     return {y.reshape(shape), batch + rows + columns};
 }
 
+// "..." in a formula without spaces, and from 1 on its axes, counted from the last. They are no text.
+constexpr char dots = '\x10';
+std::string shown(const std::string& axes) {
+    std::string text;
+    for (const char c : axes) text += c > 0 && c <= dots ? "..." : std::string(1, c);
+    return text;
+}
+
 }  // namespace
 
 Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands) {
-    std::string text;
-    for (const char c : formula)
-        if (c != ' ') text += c;
+    std::string text, ellipsis;  // the axes of "..." in the result
+    for (std::size_t i = 0; i < formula.size(); ++i)
+        if (formula.compare(i, 3, "...") == 0)
+            text += dots, i += 2;
+        else if (formula[i] != ' ')
+            text += formula[i];
     const std::size_t arrow = text.find("->");
     std::vector<Named> terms{{}};
     std::map<char, std::int64_t> sizes;
     for (const char c : text.substr(0, arrow)) {
         if (c == ',')
             terms.push_back({});
-        else if (std::isalpha(static_cast<unsigned char>(c)))
+        else if (std::isalpha(static_cast<unsigned char>(c)) || (c == dots && !terms.back().has(c)))
             terms.back().axes += c;
         else
-            throw ValueError("einsum: \"", formula, "\": '", std::string(1, c),
-                             "' is no index; use letters, commas and ->");
+            throw ValueError("einsum: \"", formula, "\": '", shown({c}),
+                             "' is no index; use letters, ... once for each tensor, commas and ->");
     }
     if (terms.size() != operands.size())
         throw ValueError("einsum: \"", formula, "\": ", terms.size(), " groups of indices for ",
@@ -112,28 +123,45 @@ Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands) {
         terms[k].x = operands[k];
         check_same_dtype("einsum", operands[0], operands[k]);
         check_arithmetic("einsum", operands[k]);
-        if (static_cast<int>(terms[k].axes.size()) != operands[k].rank())
-            throw ValueError("einsum: \"", formula, "\": tensor ", k, " of shape ", operands[k].shape(),
-                             " needs one index for each axis, not \"", terms[k].axes, "\"");
-        for (std::size_t i = 0; i < terms[k].axes.size(); ++i) {
-            const char c = terms[k].axes[i];
-            const std::int64_t size = operands[k].size(static_cast<int>(i));
+        auto& [x, axes] = terms[k];
+        const std::size_t at = axes.find(dots), letters = axes.size() - (at != std::string::npos);
+        const int rest = x.rank() - static_cast<int>(letters);
+        if (at == std::string::npos ? rest != 0 : rest < 0)
+            throw ValueError("einsum: \"", formula, "\": tensor ", k, " of shape ", x.shape(),
+                             " needs one index for each axis, not \"", shown(axes), "\"");
+        if (at != std::string::npos) {
+            std::string names;
+            for (int i = rest; i > 0; --i) names += static_cast<char>(i);
+            axes.replace(at, 1, names);
+            ellipsis = std::max(ellipsis, names);
+            for (std::size_t i = at + names.size(); i-- > at;)
+                if (x.size(static_cast<int>(i)) == 1) {  // broadcast, as if it were not there
+                    x = x.squeeze(static_cast<int>(i));
+                    axes.erase(i, 1);
+                }
+        }
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            const char c = axes[i];
+            const std::int64_t size = x.size(static_cast<int>(i));
             if (const auto [found, is_new] = sizes.emplace(c, size); !is_new && found->second != size)
-                throw ValueError("einsum: \"", formula, "\": index '", std::string(1, c), "' has size ",
-                                 found->second, " and ", size, "; one letter needs one size");
-            ++uses[c];
+                throw ValueError("einsum: \"", formula, "\": index '", shown({c}), "' has size ", found->second,
+                                 " and ", size, "; each index needs one size");
+            if (c > dots) ++uses[c];
         }
         terms[k] = without_repeats(terms[k]);
     }
     std::string result;
-    if (arrow != std::string::npos)
-        result = text.substr(arrow + 2);
-    else
+    if (arrow != std::string::npos) {
+        for (const char c : text.substr(arrow + 2)) result += c == dots ? ellipsis : std::string(1, c);
+    } else {
+        result = ellipsis;
         for (const auto& [c, count] : uses)
             if (count == 1) result += c;
+    }
     for (std::size_t i = 0; i < result.size(); ++i)
-        if (!sizes.contains(result[i]) || result.find(result[i], i + 1) != std::string::npos)
-            throw ValueError("einsum: \"", formula, "\": the result names '", std::string(1, result[i]),
+        if (!(sizes.contains(result[i]) || ellipsis.find(result[i]) != std::string::npos) ||
+            result.find(result[i], i + 1) != std::string::npos)
+            throw ValueError("einsum: \"", formula, "\": the result names '", shown({result[i]}),
                              "', which must be an index, once");
 
     Named total = terms[0];
