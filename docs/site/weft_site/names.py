@@ -13,7 +13,7 @@ KINDS = [*entities.CLASSES, "function", "variable", "typedef", "enum", "enumerat
 SPACES = ["weft", "weft::nn", "weft::optim", "weft::check", "weft::text", "weft::io", "weft::viz", "weft::training"]
 SIGNS = {"()": "call", "[]": "at", "==": "eq", "!=": "ne", "<=": "le", ">=": "ge", "<<": "out", "<": "lt", ">": "gt",
          "||": "or", "&&": "and", "|": "join", "!": "not", "+": "plus", "-": "minus", "*": "times", "/": "over",
-         "=": "assign"}
+         "=": "assign", "++": "next", "+=": "add", "-=": "subtract", "*=": "multiply", "/=": "divide"}
 
 
 def anchor_of(name, number):

@@ -228,7 +228,11 @@ struct LinearOptions {
 //     const double rate = optim::linear_lr(5, {.lr = 0.1, .start_factor = 0, .total_iters = 10});  // 0.05
 double linear_lr(std::int64_t step, const LinearOptions& options);
 
-enum class Anneal { cos, linear };  // the way from one rate to the next: half a cosine, or a line
+// The path from one rate to the next.
+enum class Anneal {
+    cos,    // half a cosine
+    linear  // a line
+};
 
 // Options of one_cycle_lr.
 struct OneCycleOptions {

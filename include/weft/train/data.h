@@ -19,6 +19,7 @@ std::int64_t shared_size(std::span<const Tensor> tensors);
 template <std::size_t N>
 class TensorDataset {
 public:
+    // Of N tensors, which are not copied.
     template <std::same_as<Tensor>... T>
     explicit TensorDataset(T... tensors) : tensors_{tensors...}, size_(shared_size(tensors_)) {}
     std::int64_t size() const { return size_; }  // number of samples
@@ -33,6 +34,7 @@ private:
     std::array<Tensor, N> tensors_;
     std::int64_t size_;
 };
+// TensorDataset(x, y) is a TensorDataset<2>.
 template <class... T>
 TensorDataset(T...) -> TensorDataset<sizeof...(T)>;
 
@@ -108,6 +110,7 @@ private:
 template <class Dataset, class Collate = DefaultCollate>
 class DataLoader {
 public:
+    // Batches are stacked samples. Draws a seed from `rng` if it shuffles.
     explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {}, Rng& rng = default_rng())
         : DataLoader(std::move(dataset), options, Collate(), rng) {}
     // `collate` makes a batch of a vector of samples.
