@@ -48,6 +48,8 @@ const std::map<std::string, std::function<X(Operands)>> oracles = {
     {"clamp", [](Operands x) { return X(xt::clip(x[0], -0.5, 1.0)); }},
     {"maximum", [](Operands x) { return X(xt::maximum(x[0], x[1])); }},
     {"minimum", [](Operands x) { return X(xt::minimum(x[0], x[1])); }},
+    {"maximum.number", [](Operands x) { return X(xt::maximum(x[0], 0.25)); }},
+    {"minimum.number", [](Operands x) { return X(xt::minimum(x[0], 0.25)); }},
     {"sum.axis", [](Operands x) { return X(xt::sum(x[0], {1})); }},
     {"sum.several",
      [](Operands x) {
