@@ -223,6 +223,11 @@ TEST_CASE("composed operations keep what is not finite where it belongs", "[more
     CHECK(std::isnan(prod(tensor({0, NAN})).item()));
     CHECK(norm(tensor({3e30, 4e30})).item() == Approx(5e30));  // whose squares are beyond float32
     CHECK(norm(tensor({3e-30, 4e-30})).item() == Approx(5e-30));
+    CHECK(norm(tensor({1, -inf})).item() == inf);
+    CHECK(norm(tensor({1, inf}), 3).item() == inf);
+    CHECK(std::isnan(norm(tensor({NAN, inf}), 3).item()));
+    CHECK(rsqrt(tensor({0.0, -0.0, inf})).to_vector<float>() == std::vector<float>{INFINITY, -INFINITY, 0});
+    CHECK(all(isnan(rsqrt(tensor({-1, -inf})))));
     const Tensor sorted = sort(tensor({NAN, 1, inf})).values;
     CHECK(sorted.at({0}) == 1);
     CHECK(std::isnan(sorted.at({2})));

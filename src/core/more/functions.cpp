@@ -7,7 +7,7 @@ namespace weft {
 
 Tensor rsqrt(const Tensor& x) {
     check_floating("rsqrt", x);
-    return pow(x, -0.5);
+    return 1 / sqrt(x);
 }
 
 Tensor isnan(const Tensor& x) { return is_floating_point(x.dtype()) ? x != x : zeros(x.shape(), boolean); }

@@ -58,7 +58,7 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     for (int axis : reduced) largest = max(largest, axis, weft::keepdim).values;
     const auto squeezed = [&](const Tensor& y) { return keepdim ? y : sum(y, axes); };  // each axis has size 1
     if (std::isinf(p)) return squeezed(largest);
-    const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0, 1);
+    const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0 || isinf(largest), 1);
     // |x|² as x·x, because |x| hides the curvature at 0 from a second derivative.
     const Tensor scaled = x / unit, powers = p == 2 ? scaled * scaled : pow(size / unit, p);
     const Tensor total = sum(powers, Axes(reduced), weft::keepdim);
