@@ -119,6 +119,7 @@ examples: configure  ## build the examples and run the small ones
 	$(BUILD)/examples/xor
 	$(BUILD)/examples/toy_attention
 	$(BUILD)/examples/iris
+	$(BUILD)/examples/lenet
 	$(BUILD)/examples/encoder_padding
 	$(BUILD)/examples/encoder_decoder
 	$(BUILD)/examples/induction

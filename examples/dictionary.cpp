@@ -313,6 +313,8 @@ void modules() {
     shaped(nn::Linear(3, 4, false)(x), {2, 4});
     shaped(nn::Embedding(10, 4)(ids), {2, 4});
     shaped(nn::LayerNorm(3)(x), {2, 3});
+    shaped(nn::Conv2d(1, 6, 5, {.padding = 2})(zeros({2, 1, 4, 4})), {2, 6, 4, 4});
+    shaped(nn::BatchNorm(6)(zeros({2, 6, 4, 4})), {2, 6, 4, 4});
     shaped(nn::MultiHeadAttention(8, 2, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
     shaped(nn::EncoderBlock(8, 2, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
 

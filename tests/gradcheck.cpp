@@ -77,6 +77,9 @@ int main() {
     const Tensor x = sample(1), ids = tensor({{2, 0, 1}});
     modules["nn::Linear"] = of_module(nn::Linear(4, 3), on_x, {x});
     modules["nn::LayerNorm"] = of_module(nn::LayerNorm(4), on_x, {x});
+    const Tensor image = sample(3).reshape({1, 3, 2, 2}).detach().requires_grad_();
+    modules["nn::Conv2d"] = of_module(nn::Conv2d(3, 2, 3, {.padding = 1}), on_x, {image});
+    modules["nn::BatchNorm"] = of_module(nn::BatchNorm(3), on_x, {image});
     modules["nn::Embedding"] = of_module(nn::Embedding(5, 4), on_x, {ids});
     modules["nn::MLP"] = of_module(nn::MLP(4), on_x, {x});
     modules["nn::Sequential"] = of_module(nn::Sequential{nn::Linear(4, 3), gelu, nn::Linear(3, 2)}, on_x, {x});

@@ -119,8 +119,20 @@ TEST_CASE("iris comes within one in a hundred of Bayes' rule", "[programs]") {
     CHECK(right == Approx(learned).margin(0.006));
 }
 
+TEST_CASE("lenet reads digits it has not seen, with the network that it saved and loaded", "[programs]") {
+    const Result result = run("lenet");
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "61706 parameters"));  // LeNet-5 with all maps connected
+    const double before = number(result, R"(unseen images before training: ([\d.]+) %)");
+    const double after = number(result, R"(saved and loaded: ([\d.]+) %)");
+    CHECK(before < 25);
+    CHECK(after >= 97);
+    CHECK(number(result, R"((\d+) mistakes)") == Approx(20 * (100 - after)).margin(1.01));  // of 2,000 images
+    CHECK(number(result, R"(pass 2  mean loss ([\d.]+))") < number(result, R"(pass 1  mean loss ([\d.]+))"));
+}
+
 TEST_CASE("the examples say so, and end with 1, when they have not learned", "[programs]") {
-    for (const char* program : {"encoder_padding", "encoder_decoder", "induction", "iris"}) {
+    for (const char* program : {"encoder_padding", "encoder_decoder", "induction", "iris", "lenet"}) {
         const Result result = run(std::string(program) + " --steps 0");
         CHECK(result.code == 1);
         CHECK(contains(result.output, "not learned: "));
@@ -133,6 +145,7 @@ TEST_CASE("the examples that learn refuse what is no flag of theirs with 2", "[f
     check_usage("encoder_decoder", true);
     check_usage("induction", true);
     check_usage("iris", false);
+    check_usage("lenet", false);
 }
 
 TEST_CASE("the examples that draw end with 1 where the picture cannot be written", "[programs]") {

@@ -97,6 +97,18 @@ TEST_CASE("Linear, LayerNorm, Embedding and MLP equal PyTorch's", "[golden][nn]"
     }
 }
 
+TEST_CASE("Conv2d equals PyTorch's", "[golden][nn]") {
+    const auto apply = [](const auto& m, const auto& x) { return std::vector<Tensor>{m(x[0])}; };
+    compare_every_way(
+        "conv2d.bias", [](Rng& rng) { return nn::Conv2d(3, 4, 3, rng, {.padding = 1}); }, apply);
+    compare_every_way(
+        "conv2d.plain",
+        [](Rng& rng) {
+            return nn::Conv2d(2, 4, 2, rng, {.stride = 2, .dilation = 2, .groups = 2, .bias = false});
+        },
+        apply);
+}
+
 TEST_CASE("MultiHeadAttention equals PyTorch's: self, cross, separate, masked, unbatched", "[golden][nn]") {
     const auto self = [](const auto& m, const auto& x) { return both(m.with_weights(x[0])); };
     const auto cross = [](const auto& m, const auto& x) { return both(m.with_weights(x[0], x[1], x[1])); };

@@ -531,6 +531,26 @@ TEST_CASE("example of cosine_lr", "[header-examples]") {
     CHECK(rate == Approx(0.05));
 }
 
+TEST_CASE("conv2d.h, batch_norm.h: layers for images", "[header-examples]") {
+    Rng rng(1);
+    const Tensor image = randn({2, 1, 28, 28}, rng);
+    Tensor maps;
+    {
+        const Tensor& x = image;
+        nn::Conv2d conv(1, 6, 5, rng, {.padding = 2});
+        const Tensor y = relu(conv(x));  // (N, 1, 28, 28) → (N, 6, 28, 28)
+        CHECK(y.shape() == Shape{2, 6, 28, 28});
+        maps = y;
+    }
+    const Tensor& x = maps;
+    nn::BatchNorm norm(6);
+    const Tensor y = norm(x);  // (N, 6, H, W) → the same, each channel with mean 0 and variance 1
+    norm.eval();               // from now on with norm.running_mean and norm.running_var
+    CHECK(allclose(mean(y, {0, 2, 3}), zeros({6}), 0, 1e-5));
+    CHECK(allclose(var(y, {0, 2, 3}), ones({6}), 1e-2));
+    CHECK_FALSE(allclose(norm(x), y));
+}
+
 TEST_CASE("examples of step_lr, linear_lr and one_cycle_lr", "[header-examples]") {
     {
         const double rate = optim::step_lr(60, {.lr = 0.1, .step_size = 30});  // 0.001, after two falls

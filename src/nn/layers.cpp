@@ -1,6 +1,8 @@
 // Layers and transformer blocks: checks of their options, and initial values.
 #include <cmath>
 
+#include "weft/nn/batch_norm.h"
+#include "weft/nn/conv2d.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/embedding.h"
 #include "weft/nn/encoder_decoder.h"
@@ -73,6 +75,39 @@ LayerNorm::LayerNorm(std::int64_t dim, LayerNormOptions options)
       eps(options.eps) {
     if (!(eps > 0)) throw ValueError("LayerNorm: eps must be above 0, not ", eps);
     if (options.bias) bias = register_parameter("bias", zeros({dim}));
+}
+
+Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size, Rng& rng,
+               const Conv2dOptions& o)
+    : Module("Conv2d"), options{o.stride, o.padding, o.dilation, checked_size(o.groups, "Conv2d: groups")} {
+    const std::int64_t in = checked_size(in_channels, "Conv2d: in_channels") / o.groups,
+                       out = checked_size(out_channels, "Conv2d: out_channels"),
+                       k = checked_size(kernel_size, "Conv2d: kernel_size");
+    if (in_channels % o.groups != 0 || out % o.groups != 0)
+        throw ValueError("Conv2d: ", o.groups, " groups do not divide ", in_channels, " and ", out,
+                         " channels; both must be multiples");
+    const double bound = 1 / (static_cast<double>(k) * std::sqrt(static_cast<double>(in)));
+    weight = register_parameter("weight", uniform({out, in, k, k}, -bound, bound, rng));
+    if (o.bias) bias = register_parameter("bias", uniform({out}, -bound, bound, rng));
+}
+
+BatchNorm::BatchNorm(std::int64_t num_features, double eps, double momentum)
+    : Module("BatchNorm"),
+      weight(register_parameter("weight", ones({checked_size(num_features, "BatchNorm: num_features")}))),
+      bias(register_parameter("bias", zeros({num_features}))),
+      running_mean(register_buffer("running_mean", zeros({num_features}))),
+      running_var(register_buffer("running_var", ones({num_features}))),
+      num_batches_tracked(register_buffer("num_batches_tracked", zeros({}, int64))),
+      eps(eps),
+      momentum(momentum) {
+    if (!(eps > 0)) throw ValueError("BatchNorm: eps must be above 0, not ", eps);
+}
+
+Tensor BatchNorm::operator()(const Tensor& x) const {
+    const Tensor y = batch_norm(x, {running_mean, running_var}, weight, bias, {training(), momentum, eps});
+    Tensor batches = num_batches_tracked;
+    if (training()) batches += 1;
+    return y;
 }
 
 double checked_probability(double p, const char* what) {

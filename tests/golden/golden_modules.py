@@ -163,7 +163,25 @@ def write_modules(path):
              lambda p, ids: gpt(p, H, 2, ids))
     case("embedding", {"weight": (7, 3)}, lambda d: [d.integers(0, 7, 2, 5)], lambda p, ids: p["weight"][ids])
     case("attention.unbatched", attention_shapes(C, False), one(5, C), lambda p, x: attention(p, H, x))
+    case("conv2d.bias", {"weight": (4, 3, 3, 3), "bias": (4,)}, one(2, 3, 5, 6), lambda p, x: F.conv2d(x, **p, padding=1))
+    case("conv2d.plain", {"weight": (4, 1, 2, 2)}, one(2, 2, 7, 7),
+         lambda p, x: F.conv2d(x, p["weight"], stride=2, dilation=2, groups=2))
+    write_batch_norm(golden)
     golden.save(path)
+
+
+def write_batch_norm(golden):
+    """Three batches in training, then one in evaluation, and what torch.nn.BatchNorm2d holds at the end."""
+    layer, draw = torch.nn.BatchNorm2d(3, eps=1e-3, momentum=0.2), Draw("batch_norm")
+    for name, parameter in layer.named_parameters():
+        parameter.data = torch.tensor(draw.normal(3))
+    for i in range(4):
+        layer.train(i < 3)
+        x = draw.normal(4, 3, 2, 2)
+        golden.put(f"batch_norm/x{i}", x)
+        golden.put(f"batch_norm/y{i}", layer(torch.tensor(x)))
+    for name, value in layer.state_dict().items():
+        golden.put(f"batch_norm/state/{name}", value)
 
 
 def write_training(path):

@@ -138,9 +138,12 @@ Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& 
     check_floating("batch_norm", x);
     if (x.rank() < 2) throw ShapeError("batch_norm: a tensor of shape ", x.shape(), "; it must be (N, C, …)");
     const std::int64_t C = x.size(1);
-    for (const Tensor& t : {running.mean, running.var, weight, bias})
-        if (t.defined() && t.shape() != Shape{C})
+    for (const Tensor& t : {running.mean, running.var, weight, bias}) {
+        if (!t.defined()) continue;
+        check_same_dtype("batch_norm", x, t);
+        if (t.shape() != Shape{C})
             throw ShapeError("batch_norm: statistics, weight and bias must be (", C, ",), not ", t.shape());
+    }
     if (!(options.eps > 0)) throw ValueError("batch_norm: eps = ", options.eps, "; it must be above 0");
     const bool has_running = running.mean.defined() && running.var.defined();
     if (!options.training && !has_running)

@@ -1,0 +1,160 @@
+// Modules for images: Conv2d and BatchNorm.
+#include <cmath>
+
+#include "catch.h"
+#include "golden/golden.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names names_of(const nn::NamedTensors& tensors) {
+    Names names;
+    for (const auto& [name, value] : tensors) names.push_back(name);
+    return names;
+}
+
+// The gradients of x and of the parameters, of both orders, in float64.
+template <class M>
+void check_gradients(M module, const Tensor& x) {
+    module.to(float64);
+    const auto f = [&](const std::vector<Tensor>& in) { return module(in[0]); };
+    const auto report = check::gradgradcheck(module.kind(), f, {x}, {.parameters = module.parameters()});
+    INFO(report.message);
+    CHECK(report.passed);
+    CHECK(report.elements > static_cast<std::size_t>(x.numel() + module.num_parameters()));
+}
+
+}  // namespace
+
+TEST_CASE("Conv2d is conv2d with its weight, bias and options", "[nn]") {
+    Rng rng(1);
+    const Tensor x = randn({2, 4, 9, 8}, rng);
+    const nn::Conv2d layer(4, 6, 3, rng, {.stride = 2, .padding = 1, .dilation = 2, .groups = 2});
+    const ConvOptions options{.stride = 2, .padding = 1, .dilation = 2, .groups = 2};
+    CHECK(layer.weight.shape() == Shape{6, 2, 3, 3});
+    CHECK(same_bits(layer(x), conv2d(x, layer.weight, layer.bias, options)));
+    CHECK(names_of(layer.state_dict()) == Names{"weight", "bias"});
+    const nn::Conv2d plain(4, 6, 3, rng, {.bias = false});
+    CHECK_FALSE(plain.bias.defined());
+    CHECK(plain.num_parameters() == 6 * 4 * 9);
+    manual_seed(1);
+    Rng same(1);
+    CHECK(same_bits(nn::Conv2d(4, 6, 3).weight, nn::Conv2d(4, 6, 3, same).weight));
+}
+
+TEST_CASE("Conv2d starts uniform within one over the root of its fan-in", "[nn]") {
+    Rng rng(1);
+    const nn::Conv2d layer(16, 100, 5, rng, {.groups = 4});  // fan-in 4 · 5 · 5
+    for (const Tensor& x : {layer.weight, layer.bias}) {
+        const double largest = max(abs(x)).item();
+        CHECK(largest <= 0.1);
+        CHECK(largest > 0.098);
+    }
+    CHECK(weft::std(layer.weight).item() == Approx(0.1 / std::sqrt(3)).epsilon(0.02));
+}
+
+TEST_CASE("Conv2d refuses sizes that make no layer", "[nn]") {
+    Rng rng(1);
+    const auto refusal = [&](std::int64_t in, std::int64_t out, std::int64_t k, std::int64_t groups) {
+        return message_of<ValueError>([&] { nn::Conv2d(in, out, k, rng, {.groups = groups}); });
+    };
+    CHECK(contains(refusal(0, 1, 1, 1), "Conv2d: in_channels must be at least 1, not 0"));
+    CHECK(contains(refusal(1, 0, 1, 1), "Conv2d: out_channels must be at least 1"));
+    CHECK(contains(refusal(1, 1, 0, 1), "Conv2d: kernel_size must be at least 1"));
+    CHECK(contains(refusal(1, 1, 1, 0), "Conv2d: groups must be at least 1"));
+    CHECK(contains(refusal(4, 3, 1, 2), "Conv2d: 2 groups do not divide 4 and 3 channels"));
+    CHECK(contains(refusal(3, 4, 1, 2), "do not divide 3 and 4"));
+    CHECK(contains(message_of<ShapeError>([&] { nn::Conv2d(3, 4, 1, rng)(zeros({1, 2, 5, 5})); }), "conv2d"));
+    CHECK(contains(message_of<ValueError>([&] {
+                       nn::Conv2d(1, 1, 1, rng, {.stride = 0})(zeros({1, 1, 2, 2}));
+                   }),
+                   "stride 0"));
+}
+
+TEST_CASE("BatchNorm goes through training and evaluation as PyTorch's", "[golden][nn]") {
+    const Golden golden("modules.safetensors");
+    for (const DType dtype : {float64, float32}) {
+        const double tolerance = dtype == float64 ? 1e-12 : 1e-6;
+        nn::BatchNorm norm(3, 1e-3, 0.2);
+        norm.to(dtype);
+        for (Tensor p : norm.parameters()) CHECK(p.requires_grad());
+        norm.load_state_dict({{"weight", golden("batch_norm/state/weight").to(dtype)},
+                              {"bias", golden("batch_norm/state/bias").to(dtype)}},
+                             /*strict=*/false);
+        for (int i = 0; i < 4; ++i) {
+            const std::string number = std::to_string(i);
+            norm.train(i < 3);
+            const Tensor y = norm(golden("batch_norm/x" + number).to(dtype));
+            CHECK(distance(y, golden("batch_norm/y" + number)) <= tolerance);
+        }
+        const auto state = norm.state_dict();
+        CHECK(names_of(state) == Names{"weight", "bias", "running_mean", "running_var", "num_batches_tracked"});
+        for (const auto& [name, value] : state)
+            CHECK(distance(value, golden("batch_norm/state/" + name)) <= tolerance);
+        CHECK(norm.num_batches_tracked.item() == 3);
+        CHECK(norm.num_batches_tracked.dtype() == int64);
+    }
+}
+
+TEST_CASE("BatchNorm in evaluation treats each sample alone and learns no statistics", "[nn]") {
+    Rng rng(2);
+    nn::BatchNorm norm(3);
+    const Tensor x = 2 * randn({8, 3, 4, 4}, rng) + 1;
+    norm(x);
+    const Tensor mean = norm.running_mean.clone();
+    {
+        const nn::EvalMode guard;
+        CHECK(allclose(norm(x).slice(0, 0, 1), norm(x.slice(0, 0, 1))));
+    }
+    norm.eval();
+    CHECK(allclose(norm(x).slice(0, 2, 3), norm(x.slice(0, 2, 3))));
+    CHECK(same_bits(norm.running_mean, mean));
+    CHECK(norm.num_batches_tracked.item() == 1);
+    CHECK(norm.parameters().size() == 2);
+    norm.train();
+    CHECK(norm(x.slice(2, 0, 1).squeeze(2).select(2, 0)).shape() == Shape{8, 3});  // (N, C)
+}
+
+TEST_CASE("BatchNorm refuses what it cannot normalise, and its statistics stay as they were", "[nn]") {
+    CHECK(contains(message_of<ValueError>([] { nn::BatchNorm(0); }),
+                   "BatchNorm: num_features must be at least 1, not 0"));
+    CHECK(
+        contains(message_of<ValueError>([] { nn::BatchNorm(2, 0); }), "BatchNorm: eps must be above 0, not 0"));
+    const nn::BatchNorm norm(2);
+    CHECK_THROWS_AS(norm(ones({4, 3})), ShapeError);
+    CHECK_THROWS_AS(norm(ones({1, 2})), ValueError);
+    CHECK(contains(message_of<DTypeError>([&] {
+                       norm(ones({4, 2}, float64));
+                   }),
+                   "batch_norm: float64 and float32"));
+    CHECK(norm.num_batches_tracked.item() == 0);
+    CHECK(all(norm.running_mean == 0));
+    CHECK(all(norm.running_var == 1));
+}
+
+TEST_CASE("the gradients of Conv2d and BatchNorm agree with finite differences, to the second order",
+          "[gradcheck][nn]") {
+    Rng rng(3);
+    const Tensor x = randn({2, 2, 4, 4}, rng, float64).requires_grad_();
+    check_gradients(nn::Conv2d(2, 3, 3, rng, {.padding = 1}), x);
+    check_gradients(nn::Conv2d(2, 2, 2, rng, {.stride = 2, .groups = 2, .bias = false}), x);
+    nn::BatchNorm norm(2);
+    check_gradients(norm, x);
+    norm.eval();
+    check_gradients(norm, x);
+}
+
+TEST_CASE("functions and lambdas are steps between convolutions; parameters keep PyTorch's names", "[nn]") {
+    Rng rng(4);
+    const auto pool = [](const Tensor& x) { return max_pool2d(x, {.kernel_height = 2, .kernel_width = 2}); };
+    const nn::Sequential net{
+        nn::Conv2d(1, 4, 3, rng), nn::BatchNorm(4), relu, pool, [](const Tensor& x) { return flatten(x, 1); },
+        nn::Linear(36, 2, rng)};
+    CHECK(net(randn({3, 1, 8, 8}, rng)).shape() == Shape{3, 2});
+    CHECK(names_of(net.state_dict()) == Names{"0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean",
+                                              "1.running_var", "1.num_batches_tracked", "5.weight", "5.bias"});
+}
