@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/trace.h"
 #include "weft/weft.h"
 
 namespace source {

@@ -72,6 +72,8 @@ TEST_CASE("S1.03 the chapter's forward pass is the module's, without a mask and 
         CHECK(distance(attention(x), chapter(attention, *attention.W_qkv, x)) < close);
         // Every row sees a token here, so adding −1e9 blocks as well as −inf does.
         CHECK(distance(causal(x), chapter(causal, causal.W_qkv, x, future(T, dtype))) < close);
+        const Tensor own = causal.mask().slice(0, 0, T).slice(1, 0, T).to(dtype);
+        CHECK(same_bits(own, future(T, dtype)));
         CHECK(distance(causal(x), chapter(causal, causal.W_qkv, x)) > 1e-2);
     }
 }

@@ -142,10 +142,20 @@ TEST_CASE("S2.06 scaled by √d_head the top weight is .711, by √D it would be
 }
 
 TEST_CASE("S2.07 with singleton axes one mask (T, T) serves every sample and head", "[S2.07][source]") {
-    const Tensor scores = random({B, H, T, T}), mask = causal_mask(T);
-    const Tensor low = full({}, -1e9, float64), all_masked = where(mask.unsqueeze(0).unsqueeze(0), low, scores);
+    Rng rng(1);
+    const auto attention = in_double(nn::MultiHeadAttention(D, H, rng));
+    const Composed readable;
+    const Trace trace;
+    (void)attention(random({B, T, D}), Mask::causal());
+    const Tensor scores = named(trace, "scores"), singletons = named(trace, "mask"), mask = causal_mask(T);
+    REQUIRE(scores.shape() == Shape{B, H, T, T});
+    REQUIRE(singletons.shape() == Shape{1, 1, T, T});  // one mask, for all of them
+    const Tensor low = full({}, -1e9, float64), all_masked = where(singletons, low, scores);
     for (std::int64_t b = 0; b < B; ++b)
-        for (std::int64_t h = 0; h < H; ++h) CHECK(same_bits(all_masked[b][h], where(mask, low, scores[b][h])));
+        for (std::int64_t h = 0; h < H; ++h) {
+            CHECK(same_bits(all_masked[b][h], where(mask, low, scores[b][h])));
+            CHECK(same_bits(named(trace, "masked scores")[b][h], masked_fill(scores[b][h], mask, -INFINITY)));
+        }
     // A mask per sample, (B, T, T), needs its head axis: aligned from the right it meets the heads.
     const Tensor per_sample = mask.unsqueeze(0).expand({B, T, T});
     CHECK_THROWS_AS(where(per_sample, low, scores), ShapeError);

@@ -163,11 +163,19 @@ void which_width(Chapter& chapter) {
 
 void cost(Chapter& chapter) {
     chapter.section("cost");
+    Rng rng(1);
+    const nn::Linear W_q(64, 64, rng), W_k(64, 64, rng), W_v(64, 64, rng);  // d = d_k = d_v
     std::printf("      T   projections   scores and average   one T x T in float32\n");
-    for (const double T : {128, 1024, 8192}) {
-        const double d = 64;  // C = d_k = d_v
-        std::printf("%7.0f   %7.0f million   %13.0f million   %17.2f MB\n", T, 3 * T * d * d / 1e6,
-                    2 * T * T * d / 1e6, 4 * T * T / 1048576);
+    for (const std::int64_t T : {128, 1024, 8192}) {
+        const Tensor x = randn({T, 64}, rng);
+        const CountMultiplyAdds counter;
+        const Tensor q = W_q(x), k = W_k(x), v = W_v(x);
+        const std::int64_t projections = counter.count();
+        const Tensor y = scaled_dot_product_attention(q, k, v);
+        const std::int64_t attention = counter.count() - projections;
+        std::printf("%7d   %7.0f million   %13.0f million   %17.2f MB\n", static_cast<int>(T),
+                    static_cast<double>(projections) / 1e6, static_cast<double>(attention) / 1e6,
+                    static_cast<double>(T * T * 4) / 1048576);
     }
 }
 

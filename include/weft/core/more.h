@@ -93,8 +93,8 @@ Tensor dot(const Tensor& a, const Tensor& b);    // (n,), (n,) → (): Σ a_i ·
 // without
 // -> the result begins with them. ValueError, quoting the formula, if it does not fit the tensors.
 //
-//     const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});  // q kᵀ of each head
-//     const Tensor same = einsum("...td,...sd->...ts", {q, k});   // and of (T, d) or (H, T, d) too
+//     const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});   // q kᵀ of each head
+//     const Tensor same = einsum("...td,...sd->...ts", {q, k});  // and of (T, d) or (H, T, d) too
 Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands);
 Tensor nonzero(const Tensor& x);  // (n, rank) int64: the indices of the elements that are not 0 (or true)
 // (n,): the elements of x where the bool mask is true, row by row; the two broadcast.
