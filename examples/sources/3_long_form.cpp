@@ -163,10 +163,15 @@ void single_head(Chapter& chapter) {
         std::printf("%d head%s, %d parameters: loss %.2f\n", static_cast<int>(n_heads), n_heads == 1 ? "" : "s",
                     static_cast<int>(attention.num_parameters()), losses.back());
         const Tensor weights = library_module(attention).with_weights(X).weights.mean(0);  // (n_heads, T, T)
+        const Tensor q = nn::split_heads(attention.w_q(X), n_heads);  // (B, n_heads, T, d_k)
+        const auto unit = [](const Tensor& x) { return x / x.norm(2, -1, keepdim); };
+        const Tensor cosines = (unit(q.select(2, cold)) * unit(q.select(2, it))).sum(-1).mean(0);  // (n_heads,)
         for (std::int64_t i = 0; i < n_heads; ++i)
-            std::printf("  head %d: \"cold\" creek %.2f was %.2f   \"it\" creek %.2f jump %.2f\n",
-                        static_cast<int>(i + 1), weights.at(i, cold, creek), weights.at(i, cold, was),
-                        weights.at(i, it, creek), weights.at(i, it, jump));
+            std::printf(
+                "  head %d: \"cold\" creek %.2f was %.2f   \"it\" creek %.2f jump %.2f   cosine of their "
+                "queries %.2f\n",
+                static_cast<int>(i + 1), weights.at(i, cold, creek), weights.at(i, cold, was),
+                weights.at(i, it, creek), weights.at(i, it, jump), cosines[i].item());
     }
     check("one head mixes the two answers, two heads give both", losses[0] > 0.3 && losses[1] < 0.02);
 }
