@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "scratch.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -86,6 +87,22 @@ TEST_CASE("norms, embeddings, nested paths, a layer that serves twice and one at
     layer.load_state_dict(
         nn::from_flax({{"kernel", arange(0, 6).reshape({2, 3})}, {"bias", zeros({3})}}, {{"", ""}}));
     CHECK(layer.weight.at(2, 1) == 5);
+}
+
+TEST_CASE("a tree keeps its names and bits in .npz and in safetensors", "[nn][flax]") {
+    const Scratch scratch;
+    const auto npz = scratch / "params.npz", safetensors = scratch / "params.safetensors";
+    io::save_npz(npz, small_tree());
+    io::save_safetensors(safetensors, small_tree());
+    const auto expected = nn::from_flax(small_tree(), dense);
+    for (const auto& params : {io::load_npz(npz), io::load_safetensors(safetensors).tensors}) {
+        const auto found = nn::from_flax(params, dense);
+        REQUIRE(found.size() == expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            CHECK(found[i].first == expected[i].first);
+            CHECK(same_bits(found[i].second, expected[i].second));
+        }
+    }
 }
 
 TEST_CASE("the result is outside the graph", "[nn][flax]") {

@@ -44,9 +44,9 @@ NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std
 NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& prefix = "");
 
 // Converts the parameters of a Flax module (flax.linen) of Dense, LayerNorm, RMSNorm and Embed layers. `params`
-// are named by their paths, as flax.traverse_util.flatten_dict(params, sep="/") names them, for example from a
-// file that numpy.savez(path, **flattened) wrote. `layers` pairs the path of each Flax layer with the name of
-// the layer here, in the result's order; a Flax layer may serve several. A kernel (in, out), of x W + b,
+// are named by their paths, as flax.traverse_util.flatten_dict(params, sep="/") names them; numpy.savez(path,
+// **flattened) or safetensors writes them to a file. `layers` pairs the path of each Flax layer with the name
+// of the layer here, in the result's order; a Flax layer may serve several. A kernel (in, out), of x W + b,
 // becomes the transposed weight (out, in); scale (C,) and embedding (V, C) become weight; bias keeps its name.
 //
 //     const io::NamedTensors params = io::load_npz(path);  // "Dense_0/kernel" (64, 192), "Dense_0/bias", …
