@@ -4,6 +4,7 @@
 #include "rows.h"
 #include "weft/models/gpt.h"
 #include "weft/nn/attention.h"
+#include "weft/nn/conv2d.h"
 #include "weft/nn/mlp.h"
 
 namespace random_programs {
@@ -207,7 +208,8 @@ std::string attention_text(const Statement& s, bool python) {
 }
 
 // ---- modules. Numbers of "module": kind, width, seed.
-constexpr double linear_module = 0, norm = 1, mlp = 2, causal_attention = 3, block = 4, gpt = 5;
+constexpr double linear_module = 0, norm = 1, mlp = 2, causal_attention = 3, block = 4, gpt = 5,
+                 convolution = 6;
 constexpr std::int64_t vocab_size = 5, block_size = 4;
 
 template <class M>
@@ -231,6 +233,7 @@ std::shared_ptr<ModuleInstance> make_module(const Call& c) {
     if (kind == block)
         return made(nn::TransformerBlock(C, 1, rng, {.max_seq_len = 16, .bias = true, .dim_feedforward = 3}),
                     c);
+    if (kind == convolution) return made(nn::Conv2d(C, 2, 2, rng, {.padding = 1}), c);
     return made(nn::GPT({.vocab_size = vocab_size,
                          .block_size = block_size,
                          .num_layers = 1,
@@ -253,22 +256,24 @@ std::string module_text(const Statement& s, bool) {
         "nn::TransformerBlock(" + C + ", 1, rng, {.max_seq_len = 16, .bias = true, .dim_feedforward = 3})",
         "nn::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4, .bias = "
         "true, .dim_feedforward = "
-        "3}, rng)"};
+        "3}, rng)",
+        "nn::Conv2d(" + C + ", 2, 2, rng, {.padding = 1})"};
     return "made(" + number(s.numbers[2]) + ", [](Rng& rng) { return " + kinds[static_cast<int>(s.numbers[0])] +
            "; })";
 }
 
 // Operands: x, the module, its parameters (which only PyTorch needs to be told).
 bool apply(ProgramBuilder& d, Statement& s) {
-    const auto kind = d.one_of<double>({linear_module, norm, mlp, mlp, causal_attention, block, gpt, gpt});
+    const auto kind =
+        d.one_of<double>({linear_module, norm, mlp, mlp, causal_attention, block, gpt, gpt, convolution});
     s.numbers = {kind};
     if (kind == gpt) {
         s.in = {d.ids(d.coin(0.5) ? Shape{d.number(1, 4)} : Shape{2, d.number(1, 4)}, vocab_size)};
     } else {
-        s.in = {kind >= causal_attention ? d.ranked(2, 3) : d.ranked(1)};
+        s.in = {kind == convolution ? d.ranked(4, 4) : kind >= causal_attention ? d.ranked(2, 3) : d.ranked(1)};
         if (s.in[0] < 0 || d.at(s.in[0]).numel() == 0) return false;
     }
-    const double width = kind == gpt ? 4 : double(d.at(s.in[0]).size(-1));
+    const double width = kind == gpt ? 4 : double(d.at(s.in[0]).size(kind == convolution ? 1 : -1));
     s.in.push_back(d.module("made", {kind, width, double(d.number(1, 1000))}));
     for (const int p : d.parameters_of(s.in[1])) s.in.push_back(p);
     return true;
