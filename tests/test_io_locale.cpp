@@ -60,7 +60,7 @@ private:
     std::locale before_;
 };
 
-// Everything that is written as text or with text in it.
+// Everything that is written as text or with text in it: files, tensors, errors, checks and pictures.
 std::string written() {
     const Scratch scratch;
     const Tensor x = tensor({1234.5, -0.125, 1e10}, float64);
@@ -70,8 +70,12 @@ std::string written() {
     const std::string message = message_of<ShapeError>([] {
         return matmul(zeros({1, 1234}), zeros({4321, 1}));
     });
-    return io::load_text(scratch / "a") + io::load_text(scratch / "b") + io::load_text(scratch / "c") +
-           x.str() + message;
+    Rng rng(1);
+    const std::string refusal = message_of<ValueError>([&] { return dropout(x, 1.5, rng); });
+    const Tensor weights = softmax(randn({1, 3, 3}, rng), -1);
+    return text::number(1234.5) + refusal + check::mask_oracle(x, Mask()).str() + viz::attention_text(weights) +
+           viz::attention_svg(weights) + io::load_text(scratch / "a") + io::load_text(scratch / "b") +
+           io::load_text(scratch / "c") + x.str() + message;
 }
 
 }  // namespace
