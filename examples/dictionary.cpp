@@ -1,6 +1,8 @@
-// Every Weft expression of docs/dictionary.md with its result. The exit code is 1 if a result differs.
+// Every Weft expression of docs/dictionary.md and docs/dictionary_jax.md with its result. The exit code is 1 if
+// a result differs.
 #include <weft/weft.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -460,6 +462,192 @@ void traps() {
     static_assert(std::is_same_v<decltype(ids.item()), double>);
 }
 
+// What docs/dictionary_jax.md has and docs/dictionary.md has not.
+void of_jax() {
+    same(x[x < 3], {1, 2});
+    same(x.masked_fill(x < 3, 0), {{0, 0, 3}, {4, 5, 6}});
+    same(x < 3, {{1, 1, 0}, {0, 0, 0}});
+    same(x.mean(1, keepdim), {{2}, {5}});
+    same(x.softmax(-1), stack({v.softmax(0), v.softmax(0)}));
+    same(repeat(v, {2, 1}), {{1, 2, 3}, {1, 2, 3}});
+    Rng rng(1);
+    shaped(randperm(6), {6});
+    shaped(multinomial(x, 4, rng, true), {2, 4});
+
+    const Tensor v64 = v.to(float64);
+    Tensor w = tensor({1, 2, 3}, float64).requires_grad_();
+    Tensor loss = sum(w * w);
+    holds(loss.item() == 14, "value");
+    same(grad({sum(v64 * w)}, {w})[0], {1, 2, 3});
+    same(grad({w * w}, {w}, {v64})[0], {2, 8, 18});
+    const Tensor u = zeros(3, float64).requires_grad_();
+    const Tensor back = grad({w * w}, {w}, {u}, {.create_graph = true})[0];
+    same(grad({back}, {u}, {v64})[0], {2, 8, 18});
+    loss = sum(w * w * w);
+    const Tensor g = grad({loss}, {w}, {}, {.create_graph = true})[0];
+    same(grad({g}, {w}, {v64}, {.retain_graph = true})[0], {6, 24, 54});
+    std::vector<Tensor> rows;
+    for (int i = 0; i < 3; ++i) rows.push_back(grad({g[i]}, {w}, {}, {.retain_graph = true})[0]);
+    same(stack(rows), {{6, 0, 0}, {0, 12, 0}, {0, 0, 18}});
+
+    nn::Linear layer(3, 4);
+    shaped(layer(x), {2, 4});
+    holds(layer.parameters().size() == 2 && layer.num_parameters() == 16, "parameters");
+    shaped(layer.weight.T(), {3, 4});
+    holds(layer.named_parameters()[1].first == "bias", "named_parameters");
+    holds(layer.summary().find("weight") != std::string::npos, "summary");
+    same(rms_norm(x, v, 1e-5), x * v / sqrt(mean(x * x, -1, keepdim) + 1e-5));
+    nn::Dropout drop(0.1);
+    drop.eval();
+    same(drop(x), x);
+    io::save(layer, "layer.safetensors");
+    io::load(layer, "layer.safetensors");
+
+    const Tensor targets = tensor({2, 0});
+    same(nll_loss(x, targets), -3.5);
+    optim::SGD plain(layer, {.lr = 0.1});
+    optim::Adam adam(layer, {.lr = 1e-3});
+    adam.zero_grad();
+    mean(pow(layer(x), 2)).backward();
+    optim::clip_grad_norm(layer, 1.0);
+    const Tensor before = layer.weight.detach().clone();
+    adam.step();
+    same(abs(layer.weight - before), full({4, 3}, 1e-3));
+    holds(adam.state_dict().size() >= 4, "state of Adam");
+    same(tensor(optim::cosine_lr(50, {.lr = 0.1, .steps = 100})), 0.05);
+
+    const Tensor qkv = arange(0, 72).reshape(2, 3, 12);  // (B, T, 3C)
+    const Tensor tokens = arange(0, 48).reshape(2, 3, 8) / 10, memory = ones({2, 5, 8});
+    same(qkv.chunk(3, -1)[0][0][1], {12, 13, 14, 15});
+    const Tensor heads = nn::split_heads(tokens, 2);  // (B, H, T, d_k)
+    same(heads[0][1][0], {0.4, 0.5, 0.6, 0.7});
+    same(nn::merge_heads(heads), tokens);
+    const nn::MultiHeadAttention attend(8, 2, {.bias = true});
+    holds(attend.parameters().size() == 4, "parameters of attention");
+    shaped(attend(tokens, memory, memory), {2, 3, 8});
+    same(attend(tokens, Mask::causal())[0][0], attend(tokens.slice(1, 0, 1))[0][0]);
+    holds(nn::MultiHeadAttention(8, 2, {.dropout = 0.1}).dropout == 0.1, "dropout of attention");
+    nn::KeyValueCache cache;
+    holds(cache.length() == 0, "an empty cache");
+}
+
+void names_of_the_sources() {
+    Rng rng(1);
+    const Tensor x = randn({2, 4, 12}), memory = randn({2, 5, 12});  // (B, T, C), (B, S, C)
+    const nn::MultiHeadAttention attention(12, 3);
+    const nn::MultiHeadAttention separate(12, 3, {.bias = true, .fused = false});
+    const nn::CausalMultiHeadAttention causal(12, 3, {.max_seq_len = 4});
+    holds(attention.d_model == 12 && attention.num_heads == 3, "d_model, num_heads");
+    holds(attention.d_k == 4 && attention.d_v == 4 && causal.max_seq_len == 4, "d_k, d_v, max_seq_len");
+    holds(x.size(0) == 2 && x.size(-2) == 4 && x.shape()[-2] == 4, "B, T");
+    shaped(attention(x, memory, memory), {2, 4, 12});
+    const auto [Y, weights] = causal.with_weights(x);
+    same(causal(x), Y);
+    const Tensor Q = x.matmul(separate.W_q->weight.T()) + separate.W_q->bias;  // (B, T, C)
+    same((*separate.W_q)(x), Q);
+    for (int i = 0; i < 3; ++i) {
+        const Tensor W_i = separate.W_q->weight.T().slice(1, 4 * i, 4 * (i + 1));  // (C, d_k)
+        const Tensor b_i = separate.W_q->bias.slice(0, 4 * i, 4 * (i + 1));        // (d_k,)
+        same(x.matmul(W_i) + b_i, separate.project(x, x, x)[0].select(1, i));
+    }
+    const Tensor qkv = (*attention.W_qkv)(x);  // (B, T, 3C)
+    const Tensor q_full = qkv.chunk(3, -1)[0];
+    const std::array<Tensor, 3> projected = attention.project(x, x, x);
+    const Tensor q = projected[0], k = projected[1], v = projected[2];  // (B, H, T, d_k)
+    same(nn::split_heads(q_full, 3), q);
+    same(q_full.reshape(2, 4, 3, 4).permute(0, 2, 1, 3), q);
+    shaped(nn::split_heads(x, 3), {2, 3, 4, 4});
+    same(x.view(2, 4, 3, 4).permute(0, 2, 1, 3), nn::split_heads(x, 3));
+
+    const Tensor C = q.matmul(k.transpose(-2, -1));  // (B, H, T, T)
+    const double divisor = std::sqrt(attention.d_k);
+    const Tensor scores = C / divisor;
+    same(C * std::pow(attention.d_k, -0.5), scores);
+    const Tensor blocked = triu(ones({4, 4}), 1) == 1;  // (T, T)
+    same(causal.mask(), blocked);
+    const Tensor C_masked = scores.masked_fill(blocked, -INFINITY);
+    const Tensor expected = C_masked.softmax(-1).matmul(v);
+    same((scores + causal.mask().to(float32) * -1e9).softmax(-1).matmul(v), expected);
+    same(where(blocked, -1e9, scores).softmax(-1).matmul(v), expected);
+    same(where(blocked.unsqueeze(0).unsqueeze(0), -1e9, scores).softmax(-1).matmul(v), expected);
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::blocked(blocked.expand(2, 4, 4))}), expected);
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()}), expected);
+    same(attention.with_weights(x).weights, scores.softmax(-1));
+    same(sum(causal.with_weights(x).weights, -1), ones({2, 3, 4}));
+    for (int i = 0; i < 3; ++i) {
+        const Tensor heads = scaled_dot_product_attention(q, k, v);
+        same(scores.select(1, i).softmax(-1).matmul(v.select(1, i)), heads.select(1, i));
+        shaped(q.select(1, i), {2, 4, 4});
+        const Tensor merged = nn::merge_heads(heads);
+        same(merged.slice(2, 4 * i, 4 * (i + 1)), heads.select(1, i));
+        same(attention.W_out(merged), attention(x));
+        same(merged.matmul(attention.W_out.weight.T()), attention(x));
+    }
+    const nn::EvalMode eval;
+    holds(!attention.training() && attention.dropout == 0, "deterministic");
+    holds(nn::CausalMultiHeadAttentionOptions{.max_seq_len = 4}.max_seq_len == 4, "options");
+    holds(!viz::tensor_story(attention, x).str().empty(), "story");
+}
+
+void false_friends() {
+    manual_seed(1);
+    refused<ValueError>("10 and 4 heads", [] { return nn::MultiHeadAttention(10, 4).W_out.weight; });
+    holds(nn::head_dim(12, 3, "Name") == 4, "head_dim");
+    const Tensor x = randn({2, 4, 12});  // (B, T, C)
+    const nn::MultiHeadAttention attention(12, 3);
+    refused<ShapeError>("T of four axes", [] { return zeros({2, 3, 4, 4}).T(); });
+    const Tensor heads = nn::split_heads(x, 3);  // (B, H, T, d_k)
+    holds(!allclose(heads.reshape(2, 4, 12), x), "reshape without permute");
+    holds(allclose(heads.permute(0, 2, 1, 3).reshape(2, 4, 12), x), "reshape after permute");
+    holds(!allclose(nn::Linear(attention.W_out.weight.detach().T())(x), attention.W_out(x)), "W_O transposed");
+    const Tensor swapped =
+        scaled_dot_product_attention(x.view(2, 4, 4, 3), x.view(2, 4, 4, 3), x.view(2, 4, 4, 3));
+    shaped(swapped, {2, 4, 4, 3});  // no error: T = H
+    const Tensor future = triu(ones({4, 4}), 1) == 1;
+    const Tensor right = attention.with_weights(x, Mask::blocked(future)).weights[0][0];
+    const Tensor wrong_way = attention.with_weights(x, Mask::allowed(future)).weights[0][0];
+    holds(allclose(triu(right, 1), zeros({4, 4})) && allclose(tril(wrong_way), zeros({4, 4})), "polarity");
+    const nn::CausalMultiHeadAttention causal(12, 3, {.max_seq_len = 3});
+    refused<ShapeError>("T above max_seq_len", [&] { return causal(x); });
+    refused<IndexError>("ids out of range", [&] { return index_select(x, 1, tensor({4})); });
+
+    Tensor z = ones({2, 3}), same_memory = z;
+    z[0].copy_(zeros(3));
+    same(same_memory, {{0, 0, 0}, {1, 1, 1}});
+    z += 1;
+    same(same_memory, {{1, 1, 1}, {2, 2, 2}});
+    Rng rng(1);
+    const Rng::State state = rng.state();
+    const Tensor first = randn(5, rng), second = randn(5, rng);
+    rng.set_state(state);
+    holds(!allclose(first, second) && allclose(first, randn(5, rng)), "the generator moves on");
+    holds(ones(2).to(float64).dtype() == float64 && tensor({1, 2}).dtype() == int64, "64 bits");
+    holds(nn::LayerNorm(3).eps == 1e-5 && nn::LayerNorm(3, {.eps = 1e-6}).eps == 1e-6, "eps");
+    holds(optim::AdamWOptions().weight_decay == 0.01, "weight decay");
+    same(nn::LayerNorm(3).weight, {1, 1, 1});
+
+    Tensor w = ones(2).requires_grad_();
+    for (int i = 0; i < 2; ++i) sum(w * w).backward();
+    same(w.grad(), {4, 4});
+    refused<GraphError>("backward without a gradient", [&] { return (w * w).backward(), w; });
+    {
+        const NoGrad off;
+        holds(!(w * 2).requires_grad(), "NoGrad");
+    }
+    struct Model : nn::Module {
+        nn::Dropout drop;
+        nn::ModuleList<nn::Linear> layers;
+        Model() : Module("Model"), drop(register_module("drop", nn::Dropout(0.5))) {
+            layers.append(nn::Linear(2, 2));
+            register_module("layers", layers);
+        }
+    } model;
+    model.eval();
+    holds(!model.drop.training() && model.parameters().size() == 2, "children");
+    refused<ShapeError>("embedding, ids first", [] { return embedding(ids, weft::ones({2, 3})); });
+    refused<IndexError>("target -1", [] { return cross_entropy(zeros({2, 3}), tensor({-1, 0})); });
+}
+
 }  // namespace
 
 int main() {
@@ -480,6 +668,9 @@ int main() {
     draws();
     attention();
     traps();
-    std::cout << compared - wrong << " of " << compared << " give what the dictionary's tables say\n";
+    of_jax();
+    names_of_the_sources();
+    false_friends();
+    std::cout << compared - wrong << " of " << compared << " give what the dictionaries say\n";
     return wrong == 0 ? 0 : 1;
 }

@@ -17,7 +17,7 @@ ROOT = SITE.parents[1]
 SOURCE = ROOT / "build/docs/source"
 OUT = ROOT / "build/site"
 
-APPENDICES = ["errata", "dictionary", "errors", "glossary", "sources"]
+APPENDICES = ["errata", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
 LIBRARY = ["readme", "architecture", "performance", "comparison", "names", "contributing"]
 
 
