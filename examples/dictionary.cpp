@@ -88,6 +88,7 @@ void looking() {
 void shapes() {
     same(x.reshape(3, 2), {{1, 2}, {3, 4}, {5, 6}});
     same(x.reshape(-1), {1, 2, 3, 4, 5, 6});
+    same(x.reshape(y.shape()), {{1, 2, 3}, {4, 5, 6}});
     same(x.view(3, 2), {{1, 2}, {3, 4}, {5, 6}});
     same(x.T(), {{1, 4}, {2, 5}, {3, 6}});
     shaped(t.transpose(1, 2), {2, 4, 3});
@@ -370,12 +371,24 @@ void draws() {
 void attention() {
     const Tensor q = t.slice(2, 0, 2) / 10, k = t.slice(2, 1, 3) / 10, v = t.slice(2, 2, 4);  // (2, 3, 2)
     Rng rng(1);
-    shaped(scaled_dot_product_attention(q, k, v), {2, 3, 2});
-    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()})[0][0], {2, 3});
-    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::allowed(seen)})[0][0], {2, 3});
-    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::blocked(!seen)})[0][0], {2, 3});
-    shaped(scaled_dot_product_attention(q, k, v, {.bias = zeros({3, 3})}), {2, 3, 2});
-    shaped(scaled_dot_product_attention(q, k, v, {.scale = 0.5}), {2, 3, 2});
+    same(scaled_dot_product_attention(q, k, v),
+         {{{6.075414, 7.075415}, {6.671593, 7.671593}, {7.235165, 8.235165}},
+          {{19.743784, 20.743784}, {20.184654, 21.184654}, {20.55439, 21.55439}}});
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()}),
+         {{{2, 3}, {4.253192, 5.253192}, {7.235165, 8.235165}},
+          {{14, 15}, {16.871042, 17.871042}, {20.55439, 21.55439}}});
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::allowed(seen)}),
+         {{{2, 3}, {4.253192, 5.253192}, {7.235165, 8.235165}},
+          {{14, 15}, {16.871042, 17.871042}, {20.55439, 21.55439}}});
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::blocked(!seen)}),
+         {{{2, 3}, {4.253192, 5.253192}, {7.235165, 8.235165}},
+          {{14, 15}, {16.871042, 17.871042}, {20.55439, 21.55439}}});
+    same(scaled_dot_product_attention(q, k, v, {.bias = zeros({3, 3})}),
+         {{{6.075414, 7.075415}, {6.671593, 7.671593}, {7.235165, 8.235165}},
+          {{19.743784, 20.743784}, {20.184654, 21.184654}, {20.55439, 21.55439}}});
+    same(scaled_dot_product_attention(q, k, v, {.scale = 0.5}),
+         {{{6.05333, 7.05333}, {6.477426, 7.477426}, {6.889625, 7.889624}},
+          {{19.280628, 20.280628}, {19.643208, 20.643208}, {19.972622, 20.972624}}});
     shaped(scaled_dot_product_attention(q, k, v, {.dropout = 0.1, .rng = &rng}), {2, 3, 2});
     same(sum(scaled_dot_product_attention_with_weights(q, k, v).weights, -1), {{1, 1, 1}, {1, 1, 1}});
 
@@ -400,6 +413,9 @@ void refused(const char* what, const std::function<Tensor()>& f) {
 
 // x[0] = y does not compile.
 static_assert(!std::is_assignable_v<decltype(x[0]), const Tensor&>);
+// Neither does if (x == y).
+static_assert(!std::is_constructible_v<bool, Tensor>);
+static_assert(std::is_same_v<decltype(all(x == y)), bool> && std::is_same_v<decltype(all(x == y, 1)), Tensor>);
 
 void traps() {
     holds(split(arange(7), 3).size() == 3 && chunk(arange(7), 3)[0].numel() == 3, "split, chunk");
@@ -415,6 +431,8 @@ void traps() {
     holds(tensor({1, 2.5}).dtype() == float32 && tensor({true, false}).dtype() == boolean, "types of braces");
     holds(zeros(2).dtype() == float32 && arange(4).dtype() == int64 && arange(0, 4).dtype() == float32,
           "types");
+    holds(tensor(std::vector<double>{1}).dtype() == float64, "a vector of doubles");
+    holds(tensor(std::vector<int>{1}).dtype() == int64, "a vector of int");
     holds((ids * 2).dtype() == int64, "int64 times a whole number");
     refused<DTypeError>("ids * 0.5", [] { return ids * 0.5; });
     refused<DTypeError>("ids / 2", [] { return ids / 2; });
@@ -583,6 +601,7 @@ void names_of_the_sources() {
         same(attention.W_out(merged), attention(x));
         same(merged.matmul(attention.W_out.weight.T()), attention(x));
     }
+    holds(separate.W_out.bias.defined(), "w_o with a bias");
     const nn::EvalMode eval;
     holds(!attention.training() && attention.dropout == 0, "deterministic");
     holds(nn::CausalMultiHeadAttentionOptions{.max_seq_len = 4}.max_seq_len == 4, "options");

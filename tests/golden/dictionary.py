@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Evaluates every cell about other libraries in docs/dictionary.md or docs/dictionary_jax.md, compares the two of a row where
-both give values, and checks what the traps and false friends say about them:
+both give values, and each with the value or shape that examples/dictionary.cpp expects of Weft's cell in that row, and checks what
+the traps and false friends say about them:
 
     python3 dictionary.py             docs/dictionary.md: needs torch 2.13.0, numpy 2.4.6, safetensors
     python3 dictionary.py jax         docs/dictionary_jax.md: needs jax 0.10.2, flax 0.12.8, optax 0.2.8, numpy 2.4.6, and
                                       tensorweaver 0.1.0, installed with pip --no-deps because it asks for an older numpy,
                                       and what it imports: onnx, typeguard
 
-A test of what the pages say about others; Weft's column is that of examples/dictionary.cpp.
+A test of what the pages say about others; that Weft gives what the program expects is the program's own test.
 """
 import importlib.metadata
 import inspect
@@ -21,7 +22,9 @@ import warnings
 import numpy as np
 
 of_jax = sys.argv[1:] == ["jax"]
-page = (pathlib.Path(__file__).parents[2] / "docs" / ("dictionary_jax.md" if of_jax else "dictionary.md")).read_text()
+root = pathlib.Path(__file__).parents[2]
+page = (root / "docs" / ("dictionary_jax.md" if of_jax else "dictionary.md")).read_text()
+program = " ".join((root / "examples/dictionary.cpp").read_text().split())
 os.chdir(tempfile.mkdtemp())
 np.seterr(divide="ignore", invalid="ignore")
 warnings.simplefilter("ignore")
@@ -63,7 +66,7 @@ PREPARED_JAX = {
     "Modules and the parameter tree": ("", "self = nn.Module()"),
     "Attention": ("""qkv, tokens = jnp.arange(72.).reshape(2, 3, 12), jnp.arange(48.).reshape(2, 3, 8) / 10
 heads, memory = tokens.reshape(2, 3, 2, 4).transpose(0, 2, 1, 3), jnp.ones((2, 5, 8))
-q, k, v = t[None, 0, :, :, None] / 10, t[None, 1, :, :, None] / 10, t[None, 1, :, :, None]
+q, k, v = [a.swapaxes(0, 1)[None] for a in (t[..., 0:2] / 10, t[..., 1:3] / 10, t[..., 2:4])]
 seen, valid = jnp.ones((3, 3)) == jnp.tril(jnp.ones((3, 3))), jnp.array([[1, 1, 1], [1, 1, 0]])""",
                   """qkv, tokens = tw.arange(0., 72.).reshape(2, 3, 12), tw.arange(0., 48.).reshape(2, 3, 8) / 10
 heads, memory = tokens.reshape(2, 3, 2, 4).permute(0, 2, 1, 3), tw.ones(2, 5, 8)"""),
@@ -156,6 +159,27 @@ def is_array(x):
     return isinstance(x, (bool, int, float, np.generic)) or hasattr(x, "__array__") or isinstance(x, tensors)
 
 
+def expectations(cell):
+    """What the program says that a Weft cell gives: same(cell, {…}) an array, shaped(cell, {…}) a shape."""
+    for check, text in re.findall(r"\b(same|shaped)\(" + re.escape(cell) + r", ([-{}\d., e]+)\)[,;]", program):
+        found = eval(text.replace("{", "[").replace("}", "]"))
+        yield np.empty(found) if check == "shaped" else np.array(found), check == "same"
+
+
+def agree(a, b, values, what):
+    assert a.shape == b.shape, (what, a.shape, b.shape)
+    if values:
+        np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=1e-5, atol=2e-6, err_msg=what)
+    return True
+
+
+def fits(a, expected):
+    try:
+        return agree(a, *expected, "")
+    except AssertionError:
+        return False
+
+
 def fails(f):
     try:
         f()
@@ -185,7 +209,7 @@ def backward_of_many(w):
     return True
 
 
-evaluated = compared = claimed = 0
+evaluated = compared = with_weft = claimed = 0
 section, header = "", []
 for line in page.splitlines():
     if line.startswith("## "):
@@ -208,13 +232,14 @@ for line in page.splitlines():
         except Exception as error:
             raise SystemExit(f"{section}: {code}: {type(error).__name__}: {error}")
         evaluated += 1
-    if len(results) < 2 or not all(is_array(r) for r in results):
-        continue
-    a, b = map(array, results)
-    assert a.shape == b.shape, (section, row[0], a.shape, b.shape)
-    if section not in RANDOM and not row[0] in ("self-attention", "cross-attention", "causal"):
-        np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=f"{section}: {row[0]}")
-    compared += 1
+    arrays = [array(r) for r in results if is_array(r)]
+    what, drawn = f"{section}: {row[0]}", section in RANDOM or row[0] in ("self-attention", "cross-attention", "causal")
+    if len(results) == 2 == len(arrays):
+        compared += agree(*arrays, not drawn, what)
+    expected = list(expectations(row[3]))
+    if arrays and expected and not row[3].startswith("z"):
+        assert any(fits(arrays[0], e) for e in expected), (what, arrays[0], expected)
+        with_weft += 1
 
 helpers = {"fails": fails, "unseen": unseen, "model": model, "backward_of_many": backward_of_many, "inspect": inspect}
 claims = [(CLAIMS_JAX, first), (CLAIMS_TENSORWEAVER, second)] if of_jax else [(CLAIMS, {**second, **first})]
@@ -222,5 +247,5 @@ for text, names in claims:
     for claim in text.strip().splitlines():
         assert eval(claim, {**names, **helpers}), claim
         claimed += 1
-print(f"{evaluated} cells evaluated, {compared} rows compared, {claimed} claims hold, with " +
+print(f"{evaluated} cells evaluated, {compared} rows compared, {with_weft} with Weft, {claimed} claims hold, with " +
       ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages))
