@@ -602,6 +602,7 @@ void names_of_the_sources() {
         same(merged.matmul(attention.W_out.weight.T()), attention(x));
     }
     holds(separate.W_out.bias.defined(), "w_o with a bias");
+    holds(nn::MultiHeadAttention(12, 3, {.bias = true}).W_qkv->bias.defined(), "W_qkv with a bias");
     const nn::EvalMode eval;
     holds(!attention.training() && attention.dropout == 0, "deterministic");
     holds(nn::CausalMultiHeadAttentionOptions{.max_seq_len = 4}.max_seq_len == 4, "options");
@@ -626,6 +627,11 @@ void false_friends() {
     const Tensor right = attention.with_weights(x, Mask::blocked(future)).weights[0][0];
     const Tensor wrong_way = attention.with_weights(x, Mask::allowed(future)).weights[0][0];
     holds(allclose(triu(right, 1), zeros({4, 4})) && allclose(tril(wrong_way), zeros({4, 4})), "polarity");
+    const Tensor samples = cat({zeros({1, 4, 4}), ones({1, 4, 4}), zeros({1, 4, 4})}) == 1;  // (B, T, T), B = H
+    const Tensor of_samples = Mask::blocked(samples).materialize(3, 3, 4, 4);                // (B, 1, T, T)
+    same(broadcast_to(of_samples, {3, 3, 4, 4})[1], ones({3, 4, 4}) == 1);
+    const Tensor of_all = Mask::blocked(future).materialize(2, 4, 4, 4);  // (1, 1, T, T), T = H
+    same(broadcast_to(of_all, {2, 4, 4, 4})[1][3], future);
     const nn::CausalMultiHeadAttention causal(12, 3, {.max_seq_len = 3});
     refused<ShapeError>("T above max_seq_len", [&] { return causal(x); });
     refused<IndexError>("ids out of range", [&] { return index_select(x, 1, tensor({4})); });

@@ -88,7 +88,10 @@ F.scaled_dot_product_attention(q[:, :2], k, v, is_causal=True)[0, 0].equal(v[0, 
 unseen(lambda w: w.data.fill_(10)) and unseen(lambda w: w.detach().numpy().fill(10))
 fails(lambda: F.embedding(torch.tensor([-1]), x)) and fails(lambda: np.arange(3)[torch.ones(1)[0:2:-1]])
 torch.var(torch.tensor([1., 2., 3.])) == 1 and np.var([1., 2., 3.]) < 1 and np.zeros((2, 3, 4)).T.shape == (4, 3, 2)
-nn.MultiheadAttention(8, 2).in_proj_bias is not None
+nn.MultiheadAttention(8, 2).in_proj_bias is not None and nn.MultiheadAttention(8, 2).head_dim == 4
+torch.zeros(2, 4, 4, 4).masked_fill((torch.ones(4, 4).triu(1) == 1).unsqueeze(1), 1)[0, 0, 3].sum() == 3
+torch.zeros(3, 3, 4, 4).masked_fill(torch.tensor([0, 1, 0])[:, None, None].expand(3, 4, 4) == 1, 1)[:, 1].all()
+fails(lambda: F.embedding(x, ids)) and (x.clone().requires_grad_() * 1).add_(y).requires_grad
 """
 CLAIMS_JAX = """
 len(jnp.split(jnp.arange(6), 3)) == 3 and jnp.split(jnp.arange(6), [3])[0].shape == (3,)
