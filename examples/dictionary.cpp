@@ -247,6 +247,7 @@ void composed() {
     same(outer(v, v), {{1, 2, 3}, {2, 4, 6}, {3, 6, 9}});
     same(dot(v, v), 14.0);
     same(einsum("ij,kj->ik", {x, y}), {{28, 10}, {73, 28}});
+    same(einsum("...ij,...kj->...ik", {t, x.matmul(t)}), t.matmul(x.matmul(t).transpose(-2, -1)));
     same(nonzero(x > 4), {{1, 1}, {1, 2}});
     same(masked_select(x, v > 2), {3, 6});
     same(nll_loss(x, at.select(1, 0)), -4.0);
@@ -515,6 +516,13 @@ void of_jax() {
     holds(layer.named_parameters()[1].first == "bias", "named_parameters");
     holds(layer.summary().find("weight") != std::string::npos, "summary");
     same(rms_norm(x, v, 1e-5), x * v / sqrt(mean(x * x, -1, keepdim) + 1e-5));
+    nn::Sequential model{nn::Linear(3, 4), relu, nn::Linear(4, 2)};
+    const Tensor w0 = randn({3, 4}, rng), w2 = randn({4, 2}, rng), b0 = randn(4, rng), b2 = randn(2, rng);
+    io::save_npz(
+        "model.npz",
+        {{"layers_0/kernel", w0}, {"layers_0/bias", b0}, {"layers_2/kernel", w2}, {"layers_2/bias", b2}});
+    model.load_state_dict(nn::from_flax(io::load_npz("model.npz"), {{"layers_0", "0"}, {"layers_2", "2"}}));
+    same(model(x), relu(x.matmul(w0) + b0).matmul(w2) + b2);
     nn::Dropout drop(0.1);
     drop.eval();
     same(drop(x), x);
@@ -648,6 +656,9 @@ void false_friends() {
     holds(!allclose(first, second) && allclose(first, randn(5, rng)), "the generator moves on");
     holds(ones(2).to(float64).dtype() == float64 && tensor({1, 2}).dtype() == int64, "64 bits");
     holds(nn::LayerNorm(3).eps == 1e-5 && nn::LayerNorm(3, {.eps = 1e-6}).eps == 1e-6, "eps");
+    shaped(nn::Conv2d(1, 6, 5).weight, {6, 1, 5, 5});
+    shaped(nn::Conv2d(1, 6, 5)(zeros({2, 1, 8, 8})), {2, 6, 4, 4});
+    holds(nn::BatchNorm(6).momentum == 0.1, "momentum");
     holds(optim::AdamWOptions().weight_decay == 0.01, "weight decay");
     same(nn::LayerNorm(3).weight, {1, 1, 1});
 

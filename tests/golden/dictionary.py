@@ -105,6 +105,8 @@ jnp.allclose(jax.nn.dot_product_attention(q, k, v, is_causal=True)[0, 0], v[0, 0
 jnp.allclose(nn.dot_product_attention(q, k, v), jax.nn.dot_product_attention(q, k, v), atol=1e-5)
 fails(lambda: nn.Dropout(0.5).apply({}, x)) and nn.Dropout(1.0).apply({}, x, deterministic=False, rngs={"dropout": key}).sum() == 0
 jnp.arange(6.)[10] == 5 and (jnp.ones(3).at[7].set(2) == 1).all()
+nn.Conv(6, (5, 5)).init_with_output(key, jnp.zeros((2, 8, 8, 1)))[0].shape == (2, 8, 8, 6) and nn.BatchNorm().momentum == 0.99
+nn.Conv(6, (5, 5)).init(key, jnp.zeros((2, 8, 8, 1)))["params"]["kernel"].shape == (5, 5, 1, 6)
 (jax.random.normal(key, (3,)) == jax.random.normal(key, (3,))).all()
 x.astype(jnp.float64).dtype == jnp.float32 and jnp.array([1, 2]).dtype == jnp.int32 and (ids * 0.5).dtype == jnp.float32
 jnp.isclose(jax.nn.gelu(1.), 0.841192) and nn.LayerNorm().epsilon == 1e-6
