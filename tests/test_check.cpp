@@ -221,6 +221,18 @@ TEST_CASE("gradcheck and gradgradcheck of parameters, which keep their values an
                  "gradcheck of parameters: parameter 0 is float32"));
 }
 
+TEST_CASE("gradcheck of a function that takes a gradient itself", "[check]") {
+    const Tensor w = input({2}, 2);
+    const auto slope = [&](const Inputs& in) {
+        Tensor leaf = in[0].detach().clone().requires_grad_();
+        return grad({sum(tanh(w * leaf))}, {leaf}, {}, {.create_graph = true})[0];
+    };
+    const auto report = gradcheck("a slope", slope, {input({2}).detach()}, {.parameters = {w}});
+    INFO(report.message);
+    CHECK(report.passed);
+    CHECK(report.elements == 2);
+}
+
 TEST_CASE("make gradcheck checks every module", "[check]") {
     const std::string program = markdown::read(markdown::root / "tests/gradcheck.cpp");
     const std::regex declaration(R"((?:struct|class) (\w+) : (?:public )?Module)");

@@ -96,6 +96,8 @@ TEST_CASE("iteration over the first axis", "[habits]") {
     const Tensor y = zeros({2, 2});
     for (Tensor row : y) row += 1;  // views: y changes
     CHECK(same(y, ones({2, 2})));
+    const std::vector<Tensor> rows(x.begin(), x.end());
+    CHECK((rows.size() == 3 && same(rows[2], x[2])));
     int count = 0;
     for (const Tensor& row : zeros({0, 3})) count += row.rank();
     CHECK(count == 0);

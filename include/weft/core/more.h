@@ -90,8 +90,7 @@ Tensor dot(const Tensor& a, const Tensor& b);    // (n,), (n,) → (): Σ a_i ·
 // A sum of products by indices (Einstein, 1916, §5): axes with the same letter are multiplied together, and
 // those that the result does not name are summed. Without ->, the result has the letters that occur once, in
 // alphabetical order. "..." stands for the axes that have no letter, aligned from the right and broadcast;
-// without
-// -> the result begins with them. ValueError, quoting the formula, if it does not fit the tensors.
+// without -> the result begins with them. ValueError, quoting the formula, if it does not fit the tensors.
 //
 //     const Tensor scores = einsum("bhtd,bhsd->bhts", {q, k});   // q kᵀ of each head
 //     const Tensor same = einsum("...td,...sd->...ts", {q, k});  // and of (T, d) or (H, T, d) too
@@ -143,8 +142,8 @@ struct ConvOptions {
 // The cross-correlation of x (N, C, H, W) with weight (out, C / groups, kh, kw), plus bias (out,) or undefined
 // → (N, out, H', W'). ShapeError if they do not fit.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
-Tensor max_pool2d(const Tensor& x, WindowOptions options);  // the largest element of each window
-Tensor avg_pool2d(const Tensor& x, WindowOptions options);  // the mean of each window, padding included
+Tensor max_pool2d(const Tensor& x, const WindowOptions& options);  // the largest element of each window
+Tensor avg_pool2d(const Tensor& x, const WindowOptions& options);  // the mean of each window, padding included
 
 // The running statistics of batch_norm, changed in place in training: (C,) each, or undefined.
 struct BatchNormStats {

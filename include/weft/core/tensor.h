@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -140,9 +141,15 @@ public:
     // An iterator over the tensors along the first axis.
     class Iterator {
     public:
+        using iterator_category = std::input_iterator_tag;  // for std::vector<Tensor>(x.begin(), x.end())
+        using value_type = Tensor;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const Tensor*;
+        using reference = Tensor;
         Iterator(const Tensor* x, std::int64_t i) : x_(x), i_(i) {}              // at index i of x
         Tensor operator*() const { return x_->select(0, i_); }                   // a view
         Iterator& operator++() { return ++i_, *this; }                           // the next one
+        Iterator operator++(int) { return {x_, i_++}; }                          // this one, and then the next
         bool operator==(const Iterator& other) const { return i_ == other.i_; }  // whether at the same index
 
     private:

@@ -122,14 +122,14 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     return as_image(bias.defined() ? y + bias.unsqueeze(1) : y, x, o);
 }
 
-Tensor max_pool2d(const Tensor& x, WindowOptions options) {
-    options = of_pooling("max_pool2d", options);
+Tensor max_pool2d(const Tensor& x, const WindowOptions& window) {
+    WindowOptions options = of_pooling("max_pool2d", window);
     options.pad_value = -std::numeric_limits<double>::infinity();
     return as_image(max(channel_windows("max_pool2d", x, options), 2).values, x, options);
 }
 
-Tensor avg_pool2d(const Tensor& x, WindowOptions options) {
-    options = of_pooling("avg_pool2d", options);
+Tensor avg_pool2d(const Tensor& x, const WindowOptions& window) {
+    const WindowOptions options = of_pooling("avg_pool2d", window);
     return as_image(mean(channel_windows("avg_pool2d", x, options), 2), x, options);
 }
 

@@ -164,7 +164,6 @@ struct Gradcheck {
     // d(Σ seed · f)/dx, x a view of one element of the copies or of a parameter. Subtracts outputs before
     // summing, so those that do not depend on the element contribute no rounding error.
     double numerical_gradient(Tensor x) const {
-        const NoGrad off;
         const double middle = x.item(), h = options.eps * std::max(1.0, std::abs(middle));
         const auto weights = values_of(seed);
         double derivative = 0;
