@@ -56,8 +56,8 @@ viz::StorageMovie other_views() {
 
 void one_storage_many_names() {
     const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});  // (2, 3)
-    Tensor row = m[1];                                             // (3,), a view
-    const Tensor copy = m.clone();                                 // (2, 3), storage of its own
+    Tensor row = m[1];                                      // (3,), a view
+    const Tensor copy = m.clone();                          // (2, 3), storage of its own
     std::cout << "version " << m.version() << "\n";
     row.fill_(0);
     std::cout << m << "\n"

@@ -45,8 +45,8 @@ struct GPT : Module {
     LayerNorm norm;                       // after the last block
     Linear head;                          // C → V, its weight tied to token_embedding
 
-    GPT(const GPTConfig& config, Rng& rng = default_rng());      // initial values from `rng`
-    Tensor operator()(const Tensor& ids) const;  // ids (B, T) → logits (B, T, V)
+    GPT(const GPTConfig& config, Rng& rng = default_rng());  // initial values from `rng`
+    Tensor operator()(const Tensor& ids) const;              // ids (B, T) → logits (B, T, V)
     // ids (B, T) of the T tokens that follow the S in the caches → their logits (B, T, V), equal to the last T
     // of a pass over all S + T. The caches then hold S + T tokens, at most block_size.
     //
