@@ -142,10 +142,10 @@ public:
     class Iterator {
     public:
         using iterator_category = std::input_iterator_tag;  // for std::vector<Tensor>(x.begin(), x.end())
-        using value_type = Tensor;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const Tensor*;
-        using reference = Tensor;
+        using value_type = Tensor;                          // likewise
+        using difference_type = std::ptrdiff_t;             // likewise
+        using pointer = const Tensor*;                      // likewise
+        using reference = Tensor;                           // likewise
         Iterator(const Tensor* x, std::int64_t i) : x_(x), i_(i) {}              // at index i of x
         Tensor operator*() const { return x_->select(0, i_); }                   // a view
         Iterator& operator++() { return ++i_, *this; }                           // the next one
