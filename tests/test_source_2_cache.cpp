@@ -7,7 +7,7 @@ using namespace source;
 
 namespace {
 
-constexpr std::int64_t B = 2, T = 7, C = 12, H = 3, d_k = 4;
+constexpr std::int64_t B = 2, T = 7, C = 12, H = 3;
 
 nn::CausalMultiHeadAttention causal(std::int64_t num_kv_heads = 0) {
     Rng rng(1);
