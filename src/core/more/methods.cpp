@@ -1,16 +1,9 @@
-// The common functions as methods of Tensor, and what is written with operators and brackets.
-#include <ostream>
-
+// Composed operations as methods of Tensor, x[tensor], and plain numbers in where, maximum and minimum.
 #include "core/ops/common.h"
 #include "weft/core/more.h"
 
 namespace weft {
 
-Tensor Tensor::sum(const Axes& axes, bool keepdim) const { return weft::sum(*this, axes, keepdim); }
-Tensor Tensor::mean(const Axes& axes, bool keepdim) const { return weft::mean(*this, axes, keepdim); }
-Tensor Tensor::var(const Axes& axes, bool keepdim, int correction) const {
-    return weft::var(*this, axes, keepdim, correction);
-}
 Tensor Tensor::std(const Axes& axes, bool keepdim, int correction) const {
     return weft::std(*this, axes, keepdim, correction);
 }
@@ -19,40 +12,14 @@ Tensor Tensor::norm(double p, const Axes& axes, bool keepdim) const {
 }
 Tensor Tensor::prod(int axis, bool keepdim) const { return weft::prod(*this, axis, keepdim); }
 Tensor Tensor::prod() const { return weft::prod(*this); }
-ValuesIndices Tensor::max(int axis, bool keepdim) const { return weft::max(*this, axis, keepdim); }
-ValuesIndices Tensor::min(int axis, bool keepdim) const { return weft::min(*this, axis, keepdim); }
-Tensor Tensor::max() const { return weft::max(*this); }
-Tensor Tensor::min() const { return weft::min(*this); }
-Tensor Tensor::argmax(int axis, bool keepdim) const { return weft::argmax(*this, axis, keepdim); }
 Tensor Tensor::argmax() const { return weft::argmax(*this); }
 Tensor Tensor::argmin(int axis, bool keepdim) const { return weft::argmin(*this, axis, keepdim); }
 Tensor Tensor::argmin() const { return weft::argmin(*this); }
-Tensor Tensor::cumsum(int axis) const { return weft::cumsum(*this, axis); }
 ValuesIndices Tensor::sort(int axis, bool descending) const { return weft::sort(*this, axis, descending); }
 ValuesIndices Tensor::topk(std::int64_t k, int axis, bool largest) const {
     return weft::topk(*this, k, axis, largest);
 }
-Tensor Tensor::softmax(int axis) const { return weft::softmax(*this, axis); }
-Tensor Tensor::log_softmax(int axis) const { return weft::log_softmax(*this, axis); }
-Tensor Tensor::exp() const { return weft::exp(*this); }
-Tensor Tensor::log() const { return weft::log(*this); }
-Tensor Tensor::sqrt() const { return weft::sqrt(*this); }
-Tensor Tensor::abs() const { return weft::abs(*this); }
-Tensor Tensor::tanh() const { return weft::tanh(*this); }
-Tensor Tensor::sigmoid() const { return weft::sigmoid(*this); }
-Tensor Tensor::relu() const { return weft::relu(*this); }
-Tensor Tensor::pow(double p) const { return weft::pow(*this, p); }
-Tensor Tensor::clamp(double low, double high) const { return weft::clamp(*this, low, high); }
-Tensor Tensor::masked_fill(const Tensor& mask, double value) const {
-    return weft::masked_fill(*this, mask, value);
-}
-Tensor Tensor::matmul(const Tensor& other) const { return weft::matmul(*this, other); }
 Tensor Tensor::flatten(int first, int last) const { return weft::flatten(*this, first, last); }
-Tensor Tensor::gather(int axis, const Tensor& index) const { return weft::gather(*this, axis, index); }
-std::vector<Tensor> Tensor::split(std::int64_t size, int axis) const { return weft::split(*this, size, axis); }
-std::vector<Tensor> Tensor::chunk(std::int64_t chunks, int axis) const {
-    return weft::chunk(*this, chunks, axis);
-}
 
 Tensor Tensor::operator[](const Tensor& index) const {
     if (index.dtype() == boolean) {
@@ -71,17 +38,6 @@ Tensor Tensor::operator[](const Tensor& index) const {
     return rows.reshape(shape);
 }
 
-Tensor::Iterator Tensor::begin() const {
-    if (rank() == 0) throw ShapeError("begin: a scalar has no axis to iterate over; use item() for its value");
-    return {this, 0};
-}
-Tensor::Iterator Tensor::end() const { return {this, rank() == 0 ? 0 : size(0)}; }
-
-Tensor& Tensor::operator+=(double number) { return add_(scalar_like(*this, number, "add_")); }
-Tensor& Tensor::operator-=(double number) { return add_(scalar_like(*this, number, "add_"), -1); }
-Tensor& Tensor::operator/=(const Tensor& other) { return copy_(*this / other); }
-Tensor& Tensor::operator/=(double number) { return copy_(*this / number); }
-
 Tensor where(const Tensor& condition, double a, const Tensor& b) {
     return where(condition, scalar_like(b, a, "where"), b);
 }
@@ -91,8 +47,5 @@ Tensor where(const Tensor& condition, const Tensor& a, double b) {
 Tensor where(const Tensor& condition, double a, double b) { return where(condition, a, full({}, b)); }
 Tensor maximum(const Tensor& a, double b) { return maximum(a, scalar_like(a, b, "maximum")); }
 Tensor minimum(const Tensor& a, double b) { return minimum(a, scalar_like(a, b, "minimum")); }
-
-std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.str(); }
-std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
 
 }  // namespace weft

@@ -1,0 +1,54 @@
+// The functions of weft/core/ops.h as methods of Tensor; those of more.h are in src/core/more.
+#include <ostream>
+
+#include "core/ops/common.h"
+
+namespace weft {
+
+Tensor Tensor::sum(const Axes& axes, bool keepdim) const { return weft::sum(*this, axes, keepdim); }
+Tensor Tensor::mean(const Axes& axes, bool keepdim) const { return weft::mean(*this, axes, keepdim); }
+Tensor Tensor::var(const Axes& axes, bool keepdim, int correction) const {
+    return weft::var(*this, axes, keepdim, correction);
+}
+ValuesIndices Tensor::max(int axis, bool keepdim) const { return weft::max(*this, axis, keepdim); }
+ValuesIndices Tensor::min(int axis, bool keepdim) const { return weft::min(*this, axis, keepdim); }
+Tensor Tensor::max() const { return weft::max(*this); }
+Tensor Tensor::min() const { return weft::min(*this); }
+Tensor Tensor::argmax(int axis, bool keepdim) const { return weft::argmax(*this, axis, keepdim); }
+Tensor Tensor::cumsum(int axis) const { return weft::cumsum(*this, axis); }
+Tensor Tensor::softmax(int axis) const { return weft::softmax(*this, axis); }
+Tensor Tensor::log_softmax(int axis) const { return weft::log_softmax(*this, axis); }
+Tensor Tensor::exp() const { return weft::exp(*this); }
+Tensor Tensor::log() const { return weft::log(*this); }
+Tensor Tensor::sqrt() const { return weft::sqrt(*this); }
+Tensor Tensor::abs() const { return weft::abs(*this); }
+Tensor Tensor::tanh() const { return weft::tanh(*this); }
+Tensor Tensor::sigmoid() const { return weft::sigmoid(*this); }
+Tensor Tensor::relu() const { return weft::relu(*this); }
+Tensor Tensor::pow(double p) const { return weft::pow(*this, p); }
+Tensor Tensor::clamp(double low, double high) const { return weft::clamp(*this, low, high); }
+Tensor Tensor::masked_fill(const Tensor& mask, double value) const {
+    return weft::masked_fill(*this, mask, value);
+}
+Tensor Tensor::matmul(const Tensor& other) const { return weft::matmul(*this, other); }
+Tensor Tensor::gather(int axis, const Tensor& index) const { return weft::gather(*this, axis, index); }
+std::vector<Tensor> Tensor::split(std::int64_t size, int axis) const { return weft::split(*this, size, axis); }
+std::vector<Tensor> Tensor::chunk(std::int64_t chunks, int axis) const {
+    return weft::chunk(*this, chunks, axis);
+}
+
+Tensor::Iterator Tensor::begin() const {
+    if (rank() == 0) throw ShapeError("begin: a scalar has no axis to iterate over; use item() for its value");
+    return {this, 0};
+}
+Tensor::Iterator Tensor::end() const { return {this, rank() == 0 ? 0 : size(0)}; }
+
+Tensor& Tensor::operator+=(double number) { return add_(scalar_like(*this, number, "add_")); }
+Tensor& Tensor::operator-=(double number) { return add_(scalar_like(*this, number, "add_"), -1); }
+Tensor& Tensor::operator/=(const Tensor& other) { return copy_(*this / other); }
+Tensor& Tensor::operator/=(double number) { return copy_(*this / number); }
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.str(); }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+
+}  // namespace weft
