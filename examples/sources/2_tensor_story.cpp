@@ -7,22 +7,13 @@
 #include <iostream>
 #include <map>
 
-#include "../chapters/chapter.h"
+#include "companion.h"
 
 using namespace weft;
 
 namespace {
 
 constexpr std::int64_t B = 2, T = 5, D = 12, H = 3, d_head = D / H;
-
-bool all_true = true;  // what main returns
-
-void claim(const char* what, bool holds) {
-    std::printf("%-58s %s\n", what, holds ? "yes" : "NO");
-    all_true = all_true && holds;
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item(); }
 
 // A matrix with three digits; -1e9 as such.
 void print_rows(const Tensor& x) {
@@ -135,8 +126,8 @@ void core(Chapter& chapter, const Setting& s) {
     print_rows(weights[0][0]);
     claim("every row of the weights sums to 1", allclose(weights.sum(-1), ones({B, H, T}), 1e-6));
     const auto library = s.module.with_weights(s.X, Mask::causal());
-    claim("nn::MultiHeadAttention gives the same output to 1e-6", largest_difference(Y, library.output) < 1e-6);
-    claim("and the same weights", largest_difference(weights, library.weights) < 1e-6);
+    claim("nn::MultiHeadAttention gives the same output to 1e-6", difference(Y, library.output) < 1e-6);
+    claim("and the same weights", difference(weights, library.weights) < 1e-6);
 }
 
 void worked_example(Chapter& chapter) {
@@ -156,7 +147,7 @@ void decoding_and_debugging(Chapter& chapter, const Setting& s) {
     double largest = 0;
     for (std::int64_t t = 0; t < T; ++t) {
         const Tensor y = one_more_token(s.X.slice(1, t, t + 1), memory, s.W_Q, s.W_K, s.W_V, s.W_O, H);
-        largest = std::max(largest, largest_difference(y, full.slice(1, t, t + 1)));
+        largest = std::max(largest, difference(y, full.slice(1, t, t + 1)));
         std::cout << "token " << t << ": q " << Shape{B, H, 1, d_head} << ", memory of K " << memory.K.shape()
                   << ", y " << y.shape() << "\n";
     }
@@ -168,7 +159,7 @@ void decoding_and_debugging(Chapter& chapter, const Setting& s) {
     subject.takes_mask = false;
     const check::AttentionReport report = check::attention(subject, s.X);
     report.print();
-    all_true = all_true && report.passed();
+    held = held && report.passed();
 
     // The bug that hides because the code still runs: sqrt(D) in place of sqrt(d_head).
     subject.run = [&](const Tensor& x, const Mask&) {
@@ -185,16 +176,14 @@ void decoding_and_debugging(Chapter& chapter, const Setting& s) {
     std::printf("\nand on one that divides by sqrt(D):\n");
     for (const check::AttentionCheck& row : wrong.checks)
         if (!row.passed) std::printf("FAILED  %s: %s\n", row.name.c_str(), row.evidence.c_str());
-    all_true = all_true && !wrong.passed();
+    held = held && !wrong.passed();
 }
 
 void in_the_wild(Chapter& chapter, const Setting& s) {
     chapter.section("Where this lives in the wild");
     const Tensor Y = s.run(s.X).output;
     std::printf("the same to 1e-6 as the function above:\n");
-    const auto line = [&](const char* name, const Tensor& other) {
-        claim(name, largest_difference(Y, other) < 1e-6);
-    };
+    const auto line = [&](const char* name, const Tensor& other) { claim(name, difference(Y, other) < 1e-6); };
     const Tensor q = split_heads(s.X.matmul(s.W_Q), H), k = split_heads(s.X.matmul(s.W_K), H),
                  v = split_heads(s.X.matmul(s.W_V), H);
     line("scaled_dot_product_attention, fused",
@@ -216,15 +205,10 @@ void pause_and_recall(Chapter& chapter, const Setting& s) {
 
     const Trace trace;
     static_cast<void>(s.run(s.X));
-    const auto step = [&](const char* name) {
-        return std::find_if(trace.entries().begin(), trace.entries().end(),
-                            [&](const TraceEntry& e) { return e.name == name; })
-            ->tensor;
-    };
     std::printf("2. scores, sample 0, head 0, before and after the line with where:\n");
-    print_rows(step("scores")[0][0]);
+    print_rows(step(trace.entries(), "scores")[0][0]);
     std::printf("\n");
-    print_rows(step("masked scores")[0][0]);
+    print_rows(step(trace.entries(), "masked scores")[0][0]);
 
     const Tensor weights = tensor({{.80, .20, .00}, {.05, .90, .05}}), distance = tensor({2.0, 1, 0});
     std::cout << "3. mean distance to token 2 of what head 0 and head 1 read: " << weights.matmul(distance)
@@ -240,7 +224,7 @@ void interview(Chapter& chapter, const Setting& s) {
     const auto leak = [&](const auto& attention) {
         Tensor changed = s.X.clone();
         changed.slice(1, T - 1, T) += 1;
-        return largest_difference(attention(s.X).slice(1, 0, 1), attention(changed).slice(1, 0, 1));
+        return difference(attention(s.X).slice(1, 0, 1), attention(changed).slice(1, 0, 1));
     };
     const auto parts = [&](const Tensor& x) {
         return std::array{split_heads(x.matmul(s.W_Q), H), split_heads(x.matmul(s.W_K), H),
@@ -267,7 +251,7 @@ void interview(Chapter& chapter, const Setting& s) {
     std::printf(
         "   %.2f  without softmax and mask\n   %.2f  with the mask after the weighted sum\n   %.2f  as here\n",
         leak(product_alone), leak(masked_after), leak(right));
-    all_true = all_true && leak(right) == 0 && leak(masked_after) > 0;
+    held = held && leak(right) == 0 && leak(masked_after) > 0;
 }
 
 void apply_now(Chapter& chapter) {
@@ -292,5 +276,5 @@ int main(int argc, char** argv) {
     pause_and_recall(chapter, setting);
     interview(chapter, setting);
     apply_now(chapter);
-    return all_true ? 0 : 1;
+    return held ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "../chapters/chapter.h"
+#include "companion.h"
 
 using namespace weft;
 
@@ -57,30 +57,9 @@ struct MultiHeadAttention : nn::Module {
 
 // ---- what the sections share
 
-bool held = true;  // whether every statement that was checked is true
-
-void check(const char* statement, bool is_true) {
-    std::printf("%s: %s\n", statement, is_true ? "yes" : "NO");
-    held = held && is_true;
-}
-
 void print(const char* name, const Tensor& x) { std::printf("%-9s %s\n", name, x.shape().str().c_str()); }
 
-double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item(); }
-
 bool close(const Tensor& a, const Tensor& b) { return allclose(a, b, 1e-5, 1e-5); }
-
-// What the library says when it refuses `call`.
-template <class Call>
-std::string refusal(const Call& call) {
-    try {
-        (void)call();
-        held = false;
-        return "nothing is refused";
-    } catch (const Error& error) {
-        return error.what();
-    }
-}
 
 // The library's module with the weights of ours: w_q is W_q there, and w_o is W_out.
 nn::MultiHeadAttention library_module(const MultiHeadAttention& attention) {
@@ -173,7 +152,7 @@ void single_head(Chapter& chapter) {
                 static_cast<int>(i + 1), weights.at(i, cold, creek), weights.at(i, cold, was),
                 weights.at(i, it, creek), weights.at(i, it, jump), cosines[i].item());
     }
-    check("one head mixes the two answers, two heads give both", losses[0] > 0.3 && losses[1] < 0.02);
+    claim("one head mixes the two answers, two heads give both", losses[0] > 0.3 && losses[1] < 0.02);
 }
 
 void function(Chapter& chapter, const Walk& walk) {
@@ -194,7 +173,7 @@ void function(Chapter& chapter, const Walk& walk) {
     const Tensor multi_head = cat(heads, -1).matmul(W_O);
     print("head_1", heads[0]), print("Concat", cat(heads, -1)), print("W^O", W_O);
     print("MultiHead", multi_head);
-    check("as nn::MultiHeadAttention", close(multi_head, library(Q, K, V)));
+    claim("as nn::MultiHeadAttention", close(multi_head, library(Q, K, V)));
 }
 
 void inputs(Chapter& chapter) {
@@ -217,9 +196,9 @@ void inputs(Chapter& chapter) {
     const Tensor placed = attention.forward((X + randn({T, 7})).unsqueeze(0))[0];
     for (std::int64_t t = 0; t < T; ++t)
         std::printf("%-7s %s\n", sentence[static_cast<std::size_t>(t)].c_str(), X[t].str().c_str());
-    check("both \"the\" have one row of X", difference(X[the], X[the_again]) == 0);
-    check("and one row of the output", difference(Y[the], Y[the_again]) < 1e-7);
-    check("with a vector for each position added, two", difference(placed[the], placed[the_again]) > 1e-3);
+    claim("both \"the\" have one row of X", difference(X[the], X[the_again]) == 0);
+    claim("and one row of the output", difference(Y[the], Y[the_again]) < 1e-7);
+    claim("with a vector for each position added, two", difference(placed[the], placed[the_again]) > 1e-3);
 }
 
 void linear_transformations(Chapter& chapter, const Walk& walk) {
@@ -239,7 +218,7 @@ void linear_transformations(Chapter& chapter, const Walk& walk) {
         "%zu transformations; the largest difference from the columns of one d_model x d_model "
         "transformation is %.6f\n",
         transformed, largest);
-    check("they are equal", largest < 1e-5);
+    claim("they are equal", largest < 1e-5);
 }
 
 void dimensionality_reduction(Chapter& chapter, const Walk& walk) {
@@ -270,9 +249,9 @@ void scaled_dot_product(Chapter& chapter, Walk& walk) {
     }
     print("Q_1", q[0]), print("QK^T", q[0].matmul(k[0].T())), print("output", outputs[0]);
     const Tensor weights = (q[0].matmul(k[0].T()) / std::sqrt(64.0)).softmax(-1);
-    check("the rows of softmax sum to 1", close(weights.sum(-1), ones({T})));
+    claim("the rows of softmax sum to 1", close(weights.sum(-1), ones({T})));
     walk.sdpa = stack(outputs);
-    check("as the library's attention of all heads at once",
+    claim("as the library's attention of all heads at once",
           close(walk.sdpa, weft::scaled_dot_product_attention(stack(q), stack(k), stack(v))));
 }
 
@@ -283,8 +262,8 @@ void concatenation(Chapter& chapter, Walk& walk) {
     walk.concat = cat(heads, -1);
     std::printf("%zu of %s, side by side: %s\n", heads.size(), heads[0].shape().str().c_str(),
                 walk.concat.shape().str().c_str());
-    check("columns 64 to 127 are head 2", difference(walk.concat.slice(1, 64, 128), heads[1]) == 0);
-    check("as nn::merge_heads", difference(walk.concat, nn::merge_heads(walk.sdpa)) == 0);
+    claim("columns 64 to 127 are head 2", difference(walk.concat.slice(1, 64, 128), heads[1]) == 0);
+    claim("as nn::merge_heads", difference(walk.concat, nn::merge_heads(walk.sdpa)) == 0);
 }
 
 void final_projection(Chapter& chapter, const Walk& walk) {
@@ -302,7 +281,7 @@ void final_projection(Chapter& chapter, const Walk& walk) {
     Tensor sum = w_o.bias;
     for (std::int64_t i = 0; i < h; ++i)
         sum = sum + walk.sdpa[i].matmul(w_o.weight.T().slice(0, i * d_k, (i + 1) * d_k));
-    check("the output is b plus the sum of head_i times its 64 rows of W^O", close(sum, w_o(walk.concat)));
+    claim("the output is b plus the sum of head_i times its 64 rows of W^O", close(sum, w_o(walk.concat)));
 }
 
 // ---- the implementation, line by line
@@ -355,7 +334,7 @@ void initial_transforms(Chapter& chapter, Walk& walk) {
     const auto& [w_q, w_k, w_v] = std::tie(walk.attention.w_q, walk.attention.w_k, walk.attention.w_v);
     walk.q_full = w_q(walk.X), walk.k_full = w_k(walk.X), walk.v_full = w_v(walk.X);
     print("q_full", walk.q_full), print("k_full", walk.k_full), print("v_full", walk.v_full);
-    check("w_q(X) is X W + b", close(walk.q_full, walk.X.matmul(w_q.weight.T()) + w_q.bias));
+    claim("w_q(X) is X W + b", close(walk.q_full, walk.X.matmul(w_q.weight.T()) + w_q.bias));
 }
 
 void reshaping(Chapter& chapter, Walk& walk) {
@@ -365,8 +344,8 @@ void reshaping(Chapter& chapter, Walk& walk) {
     };
     walk.q = heads(walk.q_full), walk.k = heads(walk.k_full), walk.v = heads(walk.v_full);
     print("q_full", walk.q_full), print("view", walk.q_full.view(T, h, d_k)), print("permute", walk.q);
-    check("q lies in the memory of q_full", walk.q.shares_storage(walk.q_full));
-    check("q[i] is columns i * d_k to (i + 1) * d_k of q_full",
+    claim("q lies in the memory of q_full", walk.q.shares_storage(walk.q_full));
+    claim("q[i] is columns i * d_k to (i + 1) * d_k of q_full",
           difference(walk.q[2], walk.q_full.slice(1, 2 * d_k, 3 * d_k)) == 0);
 
     std::printf("\nT = 2, h = 2, d_k = 2:\n\n");
@@ -381,26 +360,26 @@ void performing_attention(Chapter& chapter, Walk& walk) {
     chapter.section("Performing scaled dot product attention");
     const Tensor sdpa = scaled_dot_product_attention(walk.q, walk.k, walk.v, Tensor());
     print("q", walk.q), print("QK^T", walk.q.matmul(walk.k.transpose(-1, -2))), print("sdpa", sdpa);
-    check("as the heads one by one, above", close(sdpa, walk.sdpa));
+    claim("as the heads one by one, above", close(sdpa, walk.sdpa));
     walk.sdpa = sdpa;
 }
 
 void concatenation_again(Chapter& chapter, Walk& walk) {
     chapter.section("Concatenation");
     const Tensor concat = walk.sdpa.permute(1, 0, 2).reshape(T, d_model);
-    check("as the heads side by side, above", close(concat, walk.concat));
+    claim("as the heads side by side, above", close(concat, walk.concat));
 
     const Tensor wrong = walk.sdpa.reshape(T, d_model);  // without permute
-    check("without permute, row 0 is the first 8 tokens of head 1",
+    claim("without permute, row 0 is the first 8 tokens of head 1",
           difference(wrong[0], walk.sdpa[0].slice(0, 0, 8).reshape(d_model)) == 0);
     std::printf("and the largest difference from the right rows is %.2f\n\n", difference(wrong, concat));
 
     const Tensor permuted = walk.sdpa.permute(1, 0, 2);  // (T, h, d_k)
     std::cout << refusal([&] { return permuted.view(T, d_model); }) << "\n";
-    check("reshape is contiguous().view()", difference(concat, permuted.contiguous().view(T, d_model)) == 0);
-    check("it copied", !concat.shares_storage(walk.sdpa));
+    claim("reshape is contiguous().view()", difference(concat, permuted.contiguous().view(T, d_model)) == 0);
+    claim("it copied", !concat.shares_storage(walk.sdpa));
     const Tensor halves = permuted.reshape(T, h, 2, d_k / 2);
-    check("reshape to (T, h, 2, d_k / 2) did not, and contiguous() would have",
+    claim("reshape to (T, h, 2, d_k / 2) did not, and contiguous() would have",
           halves.shares_storage(walk.sdpa) && !permuted.contiguous().shares_storage(walk.sdpa));
     walk.concat = concat;
 }
@@ -411,7 +390,7 @@ void final_transform(Chapter& chapter, Walk& walk) {
     print("concat", walk.concat), print("output", walk.output);
     std::printf("nn::MultiHeadAttention with the same weights: the largest difference is %.6f\n",
                 difference(walk.output, library_module(walk.attention)(walk.X)));
-    check("they are equal", close(walk.output, library_module(walk.attention)(walk.X)));
+    claim("they are equal", close(walk.output, library_module(walk.attention)(walk.X)));
 }
 
 void batches(Chapter& chapter, const Walk& walk) {
@@ -419,11 +398,11 @@ void batches(Chapter& chapter, const Walk& walk) {
     const Tensor X = stack({walk.X, flip(walk.X, 0), randn({T, d_model})});  // (B, T, d_model)
     const Tensor output = walk.attention.forward(X);
     print("X", X), print("output", output);
-    check("the first sequence has the output that it has alone", close(output[0], walk.output));
+    claim("the first sequence has the output that it has alone", close(output[0], walk.output));
     const nn::MultiHeadAttention library = library_module(walk.attention);
-    check("as nn::MultiHeadAttention", close(output, library(X)));
+    claim("as nn::MultiHeadAttention", close(output, library(X)));
     std::cout << "without a batch: " << refusal([&] { return walk.attention.forward(walk.X); }) << "\n";
-    check("nn::MultiHeadAttention takes both", close(library(walk.X), walk.output));
+    claim("nn::MultiHeadAttention takes both", close(library(walk.X), walk.output));
 }
 
 // ---- masks
@@ -453,7 +432,7 @@ void masking(Chapter& chapter) {
     nn::MultiHeadAttention library = library_module(attention);
     const Tensor table = randn({13, d_model}), X = embedding(table, ids);  // (B, T, d_model)
     const Tensor Y = attention.forward(X, mask);
-    check("forward(X, mask) as nn::MultiHeadAttention", close(Y, library(X, Mask::blocked(mask))));
+    claim("forward(X, mask) as nn::MultiHeadAttention", close(Y, library(X, Mask::blocked(mask))));
     Tensor other = table.clone();
     other[0].fill_(1000);                          // another vector for <pad>
     const Tensor real = (ids != 0).unsqueeze(-1);  // (B, T, 1)
@@ -532,9 +511,9 @@ void broadcasting(Chapter& chapter) {
     const Tensor X = randn({h, T, 16}), Y = library(X, Mask::blocked(samples));
     bool alone = true;
     for (std::int64_t b = 0; b < h; ++b) alone = alone && close(Y[b], library(X[b], Mask::blocked(samples[b])));
-    check("Mask::blocked (B, T, T) with B = h: each sample has its own mask", alone);
+    claim("Mask::blocked (B, T, T) with B = h: each sample has its own mask", alone);
     const Tensor Z = randn({1, h, 16});
-    check("Mask::blocked (T, T) with T = h: as Mask::causal()",
+    claim("Mask::blocked (T, T) with T = h: as Mask::causal()",
           close(library(Z, Mask::blocked(causal)), library(Z, Mask::causal())));
     std::cout << refusal([&] { return library(X.slice(0, 0, 1), Mask::blocked(samples)); }) << "\n";
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "../chapters/chapter.h"
+#include "companion.h"
 
 using namespace weft;
 
@@ -60,15 +60,6 @@ struct MultiHeadAttention : nn::Module {
 
 constexpr std::int64_t B = 2, T = 5, D = 128, H = 4;
 
-bool held = true;  // whether every statement that was checked is true
-
-void check(const char* statement, bool is_true) {
-    std::printf("%s: %s\n", statement, is_true ? "yes" : "NO");
-    held = held && is_true;
-}
-
-double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item(); }
-
 std::string numbers(const Tensor& row) {
     std::string text;
     for (const double x : row.to_vector<float>()) {
@@ -84,9 +75,7 @@ Tensor named(const std::string& name, const MultiHeadAttention& attention, const
              bool deterministic) {
     const Trace trace;
     (void)attention(x, deterministic);
-    for (const TraceEntry& entry : trace.entries())
-        if (entry.name == name) return entry.tensor;
-    throw ValueError("no tensor is named " + name);
+    return step(trace.entries(), name);
 }
 
 // ---- the sections
@@ -143,7 +132,7 @@ void why(Chapter& chapter, const MultiHeadAttention& attention, const Tensor& x)
     bool own = true;
     for (std::int64_t i = 0; i < H; ++i)
         own = own && all(merged.slice(-1, i * D / H, (i + 1) * D / H) == heads.select(1, i));
-    check("columns 1 to 32 are head 1, 33 to 64 head 2, and so on", own);
+    claim("columns 1 to 32 are head 1, 33 to 64 head 2, and so on", own);
 
     std::printf(
         "\nparameters: %d + %d = %d; without biases %d\n", static_cast<int>(attention.Dense_0.num_parameters()),
@@ -185,10 +174,10 @@ void compared(const MultiHeadAttention& attention, nn::CausalMultiHeadAttention 
     std::printf("attention(x, true): %s\n", mine.shape().str().c_str());
     std::printf("nn::CausalMultiHeadAttention in evaluation: the largest difference is %.6f\n",
                 difference(mine, theirs));
-    check("they are equal", allclose(mine, theirs, 1e-5, 1e-5));
+    claim("they are equal", allclose(mine, theirs, 1e-5, 1e-5));
     library.train();
-    check("two calls agree, deterministic", difference(mine, attention(x, true)) == 0);
-    check("two calls differ, otherwise", difference(attention(x), attention(x)) > 0);
+    claim("two calls agree, deterministic", difference(mine, attention(x, true)) == 0);
+    claim("two calls differ, otherwise", difference(attention(x), attention(x)) > 0);
 }
 
 // What dropout does to the weights: `draw` returns them after dropout.
@@ -230,14 +219,9 @@ void parameters_of_flax(MultiHeadAttention& attention, const Tensor& x) {
     const Tensor out =
         nn::merge_heads(scaled_dot_product_attention(heads[0], heads[1], heads[2], {.mask = Mask::causal()}));
     const Tensor expected = out.matmul(tree[2].second) + tree[3].second;
-    check("the module above gives x W + b of the tree", allclose(attention(x, true), expected, 1e-5, 1e-5));
-    check("and so does nn::CausalMultiHeadAttention", allclose(library(x), expected, 1e-5, 1e-5));
-    try {
-        (void)nn::from_flax(params, {{"Dense_0", "W_qkv"}});
-        held = false;
-    } catch (const Error& error) {
-        std::cout << error.what() << "\n";
-    }
+    claim("the module above gives x W + b of the tree", allclose(attention(x, true), expected, 1e-5, 1e-5));
+    claim("and so does nn::CausalMultiHeadAttention", allclose(library(x), expected, 1e-5, 1e-5));
+    std::cout << refusal([&] { return nn::from_flax(params, {{"Dense_0", "W_qkv"}}); }) << "\n";
 }
 
 void code(Chapter& chapter, MultiHeadAttention& attention, const Tensor& x) {
