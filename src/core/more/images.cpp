@@ -61,7 +61,7 @@ Tensor columns_of(const char* operation, const Tensor& x, const WindowOptions& o
     if (x.rank() != 4)
         throw ShapeError(operation, ": a tensor of shape ", x.shape(), "; it must be (N, C, H, W)");
     const std::int64_t p = options.padding;
-    const Tensor padded = pad(x, {p, p, p, p}, options.pad_value);
+    const Tensor padded = p == 0 ? x : pad(x, {p, p, p, p}, options.pad_value);
     const Tensor positions = window_positions(operation, padded.size(2), padded.size(3), options);  // (k, L)
     const std::int64_t k = positions.size(0), L = positions.size(1), N = x.size(0), C = x.size(1);
     const Tensor image = padded.reshape({N, C, padded.size(2) * padded.size(3)});
@@ -98,9 +98,10 @@ Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, cons
         throw ShapeError("fold: columns of shape ", columns.shape(), "; they must be (N, C·", k, ", ", L, ")");
     const std::int64_t N = columns.size(0), C = columns.size(1) / k;
     const Tensor index = positions.reshape({1, 1, k * L}).expand({N, C, k * L});
-    const Tensor image = scatter_add({N, C, H * W}, 2, index, columns.reshape({N, C, k * L}));
+    const Tensor image =
+        scatter_add({N, C, H * W}, 2, index, columns.reshape({N, C, k * L})).reshape({N, C, H, W});
     const std::int64_t p = options.padding;
-    return pad(image.reshape({N, C, H, W}), {-p, -p, -p, -p});
+    return p == 0 ? image : pad(image, {-p, -p, -p, -p});
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {

@@ -69,7 +69,7 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
 Tensor prod(const Tensor& x, int axis, bool keepdim) {
     check_arithmetic("prod", x);
     axis = normalize_axis(axis, x.rank(), "prod");
-    Tensor y = x.size(axis) == 1 ? x.clone() : x;
+    Tensor y = x;
     if (x.size(axis) == 0) {
         Shape shape = x.shape();
         shape[axis] = 1;
@@ -80,7 +80,7 @@ Tensor prod(const Tensor& x, int axis, bool keepdim) {
         const Tensor product = y.slice(axis, 0, half) * y.slice(axis, half, 2 * half);
         y = y.size(axis) % 2 == 0 ? product : cat({product, y.slice(axis, 2 * half, 2 * half + 1)}, axis);
     }
-    return keepdim ? y : y.squeeze(axis);
+    return copied(keepdim ? y : y.squeeze(axis), x);
 }
 
 Tensor prod(const Tensor& x) { return prod(x.reshape({-1}), 0); }
@@ -91,10 +91,10 @@ Tensor cumprod(const Tensor& x, int axis) {
     check_arithmetic("cumprod", x);
     axis = normalize_axis(axis, x.rank(), "cumprod");
     const std::int64_t n = x.size(axis);
-    Tensor y = n < 2 ? x.clone() : x;
+    Tensor y = x;
     for (std::int64_t step = 1; step < n; step *= 2)
         y = cat({y.slice(axis, 0, step), y.slice(axis, step, n) * y.slice(axis, 0, n - step)}, axis);
-    return y;
+    return copied(y, x);
 }
 
 Tensor argmin(const Tensor& x, int axis, bool keepdim) { return min(x.detach(), axis, keepdim).indices; }

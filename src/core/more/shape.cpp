@@ -32,9 +32,6 @@ Tensor pad_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t aft
     return y;
 }
 
-// y, in storage of its own: arguments that change nothing must not make the result a view of x.
-Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
-
 }  // namespace
 
 Tensor flatten(const Tensor& x, int first, int last) {

@@ -47,6 +47,9 @@ inline void check_targets(const char* operation, const Tensor& targets, std::int
                              " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
 }
 
+// y, in storage of its own: arguments that change nothing must not make the result a view of x.
+inline Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
+
 // The end of a message about an index that is out of range for an axis of size n.
 inline std::string valid_indices(std::int64_t n) {
     return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);
