@@ -1,10 +1,16 @@
 #include "core/kernels/parallel.h"
 
-#include <omp.h>
+#include <pthread.h>
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
-#include <atomic>
-#include <exception>
-#include <mutex>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,8 +18,32 @@
 
 namespace weft {
 namespace {
+
 constexpr int max_threads = 1024;
-std::atomic<int> chosen_threads{0};  // 0: OpenMP's default
+std::atomic<int> chosen_threads{0};  // 0: the default
+
+// The CPU time that the container may use, in whole processors; 0 without a limit (cgroup v2, cpu.max).
+int quota() {
+    std::ifstream file("/sys/fs/cgroup/cpu.max");
+    double time, period;
+    return file >> time >> period && period > 0 ? std::max(1, static_cast<int>(time / period)) : 0;
+}
+
+// A number of threads from the environment; 0 if there is none.
+int from_environment(const char* name) {
+    const char* text = std::getenv(name);
+    const long n = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+    return n >= 1 && n <= max_threads ? static_cast<int>(n) : 0;
+}
+
+int default_threads() {
+    for (const char* name : {"WEFT_NUM_THREADS", "OMP_NUM_THREADS"})
+        if (const int n = from_environment(name)) return n;
+    const int processors = tbb::info::default_concurrency();  // those that the affinity mask allows
+    const int limit = quota();
+    return std::min(limit > 0 ? std::min(processors, limit) : processors, max_threads);
+}
+
 }  // namespace
 
 // Declared in weft/core/tensor.h, which belongs to a higher layer.
@@ -25,32 +55,63 @@ void set_num_threads(int n) {
 }
 
 int get_num_threads() {
-    return chosen_threads > 0 ? chosen_threads.load() : std::min(omp_get_max_threads(), max_threads);
+    static const int by_default = default_threads();
+    return chosen_threads > 0 ? chosen_threads.load() : by_default;
 }
 
 namespace kernels {
+namespace {
+
+thread_local bool in_task = false;
+std::atomic<bool> is_forked{false};  // in a child of fork, which has no workers
+
+// The threads of one user thread: itself and workers, which all arenas of the process share.
+struct Team {
+    int threads;
+    tbb::global_control allowed;  // by default there are no more workers than processors
+    tbb::task_arena arena;
+    explicit Team(int n)
+        : threads(n),
+          allowed(tbb::global_control::max_allowed_parallelism,
+                  static_cast<std::size_t>(std::max(n, tbb::info::default_concurrency()))),
+          arena(n) {}
+};
+
+Team& team(int threads) {
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+    static_cast<void>(registered);
+    thread_local std::unique_ptr<Team> team;
+    if (!team || team->threads != threads) team = std::make_unique<Team>(threads);
+    return *team;
+}
+
+}  // namespace
 
 void run_tasks(std::int64_t tasks, Task task, const void* context) {
-    const int threads = static_cast<int>(std::min<std::int64_t>(get_num_threads(), tasks));
-    if (threads <= 1 || omp_in_parallel()) {
+    const int threads = get_num_threads();
+    if (threads <= 1 || tasks <= 1 || in_task || is_forked) {
         for (std::int64_t i = 0; i < tasks; ++i) task(context, i);
         return;
     }
-    std::exception_ptr failure;
-    std::mutex mutex;
     std::atomic<std::int64_t>* const counted = multiply_adds;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (std::int64_t i = 0; i < tasks; ++i) {
-        std::atomic<std::int64_t>* const before = std::exchange(multiply_adds, counted);
-        try {
-            task(context, i);
-        } catch (...) {
-            std::lock_guard lock(mutex);
-            if (!failure) failure = std::current_exception();
-        }
-        multiply_adds = before;
-    }
-    if (failure) std::rethrow_exception(failure);
+    team(threads).arena.execute([&] {
+        tbb::parallel_for(
+            tbb::blocked_range<std::int64_t>(0, tasks, 1),
+            [&](const tbb::blocked_range<std::int64_t>& range) {
+                struct Here {  // what belongs to the thread, for as long as it runs the task
+                    std::atomic<std::int64_t>* const before;
+                    explicit Here(std::atomic<std::int64_t>* now) : before(std::exchange(multiply_adds, now)) {
+                        in_task = true;
+                    }
+                    ~Here() {
+                        multiply_adds = before;
+                        in_task = false;
+                    }
+                } here(counted);
+                for (std::int64_t i = range.begin(); i < range.end(); ++i) task(context, i);
+            },
+            tbb::simple_partitioner());
+    });
 }
 
 }  // namespace kernels

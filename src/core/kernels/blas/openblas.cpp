@@ -1,5 +1,5 @@
 // OpenBLAS, through xtensor-blas.
-#include <omp.h>
+#include <dlfcn.h>
 
 #include <xtensor-blas/xblas.hpp>
 
@@ -10,12 +10,20 @@ extern "C" void openblas_set_num_threads(int);
 namespace weft::kernels {
 namespace {
 
-// OpenBLAS with its own threads has one number of threads per process. OpenBLAS with OpenMP uses that of the
-// calling thread, which is restored because it belongs to the caller.
+// The number of threads belongs to the process where OpenBLAS has threads of its own, and to the calling thread
+// where it uses OpenMP, which is then in the process, too. The caller's is restored.
 struct OneThread {
-    const int before = omp_get_max_threads();
-    OneThread() { omp_set_num_threads(1); }
-    ~OneThread() { omp_set_num_threads(before); }
+    using Get = int (*)();
+    using Set = void (*)(int);
+    static inline const Get get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+    static inline const Set set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    const int before = set != nullptr ? get() : 1;
+    OneThread() {
+        if (before != 1) set(1);
+    }
+    ~OneThread() {
+        if (before != 1) set(before);
+    }
 };
 const bool blas_is_single_threaded = [] {
     const OneThread restored;
