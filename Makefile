@@ -14,13 +14,13 @@ S     ?=
 LIST  ?=
 EACH  ?=
 
-PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-openmp-dev \
+PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-serial-dev libtbb-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev libpcre2-dev
 BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14
 DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
-FUZZ_PACKAGES   := clang-14 libclang-rt-14-dev libomp-14-dev
+FUZZ_PACKAGES   := clang-14 libclang-rt-14-dev
 CI_PACKAGES     := git $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.

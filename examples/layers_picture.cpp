@@ -38,6 +38,6 @@ int main(int argc, char** argv) {
         if (i > 0) d.arrow(36 + 134 * i, y + 67, 36 + 134 * i - 20, y + 67);
     }
     d.text(592, y + 24, "xtensor, xsimd,", other).text(592, y + 42, "xtensor-blas,", other);
-    d.text(592, y + 60, "OpenBLAS, OpenMP", other);
+    d.text(592, y + 60, "OpenBLAS, oneTBB", other);
     io::save_text(argv[1], d.svg());
 }

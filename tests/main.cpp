@@ -22,10 +22,6 @@
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
-// clang's OpenMP runtime does not free what it allocated for a thread that has ended.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libomp.so"; }
-
 namespace {
 
 std::mutex mutex;

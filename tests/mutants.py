@@ -128,7 +128,7 @@ class Tests:
         """Whether a test fails, the program dies, or the time is up; and how long it took."""
         shutil.rmtree(SCRATCH, ignore_errors=True)
         SCRATCH.mkdir()
-        environment = dict(os.environ, OMP_WAIT_POLICY="passive", TMPDIR=str(SCRATCH))
+        environment = dict(os.environ, TMPDIR=str(SCRATCH))
         begin = time.monotonic()
         with open(WORK / "log", "w") as log:
             process = subprocess.Popen([binary, "-#", "--abort", stage], cwd=SCRATCH, env=environment, stdout=log,

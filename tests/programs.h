@@ -32,14 +32,10 @@ struct Result {
     std::string output;  // and errors, as they came
 };
 
-// Threads that have nothing to do let others run, for the tests are not alone on their machine.
-inline void use_passive_waiting() { setenv("OMP_WAIT_POLICY", "passive", 1); }
-
 // Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8".
 inline Result run(const std::string& arguments, const std::string& before = ":") {
     const std::string command = "{ " + before + "; " + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1";
     Result result;
-    use_passive_waiting();
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     std::array<char, 4096> buffer;
@@ -74,7 +70,6 @@ public:
         for (const int signal : {SIGINT, SIGHUP, SIGTERM}) sigaddset(&heard, signal);
         posix_spawnattr_setsigdefault(&attributes, &heard);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-        use_passive_waiting();
         const int error = posix_spawn(&id_, pointers[0], &files, &attributes, pointers.data(), environ);
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&files);

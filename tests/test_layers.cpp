@@ -1,6 +1,6 @@
 // The layers of the house, bottom up: core, with the rooms array, kernels, autograd, ops and more, then nn,
 // models, viz, train. A file includes only its own room and those below; everything above core sees only core's
-// public headers; xtensor, BLAS and OpenMP stay in core, and out of every public header except the bridge.
+// public headers; xtensor, BLAS and oneTBB stay in core, and out of every public header except the bridge.
 #include <map>
 
 #include "catch.h"

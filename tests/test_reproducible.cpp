@@ -1,4 +1,7 @@
 // The same numbers everywhere: streams, threads, serial and concurrent runs.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -183,7 +186,7 @@ TEST_CASE("the number of threads is checked", "[threads]") {
 }
 
 // Runs itself in processes of their own, which find WEFT_TEST_THREADS set.
-TEST_CASE("OMP_NUM_THREADS is respected up to 1024", "[threads]") {
+TEST_CASE("WEFT_NUM_THREADS and OMP_NUM_THREADS are respected up to 1024", "[threads]") {
     if (const char* expected = std::getenv("WEFT_TEST_THREADS")) {
         CHECK(std::to_string(get_num_threads()) == expected);
         const Tensor x = ones({600, 700});
@@ -192,12 +195,40 @@ TEST_CASE("OMP_NUM_THREADS is respected up to 1024", "[threads]") {
         return;
     }
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-    for (const auto& [asked, used] : {std::pair("1", "1"), std::pair("3", "3"), std::pair("10000", "1024")}) {
-        const std::string command = std::string("OMP_NUM_THREADS=") + asked + " WEFT_TEST_THREADS=" + used +
-                                    " '" + program + "' 'OMP_NUM_THREADS is respected up to 1024' > /dev/null";
+    for (const auto& [asked, used] :
+         {std::pair("OMP_NUM_THREADS=1", "1"), std::pair("OMP_NUM_THREADS=3", "3"),
+          std::pair("OMP_NUM_THREADS=10000", "1024"), std::pair("WEFT_NUM_THREADS=5", "5"),
+          std::pair("OMP_NUM_THREADS=2 WEFT_NUM_THREADS=7", "7"),
+          std::pair("OMP_NUM_THREADS=2 WEFT_NUM_THREADS=none", "2")}) {
+        const std::string command = std::string("unset OMP_NUM_THREADS WEFT_NUM_THREADS; ") + asked +
+                                    " WEFT_TEST_THREADS=" + used + " '" + program +
+                                    "' 'WEFT_NUM_THREADS and OMP_NUM_THREADS are respected up to 1024' > /dev/null";
         INFO(command);
         CHECK(std::system(command.c_str()) == 0);
     }
+}
+
+TEST_CASE("a child of fork computes the same bits", "[threads]") {
+    const auto bytes = [] {
+        Rng rng(1);
+        const Tensor x = randn({300, 300}, rng);
+        return matmul(x, x.T()).softmax(-1).to_vector<float>();
+    };
+    const std::vector<float> expected = bytes();  // the parent has used its threads
+    const pid_t child = fork();
+    if (child == 0) _exit(bytes() == expected ? 0 : 1);
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(bytes() == expected);
+}
+
+TEST_CASE("an affinity mask limits the threads", "[threads]") {
+    if (std::getenv("WEFT_TEST_AFFINITY") != nullptr) return CHECK(get_num_threads() == 1);
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+    CHECK(std::system(("unset OMP_NUM_THREADS WEFT_NUM_THREADS; WEFT_TEST_AFFINITY=1 taskset -c 0 '" + program +
+                       "' 'an affinity mask limits the threads' > /dev/null")
+                          .c_str()) == 0);
 }
 
 TEST_CASE("Philox gives the published numbers", "[rng]") {

@@ -14,7 +14,7 @@ mkdir -p "$build/found"
 fuzz() {
     local name=${1#fuzz_}
     mkdir "$TMPDIR/$name"
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$build/tests/fuzz/$1" "$TMPDIR/$name" "$corpus/$name" \
+    WEFT_NUM_THREADS=1 "$build/tests/fuzz/$1" "$TMPDIR/$name" "$corpus/$name" \
         -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len=16384 -print_final_stats=1 \
         -artifact_prefix="$build/found/$name-" >"$TMPDIR/$name.log" 2>&1 || touch "$TMPDIR/$name.failed"
 }

@@ -10,8 +10,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "weft/core/error.h"
@@ -29,16 +27,11 @@ int quota() {
     return file >> time >> period && period > 0 ? std::max(1, static_cast<int>(time / period)) : 0;
 }
 
-// A number of threads from the environment; 0 if there is none.
-int from_environment(const char* name) {
-    const char* text = std::getenv(name);
-    const long n = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-    return n >= 1 && n <= max_threads ? static_cast<int>(n) : 0;
-}
-
 int default_threads() {
     for (const char* name : {"WEFT_NUM_THREADS", "OMP_NUM_THREADS"})
-        if (const int n = from_environment(name)) return n;
+        if (const char* text = std::getenv(name))
+            if (const long n = std::strtol(text, nullptr, 10); n >= 1)
+                return static_cast<int>(std::min<long>(n, max_threads));
     const int processors = tbb::info::default_concurrency();  // those that the affinity mask allows
     const int limit = quota();
     return std::min(limit > 0 ? std::min(processors, limit) : processors, max_threads);

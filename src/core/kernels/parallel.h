@@ -1,4 +1,4 @@
-// Weft's one OpenMP team. Work is cut into tasks whose number and borders depend on sizes alone, and no two
+// Weft's threads, by oneTBB. Work is cut into tasks whose number and borders depend on sizes alone, and no two
 // tasks write the same output, so the number of threads does not change the bits.
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace weft::kernels {
 
-// Runs task(context, 0) … task(context, tasks − 1), in any order and on any thread of the team; rethrows the
-// first exception.
+// Runs task(context, 0) … task(context, tasks − 1), in any order, on this thread and workers that all threads
+// share; rethrows the first exception. Within a task, and in a child of fork, one after the other on this
+// thread.
 using Task = void (*)(const void* context, std::int64_t index);
 void run_tasks(std::int64_t tasks, Task task, const void* context);
 
