@@ -2,6 +2,12 @@
 // alternately in rounds, and prints tables of the minimum times and their ratios.
 //
 //     compare [--threads N,…] [--rounds N] [--python PATH] [WORKLOAD…]
+//     compare --busy N …    the same beside N processes that never rest: medians of Weft and PyTorch, quiet and
+//     busy
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -57,6 +63,39 @@ void row(const std::vector<std::string>& cells) {
     std::cout << "|" << std::endl;
 }
 
+// Processes that keep a processor busy each, for as long as this lives.
+class Spinners {
+public:
+    explicit Spinners(int n) {
+        for (int i = 0; i < n; ++i)
+            if (const pid_t id = fork(); id == 0)
+                for (volatile unsigned rounds = 0;;) rounds = rounds + 1;
+            else if (id > 0)
+                ids_.push_back(id);
+    }
+    ~Spinners() {
+        for (const pid_t id : ids_) kill(id, SIGKILL), waitpid(id, nullptr, 0);
+    }
+    Spinners(const Spinners&) = delete;
+    Spinners& operator=(const Spinners&) = delete;
+
+private:
+    std::vector<pid_t> ids_;
+};
+
+// The median of the medians of several runs of one program.
+struct Median {
+    std::vector<double> ms;
+    void take(const Result& r) {
+        if (r && !r->is_discarded() && r->contains("median_ms")) ms.push_back((*r)["median_ms"]);
+    }
+    double value() const {
+        std::vector<double> sorted = ms;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted.empty() ? NAN : (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+    }
+};
+
 std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
 
 }  // namespace
@@ -66,18 +105,45 @@ int main(int argc, char** argv) {
     std::vector<std::string> names{"toy", "char", "gpt2", "attention", "long", "decode"};
     std::string python = "python3";
     std::vector<int> threads{1, 2};
-    int rounds = 3;
+    int rounds = 3, busy = 0;
     app.add_option("workloads", names, "workloads to run; default: all");
     app.add_option("--threads", threads, "one or more numbers of threads, separated by commas")
         ->check(CLI::Range(1, 1024))
         ->delimiter(',');
     app.add_option("--rounds", rounds, "how often to run each program")->check(CLI::Range(1, 100));
+    app.add_option("--busy", busy, "run beside so many processes that never rest, too; prints medians")
+        ->check(CLI::Range(0, 1024));
     app.add_option("--python", python, "a Python with torch; without torch, PyTorch is left out");
     CLI11_PARSE(app, argc, argv);
 
     const auto here = std::filesystem::path(argv[0]).parent_path();
     const bool has_torch = std::system((python + " -c 'import torch' 2>/dev/null").c_str()) == 0;
     if (!has_torch) std::cerr << "no torch in " << python << ": PyTorch is left out\n";
+
+    if (busy > 0) {
+        row({"workload", "threads", "Weft quiet ms", "Weft busy ms", "busy / quiet", "PyTorch quiet ms",
+             "PyTorch busy ms", "busy / quiet", "Weft / PyTorch, busy"});
+        row(std::vector<std::string>(9, "---"));
+        for (const std::string& name : names)
+            for (const int n : threads) {
+                const std::string arguments = " " + name + " --threads " + std::to_string(n);
+                const std::string weft = quoted(here / "weft_bench") + arguments,
+                                  torch = python + " " + quoted(WEFT_TORCH_PEER) + arguments;
+                Median weft_quiet, weft_busy, torch_quiet, torch_busy;
+                for (int round = 0; round < rounds; ++round) {
+                    weft_quiet.take(run(weft));
+                    if (has_torch) torch_quiet.take(run(torch));
+                    const Spinners spinners(busy);
+                    weft_busy.take(run(weft));
+                    if (has_torch) torch_busy.take(run(torch));
+                }
+                const double a = weft_quiet.value(), b = weft_busy.value(), c = torch_quiet.value(),
+                             d = torch_busy.value();
+                row({name, std::to_string(n), number(a), number(b), ratio(b, a), number(c), number(d),
+                     ratio(d, c), ratio(b, d)});
+            }
+        return 0;
+    }
 
     std::vector<std::vector<std::string>> decoding;
     std::string kernels;

@@ -200,9 +200,9 @@ TEST_CASE("WEFT_NUM_THREADS and OMP_NUM_THREADS are respected up to 1024", "[thr
           std::pair("OMP_NUM_THREADS=10000", "1024"), std::pair("WEFT_NUM_THREADS=5", "5"),
           std::pair("OMP_NUM_THREADS=2 WEFT_NUM_THREADS=7", "7"),
           std::pair("OMP_NUM_THREADS=2 WEFT_NUM_THREADS=none", "2")}) {
-        const std::string command = std::string("unset OMP_NUM_THREADS WEFT_NUM_THREADS; ") + asked +
-                                    " WEFT_TEST_THREADS=" + used + " '" + program +
-                                    "' 'WEFT_NUM_THREADS and OMP_NUM_THREADS are respected up to 1024' > /dev/null";
+        const std::string command =
+            std::string("unset OMP_NUM_THREADS WEFT_NUM_THREADS; ") + asked + " WEFT_TEST_THREADS=" + used +
+            " '" + program + "' 'WEFT_NUM_THREADS and OMP_NUM_THREADS are respected up to 1024' > /dev/null";
         INFO(command);
         CHECK(std::system(command.c_str()) == 0);
     }

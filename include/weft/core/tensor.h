@@ -368,8 +368,8 @@ Tensor tensor(const std::vector<T>& values) {
 
 // ---- threads: results have the same bits at every number of threads
 void set_num_threads(int n);  // ValueError unless 1 ≤ n ≤ 1024
-// The current number. By default WEFT_NUM_THREADS, else OMP_NUM_THREADS, else the processors on which the process
-// may run, and no more than its container's quota (cgroup v2, cpu.max).
+// The current number. By default WEFT_NUM_THREADS, else OMP_NUM_THREADS, else the processors on which the
+// process may run, and no more than its container's quota (cgroup v2, cpu.max).
 int get_num_threads();
 
 }  // namespace weft
