@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -41,6 +42,7 @@ int default_threads() {
 
 // Declared in weft/core/tensor.h, which belongs to a higher layer.
 int get_num_threads();
+void parallel_for(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f);
 
 void set_num_threads(int n) {
     if (n < 1 || n > max_threads) throw ValueError("set_num_threads: ", n, " threads; use 1 to ", max_threads);
@@ -50,6 +52,13 @@ void set_num_threads(int n) {
 int get_num_threads() {
     static const int by_default = default_threads();
     return chosen_threads > 0 ? chosen_threads.load() : by_default;
+}
+
+void parallel_for(std::int64_t n, std::int64_t grain,
+                  const std::function<void(std::int64_t, std::int64_t)>& f) {
+    if (n < 0 || grain < 1)
+        throw ValueError("parallel_for: n ", n, " and grain ", grain, "; use at least 0 and 1");
+    kernels::parallel_blocks(n, grain, f);
 }
 
 namespace kernels {

@@ -1,6 +1,7 @@
 // Passes over all values of a tensor, and gradient clipping.
 #include "norms.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -39,18 +40,35 @@ bool finite(const T* x, std::int64_t n) {
     return bad == 0;
 }
 
+// f(pointer, n) of each block of x's values, in parallel.
+template <class F>
+auto of_blocks(const Tensor& x, const F& f) {
+    const Tensor flat = x.detach().contiguous();
+    const std::int64_t n = flat.numel();
+    std::vector<double> results(static_cast<std::size_t>((n + block - 1) / block));
+    parallel_for(n, block, [&](std::int64_t begin, std::int64_t end) {
+        double& result = results[static_cast<std::size_t>(begin / block)];
+        if (flat.dtype() == float32)
+            result = f(flat.data<float>() + begin, end - begin);
+        else
+            result = f(flat.data<double>() + begin, end - begin);
+    });
+    return results;
+}
+
 }  // namespace
 
 double sum_of_squares(const Tensor& x) {
-    const Tensor flat = x.detach().contiguous();
-    if (flat.dtype() == float32) return squares(flat.data<float>(), flat.numel());
-    return squares(flat.data<double>(), flat.numel());
+    double total = 0;
+    for (const double part : of_blocks(x, [](const auto*values, std::int64_t n) { return squares(values, n); }))
+        total += part;
+    return total;
 }
 
 bool all_finite(const Tensor& x) {
-    const Tensor flat = x.detach().contiguous();
-    if (flat.dtype() == float32) return finite(flat.data<float>(), flat.numel());
-    return finite(flat.data<double>(), flat.numel());
+    const auto parts =
+        of_blocks(x, [](const auto* values, std::int64_t n) { return finite(values, n) ? 1.0 : 0.0; });
+    return std::find(parts.begin(), parts.end(), 0.0) == parts.end();
 }
 
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {

@@ -1,6 +1,7 @@
 // SGD, Adam and AdamW.
 #include <cmath>
 
+#include "norms.h"
 #include "weft/nn/optim.h"
 
 namespace weft::optim {
@@ -26,19 +27,22 @@ void check_adam(const Options& options) {
     check_beta(options.beta2, "beta2");
 }
 
-// Calls f(parameter, gradient, n) with pointers to n elements of the parameter's type.
+// Calls f(parameter, gradient, begin, end), with pointers to the parameter's type, for blocks of elements in
+// parallel.
 template <class F>
 void on_elements(const Update& u, const F& f) {
-    if (u.parameter.dtype() == float32)
-        f(u.parameter.data<float>(), u.gradient.data<float>(), u.parameter.numel());
-    else
-        f(u.parameter.data<double>(), u.gradient.data<double>(), u.parameter.numel());
+    parallel_for(u.parameter.numel(), block, [&](std::int64_t begin, std::int64_t end) {
+        if (u.parameter.dtype() == float32)
+            f(u.parameter.data<float>(), u.gradient.data<float>(), begin, end);
+        else
+            f(u.parameter.data<double>(), u.gradient.data<double>(), begin, end);
+    });
 }
 
 // Adam (decoupled = false) adds weight_decay·p to the gradient; AdamW shrinks p first.
 template <bool decoupled, class Options>
 void update_adam(const Update& u, const Options& options) {
-    on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t n) {
+    on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t begin, std::int64_t end) {
         T *m = u.moments[0].data<T>(), *v = u.moments[1].data<T>();
         const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(u.t));
         const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(u.t));
@@ -49,7 +53,7 @@ void update_adam(const Update& u, const Options& options) {
         const T rest1 = static_cast<T>(1 - options.beta1);
         const T beta2 = static_cast<T>(options.beta2), rest2 = static_cast<T>(1 - options.beta2);
         const T eps = static_cast<T>(options.eps);
-        for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t i = begin; i < end; ++i) {
             const T x = decoupled ? p[i] * shrink : p[i];
             const T gradient = decoupled ? g[i] : g[i] + decay * x;
             m[i] += rest1 * (gradient - m[i]);
@@ -79,15 +83,15 @@ void check(const AdamOptions& options) { check_adam(options); }
 void check(const AdamWOptions& options) { check_adam(options); }
 
 void update(const Update& u, const SGDOptions& options) {
-    on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t n) {
+    on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t begin, std::int64_t end) {
         const T lr = static_cast<T>(options.lr), decay = static_cast<T>(u.weight_decay);
         if (u.moments.empty()) {
-            for (std::int64_t i = 0; i < n; ++i) p[i] -= lr * (g[i] + decay * p[i]);
+            for (std::int64_t i = begin; i < end; ++i) p[i] -= lr * (g[i] + decay * p[i]);
             return;
         }
         T* b = u.moments[0].data<T>();
         const T momentum = static_cast<T>(options.momentum);
-        for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t i = begin; i < end; ++i) {
             const T gradient = g[i] + decay * p[i];
             b[i] = momentum * b[i] + gradient;  // initially b = 0
             p[i] -= lr * (options.nesterov ? gradient + momentum * b[i] : b[i]);
