@@ -224,7 +224,10 @@ TEST_CASE("a child of fork computes the same bits", "[threads]") {
 }
 
 TEST_CASE("an affinity mask limits the threads", "[threads]") {
-    if (std::getenv("WEFT_TEST_AFFINITY") != nullptr) return CHECK(get_num_threads() == 1);
+    if (std::getenv("WEFT_TEST_AFFINITY") != nullptr) {
+        CHECK(get_num_threads() == 1);
+        return;
+    }
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
     CHECK(std::system(("unset OMP_NUM_THREADS WEFT_NUM_THREADS; WEFT_TEST_AFFINITY=1 taskset -c 0 '" + program +
                        "' 'an affinity mask limits the threads' > /dev/null")
