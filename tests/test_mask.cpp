@@ -127,6 +127,24 @@ TEST_CASE("a | b blocks where either does, in any order and of any ranks", "[mas
     CHECK((Mask::causal() | Mask()).only_causal());
 }
 
+TEST_CASE("masks of keys are joined without an axis of queries, and other masks are left alone", "[mask]") {
+    const Tensor keys = some_bools({1, H, 1, S}), pairs = some_bools({T, S}, 2),
+                 samples = some_bools({B, T, S}, 3);
+    const auto rest = [](const Mask& mask) { return mask.rest(B, H, T, S); };
+    const auto is = [](const Tensor& a, const Shape& shape) { return a.shape() == shape; };
+    CHECK(rest(Mask::causal()).empty());
+    const auto joined = rest(Mask::causal() | Mask::padding({3, 5}) | Mask::padding({5, 4}) |
+                             Mask::blocked(keys.expand({1, H, T, S})));
+    REQUIRE(joined.size() == 1);
+    CHECK(is(joined[0], {B, H, 1, S}));
+    const auto parts = rest(Mask::padding({3, 5}) | Mask::blocked(pairs) | Mask::blocked(samples));
+    REQUIRE(parts.size() == 3);
+    CHECK((is(parts[0], {1, 1, T, S}) && parts[0].data<bool>() == pairs.data<bool>()));
+    CHECK((is(parts[1], {B, 1, T, S}) && parts[1].data<bool>() == samples.data<bool>()));
+    CHECK(is(parts[2], {B, 1, 1, S}));
+    CHECK(is(rest(Mask::allowed(keys.expand({1, H, T, S})))[0], {1, H, 1, S}));
+}
+
 TEST_CASE("combining leaves the parts as they were", "[mask]") {
     const Mask a = Mask::causal(), b = Mask::padding({3, 5});
     const Mask both = a | b;

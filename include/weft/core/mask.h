@@ -47,9 +47,11 @@ public:
     // bool (B|1, H|1, T, S), true = blocked. ShapeError, beginning with `caller`, if a part does not fit.
     Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                        const char* caller = "Mask::materialize") const;
-    // The same without the causal part, which the attention kernel handles itself; undefined if none is left.
-    Tensor materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
-                            const char* caller = "Mask::materialize_rest") const;
+    // The same without the causal part, which the attention kernel handles itself, as bool tensors (B|1, H|1,
+    // T|1, S|1): what is blocked is what any of them blocks. Masks that block a key for every query, such as
+    // padding, are joined; the others are views of the tensors passed. So nothing new has an axis of T queries.
+    std::vector<Tensor> rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                             const char* caller = "Mask::rest") const;
 
 private:
     bool causal_ = false;

@@ -3,6 +3,8 @@
 // samples, H heads of queries, G of keys and values, T queries, S keys, d_k and d_v widths.
 #pragma once
 
+#include <vector>
+
 #include "core/array/array.h"
 
 namespace weft::kernels {
@@ -21,9 +23,9 @@ struct QkvArrays {
 struct AttentionParams {
     double scale = 1;
     bool causal = false;  // query i attends to key j only if j ≤ i + (S − T)
-    // (B, H, T, S), with strides of 0 where broadcast; without storage if there is none.
-    Array blocked;  // bool, true = masked
-    Array bias;     // of q's type, added to the scores
+    // (B, H, T, S), with strides of 0 where broadcast; the bias is without storage if there is none.
+    std::vector<Array> blocked;  // bool, true = masked; a pair that any of them masks is masked
+    Array bias;                  // of q's type, added to the scores
 };
 
 // Backward recomputes the weights from these as e^(score − max) · inverse_sum. Each is (B, H, T) and

@@ -51,7 +51,8 @@ struct Head {
     }
     bool is_visible(std::int64_t i, std::int64_t j) const {
         return !(params.causal && j > i + (S - T_)) &&
-               !(params.blocked.storage && *element<bool>(params.blocked, i, j));
+               std::none_of(params.blocked.begin(), params.blocked.end(),
+                            [&](const Array& blocked) { return *element<bool>(blocked, i, j); });
     }
     // s = scale · q kᵀ + bias, −∞ where masked: n_q queries from i0 on, n_k keys from j0 on, in rows tile.keys
     // apart.
@@ -64,10 +65,10 @@ struct Head {
                 const T* bias = element<T>(params.bias, i0 + i, j0);
                 for (std::int64_t j = 0; j < n_k; ++j) row[j] += bias[j * params.bias.strides[3]];
             }
-            if (params.blocked.storage) {
-                const bool* blocked = element<bool>(params.blocked, i0 + i, j0);
+            for (const Array& part : params.blocked) {
+                const bool* blocked = element<bool>(part, i0 + i, j0);
                 for (std::int64_t j = 0; j < n_k; ++j)
-                    if (blocked[j * params.blocked.strides[3]]) row[j] = -INFINITY;
+                    if (blocked[j * part.strides[3]]) row[j] = -INFINITY;
             }
             if (params.causal)
                 for (std::int64_t j = std::max<std::int64_t>(0, i0 + i + (S - T_) + 1 - j0); j < n_k; ++j)

@@ -122,9 +122,10 @@ Tensor make_token_major(const Tensor& x, std::int64_t d) {
 Tensor fused(const char* caller, const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
     const auto& [q, k, v] = qkv;
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
-    const Tensor blocked = o.mask.materialize_rest(shape[0], shape[1], shape[2], shape[3], caller);
-    const kernels::AttentionParams params{*o.scale, o.mask.is_causal(),
-                                          blocked.defined() ? broadcast_view(blocked.array(), shape) : Array(),
+    std::vector<Array> blocked;
+    for (const Tensor& part : o.mask.rest(shape[0], shape[1], shape[2], shape[3], caller))
+        blocked.push_back(broadcast_view(part.array(), shape));
+    const kernels::AttentionParams params{*o.scale, o.mask.is_causal(), blocked,
                                           o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
     const kernels::SoftmaxStats stats{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
     const Tensor y = make_token_major(q, v.size(3));

@@ -13,7 +13,14 @@ void check_mask(const char* operation, const Tensor& mask) {
         throw ShapeError(operation, ": a mask of shape ", mask.shape(), " has the wrong rank; use ", meaning);
 }
 
-// A part as (B|1, H|1, T, S).
+// x with size 1 on the axes that expand() stretched.
+Tensor unexpanded(Tensor x) {
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (x.strides()[axis] == 0 && x.size(axis) > 1) x = x.slice(axis, 0, 1);
+    return x;
+}
+
+// A part as (B|1, H|1, T|1, S|1).
 Tensor placed(const Tensor& part, const Shape& scores, const char* caller) {
     Tensor m = part;
     if (m.rank() == 2) m = m.unsqueeze(0);
@@ -23,7 +30,7 @@ Tensor placed(const Tensor& part, const Shape& scores, const char* caller) {
     if (!fits_samples || !(fits(1) || m.size(1) == 1) || !fits(2) || !fits(3))
         throw ShapeError(caller, ": a mask of shape ", part.shape(), " does not fit attention scores of ",
                          scores, " (B, H, T, S); a mask is ", meaning);
-    return m;
+    return unexpanded(m);
 }
 
 }  // namespace
@@ -53,7 +60,7 @@ Mask Mask::blocked(const Tensor& blocked) {
 
 Mask Mask::allowed(const Tensor& allowed) {
     check_mask("Mask::allowed", allowed);
-    return blocked(!allowed);
+    return blocked((!unexpanded(allowed)).expand(allowed.shape()));
 }
 
 Mask operator|(const Mask& a, const Mask& b) {
@@ -64,10 +71,16 @@ Mask operator|(const Mask& a, const Mask& b) {
     return mask;
 }
 
-Tensor Mask::materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
-                              const char* caller) const {
-    Tensor all;
-    auto add = [&](const Tensor& part) { all = all.defined() ? all || part : part; };
+std::vector<Tensor> Mask::rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                               const char* caller) const {
+    std::vector<Tensor> all;
+    Tensor of_keys;  // (B|1, H|1, 1, S|1)
+    const auto add = [&](const Tensor& part) {
+        if (part.size(2) > 1)
+            all.push_back(part);
+        else
+            of_keys = of_keys.defined() ? of_keys || part : part;
+    };
     for (const Tensor& part : parts_) add(placed(part, {B, H, T, S}, caller));
     for (const auto& lengths : paddings_) {
         if (static_cast<std::int64_t>(lengths.size()) != B)
@@ -77,19 +90,23 @@ Tensor Mask::materialize_rest(std::int64_t B, std::int64_t H, std::int64_t T, st
             if (lengths[b] > S)
                 throw ShapeError(caller, ": Mask::padding: length ", lengths[b], " of sample ", b,
                                  " is more than the ", S, " keys");
-        const Tensor ends = from_vector(lengths, {B, 1, 1, 1});
-        add((arange(S) >= ends).expand({B, 1, T, S}));  // (B, 1, T, S)
+        add(arange(S) >= from_vector(lengths, {B, 1, 1, 1}));  // (B, 1, 1, S)
     }
+    if (of_keys.defined()) all.push_back(of_keys);
     return all;
 }
 
 Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                          const char* caller) const {
-    const Tensor rest = materialize_rest(B, H, T, S, caller);
-    if (!causal_) return rest.defined() ? rest : zeros({1, 1, T, S}, boolean);
-    const Tensor last_visible = arange(T).unsqueeze(1) + static_cast<double>(S - T);  // (T, 1)
-    const Tensor future = (arange(S) > last_visible).reshape({1, 1, T, S});
-    return rest.defined() ? rest || future : future;
+    std::vector<Tensor> parts = rest(B, H, T, S, caller);
+    if (causal_) {
+        const Tensor last_visible = arange(T).unsqueeze(1) + static_cast<double>(S - T);  // (T, 1)
+        parts.push_back((arange(S) > last_visible).reshape({1, 1, T, S}));
+    }
+    if (parts.empty()) return zeros({1, 1, T, S}, boolean);
+    Tensor all = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) all = all || parts[i];
+    return all.expand({-1, -1, T, S});
 }
 
 }  // namespace weft
