@@ -17,6 +17,19 @@ using namespace weft;
 
 namespace {
 
+double ms_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The mean time for a batch (B, T) of a text of a million tokens, over a pass with the shuffle that begins it.
+double batch_ms(std::int64_t B, std::int64_t T) {
+    training::Corpus corpus(text::Ids(1'000'000), {.block_size = T, .batch_size = B});
+    const std::int64_t batches = std::ssize(corpus.training()) / (B * T);
+    const auto start = std::chrono::steady_clock::now();
+    for (std::int64_t step = 0; step < batches; ++step) (void)corpus.training_batch(step);
+    return ms_since(start) / static_cast<double>(batches);
+}
+
 double rounded(double x, double digits) { return std::round(x * digits) / digits; }
 
 }  // namespace
@@ -47,8 +60,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < (repetitions > 0 ? repetitions : workload.repetitions); ++i) {
         const auto start = std::chrono::steady_clock::now();
         tokens_per_s = std::max(tokens_per_s, step());
-        times.push_back(
-            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        times.push_back(ms_since(start));
     }
 
     std::sort(times.begin(), times.end());
@@ -64,5 +76,7 @@ int main(int argc, char** argv) {
     line["median_ms"] = rounded(median, 1e3);
     line["peak_rss_mb"] = rounded(static_cast<double>(usage.ru_maxrss) / 1024, 10);
     if (tokens_per_s > 0) line["tokens_per_s"] = rounded(tokens_per_s, 1e2);
+    if (workload.B > 0)
+        line["batch_percent_of_step"] = rounded(100 * batch_ms(workload.B, workload.T) / median, 1e5);
     std::cout << line.dump() << "\n";
 }

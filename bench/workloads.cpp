@@ -71,20 +71,12 @@ const std::vector<Workload>& workloads() {
                       .num_heads = 12,
                       .d_model = 768,
                       .bias = true};
+    const Config toy{.vocab_size = 32, .block_size = 16, .num_layers = 1, .num_heads = 2, .d_model = 32};
+    const Config chars{.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     static const std::vector<Workload> all{
-        {"toy", 200, 20,
-         [] {
-             return training(
-                 Config{.vocab_size = 32, .block_size = 16, .num_layers = 1, .num_heads = 2, .d_model = 32}, 8,
-                 16);
-         }},
-        {"char", 60, 5,
-         [] {
-             return training(
-                 Config{.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128},
-                 12, 64);
-         }},
-        {"gpt2", 4, 1, [=] { return training(gpt2, 4, 64); }},
+        {"toy", 200, 20, [=] { return training(toy, 8, 16); }, 8, 16},
+        {"char", 60, 5, [=] { return training(chars, 12, 64); }, 12, 64},
+        {"gpt2", 4, 1, [=] { return training(gpt2, 4, 64); }, 4, 64},
         {"attention", 8, 2, [] { return attention(4, 1024); }},
         {"long", 4, 1, [] { return attention(1, 4096); }},
         {"decode", 3, 1, [=] { return decoding(gpt2, 64); }},

@@ -1,6 +1,7 @@
 // The workloads of the benchmark, each with the shapes and the whole training step of its PyTorch counterpart.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ struct Workload {
     int repetitions, warm_up;  // defaults
     // Builds the workload and returns one step. A step returns the tokens generated per second, or 0.
     std::function<std::function<double()>()> make;
+    std::int64_t B = 0, T = 0;  // of the batches that it trains on, if it does
 };
 
 // toy, char, gpt2, attention, long, decode.

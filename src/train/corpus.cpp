@@ -21,6 +21,8 @@ std::string cleaned(const std::string& raw) {
 
 Batch batch_at(const text::Ids& ids, const std::vector<std::int64_t>& starts, std::int64_t T) {
     text::Ids inputs, targets;
+    inputs.reserve(starts.size() * static_cast<std::size_t>(T));
+    targets.reserve(inputs.capacity());
     for (const std::int64_t start : starts) {
         inputs.insert(inputs.end(), ids.begin() + start, ids.begin() + start + T);
         targets.insert(targets.end(), ids.begin() + start + 1, ids.begin() + start + T + 1);
