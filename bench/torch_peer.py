@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """PyTorch on Weft's workloads: the same shapes, the same whole step, one line of JSON.
 
-    torch_peer.py WORKLOAD [--threads N] [--reps N]
+    torch_peer.py WORKLOAD [--threads N] [--reps N] [--compile]
 
-B batch, T tokens, C = d_model, H heads, V vocabulary. Needs torch; Weft itself does not.
+With --compile the model is compiled by torch.compile, which needs a C++ compiler, and decode's weights are frozen into
+it; compiling belongs to the warm-up. B batch, T tokens, S keys of a cache, C = d_model, H heads, V vocabulary. Needs torch; Weft itself does not.
 """
 import argparse
 import json
@@ -12,6 +13,7 @@ import statistics
 import time
 
 import torch
+import torch._inductor.config
 from torch import nn
 from torch.nn import functional as F
 
@@ -31,14 +33,12 @@ class Attention(nn.Module):
         self.W_qkv = nn.Linear(C, 3 * C, bias=bias)
         self.W_out = nn.Linear(C, C, bias=bias)
 
-    def forward(self, x, cache=None):
+    def forward(self, x, cache=None, positions=None, mask=None):
         B, T, C = x.shape
         q, k, v = (part.reshape(B, T, self.heads, -1).transpose(1, 2) for part in self.W_qkv(x).chunk(3, -1))
-        if cache is not None:
-            if cache:
-                k, v = torch.cat((cache["k"], k), 2), torch.cat((cache["v"], v), 2)
-            cache.update(k=k, v=v)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=T > 1)  # one new token sees everything
+        if cache is not None:  # two (B, H, S, d), of which the positions of x are written
+            k, v = (kept.index_copy_(2, positions, new) for kept, new in zip(cache, (k, v)))
+        y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None)
         return self.W_out(y.transpose(1, 2).reshape(B, T, C))
 
 
@@ -49,8 +49,8 @@ class Block(nn.Module):
         self.norm2 = nn.LayerNorm(C)
         self.W_in, self.W_out = nn.Linear(C, 4 * C, bias=bias), nn.Linear(4 * C, C, bias=bias)
 
-    def forward(self, x, cache=None):
-        h = x + self.attn(self.norm1(x), cache)
+    def forward(self, x, *cache):
+        h = x + self.attn(self.norm1(x), *cache)
         return h + self.W_out(F.gelu(self.W_in(self.norm2(h)), approximate="tanh"))
 
 
@@ -64,20 +64,29 @@ class GPT(nn.Module):
             if p.dim() >= 2:
                 nn.init.normal_(p, 0, 0.02)
 
-    def forward(self, ids, caches=None, start=0):
-        x = self.tokens(ids) + self.positions(torch.arange(start, start + ids.shape[1]))
-        for i, block in enumerate(self.blocks):
-            x = block(x, None if caches is None else caches[i])
+    def forward(self, ids):
+        x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1]))
+        for block in self.blocks:
+            x = block(x)
         return F.linear(self.norm(x), self.tokens.weight)
 
+    def next(self, ids, positions, caches):
+        """The most likely token after ids (1, T) at positions (T,), as (1, 1)."""
+        mask = torch.arange(caches[0][0].shape[2]) <= positions[:, None]  # (T, S), true = visible
+        x = self.tokens(ids) + self.positions(positions)
+        for block, cache in zip(self.blocks, caches):
+            x = block(x, cache, positions, mask)
+        return F.linear(self.norm(x[:, -1:]), self.tokens.weight).argmax(-1)
 
-def training_step(layers, heads, C, block, V, bias, B, T):
+
+def training_step(compiled, layers, heads, C, block, V, bias, B, T):
     model = GPT(layers, heads, C, block, V, bias)
+    loss_of = compiled(lambda: F.cross_entropy(model(ids).flatten(0, 1), targets.flatten()))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)
     ids, targets = torch.randint(V, (B, T)), torch.randint(V, (B, T))
 
     def step():
-        F.cross_entropy(model(ids).flatten(0, 1), targets.flatten()).backward()
+        loss_of().backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -85,28 +94,31 @@ def training_step(layers, heads, C, block, V, bias, B, T):
     return step
 
 
-def attention_step(B, T):
+def attention_step(compiled, B, T):
     layer = Attention(768, 12, True)
+    forward = compiled(layer)
     x, dy = torch.randn(B, T, 768, requires_grad=True), torch.randn(B, T, 768)
 
     def step():
         x.grad = None
         layer.zero_grad(set_to_none=True)
-        layer(x).backward(dy)
+        forward(x).backward(dy)
 
     return step
 
 
-def decoder(rates):
+def decoder(compiled, rates):
     model = GPT(12, 12, 768, 1024, 50257, True).eval()
+    following = compiled(model.next)
+    prompt = torch.randint(50257, (1, 64))
 
     @torch.inference_mode()
     def step():
-        caches = [{} for _ in model.blocks]
-        new = model(torch.randint(50257, (1, 64)), caches)[:, -1:].argmax(-1)
+        caches = [[torch.zeros(1, 12, 128, 64) for _ in "kv"] for _ in model.blocks]
+        new = model.next(prompt, torch.arange(64), caches)
         start = time.perf_counter()
-        for i in range(64):
-            new = model(new, caches, 64 + i)[:, -1:].argmax(-1)
+        for i in range(64, 128):
+            new = following(new, torch.tensor([i]), caches)
         rates.append(64 / (time.perf_counter() - start))
 
     return step
@@ -117,19 +129,23 @@ def main():
     parser.add_argument("workload", choices=[*TRAINING, *ATTENTION, "decode"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--reps", type=int, default=0)
+    parser.add_argument("--compile", action="store_true")
     asked = parser.parse_args()
+    compiled = torch.compile if asked.compile else lambda function: function
+    if asked.compile:
+        torch._inductor.config.freezing = True  # without gradients: weights are laid out for the products
     torch.set_num_threads(asked.threads)
     torch.manual_seed(0)
 
     rates = []
     if asked.workload in TRAINING:
         *sizes, repetitions, warm_up = TRAINING[asked.workload]
-        step = training_step(*sizes)
+        step = training_step(compiled, *sizes)
     elif asked.workload in ATTENTION:
         *sizes, repetitions, warm_up = ATTENTION[asked.workload]
-        step = attention_step(*sizes)
+        step = attention_step(compiled, *sizes)
     else:
-        step, repetitions, warm_up = decoder(rates), 3, 1
+        step, repetitions, warm_up = decoder(compiled, rates), 3, 1
 
     times = []
     for i in range(warm_up + (asked.reps or repetitions)):
@@ -139,7 +155,7 @@ def main():
             times.append((time.perf_counter() - start) * 1e3)
     line = {
         "workload": asked.workload,
-        "peer": "pytorch " + torch.__version__,
+        "peer": "pytorch " + torch.__version__ + (" compiled" if asked.compile else ""),
         "threads": asked.threads,
         "min_ms": round(min(times), 3),
         "median_ms": round(statistics.median(times), 3),
