@@ -1,10 +1,10 @@
-// Runs workloads with Weft, with Weft composed, with the floor and, if python3 has torch, with PyTorch,
-// alternately in rounds, and prints tables of the minimum times and their ratios.
+// Runs workloads with Weft, with Weft composed, with the floor and, if python3 has torch, with PyTorch, eager
+// and compiled, alternately in rounds, and prints tables of the minimum times and their ratios.
 //
 //     compare [--threads N,…] [--rounds N] [--python PATH] [WORKLOAD…]
-//     compare --busy N …    the same beside N processes that never rest: medians of Weft and PyTorch, quiet and
-//     busy
+//     compare --busy N …    medians of Weft and PyTorch, quiet and beside N processes that never rest
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,15 +63,20 @@ void row(const std::vector<std::string>& cells) {
     std::cout << "|" << std::endl;
 }
 
-// Processes that keep a processor busy each, for as long as this lives.
+// Processes that keep a processor busy each, for as long as this and its process live.
 class Spinners {
 public:
     explicit Spinners(int n) {
-        for (int i = 0; i < n; ++i)
-            if (const pid_t id = fork(); id == 0)
+        const pid_t parent = getpid();
+        for (int i = 0; i < n; ++i) {
+            const pid_t id = fork();
+            if (id == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (getppid() != parent) _exit(0);  // it died before
                 for (volatile unsigned rounds = 0;;) rounds = rounds + 1;
-            else if (id > 0)
-                ids_.push_back(id);
+            }
+            if (id > 0) ids_.push_back(id);
+        }
     }
     ~Spinners() {
         for (const pid_t id : ids_) kill(id, SIGKILL), waitpid(id, nullptr, 0);
@@ -104,18 +109,21 @@ int main(int argc, char** argv) {
     CLI::App app("Compare Weft with the floor and PyTorch; print tables of the minimum times");
     std::vector<std::string> names{"toy", "char", "gpt2", "attention", "long", "decode"};
     std::string python = "python3";
-    std::vector<int> threads{1, 2};
+    std::vector<int> threads;
     int rounds = 3, busy = 0;
     app.add_option("workloads", names, "workloads to run; default: all");
-    app.add_option("--threads", threads, "one or more numbers of threads, separated by commas")
+    app.add_option("--threads", threads,
+                   "numbers of threads, separated by commas; default: 1,2, and 2 with --busy")
         ->check(CLI::Range(1, 1024))
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     app.add_option("--rounds", rounds, "how often to run each program")->check(CLI::Range(1, 100));
     app.add_option("--busy", busy, "run beside so many processes that never rest, too; prints medians")
         ->check(CLI::Range(0, 1024));
     app.add_option("--python", python, "a Python with torch; without torch, PyTorch is left out");
     CLI11_PARSE(app, argc, argv);
 
+    if (threads.empty()) threads = busy > 0 ? std::vector{2} : std::vector{1, 2};
     const auto here = std::filesystem::path(argv[0]).parent_path();
     const bool has_torch = std::system((python + " -c 'import torch' 2>/dev/null").c_str()) == 0;
     if (!has_torch) std::cerr << "no torch in " << python << ": PyTorch is left out\n";
@@ -148,35 +156,38 @@ int main(int argc, char** argv) {
     std::vector<std::vector<std::string>> decoding;
     std::string kernels;
     row({"workload", "threads", "Weft ms", "floor ms", "Weft / floor", "composed ms", "composed / Weft",
-         "PyTorch ms", "Weft / PyTorch", "Weft MB", "PyTorch MB"});
-    row(std::vector<std::string>(11, "---"));
+         "PyTorch ms", "Weft / PyTorch", "compiled ms", "Weft / compiled", "Weft MB", "PyTorch MB"});
+    row(std::vector<std::string>(13, "---"));
     for (const std::string& name : names)
         for (const int n : threads) {
             const bool decodes = name == "decode";
             const std::string arguments = " " + name + " --threads " + std::to_string(n);
-            Best weft, floor, composed, torch;
+            Best weft, floor, composed, torch, compiled;
             for (int round = 0; round < rounds; ++round) {
                 weft.take(run(quoted(here / "weft_bench") + arguments));
                 floor.take(run(quoted(here / "gemm_floor") + arguments));
-                if (has_torch) torch.take(run(python + " " + quoted(WEFT_TORCH_PEER) + arguments));
+                const std::string peer = python + " " + quoted(WEFT_TORCH_PEER) + arguments;
+                if (has_torch) torch.take(run(peer)), compiled.take(run(peer + " --compile"));
                 if (!decodes) composed.take(run(quoted(here / "weft_bench") + arguments + " --composed"));
             }
             kernels = floor.kernels;
             if (decodes)
                 decoding.push_back({std::to_string(n), number(weft.tokens_per_s), number(floor.tokens_per_s),
                                     ratio(weft.tokens_per_s, floor.tokens_per_s), number(torch.tokens_per_s),
-                                    ratio(weft.tokens_per_s, torch.tokens_per_s), number(weft.megabytes),
+                                    ratio(weft.tokens_per_s, torch.tokens_per_s), number(compiled.tokens_per_s),
+                                    ratio(weft.tokens_per_s, compiled.tokens_per_s), number(weft.megabytes),
                                     number(torch.megabytes)});
             else
                 row({name, std::to_string(n), number(weft.ms), number(floor.ms), ratio(weft.ms, floor.ms),
                      number(composed.ms), ratio(composed.ms, weft.ms), number(torch.ms),
-                     ratio(weft.ms, torch.ms), number(weft.megabytes), number(torch.megabytes)});
+                     ratio(weft.ms, torch.ms), number(compiled.ms), ratio(weft.ms, compiled.ms),
+                     number(weft.megabytes), number(torch.megabytes)});
         }
     if (!decoding.empty()) {
         std::cout << "\ndecode, in tokens a second:\n\n";
-        row({"threads", "Weft", "memory allows", "Weft / memory", "PyTorch", "Weft / PyTorch", "Weft MB",
-             "PyTorch MB"});
-        row(std::vector<std::string>(8, "---"));
+        row({"threads", "Weft", "memory allows", "Weft / memory", "PyTorch", "Weft / PyTorch", "compiled",
+             "Weft / compiled", "Weft MB", "PyTorch MB"});
+        row(std::vector<std::string>(10, "---"));
         for (const auto& cells : decoding) row(cells);
     }
     std::cout << "\nOpenBLAS ran its kernels for " << kernels << ".\n";
