@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "weft/core/error.h"
@@ -70,20 +71,31 @@ std::atomic<bool> is_forked{false};  // in a child of fork, which has no workers
 // The threads of one user thread: itself and workers, which all arenas of the process share.
 struct Team {
     int threads;
-    tbb::global_control allowed;  // by default there are no more workers than processors
     tbb::task_arena arena;
-    explicit Team(int n)
-        : threads(n),
-          allowed(tbb::global_control::max_allowed_parallelism,
-                  static_cast<std::size_t>(std::max(n, tbb::info::default_concurrency()))),
-          arena(n) {}
 };
+
+// By default oneTBB has no more workers than processors. Of several limits it takes the lowest, so there is
+// one.
+void allow(int threads) {
+    static std::mutex mutex;
+    static std::unique_ptr<tbb::global_control> limit;
+    static int allowed = tbb::info::default_concurrency();
+    const std::lock_guard lock(mutex);
+    if (threads <= allowed) return;
+    allowed = threads;
+    limit.reset();
+    limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                  static_cast<std::size_t>(threads));
+}
 
 Team& team(int threads) {
     static const int registered = pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
     static_cast<void>(registered);
     thread_local std::unique_ptr<Team> team;
-    if (!team || team->threads != threads) team = std::make_unique<Team>(threads);
+    if (!team || team->threads != threads) {
+        allow(threads);
+        team.reset(new Team{threads, tbb::task_arena(threads)});
+    }
     return *team;
 }
 
