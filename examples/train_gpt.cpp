@@ -79,6 +79,11 @@ Run resumed_run(const Options& o, CLI::App& app) {
         if (last.metadata.contains("best_loss"))
             run.best = {last.number<double>("best_loss"), last.number<std::int64_t>("best_step")};
         warn_of_nonfinite(path.string(), last.model);
+        if (o.resume && !last.has_this_arithmetic())
+            training::warn(
+                "the checkpoint was written by a version of Weft whose random numbers or rounding differ; the "
+                "run "
+                "continues, but not with the bits of one that never stopped");
         return run;
     } catch (const Error& error) {
         throw IoError("cannot continue from ", path.string(), ": ", error.what());

@@ -1,4 +1,5 @@
-// A run that the first edition of train_gpt left (golden/first_edition, stopped at step 3 of 6) goes on.
+// A run that the first edition of train_gpt left (golden/first_edition, stopped at step 3 of 6) goes on. Its
+// dropout drew other masks, so the later losses are only close.
 #include "programs.h"
 #include "report_reader.h"
 #include "weft/weft.h"
@@ -8,7 +9,8 @@
 using namespace weft;
 namespace fs = std::filesystem;
 
-TEST_CASE("a run of the first edition goes on to the losses that edition measured", "[programs][train]") {
+TEST_CASE("a run of the first edition goes on to losses close to those that edition measured",
+          "[programs][train]") {
     const fs::path golden = fs::path(WEFT_GOLDEN_DIR) / "first_edition";
     const Scratch scratch, data;
     for (const char* name : {"model.safetensors", "loss.csv", "report.html"})
@@ -17,7 +19,9 @@ TEST_CASE("a run of the first edition goes on to the losses that edition measure
     const Result result =
         run("train_gpt --resume --max_new_tokens 20 --text " + (data / "text").string() + " " + in(scratch));
     REQUIRE(result.code == 0);
-    CHECK_FALSE(contains(result.output, "warning"));
+    CHECK(contains(result.output,
+                   "warning: the checkpoint was written by a version of Weft whose random numbers or "
+                   "rounding differ"));
     const auto expected = training::History::load(golden / "finished.csv", 100).rows;
     const auto found = training::History::load(scratch / "loss.csv", 100).rows;
     REQUIRE(expected.size() == 7);
@@ -26,9 +30,9 @@ TEST_CASE("a run of the first edition goes on to the losses that edition measure
         CHECK(found[i].step == expected[i].step);
         CHECK(found[i].learning_rate == expected[i].learning_rate);
         CHECK(found[i].loss.has_value() == expected[i].loss.has_value());
-        CHECK(found[i].loss.value_or(0) == Approx(expected[i].loss.value_or(0)).epsilon(1e-5));
+        CHECK(found[i].loss.value_or(0) == Approx(expected[i].loss.value_or(0)).epsilon(i <= 3 ? 1e-5 : 0.01));
         CHECK(found[i].validation_loss.value_or(0) ==
-              Approx(expected[i].validation_loss.value_or(0)).epsilon(1e-5));
+              Approx(expected[i].validation_loss.value_or(0)).epsilon(i <= 3 ? 1e-5 : 0.01));
     }
     const auto report = nlohmann::json::parse(report_json(io::load_text(scratch / "report.html")));
     CHECK(report["loss"]["training"]["steps"].size() == 6);

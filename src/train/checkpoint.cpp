@@ -18,6 +18,7 @@ Rng::State state_of(const std::string& name, const std::string& text) {
 Checkpoint::Checkpoint(const nn::Module& module, std::int64_t step, io::Metadata entries)
     : model(module.state_dict()), metadata(std::move(entries)) {
     metadata["step"] = std::to_string(step);
+    metadata["arithmetic_version"] = std::to_string(arithmetic_version);
     for (const auto& [name, rng] : module.named_generators()) {
         const Rng::State state = rng->state();
         metadata[generator_prefix + name] = std::to_string(state.seed) + " " + std::to_string(state.position);
@@ -46,6 +47,11 @@ const std::string& Checkpoint::meta(const std::string& key) const {
     const auto found = metadata.find(key);
     if (found == metadata.end()) throw IoError("it does not say its ", key);
     return found->second;
+}
+
+bool Checkpoint::has_this_arithmetic() const {
+    const auto found = metadata.find("arithmetic_version");
+    return found != metadata.end() && found->second == std::to_string(arithmetic_version);
 }
 
 std::int64_t Checkpoint::restore(nn::Module& module) const {

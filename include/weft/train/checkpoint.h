@@ -9,6 +9,9 @@
 
 namespace weft::training {
 
+// The version of Weft's arithmetic and random streams: it is raised whenever the same program gives other bits.
+constexpr int arithmetic_version = 2;
+
 // The complete state of a run: a resumed run has the same bits as one that never stopped.
 //
 //     std::int64_t step = 0;
@@ -19,7 +22,8 @@ namespace weft::training {
 // The file holds the weights under their own names and the optimiser's state under "optimizer.…".
 struct Checkpoint {
     nn::NamedTensors model, optimizer;  // their state_dict(); `optimizer` is empty in a file of weights alone
-    io::Metadata metadata;  // "step", the generators' states "generator.NAME" and the program's own entries
+    // "step", "arithmetic_version", the generators' states "generator.NAME" and the program's own entries.
+    io::Metadata metadata;
 
     // The state of a model, and of any optimiser with state_dict(), after `step` steps. The model's tensors are
     // shared, not copied: save before the next step.
@@ -42,6 +46,10 @@ struct Checkpoint {
     Number number(const std::string& key, Number high = std::numeric_limits<Number>::max()) const {
         return number_of<Number>("its " + key, meta(key), 0, high);
     }
+
+    // Whether the file was written with this arithmetic_version. If not, a resumed run continues with other
+    // bits than one that never stopped.
+    bool has_this_arithmetic() const;
 
     // Loads the weights and the states of generators and optimiser, and returns the step. Refuses what
     // load_state_dict refuses; IoError if a generator's state or the step is missing or malformed.
