@@ -1,6 +1,6 @@
 // Times Weft on one workload and prints one line of JSON in the format of torch_peer.py:
 //
-//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed]
+//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P]
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
     CLI::App app("Time Weft on one workload and print one line of JSON");
     std::string name;
     int threads = 2, repetitions = 0;
+    double dropout = 0;
     bool composed = false;
     std::vector<std::string> names;
     for (const auto& w : bench::workloads()) names.push_back(w.name);
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
     app.add_option("--reps", repetitions, "number of timed steps; 0: the workload's default")
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--composed", composed, "use reference implementations instead of fused operations");
+    app.add_option("--dropout", dropout, "dropout of the modules that have it")->check(CLI::Range(0.0, 0.99));
     CLI11_PARSE(app, argc, argv);
 
     set_num_threads(threads);
@@ -53,7 +55,7 @@ int main(int argc, char** argv) {
     if (composed) guard.emplace();
     const auto& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
                                          [&](const auto& w) { return w.name == name; });
-    const std::function<double()> step = workload.make();
+    const std::function<double()> step = workload.make(dropout);
     for (int i = 0; i < workload.warm_up; ++i) step();
     std::vector<double> times;  // in milliseconds
     double tokens_per_s = 0;
@@ -72,6 +74,7 @@ int main(int argc, char** argv) {
     line["workload"] = name;
     line["peer"] = composed ? "weft composed" : "weft";
     line["threads"] = threads;
+    if (dropout > 0) line["dropout"] = dropout;
     line["min_ms"] = rounded(times.front(), 1e3);
     line["median_ms"] = rounded(median, 1e3);
     line["peak_rss_mb"] = rounded(static_cast<double>(usage.ru_maxrss) / 1024, 10);

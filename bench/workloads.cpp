@@ -10,7 +10,8 @@ namespace weft::bench {
 namespace {
 
 // Forward, backward, clipping to norm 1, AdamW, zero_grad.
-std::function<double()> training(nn::GPTConfig config, std::int64_t B, std::int64_t T) {
+std::function<double()> training(nn::GPTConfig config, std::int64_t B, std::int64_t T, double dropout) {
+    config.dropout = dropout;
     Rng rng(0);
     auto model = std::make_shared<nn::GPT>(config, rng);
     auto optimizer = std::make_shared<optim::AdamW>(
@@ -26,10 +27,10 @@ std::function<double()> training(nn::GPTConfig config, std::int64_t B, std::int6
 }
 
 // Causal attention alone: forward and backward from a given gradient.
-std::function<double()> attention(std::int64_t B, std::int64_t T) {
+std::function<double()> attention(std::int64_t B, std::int64_t T, double dropout) {
     Rng rng(0);
     auto layer = std::make_shared<nn::CausalMultiHeadAttention>(
-        768, 12, rng, nn::CausalMultiHeadAttentionOptions{.max_seq_len = T, .bias = true});
+        768, 12, rng, nn::CausalMultiHeadAttentionOptions{.max_seq_len = T, .bias = true, .dropout = dropout});
     auto x = std::make_shared<Tensor>(randn({B, T, 768}, rng).requires_grad_());
     const Tensor dy = randn({B, T, 768}, rng);
     return [=] {
@@ -74,12 +75,12 @@ const std::vector<Workload>& workloads() {
     const Config toy{.vocab_size = 32, .block_size = 16, .num_layers = 1, .num_heads = 2, .d_model = 32};
     const Config chars{.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     static const std::vector<Workload> all{
-        {"toy", 200, 20, [=] { return training(toy, 8, 16); }, 8, 16},
-        {"char", 60, 5, [=] { return training(chars, 12, 64); }, 12, 64},
-        {"gpt2", 4, 1, [=] { return training(gpt2, 4, 64); }, 4, 64},
-        {"attention", 8, 2, [] { return attention(4, 1024); }},
-        {"long", 4, 1, [] { return attention(1, 4096); }},
-        {"decode", 3, 1, [=] { return decoding(gpt2, 64); }},
+        {"toy", 200, 20, [=](double p) { return training(toy, 8, 16, p); }, 8, 16},
+        {"char", 60, 5, [=](double p) { return training(chars, 12, 64, p); }, 12, 64},
+        {"gpt2", 4, 1, [=](double p) { return training(gpt2, 4, 64, p); }, 4, 64},
+        {"attention", 8, 2, [](double p) { return attention(4, 1024, p); }},
+        {"long", 4, 1, [](double p) { return attention(1, 4096, p); }},
+        {"decode", 3, 1, [=](double) { return decoding(gpt2, 64); }},
     };
     return all;
 }

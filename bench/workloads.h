@@ -12,7 +12,8 @@ struct Workload {
     std::string name;
     int repetitions, warm_up;  // defaults
     // Builds the workload and returns one step. A step returns the tokens generated per second, or 0.
-    std::function<std::function<double()>()> make;
+    // Dropout is that of the attention weights, and of a GPT's other places.
+    std::function<std::function<double()>(double dropout)> make;
     std::int64_t B = 0, T = 0;  // of the batches that it trains on, if it does
 };
 
