@@ -59,23 +59,24 @@ TEST_CASE("a tensor's draw is that of its seed and position, around the ends of 
         const auto uniform = rand({n}, rng, float64).to_vector<double>();
         const auto whole_numbers = randint(-3, 900, {n}, rng).to_vector<std::int64_t>();
         const auto kept = dropout(ones({n}, float64), 0.25, rng).to_vector<double>();
-        CHECK(rng.state().position == 67 + 4 * count);
+        CHECK(rng.state().position == 67 + 3 * count + (count + 3) / 4);  // dropout: four elements for each
         int wrong = 0;
         for (std::uint64_t i = 0; i < count; ++i) {
             wrong += normal[i] != normal_at(12345, 67 + i);
             wrong += uniform[i] != uniform_at(12345, 67 + count + i);
             wrong += whole_numbers[i] != randint_at(12345, 67 + 2 * count + i, -3, 900);
-            wrong += kept[i] != (uniform_at(12345, 67 + 3 * count + i) < 0.25 ? 0 : 1 / 0.75);
+            wrong += kept[i] != (philox(12345, 67 + 3 * count + i / 4)[i % 4] < 0x40000000 ? 0 : 1 / 0.75);
         }
         CHECK(wrong == 0);
     }
 }
 
 TEST_CASE("what is drawn below p is dropped, and p itself is kept", "[ops][rng]") {
-    const double p = uniform_at(7, 3);
+    const double p = 0x1p-32 * philox(7, 0)[3];
     Rng rng(7);
     const auto kept = dropout(ones({8}, float64), p, rng).to_vector<double>();
-    for (std::uint64_t i = 0; i < 8; ++i) CHECK(kept[i] == (uniform_at(7, i) < p ? 0 : 1 / (1 - p)));
+    for (std::uint64_t i = 0; i < 8; ++i)
+        CHECK(kept[i] == (0x1p-32 * philox(7, i / 4)[i % 4] < p ? 0 : 1 / (1 - p)));
     CHECK(kept[3] > 0);
 }
 

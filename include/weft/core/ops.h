@@ -263,8 +263,8 @@ struct AttentionOptions {
 // Masking: a fully masked row, a query that may attend to nothing, gives 0 with gradient 0. A blocked key and
 // its value change nothing for that query, even if they are NaN or infinite.
 //
-// Memory grows with T + S, and with T × S only if weights are asked for, dropout is on, the bias takes a
-// gradient, the scale is 0 in float32, the mask holds a tensor of that size, or a Composed guard is active.
+// Memory grows with T + S, and with T × S only if weights are asked for, the mask or the bias holds a tensor of
+// that size, the scale is 0 in float32, or a Composed guard is active.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 // The output of attention, and its weights.

@@ -4,24 +4,15 @@
 #include <numbers>
 #include <string>
 
+#include "core/array/philox.h"
 #include "weft/core/error.h"
 
 namespace weft {
 
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter) {
-    constexpr std::uint64_t multiplier0 = 0xD2511F53, multiplier1 = 0xCD9E8D57;  // Salmon et al., table 2
-    constexpr std::uint32_t weyl0 = 0x9E3779B9, weyl1 = 0xBB67AE85;
-    std::array<std::uint32_t, 4> c{static_cast<std::uint32_t>(counter),
-                                   static_cast<std::uint32_t>(counter >> 32), 0, 0};
-    std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-        const std::uint64_t p0 = multiplier0 * c[0], p1 = multiplier1 * c[2];
-        c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(p1),
-             static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(p0)};
-        k0 += weyl0;
-        k1 += weyl1;
-    }
-    return c;
+    std::array<std::uint32_t, 4> words;
+    philox_lanes<1>(key, counter, words.data());
+    return words;
 }
 
 namespace {

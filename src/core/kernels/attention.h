@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "core/array/array.h"
+#include "core/kernels/dropout.h"
 
 namespace weft::kernels {
 
 // A tile of scores has at most tile_queries queries, or tile_max_queries from tile_many_keys keys on, and at
 // most tile_keys_per_query times as many keys.
 constexpr std::int64_t tile_queries = 64, tile_max_queries = 128, tile_many_keys = 2048,
-                       tile_keys_per_query = 4;
+                       tile_keys_per_query = 4, tile_max_keys = tile_keys_per_query * tile_max_queries;
 constexpr std::int64_t attention_grain = 1 << 16;  // multiply-adds of the scores of one task
+constexpr std::int64_t attention_tasks = 128;      // so many tasks of backward, where the sizes allow
 
 // q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), or their gradients. G divides H; last strides are 1.
 struct QkvArrays {
@@ -26,6 +28,7 @@ struct AttentionParams {
     // (B, H, T, S), with strides of 0 where broadcast; the bias is without storage if there is none.
     std::vector<Array> blocked;  // bool, true = masked; a pair that any of them masks is masked
     Array bias;                  // of q's type, added to the scores
+    Dropout dropout = {};  // of the weights, whose element (b, h, i, j) has the number ((b H + h) T + i) S + j
 };
 
 // Backward recomputes the weights from these as e^(score − max) · inverse_sum. Each is (B, H, T) and
@@ -36,12 +39,14 @@ struct SoftmaxStats {
 };
 
 // y (B, H, T, d_v), whose last stride is 1, and stats. A fully masked row has y = 0. Masked keys and values
-// change no bit, even if they are NaN or infinite.
-void attention(const Array& y, const SoftmaxStats& stats, const QkvArrays& inputs,
+// change no bit, even if they are NaN or infinite. If `weights` (B, H, T, S), contiguous, has storage, it
+// becomes what multiplies v.
+void attention(const Array& y, const SoftmaxStats& stats, const Array& weights, const QkvArrays& inputs,
                const AttentionParams& params);
 
 // Overwrites the gradients. A query that is not finite, or attends to what is not, adds nothing if its dy is 0.
-void attention_backward(const QkvArrays& gradients, const Array& dy, const Array& y, const SoftmaxStats& stats,
-                        const QkvArrays& inputs, const AttentionParams& params);
+// If `dbias` (B|1, H|1, T|1, S|1), of float64 and zeros, has storage, the gradient of the bias is added to it.
+void attention_backward(const QkvArrays& gradients, const Array& dbias, const Array& dy, const Array& y,
+                        const SoftmaxStats& stats, const QkvArrays& inputs, const AttentionParams& params);
 
 }  // namespace weft::kernels

@@ -36,6 +36,8 @@ struct Head {
     Head(std::int64_t index, const QkvArrays& inputs, const AttentionParams& p)
         : in(inputs), params(p), b(index / H), h(index % H) {}
 
+    // The number of query i among all (B, H, T).
+    std::int64_t row(std::int64_t i) const { return (b * H + h) * T_ + i; }
     Matrix<T> rows(const Array& x, std::int64_t first) const {  // of x (B, H or G, n, d), from row `first`
         const std::int64_t own = h / (H / x.shape[1]);          // a head of keys serves H / G heads of queries
         return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
@@ -46,7 +48,7 @@ struct Head {
     }
     // Element (b, h, i, j) of x (B, H, T, S).
     template <class U>
-    const U* element(const Array& x, std::int64_t i, std::int64_t j) const {
+    U* element(const Array& x, std::int64_t i, std::int64_t j) const {
         return x.data<U>() + b * x.strides[0] + h * x.strides[1] + i * x.strides[2] + j * x.strides[3];
     }
     bool is_visible(std::int64_t i, std::int64_t j) const {
@@ -81,6 +83,12 @@ template <class T>
 void multiply_row(std::int64_t n, T* y, T factor) {
     simd_run(
         n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, y);
+}
+
+template <class T>
+void multiply_rows(std::int64_t n, T* y, const T* factors) {
+    simd_run(
+        n, y, [](auto v, auto f) { return v * f; }, y, factors);
 }
 
 // p ← e^(p − shift) · factor; exactly 0 where p was −∞, even in a row that another score has made NaN.

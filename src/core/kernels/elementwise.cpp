@@ -129,12 +129,6 @@ void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t first, std
     generate<std::int64_t>(out, [=](std::uint64_t i) { return randint_at(seed, first + i, low, high); });
 }
 
-void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t first, double p) {
-    visit_floating(out.dtype, [&]<class T>(T) {
-        generate<T>(out, [=](std::uint64_t i) { return uniform_at(seed, first + i) < p ? 0.0 : 1 / (1 - p); });
-    });
-}
-
 void fill_range(const Array& out, double start, double step) {
     visit_floating(out.dtype, [&]<class T>(T) {
         generate<T>(out, [=](std::uint64_t i) { return start + step * static_cast<double>(i); });

@@ -28,8 +28,6 @@ void fill_uniform(const Array& out, std::uint64_t seed, std::uint64_t first);
 void fill_normal(const Array& out, std::uint64_t seed, std::uint64_t first);
 void fill_randint(const Array& out, std::uint64_t seed, std::uint64_t first, std::int64_t low,
                   std::int64_t high);
-// out = 1/(1 − p) with probability 1 − p, else 0.
-void fill_dropout(const Array& out, std::uint64_t seed, std::uint64_t first, double p);
 // start + i · step, in a contiguous out.
 void fill_range(const Array& out, double start, double step);                 // floating
 void fill_integers(const Array& out, std::int64_t start, std::int64_t step);  // int64

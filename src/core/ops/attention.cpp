@@ -119,40 +119,86 @@ Tensor make_token_major(const Tensor& x, std::int64_t d) {
 }
 
 // Runs the kernel on qkv, the values of `heads`.
-Tensor fused(const char* caller, const Heads& heads, const Qkv& qkv, const AttentionOptions& o) {
+AttentionResult fused(const char* caller, const Heads& heads, const Qkv& qkv, AttentionOptions o,
+                      bool wants_weights) {
     const auto& [q, k, v] = qkv;
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
     std::vector<Array> blocked;
     for (const Tensor& part : o.mask.rest(shape[0], shape[1], shape[2], shape[3], caller))
         blocked.push_back(broadcast_view(part.array(), shape));
-    const kernels::AttentionParams params{*o.scale, o.mask.is_causal(), blocked,
-                                          o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
+    kernels::AttentionParams params{*o.scale, o.mask.is_causal(), blocked,
+                                    o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
+    Rng::State draws;  // where dropout's begin
+    if (o.dropout > 0) {
+        draws = o.rng->state();
+        params.dropout = {o.dropout, draws.seed, o.rng->reserve(kernels::dropout_positions(shape.numel()))};
+    }
     const kernels::SoftmaxStats stats{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
     const Tensor y = make_token_major(q, v.size(3));
-    kernels::attention(y.array(), stats, {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
+    const Array weights = wants_weights ? make_array(shape, q.dtype()) : Array();
+    kernels::attention(y.array(), stats, weights, {row_contiguous(q), row_contiguous(k), row_contiguous(v)},
+                       params);
 
-    // The bias and the mask are saved too, so backward notices if one was changed in place.
+    // The mask is saved too, so backward notices if it was changed in place.
     const std::size_t n = heads.tensors.size();
-    std::vector<Tensor> to_save = heads.tensors;
-    to_save.insert(to_save.end(), {y, Tensor(stats.max), Tensor(stats.inverse_sum), o.bias});
+    std::vector<Tensor> inputs = heads.tensors;
+    if (o.bias.defined()) inputs.push_back(o.bias);
+    std::vector<Tensor> to_save = inputs;
     to_save.insert(to_save.end(), o.mask.parts().begin(), o.mask.parts().end());
     const Heads like{{}, heads.num_heads, heads.num_kv_heads, heads.d_k};
-    const auto rule = [caller, o, params, n, like](const Saved& saved, const Tensor& dy) {
+    // The gradients by the reference implementation, of whose results `choose` takes one.
+    const auto by_reference = [caller, o, n, like, draws](const Saved& saved, const Tensor& dy, auto choose) {
+        const bool create_graph = is_grad_enabled();
+        const EnableGrad on;
+        const auto input = [&](std::size_t i) {
+            return create_graph ? saved[i] : saved[i].detach().requires_grad_(saved.needs_input_grad(i));
+        };
+        Heads inputs = like;
+        for (std::size_t i = 0; i < n; ++i) inputs.tensors.push_back(input(i));
+        std::vector<Tensor> wanted = inputs.tensors;
+        AttentionOptions again = o;
+        if (o.bias.defined()) wanted.push_back(again.bias = input(n));
+        Rng rng;
+        rng.set_state(draws);
+        again.rng = &rng;
+        Grads grads = grads_of_reference(
+            [&] { return attention_reference(caller, inputs.qkv(), again).*choose; }, wanted, dy);
+        if (!create_graph)
+            for (Tensor& x : grads) x = x.defined() ? x.detach() : x;
+        return grads;
+    };
+    AttentionResult result;
+    if (wants_weights) {
+        std::vector<Tensor> of_weights = inputs;
+        if (n == 3) of_weights[2] = {};  // v
+        const auto rule = [by_reference](const Saved& saved, const Tensor& dy) {
+            return by_reference(saved, dy, &AttentionResult::weights);
+        };
+        result.weights = traced(o.dropout > 0 ? "weights after dropout" : "weights",
+                                record("attention weights", Tensor(weights), of_weights, to_save, rule));
+    }
+    const std::size_t own = to_save.size();
+    to_save.insert(to_save.end(), {y, Tensor(stats.max), Tensor(stats.inverse_sum)});
+    const bool has_bias = o.bias.defined();
+    const auto rule = [by_reference, params, n, own, has_bias, like](const Saved& saved, const Tensor& dy) {
+        if (is_grad_enabled()) return by_reference(saved, dy, &AttentionResult::output);
         Heads inputs = like, grads = like;
         for (std::size_t i = 0; i < n; ++i) inputs.tensors.push_back(saved[i]);
-        if (is_grad_enabled())
-            return grads_of_reference([&] { return attention_reference(caller, inputs.qkv(), o).output; },
-                                      inputs.tensors, dy);
         for (const Tensor& x : inputs.tensors)
             grads.tensors.push_back(n == 1 ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
         const auto [q, k, v] = inputs.qkv();
         const auto [dq, dk, dv] = grads.qkv();  // views of a packed gradient
-        kernels::attention_backward({dq.array(), dk.array(), dv.array()}, row_contiguous(dy), saved[n].array(),
-                                    {saved[n + 1].array(), saved[n + 2].array()},
+        const Tensor dbias =
+            has_bias && saved.needs_input_grad(n) ? zeros(saved[n].shape(), float64) : Tensor();
+        kernels::attention_backward({dq.array(), dk.array(), dv.array()},
+                                    dbias.defined() ? dbias.array() : Array(), row_contiguous(dy),
+                                    saved[own].array(), {saved[own + 1].array(), saved[own + 2].array()},
                                     {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
+        if (has_bias) grads.tensors.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
         return grads.tensors;
     };
-    return record("scaled_dot_product_attention", y, heads.tensors, to_save, rule);
+    result.output = record("scaled_dot_product_attention", y, inputs, to_save, rule);
+    return result;
 }
 
 }  // namespace
@@ -168,16 +214,12 @@ AttentionResult Heads::attend(const char* caller, const AttentionOptions& option
         for (Tensor& x : heads.tensors) x = is_packed() ? x.unsqueeze(0) : with_rank_4(x);
         qkv = values_of(heads);
     }
-    const bool differentiates_bias =
-        options.bias.defined() && options.bias.requires_grad() && is_grad_enabled();
     const AttentionOptions o = completed(caller, options, qkv);
 
-    // The kernel has no weights, no dropout and no gradient of the bias. It cannot scale by 0 either, because
-    // BLAS does not read what it would multiply by 0, and so misses NaN.
-    const bool is_fused = !composed_mode() && !wants_weights && o.dropout == 0 && !differentiates_bias &&
-                          static_cast<float>(*o.scale) != 0;
-    const AttentionResult result = is_fused ? AttentionResult{fused(caller, heads, qkv, o), {}}
-                                            : attention_reference(caller, heads.qkv(), o);
+    // The kernel cannot scale by 0, because BLAS does not read what it would multiply by 0, and so misses NaN.
+    const bool is_fused = !composed_mode() && static_cast<float>(*o.scale) != 0;
+    const AttentionResult result =
+        is_fused ? fused(caller, heads, qkv, o, wants_weights) : attention_reference(caller, heads.qkv(), o);
     if (y.rank() == 4) return result;
     return {result.output.reshape(y), wants_weights ? result.weights.reshape(w) : Tensor()};
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/kernels/dropout.h"
 #include "core/kernels/elementwise.h"
 #include "core/ops/elementwise.h"
 
@@ -201,7 +202,7 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     if (!(p >= 0 && p < 1)) throw ValueError("dropout: p is ", p, "; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
     Array keep_mask = make_array(x.shape(), x.dtype());
-    kernels::fill_dropout(keep_mask, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), p);
+    kernels::fill_dropout(keep_mask, {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
     return x * Tensor(std::move(keep_mask));
 }
 
