@@ -3,6 +3,7 @@
 //
 //     compare [--threads N,…] [--rounds N] [--python PATH] [WORKLOAD…]
 //     compare --busy N …    medians of Weft and PyTorch, quiet and beside N processes that never rest
+//     compare --span …      how fast Weft would be on more cores (span.h)
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -111,6 +112,7 @@ int main(int argc, char** argv) {
     std::string python = "python3";
     std::vector<int> threads;
     int rounds = 3, busy = 0;
+    bool span = false;
     app.add_option("workloads", names, "workloads to run; default: all");
     app.add_option("--threads", threads,
                    "numbers of threads, separated by commas; default: 1,2, and 2 with --busy")
@@ -120,11 +122,26 @@ int main(int argc, char** argv) {
     app.add_option("--rounds", rounds, "how often to run each program")->check(CLI::Range(1, 100));
     app.add_option("--busy", busy, "run beside so many processes that never rest, too; prints medians")
         ->check(CLI::Range(0, 1024));
+    app.add_flag("--span", span, "print work, span and the speed-ups of a greedy schedule on more cores");
     app.add_option("--python", python, "a Python with torch; without torch, PyTorch is left out");
     CLI11_PARSE(app, argc, argv);
 
     if (threads.empty()) threads = busy > 0 ? std::vector{2} : std::vector{1, 2};
     const auto here = std::filesystem::path(argv[0]).parent_path();
+    if (span) {
+        row({"workload", "work ms", "span ms", "2 cores", "2 threads measured", "4", "8", "16", "32", "64"});
+        row(std::vector<std::string>(10, "---"));
+        for (const std::string& name : names) {
+            if (name == "decode") continue;  // its step has a part that does not count
+            const Result r = run(quoted(here / "weft_bench") + " " + name + " --span");
+            if (!r || r->is_discarded()) continue;
+            std::vector<std::string> cells{name};
+            for (const char* key : {"work_ms", "span_ms", "2", "measured", "4", "8", "16", "32", "64"})
+                cells.push_back(number(r->value(key, NAN), cells.size() < 3 ? "" : " ×"));
+            row(cells);
+        }
+        return 0;
+    }
     const bool has_torch = std::system((python + " -c 'import torch' 2>/dev/null").c_str()) == 0;
     if (!has_torch) std::cerr << "no torch in " << python << ": PyTorch is left out\n";
 

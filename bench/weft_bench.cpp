@@ -1,6 +1,7 @@
 // Times Weft on one workload and prints one line of JSON in the format of torch_peer.py:
 //
 //     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P]
+//     weft_bench WORKLOAD --span [LINES]    its work, its span and its speed-up on more cores (span.h)
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "span.h"
 #include "weft/weft.h"
 #include "workloads.h"
 
@@ -37,7 +39,7 @@ double rounded(double x, double digits) { return std::round(x * digits) / digits
 int main(int argc, char** argv) {
     CLI::App app("Time Weft on one workload and print one line of JSON");
     std::string name;
-    int threads = 2, repetitions = 0;
+    int threads = 2, repetitions = 0, lines = 0;
     double dropout = 0;
     bool composed = false;
     std::vector<std::string> names;
@@ -48,6 +50,10 @@ int main(int argc, char** argv) {
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--composed", composed, "use reference implementations instead of fused operations");
     app.add_option("--dropout", dropout, "dropout of the modules that have it")->check(CLI::Range(0.0, 0.99));
+    const auto* span =
+        app.add_option("--span", lines, "print work, span and speed-ups; list so many lines of the source")
+            ->expected(0, 1)
+            ->check(CLI::NonNegativeNumber);
     CLI11_PARSE(app, argc, argv);
 
     set_num_threads(threads);
@@ -57,9 +63,20 @@ int main(int argc, char** argv) {
                                          [&](const auto& w) { return w.name == name; });
     const std::function<double()> step = workload.make(dropout);
     for (int i = 0; i < workload.warm_up; ++i) step();
+    if (repetitions == 0) repetitions = workload.repetitions;
+    if (span->count() > 0) {
+        const bench::Span s = bench::measure_span(step, repetitions, lines, std::cerr);
+        nlohmann::ordered_json line{{"workload", name},
+                                    {"work_ms", rounded(s.work, 1e3)},
+                                    {"span_ms", rounded(s.span, 1e3)},
+                                    {"measured", rounded(s.one_thread / s.two_threads, 1e2)}};
+        for (const auto& [cores, ms] : s.predicted) line[std::to_string(cores)] = rounded(s.work / ms, 1e2);
+        std::cout << line.dump() << "\n";
+        return 0;
+    }
     std::vector<double> times;  // in milliseconds
     double tokens_per_s = 0;
-    for (int i = 0; i < (repetitions > 0 ? repetitions : workload.repetitions); ++i) {
+    for (int i = 0; i < repetitions; ++i) {
         const auto start = std::chrono::steady_clock::now();
         tokens_per_s = std::max(tokens_per_s, step());
         times.push_back(ms_since(start));

@@ -101,7 +101,9 @@ Team& team(int threads) {
 
 }  // namespace
 
-void run_tasks(std::int64_t tasks, Task task, const void* context) {
+void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
+    if (run_tasks_instead != nullptr) [[unlikely]]
+        return run_tasks_instead(tasks, task, context, line);
     const int threads = get_num_threads();
     if (threads <= 1 || tasks <= 1 || in_task || is_forked) {
         for (std::int64_t i = 0; i < tasks; ++i) task(context, i);

@@ -9,11 +9,24 @@
 
 namespace weft::kernels {
 
+// The line that starts a region, for measurements.
+struct Line {
+    const char* file;
+    int number;
+    static constexpr Line here(const char* file = __builtin_FILE(), int number = __builtin_LINE()) {
+        return {file, number};
+    }
+};
+
 // Runs task(context, 0) … task(context, tasks − 1), in any order, on this thread and workers that all threads
 // share; rethrows the first exception. Within a task, and in a child of fork, one after the other on this
 // thread.
 using Task = void (*)(const void* context, std::int64_t index);
-void run_tasks(std::int64_t tasks, Task task, const void* context);
+void run_tasks(std::int64_t tasks, Task task, const void* context, Line line = Line::here());
+
+// Runs this thread's tasks instead of run_tasks, or null: weft_bench --span measures them.
+using RunTasks = void (*)(std::int64_t tasks, Task task, const void* context, Line line);
+inline constinit thread_local RunTasks run_tasks_instead = nullptr;
 
 // Where this thread's products add their multiply-adds (CountMultiplyAdds, weft/core/trace.h), or null. Tasks
 // have that of the thread which runs them.
@@ -21,22 +34,25 @@ inline constinit thread_local std::atomic<std::int64_t>* multiply_adds = nullptr
 
 // Runs f(begin, end) over 0 … n in blocks of `grain` items.
 template <class F>
-void parallel_blocks(std::int64_t n, std::int64_t grain, const F& f) {
+void parallel_blocks(std::int64_t n, std::int64_t grain, const F& f, Line line = Line::here()) {
     grain = std::max<std::int64_t>(grain, 1);
     const auto run = [&](std::int64_t block) { f(block * grain, std::min(n, (block + 1) * grain)); };
     const Task task = [](const void* run_block, std::int64_t block) {
         (*static_cast<decltype(run)*>(run_block))(block);
     };
-    run_tasks((n + grain - 1) / grain, task, &run);
+    run_tasks((n + grain - 1) / grain, task, &run, line);
 }
 
 // Runs f(0) … f(n − 1), each of which processes `size` elements; a task has about `grain` elements.
 template <class F>
-void parallel_for(std::int64_t n, std::int64_t size, std::int64_t grain, const F& f) {
+void parallel_for(std::int64_t n, std::int64_t size, std::int64_t grain, const F& f, Line line = Line::here()) {
     const std::int64_t items = grain / std::max<std::int64_t>(size, 1) + 1;
-    parallel_blocks(n, items, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) f(i);
-    });
+    parallel_blocks(
+        n, items,
+        [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) f(i);
+        },
+        line);
 }
 
 }  // namespace weft::kernels
