@@ -1,7 +1,9 @@
 #include "core/kernels/gemm.h"
 
 #include <climits>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "core/kernels/blas/blas.h"
 #include "core/kernels/elementwise.h"
@@ -23,6 +25,11 @@ int leading(const Matrix<T>& x, std::int64_t rows, std::int64_t columns, bool tr
     return static_cast<int>(std::max<std::int64_t>({1, stride, length}));
 }
 
+template <class T>
+bool is_transposed(const Matrix<T>& x, std::int64_t columns) {
+    return x.column != 1 && columns != 1;
+}
+
 void count(std::int64_t products) {
     if (multiply_adds != nullptr) [[unlikely]]
         multiply_adds->fetch_add(products, std::memory_order_relaxed);
@@ -41,7 +48,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
         return;
     }
     count(m * n * k);
-    const bool ta = a.column != 1 && k != 1, tb = b.column != 1 && n != 1;
+    const bool ta = is_transposed(a, k), tb = is_transposed(b, n);
     blas_gemm(ta, tb, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a.data,
               leading(a, m, k, ta), b.data, leading(b, k, n, tb), beta, c.data, leading(c, m, n, false));
 }
@@ -63,35 +70,105 @@ void dot_rows(std::int64_t n, std::int64_t k, T alpha, const T* a, const T* w, s
 
 }  // namespace
 
+namespace {
+
+// Into how many parts a product is cut along m, n and k.
+struct Cut {
+    std::int64_t m = 1, n = 1, k = 1;
+    std::int64_t blocks() const { return m * n * k; }
+};
+
+// Where part i of `parts` parts of n elements begins.
+std::int64_t border(std::int64_t n, std::int64_t parts, std::int64_t i) {
+    return i == parts ? n : n / block_multiple * i / parts * block_multiple;
+}
+
+// Halves the blocks where it costs least, for as long as twice as many tasks are worth it. BLAS copies the
+// lines of both operands for every block, which costs as much as so many multiply-adds for each element copied,
+// and every part of the sum passes over c. (Measured with OpenBLAS's kernels for AVX-512: docs/performance.md.)
 template <class T>
-void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a,
-                   Matrix<const T> b, T beta, Matrix<T> c) {
-    if (m == 1 && b.row == 1 && a.column == 1)
-        return dot_rows(n, k, alpha, a.data, b.data, b.column, beta, c.data);
-    // Cut along the longer side of c. BLAS copies the whole other side for each block, so there are only as
-    // many as the threads need.
-    const std::int64_t work = m * n * std::max<std::int64_t>(k, 1), longer = std::max(m, n);
-    const std::int64_t blocks = work < two_blocks ? 1 : work < four_blocks ? 2 : work < eight_blocks ? 4 : 8;
-    const std::int64_t step =
-        (longer + blocks * block_multiple - 1) / (blocks * block_multiple) * block_multiple;
-    parallel_blocks(longer, step, [&](std::int64_t begin, std::int64_t end) {
-        if (m >= n)
-            gemm<T>(end - begin, n, k, alpha, {a.data + begin * a.row, a.row, a.column}, b, beta,
-                    {c.data + begin * c.row, c.row, c.column});
-        else
-            gemm<T>(m, end - begin, k, alpha, a, {b.data + begin * b.column, b.row, b.column}, beta,
-                    {c.data + begin, c.row, c.column});
+Cut cut(const Product<T>& p, std::size_t products) {
+    const bool ta = is_transposed(p.a, p.k), tb = is_transposed(p.b, p.n);
+    const double cost_m = ta == tb ? 20 : tb ? 12 : 9, cost_n = tb && !ta ? 3 : 20, cost_k = 24;
+    const std::int64_t most =
+        std::min(most_blocks / static_cast<std::int64_t>(products), p.m * p.n * p.k / least_block);
+    Cut c;
+    while (2 * c.blocks() <= most) {
+        const auto cost = [](double each, std::int64_t size, std::int64_t parts) {
+            return size < 2 * parts * block_multiple
+                       ? INFINITY
+                       : each * static_cast<double>(parts) / static_cast<double>(size);
+        };
+        const double m = cost(cost_m, p.m, c.m), n = cost(cost_n, p.n, c.n),
+                     k = cost(c.k == 1 ? 2 * cost_k : cost_k, p.k, c.k), least = std::min({m, n, k});
+        if (least > gain_of_tasks / static_cast<double>(2 * c.blocks())) break;
+        (least == n ? c.n : least == m ? c.m : c.k) *= 2;
+    }
+    return c;
+}
+
+}  // namespace
+
+template <class T>
+void gemm_parallel(std::span<const Product<T>> products) {
+    std::int64_t work = 0;
+    for (const Product<T>& p : products) work += p.m * p.n * p.k;
+    if (const Product<T>& p = products[0]; products.size() == 1 && p.m == 1 && p.b.row == 1 && p.a.column == 1)
+        return dot_rows(p.n, p.k, p.alpha, p.a.data, p.b.data, p.b.column, p.beta, p.c.data);
+    if (work < least_parallel) {
+        for (const auto& [m, n, k, alpha, a, b, beta, c] : products) gemm<T>(m, n, k, alpha, a, b, beta, c);
+        return;
+    }
+    struct Blocks {
+        Cut cut;
+        std::int64_t first;  // task
+        Array parts;         // of the sum, except the first, which is in c: (cut.k − 1, m, n)
+    };
+    std::vector<Blocks> blocks;
+    std::int64_t tasks = 0;
+    for (const Product<T>& p : products) {
+        const Cut c = cut(p, products.size());
+        blocks.push_back({c, tasks, c.k == 1 ? Array() : make_array({c.k - 1, p.m, p.n}, dtype_of<T>())});
+        tasks += c.blocks();
+    }
+    parallel_blocks(tasks, 1, [&](std::int64_t task, std::int64_t) {
+        std::size_t i = products.size() - 1;
+        while (task < blocks[i].first) --i;
+        const auto& [m, n, k, alpha, a, b, beta, c] = products[i];
+        const Cut& parts = blocks[i].cut;
+        task -= blocks[i].first;
+        const std::int64_t column = task % parts.n, row = task / parts.n % parts.m,
+                           part = task / parts.n / parts.m;
+        const std::int64_t m0 = border(m, parts.m, row), n0 = border(n, parts.n, column),
+                           k0 = border(k, parts.k, part);
+        Matrix<T> y = c;
+        if (part > 0) y = {blocks[i].parts.template data<T>() + (part - 1) * m * n, n, 1};
+        gemm<T>(border(m, parts.m, row + 1) - m0, border(n, parts.n, column + 1) - n0,
+                border(k, parts.k, part + 1) - k0, alpha,
+                {a.data + m0 * a.row + k0 * a.column, a.row, a.column},
+                {b.data + k0 * b.row + n0 * b.column, b.row, b.column}, part == 0 ? beta : T(0),
+                {y.data + m0 * y.row + n0, y.row, 1});
     });
+    for (std::size_t i = 0; i < products.size(); ++i) {
+        const Product<T>& p = products[i];
+        const std::int64_t parts = blocks[i].cut.k - 1;
+        if (parts == 0) continue;
+        const T* part = blocks[i].parts.template data<T>();
+        parallel_for(p.m, p.n * parts, dot_grain, [&](std::int64_t row) {
+            T* y = p.c.data + row * p.c.row;
+            for (std::int64_t j = 0; j < parts; ++j)
+                simd_run(
+                    p.n, y, [](auto x, auto v) { return x + v; }, y, part + (j * p.m + row) * p.n);
+        });
+    }
 }
 
 template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<const float>, Matrix<const float>,
                    float, Matrix<float>);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<const double>, Matrix<const double>,
                    double, Matrix<double>);
-template void gemm_parallel(std::int64_t, std::int64_t, std::int64_t, float, Matrix<const float>,
-                            Matrix<const float>, float, Matrix<float>);
-template void gemm_parallel(std::int64_t, std::int64_t, std::int64_t, double, Matrix<const double>,
-                            Matrix<const double>, double, Matrix<double>);
+template void gemm_parallel(std::span<const Product<float>>);
+template void gemm_parallel(std::span<const Product<double>>);
 
 bool is_matrix(const Array& x) {
     const int r = x.rank();
@@ -127,7 +204,12 @@ void matmul(const Array& out, const Array& a, const Array& b) {
             return matrix;
         };
         T* c = out.data<T>();
-        if (batches == 1) return gemm_parallel<T>(m, n, k, T(1), at(a, 0), at(b, 0), T(0), {c, n, 1});
+        if (batches == 1 || (batches < most_blocks && m * n * k >= least_block)) {
+            std::vector<Product<T>> products;
+            for (std::int64_t i = 0; i < batches; ++i)
+                products.push_back({m, n, k, T(1), at(a, i), at(b, i), T(0), {c + i * m * n, n, 1}});
+            return gemm_parallel<T>(products);
+        }
         parallel_for(batches, m * n * k, batch_grain, [&](std::int64_t i) {
             gemm<T>(m, n, k, T(1), at(a, i), at(b, i), T(0), {c + i * m * n, n, 1});
         });

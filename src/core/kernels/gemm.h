@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/array/array.h"
 
 namespace weft::kernels {
 
 constexpr std::int64_t dot_grain = 1 << 16, batch_grain = 1 << 18;  // multiply-adds of one task
-// A product of at least so many multiply-adds is cut into two, four or eight blocks, whose sides are multiples
-// of block_multiple.
-constexpr std::int64_t two_blocks = 1 << 21, four_blocks = 1 << 27, eight_blocks = std::int64_t{1} << 34;
-constexpr std::int64_t block_multiple = 16;
+constexpr std::int64_t least_parallel = 1 << 21;  // multiply-adds of products that several threads share
+constexpr std::int64_t least_block = 3 << 20;     // and of one block of a product
+constexpr std::int64_t most_blocks = 64, block_multiple = 16;  // the sides are multiples, except the last
+constexpr double gain_of_tasks = 0.75;  // of twice as many blocks, over their number; as a share of the product
 
 // A matrix in memory: element (i, j) at data[i · row + j · column]. One of the strides is 1; that of an axis of
 // size 1 may be anything.
@@ -29,10 +30,21 @@ template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c);
 
-// The same on all threads, cut into blocks of c that depend on the sizes alone.
+// The arguments of gemm.
 template <class T>
-void gemm_parallel(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a,
-                   Matrix<const T> b, T beta, Matrix<T> c);
+struct Product {
+    std::int64_t m, n, k;
+    T alpha;
+    Matrix<const T> a, b;
+    T beta;
+    Matrix<T> c;
+};
+
+// Independent products on all threads. They are cut into blocks of c, and where k is large also of the sum,
+// whose parts are added in order. The borders depend on the sizes, the layouts and the number of products
+// alone.
+template <class T>
+void gemm_parallel(std::span<const Product<T>> products);
 
 // Whether gemm can read the last two axes in place.
 bool is_matrix(const Array& x);

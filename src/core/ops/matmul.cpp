@@ -1,3 +1,5 @@
+#include <array>
+
 #include "core/kernels/elementwise.h"
 #include "core/kernels/gemm.h"
 #include "core/ops/common.h"
@@ -87,25 +89,59 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     if (bias.defined()) kernels::copy(y, broadcast_view(bias.array(), shape));
     visit_floating(x.dtype(), [&]<class F>(F) {
         // y = x Wᵀ + b
-        kernels::gemm_parallel<F>(rows, out, in, 1, {flat.data<F>(), in, 1},
-                                  {w.data<F>(), w.strides[1], w.strides[0]}, bias.defined() ? F(1) : F(0),
-                                  {y.data<F>(), out, 1});
+        const kernels::Product<F> product{rows,
+                                          out,
+                                          in,
+                                          1,
+                                          {flat.data<F>(), in, 1},
+                                          {w.data<F>(), w.strides[1], w.strides[0]},
+                                          bias.defined() ? F(1) : F(0),
+                                          {y.data<F>(), out, 1}};
+        kernels::gemm_parallel<F>({&product, 1});
     });
-    return record("linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
-                  [rows, in, out](const Saved& saved, const Tensor& dy) {
-                      const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
-                      if (is_grad_enabled())
-                          return grads_of_reference([&] { return linear_reference(x, weight, bias); },
-                                                    {x, weight, bias}, dy);
-                      // dx = dy W,  dW = dyᵀ x,  db = Σ dy
-                      const Tensor d = dy.contiguous().reshape({rows, out});
-                      Grads grads(3);
-                      if (saved.needs_input_grad(0)) grads[0] = matmul(d, weight).reshape(x.shape());
-                      if (saved.needs_input_grad(1))
-                          grads[1] = matmul(d.T(), x.contiguous().reshape({rows, in}));
-                      if (saved.needs_input_grad(2)) grads[2] = sum(d, 0);
-                      return grads;
-                  });
+    return record(
+        "linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
+        [rows, in, out](const Saved& saved, const Tensor& dy) {
+            const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+            if (is_grad_enabled())
+                return grads_of_reference([&] { return linear_reference(x, weight, bias); }, {x, weight, bias},
+                                          dy);
+            // dx = dy W,  dW = dyᵀ x,  db = Σ dy
+            const Tensor d = dy.contiguous().reshape({rows, out});
+            Grads grads(3);
+            if (saved.needs_input_grad(2)) grads[2] = sum(d, 0);
+            if (!saved.needs_input_grad(1)) {
+                if (saved.needs_input_grad(0)) grads[0] = matmul(d, weight).reshape(x.shape());
+            } else if (!saved.needs_input_grad(0)) {
+                grads[1] = matmul(d.T(), x.contiguous().reshape({rows, in}));
+            } else {  // as one region, which has more tasks
+                Array dx = make_array(x.shape(), x.dtype()), dw = make_array(weight.shape(), x.dtype());
+                const Array flat = kernels::contiguous(x.array()), w = kernels::gemm_layout(weight.array());
+                visit_floating(x.dtype(), [&]<class F>(F) {
+                    const kernels::Matrix<const F> dy{d.data<F>(), out, 1};
+                    kernels::gemm_parallel<F>(
+                        std::array{kernels::Product<F>{rows,
+                                                       in,
+                                                       out,
+                                                       1,
+                                                       dy,
+                                                       {w.data<F>(), w.strides[0], w.strides[1]},
+                                                       0,
+                                                       {dx.data<F>(), in, 1}},
+                                   kernels::Product<F>{out,
+                                                       in,
+                                                       rows,
+                                                       1,
+                                                       dy.transposed(),
+                                                       {flat.data<F>(), in, 1},
+                                                       0,
+                                                       {dw.data<F>(), in, 1}}});
+                });
+                grads[0] = Tensor(std::move(dx));
+                grads[1] = Tensor(std::move(dw));
+            }
+            return grads;
+        });
 }
 
 }  // namespace weft
