@@ -1,6 +1,7 @@
 #include "core/kernels/index.h"
 
 #include <cstring>
+#include <vector>
 
 #include "core/kernels/parallel.h"
 #include "core/kernels/reduce.h"
@@ -9,23 +10,35 @@ namespace weft::kernels {
 namespace {
 
 // Calls f(position in `small`, position in `big` with index 0 along the axis) for every element of `small`,
-// whose sizes are at most `big`'s except along the axis.
+// whose sizes are at most `big`'s except along the axis. Elements that differ along the axis alone belong to
+// one task, in their order.
 template <class F>
 void walk(const Shape& small, const Shape& big, int axis, const F& f) {
+    const Layout l(small, axis, axis + 1);
     const Strides strides = contiguous_strides(big);
-    Shape at = Shape::filled(small.rank(), 0);
-    const std::int64_t n = small.numel();
-    std::int64_t base = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-        f(i, base);
+    const auto base = [&](std::int64_t line) {
+        std::int64_t at = 0;
         for (int a = small.rank() - 1; a >= 0; --a) {
-            const std::int64_t step = a == axis ? 0 : strides[a];
-            base += step;
-            if (++at[a] < small[a]) break;
-            base -= step * small[a];
-            at[a] = 0;
+            if (a == axis) continue;
+            at += line % small[a] * strides[a];
+            line /= small[a];
         }
-    }
+        return at;
+    };
+    const std::int64_t lines = l.outer * l.inner,
+                       grain = std::max<std::int64_t>(1, index_grain / std::max<std::int64_t>(l.n, 1));
+    parallel_blocks(lines, grain, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<std::int64_t> bases;
+        for (std::int64_t line = begin; line < end; line += static_cast<std::int64_t>(bases.size())) {
+            const std::int64_t first = line / l.inner * l.n * l.inner + line % l.inner;
+            bases.clear();
+            for (std::int64_t i = line; i < std::min(end, (line / l.inner + 1) * l.inner); ++i)
+                bases.push_back(base(i));
+            for (std::int64_t i = 0; i < l.n; ++i)
+                for (std::size_t j = 0; j < bases.size(); ++j)
+                    f(first + i * l.inner + static_cast<std::int64_t>(j), bases[j]);
+        }
+    });
 }
 
 }  // namespace
@@ -51,7 +64,7 @@ void index_add(const Array& out, int axis, const Array& indices, const Array& so
     visit_wrapping(out.dtype, [&]<class T>(T) {
         // Every task owns a strip of columns, so the additions are in the order of the indices.
         const std::int64_t strips = (inner + index_strip - 1) / index_strip;
-        parallel_blocks(l.outer * strips, 1, [&](std::int64_t task, std::int64_t) {
+        parallel_for(l.outer * strips, n * index_strip, index_grain, [&](std::int64_t task) {
             const std::int64_t o = task / strips, begin = task % strips * index_strip,
                                end = std::min(inner, begin + index_strip);
             for (std::int64_t i = 0; i < n; ++i) {

@@ -6,7 +6,8 @@
 namespace weft::kernels {
 
 constexpr std::int64_t index_bytes = 131072;  // bytes of one task of index_select
-constexpr std::int64_t index_strip = 256;     // columns of one task of index_add
+constexpr std::int64_t index_strip = 64;      // columns of one task of index_add
+constexpr std::int64_t index_grain = 8192;    // elements of one task of the others
 
 // x (outer, V, inner), indices (n,) → out (outer, n, inner); all contiguous.
 void index_select(const Array& out, const Array& x, int axis, const Array& indices);

@@ -62,11 +62,14 @@ void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbi
         });
         const auto add_groups = [&](const Array& out, std::int64_t which) {
             T* y = out.data<T>();
-            std::fill(y, y + C, T(0));
-            for (std::int64_t g = 0; g < groups; ++g) {
-                const T* part = parts.data() + (2 * g + which) * C;
-                for (std::int64_t j = 0; j < C; ++j) y[j] += part[j];
-            }
+            parallel_blocks(C, row_grain / std::max<std::int64_t>(groups, 1) + 16,
+                            [&](std::int64_t begin, std::int64_t end) {
+                                std::fill(y + begin, y + end, T(0));
+                                for (std::int64_t g = 0; g < groups; ++g) {
+                                    const T* part = parts.data() + (2 * g + which) * C;
+                                    for (std::int64_t j = begin; j < end; ++j) y[j] += part[j];
+                                }
+                            });
         };
         if (dweight.storage) add_groups(dweight, 0);
         if (dbias.storage) add_groups(dbias, 1);

@@ -6,7 +6,7 @@
 namespace weft::kernels {
 
 constexpr std::int64_t row_grain = 8192;  // elements of one task
-constexpr std::int64_t norm_group = 64;   // rows whose contributions to dweight and dbias are summed first
+constexpr std::int64_t norm_group = 16;   // rows whose contributions to dweight and dbias are summed first
 
 // y = e^(x − max) / Σ; a row of −inf gives zeros.
 void softmax(const Array& y, const Array& x);

@@ -9,32 +9,48 @@
 namespace weft::kernels {
 namespace {
 
-// y (outer, inner) = Σ over n of x (outer, n, inner).
+// y (outer, parts, inner) = Σ over the `length` elements of each part, the last of which may have fewer, of
+// x (outer, n, inner).
 template <class T>
-void sum_axis(T* y, const T* x, const Layout& l) {
-    if (l.inner == 1)
-        return parallel_for(l.outer, l.n, reduce_grain, [&](std::int64_t o) {
-            const T* row = x + o * l.n;
+void sum_parts(T* y, const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t parts,
+               std::int64_t length) {
+    if (inner == 1)
+        return parallel_for(outer * parts, length, reduce_grain, [&](std::int64_t task) {
+            const std::int64_t first = task % parts * length, size = std::min(length, n - first);
+            const T* row = x + task / parts * n + first;
             if constexpr (std::is_floating_point_v<T>)
-                y[o] = static_cast<T>(row_sum(l.n, row));
+                y[task] = static_cast<T>(row_sum(size, row));
             else
-                y[o] = std::accumulate(row, row + l.n, T(0));
+                y[task] = std::accumulate(row, row + size, T(0));
         });
     // Columns in strips; within a strip, blocks of rows are summed first, which keeps rounding errors small.
-    const std::int64_t strips = (l.inner + sum_strip - 1) / sum_strip;
-    parallel_for(l.outer * strips, l.n * sum_strip, reduce_grain, [&](std::int64_t task) {
-        const std::int64_t o = task / strips, column = task % strips * sum_strip,
-                           width = std::min(sum_strip, l.inner - column);
-        const T* strip = x + o * l.n * l.inner + column;
+    const std::int64_t strips = (inner + sum_strip - 1) / sum_strip;
+    parallel_for(outer * parts * strips, length * sum_strip, reduce_grain, [&](std::int64_t task) {
+        const std::int64_t part = task / strips, column = task % strips * sum_strip,
+                           width = std::min(sum_strip, inner - column), first = part % parts * length,
+                           last = std::min(n, first + length);
+        const T* strip = x + part / parts * n * inner + column;
         T total[sum_strip] = {};
-        for (std::int64_t block = 0; block < l.n; block += sum_rows) {
-            T part[sum_strip] = {};
-            for (std::int64_t i = block; i < std::min(l.n, block + sum_rows); ++i)
-                for (std::int64_t j = 0; j < width; ++j) part[j] += strip[i * l.inner + j];
-            for (std::int64_t j = 0; j < width; ++j) total[j] += part[j];
+        for (std::int64_t block = first; block < last; block += sum_rows) {
+            T sums[sum_strip] = {};
+            for (std::int64_t i = block; i < std::min(last, block + sum_rows); ++i)
+                for (std::int64_t j = 0; j < width; ++j) sums[j] += strip[i * inner + j];
+            for (std::int64_t j = 0; j < width; ++j) total[j] += sums[j];
         }
-        std::copy(total, total + width, y + o * l.inner + column);
+        std::copy(total, total + width, y + part * inner + column);
     });
+}
+
+// y (outer, inner) = Σ over n of x (outer, n, inner). A long sum is one of the sums of its parts.
+template <class T>
+void sum_axis(T* y, const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner) {
+    const std::int64_t length = inner == 1 ? sum_part : rows_part, parts = (n + length - 1) / length;
+    if (parts > 1) {
+        std::vector<T> sums(static_cast<std::size_t>(outer * parts * inner));
+        sum_parts(sums.data(), x, outer, n, inner, parts, length);
+        return sum_axis(y, sums.data(), outer, parts, inner);
+    }
+    sum_parts(y, x, outer, n, inner, 1, n);
 }
 
 }  // namespace
@@ -50,7 +66,8 @@ Array sum(const Array& x, const std::vector<bool>& reduced) {
         for (int i = first; i < last; ++i) shape[i] = 1;
         Array y = make_array(shape, x.dtype);
         visit_wrapping(x.dtype, [&]<class T>(T) {
-            sum_axis(y.data<T>(), part.data<T>(), Layout(part.shape, first, last));
+            const Layout l(part.shape, first, last);
+            sum_axis(y.data<T>(), part.data<T>(), l.outer, l.n, l.inner);
         });
         part = y;
         last = first;

@@ -7,8 +7,10 @@
 
 namespace weft::kernels {
 
-constexpr std::int64_t reduce_grain = 32768;           // elements of one task
+constexpr std::int64_t reduce_grain = 8192;            // elements of one task
 constexpr std::int64_t sum_strip = 64, sum_rows = 64;  // columns and rows of one block of a sum
+// A longer sum is cut into parts of so many elements, or rows if it is over columns.
+constexpr std::int64_t sum_part = 32768, rows_part = 512;
 
 // A contiguous shape as (outer, n, inner), where n is the product of the axes first … last − 1.
 struct Layout {

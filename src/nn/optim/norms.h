@@ -5,7 +5,7 @@
 
 namespace weft::optim {
 
-constexpr std::int64_t block = 1 << 16;  // elements of a task
+constexpr std::int64_t block = 1 << 14;  // elements of a task
 
 // Returns Σx² in double, with the same bits on every run.
 double sum_of_squares(const Tensor& x);
