@@ -123,6 +123,8 @@ TEST_CASE("sums, cumulated sums and extremes around the ends of vectors, blocks,
         check(2, n, 1, float32), check(n, 2, 1, float32), check(1, n, 2, float32);
         check(n, 1, 2, float32);
     }
+    for (const std::int64_t n : neighbours({sum_part, 3 * sum_part})) check(2, n, 1, float32);
+    for (const std::int64_t n : neighbours({rows_part, 3 * rows_part})) check(2, n, 70, float32);
     for (const std::int64_t strips : neighbours({reduce_grain / sum_strip / 8}))  // strips of one task
         check(1, 8, strips * sum_strip, float64), check(strips, 8, 2, float64);
 }

@@ -49,6 +49,7 @@ TEST_CASE("index_select, embedding, gather and their gradients around the ends o
     for (const std::int64_t n : neighbours({per_task, per_task + 1, 2 * per_task}))
         check(1, 50, 64, n, float32);
     check(2, 3, index_bytes / 4 + 1, 2, float32);
+    for (const std::int64_t inner : neighbours({index_grain / 4})) check(2, 3, inner, 4, float32);
 }
 
 TEST_CASE("gather, scatter_add, sums and views at the highest ranks", "[ops]") {
@@ -122,13 +123,15 @@ TEST_CASE("products around the sizes at which they are cut", "[ops]") {
         for (const std::int64_t n : neighbours({block_multiple, 2 * block_multiple}))
             for (const std::int64_t m : neighbours({0, block_multiple}))
                 check(m, n, 7, dtype), check(n, m, 1, dtype);
-        for (const std::int64_t n : neighbours({two_blocks / (64 * 64)}))  // one block, and two
+        for (const std::int64_t n :  // one block, and two; the last of these along the sum
+             neighbours({least_parallel / (64 * 64), 2 * least_block / (64 * 64)}))
             check(n, 64, 64, dtype), check(64, n, 64, dtype), check(64, 64, n, dtype);
         for (const std::int64_t n : neighbours({dot_grain / 64}))  // one row
             check(1, n, 64, dtype), check(1, 2 * n, 64, dtype), check(1, 3, n * 64, dtype);
     }
-    for (const std::int64_t n : neighbours({four_blocks / (512 * 512)}))
-        check(n, 512, 512, float32), check(512, n, 512, float32);
+    for (const std::int64_t n : neighbours({16 * least_block / (512 * 512)}))  // blocks in both directions
+        check(n, 512, 512, float32), check(512, n, 512, float32), check(512, 512, n, float32);
+    check(50, 70, 20 * least_block / (50 * 70), float32);  // many parts of the sum
     // A batch: each product by itself.
     for (const std::int64_t B : neighbours({0, batch_grain / (8 * 8 * 8)})) {
         const Tensor a = small_integers({B, 8, 8}, float32), b = small_integers({B, 8, 8}, float32),

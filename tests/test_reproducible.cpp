@@ -2,12 +2,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include "catch.h"
+#include "core/kernels/parallel.h"
 #include "golden/golden.h"
 #include "sanitized.h"
 #include "weft/weft.h"
@@ -52,6 +60,11 @@ std::vector<Tensor> train(std::uint64_t seed, int steps, const nn::GPTConfig& co
     return results;
 }
 
+// Different numbers, without a random stream.
+Tensor fill_pattern(const Shape& shape) {
+    return sin(arange(0, static_cast<double>(shape.numel())).reshape(shape));
+}
+
 bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
     if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i)
@@ -59,67 +72,160 @@ bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
     return true;
 }
 
-// Values and gradients of operations on tensors large enough to be split over threads.
-std::vector<Tensor> large_operations() {
-    Rng rng(3);
-    std::vector<Tensor> results;
-    const auto keep = [&](const Tensor& y, const std::vector<Tensor>& leaves) {
-        results.push_back(y.detach());
-        const Tensor seed = randn(y.shape(), rng);
-        for (const Tensor& g : grad({y}, leaves, {seed})) results.push_back(g);
+// While it lives, the threads that take part in a region of this thread's wait for each other in their first
+// task, so as many take part as there are threads, or tasks.
+class Everyone {
+public:
+    explicit Everyone(std::string_view file) : file_(file) {
+        current = this;
+        kernels::run_tasks_instead = run;
+    }
+    ~Everyone() { kernels::run_tasks_instead = nullptr; }
+    std::int64_t tasks = 0;  // of the largest region so far that this file started
+
+private:
+    static void run(std::int64_t n, kernels::Task task, const void* context, kernels::Line line) {
+        if (std::string_view(line.file).ends_with(current->file_)) current->tasks = std::max(current->tasks, n);
+        kernels::run_tasks_instead = nullptr;
+        const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(n, get_num_threads()));
+        std::mutex mutex;
+        std::condition_variable arrived;
+        std::set<std::thread::id> seen;
+        kernels::parallel_blocks(n, 1, [&](std::int64_t i, std::int64_t) {
+            if (std::unique_lock lock(mutex); seen.insert(std::this_thread::get_id()).second) {
+                arrived.notify_all();
+                arrived.wait_for(lock, std::chrono::seconds(60), [&] { return seen.size() == wanted; });
+            }
+            task(context, i);
+        });
+        kernels::run_tasks_instead = run;
+        if (seen.size() != wanted) FAIL(seen.size() << " of " << wanted << " threads took part");
+    }
+
+    static inline Everyone* current = nullptr;
+    const std::string_view file_;
+};
+
+struct Case {
+    std::string name;
+    std::int64_t tasks;  // at least so many in the largest region that this file starts
+    std::string_view file;
+    std::function<std::vector<Tensor>()> results;
+};
+
+// The kernels, on tensors that have enough tasks for 64 threads; values and gradients.
+std::vector<Case> large_operations() {
+    auto rng = std::make_shared<Rng>(3);
+    const auto leaf = [&](const Shape& shape) { return randn(shape, *rng).requires_grad_(); };
+    std::vector<Case> cases;
+    using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+    const auto add = [&](const char* name, std::int64_t tasks, const char* file, const Function& f,
+                         const std::vector<Tensor>& x) {
+        cases.push_back({name, tasks, file, [=] {
+                             Tensor y = f(x);
+                             const Tensor dy = fill_pattern(y.shape());
+                             std::vector<Tensor> results = grad({y}, x, {dy});
+                             results.push_back(y.detach());
+                             return results;
+                         }});
     };
-    const Tensor a = randn({257, 301}, rng).requires_grad_(), b = randn({301, 263}, rng).requires_grad_();
-    const Tensor row = randn({301}, rng).requires_grad_(), bias = randn({301}, rng).requires_grad_();
-    keep(matmul(a, b), {a, b});
-    keep(a * row + exp(a) / (row * row + 1), {a, row});
-    keep(sum(a, 0), {a});
-    keep(sum(a, 1), {a});
-    keep(sum(a), {a});
-    keep(mean(a * a), {a});
-    keep(var(a, 0), {a});
-    keep(softmax(a, -1), {a});
-    keep(softmax(a, 0), {a});
-    keep(log_softmax(a, 1), {a});
-    keep(logsumexp(a, 0), {a});
-    keep(cumsum(a, 0), {a});
-    keep(max(a, 0).values, {a});
-    keep(layer_norm(a, row, bias), {a, row, bias});
-    keep(gelu(a), {a});
-    keep(a.T().reshape({-1}), {a});
-    const Tensor weight = randn({97, 301}, rng).requires_grad_(), out = randn({97}, rng).requires_grad_();
-    keep(linear(a, weight, out), {a, weight, out});
-    const Tensor table = randn({50, 64}, rng).requires_grad_();
-    keep(embedding(table, randint(0, 50, {40, 33}, rng)), {table});
-    keep(cross_entropy(a, randint(0, 301, {257}, rng)), {a});
-    keep(dropout(a, 0.3, rng), {a});
-    const Tensor q = randn({2, 3, 130, 16}, rng).requires_grad_(),
-                 k = randn({2, 3, 130, 16}, rng).requires_grad_(),
-                 v = randn({2, 3, 130, 16}, rng).requires_grad_();
-    AttentionOptions options;
-    options.mask = Mask::causal();
-    keep(scaled_dot_product_attention(q, k, v, options), {q, k, v});
-    keep(matmul(q, k.transpose(-2, -1)), {q, k});
-    results.push_back(randn({100'003}, rng));
-    results.push_back(rand({100'003}, rng, float64));
-    results.push_back(randint(-5, 1000, {50'021}, rng));
-    return results;
+    const Tensor a = leaf({2100, 1021}), b = leaf({2100, 1021}), row = leaf({1021}), bias = leaf({1021});
+    add("a·row + eᵃ/(row² + 1)", 64, "runs.cpp",
+        [](const auto& x) { return x[0] * x[1] + exp(x[0]) / (x[1] * x[1] + 1); }, {a, row});
+    add("2a, clamped", 64, "runs.cpp", [](const auto& x) { return clamp(2.0 * x[0], -1, 1); }, {a});
+    add("gelu", 64, "runs.cpp", [](const auto& x) { return gelu(x[0]); }, {a});
+    add("where", 64, "runs.cpp", [](const auto& x) { return where(x[0] > 0, x[0], x[1]); }, {a, b});
+    add("sum over rows", 64, "reduce.cpp", [](const auto& x) { return sum(x[0], 0); }, {a});
+    add("sum over columns", 64, "reduce.cpp", [](const auto& x) { return sum(x[0], 1); }, {a});
+    add("sum", 64, "reduce.cpp", [](const auto& x) { return sum(x[0]); }, {a});
+    add("var", 64, "reduce.cpp", [](const auto& x) { return var(x[0], 0); }, {a});
+    add("max", 64, "reduce.cpp", [](const auto& x) { return max(x[0], 0).values; }, {a});
+    add("cumsum", 64, "reduce.cpp", [](const auto& x) { return cumsum(x[0], 0) + cumsum(x[0], 1); }, {a});
+    add("softmax over columns", 64, "softmax.cpp", [](const auto& x) { return softmax(x[0], -1); }, {a});
+    add("softmax over rows", 64, "softmax.cpp", [](const auto& x) { return softmax(x[0], 0); }, {a});
+    add("log_softmax", 64, "softmax.cpp", [](const auto& x) { return log_softmax(x[0], 1); }, {a});
+    add("logsumexp", 64, "runs.cpp", [](const auto& x) { return logsumexp(x[0], 0); }, {a});
+    add("layer_norm", 64, "layer_norm.cpp", [](const auto& x) { return layer_norm(x[0], x[1], x[2]); },
+        {a, row, bias});
+    add("rms_norm", 64, "runs.cpp", [](const auto& x) { return rms_norm(x[0], x[1]); }, {a, row});
+    add("transposed copy", 64, "runs.cpp", [](const auto& x) { return x[0].T().reshape({-1}); }, {a});
+    add("cat", 64, "runs.cpp", [](const auto& x) { return cat({x[0], x[1]}, 1); }, {a, b});
+    const Tensor classes = randint(0, 1021, {2100}, *rng);
+    add("cross_entropy", 64, "softmax.cpp", [=](const auto& x) { return cross_entropy(x[0], classes); }, {a});
+    const Tensor each = randint(0, 1021, {2100, 900}, *rng), along = randint(0, 2100, {700, 1021}, *rng);
+    add("gather", 64, "index.cpp", [=](const auto& x) { return gather(x[0], 1, each); }, {a});
+    add("gather along rows", 64, "index.cpp", [=](const auto& x) { return gather(x[0], 0, along); }, {a});
+    const Tensor ids = randint(0, 50, {6, 100}, *rng);
+    add("embedding", 64, "index.cpp", [=](const auto& x) { return embedding(x[0], ids); }, {leaf({50, 4100})});
+    add("dropout", 64, "elementwise.cpp",
+        [](const auto& x) {
+            Rng draws(5);
+            return dropout(x[0], 0.3, draws);
+        },
+        {a});
+    add("wide product", 64, "gemm.cpp", [](const auto& x) { return matmul(x[0], x[1]); },
+        {leaf({33, 110}), leaf({110, 60'001})});
+    add("long sum of a product", 32, "gemm.cpp", [](const auto& x) { return matmul(x[0], x[1]); },
+        {leaf({70, 60'001}), leaf({60'001, 50})});
+    add("tall product", 32, "gemm.cpp", [](const auto& x) { return matmul(x[0].T(), x[1]); },
+        {leaf({257, 5003}), leaf({257, 301})});
+    add("linear", 32, "gemm.cpp", [](const auto& x) { return linear(x[0], x[1], x[2]); },
+        {leaf({2, 131, 300}), leaf({2305, 300}), leaf({2305})});
+    add("a batch of large products", 16, "gemm.cpp",
+        [](const auto& x) { return matmul(x[0], x[1].transpose(-2, -1)); },
+        {leaf({4, 400, 130}), leaf({4, 391, 130})});
+    add("a batch of small products", 64, "gemm.cpp", [](const auto& x) { return matmul(x[0], x[1]); },
+        {leaf({128, 70, 64}), leaf({128, 64, 61})});
+    AttentionOptions causal;
+    causal.mask = Mask::causal();
+    add("attention", 64, "attention.cpp",
+        [=](const auto& x) { return scaled_dot_product_attention(x[0], x[1], x[2], causal); },
+        {leaf({8, 8, 130, 16}), leaf({8, 8, 130, 16}), leaf({8, 8, 130, 16})});
+    const std::int64_t n = 64 * 16384 + 11;
+    cases.push_back({"draws", 64, "elementwise.cpp", [=] {
+                         Rng draws(9);
+                         return std::vector<Tensor>{randn({n}, draws), rand({n}, draws, float64),
+                                                    randint(-5, 1000, {n}, draws)};
+                     }});
+    const Tensor gradient = randn({n}, *rng);
+    const auto optimised = [&]<class Optimizer>(const char* name, std::type_identity<Optimizer>, auto options) {
+        cases.push_back({name, 64, "parallel.cpp", [=] {
+                             Tensor p = fill_pattern({n}).requires_grad_();
+                             Optimizer optimizer({{"p", p}}, options);
+                             std::vector<Tensor> results;
+                             for (int step = 0; step < 2; ++step) {
+                                 p.zero_grad();
+                                 sum(p * gradient).backward();
+                                 results.push_back(
+                                     full({}, optim::clip_grad_norm(std::vector<Tensor>{p}, 0.5), float64));
+                                 optimizer.step();
+                             }
+                             results.push_back(p.detach());
+                             return results;
+                         }});
+    };
+    optimised("AdamW", std::type_identity<optim::AdamW>(), optim::AdamWOptions{.lr = 0.1});
+    optimised("Adam", std::type_identity<optim::Adam>(), optim::AdamOptions{.lr = 0.1});
+    optimised("SGD", std::type_identity<optim::SGD>(), optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+    return cases;
 }
 
 }  // namespace
 
-TEST_CASE("fault 99: every operation gives the same bytes at 1, 2, 3, 4 and 7 threads", "[fault][threads]") {
-    std::vector<Tensor> expected;
-    {
-        const Threads one(1);
-        expected = large_operations();
-    }
-    for (const int n : {2, 3, 4, 7}) {
-        const Threads threads(n);
-        const auto found = large_operations();
-        REQUIRE(found.size() == expected.size());
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            INFO(n << " threads, result " << i);
-            CHECK(same_bits(found[i], expected[i]));
+TEST_CASE(
+    "fault 99: every kernel gives the same bytes at 1, 2, 3, 4, 7, 16 and 64 threads, which all take part",
+    "[fault][threads]") {
+    for (const Case& operation : large_operations()) {
+        INFO(operation.name);
+        std::vector<Tensor> expected;
+        for (const int n : sanitized ? std::vector{1, 7} : std::vector{1, 2, 3, 4, 7, 16, 64}) {
+            INFO(n << " threads");
+            const Threads threads(n);
+            const Everyone waits(operation.file);
+            const auto found = operation.results();
+            CHECK(waits.tasks >= operation.tasks);
+            if (expected.empty()) expected = found;
+            CHECK(equal(found, expected));
         }
     }
 }
