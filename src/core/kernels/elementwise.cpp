@@ -53,6 +53,22 @@ void scale(const Array& out, const Array& x, double factor) {
     });
 }
 
+void where(const Array& out, const Array& condition, const Array& a, const Array& b) {
+    visit_any(out.dtype, [&]<class T>(T) {
+        for_runs_of<T, bool, T, T>(
+            out,
+            [](std::int64_t n, T* y, const bool* c, const T* p, const T* q) {
+                // Bytes, and both values read: otherwise the compiler makes branches instead of vectors.
+                const auto* chosen = reinterpret_cast<const unsigned char*>(c);
+                for (std::int64_t i = 0; i < n; ++i) {
+                    const T yes = p[i], no = q[i];
+                    y[i] = chosen[i] != 0 ? yes : no;
+                }
+            },
+            condition, a, b);
+    });
+}
+
 void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
     visit_floating(x.dtype, [&]<class T>(T) {
         using B = xsimd::batch<T>;

@@ -8,11 +8,12 @@
 
 namespace weft::kernels {
 
-void add(const Array& out, const Array& a, const Array& b);                         // a + b
-void axpy(const Array& out, double alpha, const Array& x);                          // out ← out + alpha · x
-void multiply(const Array& out, const Array& a, const Array& b);                    // a · b
-void scale(const Array& out, const Array& x, double factor);                        // factor · x
-constexpr double gelu_factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // 2√(2/π)
+void add(const Array& out, const Array& a, const Array& b);       // a + b
+void axpy(const Array& out, double alpha, const Array& x);        // out ← out + alpha · x
+void multiply(const Array& out, const Array& a, const Array& b);  // a · b
+void scale(const Array& out, const Array& x, double factor);      // factor · x
+void where(const Array& out, const Array& condition, const Array& a, const Array& b);  // bool condition ? a : b
+constexpr double gelu_factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;     // 2√(2/π)
 // The gradient of gelu's tanh approximation, y = x·g with g = σ(2u):  dx = dy · (g + x·g·(1 − g)·2u′). Written
 // with vectors, because an expression would compute g three times.
 void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy);

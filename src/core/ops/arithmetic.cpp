@@ -1,6 +1,8 @@
-#include "core/ops/elementwise.h"
+#include "core/kernels/elementwise.h"
 
 #include <functional>
+
+#include "core/ops/elementwise.h"
 
 namespace weft {
 namespace {
@@ -132,11 +134,12 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "the condition", condition, boolean);
     check_same_dtype("where", a, b);
-    Tensor y = visit_any(a.dtype(), [&]<class T>(T) {
-        return broadcast_formula<T, bool, T, T>(
-            "where", a.dtype(), [](const auto& c, const auto& a, const auto& b) { return xt::where(c, a, b); },
-            condition, a, b);
-    });
+    Array chosen = make_array(
+        broadcast_shapes(broadcast_shapes(condition.shape(), a.shape(), "where"), b.shape(), "where"),
+        a.dtype());
+    const auto as_chosen = [&](const Tensor& x) { return broadcast_view(x.array(), chosen.shape); };
+    kernels::where(chosen, as_chosen(condition), as_chosen(a), as_chosen(b));
+    const Tensor y(std::move(chosen));
     // y = c ? a : b:  da = c ? dy : 0,  db = c ? 0 : dy
     return record("where", y, {a, b}, {condition},
                   [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
