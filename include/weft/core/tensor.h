@@ -369,7 +369,7 @@ Tensor tensor(const std::vector<T>& values) {
 // ---- threads: results have the same bits at every number of threads
 void set_num_threads(int n);  // ValueError unless 1 ≤ n ≤ 1024
 // The current number. By default WEFT_NUM_THREADS, else OMP_NUM_THREADS, else the processors on which the
-// process may run, and no more than its container's quota (cgroup v2, cpu.max).
+// process may run, and no more than its container's quota (cgroup v2, cpu.max), rounded up.
 int get_num_threads();
 // Calls f(begin, end) for the blocks of `grain` elements of 0 … n − 1, the last one shorter, on all threads; as
 // at::parallel_for. The blocks depend on n and grain alone, so a result that is put together block by block has

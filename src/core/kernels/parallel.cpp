@@ -7,7 +7,9 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -22,20 +24,13 @@ namespace {
 constexpr int max_threads = 1024;
 std::atomic<int> chosen_threads{0};  // 0: the default
 
-// The CPU time that the container may use, in whole processors; 0 without a limit (cgroup v2, cpu.max).
-int quota() {
-    std::ifstream file("/sys/fs/cgroup/cpu.max");
-    double time, period;
-    return file >> time >> period && period > 0 ? std::max(1, static_cast<int>(time / period)) : 0;
-}
-
 int default_threads() {
     for (const char* name : {"WEFT_NUM_THREADS", "OMP_NUM_THREADS"})
         if (const char* text = std::getenv(name))
             if (const long n = std::strtol(text, nullptr, 10); n >= 1)
                 return static_cast<int>(std::min<long>(n, max_threads));
     const int processors = tbb::info::default_concurrency();  // those that the affinity mask allows
-    const int limit = quota();
+    const int limit = kernels::cgroup_processors("/proc/self/cgroup", "/sys/fs/cgroup");
     return std::min(limit > 0 ? std::min(processors, limit) : processors, max_threads);
 }
 
@@ -75,13 +70,15 @@ struct Team {
 };
 
 // By default oneTBB has no more workers than processors. Of several limits it takes the lowest, so there is
-// one.
+// one, which all user threads share.
 void allow(int threads) {
     static std::mutex mutex;
     static std::unique_ptr<tbb::global_control> limit;
-    static int allowed = tbb::info::default_concurrency();
+    static const int processors = tbb::info::default_concurrency();
+    static std::atomic<int> allowed = processors;
+    threads = std::max(threads, processors);
+    if (threads == allowed) return;
     const std::lock_guard lock(mutex);
-    if (threads <= allowed) return;
     allowed = threads;
     limit.reset();
     limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
@@ -92,14 +89,29 @@ Team& team(int threads) {
     static const int registered = pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
     static_cast<void>(registered);
     thread_local std::unique_ptr<Team> team;
-    if (!team || team->threads != threads) {
-        allow(threads);
-        team.reset(new Team{threads, tbb::task_arena(threads)});
-    }
+    allow(threads);
+    if (!team || team->threads != threads) team.reset(new Team{threads, tbb::task_arena(threads)});
     return *team;
 }
 
 }  // namespace
+
+int cgroup_processors(const std::string& groups, const std::string& mounted) {
+    std::filesystem::path group;  // below `mounted`; the line of version 2 is "0::/path"
+    std::ifstream lines(groups);
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("0::/")) group = std::filesystem::path(line.substr(3)).lexically_normal();
+    double least = INFINITY;
+    for (group = group.relative_path();; group = group.parent_path()) {
+        std::ifstream file(mounted / group / "cpu.max");  // "TIME PERIOD", or "max PERIOD" without a limit
+        std::int64_t time = 0, period = 0;
+        if (file >> time >> period && time > 0 && period > 0)
+            least = std::min(least, static_cast<double>(time) / static_cast<double>(period));
+        if (group.empty()) break;
+    }
+    // Rounded up: on 1.5 processors two threads, though they pause in each period, do 1.5 times as much as one.
+    return least == INFINITY ? 0 : static_cast<int>(std::ceil(std::min<double>(least, max_threads)));
+}
 
 void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
     if (run_tasks_instead != nullptr) [[unlikely]]

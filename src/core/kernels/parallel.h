@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 namespace weft::kernels {
@@ -27,6 +28,11 @@ void run_tasks(std::int64_t tasks, Task task, const void* context, Line line = L
 // Runs this thread's tasks instead of run_tasks, or null: weft_bench --span measures them.
 using RunTasks = void (*)(std::int64_t tasks, Task task, const void* context, Line line);
 inline constinit thread_local RunTasks run_tasks_instead = nullptr;
+
+// How many processors' time cgroup v2 lets this process use, rounded up; 0 without a limit. It is the smallest
+// limit (cpu.max) of the process's group and those above it. `groups` is /proc/self/cgroup, and `mounted` the
+// folder that its paths begin at.
+int cgroup_processors(const std::string& groups, const std::string& mounted);
 
 // Where this thread's products add their multiply-adds (CountMultiplyAdds, weft/core/trace.h), or null. Tasks
 // have that of the thread which runs them.
