@@ -105,11 +105,13 @@ double greedy(const std::vector<double>& tasks, int cores) {
     return end;
 }
 
-// What two threads take longer for a region of two tasks than for one of the tasks: the fastest of many.
+// What two threads take longer for a region of two tasks than for one of the tasks: the fastest of many, some
+// of them with a core for the other thread.
 double cost_of_start() {
     const double task = 0.05;
     double fastest = forever;
-    for (int i = 0; i < 1000; ++i) {
+    const auto first = Clock::now();
+    for (int i = 0; i < 200 || (fastest > task / 5 && milliseconds(first, Clock::now()) < 20000); ++i) {
         const auto start = Clock::now();
         kernels::parallel_blocks(2, 1, [&](std::int64_t, std::int64_t) {
             for (const auto begin = Clock::now(); milliseconds(begin, Clock::now()) < task;) {
