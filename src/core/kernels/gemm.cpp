@@ -100,7 +100,8 @@ Cut cut(const Product<T>& p, std::size_t products) {
                        : each * static_cast<double>(parts) / static_cast<double>(size);
         };
         const double m = cost(cost_m, p.m, c.m), n = cost(cost_n, p.n, c.n),
-                     k = cost(c.k == 1 ? 2 * cost_k : cost_k, p.k, c.k), least = std::min({m, n, k});
+                     k = p.m * p.n > largest_part ? INFINITY : cost(c.k == 1 ? 2 * cost_k : cost_k, p.k, c.k),
+                     least = std::min({m, n, k});
         if (least > gain_of_tasks / static_cast<double>(2 * c.blocks())) break;
         (least == n ? c.n : least == m ? c.m : c.k) *= 2;
     }

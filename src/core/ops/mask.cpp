@@ -106,7 +106,7 @@ Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::in
     if (parts.empty()) return zeros({1, 1, T, S}, boolean);
     Tensor all = parts[0];
     for (std::size_t i = 1; i < parts.size(); ++i) all = all || parts[i];
-    return all.expand({-1, -1, T, S});
+    return all.size(2) == T && all.size(3) == S ? all : all.expand({-1, -1, T, S});
 }
 
 }  // namespace weft
