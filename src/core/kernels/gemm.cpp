@@ -90,8 +90,9 @@ template <class T>
 Cut cut(const Product<T>& p, std::size_t products) {
     const bool ta = is_transposed(p.a, p.k), tb = is_transposed(p.b, p.n);
     const double cost_m = ta == tb ? 20 : tb ? 12 : 9, cost_n = tb && !ta ? 3 : 20, cost_k = 24;
-    const std::int64_t most =
-        std::min(most_blocks / static_cast<std::int64_t>(products), p.m * p.n * p.k / least_block);
+    const std::int64_t work = p.m * p.n * p.k,
+                       most = std::min(most_blocks / static_cast<std::int64_t>(products), work / least_block);
+    const double gain = work < medium_product || work >= large_product ? gain_of_tasks : gain_of_medium;
     Cut c;
     while (2 * c.blocks() <= most) {
         const auto cost = [](double each, std::int64_t size, std::int64_t parts) {
@@ -102,7 +103,7 @@ Cut cut(const Product<T>& p, std::size_t products) {
         const double m = cost(cost_m, p.m, c.m), n = cost(cost_n, p.n, c.n),
                      k = p.m * p.n > largest_part ? INFINITY : cost(c.k == 1 ? 2 * cost_k : cost_k, p.k, c.k),
                      least = std::min({m, n, k});
-        if (least > gain_of_tasks / static_cast<double>(2 * c.blocks())) break;
+        if (least > gain / static_cast<double>(2 * c.blocks())) break;
         (least == n ? c.n : least == m ? c.m : c.k) *= 2;
     }
     return c;
