@@ -10,6 +10,8 @@
 
 namespace weft::kernels {
 
+constexpr std::int64_t ceil_div(std::int64_t n, std::int64_t d) { return (n + d - 1) / d; }
+
 // The size of a tile of scores. Large tiles make efficient products, but half of a tile on the diagonal of a
 // causal mask is wasted, which matters if there are few tiles.
 struct Tile {

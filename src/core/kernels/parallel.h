@@ -49,12 +49,16 @@ void parallel_blocks(std::int64_t n, std::int64_t grain, const F& f, Line line =
     run_tasks((n + grain - 1) / grain, task, &run, line);
 }
 
+// How many items of `size` elements make a task of about `grain` elements.
+constexpr std::int64_t items_of_a_task(std::int64_t size, std::int64_t grain) {
+    return grain / std::max<std::int64_t>(size, 1) + 1;
+}
+
 // Runs f(0) … f(n − 1), each of which processes `size` elements; a task has about `grain` elements.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t size, std::int64_t grain, const F& f, Line line = Line::here()) {
-    const std::int64_t items = grain / std::max<std::int64_t>(size, 1) + 1;
     parallel_blocks(
-        n, items,
+        n, items_of_a_task(size, grain),
         [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) f(i);
         },
