@@ -68,10 +68,6 @@ void dot_rows(std::int64_t n, std::int64_t k, T alpha, const T* a, const T* w, s
     });
 }
 
-}  // namespace
-
-namespace {
-
 // Into how many parts a product is cut along m, n and k.
 struct Cut {
     std::int64_t m = 1, n = 1, k = 1;
@@ -113,6 +109,7 @@ Cut cut(const Product<T>& p, std::size_t products) {
 
 template <class T>
 void gemm_parallel(std::span<const Product<T>> products) {
+    if (products.empty()) return;
     std::int64_t work = 0;
     for (const Product<T>& p : products) work += p.m * p.n * p.k;
     if (const Product<T>& p = products[0]; products.size() == 1 && p.m == 1 && p.b.row == 1 && p.a.column == 1)

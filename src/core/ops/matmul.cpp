@@ -1,4 +1,4 @@
-#include <array>
+#include <vector>
 
 #include "core/kernels/elementwise.h"
 #include "core/kernels/gemm.h"
@@ -99,49 +99,36 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                                           {y.data<F>(), out, 1}};
         kernels::gemm_parallel<F>({&product, 1});
     });
-    return record(
-        "linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
-        [rows, in, out](const Saved& saved, const Tensor& dy) {
-            const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
-            if (is_grad_enabled())
-                return grads_of_reference([&] { return linear_reference(x, weight, bias); }, {x, weight, bias},
-                                          dy);
-            // dx = dy W,  dW = dyᵀ x,  db = Σ dy
-            const Tensor d = dy.contiguous().reshape({rows, out});
-            Grads grads(3);
-            if (saved.needs_input_grad(2)) grads[2] = sum(d, 0);
-            if (!saved.needs_input_grad(1)) {
-                if (saved.needs_input_grad(0)) grads[0] = matmul(d, weight).reshape(x.shape());
-            } else if (!saved.needs_input_grad(0)) {
-                grads[1] = matmul(d.T(), x.contiguous().reshape({rows, in}));
-            } else {  // as one region, which has more tasks
-                Array dx = make_array(x.shape(), x.dtype()), dw = make_array(weight.shape(), x.dtype());
-                const Array flat = kernels::contiguous(x.array()), w = kernels::gemm_layout(weight.array());
-                visit_floating(x.dtype(), [&]<class F>(F) {
-                    const kernels::Matrix<const F> dy{d.data<F>(), out, 1};
-                    kernels::gemm_parallel<F>(
-                        std::array{kernels::Product<F>{rows,
-                                                       in,
-                                                       out,
-                                                       1,
-                                                       dy,
-                                                       {w.data<F>(), w.strides[0], w.strides[1]},
-                                                       0,
-                                                       {dx.data<F>(), in, 1}},
-                                   kernels::Product<F>{out,
-                                                       in,
-                                                       rows,
-                                                       1,
-                                                       dy.transposed(),
-                                                       {flat.data<F>(), in, 1},
-                                                       0,
-                                                       {dw.data<F>(), in, 1}}});
-                });
-                grads[0] = Tensor(std::move(dx));
-                grads[1] = Tensor(std::move(dw));
-            }
-            return grads;
-        });
+    return record("linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
+                  [rows, in, out](const Saved& saved, const Tensor& dy) {
+                      const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+                      if (is_grad_enabled())
+                          return grads_of_reference([&] { return linear_reference(x, weight, bias); },
+                                                    {x, weight, bias}, dy);
+                      // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
+                      const Tensor d = dy.contiguous().reshape({rows, out});
+                      Grads grads(3);
+                      visit_floating(x.dtype(), [&]<class F>(F) {
+                          const kernels::Matrix<const F> dy{d.data<F>(), out, 1};
+                          const Array flat = kernels::contiguous(x.array()),
+                                      w = kernels::gemm_layout(weight.array());
+                          std::vector<kernels::Product<F>> products;
+                          if (saved.needs_input_grad(0)) {
+                              grads[0] = empty(x.shape(), x.dtype());
+                              const kernels::Matrix<const F> of_w{w.data<F>(), w.strides[0], w.strides[1]};
+                              products.push_back({rows, in, out, 1, dy, of_w, 0, {grads[0].data<F>(), in, 1}});
+                          }
+                          if (saved.needs_input_grad(1)) {
+                              grads[1] = empty(weight.shape(), x.dtype());
+                              const kernels::Matrix<const F> of_x{flat.data<F>(), in, 1};
+                              products.push_back(
+                                  {out, in, rows, 1, dy.transposed(), of_x, 0, {grads[1].data<F>(), in, 1}});
+                          }
+                          kernels::gemm_parallel<F>(products);
+                      });
+                      if (saved.needs_input_grad(2)) grads[2] = sum(d, 0);
+                      return grads;
+                  });
 }
 
 }  // namespace weft
