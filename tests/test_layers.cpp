@@ -18,8 +18,9 @@ constexpr int top = 5;  // the first room above core
 // has none.
 int room_of(const std::string& path) {
     static const std::map<std::string, int> core = {
-        {"shape", 0},  {"dtype", 0}, {"error", 0}, {"random", 0}, {"text", 0}, {"tensor", 2}, {"autograd", 2},
-        {"ledger", 2}, {"trace", 2}, {"mask", 3},  {"heads", 3},  {"ops", 3},  {"more", 4}};
+        {"shape", 0},   {"dtype", 0},  {"error", 0},    {"random", 0}, {"text", 0},
+        {"threads", 0}, {"tensor", 2}, {"autograd", 2}, {"ledger", 2}, {"trace", 2},
+        {"mask", 3},    {"heads", 3},  {"ops", 3},      {"more", 4}};
     const bool is_public = path.starts_with("include/weft/");
     const std::string rest = path.substr(std::min(path.size(), is_public ? std::size_t{13} : std::size_t{4}));
     if (is_public && rest.starts_with("core/")) {
@@ -37,7 +38,8 @@ int room_of(const std::string& path) {
 
 bool is_numeric_library(const std::string& include) {
     static const std::regex pattern(
-        "(xtensor|xtensor-blas|xtl|xsimd|xflens|openblas)/.*|(cblas|lapacke|omp|openblas_config)[^/]*");
+        "(xtensor|xtensor-blas|xtl|xsimd|xflens|openblas|tbb|oneapi)/.*|(cblas|lapacke|omp|openblas_config)[^/"
+        "]*");
     return std::regex_match(include, pattern);
 }
 
@@ -123,6 +125,7 @@ TEST_CASE("the test of the layers finds each kind of violation", "[house]") {
     CHECK(contains(one("src/models/io/npy.cpp", "#include <xtensor/xnpy.hpp>\n"), "not above core"));
     CHECK(contains(one("include/weft/core/ops.h", "#include <omp.h>\n"), "not in a public header"));
     CHECK(contains(one("include/weft/core/tensor.h", "#include <cblas.h>\n"), "not in a public header"));
+    CHECK(contains(one("src/nn/linear.cpp", "#include <tbb/parallel_for.h>\n"), "not above core"));
     CHECK(contains(one("include/weft/core/tensor.h", "#include \"core/array/array.h\"\n"),
                    "a private header in a public one"));
     CHECK(contains(one("src/core/kernels/gemm.cpp", "#include \"core/kernels/gone.h\"\n"), "no such file"));

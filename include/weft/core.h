@@ -13,4 +13,5 @@
 #include "weft/core/shape.h"
 #include "weft/core/tensor.h"
 #include "weft/core/text.h"
+#include "weft/core/threads.h"
 #include "weft/core/trace.h"

@@ -11,12 +11,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/threads.h"
 
 namespace weft {
 namespace {
@@ -35,10 +35,6 @@ int default_threads() {
 }
 
 }  // namespace
-
-// Declared in weft/core/tensor.h, which belongs to a higher layer.
-int get_num_threads();
-void parallel_for(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f);
 
 void set_num_threads(int n) {
     if (n < 1 || n > max_threads) throw ValueError("set_num_threads: ", n, " threads; use 1 to ", max_threads);
