@@ -18,18 +18,12 @@
 #include "core/kernels/parallel.h"
 #include "golden/golden.h"
 #include "sanitized.h"
+#include "threads.h"
 #include "weft/weft.h"
 
 using namespace weft;
 
 namespace {
-
-// Puts the number of threads back.
-struct Threads {
-    explicit Threads(int n) : before(get_num_threads()) { set_num_threads(n); }
-    ~Threads() { set_num_threads(before); }
-    const int before;
-};
 
 const nn::GPTConfig small{.vocab_size = 17,
                           .block_size = 24,

@@ -16,17 +16,12 @@
 #include "catch.h"
 #include "core/kernels/parallel.h"
 #include "scratch.h"
+#include "threads.h"
 #include "weft/weft.h"
 
 using namespace weft;
 
 namespace {
-
-struct Threads {  // puts the number back
-    explicit Threads(int n) : before(get_num_threads()) { set_num_threads(n); }
-    ~Threads() { set_num_threads(before); }
-    const int before;
-};
 
 double seconds(clockid_t clock) {
     timespec t{};
@@ -68,24 +63,26 @@ std::vector<double> trained(std::uint64_t seed) {
     return values;
 }
 
+// How many threads take part in a region of n tasks. Whoever waits in one leaves the other tasks to others.
+int taking_part(int n) {
+    const Threads threads(n);
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::set<std::thread::id> seen;
+    kernels::parallel_blocks(n, 1, [&](std::int64_t, std::int64_t) {
+        std::unique_lock lock(mutex);
+        seen.insert(std::this_thread::get_id());
+        arrived.notify_all();
+        arrived.wait_for(lock, std::chrono::seconds(60),
+                         [&] { return seen.size() == static_cast<std::size_t>(n); });
+    });
+    return static_cast<int>(seen.size());
+}
+
 }  // namespace
 
 TEST_CASE("as many threads take part as were asked for", "[threads]") {
-    for (const int n : {1, 2, 3, 4, 7, 16, 64}) {
-        const Threads threads(n);
-        std::mutex mutex;
-        std::condition_variable arrived;
-        std::set<std::thread::id> seen;
-        kernels::parallel_blocks(n, 1, [&](std::int64_t, std::int64_t) {
-            std::unique_lock lock(mutex);
-            seen.insert(std::this_thread::get_id());
-            arrived.notify_all();
-            // Whoever waits here leaves the other tasks to others.
-            arrived.wait_for(lock, std::chrono::seconds(60),
-                             [&] { return seen.size() == static_cast<std::size_t>(n); });
-        });
-        CHECK(seen.size() == static_cast<std::size_t>(n));
-    }
+    for (const int n : {1, 2, 3, 4, 7, 16, 64}) CHECK(taking_part(n) == n);
 }
 
 TEST_CASE("tasks within a task run on its thread, one after the other", "[threads]") {
@@ -241,30 +238,16 @@ TEST_CASE("two user threads share as many workers as one has alone", "[threads]"
 }
 
 TEST_CASE("a new number of threads counts in every user thread", "[threads]") {
-    const auto take_part = [](int n) {
-        const Threads threads(n);
-        std::mutex mutex;
-        std::condition_variable arrived;
-        std::set<std::thread::id> seen;
-        kernels::parallel_blocks(n, 1, [&](std::int64_t, std::int64_t) {
-            std::unique_lock lock(mutex);
-            seen.insert(std::this_thread::get_id());
-            arrived.notify_all();
-            arrived.wait_for(lock, std::chrono::seconds(20),
-                             [&] { return seen.size() == static_cast<std::size_t>(n); });
-        });
-        return static_cast<int>(seen.size());
-    };
     const auto in_another_thread = [&](int n) {
         int result = 0;
-        std::thread([&] { result = take_part(n); }).join();
+        std::thread([&] { result = taking_part(n); }).join();
         return result;
     };
-    CHECK(take_part(2) == 2);
+    CHECK(taking_part(2) == 2);
     CHECK(in_another_thread(5) == 5);
-    CHECK(take_part(5) == 5);
+    CHECK(taking_part(5) == 5);
     CHECK(in_another_thread(2) == 2);
-    CHECK(take_part(5) == 5);
+    CHECK(taking_part(5) == 5);
 }
 
 TEST_CASE("the quota is the smallest limit of the process's cgroup and those above it, rounded up",

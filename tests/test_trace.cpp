@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "catch.h"
+#include "threads.h"
 #include "weft/core/trace.h"
 #include "weft/weft.h"
 
@@ -141,9 +142,8 @@ TEST_CASE("a counter is its thread's, with the work of the team; an inner one ad
     const Tensor large = ones({512, 256}), many = ones({64, 32, 32});
     const auto run = [&] { return matmul(large.T(), large), matmul(many, many); };
     constexpr std::int64_t expected = 256 * 256 * 512 + 64 * 32 * 32 * 32;
-    const int before = get_num_threads();
-    for (const int threads : {1, 2, 4}) {
-        set_num_threads(threads);
+    for (const int n : {1, 2, 4}) {
+        const Threads threads(n);
         const CountMultiplyAdds outer;
         std::thread([&] { run(); }).join();
         CHECK(outer.count() == 0);
@@ -156,7 +156,6 @@ TEST_CASE("a counter is its thread's, with the work of the team; an inner one ad
         run();
         CHECK(outer.count() == 2 * expected);
     }
-    set_num_threads(before);
 }
 
 TEST_CASE("the list of the graph has every node once, inputs first", "[trace]") {
