@@ -8,8 +8,8 @@
 //
 // Otherwise a linear layer counts as three products (forward, gradient of x, gradient of W), and causal
 // attention as six products per visible 64 × 64 tile of scores (two forward, four backward; tiles above the
-// diagonal need none). Large products use BLAS with all its threads; the small ones, one head each, run on all
-// threads in parallel. N = B·T rows, C = d_model, V vocabulary.
+// diagonal need none). Each thread computes whole products of its own, which is the best that any division of
+// them can reach, whatever flavour of BLAS is installed. N = B·T rows, C = d_model, V vocabulary.
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
@@ -46,11 +46,10 @@ const std::map<std::string, Sizes> workloads{
     {"long", {1, 12, 768, 1, 4096, 0, false}},   {"decode", {12, 12, 768, 1, 1, 50257, true}},
 };
 
-// `times` products (m, k) @ (k, n); with per_head they run in parallel, one thread each.
+// `times` products (m, k) @ (k, n).
 struct Product {
     long m, n, k;
     double times;
-    bool per_head;
     double flop() const {
         return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
     }
@@ -60,9 +59,9 @@ std::vector<Product> products_of(const Sizes& s) {
     const long N = s.B * s.T, d_k = s.C / s.num_heads, tile = std::min(s.T, 64L);
     std::vector<Product> list;
     auto linear = [&](long in, long out, double layers) {
-        list.push_back({N, out, in, layers, false});
-        list.push_back({N, in, out, layers, false});
-        list.push_back({out, in, N, layers, false});
+        list.push_back({N, out, in, layers});
+        list.push_back({N, in, out, layers});
+        list.push_back({out, in, N, layers});
     };
     const auto layers = static_cast<double>(s.layers);
     linear(s.C, 3 * s.C, layers);
@@ -70,17 +69,17 @@ std::vector<Product> products_of(const Sizes& s) {
     if (s.mlp) linear(s.C, 4 * s.C, layers), linear(4 * s.C, s.C, layers);
     if (s.V > 0) linear(s.C, s.V, 1);
     const double per_side = static_cast<double>(s.T / tile), tiles = per_side * (per_side + 1) / 2;
-    list.push_back({tile, tile, d_k, 6 * layers * static_cast<double>(s.B * s.num_heads) * tiles, true});
+    list.push_back({tile, tile, d_k, 6 * layers * static_cast<double>(s.B * s.num_heads) * tiles});
     return list;
 }
 
-// The minimum time of one such product over five trials, each of enough products to be measurable.
+// The minimum time of one such product over five trials, each of enough products to be measurable on all
+// threads.
 double seconds(const Product& p, int threads) {
-    const int copies = p.per_head ? threads : 1;
     const auto elements = [](long rows, long columns) { return static_cast<std::size_t>(rows * columns); };
     std::vector<float> a(elements(p.m, p.k), 0.5f), b(elements(p.k, p.n), 0.25f),
-        c(elements(p.m, p.n) * static_cast<std::size_t>(copies));
-    const int rounds = std::max(5, static_cast<int>(4e8 / p.flop())) * copies;
+        c(elements(p.m, p.n) * static_cast<std::size_t>(threads));
+    const int rounds = std::max(5, static_cast<int>(4e8 / p.flop())) * threads;
     auto multiply = [&](std::size_t copy) {
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(p.m), static_cast<int>(p.n),
                     static_cast<int>(p.k), 1, a.data(), static_cast<int>(p.k), b.data(), static_cast<int>(p.k),
@@ -89,12 +88,8 @@ double seconds(const Product& p, int threads) {
     double best = INFINITY;
     for (int trial = 0; trial < 5; ++trial) {
         const auto start = std::chrono::steady_clock::now();
-        if (p.per_head) {
-#pragma omp parallel for num_threads(threads)
-            for (int i = 0; i < rounds; ++i) multiply(static_cast<std::size_t>(omp_get_thread_num()));
-        } else {
-            for (int i = 0; i < rounds; ++i) multiply(0);
-        }
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int i = 0; i < rounds; ++i) multiply(static_cast<std::size_t>(omp_get_thread_num()));
         best = std::min(
             best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / rounds);
     }
@@ -153,7 +148,7 @@ int main(int argc, char** argv) {
         return 0;
     }
 
-    openblas_set_num_threads(threads);
+    openblas_set_num_threads(1);
     double total = 0, flop = 0;
     for (const Product& p : products_of(workloads.at(name))) {
         total += seconds(p, threads) * p.times;
