@@ -44,14 +44,21 @@ inline std::vector<fs::path> documents() {
     return found;
 }
 
-// docs/01_….md to docs/17_….md
-inline std::vector<fs::path> chapters() {
+// docs/00_….md, the primer, to docs/17_….md
+inline std::vector<fs::path> pages_with_programs() {
     std::vector<fs::path> found = files_in("docs", ".md");
     std::erase_if(found, [](const fs::path& path) {
         const std::string name = path.filename().string();
         return !(std::isdigit(static_cast<unsigned char>(name[0])) &&
                  std::isdigit(static_cast<unsigned char>(name[1])));
     });
+    return found;
+}
+
+// docs/01_….md to docs/17_….md
+inline std::vector<fs::path> chapters() {
+    std::vector<fs::path> found = pages_with_programs();
+    std::erase_if(found, [](const fs::path& path) { return path.filename().string().starts_with("00"); });
     return found;
 }
 

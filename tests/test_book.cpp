@@ -1,4 +1,6 @@
 // The chapters: what they show is what their programs print and draw today.
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -10,8 +12,8 @@ using namespace markdown;
 
 namespace {
 
-const std::vector<std::string> parts = {"## The idea", "## The formula", "## The code",
-                                        "## Break it", "## Exercises",   "## Where to go on"};
+const std::vector<std::string> parts = {"## The idea",    "## The formula", "## The code",      "## Break it",
+                                        "## To remember", "## Exercises",   "## Where to go on"};
 
 std::string number_of(const fs::path& chapter) { return chapter.filename().string().substr(0, 2); }
 
@@ -28,8 +30,7 @@ TEST_CASE("there are seventeen chapters, each with a program, an exercise, its s
             CHECK(fs::exists(root / folder / source));
     }
     CHECK(expected == 17);
-    for (const char* folder : {"examples/chapters", "exercises/solutions"})
-        CHECK(files_in(folder, ".cpp").size() == 17);
+    CHECK(files_in("examples/chapters", ".cpp").size() == pages_with_programs().size());
 }
 
 TEST_CASE(
@@ -59,6 +60,27 @@ TEST_CASE(
             const std::set<std::string> known = {"cpp", "text", "text varies", "sh"};
             CHECK(known.count(block.info) == 1);
         }
+    }
+}
+
+TEST_CASE("the minutes of the table of contents are those that a chapter takes to read", "[book]") {
+    const std::string contents = read(root / "docs/README.md");
+    for (const fs::path& chapter : pages_with_programs()) {
+        const std::string text = read(chapter);
+        std::istringstream words(prose_of(text));
+        const auto count = std::distance(std::istream_iterator<std::string>(words), {});
+        std::size_t lines = 0;
+        for (const Block& block : blocks_of(text)) lines += block.lines.size();
+        const long minutes = std::lround(static_cast<double>(count) / 200 + static_cast<double>(lines) / 15);
+        INFO(chapter << " takes " << minutes << " minutes");
+        static const std::regex minutes_of(R"(\]\((\d\d_\w+\.md)\) \|[^|]*\| (\d+) \|)");
+        bool found = false;
+        for (std::sregex_iterator at(contents.begin(), contents.end(), minutes_of), end; at != end; ++at)
+            if ((*at)[1] == chapter.filename().string()) {
+                found = true;
+                CHECK(std::abs(std::stol((*at)[2]) - minutes) <= 1);
+            }
+        CHECK(found);
     }
 }
 
@@ -120,7 +142,7 @@ TEST_CASE("numbers agree as closely as they are printed, and words exactly", "[b
 
 TEST_CASE("the chapters' programs print and draw what the chapters show", "[programs][book]") {
     std::size_t outputs = 0, figures = 0;
-    for (const fs::path& chapter : chapters()) {
+    for (const fs::path& chapter : pages_with_programs()) {
         const Scratch scratch;
         const Result printed = run("chapter_" + number_of(chapter) + " --figures " + scratch.folder().string());
         INFO(chapter);

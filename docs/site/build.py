@@ -40,11 +40,15 @@ def from_docs(text):
     return outside_of_code(text, on_a_page)
 
 
-def moved(text):
+def moved(name, text):
     """Links to the pages that get other names."""
-    names = {"../README.md": "readme.md", "../CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
-    return outside_of_code(text, lambda part: re.sub(
-        r"\]\((" + "|".join(map(re.escape, names)) + r")(?=[)#])", lambda m: "](" + names[m.group(1)], part))
+    names = {"../README.md": "readme.md", "../CONTRIBUTING.md": "contributing.md", "README.md": "index.md",
+             "from_scratch/README.md": "from_scratch/index.md"}
+    folder = posixpath.dirname(name)
+    def link(match):
+        target = names.get(posixpath.normpath(posixpath.join(folder, match.group(1))))
+        return match.group(0) if target is None else "](" + posixpath.relpath(target, folder or ".")
+    return outside_of_code(text, lambda part: re.sub(r"\]\(([^)#\s]+)(?=[)#])", link, part))
 
 
 def at_the_left(text):
@@ -60,20 +64,23 @@ def toctree(pages, caption, options=""):
 def pages():
     """The name of each page and its Markdown."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-    companions = {f"sources/{path.stem}": path.read_text(encoding="utf-8")
-                  for path in sorted((ROOT / "docs/sources").glob("*.md"))}
+    companions, steps = ({f"{folder}/{path.stem}": path.read_text(encoding="utf-8")
+                          for path in sorted((ROOT / "docs" / folder).glob("*.md"))} for folder in ["sources", "from_scratch"])
     chapters = [name for name in found if re.match(r"\d\d_", name)]
     for name in ["README", "CONTRIBUTING"]:
         found[name.lower()] = from_docs((ROOT / f"{name}.md").read_text(encoding="utf-8"))
     contents = found.pop("README")
     library = LIBRARY + sorted(set(found) - set(chapters) - set(APPENDICES) - set(LIBRARY))
-    contents += toctree(chapters, "The book") + toctree(APPENDICES, "Beside it")
+    steps["from_scratch/index"] = steps.pop("from_scratch/README") + toctree(
+        [posixpath.basename(name) for name in steps if "/step_" in name], "The steps")
+    contents += toctree(chapters, "The book") + toctree(["from_scratch/index"], "Build your own")
+    contents += toctree(APPENDICES, "Beside it")
     library = ["Weft, the library <readme>" if name == "readme" else name for name in library]
     contents += toctree(library, "The library") + toctree(["api/index"], "Reference", ":maxdepth: 1\n")
     found["index"] = contents
     found["sources"] += toctree(companions, "The companions")
-    found |= companions
-    return {name: at_the_left(moved(text)) for name, text in found.items()}
+    found |= companions | steps
+    return {name: at_the_left(moved(name, text)) for name, text in found.items()}
 
 
 def reference_pages():
