@@ -1,22 +1,16 @@
-// Chapter 1: one number's gradient, a few steps downhill, and the same with an attention layer.
+// Chapter 1: the gradient of one number, a few steps downhill, and a line fitted to five points.
 #include <cstdio>
 
 #include "chapter.h"
 #include "weft/viz/figure.h"
 
-using namespace weft;
+#define main parabola  // the page's first program is a file of its own; here it is a function
+#include "../parabola.cpp"
+#undef main
 
 namespace {
 
-void one_number() {
-    Tensor x = tensor(3.0, float64).requires_grad_();
-    Tensor y = x * x;
-    y.backward();
-    std::printf("y = %.1f\n", y.item());
-    std::printf("dy/dx = %.1f\n", x.grad().item());
-}
-
-void by_hand() {
+void difference_quotients() {
     std::printf("step h   (f(3 + h) - f(3)) / h\n");
     for (const double h : {1.0, 0.1, 0.01, 0.001}) {
         const double quotient = ((3 + h) * (3 + h) - 3 * 3) / h;
@@ -37,56 +31,81 @@ void downhill() {
     }
 }
 
-void ten_lines() {
-    Rng rng(1);
-    nn::CausalMultiHeadAttention attention(64, 4, rng);  // d_model, heads
-    Tensor x = randn({2, 8, 64}, rng);                   // (B, T, C)
-    Tensor target = randn({2, 8, 64}, rng);              // (B, T, C)
-
-    Tensor loss = mse_loss(attention(x), target);
-    loss.backward();
-    check::gradient_flow(attention).print();
-    std::printf("loss %.4f\n", loss.item());
+// The mean squared error of the line y = w x + b at five points.
+Tensor error_of_line(const Tensor& w, const Tensor& b) {
+    const Tensor x = tensor({0, 1, 2, 3, 4}, float64);
+    const Tensor y = tensor({1.2, 2.7, 5.3, 6.8, 9.0}, float64);
+    const Tensor residual = w * x + b - y;  // five numbers
+    return mean(residual * residual);
 }
 
-std::vector<double> trained() {
-    Rng rng(1);
-    nn::CausalMultiHeadAttention attention(64, 4, rng);  // d_model, heads
-    attention.to(float64);
-    Tensor x = randn({2, 8, 64}, rng, float64);       // (B, T, C)
-    Tensor target = randn({2, 8, 64}, rng, float64);  // (B, T, C)
-    optim::Adam optimizer(attention, {.lr = 0.01});
-
-    std::vector<double> losses;
-    for (int step = 0; step <= 60; ++step) {
-        optimizer.zero_grad();
-        Tensor loss = mse_loss(attention(x), target);
+void fit_line() {
+    Tensor w = tensor(0.0, float64).requires_grad_();
+    Tensor b = tensor(0.0, float64).requires_grad_();
+    for (int step = 0; step <= 200; ++step) {
+        Tensor loss = error_of_line(w, b);
+        w.zero_grad();
+        b.zero_grad();
         loss.backward();
-        if (step % 15 == 0) std::printf("step %2d   loss %.4f\n", step, loss.item());
-        losses.push_back(loss.item());
-        optimizer.step();
+        if (step <= 2 || step == 20 || step == 200)
+            std::printf("step %3d   w = %.3f   b = %.3f   loss = %7.4f\n", step, w.item(), b.item(),
+                        loss.item());
+        NoGrad off;
+        w.add_(w.grad(), -0.1);
+        b.add_(b.grad(), -0.1);
     }
-    return losses;
 }
+
+// ---- Break it
 
 void cut() {
-    Rng rng(1);
-    nn::CausalMultiHeadAttention attention(64, 4, rng);  // d_model, heads
-    Tensor x = randn({2, 8, 64}, rng);                   // (B, T, C)
-    Tensor target = randn({2, 8, 64}, rng);              // (B, T, C)
-
-    auto [q, k, v] = nn::split_qkv(attention.W_qkv(x).detach(), 4);              // each (B, H, T, d_k)
-    Tensor y = scaled_dot_product_attention(q, k, v, {.mask = Mask::causal()});  // (B, H, T, d_k)
-    Tensor loss = mse_loss(attention.W_out(nn::merge_heads(y)), target);
-    loss.backward();
-    std::printf("loss %.4f\n", loss.item());
-    check::gradient_flow(attention).print();
-
-    try {
-        mse_loss(attention(x).detach(), target).backward();
-    } catch (const GraphError& error) {
-        std::printf("\n%s\n", error.what());
+    Tensor w = tensor(0.0, float64).requires_grad_();
+    Tensor b = tensor(0.0, float64).requires_grad_();
+    for (int step = 0; step <= 100; ++step) {
+        Tensor loss = error_of_line(w.detach(), b);
+        b.zero_grad();
+        loss.backward();
+        if (step % 50 == 0)
+            std::printf("step %3d   w = %.3f   b = %.3f   loss = %7.4f\n", step, w.item(), b.item(),
+                        loss.item());
+        NoGrad off;
+        b.add_(b.grad(), -0.1);
     }
+    std::printf("b has a gradient: %s\n", b.grad().defined() ? "yes" : "no");
+    std::printf("w has a gradient: %s\n", w.grad().defined() ? "yes" : "no");
+}
+
+void nothing_left() {
+    Tensor w = tensor(0.0, float64).requires_grad_();
+    Tensor b = tensor(0.0, float64).requires_grad_();
+    try {
+        error_of_line(w.detach(), b.detach()).backward();
+    } catch (const GraphError& error) {
+        std::printf("%s\n", error.what());
+    }
+}
+
+// The loss after that many steps, with the gradients cleared before each step or not.
+double loss_after(int steps, bool clear) {
+    Tensor w = tensor(0.0, float64).requires_grad_();
+    Tensor b = tensor(0.0, float64).requires_grad_();
+    for (int step = 0; step < steps; ++step) {
+        if (clear) {
+            w.zero_grad();
+            b.zero_grad();
+        }
+        error_of_line(w, b).backward();
+        NoGrad off;
+        w.add_(w.grad(), -0.1);
+        b.add_(b.grad(), -0.1);
+    }
+    return error_of_line(w, b).item();
+}
+
+void added_up() {
+    std::printf("steps   cleared   added up\n");
+    for (const int steps : {0, 1, 2, 3, 4, 5, 100, 200})
+        std::printf("%5d   %7.2f   %8.2f\n", steps, loss_after(steps, true), loss_after(steps, false));
 }
 
 // ---- figures
@@ -97,7 +116,7 @@ std::string slope_figure() {
     std::vector<double> steps, heights;
     double at = 3;
     for (int step = 0; step <= 5; ++step, at -= 0.1 * 2 * at) steps.push_back(at), heights.push_back(at * at);
-    return viz::Plot({.title = "Five steps downhill on y = x²",
+    return viz::Plot({.title = "Five steps of gradient descent on y = x²",
                       .x = "x",
                       .y = "y",
                       .height = 360,
@@ -106,19 +125,60 @@ std::string slope_figure() {
                       .legend = "top-left"})
         .line(x, y, "y = x²")
         .line({2, 4}, {3, 15}, "slope 6 at x = 3", {.dashed = true})
-        .points(steps, heights, "x at steps 0 … 5")
+        .points(steps, heights, "x at steps 0 to 5")
         .svg();
 }
 
-std::string loss_figure(const std::vector<double>& losses) {
+// The same descent with plain numbers and the formulas of the page: w, b and the loss at each step.
+struct Descent {
+    std::vector<double> w = {0}, b = {0}, loss;
+};
+Descent descent_by_formula(int steps) {
+    const std::vector<double> x = {0, 1, 2, 3, 4}, y = {1.2, 2.7, 5.3, 6.8, 9.0};
+    Descent d;
+    for (int step = 0; step <= steps; ++step) {
+        const double w = d.w.back(), b = d.b.back();
+        double loss = 0, dw = 0, db = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double residual = w * x[i] + b - y[i];
+            loss += residual * residual / 5;
+            dw += 2 * residual * x[i] / 5;
+            db += 2 * residual / 5;
+        }
+        d.loss.push_back(loss);
+        d.w.push_back(w - 0.1 * dw);
+        d.b.push_back(b - 0.1 * db);
+    }
+    return d;
+}
+
+std::string line_figure() {
+    const Descent d = descent_by_formula(200);
+    viz::Plot plot({.title = "The line after 0, 1, 2 and 200 steps",
+                    .x = "x",
+                    .y = "y",
+                    .height = 380,
+                    .x_range = {-0.3, 4.3},
+                    .y_range = {-1, 14},
+                    .legend = "top-left"});
+    for (const std::size_t step : {0u, 1u, 2u, 200u})
+        plot.line({-0.3, 4.3}, {d.b[step] - 0.3 * d.w[step], d.b[step] + 4.3 * d.w[step]},
+                  "step " + std::to_string(step), {.dashed = step < 200});
+    return plot.points({0, 1, 2, 3, 4}, {1.2, 2.7, 5.3, 6.8, 9.0}, "the five points", {.colour = "#222"}).svg();
+}
+
+std::string loss_figure() {
+    const Descent d = descent_by_formula(60);
     std::vector<double> steps;
-    for (std::size_t i = 0; i < losses.size(); ++i) steps.push_back(static_cast<double>(i));
-    return viz::Plot({.title = "Sixty steps of training the attention layer",
+    for (std::size_t i = 0; i < d.loss.size(); ++i) steps.push_back(static_cast<double>(i));
+    return viz::Plot({.title = "The loss of the line, on a logarithmic axis",
                       .x = "step",
                       .y = "loss",
+                      .log_y = true,
                       .height = 300,
-                      .y_range = {0, 1.1}})
-        .line(steps, losses)
+                      .y_range = {0.03, 50}})
+        .line(steps, d.loss, "loss", {.markers = true})
+        .horizontal(0.0502, "least possible: 0.0502", {.dashed = true})
         .svg();
 }
 
@@ -128,19 +188,20 @@ std::string way_figure() {
         std::vector<const char*> chapters;
     };
     const std::vector<Part> parts = {
-        {"tensors", {"1 first run", "2 tensors", "3 broadcasting", "4 backward", "5 operations"}},
+        {"tensors",
+         {"0 mathematics", "1 first run", "2 tensors", "3 broadcasting", "4 backward", "5 operations"}},
         {"learning", {"6 training", "7 classification"}},
         {"attention", {"8 one head", "9 many heads", "10 masks", "11 translation"}},
         {"language", {"12 GPT", "13 your text", "14 inside"}},
-        {"further", {"15 fast", "16 GPT-2", "17 second order"}}};
-    viz::Drawing d(680, 316, "The way through the book: five parts, each after the one before it");
+        {"further", {"15 speed", "16 GPT-2", "17 second order"}}};
+    viz::Drawing d(680, 364, "The parts of the book, each building on the one before");
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const double left = 12 + static_cast<double>(p) * 134;
         d.text(left + 60, 20, parts[p].name, {.size = 14, .bold = true});
         for (std::size_t c = 0; c < parts[p].chapters.size(); ++c) {
             const double top = 40 + static_cast<double>(c) * 54;
             d.box(left, top, 120, 34, parts[p].chapters[c],
-                  {.fill = c == 0 && p == 0 ? "#fdf3d8" : "#eef3fa", .label = {.size = 12}});
+                  {.fill = c == 1 && p == 0 ? "#fdf3d8" : "#eef3fa", .label = {.size = 12}});
             if (c > 0) d.arrow(left + 60, top - 20, left + 60, top - 1);
         }
         if (p > 0) d.arrow(left - 26, 20, left + 18, 20);
@@ -153,18 +214,21 @@ std::string way_figure() {
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
     chapter.section("One number");
-    one_number();
-    chapter.section("By hand");
-    by_hand();
+    parabola();
+    chapter.section("The difference quotient");
+    difference_quotients();
     chapter.section("Downhill");
     downhill();
-    chapter.section("Ten lines");
-    ten_lines();
-    chapter.section("Trained");
-    const std::vector<double> losses = trained();
-    chapter.section("Break it");
+    chapter.section("A line through five points");
+    fit_line();
+    chapter.section("Break it: a parameter cut off");
     cut();
+    std::printf("\n");
+    nothing_left();
+    chapter.section("Break it: gradients that add up");
+    added_up();
     chapter.figure("01_way", way_figure());
     chapter.figure("01_slope", slope_figure());
-    chapter.figure("01_loss", loss_figure(losses));
+    chapter.figure("01_line", line_figure());
+    chapter.figure("01_loss", loss_figure());
 }
