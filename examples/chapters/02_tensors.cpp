@@ -1,13 +1,16 @@
-// Chapter 2: a tensor is a block of memory and a way to walk through it.
+// Chapter 2: a tensor is a block of memory and a description of how to read it.
+#include "chapter.h"
+
+#include <cstdint>
 #include <iostream>
 
-#include "chapter.h"
+#include "weft/weft.h"
 
 using namespace weft;
 
 namespace {
 
-// Where the element at `index` lies, counted in elements from the tensor's first one.
+// The position of the element at `index`, counted from the tensor's first element.
 std::int64_t position(const Shape& index, const Strides& strides) {
     std::int64_t at = 0;
     for (int axis = 0; axis < index.rank(); ++axis) at += index[axis] * strides[axis];
@@ -65,38 +68,40 @@ void one_storage_many_names() {
               << copy << "\n";
 }
 
-// T tokens, C = d_model, H heads, d_k = C / H.
-Tensor tokens() {  // (T, C) = (3, 4): the tens digit is the token, the ones digit the column
+// The readings of three days (rows); columns 0 and 1 are those of sensor 0, columns 2 and 3 those of sensor 1.
+Tensor readings() {  // (N, C) = (3, 4): the tens digit is the day, the ones digit the column
     return tensor({{11, 12, 13, 14}, {21, 22, 23, 24}, {31, 32, 33, 34}}, int64);
 }
 
-Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
-    const std::int64_t T = x.size(0), d_k = x.size(1) / num_heads;
+// x (N, C) → (G, N, C / G): the columns in G groups, each a matrix of its own.
+Tensor split_columns(const Tensor& x, std::int64_t groups) {
+    const std::int64_t rows = x.size(0), columns = x.size(1) / groups;
     return x
-        .view({T, num_heads, d_k})  // (T, H, d_k)
-        .permute({1, 0, 2});        // (H, T, d_k)
+        .view({rows, groups, columns})  // (N, G, C / G)
+        .permute({1, 0, 2});            // (G, N, C / G)
 }
 
-void heads() {
-    const Tensor x = tokens(), split = split_heads(x, 2);
-    std::cout << split << "\n"
-              << "shape " << split.shape().str() << ", strides " << split.strides().str()
-              << (split.shares_storage(x) ? ", the storage of x" : ", a copy") << "\n";
+void split() {
+    const Tensor x = readings();                   // (N, C)
+    const Tensor by_sensor = split_columns(x, 2);  // (G, N, C / G)
+    std::cout << by_sensor << "\n"
+              << "shape " << by_sensor.shape().str() << ", strides " << by_sensor.strides().str()
+              << (by_sensor.shares_storage(x) ? ", the storage of x" : ", a copy") << "\n";
 }
 
 void merge() {
-    const Tensor heads = split_heads(tokens(), 2).contiguous();  // (H, T, d_k), as attention leaves them
-    const Tensor tokens_first = heads.permute({1, 0, 2});        // (T, H, d_k)
-    const Tensor merged = tokens_first.reshape({3, 4});          // (T, C)
-    std::cout << merged << "\n" << (merged.shares_storage(heads) ? "a view" : "a copy") << "\n";
+    const Tensor by_sensor = split_columns(readings(), 2) * 10;  // (G, N, C / G), a new tensor
+    const Tensor by_day = by_sensor.permute({1, 0, 2});          // (N, G, C / G)
+    const Tensor merged = by_day.reshape({3, 4});                // (N, C)
+    std::cout << merged << "\n" << (merged.shares_storage(by_sensor) ? "a view" : "a copy") << "\n";
 }
 
 void reshape_is_not_permute() {
-    const Tensor x = tokens();
-    const Tensor wrong = x.reshape({2, 3, 2});  // the shape (H, T, d_k), without permute
+    const Tensor x = readings();
+    const Tensor wrong = x.reshape({2, 3, 2});  // the shape (G, N, C / G), without permute
     std::cout << wrong << "\n"
-              << "head 0 should be\n"
-              << split_heads(x, 2)[0] << "\n";
+              << "sensor 0 should be\n"
+              << split_columns(x, 2)[0] << "\n";
 }
 
 // ---- figures
@@ -105,13 +110,13 @@ std::string strides_figure() {
     viz::Drawing drawing(640, 250, "A matrix of two rows in memory: one row after the other");
     const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});
     const std::string row0 = "#c9e0f2", row1 = "#fbdfb5";
-    drawing.text(215, 22, "what we write", {13, "middle", "#222", true});
+    drawing.text(215, 22, "the matrix", {13, "middle", "#222", true});
     drawing.cells(140, 50, 50, 30, m, {.fills = {row0, row0, row0, row1, row1, row1}, .text_size = 14});
     for (int j = 0; j < 3; ++j)
         drawing.text(165 + 50 * j, 41, "j = " + std::to_string(j), {.size = 11, .colour = "#555"});
     for (int i = 0; i < 2; ++i)
         drawing.text(118, 65 + 30 * i, "i = " + std::to_string(i), {.size = 11, .colour = "#555"});
-    drawing.text(320, 65, "one step right: 1 position further", {.anchor = "start"});
+    drawing.text(320, 65, "one step to the right: 1 position further", {.anchor = "start"});
     drawing.text(320, 95, "one step down: 3 positions further", {.anchor = "start"});
 
     drawing.bend(215, 112, 395, 166, {viz::palette(1), 1.5, true});
@@ -124,30 +129,30 @@ std::string strides_figure() {
     return drawing.svg();
 }
 
-// The heads (H, T, d_k) that two ways give, a colour for each token.
-std::string heads_figure() {
-    viz::Drawing drawing(640, 300, "Heads made by view and permute, and by reshape alone");
-    const Tensor x = tokens();
+// The two sensors' matrices, split by view and permute and by reshape alone, with a colour for each day.
+std::string sensors_figure() {
+    viz::Drawing drawing(640, 300, "Columns split by view and permute, and by reshape alone");
+    const Tensor x = readings();
     const auto colours = [](const Tensor& values) {
-        const std::vector<std::string> of_token = {"#c9e0f2", "#fbdfb5", "#cdebd8"};
+        const std::vector<std::string> of_day = {"#c9e0f2", "#fbdfb5", "#cdebd8"};
         std::vector<std::string> fills;
         for (const std::int64_t value : values.to_vector<std::int64_t>())
-            fills.push_back(of_token.at(static_cast<std::size_t>(value / 10 - 1)));
+            fills.push_back(of_day.at(static_cast<std::size_t>(value / 10 - 1)));
         return viz::CellsStyle{.fills = fills, .text_size = 13};
     };
-    const auto heads = [&](double y, const std::string& title, const Tensor& made) {
+    const auto sensors = [&](double y, const std::string& title, const Tensor& made) {
         drawing.text(290, y, title, {13, "start", "#222", true});
-        for (int h = 0; h < 2; ++h) {
-            drawing.text(290 + 170 * h, y + 60, "head " + std::to_string(h), {.size = 12, .anchor = "start"});
-            drawing.cells(345 + 170 * h, y + 18, 42, 28, made[h].to(float64), colours(made[h]));
+        for (int g = 0; g < 2; ++g) {
+            drawing.text(282 + 178 * g, y + 60, "sensor " + std::to_string(g), {.size = 12, .anchor = "start"});
+            drawing.cells(345 + 178 * g, y + 18, 42, 28, made[g].to(float64), colours(made[g]));
         }
     };
-    drawing.text(109, 88, "x: a row per token", {13, "middle", "#222", true});
+    drawing.text(109, 88, "x: one row per day", {13, "middle", "#222", true});
     drawing.cells(25, 106, 42, 28, x.to(float64), colours(x));
-    drawing.arrow(205, 130, 275, 85);
-    drawing.arrow(205, 166, 275, 220);
-    heads(25, "view({3, 2, 2}).permute({1, 0, 2})", split_heads(x, 2));
-    heads(170, "reshape({2, 3, 2}): no error, and wrong", x.reshape({2, 3, 2}));
+    drawing.arrow(205, 130, 270, 85);
+    drawing.arrow(205, 166, 270, 220);
+    sensors(25, "view({3, 2, 2}).permute({1, 0, 2})", split_columns(x, 2));
+    sensors(170, "reshape({2, 3, 2}): no error, but wrong", x.reshape({2, 3, 2}));
     return drawing.svg();
 }
 
@@ -163,16 +168,16 @@ int main(int argc, char** argv) {
     other_views().print();
     chapter.section("One storage, many names");
     one_storage_many_names();
-    chapter.section("Heads are a view");
-    heads();
-    std::cout << "\nand merged again:\n";
+    chapter.section("Split and merge");
+    split();
+    std::cout << "\ntimes ten, and merged again:\n";
     merge();
-    chapter.section("Break it: reshape in place of permute");
+    chapter.section("Break it: reshape instead of permute");
     reshape_is_not_permute();
 
     chapter.figure("02_strides", strides_figure());
     chapter.figure("02_movie", movie().svg("The storage movie: seven steps and what each does to memory"));
     chapter.figure("02_views",
                    other_views().svg("A slice, a row and an expanded row in the memory of one matrix"));
-    chapter.figure("02_heads", heads_figure());
+    chapter.figure("02_sensors", sensors_figure());
 }
