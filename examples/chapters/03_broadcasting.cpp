@@ -1,9 +1,11 @@
-// Chapter 3: shapes that are made one, and matrix products.
-#include <cmath>
+// Chapter 3: two shapes made one, and matrix products.
+#include "chapter.h"
+
+#include <cstdio>
 #include <functional>
 #include <iostream>
 
-#include "chapter.h"
+#include "weft/weft.h"
 
 using namespace weft;
 
@@ -11,10 +13,19 @@ namespace {
 
 // ---- broadcasting
 
-Tensor table() {
-    const Tensor column = tensor({{10}, {20}, {30}}, int64);  // (3, 1)
-    const Tensor row = tensor({1, 2, 3, 4}, int64);           // (4,)
-    return column + row;                                      // (3, 4)
+// Calls the function and prints the message of the error that it throws.
+void refused(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        std::cout << "refused: " << error.what() << "\n";
+    }
+}
+
+void table() {
+    const Tensor column = tensor({{10}, {20}, {30}});  // (3, 1)
+    const Tensor row = tensor({1, 2, 3, 4});           // (4,)
+    std::cout << column + row << "\n";                 // (3, 4)
 }
 
 // The two rules, axis by axis from the right. True where the shapes broadcast.
@@ -34,25 +45,37 @@ bool walk_through(const Shape& a, const Shape& b) {
     return fits;
 }
 
-void refused(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        std::cout << "refused: " << error.what() << "\n";
-    }
+// Eight images of 4 by 5 pixels with three colours, and a factor for each colour.
+void colours() {
+    const Tensor images = ones({8, 3, 4, 5});          // (N, C, H, W)
+    const Tensor factors = tensor({0.5, 1.0, 2.0});    // (C,)
+    const Tensor column = factors.reshape({3, 1, 1});  // (C, 1, 1)
+    std::cout << "result " << (images * column).shape().str() << "\n";
+    refused([&] { return images * factors; });
 }
 
 void walk_throughs() {
-    const Tensor scores = zeros({4, 8, 5, 5});  // (B, H, T, S): 4 samples, 8 heads, 5 queries, 5 keys
-    const Tensor mask = zeros({4, 5, 5});       // (B, T, S): one for each sample
-    if (walk_through(scores.shape(), mask.unsqueeze(1).shape()))
-        std::cout << "result " << (scores + mask.unsqueeze(1)).shape().str() << "\n\n";
-    if (!walk_through(scores.shape(), mask.shape())) refused([&] { return scores + mask; });
+    walk_through({8, 3, 4, 5}, {3, 1, 1});
+    std::cout << "\n";
+    walk_through({8, 3, 4, 5}, {3});
+    std::cout << "\n";
+    colours();
+}
+
+// What two shops sold of three goods, and what these cost.
+void shops() {
+    const Tensor quantities = tensor({{2, 0, 1}, {4, 5, 2}}, float64);  // (2, 3)
+    const Tensor prices = tensor({3, 1, 4}, float64);                   // (3,)
+    const Tensor sales = quantities * prices;                           // (2, 3)
+    std::cout << sales << "\n";
+    std::cout << "per shop " << sum(sales, 1) << ", per good " << sum(sales, 0) << "\n";  // (2,) and (3,)
+    const Tensor total = sum(sales, 1, keepdim);                                          // (2, 1)
+    std::cout << "shares of each shop's total\n" << sales / total << "\n";                // (2, 3)
 }
 
 void stretched_is_read_again() {
-    const Tensor column = tensor({{10.0}, {20}, {30}});  // (3, 1)
-    const Tensor wide = column.expand({3, 4});           // (3, 4)
+    const Tensor column = tensor({{10}, {20}, {30}});  // (3, 1)
+    const Tensor wide = column.expand({3, 4});         // (3, 4)
     std::cout << "strides " << column.strides().str() << " become " << wide.strides().str()
               << (wide.shares_storage(column) ? ", nothing is copied" : "") << "\n";
 }
@@ -60,19 +83,19 @@ void stretched_is_read_again() {
 void gradients_sum() {
     const Tensor column = tensor({{10}, {20}, {30}}, float64).requires_grad_();  // (3, 1)
     const Tensor row = tensor({1, 2, 3, 4}, float64).requires_grad_();           // (4,)
-    const Tensor y = column * row;                                               // (3, 4)
-    const Tensor dy = ones({3, 4}, float64);                                     // as a sum of y gives
-    y.backward(dy);
+    const Tensor loss = sum(column * row);                                       // of (3, 4)
+    loss.backward();
     std::cout << "dcolumn\n" << column.grad() << "\ndrow " << row.grad() << "\n";
+    const Tensor dy = ones({3, 4}, float64);  // of the product: the loss is its sum
     std::cout << "drow by hand " << sum_to(dy * column.detach(), {4}) << "\n";
 }
 
 void fits_too_well() {
     const Tensor prediction = tensor({{1}, {2}, {3}}, float64);  // (3, 1)
     const Tensor target = tensor({1, 2, 3}, float64);            // (3,)
-    const Tensor difference = prediction - target;               // meant: three zeros
+    const Tensor difference = prediction - target;               // three zeros were intended
     std::cout << difference << "\n";
-    std::printf("mean of squares %.3f\n", mean(pow(difference, 2)).item());
+    std::printf("mean of squares %.3f\n", mean(difference * difference).item());
     refused([&] { return mse_loss(prediction, target); });
 }
 
@@ -85,85 +108,78 @@ void product() {
     refused([&] { return matmul(B, A); });
 }
 
-// c_ij = Σ_p a_ip b_pj as three loops. Returns how many multiplications and additions it took.
-long long count_operations(const Tensor& a, const Tensor& b, Tensor& c) {
-    long long operations = 0;
+// (m, k) @ (k, n) as three loops. Returns the number of multiply-adds.
+int product_by_loops(const Tensor& a, const Tensor& b, Tensor& c) {
+    int multiply_adds = 0;
     for (int i = 0; i < a.size(0); ++i)
         for (int j = 0; j < b.size(1); ++j) {
             double sum = 0;
             for (int p = 0; p < a.size(1); ++p) {
-                sum += a.at({i, p}) * b.at({p, j});
-                operations += 2;
+                sum += a.at(i, p) * b.at(p, j);
+                ++multiply_adds;
             }
             c[i].slice(0, j, j + 1).fill_(sum);
         }
-    return operations;
+    return multiply_adds;
 }
 
 void cost() {
-    Rng rng(1);
-    const Tensor a = randn({4, 6}, rng, float64), b = randn({6, 5}, rng, float64);  // m 4, k 6, n 5
+    const Tensor a = arange(24).reshape({4, 6}).to(float64);  // m 4, k 6
+    const Tensor b = arange(30).reshape({6, 5}).to(float64);  // k 6, n 5
     Tensor c = zeros({4, 5}, float64);
-    const long long operations = count_operations(a, b, c);
-    const bool same = max(abs(c - matmul(a, b))).item() < 1e-12;
-    std::printf("%lld operations, 2 m n k = %d; %s\n\n", operations, 2 * 4 * 5 * 6,
-                same ? "the same as matmul" : "not what matmul gives");
-
-    const double C = 768;
-    std::printf("     T  projections  scores and average\n");
-    for (const double T : {256.0, 1536.0, 6144.0})
-        std::printf("%6.0f  %7.1f e9  %14.1f e9\n", T, 4 * 2 * T * C * C / 1e9, 2 * 2 * T * T * C / 1e9);
+    std::cout << "loops: " << product_by_loops(a, b, c) << " multiply-adds\n";
+    const CountMultiplyAdds counter;
+    const bool same = all(c == matmul(a, b));
+    std::cout << "matmul: " << counter.count() << ", " << (same ? "the same" : "a different") << " result\n";
 }
 
-// B samples, H heads, T queries, S keys, d_k columns of a head.
-void batched() {
-    const Tensor q = ones({2, 3, 4, 8});                   // (B, H, T, d_k)
-    const Tensor k = ones({2, 3, 5, 8});                   // (B, H, S, d_k)
-    const Tensor scores = matmul(q, k.transpose(-2, -1));  // (B, H, T, d_k) @ (B, H, d_k, S) → (B, H, T, S)
-    std::cout << q.shape().str() << " @ " << k.transpose(-2, -1).shape().str() << " → " << scores.shape().str()
-              << "\n";
-    const Tensor x = ones({2, 4, 24}), W = ones({24, 72});  // (B, T, C), (C, 3C)
-    std::cout << x.shape().str() << " @ " << W.shape().str() << " → " << matmul(x, W).shape().str() << "\n";
+void parentheses() {
+    const Tensor A = ones({1000, 1000}), B = ones({1000, 1000}), x = ones({1000, 1});
+    const CountMultiplyAdds left;
+    const Tensor y = matmul(matmul(A, B), x);
+    std::cout << "(A B) x takes " << left.count() << " multiply-adds\n";
+    const CountMultiplyAdds right;
+    const Tensor z = matmul(A, matmul(B, x));
+    std::cout << "A (B x) takes " << right.count() << ", with " << (all(y == z) ? "the same" : "another")
+              << " result\n";
+}
+
+// Two sets of three points in the plane: the first is turned by 90 degrees, the second made twice as large.
+void batches() {
+    const Tensor points = tensor({{{1, 1}, {2, 1}, {1, 3}}, {{1, 1}, {2, 1}, {1, 3}}}, float64);  // (N, P, 2)
+    const Tensor maps = tensor({{{0, 1}, {-1, 0}}, {{2, 0}, {0, 2}}}, float64);                   // (N, 2, 2)
+    std::cout << matmul(points, maps) << "\n";                                                    // (N, P, 2)
+    const Tensor all_pairs = matmul(points, points.transpose(-2, -1));  // (N, P, 2) @ (N, 2, P) → (N, P, P)
+    std::cout << "one map for both sets " << matmul(points, maps[0]).shape() << ", all pairs of points "
+              << all_pairs.shape() << "\n";
 }
 
 void gradients_of_a_product() {
     const Tensor A = tensor({{1, 2, 3}, {4, 5, 6}}, float64).requires_grad_();                      // (2, 3)
     const Tensor B = tensor({{1, 0, 2, 1}, {0, 1, 1, 0}, {2, 1, 0, 3}}, float64).requires_grad_();  // (3, 4)
-    const Tensor dY = ones({2, 4}, float64);
-    matmul(A, B).backward(dY);
-    const bool left = all(A.grad() == matmul(dY, B.detach().T()));   // dA = dY Bᵀ: (2, 4) @ (4, 3)
-    const bool right = all(B.grad() == matmul(A.detach().T(), dY));  // dB = Aᵀ dY: (3, 2) @ (2, 4)
-    std::cout << "dA = dY Bᵀ: " << (left ? "yes" : "no") << ", dB = Aᵀ dY: " << (right ? "yes" : "no") << "\n"
+    const Tensor dC = ones({2, 4}, float64);
+    matmul(A, B).backward(dC);
+    const bool left = all(A.grad() == matmul(dC, B.detach().T()));   // dA = dC Bᵀ: (2, 4) @ (4, 3)
+    const bool right = all(B.grad() == matmul(A.detach().T(), dC));  // dB = Aᵀ dC: (3, 2) @ (2, 4)
+    std::cout << "dA = dC Bᵀ: " << (left ? "yes" : "no") << ", dB = Aᵀ dC: " << (right ? "yes" : "no") << "\n"
               << A.grad() << "\n";
 }
 
 // ---- Break it
 
-// Two samples of three tokens: of the second, only the first token is a word. True: blocked.
-Tensor padding() {                                                   // (B, T, S) = (2, 3, 3)
-    const Tensor of_keys = tensor({{0, 0, 0}, {0, 1, 1}}, boolean);  // (B, S)
-    return of_keys.unsqueeze(1).expand({2, 3, 3});
+// The mean temperatures of four towns (rows) in four seasons (columns).
+Tensor temperatures() {
+    return tensor({{-2, 6, 12, 4}, {3, 11, 19, 7}, {10, 16, 22, 12}, {16, 20, 25, 19}}, float64);
 }
 
-// How many keys the last query of each sample and head may see.
-Tensor visible(const Tensor& mask) {            // broadcasts to (B, H, T, S)
-    const Tensor scores = zeros({2, 2, 3, 3});  // B = 2 samples, H = 2 heads
-    const Tensor weights = softmax(masked_fill(scores, mask, -INFINITY), -1);
-    return sum((weights > 0).to(float32), -1).select(2, 2).to(int64);  // (B, H)
-}
-
-void mask_of_the_wrong_axis() {
-    const Tensor mask = padding();  // (B, T, S)
-    std::cout << "with unsqueeze(1):\n"
-              << visible(mask.unsqueeze(1)) << "\n"  // (B, 1, T, S)
-              << "without:\n"
-              << visible(mask) << "\n";  // read as (1, H, T, S)
-
-    const Tensor q = zeros({2, 2, 3, 4});  // (B, H, T, d_k)
-    const Tensor weights =
-        scaled_dot_product_attention_with_weights(q, q, q, {.mask = Mask::blocked(mask)}).weights;
-    std::cout << "Mask::blocked, of rank 3:\n"
-              << sum((weights > 0).to(float32), -1).select(2, 2).to(int64) << "\n";
+void centred() {
+    const Tensor t = temperatures();               // (4, 4)
+    const Tensor wrong = t - mean(t, 1);           // (4, 4) and (4,)
+    const Tensor right = t - mean(t, 1, keepdim);  // (4, 4) and (4, 1)
+    std::cout << "without keepdim\n" << wrong << "\nmeans of the towns " << mean(wrong, 1) << "\n\n";
+    std::cout << "with keepdim\n" << right << "\nmeans of the towns " << mean(right, 1) << "\n\n";
+    const Tensor three_seasons = t.slice(1, 0, 3);  // (4, 3)
+    refused([&] { return three_seasons - mean(three_seasons, 1); });
 }
 
 // ---- figures
@@ -215,30 +231,27 @@ std::string product_figure() {
     return drawing.svg();
 }
 
-// For each sample and head, which keys its queries see.
-std::string mask_figure() {
-    viz::Drawing drawing(640, 272, "Which mask reaches which sample and head");
-    const Tensor mask = padding();
-    const auto part = [&](double x, const std::string& title, const Tensor& used, const std::string& colour) {
-        drawing.text(x + 128, 24, title, {.size = 13, .colour = colour, .bold = true});
-        const Tensor all = broadcast_to(used, {2, 2, 3, 3});
-        for (int b = 0; b < 2; ++b)
-            for (int h = 0; h < 2; ++h) {
-                viz::CellsStyle style{.text_size = 11};
-                for (const bool blocked : all[b][h].to_vector<bool>()) {
-                    style.texts.push_back(blocked ? "" : "1");
-                    style.fills.push_back(blocked ? "#444" : "#fff");
-                }
-                const double left = x + 58 + 112 * h, top = 70 + 108 * b;
-                if (b == 0) drawing.text(left + 42, 54, "head " + std::to_string(h), {.size = 12});
-                if (h == 0)
-                    drawing.text(x + 48, top + 39, "sample " + std::to_string(b),
-                                 {.size = 12, .anchor = "end"});
-                drawing.cells(left, top, 28, 26, zeros({3, 3}), style);
-            }
+// The same table centred in two ways; the colour of a cell says whose mean was subtracted.
+std::string silent_figure() {
+    viz::Drawing drawing(640, 250, "Which mean is subtracted from which temperature");
+    const Tensor t = temperatures();
+    const std::vector<std::string> of_town = {"#c9e0f2", "#fbdfb5", "#cdebd8", "#e8d5ea"};
+    const auto part = [&](double x, const std::string& title, const Tensor& values, bool by_row) {
+        std::vector<std::string> fills;
+        for (int i = 0; i < 4; ++i)
+            for (int j = 0; j < 4; ++j) fills.push_back(of_town[static_cast<std::size_t>(by_row ? i : j)]);
+        drawing.text(x + 88, 26, title, {.size = 13, .bold = true});
+        drawing.cells(x, 70, 44, 34, values, {.fills = fills, .text_size = 14});
     };
-    part(10, "unsqueeze(1): (B, 1, T, S)", mask.unsqueeze(1), viz::palette(2));
-    part(340, "as it is: (1, H, T, S)", mask, viz::palette(1));
+    for (int i = 0; i < 4; ++i)
+        drawing.text(62, 87 + 34 * i, "town " + std::to_string(i), {.size = 12, .anchor = "end"});
+    for (int j = 0; j < 4; ++j)
+        for (const int x : {92, 392})
+            drawing.text(x + 44 * j, 56, "season " + std::to_string(j), {.size = 9.5, .colour = "#555"});
+    part(70, "t - mean(t, 1, keepdim)", t - mean(t, 1, keepdim), true);
+    part(370, "t - mean(t, 1)", t - mean(t, 1), false);
+    drawing.text(158, 228, "each town less its own mean", {.size = 13});
+    drawing.text(458, 228, "each season less a town's mean", {.size = 13});
     return drawing.svg();
 }
 
@@ -246,27 +259,32 @@ std::string mask_figure() {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
-    chapter.section("Broadcasting");
-    std::cout << table() << "\n\n";
+    chapter.section("The two rules");
+    table();
+    std::cout << "\n";
     walk_throughs();
-    chapter.section("Stretched is read again");
+    chapter.section("Sums along an axis");
+    shops();
+    chapter.section("Stretched means read again");
     stretched_is_read_again();
     chapter.section("Gradients sum");
     gradients_sum();
-    chapter.section("Fits too well");
+    chapter.section("When it fits too well");
     fits_too_well();
     chapter.section("A matrix product");
     product();
     chapter.section("What it costs");
     cost();
+    std::cout << "\n";
+    parentheses();
     chapter.section("Batches of products");
-    batched();
+    batches();
     chapter.section("Gradients of a product");
     gradients_of_a_product();
-    chapter.section("Break it: a mask along the wrong axis");
-    mask_of_the_wrong_axis();
+    chapter.section("Break it: the wrong axis");
+    centred();
 
     chapter.figure("03_broadcast", broadcast_figure());
     chapter.figure("03_product", product_figure());
-    chapter.figure("03_mask", mask_figure());
+    chapter.figure("03_silent", silent_figure());
 }
