@@ -242,7 +242,7 @@ std::string paths_figure() {
     d.box(20, 118, 70, 44, "x = 2").box(190, 48, 102, 44, "a = x² = 4").box(190, 193, 102, 44, "b = 3x = 6");
     d.box(370, 118, 102, 44, "c = ab = 24").box(550, 118, 84, 44, "L = 28");
     d.text(118, 92, "2x = 4", edge).text(124, 192, "3", edge).text(350, 84, "b = 6", edge);
-    d.text(352, 200, "a = 4", edge).text(510, 128, "1", edge).text(430, 34, "1", edge);
+    d.text(352, 200, "a = 4", edge).text(510, 128, "1", edge).text(470, 62, "1", edge);
     d.text(320, 255, "4 · 6 · 1 + 3 · 4 · 1 + 4 · 1 = 40", {.size = 14});
     return d.svg();
 }

@@ -177,7 +177,7 @@ std::string loss_figure() {
                       .log_y = true,
                       .height = 300,
                       .y_range = {0.03, 50}})
-        .line(steps, d.loss, "loss", {.markers = true})
+        .line(steps, d.loss, "", {.markers = true})
         .horizontal(0.0502, "least possible: 0.0502", {.dashed = true})
         .svg();
 }

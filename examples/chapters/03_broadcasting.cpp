@@ -240,18 +240,18 @@ std::string silent_figure() {
         std::vector<std::string> fills;
         for (int i = 0; i < 4; ++i)
             for (int j = 0; j < 4; ++j) fills.push_back(of_town[static_cast<std::size_t>(by_row ? i : j)]);
-        drawing.text(x + 88, 26, title, {.size = 13, .bold = true});
-        drawing.cells(x, 70, 44, 34, values, {.fills = fills, .text_size = 14});
+        drawing.text(x + 116, 26, title, {.size = 13, .bold = true});
+        drawing.cells(x, 70, 58, 34, values, {.fills = fills, .text_size = 14});
     };
     for (int i = 0; i < 4; ++i)
         drawing.text(62, 87 + 34 * i, "town " + std::to_string(i), {.size = 12, .anchor = "end"});
     for (int j = 0; j < 4; ++j)
-        for (const int x : {92, 392})
-            drawing.text(x + 44 * j, 56, "season " + std::to_string(j), {.size = 9.5, .colour = "#555"});
+        for (const int x : {99, 409})
+            drawing.text(x + 58 * j, 56, "season " + std::to_string(j), {.size = 11, .colour = "#555"});
     part(70, "t - mean(t, 1, keepdim)", t - mean(t, 1, keepdim), true);
-    part(370, "t - mean(t, 1)", t - mean(t, 1), false);
-    drawing.text(158, 228, "each town less its own mean", {.size = 13});
-    drawing.text(458, 228, "each season less a town's mean", {.size = 13});
+    part(380, "t - mean(t, 1)", t - mean(t, 1), false);
+    drawing.text(186, 228, "each town less its own mean", {.size = 13});
+    drawing.text(496, 228, "each season less a town's mean", {.size = 13});
     return drawing.svg();
 }
 
