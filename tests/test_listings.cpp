@@ -112,8 +112,8 @@ std::set<std::string> unknown_names(const std::string& page) {
                     declared.insert(name);
             }
             const bool member = before == "." || before == "->" || before == "::" || after == "::";
-            if (before == "::" && i > 1 && text(i - 2) == "std") continue;
-            if (name == "std" || declared.count(name) || standard.count(name)) continue;
+            if (before == "::" && i > 1 && (text(i - 2) == "std" || text(i - 2) == "xt")) continue;
+            if (name == "std" || name == "xt" || declared.count(name) || standard.count(name)) continue;
             if (member || after == "(" || after == "<" || std::isupper(static_cast<unsigned char>(name[0]))
                     ? library.count(name)
                     : constants.count(name) || (before == "." && library.count(name)))

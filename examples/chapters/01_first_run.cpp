@@ -4,9 +4,7 @@
 #include "chapter.h"
 #include "weft/viz/figure.h"
 
-#define main parabola  // the page's first program is a file of its own; here it is a function
-#include "../parabola.cpp"
-#undef main
+using namespace weft;
 
 namespace {
 
@@ -213,8 +211,6 @@ std::string way_figure() {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
-    chapter.section("One number");
-    parabola();
     chapter.section("The difference quotient");
     difference_quotients();
     chapter.section("Downhill");
