@@ -102,7 +102,7 @@ TEST_CASE("the contents name every document, and the chapters' titles as they st
         if (document.filename() != "README.md")
             CHECK(named.count(document.lexically_relative(root / "docs").generic_string()) == 1);
     }
-    for (const fs::path& chapter : chapters()) {
+    for (const fs::path& chapter : pages_with_programs()) {
         const std::string title = headings_of(read(chapter)).at(0).substr(2);  // "9. Many heads"
         const std::string row = "| " + title.substr(0, title.find('.')) + " | [" +
                                 title.substr(title.find(' ') + 1) + "](" + chapter.filename().string() + ") |";
@@ -154,7 +154,7 @@ TEST_CASE("every command of the sources' page is there to be run", "[book][sourc
     CHECK(each("weft_tests \"(\\[[^\\]]+\\])\"",
                [&](const std::string& tag) { CHECK(contains(tests, tag)); }) >= 65);
     CHECK(each("make (?:chapter|exercise) N=(\\d+)", [](const std::string& number) {
-              CHECK((std::stoi(number) >= 1 && std::stoi(number) <= static_cast<int>(chapters().size())));
+              CHECK((std::stoi(number) >= 0 && std::stoi(number) <= static_cast<int>(chapters().size())));
           }) >= 20);
     CHECK(each("build/release/examples/(\\w+)", [](const std::string& program) {
               CHECK(fs::exists(root / "examples" / (program + ".cpp")));
