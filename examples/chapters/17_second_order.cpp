@@ -1,18 +1,17 @@
 // Chapter 17: gradients of gradients: curvature, Newton's step, and a penalty on slopes.
+#include "chapter.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
 
-#include "chapter.h"
-#include "weft/core/trace.h"
-#include "weft/viz/figure.h"
+#include "weft/weft.h"
 
 using namespace weft;
 
 namespace {
-
-using Scalar = std::function<Tensor(const Tensor&)>;  // (n,) → ()
 
 void thrice() {
     Tensor x = tensor(2.0, float64).requires_grad_();
@@ -22,23 +21,25 @@ void thrice() {
     Tensor third = grad({second}, {x})[0];                              // 6
     std::printf("y = %.1f, y' = %.1f, y'' = %.1f, y''' = %.1f\n", y.item(), first.item(), second.item(),
                 third.item());
-    std::printf("nodes behind y, y', y'': %zu, %zu, %zu\n", graph_nodes(y).size(), graph_nodes(first).size(),
-                graph_nodes(second).size());
+    std::printf("nodes in the graph of y: %zu, of y': %zu, of y'': %zu\n", graph_nodes(y).size(),
+                graph_nodes(first).size(), graph_nodes(second).size());
 }
+
+using Scalar = std::function<Tensor(const Tensor&)>;  // (n,) → ()
 
 // H v of f at `at`: v (n,) → (n,), without H.
 Tensor hessian_vector(const Scalar& f, const Tensor& at, const Tensor& v) {
     Tensor w = at.clone().requires_grad_();                       // (n,)
-    Tensor g = grad({f(w)}, {w}, {}, {.create_graph = true})[0];  // (n,), and where it came from
+    Tensor g = grad({f(w)}, {w}, {}, {.create_graph = true})[0];  // (n,), with its graph
     return grad({sum(g * v)}, {w})[0];                            // ∂(g · v)/∂w = H v
 }
 
-// All of H, a product for each row: (n, n).
+// All of H, one product for each row: (n, n).
 Tensor hessian(const Scalar& f, const Tensor& at) {
     const std::int64_t n = at.size(0);
     std::vector<Tensor> rows;
     for (std::int64_t i = 0; i < n; ++i) rows.push_back(hessian_vector(f, at, eye(n, float64)[i]));
-    return stack(rows, 0);
+    return stack(rows);
 }
 
 Tensor cubic(const Tensor& w) { return w[0] * w[0] * w[1] + w[1] * w[1] * w[1]; }  // w₁² w₂ + w₂³
@@ -65,25 +66,28 @@ void of_a_layer() {
     const Tensor along = sum(g[0] * v0) + sum(g[1] * v1);  // how the loss changes along v
     const std::vector<Tensor> product = grad({along}, w);  // H v, in the shapes of the parameters
 
-    // The same by a difference of two gradients, a little before and a little after.
     const double h = 1e-4;
-    const auto moved = [&](double by) {
+    const auto move = [&](double by) {  // w ← w + by · v
         const NoGrad off;
         w[0].add_(v0, by), w[1].add_(v1, by);
     };
-    moved(h);
+    move(h);
     const std::vector<Tensor> after = gradient({});
-    moved(-2 * h);
+    move(-2 * h);
     const std::vector<Tensor> before = gradient({});
-    const double largest = max(abs(product[0])).item();
-    const double apart = max(abs(product[0] - (after[0] - before[0]) / (2 * h))).item();
-    std::printf("parameters %lld, so H has %.1f million elements\n",
-                static_cast<long long>(w[0].numel() + w[1].numel()),
-                std::pow(static_cast<double>(w[0].numel() + w[1].numel()), 2) / 1e6);
+    double largest = 0, apart = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+        largest = std::max(largest, max(abs(product[i])).item());
+        apart = std::max(apart, max(abs(product[i] - (after[i] - before[i]) / (2 * h))).item());
+    }
+    const auto n = static_cast<double>(attention.num_parameters());
+    std::printf("%.0f parameters, so H has %.1f million elements\n", n, n * n / 1e6);
     std::printf("largest element of H v: %.4f\n", largest);
-    std::printf("differences of gradients agree to one part in a million: %s\n",
+    std::printf("the difference of two gradients agrees to one part in a million: %s\n",
                 apart < 1e-6 * largest ? "yes" : "no");
 }
+
+// ---- Newton's step
 
 // The valley of H. Rosenbrock (1960), with 10 for its 100. The lowest point is (1, 1).
 Tensor valley(const Tensor& w) {
@@ -91,85 +95,114 @@ Tensor valley(const Tensor& w) {
     return (1 - x) * (1 - x) + 10 * (y - x * x) * (y - x * x);
 }
 
-// w less H⁻¹g, for two parameters.
+// w − H⁻¹ g, for two parameters.
 Tensor newton_step(const Tensor& at) {
     Tensor w = at.clone().requires_grad_();
     const Tensor g = grad({valley(w)}, {w})[0], H = hessian(valley, at);  // (2,) and (2, 2)
-    const double a = H.at({0, 0}), b = H.at({0, 1}), d = H.at({1, 1}), det = a * d - b * b;
+    const double a = H.at(0, 0), b = H.at(0, 1), d = H.at(1, 1), det = a * d - b * b;
     const double gx = g.at({0}), gy = g.at({1});
     return at - tensor({(d * gx - b * gy) / det, (a * gy - b * gx) / det}, float64);
 }
 
-Tensor descent_step(const Tensor& at) {
+Tensor descent_step(const Tensor& at, double lr) {
     Tensor w = at.clone().requires_grad_();
-    return at - 0.015 * grad({valley(w)}, {w})[0];
+    return at - lr * grad({valley(w)}, {w})[0];
 }
 
 struct Path {
     std::vector<double> x, y;
-    void add(const Tensor& w) { x.push_back(w.at({0})), y.push_back(w.at({1})); }
 };
-Path walk(Tensor (*step)(const Tensor&), int steps) {
+
+using Step = std::function<Tensor(const Tensor&)>;  // (2,) → (2,)
+Path walk(const Step& step, int steps) {
     Tensor w = tensor({-1.2, 1.0}, float64);
     Path path;
-    for (int i = 0; i <= steps; ++i, w = step(w)) path.add(w);
+    for (int i = 0; i <= steps; ++i, w = step(w)) path.x.push_back(w.at({0})), path.y.push_back(w.at({1}));
     return path;
 }
 
-void newton() {
-    const Path quick = walk(newton_step, 6), slow = walk(descent_step, 600);
-    for (std::size_t i = 0; i < quick.x.size(); ++i)
-        std::printf("step %zu   Newton (%.4f, %.4f)   descent (%.4f, %.4f)\n", i, quick.x[i], quick.y[i],
-                    slow.x[i], slow.y[i]);
-    std::printf("step 600                          descent (%.4f, %.4f)\n", slow.x[600], slow.y[600]);
+Path newton_path() { return walk(newton_step, 6); }
+Path descent_path() {
+    return walk([](const Tensor& w) { return descent_step(w, 0.015); }, 600);
 }
 
-// The largest eigenvalue of H, by products alone: v ← H v / ‖H v‖ turns v towards its eigenvector.
-void largest_curvature() {
-    const Tensor at = tensor({1.0, 1.0}, float64);
-    Tensor v = tensor({1.0, 0.0}, float64);
-    for (int i = 0; i < 3; ++i) {
-        const Tensor Hv = hessian_vector(valley, at, v);
-        const double norm = sqrt(sum(Hv * Hv)).item();
-        std::printf("product %d: curvature along v is %.2f\n", i + 1, sum(v * Hv).item());
-        v = Hv / norm;
+void newton() {
+    const Path quick = newton_path(), slow = descent_path();
+    for (std::size_t i = 0; i < quick.x.size(); ++i)
+        std::printf("step %zu     Newton (%.4f, %.4f)   descent (%.4f, %.4f)\n", i, quick.x[i], quick.y[i],
+                    slow.x[i], slow.y[i]);
+    std::printf("step 600                            descent (%.4f, %.4f)\n", slow.x[600], slow.y[600]);
+}
+
+// The number of steps until w is within 0.001 of (1, 1); −1 if 4000 are not enough, or w runs away.
+int steps_needed(const Step& step, Tensor w) {
+    for (int i = 0; i <= 4000; ++i, w = step(w)) {
+        const double away = std::hypot(w.at({0}) - 1, w.at({1}) - 1);
+        if (away < 1e-3) return i;
+        if (!(away < 1e3)) break;
     }
-    std::printf("so steps of descent must stay below 2 / 101.61 = %.4f\n", 2 / 101.61);
+    return -1;
+}
+
+void print_steps(const std::string& name, const Step& step, const Tensor& starts) {
+    std::vector<int> arrived;
+    for (const Tensor& from : starts)
+        if (const int steps = steps_needed(step, from); steps >= 0) arrived.push_back(steps);
+    std::sort(arrived.begin(), arrived.end());
+    std::printf("%-14s %2zu of %lld", name.c_str(), arrived.size(), static_cast<long long>(starts.size(0)));
+    if (!arrived.empty())
+        std::printf("   %4d (%d to %d)", arrived[arrived.size() / 2], arrived.front(), arrived.back());
+    std::printf("\n");
+}
+
+void from_many_starts() {
+    Rng rng(17);
+    const Tensor starts = 3 * rand({21, 2}, rng, float64) - 1.5;  // in the square from −1.5 to 1.5
+    std::printf("               arrived    steps, median and range\n");
+    print_steps("Newton", newton_step, starts);
+    for (const double lr : {0.004, 0.008, 0.016, 0.032})
+        print_steps(
+            "descent " + std::to_string(lr).substr(0, 5), [lr](const Tensor& w) { return descent_step(w, lr); },
+            starts);
+}
+
+// The curvature of largest magnitude, from products alone: v ← H v / ‖H v‖ turns v towards its direction.
+double largest_curvature(const Scalar& f, const Tensor& at, Tensor v, int products) {
+    double curvature = 0;
+    for (int i = 1; i <= products; ++i) {
+        const Tensor Hv = hessian_vector(f, at, v);  // (n,)
+        curvature = sum(v * Hv).item();
+        std::printf("product %d: curvature along v is %.2f\n", i, curvature);
+        v = Hv / sqrt(sum(Hv * Hv));
+    }
+    return curvature;
+}
+
+void limit_of_descent() {
+    const Tensor lowest = tensor({1.0, 1.0}, float64), v = tensor({1.0, 0.0}, float64);
+    const double curvature = largest_curvature(valley, lowest, v, 3);
+    std::printf("limit of the learning rate: 2 / %.2f = %.4f\n", curvature, 2 / curvature);
 }
 
 // ---- a penalty on slopes
 
 struct Fit {
+    Tensor points, values;  // (14, 1) each
     nn::Sequential net;
-    double loss, roughness, error;  // on the points; mean squared slope; against the truth
+    double on_points, slope, error;  // loss on the points; mean squared slope; mean squared distance to sin 3x
 };
 
-Tensor line(double from, double to, std::int64_t n) {  // (n, 1)
-    Tensor x = zeros({n, 1}, float64);
-    for (std::int64_t i = 0; i < n; ++i)
-        x.data<double>()[i] = from + (to - from) * static_cast<double>(i) / static_cast<double>(n - 1);
-    return x;
-}
-
-// Fourteen points with noise: x and y, each (14, 1).
-std::pair<Tensor, Tensor> measured() {
-    Rng rng(5);
-    Tensor x = line(-1.5, 1.5, 14);
-    return {x, sin(3 * x) + 0.3 * randn({14, 1}, rng, float64)};
-}
-
-Fit fit(double strength) {
-    Rng rng(1);
+Fit fit(double strength, std::uint64_t seed) {
+    Rng rng(seed);
+    const Tensor points = linspace(-1.5, 1.5, 14, float64).unsqueeze(1);         // (14, 1)
+    const Tensor values = sin(3 * points) + 0.3 * randn({14, 1}, rng, float64);  // (14, 1)
     nn::Sequential net{nn::Linear(1, 32, rng), tanh, nn::Linear(32, 32, rng), tanh, nn::Linear(32, 1, rng)};
     net.to(float64);
-    optim::Adam optimizer(net, {.lr = 0.01});
-    const auto [points, values] = measured();  // each (14, 1)
-    double mse = 0;
-    for (int step = 0; step < 2000; ++step) {
-        optimizer.set_lr(optim::cosine_lr(step, {.lr = 0.01, .warmup_steps = 0, .steps = 2000}));
+    optim::Adam optimizer(net);
+    for (int step = 0; step < 1000; ++step) {
+        optimizer.set_lr(optim::cosine_lr(step, {.lr = 0.01, .steps = 1000}));
         optimizer.zero_grad();
         Tensor loss = mse_loss(net(points), values);
-        mse = loss.item();
         if (strength > 0) {
             Tensor x = (3 * rand({32, 1}, rng, float64) - 1.5).requires_grad_();     // anywhere
             Tensor slope = grad({sum(net(x))}, {x}, {}, {.create_graph = true})[0];  // (32, 1)
@@ -178,35 +211,66 @@ Fit fit(double strength) {
         loss.backward();
         optimizer.step();
     }
-    Tensor x = line(-1.5, 1.5, 301).requires_grad_();
-    const Tensor y = net(x), slope = grad({sum(y)}, {x}, {}, {.retain_graph = true})[0];
-    return {net, mse, mean(slope * slope).item(), mse_loss(y, sin(3 * x)).item()};
+    Tensor x = linspace(-1.5, 1.5, 301, float64).unsqueeze(1).requires_grad_();  // (301, 1)
+    const Tensor slope = grad({sum(net(x))}, {x})[0];
+    return {points,
+            values,
+            net,
+            mse_loss(net(points), values).item(),
+            mean(slope * slope).item(),
+            mse_loss(net(x), sin(3 * x)).item()};
 }
 
-void report(const char* name, const Fit& fit) {
-    std::printf("%-16s  on the points %.3f   mean squared slope %5.2f   against the truth %.3f\n", name,
-                fit.loss, fit.roughness, fit.error);
+std::string spread(std::vector<double> values) {  // median and range
+    std::sort(values.begin(), values.end());
+    char line[64];
+    std::snprintf(line, sizeof line, "%.2f (%.2f to %.2f)", values[values.size() / 2], values.front(),
+                  values.back());
+    return line;
+}
+
+// Seven fits of each strength; returns those of seed 1 without a penalty and with 0.02.
+std::vector<Fit> compare() {
+    std::vector<Fit> shown;
+    std::vector<double> without;
+    std::printf("penalty  on the points        mean squared slope      from sin 3x          closer\n");
+    for (const double strength : {0.0, 0.005, 0.02, 0.1}) {
+        std::vector<double> points, slopes, errors;
+        for (std::uint64_t seed = 1; seed <= 7; ++seed) {
+            const Fit one = fit(strength, seed);
+            points.push_back(one.on_points), slopes.push_back(one.slope), errors.push_back(one.error);
+            if (seed == 1 && (strength == 0 || strength == 0.02)) shown.push_back(one);
+        }
+        if (strength == 0) without = errors;
+        int closer = 0;
+        for (std::size_t i = 0; i < errors.size(); ++i) closer += errors[i] < without[i];
+        std::printf("%-7g  %-19s  %-22s  %-19s  %s\n", strength, spread(points).c_str(), spread(slopes).c_str(),
+                    spread(errors).c_str(), strength == 0 ? "-" : (std::to_string(closer) + " of 7").c_str());
+    }
+    return shown;
 }
 
 void checked() {
     Rng rng(2);
-    const Tensor w = randn({4, 1}, rng, float64).requires_grad_(),
-                 u = randn({1, 4}, rng, float64).requires_grad_();
+    const Tensor w = randn({4, 1}, rng, float64).requires_grad_();
+    const Tensor u = randn({1, 4}, rng, float64).requires_grad_();
     const auto penalty = [](const std::vector<Tensor>& in) {
         Tensor x = tensor({{0.3}, {-0.7}}, float64).requires_grad_();             // (2, 1)
         const Tensor y = matmul(tanh(matmul(x, in[1])), in[0]);                   // (2, 1)
         const Tensor slope = grad({sum(y)}, {x}, {}, {.create_graph = true})[0];  // (2, 1)
         return mean(slope * slope);
     };
-    std::printf("the penalty's gradient is right: %s\n",
-                check::gradcheck("penalty", penalty, {w, u}).passed ? "yes" : "no");
+    std::printf("the gradient of the penalty is right: %s\n",
+                check::gradcheck("penalty", penalty, {w, u}) ? "yes" : "no");
 }
 
-// y = x³, and a rule that gives the right slope, but forgets where it came from.
+// ---- Break it
+
+// y = x³, with a gradient rule that gives the right slope but detaches what it saved.
 Tensor forgetful_cube(const Tensor& x) {
     Tensor y;
     {
-        NoGrad off;
+        const NoGrad off;
         y = x * x * x;
     }
     return record("forgetful_cube", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
@@ -215,28 +279,31 @@ Tensor forgetful_cube(const Tensor& x) {
     });
 }
 
-void broken() {
+void without_create_graph() {
+    Tensor w = tensor({1.0, 2.0}, float64).requires_grad_();
+    Tensor g = grad({cubic(w)}, {w})[0];  // create_graph is missing
     try {
-        Tensor w = tensor({1.0, 2.0}, float64).requires_grad_();
-        Tensor g = grad({cubic(w)}, {w})[0];  // create_graph is missing
         (void)grad({sum(g)}, {w});
     } catch (const GraphError& error) {
-        std::printf("%s\n\n", error.what());
+        std::cout << error.what() << "\n";
     }
+}
+
+void forgotten() {
     const auto cube = [](const std::vector<Tensor>& in) { return forgetful_cube(in[0]); };
     const Tensor x = tensor({2.0}, float64).requires_grad_();
     const check::GradcheckReport once = check::gradcheck("forgetful_cube", cube, {x});
     const check::GradcheckReport twice = check::gradgradcheck("forgetful_cube", cube, {x});
-    std::printf("gradcheck: %s\n", once.passed ? "passed" : "failed");
-    std::printf("gradgradcheck: %s\n", twice.passed ? "passed" : "failed");
-    std::printf("%s\n", twice.message.substr(0, twice.message.find(": expected")).c_str());
+    std::cout << "gradcheck: " << (once ? "passed" : "failed") << "\n";
+    std::cout << "gradgradcheck: " << (twice ? "passed" : "failed") << "\n";
+    std::cout << twice.message.substr(0, twice.message.find(": expected")) << "\n";
 }
 
 // ---- figures
 
 std::string twice_figure() {
     viz::Drawing d(580, 256,
-                   "From the parameters to the loss, to its gradient, and to a Hessian-vector product");
+                   "From the parameters to the loss, to its gradient, and to a Hessian–vector product");
     const viz::BoxStyle leaf = {.fill = "#fdf3d8", .stroke = {"#b8860b", 1.5, false}};
     const viz::BoxStyle result = {.fill = "#e6f4ec", .stroke = {"#009e73", 1.5, false}};
     d.box(20, 30, 110, 44, "parameters\nw", leaf).box(220, 30, 110, 44, "loss\nL");
@@ -248,7 +315,7 @@ std::string twice_figure() {
     d.path({{75, 74}, {75, 142}}).arrow(75, 142, 219, 142);
     d.text(175, 42, "forward", {.size = 12})
         .text(284, 97, "backward, recorded", {.size = 12, .anchor = "start", .colour = "#d55e00"});
-    d.text(147, 132, "g depends on w, too", {.size = 12});
+    d.text(147, 132, "g depends on w too", {.size = 12});
     d.text(413, 207, "backward again", {.size = 12, .colour = "#d55e00"});
     return d.svg();
 }
@@ -262,8 +329,8 @@ std::string valley_figure() {
             const double y = -1.2 + 3.2 * static_cast<double>(r) / (rows - 1);
             heights.data<double>()[r * columns + c] = std::sqrt(valley(tensor({x, y}, float64)).item());
         }
-    const Path quick = walk(newton_step, 6), slow = walk(descent_step, 600);
-    return viz::Plot({.title = "Newton's six steps, and six hundred of gradient descent",
+    const Path quick = newton_path(), slow = descent_path();
+    return viz::Plot({.title = "Six Newton steps and six hundred steps of gradient descent",
                       .x = "w₁",
                       .y = "w₂",
                       .legend = "bottom-left"})
@@ -276,17 +343,16 @@ std::string valley_figure() {
 
 std::string penalty_figure(const Fit& free, const Fit& smooth) {
     const NoGrad off;
-    const auto [points, values] = measured();
-    const Tensor x = line(-1.5, 1.5, 201);  // (201, 1)
+    const Tensor x = linspace(-1.5, 1.5, 201, float64).unsqueeze(1);  // (201, 1)
     const auto numbers = [](const Tensor& t) { return t.to_vector<double>(); };
-    return viz::Plot({.title = "The same net, points and steps, without and with a penalty",
+    return viz::Plot({.title = "The same points, initial values and steps, with and without a penalty",
                       .x = "x",
                       .y = "y",
                       .legend = "bottom-left"})
-        .line(numbers(x), numbers(sin(3 * x)), "truth", {.colour = "#999", .dashed = true})
+        .line(numbers(x), numbers(sin(3 * x)), "sin 3x", {.colour = "#999", .dashed = true})
         .line(numbers(x), numbers(free.net(x)), "no penalty", {.colour = viz::palette(1)})
-        .line(numbers(x), numbers(smooth.net(x)), "penalty", {.colour = viz::palette(0)})
-        .points(numbers(points), numbers(values), "measured", {.colour = "#000"})
+        .line(numbers(x), numbers(smooth.net(x)), "penalty 0.02", {.colour = viz::palette(0)})
+        .points(numbers(free.points), numbers(free.values), "measured", {.colour = "#000"})
         .svg();
 }
 
@@ -294,25 +360,28 @@ std::string penalty_figure(const Fit& free, const Fit& smooth) {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
+    set_num_threads(1);  // the tensors are too small to be shared out
     chapter.section("A slope of a slope");
     thrice();
-    chapter.section("Hessian-vector products");
+    chapter.section("Hessian–vector products");
     products();
     chapter.section("Of a layer");
     of_a_layer();
     chapter.section("Newton's step");
     newton();
+    std::printf("\n");
+    from_many_starts();
     chapter.section("The largest curvature");
-    largest_curvature();
+    limit_of_descent();
     chapter.section("A penalty on slopes");
-    const Fit free = fit(0), smooth = fit(0.02);
-    report("no penalty", free);
-    report("penalty of 0.02", smooth);
-    report("penalty of 0.1", fit(0.1));
+    const std::vector<Fit> fits = compare();
+    std::printf("\n");
     checked();
     chapter.section("Break it");
-    broken();
+    without_create_graph();
+    std::printf("\n");
+    forgotten();
     chapter.figure("17_twice", twice_figure());
     chapter.figure("17_valley", valley_figure());
-    chapter.figure("17_penalty", penalty_figure(free, smooth));
+    chapter.figure("17_penalty", penalty_figure(fits[0], fits[1]));
 }
