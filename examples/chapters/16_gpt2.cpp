@@ -1,14 +1,17 @@
 // Chapter 16: GPT-2's checkpoints in this library, and the byte pairs that they read.
 // B batch, T tokens, V vocabulary, P = block_size, C = d_model, L layers.
+#include "chapter.h"
+
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <iostream>
-#include <tuple>
 
-#include "13_text.h"
-#include "chapter.h"
+#include "weft/weft.h"
 
 using namespace weft;
 namespace fs = std::filesystem;
@@ -17,40 +20,33 @@ namespace {
 
 long long whole(std::int64_t n) { return static_cast<long long>(n); }
 
-// A folder that is there until the program ends.
-struct Folder {
-    fs::path path;
-
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "weft-gpt2-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw IoError("no folder could be made like ", name);
-        path = name;
-    }
-    ~Folder() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-};
+// A new, empty folder.
+fs::path new_folder() {
+    std::string name = (fs::temp_directory_path() / "gpt2-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw IoError("cannot make a folder like ", name);
+    return name;
+}
 
 // ---- byte pairs
 
-// A token's bytes, a space as Ġ, as GPT-2's files have it; a byte that is no character by itself as its number.
+const std::string three_words = "low lower lowest";
+
+// The bytes of a token: a space as Ġ, any other byte that is no character by itself as its number.
 std::string readable(const std::string& piece) {
     std::string shown;
-    char number[8];
     for (const char c : piece) {
         const auto byte = static_cast<unsigned char>(c);
+        char number[8];
         std::snprintf(number, sizeof number, "<%02X>", byte);
         shown += byte == ' ' ? "Ġ" : byte > ' ' && byte < 0x7F ? std::string(1, c) : number;
     }
     return shown;
 }
 
-std::string pieces_of(const text::BytePairs& tokenizer, const std::string& said) {
+// The tokens of a text, separated by spaces.
+std::string pieces_of(const text::BytePairs& tokenizer, const std::string& text) {
     std::string line;
-    for (const std::int64_t id : tokenizer.encode(said))
+    for (const std::int64_t id : tokenizer.encode(text))
         line += (line.empty() ? "" : " ") + readable(tokenizer.piece(id));
     return line;
 }
@@ -61,9 +57,9 @@ struct Neighbours {
 };
 
 // The pairs of neighbours within the words (a space begins a word), the most frequent first.
-std::vector<Neighbours> neighbours_in(const text::BytePairs& tokenizer, const std::string& said) {
+std::vector<Neighbours> neighbours_in(const text::BytePairs& tokenizer, const std::string& text) {
     std::vector<Neighbours> found;
-    const text::Ids ids = tokenizer.encode(said);
+    const text::Ids ids = tokenizer.encode(text);
     for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
         const std::string left = tokenizer.piece(ids[i]), right = tokenizer.piece(ids[i + 1]);
         if (right.starts_with(" ")) continue;
@@ -76,37 +72,29 @@ std::vector<Neighbours> neighbours_in(const text::BytePairs& tokenizer, const st
     return found;
 }
 
-const std::string three_words = "low lower lowest";
-
 void merge_by_merge() {
     for (int merges = 0; merges <= 4; ++merges) {
-        const auto learned = text::BytePairs::train(three_words, 257 + merges);  // 256 bytes, the end, merges
-        std::printf("%d merges: %s\n          ", merges, pieces_of(learned, three_words).c_str());
-        for (const auto& [left, right, count] : neighbours_in(learned, three_words))
+        const auto learned = text::BytePairs::train(three_words, 257 + merges);  // 256 bytes, merges, the end
+        std::printf("merges %d   %s\n", merges, pieces_of(learned, three_words).c_str());
+    }
+    std::printf("\n");
+    for (int merges = 0; merges <= 4; ++merges) {
+        std::printf("before merge %d  ", merges + 1);
+        for (const auto& [left, right, count] :
+             neighbours_in(text::BytePairs::train(three_words, 257 + merges), three_words))
             std::printf(" %s+%s %d", readable(left).c_str(), readable(right).c_str(), count);
         std::printf("\n");
     }
 }
 
-// Padded to a width in columns, however many bytes its characters have.
-std::string padded(std::string shown, std::size_t width) {
-    const auto characters =
-        std::count_if(shown.begin(), shown.end(), [](char c) { return (c & 0xC0) != 0x80; });
-    shown.append(width - std::min(width, static_cast<std::size_t>(characters)), ' ');
-    return shown;
-}
-
 void files_and_other_words(const fs::path& folder) {
-    const auto learned = text::BytePairs::train(three_words, 300);  // ends by itself: no pair is there twice
-    std::printf("V = %lld: 256 bytes, %lld merges, the end of a text\n\n", whole(learned.vocab_size()),
-                whole(learned.num_merges()));
-    learned.save(folder);
-    std::printf("%s\n", io::load_text(folder / "merges.txt").c_str());
-    for (const std::string said : {"low", " low", "slowly", "flower", "naïve", "🧵"}) {
-        const text::Ids ids = learned.encode(said);
-        std::printf("%s ids", padded(pieces_of(learned, said), 20).c_str());
-        for (const std::int64_t id : ids) std::printf(" %lld", whole(id));
-        std::printf("%s\n", learned.decode(ids) == said ? "" : "  lost something");
+    const auto learned = text::BytePairs::train(three_words, 300);  // stops early: no pair occurs twice
+    learned.save(folder);                                           // vocab.json and merges.txt
+    std::cout << "V = " << learned.vocab_size() << "\n" << io::load_text(folder / "merges.txt") << "\n";
+    for (const std::string text : {"low", " low", "slowly", "flower", "naïve", "🧵"}) {
+        std::string ids;
+        for (const std::int64_t id : learned.encode(text)) ids += std::to_string(id) + " ";
+        std::printf("%-24s%s\n", ids.c_str(), pieces_of(learned, text).c_str());
     }
 }
 
@@ -125,7 +113,7 @@ void two_layouts() {
 
 // ---- the names
 
-// What a layer of GPT-2's is called here.
+// GPT-2's names of the layers, and ours.
 const std::vector<std::pair<std::string, std::string>> layer_names = {
     {"wte", "token_embedding"},    {"wpe", "position_embedding"}, {"ln_1", "norm1"},
     {"attn.c_attn", "attn.W_qkv"}, {"attn.c_proj", "attn.W_out"}, {"ln_2", "norm2"},
@@ -133,7 +121,7 @@ const std::vector<std::pair<std::string, std::string>> layer_names = {
 
 // "h.3.mlp.c_fc.bias" → "blocks.3.mlp.W_in.bias"
 std::string our_name(const std::string& theirs) {
-    const std::size_t end = theirs.rfind('.');  // what follows is weight or bias
+    const std::size_t end = theirs.rfind('.');  // .weight or .bias follows
     std::size_t begin = 0;
     std::string ours;
     if (theirs.starts_with("h.")) {
@@ -142,10 +130,10 @@ std::string our_name(const std::string& theirs) {
     }
     for (const auto& [layer, name] : layer_names)
         if (theirs.substr(begin, end - begin) == layer) return ours + name + theirs.substr(end);
-    throw ValueError("no layer of GPT-2's: ", theirs);
+    throw ValueError("GPT-2 has no layer ", theirs);
 }
 
-// Conv1D, GPT-2's linear layer, computes x W + b: its weight is (in, out), and ours is (out, in).
+// Conv1D, GPT-2's linear layer, computes x W + b: its weight is (in, out), ours (out, in).
 bool transposed(const std::string& theirs) {
     return theirs.find(".c_") != std::string::npos && theirs.ends_with(".weight");
 }
@@ -158,7 +146,7 @@ nn::NamedTensors by_hand(const nn::NamedTensors& state) {
     return ours;
 }
 
-// The other way: a GPT's state under GPT-2's names.
+// The other direction: a GPT's state under GPT-2's names.
 nn::NamedTensors as_gpt2(const nn::GPT& model) {
     const io::SafeTensors ours{model.state_dict(), {}};
     nn::NamedTensors theirs;
@@ -176,7 +164,7 @@ nn::NamedTensors as_gpt2(const nn::GPT& model) {
 }
 
 void table_of_names() {
-    Rng zeros = Rng::skip_init();  // values do not matter here, and all 12 blocks are like the first
+    Rng zeros = Rng::skip_init();  // values do not matter here, and all 12 blocks are alike
     const nn::GPT model({.vocab_size = 50257,
                          .block_size = 1024,
                          .num_layers = 1,
@@ -193,43 +181,50 @@ void table_of_names() {
 
 // ---- a checkpoint of our own
 
-Tensor ids_of(const text::BytePairs& tokenizer, const std::string& said) {  // (N,)
-    const text::Ids ids = tokenizer.encode(said);
-    return from_vector(ids, {static_cast<std::int64_t>(ids.size())});
+// "The House That Jack Built": each verse puts one more line in front.
+std::string rhyme() {
+    std::string all, verse;
+    for (const char* line :
+         {"the house that Jack built.", "the malt that lay in ", "the rat that ate ", "the cat that killed ",
+          "the dog that worried ", "the cow with the crumpled horn that tossed ",
+          "the maiden all forlorn that milked ", "the man all tattered and torn that kissed ",
+          "the priest all shaven and shorn that married ", "the cock that crowed in the morn that waked ",
+          "the farmer sowing his corn that kept "}) {
+        verse = line + verse;
+        all += "This is " + verse + "\n";
+    }
+    return all;
 }
 
-// The mean of −ln p over the beginning of the tale, as much of it as the model reads at once.
-double loss_on_tale(const nn::GPT& model, const text::BytePairs& tokenizer) {
-    const NoGrad off;
-    const std::int64_t T = model.config.block_size;
-    const Tensor ids = ids_of(tokenizer, tale);                                      // (N,)
-    return cross_entropy(model(ids.slice(0, 0, T)), ids.slice(0, 1, T + 1)).item();  // (T, V), (T,) → ()
+const std::string config_json = R"({
+  "model_type": "gpt2",
+  "vocab_size": 340,
+  "n_positions": 48,
+  "n_embd": 32,
+  "n_layer": 2,
+  "n_head": 4
 }
+)";
 
-nn::GPT train_on_tale(const text::BytePairs& tokenizer) {
-    Rng rng(16);
-    nn::GPT model({.vocab_size = tokenizer.vocab_size(),
-                   .block_size = 48,
-                   .num_layers = 2,
-                   .num_heads = 4,
-                   .d_model = 32,
-                   .bias = true},
-                  rng);
+// A GPT of these sizes, trained in float64 until it has memorised the text. ids (N,)
+nn::GPT trained_on(const Tensor& ids, const nn::GPTConfig& config, std::uint64_t seed) {
+    Rng rng(seed);
+    nn::GPT model(config, rng);
     model.to(float64);
-    const Tensor ids = ids_of(tokenizer, tale);  // (N,)
     optim::AdamW optimizer(model, {.weight_decay = 0});
-    const int steps = 500;
+    const std::int64_t T = config.block_size;
+    const int steps = 300;
     for (int step = 0; step < steps; ++step) {
         std::vector<Tensor> pieces;
         for (int b = 0; b < 8; ++b) {
-            const std::int64_t start = rng.randint(0, ids.numel() - 48);
-            pieces.push_back(ids.slice(0, start, start + 49));  // (T + 1,)
+            const std::int64_t start = rng.randint(0, ids.numel() - T);
+            pieces.push_back(ids.slice(0, start, start + T + 1));  // (T + 1,)
         }
         const Tensor batch = stack(pieces);  // (B, T + 1)
         optimizer.set_lr(
             optim::cosine_lr(step, {.lr = 4e-3, .min_lr = 4e-4, .warmup_steps = 20, .steps = steps}));
         optimizer.zero_grad();
-        cross_entropy(model(batch.slice(1, 0, 48)), batch.slice(1, 1, 49)).backward();
+        cross_entropy(model(batch.slice(1, 0, T)), batch.slice(1, 1, T + 1)).backward();
         optim::clip_grad_norm(model, 1.0);
         optimizer.step();
     }
@@ -237,34 +232,29 @@ nn::GPT train_on_tale(const text::BytePairs& tokenizer) {
     return model;
 }
 
-void write_checkpoint(const fs::path& folder, const nn::GPT& model, const text::BytePairs& tokenizer) {
-    const nn::GPTConfig& c = model.config;
-    const auto entry = [](const char* name, std::int64_t value) {
-        return std::string(",\n  \"") + name + "\": " + std::to_string(value);
-    };
-    io::save_text(folder / "config.json", "{\n  \"model_type\": \"gpt2\"" + entry("vocab_size", c.vocab_size) +
-                                              entry("n_positions", c.block_size) + entry("n_embd", c.d_model) +
-                                              entry("n_layer", c.num_layers) + entry("n_head", c.num_heads) +
-                                              "\n}\n");
-    io::save_safetensors(folder / "model.safetensors", as_gpt2(model));
+Tensor ids_of(const text::BytePairs& tokenizer, const std::string& text) {  // (N,)
+    const text::Ids ids = tokenizer.encode(text);
+    return from_vector(ids, {static_cast<std::int64_t>(ids.size())});
+}
+
+nn::GPT write_checkpoint(const fs::path& folder) {
+    io::save_text(folder / "config.json", config_json);
+    const auto tokenizer = text::BytePairs::train(rhyme(), 340);
     tokenizer.save(folder);  // vocab.json and merges.txt
+    const Tensor ids = ids_of(tokenizer, rhyme());
+    nn::GPT trained = trained_on(ids, nn::gpt2_config(folder / "config.json"), 16);
+    io::save_safetensors(folder / "model.safetensors", as_gpt2(trained));
+    return trained;
 }
 
-double largest_difference(const nn::GPT& a, const nn::GPT& b, const Tensor& ids) {
-    const NoGrad off;
-    return max(abs(a(ids).to(float64) - b(ids).to(float64))).item();
-}
-
-const std::string prompt = "what do you make, said";
-
-std::string written(const nn::GPT& model, const text::BytePairs& tokenizer,
+// What a model writes after a prompt, at most to the end of the line; greedy unless `how` says otherwise.
+std::string written(const nn::GPT& model, const text::BytePairs& tokenizer, const std::string& prompt,
                     const nn::SampleOptions& how = {.temperature = 0}) {
-    return nn::generate_text(model, tokenizer, prompt, {.generate = {.max_new_tokens = 20, .sampling = how}})
-        .text;
+    const nn::GenerateOptions options = {.max_new_tokens = 30, .sampling = how};
+    return nn::generate_text(model, tokenizer, prompt, {.generate = options, .stop = "\n"}).text;
 }
 
 void load_and_compare(const fs::path& folder, const nn::GPT& trained) {
-    std::printf("%s", io::load_text(folder / "config.json").c_str());
     const nn::GPT loaded = nn::load_gpt2(folder, {.dtype = float64});
 
     const nn::NamedTensors state = io::load_safetensors(folder / "model.safetensors").tensors;
@@ -273,53 +263,101 @@ void load_and_compare(const fs::path& folder, const nn::GPT& trained) {
     filled.to(float64);
     filled.load_state_dict(by_hand(state));
 
-    const auto tokenizer = text::BytePairs::load(folder);
-    const Tensor ids = ids_of(tokenizer, tale).slice(0, 0, 48);  // (T,)
-    std::printf("logits, largest difference: to the trained model %g, to the one filled by hand %g\n",
-                largest_difference(loaded, trained, ids), largest_difference(loaded, filled, ids));
     const nn::GPT narrow = nn::load_gpt2(folder);  // float32, as GPT-2 is used
-    std::printf("in float32 within 1e-5 × the largest logit: %s\n",
-                largest_difference(loaded, narrow, ids) <= 1e-5 * max(abs(loaded(ids))).item() ? "yes" : "no");
-    std::printf("the same 20 tokens, greedy, in float32 and float64: %s\n",
-                written(loaded, tokenizer) == written(narrow, tokenizer) ? "yes" : "no");
+    const auto tokenizer = text::BytePairs::load(folder);
+    const Tensor ids = ids_of(tokenizer, rhyme()).slice(0, 0, 48);  // (T,)
+    const auto difference = [&](const nn::GPT& other) {             // to `loaded`
+        const NoGrad off;
+        return max(abs(loaded(ids) - other(ids).to(float64))).item();
+    };
+    const double largest = max(abs(loaded(ids))).item();
+    std::printf("largest difference of the logits: to the trained model %g, to the one filled by hand %g\n",
+                difference(trained), difference(filled));
+    std::printf("in float32 within 1e-5 of the largest logit: %s\n",
+                difference(narrow) <= 1e-5 * largest ? "yes" : "no");
+    const std::string prompt = "This is the cow";
+    std::printf("the same greedy text in float32 and float64: %s\n",
+                written(loaded, tokenizer, prompt) == written(narrow, tokenizer, prompt) ? "yes" : "no");
 }
 
-void go_on_with_a_text(const fs::path& folder) {
+void from_text_to_text(const fs::path& folder) {
     const nn::GPT model = nn::load_gpt2(folder, {.dtype = float64});
     const auto tokenizer = text::BytePairs::load(folder);
-    std::printf("%lld tokens for %zu bytes of the tale\n", whole(ids_of(tokenizer, tale).numel()), tale.size());
-    std::printf("%s\n", pieces_of(tokenizer, prompt).c_str());
-    std::printf("greedy           ...%s\n", written(model, tokenizer).c_str());
-    for (const std::uint64_t seed : {1u, 2u}) {
+    std::cout << ids_of(tokenizer, rhyme()).numel() << " tokens for " << rhyme().size() << " bytes\n";
+    std::cout << pieces_of(tokenizer, "This is the cow with the farmer") << "\n";
+    std::cout << "greedy  This is the cow" << written(model, tokenizer, "This is the cow") << "\n";
+    for (const std::uint64_t seed : {1, 2, 3}) {
         Rng rng(seed);
-        const nn::SampleOptions how{.temperature = 1, .rng = &rng};
-        std::printf("temperature 1    ...%s\n", written(model, tokenizer, how).c_str());
+        std::cout << "drawn   This is the"
+                  << written(model, tokenizer, "This is the", {.rng = &rng, .top_p = 0.9}) << "\n";
     }
 }
 
 // ---- bytes
 
-void count_bytes() {
-    std::printf("                L     C   parameters     GB  tokens/s, at most  with 1024 tokens before\n");
-    const std::vector<std::tuple<const char*, std::int64_t, std::int64_t>> models = {
-        {"gpt2", 12, 768}, {"gpt2-medium", 24, 1024}, {"gpt2-large", 36, 1280}, {"gpt2-xl", 48, 1600}};
-    for (const auto& [name, L, C] : models) {
+void roofs() {
+    std::printf("               L     C  parameters  read for a token   tokens/s   after 1000 tokens\n");
+    struct Size {
+        const char* name;
+        std::int64_t L, C;
+    };
+    for (const auto& [name, L, C] : {Size{"gpt2", 12, 768}, Size{"gpt2-medium", 24, 1024},
+                                     Size{"gpt2-large", 36, 1280}, Size{"gpt2-xl", 48, 1600}}) {
         const std::int64_t parameters = (50257 + 1024) * C + L * (12 * C * C + 13 * C) + 2 * C;
-        const std::int64_t cached = 2 * L * 1024 * C;  // keys and values
+        const std::int64_t read = parameters - 1023 * C, cached = 2 * L * 1000 * C;
         const auto bytes = [](std::int64_t numbers) { return 4 * static_cast<double>(numbers); };
-        std::printf("%-12s %4lld  %4lld  %11lld  %5.2f  %17.1f  %23.1f\n", name, whole(L), whole(C),
-                    whole(parameters), bytes(parameters) / 1e9, 30e9 / bytes(parameters),
-                    30e9 / bytes(parameters + cached));
+        std::printf("%-12s %3lld  %4lld  %10lld  %12.0f MiB  %9.1f  %18.1f\n", name, whole(L), whole(C),
+                    whole(parameters), bytes(read) / (1 << 20), 50e9 / bytes(read),
+                    50e9 / bytes(read + cached));
     }
+}
+
+// Bytes per second that a product of a matrix and one vector reads, the most of 10 runs.
+double bytes_per_second() {
+    const NoGrad off;
+    const Tensor A = ones({8192, 8192}), x = ones({1, 8192});  // A takes 256 MiB
+    double most = 0;
+    for (int run = 0; run < 10; ++run) {
+        const auto start = std::chrono::steady_clock::now();
+        const Tensor y = linear(x, A);  // reads each weight once
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+        most = std::max(most, 4 * static_cast<double>(A.numel()) / time.count());
+    }
+    return most;
+}
+
+void measured_roof() {
+    for (const int threads : {1, 2}) {
+        set_num_threads(threads);
+        const double M = bytes_per_second();
+        std::printf("threads %d: %.1f GB/s, at most %.0f tokens of GPT-2 a second\n", threads, M / 1e9,
+                    M / (4 * 123654144.0));
+    }
+    set_num_threads(1);
 }
 
 // ---- Break it
 
-// What the file says, with one layer's weights as torch.nn.Linear would have them.
+// The state with one layer's weights transposed, the layout of torch.nn.Linear.
 nn::NamedTensors other_layout(nn::NamedTensors state, const std::string& layer) {
     for (auto& [name, value] : state)
         if (name.ends_with(layer + ".weight")) value = value.T();
     return state;
+}
+
+// The mean of −ln p over the first tokens, as many as the model reads at once.
+double loss_of(const nn::GPT& model, const Tensor& ids) {  // (N,)
+    const NoGrad off;
+    const std::int64_t T = model.config.block_size;
+    return cross_entropy(model(ids.slice(0, 0, T)), ids.slice(0, 1, T + 1)).item();  // (T, V), (T,) → ()
+}
+
+std::string spread(std::vector<double> values) {  // median and range
+    std::sort(values.begin(), values.end());
+    char line[64];
+    std::snprintf(line, sizeof line, "%.2f (%.2f to %.2f)", values[values.size() / 2], values.front(),
+                  values.back());
+    return line;
 }
 
 void break_it(const fs::path& folder) {
@@ -328,18 +366,27 @@ void break_it(const fs::path& folder) {
     try {
         nn::from_gpt2(other_layout(state, "mlp.c_fc"), config);
     } catch (const ValueError& error) {
-        std::printf("%s\n\n", error.what());
+        std::cout << error.what() << "\n\n";
     }
-    const Folder broken;
-    fs::copy(folder, broken.path);
-    io::save_safetensors(broken.path / "model.safetensors", other_layout(state, "attn.c_proj"));
-    const nn::GPT right = nn::load_gpt2(folder, {.dtype = float64});
-    const nn::GPT wrong = nn::load_gpt2(broken.path, {.dtype = float64});  // nothing is refused
+    const fs::path broken = new_folder();
+    fs::copy(folder, broken);
+    io::save_safetensors(broken / "model.safetensors", other_layout(state, "attn.c_proj"));
+    const nn::GPT wrong = nn::load_gpt2(broken, {.dtype = float64});  // no error
+    fs::remove_all(broken);
     const auto tokenizer = text::BytePairs::load(folder);
-    std::printf("              loss on the tale  goes on with \"what do you make, said\"\n");
-    std::printf("right         %16.2f %s\n", loss_on_tale(right, tokenizer), written(right, tokenizer).c_str());
-    std::printf("attn.c_proj.T %16.2f %s\n", loss_on_tale(wrong, tokenizer), written(wrong, tokenizer).c_str());
-    std::printf("ln %lld        %16.2f\n", whole(config.vocab_size),
+    std::cout << "greedy  This is the cow" << written(wrong, tokenizer, "This is the cow") << "\n\n";
+
+    const Tensor ids = ids_of(tokenizer, rhyme());
+    std::vector<double> right_losses, wrong_losses;
+    for (std::uint64_t seed = 16; seed < 21; ++seed) {
+        nn::GPT model = trained_on(ids, config, seed);
+        right_losses.push_back(loss_of(model, ids));
+        model.load_state_dict(nn::from_gpt2(other_layout(as_gpt2(model), "attn.c_proj"), config));
+        wrong_losses.push_back(loss_of(model, ids));
+    }
+    std::printf("as trained              %s\n", spread(right_losses).c_str());
+    std::printf("attn.c_proj transposed  %s\n", spread(wrong_losses).c_str());
+    std::printf("ln %lld                  %.2f\n", whole(config.vocab_size),
                 std::log(static_cast<double>(config.vocab_size)));
 }
 
@@ -370,7 +417,7 @@ std::string merges_figure() {
 
 std::string layout_figure() {
     viz::Drawing d(640, 316,
-                   "The weights of q, k and v side by side in GPT-2's file, one below the other here");
+                   "The weights of q, k and v: side by side in GPT-2's file, one below the other in Weft");
     const std::string colours[] = {"#d6e6f5", "#fbe0cc", "#d5efe4"};
     const Tensor W = side_by_side();  // (C, 3C)
     viz::CellsStyle wide, tall;
@@ -385,7 +432,7 @@ std::string layout_figure() {
     d.text(190, 192, "out", {13, "middle", "#555"});
     d.text(190, 220, "(C, 3C): x W + b", {13, "middle", "#555"});
     d.arrow(340, 136, 416, 136).text(378, 120, "transpose", {13});
-    d.text(520, 24, "W_qkv.weight, here", {14, "middle", "#222", true});
+    d.text(520, 24, "W_qkv.weight, in Weft", {14, "middle", "#222", true});
     d.cells(480, 44, 40, 36, W.T(), tall);
     for (int i = 0; i < 3; ++i) d.text(460, 80 + 72 * i, parts[i], {15, "middle", "#222", true});
     d.text(572, 152, "out", {13, "start", "#555"});
@@ -394,10 +441,9 @@ std::string layout_figure() {
     return d.svg();
 }
 
-// Each layer's weight, there and here, the layers' at their proportions; the two tables are longer than the
-// page.
+// Each layer's weight in the file and in Weft, to scale except for the two long tables.
 std::string names_figure() {
-    viz::Drawing d(640, 596, "The weights of GPT-2 in the file and here: four in each block are transposed");
+    viz::Drawing d(640, 596, "The weights of GPT-2 in the file and in Weft: four in each block are transposed");
     struct Row {
         double height, width;  // in the file
         const char *there, *here;
@@ -410,7 +456,7 @@ std::string names_figure() {
                         {c, 4 * c, "(C, 4C)", "(4C, C)", true}, {4 * c, c, "(4C, C)", "(C, 4C)", true},
                         {5, c, "(C,)", "(C,)", false}};
     d.text(185, 18, "in the file", {15, "middle", "#222", true});
-    d.text(485, 18, "here", {15, "middle", "#222", true});
+    d.text(485, 18, "in Weft", {15, "middle", "#222", true});
     double y = 38;
     for (std::size_t i = 0; i < layer_names.size(); ++i) {
         const Row& row = rows[i];
@@ -443,27 +489,28 @@ std::string names_figure() {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the tensors are too small to be shared out
+    const fs::path folder = new_folder();
     chapter.section("Byte pairs, merge by merge");
     merge_by_merge();
     chapter.section("Files, and other words");
-    files_and_other_words(Folder().path);
+    files_and_other_words(folder);
     chapter.section("One layer, two layouts");
     two_layouts();
     chapter.section("Names and shapes");
     table_of_names();
     chapter.section("A checkpoint of our own");
-    const auto tokenizer = text::BytePairs::train(tale, 320);
-    const nn::GPT trained = train_on_tale(tokenizer);
-    const Folder folder;
-    write_checkpoint(folder.path, trained, tokenizer);
-    load_and_compare(folder.path, trained);
+    const nn::GPT trained = write_checkpoint(folder);
+    load_and_compare(folder, trained);
     chapter.section("From text to text");
-    go_on_with_a_text(folder.path);
+    from_text_to_text(folder);
     chapter.section("Bytes and tokens per second");
-    count_bytes();
-    chapter.section("Break it: a weight the other way round");
-    break_it(folder.path);
+    roofs();
+    std::printf("\n");
+    measured_roof();
+    chapter.section("Break it: a transpose that is missing");
+    break_it(folder);
+    fs::remove_all(folder);
 
     chapter.figure("16_names", names_figure());
     chapter.figure("16_layout", layout_figure());
