@@ -345,7 +345,7 @@ std::string penalty_figure(const Fit& free, const Fit& smooth) {
     const NoGrad off;
     const Tensor x = linspace(-1.5, 1.5, 201, float64).unsqueeze(1);  // (201, 1)
     const auto numbers = [](const Tensor& t) { return t.to_vector<double>(); };
-    return viz::Plot({.title = "The same points, initial values and steps, with and without a penalty",
+    return viz::Plot({.title = "The same points and initial values, with and without a penalty",
                       .x = "x",
                       .y = "y",
                       .legend = "bottom-left"})
