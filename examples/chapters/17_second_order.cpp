@@ -182,6 +182,11 @@ void limit_of_descent() {
     const Tensor lowest = tensor({1.0, 1.0}, float64), v = tensor({1.0, 0.0}, float64);
     const double curvature = largest_curvature(valley, lowest, v, 3);
     std::printf("limit of the learning rate: 2 / %.2f = %.4f\n", curvature, 2 / curvature);
+
+    const Tensor corner = tensor({-1.5, -1.5}, float64);
+    const int steps = steps_needed([](const Tensor& w) { return descent_step(w, 0.016); }, corner);
+    std::printf("in the corner the curvature along the first axis is %.0f, and descent with 0.016 %s\n",
+                sum(v * hessian_vector(valley, corner, v)).item(), steps < 0 ? "runs away" : "arrives");
 }
 
 // ---- a penalty on slopes
