@@ -1,12 +1,18 @@
-// Chapter 4: the graph that operations leave behind, and the walk back through it.
+// Chapter 4: the graph that a computation leaves, and the pass back through it.
 #include <cmath>
-#include <functional>
-#include <iostream>
 #include <map>
-#include <queue>
-#include <set>
 
 #include "chapter.h"
+
+// From here on the page shows the program.
+#include <functional>
+#include <iostream>
+#include <queue>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weft/weft.h"
 
 using namespace weft;
 
@@ -14,21 +20,32 @@ namespace {
 
 Tensor leaf(double value) { return tensor(value, float64).requires_grad_(); }
 
-// y = x + h with x = a b and h = w x: x goes on beside what was made of it, as in a residual block.
+// y = x + h with x = a · b and h = w · x, so x is used twice.
 struct Residual {
     Tensor a = leaf(2), b = leaf(5), w = leaf(3);
     Tensor x = a * b;  // 10
     Tensor h = w * x;  // 30
     Tensor y = x + h;  // 40
-    nn::NamedTensors names() const { return {{"a", a}, {"b", b}, {"w", w}, {"x", x}, {"h", h}, {"y", y}}; }
 };
 
-void the_graph() {
+void the_graph(Chapter& chapter) {
+    chapter.section("The graph");
     const Residual r;
     const std::vector<GraphNode> nodes = graph_nodes(r.y);
     for (std::size_t n = 0; n < nodes.size(); ++n) {
         std::cout << n << " " << nodes[n].operation;
         for (const std::size_t input : nodes[n].inputs) std::cout << " " << input;
+        std::cout << "\n";
+    }
+
+    chapter.section("The order");
+    std::set<std::size_t, std::greater<>> waiting = {nodes.size() - 1};  // the root
+    while (!waiting.empty()) {
+        const std::size_t n = *waiting.begin();  // the highest number
+        waiting.erase(n);
+        waiting.insert(nodes[n].inputs.begin(), nodes[n].inputs.end());
+        std::cout << "visit " << n << " " << nodes[n].operation << ", then waiting:";
+        for (const std::size_t m : waiting) std::cout << " " << m;
         std::cout << "\n";
     }
 }
@@ -43,7 +60,8 @@ void ledger() {
     const Residual r;
     const GradientLedger ledger;
     r.y.backward();
-    std::cout << viz::ledger_table(ledger, r.names());
+    std::cout << viz::ledger_table(ledger,
+                                   {{"a", r.a}, {"b", r.b}, {"w", r.w}, {"x", r.x}, {"h", r.h}, {"y", r.y}});
 }
 
 void ledger_of_tensors() {
@@ -59,14 +77,15 @@ void ledger_of_tensors() {
 void accumulation() {
     Tensor a = leaf(2), b = leaf(3);
     const Tensor y = (a + b) + a;
-    y.backward({}, true);  // no seed, retain_graph
+    y.backward({}, true);  // the default seed; retain_graph
     std::cout << "a " << a.grad() << ", b " << b.grad() << "\n";
     y.backward();
     std::cout << "a " << a.grad() << ", b " << b.grad() << "\n";
     a.zero_grad();
-    std::cout << "a has " << (a.grad().defined() ? "a gradient" : "none") << "\n";
+    std::cout << "a has " << (a.grad().defined() ? "a gradient" : "no gradient") << "\n";
 }
 
+// Prints the message of the error that `action` throws.
 void refused(const std::function<void()>& action) {
     try {
         action();
@@ -90,8 +109,8 @@ void outside() {
     std::cout << ", without: " << x.grad() << "\n";
     {
         const NoGrad off;
-        std::cout << "under NoGrad, x * x is " << ((x * x).requires_grad() ? "recorded" : "only a number")
-                  << "\n";
+        const bool recorded = (x * x).requires_grad();
+        std::cout << "under NoGrad, x * x is " << (recorded ? "recorded" : "not recorded") << "\n";
         x.add_(x.grad(), -0.1);  // a step of gradient descent: 3 − 0.1 · 6
     }
     std::cout << "x = " << x << "\n";
@@ -99,7 +118,7 @@ void outside() {
 
 void changed_meanwhile() {
     Tensor x = leaf(3);
-    const Tensor y = x * x;  // its rule needs x again
+    const Tensor y = x * x;  // its gradient rule needs x
     {
         const NoGrad off;
         x.fill_(0);
@@ -110,17 +129,17 @@ void changed_meanwhile() {
 // ---- Break it
 
 struct Edge {
-    std::size_t input;  // where in the graph
-    double derivative;  // of the node by that input
+    std::size_t input;  // position of the input in the graph
+    double derivative;  // of this value with respect to that input
 };
-struct Place {
+struct Value {
     std::string name;
     std::vector<Edge> edges = {};
     double gradient = 0;
 };
-using Graph = std::vector<Place>;  // inputs first, the root last
+using Graph = std::vector<Value>;  // inputs first, the root last
 
-// Passes gradients on in the order given. Only the order differs between the two walks below.
+// Passes gradients on in the order given.
 void walk(Graph& graph, const std::vector<std::size_t>& order) {
     graph.back().gradient = 1;
     for (const std::size_t n : order)
@@ -148,24 +167,30 @@ std::vector<std::size_t> breadth_first(const Graph& graph) {  // wrong
     return order;
 }
 
+// The graph of the pictures, where y lists its inputs as given.
+Graph residual(const std::vector<Edge>& inputs_of_y) {
+    return {{"a"},
+            {"b"},
+            {"w"},
+            {"x", {{0, 5}, {1, 2}}},   // x = a · b: derivatives b and a
+            {"h", {{2, 10}, {3, 3}}},  // h = w · x: derivatives x and w
+            {"y", inputs_of_y}};
+}
+const Graph x_plus_h = residual({{3, 1}, {4, 1}}), h_plus_x = residual({{4, 1}, {3, 1}});
+
 void compare_walks() {
-    const Graph residual = {{"a"},
-                            {"b"},
-                            {"w"},
-                            {"x", {{0, 5}, {1, 2}}},   // x = a b: derivatives b and a
-                            {"h", {{2, 10}, {3, 3}}},  // h = w x: derivatives x and w
-                            {"y", {{3, 1}, {4, 1}}}};  // y = x + h
-    for (const bool right : {true, false}) {
-        Graph graph = residual;
-        const std::vector<std::size_t> order = right ? descending(graph) : breadth_first(graph);
+    const auto show = [](const char* title, Graph graph, const std::vector<std::size_t>& order) {
         walk(graph, order);
-        std::printf("%-14s order", right ? "by number:" : "breadth first:");
+        std::printf("%-22s order", title);
         for (const std::size_t n : order) std::printf(" %s", graph[n].name.c_str());
         std::printf("   da %g, db %g, dw %g\n", graph[0].gradient, graph[1].gradient, graph[2].gradient);
-    }
+    };
+    show("x + h, by number:", x_plus_h, descending(x_plus_h));
+    show("x + h, breadth first:", x_plus_h, breadth_first(x_plus_h));
+    show("h + x, breadth first:", h_plus_x, breadth_first(h_plus_x));
 }
 
-// x → x + x/2, `blocks` times: the derivative of the result by x is 1.5 to that power.
+// x ← x + x/2, `blocks` times: the gradient of the first x is 1.5 to that power.
 double gradient_through(int blocks, std::vector<std::size_t> (*order)(const Graph&)) {
     Graph graph = {{"x"}};
     for (int i = 0; i < blocks; ++i) {
@@ -189,6 +214,9 @@ void compare_depths() {
 struct Spot {
     double x, y;
 };
+nn::NamedTensors names(const Residual& r) {
+    return {{"a", r.a}, {"b", r.b}, {"w", r.w}, {"x", r.x}, {"h", r.h}, {"y", r.y}};
+}
 const std::map<std::string, Spot> spots = {{"a", {70, 75}},   {"b", {70, 170}},  {"w", {70, 280}},
                                            {"x", {265, 122}}, {"h", {430, 250}}, {"y", {565, 122}}};
 constexpr double box_width = 104, box_height = 48;
@@ -220,13 +248,13 @@ std::string graph_figure() {
     const Residual r;
     const std::string blue = viz::palette(0);
     viz::Drawing drawing(640, 325, "The graph of y = x + h with x = a b and h = w x");
-    drawing.text(320, 24, "forward: values", {.size = 14, .colour = blue, .bold = true});
+    drawing.text(320, 24, "forward: the values", {.size = 14, .colour = blue, .bold = true});
     const std::map<std::string, std::string> formulas = {
         {"x", "x = a · b"}, {"h", "h = w · x"}, {"y", "y = x + h"}};
     for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
              {"a", "x"}, {"b", "x"}, {"w", "h"}, {"x", "h"}, {"x", "y"}, {"h", "y"}})
         connect(drawing, from, to, "", {blue, 1.8});
-    for (const auto& [name, tensor] : r.names())
+    for (const auto& [name, tensor] : names(r))
         node(drawing, name, (tensor.is_leaf() ? name : formulas.at(name)) + "\n" + whole(tensor),
              tensor.is_leaf(), blue);
     return drawing.svg();
@@ -237,11 +265,11 @@ std::string ledger_figure() {
     const GradientLedger ledger;
     r.y.backward();
     const std::string red = viz::palette(1);
-    viz::Drawing drawing(640, 325, "The same graph backward, with what each edge contributed");
+    viz::Drawing drawing(640, 325, "The same graph backward, with what each edge contributes");
     drawing.text(320, 24, "backward: what each edge contributes, and the sums",
                  {.size = 14, .colour = red, .bold = true});
     std::map<std::uint64_t, std::string> name_of;
-    for (const auto& [name, tensor] : r.names()) name_of[graph_number(tensor)] = name;
+    for (const auto& [name, tensor] : names(r)) name_of[graph_number(tensor)] = name;
     for (const LedgerEntry& entry : ledger.entries()) {
         const std::string& name = name_of.at(entry.number);
         std::string sum;
@@ -268,7 +296,7 @@ std::string depth_figure() {
                     .log_y = true,
                     .height = 320,
                     .legend = "top-left"});
-    plot.line(blocks, right, "each node after all that use it", {.markers = true});
+    plot.line(blocks, right, "each node after all its consumers", {.markers = true});
     plot.line(blocks, wrong, "breadth first", {.markers = true});
     return plot.svg();
 }
@@ -277,8 +305,7 @@ std::string depth_figure() {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
-    chapter.section("The graph");
-    the_graph();
+    the_graph(chapter);
     chapter.section("Backward");
     backward();
     chapter.section("The ledger");
@@ -291,7 +318,7 @@ int main(int argc, char** argv) {
     twice();
     chapter.section("Outside the graph");
     outside();
-    chapter.section("Changed meanwhile");
+    chapter.section("Changed in between");
     changed_meanwhile();
     chapter.section("Break it: a breadth-first walk");
     compare_walks();
