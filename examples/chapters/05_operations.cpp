@@ -1,12 +1,21 @@
-// 5. An operation of your own: its values, its rule, and how you know that the rule is right.
+// Chapter 5: an operation of your own: its values, its gradient rule, and how to check the rule.
 //
 // N rows, C columns, h step of a difference.
-#include <cmath>
-#include <functional>
-#include <map>
 #include <regex>
 
 #include "chapter.h"
+
+// From here on the page shows the program.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "weft/weft.h"
 
 using namespace weft;
 
@@ -18,8 +27,8 @@ namespace {
 Tensor my_softplus(const Tensor& x) {
     Tensor y;
     {
-        NoGrad off;
-        y = relu(x) + log(1 + exp(-abs(x)));  // the same value, and no overflow for a large x
+        const NoGrad off;
+        y = relu(x) + log(1 + exp(-abs(x)));  // the same value, without overflow for a large x
     }
     return record("softplus", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
@@ -28,9 +37,9 @@ Tensor my_softplus(const Tensor& x) {
 }
 
 void by_hand(Chapter& chapter) {
-    chapter.section("by hand, and by the rule");
-    Tensor x = tensor({-2, 0, 3}, float64).requires_grad_();
-    Tensor y = my_softplus(x);
+    chapter.section("by hand, by the rule, by a difference");
+    const Tensor x = tensor({-2, 0, 3}, float64).requires_grad_();
+    const Tensor y = my_softplus(x);
     y.backward(ones({3}, float64));
 
     const double h = 0.001;
@@ -45,18 +54,18 @@ void by_hand(Chapter& chapter) {
 
 void large_values(Chapter& chapter) {
     chapter.section("a value that would overflow");
-    const Tensor x = tensor({100.0});  // float32: e^88.7 is its largest
-    std::printf("ln(1 + e^x) as it is written: %g\nsoftplus(x): %g\n", log(1 + exp(x)).item(),
-                my_softplus(x).item());
+    const Tensor x = tensor(100.0);  // float32: eˣ is infinite for x > 88.7
+    std::cout << "ln(1 + e^x) as written: " << log(1 + exp(x)).item() << "\n";
+    std::cout << "softplus(x): " << my_softplus(x).item() << "\n";
 }
 
-// ---- two inputs, one of them stretched
+// ---- two inputs, one of them broadcast
 
 // y = x · w: x (N, C), w (C) → (N, C), a weight for each column.
 Tensor weigh_columns(const Tensor& x, const Tensor& w) {
     Tensor y;
     {
-        NoGrad off;
+        const NoGrad off;
         y = x * w;
     }
     return record("weigh_columns", y, {x, w}, {x, w}, [](const Saved& saved, const Tensor& dy) {
@@ -69,34 +78,80 @@ Tensor weigh_columns(const Tensor& x, const Tensor& w) {
 }
 
 void two_inputs(Chapter& chapter) {
-    chapter.section("two inputs, one of them stretched");
-    const Tensor x = tensor({{1.0, 2, 3}, {4, 5, 6}});   // (N, C)
-    Tensor w = tensor({10.0, 20, 30}).requires_grad_();  // (C)
+    chapter.section("two inputs, one of them broadcast");
+    const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}}, float64);         // (N, C)
+    const Tensor w = tensor({10, 20, 30}, float64).requires_grad_();  // (C)
     sum(weigh_columns(x, w)).backward();
-    std::printf("gradient of w: %s\ngradient of x: %s\n", w.grad().str().c_str(),
-                x.grad().defined() ? "there is one" : "none was asked for");
+    std::cout << "gradient of w: " << w.grad() << "\n";
+    std::cout << "gradient of x: " << (x.grad().defined() ? "computed" : "not computed") << "\n";
+}
+
+// ---- what backward refuses
+
+// Prints the message of the error that `action` throws.
+void refused(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        std::cout << "refused: " << error.what() << "\n";
+    }
+}
+
+// weigh_columns for an x outside the graph, with a rule that forgets sum_to.
+Tensor weigh_wrongly(const Tensor& x, const Tensor& w) {
+    Tensor y;
+    {
+        const NoGrad off;
+        y = x * w;
+    }
+    return record("weigh_wrongly", y, {w}, {x}, [](const Saved& saved, const Tensor& dy) {
+        return Grads{dy * saved[0]};  // (N, C), but w is (C)
+    });
+}
+
+void refusals(Chapter& chapter) {
+    chapter.section("a gradient of the wrong shape");
+    const Tensor w = tensor({10, 20, 30}, float64).requires_grad_();  // (C)
+    refused([&] { sum(weigh_wrongly(ones({2, 3}, float64), w)).backward(); });
+
+    chapter.section("a saved tensor that was changed");
+    Tensor x = tensor({1, 2, 3}, float64).requires_grad_();
+    const Tensor y = sum(my_softplus(x));
+    {
+        const NoGrad off;
+        x.add_(ones({3}, float64));  // the rule needs x as it was
+    }
+    refused([&] { y.backward(); });
 }
 
 // ---- checks
 
 void checks(Chapter& chapter) {
-    chapter.section("gradcheck and gradgradcheck");
+    chapter.section("gradcheck");
     Rng rng(1);
-    Tensor x = randn({3, 4}, rng, float64).requires_grad_();
-    const check::Function f = [](const std::vector<Tensor>& inputs) { return my_softplus(inputs[0]); };
+    const Tensor x = randn({3, 4}, rng, float64).requires_grad_();
+    const check::Function softplus_of = [](const std::vector<Tensor>& inputs) {
+        return my_softplus(inputs[0]);
+    };
+    const check::GradcheckReport first = check::gradcheck("softplus", softplus_of, {x});
 
-    const check::GradcheckReport first = check::gradcheck("softplus", f, {x});
-    const check::GradcheckReport second = check::gradgradcheck("softplus", f, {x});
-    std::printf("gradient: %zu derivatives compared, %s\n", first.elements, first ? "all agree" : "WRONG");
-    std::printf("its gradient: %zu derivatives compared, %s\n", second.elements,
-                second ? "all agree" : "WRONG");
-
-    Tensor a = randn({3, 4}, rng, float64).requires_grad_(), w = randn({4}, rng, float64).requires_grad_();
-    const check::Function g = [](const std::vector<Tensor>& inputs) {
+    const Tensor a = randn({3, 4}, rng, float64).requires_grad_();
+    const Tensor w = randn({4}, rng, float64).requires_grad_();
+    const check::Function weighed = [](const std::vector<Tensor>& inputs) {
         return weigh_columns(inputs[0], inputs[1]);
     };
-    const check::GradcheckReport both = check::gradcheck("weigh_columns", g, {a, w});
-    std::printf("weigh_columns: %zu derivatives compared, %s\n", both.elements, both ? "all agree" : "WRONG");
+    const check::GradcheckReport both = check::gradcheck("weigh_columns", weighed, {a, w});
+
+    const auto show = [](const char* name, const check::GradcheckReport& report) {
+        std::printf("%s: %zu derivatives compared, %s\n", name, report.elements,
+                    report ? "all agree" : "some are wrong");
+    };
+    show("softplus", first);
+    show("weigh_columns", both);
+
+    chapter.section("gradgradcheck");
+    const check::GradcheckReport second = check::gradgradcheck("softplus", softplus_of, {x});
+    show("gradient of softplus", second);
 }
 
 // ---- differences: which step is best
@@ -118,99 +173,99 @@ Tensor central_difference(const std::function<Tensor(const Tensor&)>& f, const T
     return sum / h;
 }
 
-// f(x) = 1 / (1 + x²): no operation but +, · and /, which every processor rounds alike.
+// Only +, · and /, which every processor rounds alike.
 Tensor bell(const Tensor& x) { return 1 / (1 + x * x); }
-constexpr double middle = 0.5, slope = -0.64;  // f'(x) = −2x / (1 + x²)²
+Tensor slope_of_bell(const Tensor& x) { return -2 * x / ((1 + x * x) * (1 + x * x)); }
+const Tensor points = arange(1, 16, 1, float64) / 16;  // (15)
 
-double error_of(int exponent, int order) {
-    const double h = std::ldexp(1.0, -exponent);  // 2⁻ᵏ: x ± h is exact
-    return std::abs(central_difference(bell, tensor({middle}, float64), h, order).item() - slope);
+// The absolute errors at all points, in ascending order.
+std::vector<double> sorted_errors(int exponent, int order) {
+    const double h = std::ldexp(1.0, -exponent);  // a power of two, so x ± kh is exact
+    const Tensor error = central_difference(bell, points, h, order) - slope_of_bell(points);
+    std::vector<double> errors = abs(error).to_vector<double>();
+    std::sort(errors.begin(), errors.end());
+    return errors;
 }
+double median_error(int exponent, int order) { return sorted_errors(exponent, order)[7]; }
 
 constexpr int last = 40;
 
-void error_curve(Chapter& chapter) {
+void error_table(Chapter& chapter) {
     chapter.section("the error of a difference, step by step");
-    std::printf("      h     order 2   order 4   order 8\n");
-    for (const int k : {2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20, 30, 40})
-        std::printf("2^-%-2d = %.0e   %.0e     %.0e     %.0e\n", k, std::ldexp(1.0, -k), error_of(k, 2),
-                    error_of(k, 4), error_of(k, 8));
+    std::printf("h               order 2                  order 4                  order 8\n");
+    for (const int k : {2, 3, 4, 5, 6, 7, 8, 10, 11, 14, 18, 20, 30, 40}) {
+        std::printf("2^-%-2d = %.0e", k, std::ldexp(1.0, -k));
+        for (const int order : {2, 4, 8}) {
+            const std::vector<double> errors = sorted_errors(k, order);
+            std::printf("   %.0e (%.0e to %.0e)", errors[7], errors.front(), errors.back());
+        }
+        std::printf("\n");
+    }
 }
 
 void best_steps(Chapter& chapter) {
     chapter.section("the best step");
     const double u = std::ldexp(1.0, -53);  // half the distance from 1 to the next number
-    std::printf("order   measured       C   best step tried   by the formula\n");
+    std::printf("order   measured          C   best step       by the formula\n");
     for (const int p : {2, 4, 8}) {
-        const double measured = std::log2(error_of(5, p) / error_of(6, p));
-        const double C = error_of(5, p) / std::pow(2.0, -5 * p);  // error = C hᵖ
+        const double measured = std::log2(median_error(5, p) / median_error(6, p));
+        const double C = median_error(5, p) / std::ldexp(1.0, -5 * p);  // error = C hᵖ
         int best = 1;
         for (int k = 1; k <= last; ++k)
-            if (error_of(k, p) < error_of(best, p)) best = k;
+            if (median_error(k, p) < median_error(best, p)) best = k;
         const double formula = std::pow(u * 0.8 / (p * C), 1.0 / (p + 1));
-        std::printf("%5d   %8.2f   %5.3g   2^-%-2d = %.0e           %.0e\n", p, measured, C, best,
+        std::printf("%5d   %8.2f   %8.3g   2^-%-2d = %.0e   %.0e\n", p, measured, C, best,
                     std::ldexp(1.0, -best), formula);
     }
 }
 
-// ---- what record and backward refuse
-
-void refusals(Chapter& chapter) {
-    chapter.section("what is refused");
-    const Tensor rows = ones({2, 3});                 // (N, C)
-    Tensor w = tensor({1.0, 2, 3}).requires_grad_();  // (C)
-    Tensor stretched;
-    {
-        NoGrad off;
-        stretched = rows * w;  // (N, C)
-    }
-    try {
-        sum(record("weigh_columns", stretched, {w}, {rows}, [](const Saved& saved, const Tensor& dy) {
-            return Grads{dy * saved[0]};  // (N, C): sum_to is forgotten
-        })).backward();
-    } catch (const Error& error) {
-        std::printf("%s\n\n", error.what());
-    }
-
-    Tensor x = tensor({1, 2, 3}, float64).requires_grad_();
-    const Tensor y = sum(my_softplus(x));
-    {
-        NoGrad off;
-        x.add_(ones({3}, float64));  // the rule wanted to see x as it was
-    }
-    try {
-        y.backward();
-    } catch (const Error& error) {
-        std::printf("%s\n", error.what());
+void best_at_each_point(Chapter& chapter) {
+    chapter.section("the best step at each point alone");
+    for (const int p : {2, 4, 8}) {
+        std::vector<int> best;
+        for (std::int64_t i = 0; i < points.numel(); ++i) {
+            const auto error_at = [&](int k) {
+                const Tensor x = points[i];
+                return std::abs(
+                    (central_difference(bell, x, std::ldexp(1.0, -k), p) - slope_of_bell(x)).item());
+            };
+            best.push_back(1);
+            for (int k = 1; k <= last; ++k)
+                if (error_at(k) < error_at(best.back())) best.back() = k;
+        }
+        const auto [longest, shortest] = std::minmax_element(best.begin(), best.end());
+        std::printf("order %d: 2^-%d to 2^-%d\n", p, *shortest, *longest);
     }
 }
 
 // ---- break it
 
-// The rule forgets the gradient that comes in.
+// The rule forgets dy.
 Tensor wrong_softplus(const Tensor& x) {
-    NoGrad off;
-    const Tensor y = my_softplus(x);
-    EnableGrad on;
+    Tensor y;
+    {
+        const NoGrad off;
+        y = my_softplus(x);
+    }
     return record("wrong_softplus", y, {x}, {x},
                   [](const Saved& saved, const Tensor&) { return Grads{sigmoid(saved[0])}; });
 }
 
 void broken(Chapter& chapter) {
     chapter.section("break it: a rule that forgets dy");
-    Tensor x = tensor({-2, 0, 3}, float64).requires_grad_();
+    const Tensor x = tensor({-2, 0, 3}, float64).requires_grad_();
     sum(wrong_softplus(x)).backward();
     std::printf("gradient of the sum: %.4f %.4f %.4f\n", x.grad().at({0}), x.grad().at({1}), x.grad().at({2}));
 
-    const check::Function f = [](const std::vector<Tensor>& inputs) { return wrong_softplus(inputs[0]); };
-    const std::string message = check::gradcheck("wrong_softplus", f, {x}).message;
+    const check::Function wrong = [](const std::vector<Tensor>& inputs) { return wrong_softplus(inputs[0]); };
+    const std::string message = check::gradcheck("wrong_softplus", wrong, {x}).message;
     std::printf("%s\n", std::regex_replace(message, std::regex("(\\.\\d{4})\\d+"), "$1").c_str());
 }
 
 // ---- figures
 
 std::string rule_picture() {
-    viz::Drawing d(640, 250, "An operation forwards and backwards");
+    viz::Drawing d(640, 250, "An operation, forward and backward");
     const std::string blue = viz::palette(0), red = viz::palette(1);
     d.text(60, 30, "forward", {.size = 15, .anchor = "start", .colour = blue, .bold = true});
     d.box(60, 50, 60, 44, "x", {.label = {.size = 17}});
@@ -228,13 +283,12 @@ std::string rule_picture() {
     d.box(60, 160, 60, 44, "dx", {.fill = "#fdf0e8", .stroke = {red, 1.5}, .label = {.size = 17}});
 
     d.arrow(320, 94, 320, 160, {"#666", 1.5, true});
-    d.text(332, 127, "x, kept for the rule", {.size = 14, .anchor = "start", .colour = "#666"});
+    d.text(332, 127, "x, saved for backward", {.size = 14, .anchor = "start", .colour = "#666"});
     return d.svg();
 }
 
 std::string secant_picture() {
-    const double h = 0.5, low = bell(tensor({middle - h}, float64)).item(),
-                 high = bell(tensor({middle + h}, float64)).item(), chord = (high - low) / (2 * h);
+    const double middle = 0.5, slope = -0.64, h = 0.5, low = 1, high = 0.5, chord = (high - low) / (2 * h);
     std::vector<double> x, y;
     for (int i = 0; i <= 60; ++i) {
         x.push_back(-0.4 + 0.03 * i);
@@ -255,7 +309,7 @@ std::string secant_picture() {
 }
 
 std::string error_picture() {
-    viz::Plot plot({.title = "Error of the derivative of 1/(1 + x²) at 1/2",
+    viz::Plot plot({.title = "Error of the derivative of 1/(1 + x²), median of 15 points",
                     .x = "step h",
                     .y = "|error|",
                     .log_x = true,
@@ -265,7 +319,7 @@ std::string error_picture() {
     for (int k = 1; k <= last; ++k) steps.push_back(std::ldexp(1.0, -k));
     for (const int order : {2, 4, 8}) {
         std::vector<double> errors;
-        for (int k = 1; k <= last; ++k) errors.push_back(error_of(k, order));
+        for (int k = 1; k <= last; ++k) errors.push_back(median_error(k, order));
         plot.line(steps, errors, "order " + std::to_string(order), {.markers = true});
     }
     for (const double h : steps) noise.push_back(std::ldexp(0.8, -53) / h);
@@ -280,10 +334,11 @@ int main(int argc, char** argv) {
     by_hand(chapter);
     large_values(chapter);
     two_inputs(chapter);
-    checks(chapter);
-    error_curve(chapter);
-    best_steps(chapter);
     refusals(chapter);
+    checks(chapter);
+    error_table(chapter);
+    best_steps(chapter);
+    best_at_each_point(chapter);
     broken(chapter);
     chapter.figure("05_rule", rule_picture());
     chapter.figure("05_chord", secant_picture());
