@@ -1,10 +1,16 @@
-// 6. A training loop: the loss, the loop, three optimisers, and how large a step may be.
+// Chapter 6: a training loop: the loss, the loop, how large a step may be, and three optimisers.
 //
-// N pairs of temperatures. p (2): the two numbers that are learned.
-#include <cmath>
-#include <functional>
-
+// N pairs of temperatures, S starts. p (2, S): two parameters for each start.
 #include "chapter.h"
+
+// From here on the page shows the program.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <vector>
+
+#include "weft/weft.h"
 
 using namespace weft;
 
@@ -15,185 +21,258 @@ namespace {
 void loss_by_hand(Chapter& chapter) {
     chapter.section("the loss by hand");
     const Tensor celsius = tensor({0, 100}, float64), fahrenheit = tensor({32, 212}, float64);  // (N)
-    Tensor w = tensor(0, float64).requires_grad_(), b = tensor(0, float64).requires_grad_();
+    const Tensor w = tensor(0, float64).requires_grad_(), b = tensor(0, float64).requires_grad_();
 
-    Tensor loss = mse_loss(w * celsius + b, fahrenheit);
+    const Tensor loss = mse_loss(w * celsius + b, fahrenheit);
     loss.backward();
     std::printf("loss %.0f\ngradient of w %.0f, of b %.0f\n", loss.item(), w.grad().item(), b.grad().item());
 }
 
 // ---- the loop
 
-struct Temperatures {
-    Tensor celsius, fahrenheit;  // (N, 1) each
-};
+const Tensor celsius = arange(-50, 51, 10, float64);  // (N)
+const Tensor fahrenheit = 1.8 * celsius + 32;         // (N)
 
-Temperatures measure() {
-    const Tensor celsius = arange(-50, 51, 10, float64).reshape({11, 1});
-    return {celsius, 1.8 * celsius + 32};
-}
-
-std::vector<double> train_a_line(Chapter& chapter) {
-    chapter.section("the loop");
-    const auto [celsius, fahrenheit] = measure();
-    const Tensor x = celsius / 50;  // (N, 1), between −1 and 1
-
-    Rng rng(1);
-    nn::Linear model(1, 1, rng);
-    model.to(float64);
-    optim::SGD optimizer(model, {.lr = 0.1});
-    std::vector<double> losses;
+void loop_by_hand(Chapter& chapter) {
+    chapter.section("the loop by hand");
+    const Tensor x = celsius / 50;  // (N), between −1 and 1
+    Tensor w = tensor(0, float64).requires_grad_(), b = tensor(0, float64).requires_grad_();
     for (int step = 0; step <= 200; ++step) {
-        optimizer.zero_grad();                               // 1. forget the last step's gradients
-        const Tensor loss = mse_loss(model(x), fahrenheit);  // 2. forward
-        loss.backward();                                     // 3. gradients
-        optimizer.step();                                    // 4. p ← p − lr · gradient
-        losses.push_back(loss.item());
+        w.zero_grad();  // 1. clear the gradients of the step before
+        b.zero_grad();
+        const Tensor loss = mse_loss(w * x + b, fahrenheit);  // 2. forward
+        loss.backward();                                      // 3. gradients
+        {
+            const NoGrad off;  // 4. p ← p − lr · gradient
+            w.add_(w.grad(), -0.1);
+            b.add_(b.grad(), -0.1);
+        }
         if (step % 40 == 0) std::printf("step %3d   loss %.2e\n", step, loss.item());
     }
-    std::printf("F = %.3f C + %.3f\n", model.weight.item() / 50, model.bias.item());
+    std::printf("F = %.3f C + %.3f\n", w.item() / 50, b.item());
+}
+
+std::vector<double> loop_with_optimizer(Chapter& chapter) {
+    chapter.section("the loop with an optimiser");
+    const Tensor x = celsius / 50;
+    const Tensor w = tensor(0, float64).requires_grad_(), b = tensor(0, float64).requires_grad_();
+    optim::SGD optimizer(std::vector<Tensor>{w, b}, {.lr = 0.1});
+    std::vector<double> losses;
+    for (int step = 0; step <= 200; ++step) {
+        optimizer.zero_grad();
+        const Tensor loss = mse_loss(w * x + b, fahrenheit);
+        loss.backward();
+        optimizer.step();
+        losses.push_back(loss.item());
+    }
+    std::printf("loss at the end %.2e\n", losses.back());
     return losses;
 }
 
-// ---- how large a step may be
+// ---- curvature
 
-using Surface = std::function<Tensor(const Tensor&)>;  // p (2) → ()
+using Surface = std::function<Tensor(const Tensor&)>;  // p (2, S) → (S): S values; or p (2) → one value
 
-// The same loss as a function of p = (w, b).
-Surface line_loss(const Tensor& x, const Tensor& y) {
-    return [x, y](const Tensor& p) { return mse_loss(p[0] * x + p[1], y); };
+// The mean squared error of the line p₀ x + p₁, x (N).
+Surface line_loss(const Tensor& x) {
+    return [x](const Tensor& p) {
+        const Tensor error = p[0] * x.unsqueeze(1) + p[1] - fahrenheit.unsqueeze(1);  // (N, S)
+        return mean(error * error, 0);                                                // (S)
+    };
 }
 
-// H_ij = ∂²f / ∂p_i ∂p_j: each row is the gradient of an element of the gradient. (2, 2)
-Tensor hessian(const Surface& f, const Tensor& at) {
-    Tensor p = at.clone().requires_grad_();
-    const Tensor g = grad({f(p)}, {p}, {}, {.create_graph = true})[0];  // (2)
-    std::vector<Tensor> rows;
-    for (int i = 0; i < 2; ++i) rows.push_back(grad({g[i]}, {p}, {}, {.retain_graph = true})[0]);
-    return stack(rows);
+// The gradient of f, in the shape of `at`.
+Tensor gradient(const Surface& f, const Tensor& at) {
+    const Tensor p = at.clone().requires_grad_();
+    sum(f(p)).backward();
+    return p.grad();
 }
 
-// The eigenvalues of a symmetric (2, 2) matrix, the larger first.
-std::pair<double, double> curvatures(const Tensor& H) {
-    const double half = (H.at({0, 0}) + H.at({1, 1})) / 2, difference = (H.at({0, 0}) - H.at({1, 1})) / 2,
-                 root = std::hypot(difference, H.at({0, 1}));
-    return {half + root, half - root};
+// H_ij = ∂²f / ∂p_i ∂p_j of a quadratic f, whose gradient is g(p) = g(0) + H p. (2, 2)
+Tensor hessian(const Surface& f) {
+    const Tensor g = gradient(f, tensor({0, 0}, float64));
+    return stack({gradient(f, tensor({1, 0}, float64)) - g, gradient(f, tensor({0, 1}, float64)) - g});
 }
 
-struct Path {
-    std::vector<double> x, y, loss;  // before each step, and after the last
+struct Curvatures {
+    double largest, smallest;
 };
 
-template <class Options>
-Path descend(const Surface& f, const Tensor& start, Options options, int steps) {
-    Tensor p = start.clone().requires_grad_();
-    optim::Optimizer<Options> optimizer(std::vector<Tensor>{p}, options);
-    Path path;
-    for (int step = 0; step <= steps; ++step) {
-        optimizer.zero_grad();
-        const Tensor loss = f(p);
-        path.x.push_back(p.at({0})), path.y.push_back(p.at({1})), path.loss.push_back(loss.item());
-        if (step == steps) break;
-        loss.backward();
-        optimizer.step();
-    }
-    return path;
+// The eigenvalues of a symmetric (2, 2) matrix.
+Curvatures curvatures(const Tensor& H) {
+    const double mean = (H.at(0, 0) + H.at(1, 1)) / 2, half = (H.at(0, 0) - H.at(1, 1)) / 2;
+    const double root = std::hypot(half, H.at(0, 1));
+    return {mean + root, mean - root};
 }
-
-const Tensor origin = zeros({2}, float64);
 
 void curvature(Chapter& chapter) {
     chapter.section("curvature and the stability limit");
-    const auto [celsius, fahrenheit] = measure();
     for (const double scale : {1.0, 50.0}) {
-        const Tensor H = hessian(line_loss(celsius / scale, fahrenheit), origin);
-        const auto [largest, smallest] = curvatures(H);
+        const auto [largest, smallest] = curvatures(hessian(line_loss(celsius / scale)));
         std::printf("x = C / %-2.0f   curvatures %6.1f and %.1f: %6.1f to 1   limit 2 / %.1f = %.4f\n", scale,
                     largest, smallest, largest / smallest, largest, 2 / largest);
     }
 }
 
+using Points = std::vector<Tensor>;  // before each step and after the last, (2, S) each
+
+// Takes steps from S starts (2, S) side by side. Returns nothing if one of them goes beyond 10⁵⁰.
+template <class Options>
+Points descend(const Surface& f, const Tensor& starts, Options options, int steps) {
+    const Tensor p = starts.clone().requires_grad_();
+    optim::Optimizer<Options> optimizer(std::vector<Tensor>{p}, options);
+    Points points = {starts};
+    for (int step = 0; step < steps; ++step) {
+        optimizer.zero_grad();
+        sum(f(p)).backward();  // each start's gradient depends on that start alone
+        optimizer.step();
+        points.push_back(p.detach().clone());
+        if (!(points.back().abs().max().item() < 1e50)) return {};
+    }
+    return points;
+}
+
+// The values in ascending order; the median is in the middle.
+std::vector<double> sorted(const Tensor& values) {
+    std::vector<double> list = values.to_vector<double>();
+    std::sort(list.begin(), list.end());
+    return list;
+}
+double median(const std::vector<double>& list) { return list[list.size() / 2]; }
+
 void around_the_limit(Chapter& chapter) {
-    chapter.section("just below and just above");
-    const auto [celsius, fahrenheit] = measure();
-    std::printf("x        momentum    limit   loss at first   after 100 at 0.99   at 1.01 of it\n");
+    chapter.section("just below and just above the limit");
+    Rng rng(1);
+    const Tensor starts = 100 * randn({2, 21}, rng, float64);  // (2, S)
+    std::printf("loss after 300 steps / loss before, median (range) of 21 starts\n");
+    std::printf("x        momentum   limit    at 0.99 of it             at 1.01 of it\n");
     for (const double scale : {1.0, 50.0})
-        for (const double momentum : {0.0, 0.9}) {
-            const Surface loss = line_loss(celsius / scale, fahrenheit);
-            const double limit = 2 * (1 + momentum) / curvatures(hessian(loss, origin)).first;
-            const auto last = [&](double share) {
-                return descend(loss, origin, optim::SGDOptions{.lr = share * limit, .momentum = momentum}, 100)
-                    .loss.back();
-            };
-            std::printf("C / %-2.0f   %8.1f   %6.4f   %13.0f   %17.1e   %13.1e\n", scale, momentum, limit,
-                        loss(origin).item(), last(0.99), last(1.01));
+        for (const double beta : {0.0, 0.9}) {
+            const Surface loss = line_loss(celsius / scale);
+            const double limit = 2 * (1 + beta) / curvatures(hessian(loss)).largest;
+            std::printf("C / %-2.0f   %8.1f   %6.4f", scale, beta, limit);
+            for (const double share : {0.99, 1.01}) {
+                const optim::SGDOptions options{.lr = share * limit, .momentum = beta};
+                const Tensor end = descend(loss, starts, options, 300).back();
+                const std::vector<double> ratio = sorted(loss(end) / loss(starts));
+                std::printf("   %.0e (%.0e to %.0e)", median(ratio), ratio.front(), ratio.back());
+            }
+            std::printf("\n");
         }
 }
 
-// ---- one surface, three optimisers
+// ---- three optimisers
 
-// A long valley: curvature 1 along it and 25 across.
-Tensor valley(const Tensor& p) { return 0.5 * (p[0] * p[0] + 25 * p[1] * p[1]); }
+// A long valley with its minimum at (0, 0): curvature 1 along it and 100 across.
+Tensor straight(const Tensor& p) { return 0.5 * (p[0] * p[0] + 100 * p[1] * p[1]); }
 
-// Rosenbrock's: a bent valley whose floor is y = x², with the minimum at (1, 1).
-Tensor banana(const Tensor& p) {
+// A bent valley with the floor p₁ = p₀² and the minimum at (1, 1).
+Tensor bent(const Tensor& p) {
     const Tensor along = 1 - p[0], across = p[1] - p[0] * p[0];
-    return along * along + 100 * across * across;
+    return along * along + 10 * across * across;
+}
+
+Points sgd(const Surface& f, const Tensor& starts, double lr, int steps) {
+    return descend(f, starts, optim::SGDOptions{.lr = lr}, steps);
+}
+Points momentum(const Surface& f, const Tensor& starts, double lr, int steps) {
+    return descend(f, starts, optim::SGDOptions{.lr = lr, .momentum = 0.9}, steps);
+}
+Points adam(const Surface& f, const Tensor& starts, double lr, int steps) {
+    return descend(f, starts, optim::AdamOptions{.lr = lr}, steps);
+}
+
+struct Method {
+    const char* name;
+    Points (*descend)(const Surface& f, const Tensor& starts, double lr, int steps);
+};
+const std::vector<Method> methods = {{"SGD", sgd}, {"momentum", momentum}, {"Adam", adam}};
+
+// 225 starts on a grid over −2 ≤ p₀ ≤ 2, −1 ≤ p₁ ≤ 1, corners included. (2, S)
+Tensor grid_of_starts() {
+    const Tensor row = arange(-7, 8, 1, float64) / 7;  // (15)
+    const Tensor p0 = 2 * row.expand({15, 15}), p1 = row.unsqueeze(1).expand({15, 15});
+    return stack({p0.reshape({225}), p1.reshape({225})});
+}
+
+// 201 random starts, uniform in the same rectangle. (2, S)
+Tensor random_starts() {
+    Rng rng(1);
+    return (2 * rand({2, 201}, rng, float64) - 1) * tensor({{2}, {1}}, float64);
+}
+
+// 4, 2.8, 2, … 2⁻¹⁰, each 1/√2 of the one before.
+const std::vector<double> rates = [] {
+    std::vector<double> list;
+    for (int i = 0; i <= 24; ++i) list.push_back(std::exp2(2 - 0.5 * i));
+    return list;
+}();
+
+// For each rate the median loss after the last step; infinite if one of the starts diverges.
+std::vector<double> tune(const Method& method, const Surface& f, int steps) {
+    const Tensor starts = grid_of_starts();
+    std::vector<double> losses;
+    for (const double lr : rates) {
+        const Points points = method.descend(f, starts, lr, steps);
+        losses.push_back(points.empty() ? INFINITY : median(sorted(f(points.back()))));
+    }
+    return losses;
+}
+
+// The rate with the smallest of these losses.
+double best_rate(const std::vector<double>& losses) {
+    const auto least = std::min_element(losses.begin(), losses.end());
+    return rates[static_cast<std::size_t>(least - losses.begin())];
+}
+
+void first_step(Chapter& chapter) {
+    chapter.section("the first step in the straight valley");
+    const Tensor start = tensor({{-2}, {1}}, float64);
+    const Tensor g = gradient(straight, start);
+    std::printf("gradient         (%7.3f, %7.3f)\n", g.at(0, 0), g.at(1, 0));
+    for (const std::size_t i : {0, 1, 2}) {
+        const Tensor move = methods[i].descend(straight, start, 0.015, 1).back() - start;
+        std::printf("%-8s moves   (%7.3f, %7.3f)\n", methods[i].name, move.at(0, 0), move.at(1, 0));
+    }
 }
 
 struct Race {
-    Surface f;
-    Tensor start;
-    double lr, momentum, adam_lr;
-    double minimum;  // p₀ = p₁ there
-
-    std::vector<Path> run(int steps) const {
-        return {descend(f, start, optim::SGDOptions{.lr = lr}, steps),
-                descend(f, start, optim::SGDOptions{.lr = lr, .momentum = momentum}, steps),
-                descend(f, start, optim::AdamOptions{.lr = adam_lr}, steps)};
-    }
+    std::vector<std::vector<double>> tuning;  // for each method, the losses of tune()
+    std::vector<double> chosen;               // for each method, its best rate
 };
-const Race straight{valley, tensor({-4, 1}, float64), 0.07, 0.6, 0.3, 0};
-const Race bent{banana, tensor({-1.2, 1}, float64), 0.001, 0.9, 0.05, 1};
-const char* const names[] = {"SGD", "momentum", "Adam"};
 
-void first_step(Chapter& chapter) {
-    chapter.section("the first step in the valley");
-    Tensor p = straight.start.clone().requires_grad_();
-    valley(p).backward();
-    std::printf("gradient         (%6.2f, %6.2f)\n", p.grad().at({0}), p.grad().at({1}));
-    const std::vector<Path> paths = straight.run(1);
-    for (std::size_t i = 0; i < paths.size(); ++i)
-        std::printf("%-8s moves   (%6.2f, %6.2f)\n", names[i], paths[i].x[1] - paths[i].x[0],
-                    paths[i].y[1] - paths[i].y[0]);
-}
-
-void compare(Chapter& chapter, const char* title, const Race& race, const std::vector<int>& steps) {
+Race compare(Chapter& chapter, const char* title, const Surface& f, const std::vector<int>& steps) {
     chapter.section(title);
-    const std::vector<Path> paths = race.run(steps.back());
-    std::printf("loss after");
-    for (const int step : steps) std::printf("  %8d", step);
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-        std::printf("\n%-10s", names[i]);
-        for (const int step : steps) std::printf("  %8.1e", paths[i].loss[static_cast<std::size_t>(step)]);
-    }
+    std::printf("            rate");
+    for (const int step : steps) std::printf("  %-23s", ("loss after " + std::to_string(step)).c_str());
     std::printf("\n");
+    Race race;
+    const Tensor starts = random_starts();
+    for (const Method& method : methods) {
+        race.tuning.push_back(tune(method, f, steps.back()));
+        race.chosen.push_back(best_rate(race.tuning.back()));
+        const Points points = method.descend(f, starts, race.chosen.back(), steps.back());
+        std::printf("%-8s  %6.4f", method.name, race.chosen.back());
+        for (const int step : steps) {
+            const std::vector<double> losses = sorted(f(points.at(static_cast<std::size_t>(step))));
+            std::printf("  %.0e (%.0e to %.0e)", median(losses), losses.front(), losses.back());
+        }
+        std::printf("\n");
+    }
+    return race;
 }
 
 // ---- break it
 
 std::vector<double> forgotten(Chapter& chapter) {
     chapter.section("break it: zero_grad forgotten");
-    const auto [celsius, fahrenheit] = measure();
     const Tensor x = celsius / 50;
-    Rng rng(1);
-    nn::Linear model(1, 1, rng);
-    model.to(float64);
-    optim::SGD optimizer(model, {.lr = 0.1});
+    const Tensor w = tensor(0, float64).requires_grad_(), b = tensor(0, float64).requires_grad_();
+    optim::SGD optimizer(std::vector<Tensor>{w, b}, {.lr = 0.1});
     std::vector<double> losses;
     for (int step = 0; step <= 200; ++step) {
-        const Tensor loss = mse_loss(model(x), fahrenheit);
-        loss.backward();  // adds to what the last steps left
+        const Tensor loss = mse_loss(w * x + b, fahrenheit);
+        loss.backward();  // adds to the gradients of all steps before
         optimizer.step();
         losses.push_back(loss.item());
         if (step % 40 == 0) std::printf("step %3d   loss %.2e\n", step, loss.item());
@@ -213,14 +292,14 @@ std::string loop_picture() {
     viz::Drawing d(640, 270, "The four calls of a training step");
     const std::string blue = viz::palette(0), red = viz::palette(1), green = viz::palette(2);
     const auto box = [&](double x, double y, const std::string& text, const std::string& colour) {
-        d.box(x, y, 190, 56, text, {.fill = "#fff", .stroke = {colour, 2}, .label = {.size = 15}});
+        d.box(x, y, 210, 56, text, {.fill = "#fff", .stroke = {colour, 2}, .label = {.size = 14}});
     };
-    box(60, 30, "1. zero_grad()\ngradients are gone", "#666");
-    box(390, 30, "2. forward\nloss of the batch", blue);
-    box(390, 180, "3. backward()\ngradients are there", red);
-    box(60, 180, "4. step()\nparameters change", green);
-    d.arrow(250, 58, 390, 58).arrow(485, 86, 485, 180).arrow(390, 208, 250, 208).arrow(155, 180, 155, 86);
-    d.text(320, 133, "once for each step", {.size = 15, .colour = "#666"});
+    box(50, 30, "1. zero_grad()\nclears the gradients", "#666");
+    box(380, 30, "2. forward\ncomputes the loss", blue);
+    box(380, 180, "3. backward()\ncomputes the gradients", red);
+    box(50, 180, "4. step()\nchanges the parameters", green);
+    d.arrow(260, 58, 380, 58).arrow(485, 86, 485, 180).arrow(380, 208, 260, 208).arrow(155, 180, 155, 86);
+    d.text(320, 133, "one round per step", {.size = 15, .colour = "#666"});
     return d.svg();
 }
 
@@ -231,52 +310,70 @@ std::string loss_picture(const std::vector<double>& right, const std::vector<dou
                     .log_y = true,
                     .legend = "bottom-left"});
     plot.line(counted(right.size()), right, "the loop");
-    plot.line(counted(wrong.size()), wrong, "zero_grad forgotten");
+    plot.line(counted(wrong.size()), wrong, "without zero_grad()");
     return plot.svg();
 }
 
 std::string rates_picture() {
-    const auto [celsius, fahrenheit] = measure();
-    const Surface loss = line_loss(celsius / 50, fahrenheit);
+    const Surface loss = line_loss(celsius / 50);
     viz::Plot plot({.title = "SGD at shares of the stability limit",
                     .x = "step",
                     .y = "loss",
                     .log_y = true,
                     .y_range = {1e-9, 1e6}});
-    for (const double share : {0.10, 0.50, 0.90, 0.99, 1.01}) {
-        const Path path = descend(loss, origin, optim::SGDOptions{.lr = share}, 100);  // the limit is 1
+    for (const double share : {0.10, 0.50, 0.71, 0.90, 0.99, 1.01}) {  // the limit is 1
+        std::vector<double> losses;
+        for (const Tensor& p : descend(loss, zeros({2, 1}, float64), optim::SGDOptions{.lr = share}, 100))
+            losses.push_back(loss(p).item());
         std::string name = std::to_string(share);
         name.resize(4);
-        plot.line(counted(path.loss.size()), path.loss, name, {.colour = share > 1 ? viz::palette(7) : ""});
+        plot.line(counted(losses.size()), losses, name, {.colour = share > 1 ? viz::palette(7) : ""});
     }
     return plot.svg();
 }
 
-// ln(f + small) on a grid, so that the lines of equal value lie apart. (R, C)
+// ln(f + small) on a grid, so that the lines of equal value are spread evenly. (R, C)
 Tensor heights(const Surface& f, std::pair<double, double> x, std::pair<double, double> y, double small) {
     const int R = 81, C = 121;
-    std::vector<double> values;
+    std::vector<double> xs, ys;
     for (int r = 0; r < R; ++r)
         for (int c = 0; c < C; ++c) {
-            const Tensor p = tensor({x.first + (x.second - x.first) * (c + 0.5) / C,
-                                     y.first + (y.second - y.first) * (r + 0.5) / R},
-                                    float64);
-            values.push_back(std::log(f(p).item() + small));
+            xs.push_back(x.first + (x.second - x.first) * c / (C - 1));
+            ys.push_back(y.first + (y.second - y.first) * r / (R - 1));
         }
-    return from_vector(values, {R, C});
+    const Tensor p = stack({from_vector(xs, {R * C}), from_vector(ys, {R * C})});  // (2, R·C)
+    return log(f(p) + small).reshape({R, C});
 }
 
-std::string paths_picture(const std::string& title, const Race& race, int steps, std::pair<double, double> x,
+std::string paths_picture(const std::string& title, const Surface& f, const std::vector<double>& chosen,
+                          const Tensor& start, double minimum, int steps, std::pair<double, double> x,
                           std::pair<double, double> y, double small) {
     viz::Plot plot({.title = title, .x = "p₀", .y = "p₁", .x_range = x, .y_range = y});
-    plot.field(heights(race.f, x, y, small), x, y, 12);
-    const std::vector<Path> paths = race.run(steps);
-    for (const std::size_t i : {0, 1, 2})
-        plot.line(paths[i].x, paths[i].y, names[i],
+    plot.field(heights(f, x, y, small), x, y, 12);
+    for (const std::size_t i : {0, 1, 2}) {
+        std::vector<double> px, py;
+        for (const Tensor& p : methods[i].descend(f, start, chosen[i], steps)) {
+            px.push_back(p.at(0, 0));
+            py.push_back(p.at(1, 0));
+        }
+        plot.line(px, py, methods[i].name,
                   {.colour = viz::palette(i == 2 ? 7 : i),
                    .width = steps > 100 && i == 0 ? 4 : 1.7,
                    .markers = steps < 100});
-    plot.points({race.minimum}, {race.minimum}, "minimum", {.colour = viz::palette(5), .width = 4});
+    }
+    plot.points({minimum}, {minimum}, "minimum", {.colour = viz::palette(5), .width = 4});
+    return plot.svg();
+}
+
+std::string tuning_picture(const std::string& title, const Race& race) {
+    viz::Plot plot({.title = title,
+                    .x = "learning rate",
+                    .y = "median loss after the last step",
+                    .log_x = true,
+                    .log_y = true});
+    for (const std::size_t i : {0, 1, 2})
+        plot.line(rates, race.tuning[i], methods[i].name,
+                  {.colour = viz::palette(i == 2 ? 7 : i), .markers = true});
     return plot.svg();
 }
 
@@ -285,19 +382,23 @@ std::string paths_picture(const std::string& title, const Race& race, int steps,
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
     loss_by_hand(chapter);
-    const std::vector<double> right = train_a_line(chapter);
+    loop_by_hand(chapter);
+    const std::vector<double> right = loop_with_optimizer(chapter);
     curvature(chapter);
     around_the_limit(chapter);
     first_step(chapter);
-    compare(chapter, "the straight valley", straight, {0, 10, 20, 40, 80});
-    compare(chapter, "the bent valley", bent, {0, 100, 1000, 3000});
+    const Race in_straight = compare(chapter, "the straight valley", straight, {10, 30, 100});
+    const Race in_bent = compare(chapter, "the bent valley", bent, {30, 100, 300});
     const std::vector<double> wrong = forgotten(chapter);
 
     chapter.figure("06_loop", loop_picture());
     chapter.figure("06_loss", loss_picture(right, wrong));
     chapter.figure("06_rates", rates_picture());
-    chapter.figure("06_valley", paths_picture("40 steps in a valley 25 times as steep across as along",
-                                              straight, 40, {-4.5, 1.5}, {-1.3, 1.3}, 0.1));
+    chapter.figure("06_valley", paths_picture("40 steps in a valley 100 times as steep across as along",
+                                              straight, in_straight.chosen, tensor({{-2}, {1}}, float64), 0, 40,
+                                              {-2.2, 1}, {-1.4, 1.4}, 0.1));
     chapter.figure("06_bent",
-                   paths_picture("1,000 steps in a bent valley", bent, 1000, {-1.6, 1.6}, {-0.6, 1.8}, 1));
+                   paths_picture("300 steps in a bent valley", bent, in_bent.chosen,
+                                 tensor({{-1.2}, {1}}, float64), 1, 300, {-1.6, 1.6}, {-0.6, 1.8}, 1));
+    chapter.figure("06_tuning", tuning_picture("After 300 steps in the bent valley", in_bent));
 }
