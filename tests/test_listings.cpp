@@ -49,14 +49,15 @@ const std::set<std::string> keywords = {
     "final",    "virtual",  "noexcept"};
 // Of the standard library, used as members or without std::.
 const std::set<std::string> standard = {
-    "INFINITY",  "NAN",     "M_PI",        "npos",         "begin",     "end",
-    "size",      "find",    "push_back",   "emplace_back", "pop_back",  "pop",
-    "push",      "top",     "starts_with", "ends_with",    "first",     "second",
-    "exists",    "empty",   "back",        "front",        "substr",    "data",
-    "count",     "insert",  "erase",       "str",          "what",      "insert_or_assign",
-    "contains",  "resize",  "assign",      "append",       "fetch_add", "uint32_t",
-    "int64_t",   "int32_t", "string",      "reset",        "get",       "value",
-    "has_value", "reserve", "clear",       "rbegin",       "rend"};
+    "INFINITY",  "NAN",     "M_PI",        "npos",         "begin",      "end",
+    "size",      "find",    "push_back",   "emplace_back", "pop_back",   "pop",
+    "push",      "top",     "starts_with", "ends_with",    "first",      "second",
+    "exists",    "empty",   "back",        "front",        "substr",     "data",
+    "count",     "insert",  "erase",       "str",          "what",       "insert_or_assign",
+    "contains",  "resize",  "assign",      "append",       "fetch_add",  "uint32_t",
+    "int64_t",   "int32_t", "string",      "reset",        "get",        "value",
+    "has_value", "reserve", "clear",       "rbegin",       "rend",       "rfind",
+    "c_str",     "mkdtemp", "R",           "tanh",         "remove_all", "temp_directory_path"};
 // After these a name is used, not declared.
 const std::set<std::string> before_a_use = {"return", "else",     "new",    "throw",
                                             "case",   "operator", "sizeof", "delete"};
@@ -101,18 +102,26 @@ std::set<std::string> unknown_names(const std::string& page) {
                                     before == "&" || before == "*" || before == ">" || before == "]";
             const bool in_list = before == "[" || before == "," || before == "(";
             if (after_type && std::string("=({;,):[").find(after) != std::string::npos) declared.insert(name);
-            if (in_list && (after == "=" || after == "," || after == "]")) {
-                // auto [a, b] = …; Tensor a = 1, b = 2; [n = 3]
-                std::size_t open = i;
-                while (open > 0 && text(open) != "[" && text(open) != ";" && text(open) != "{" &&
-                       text(open) != "(")
-                    --open;
-                if (after == "=" ||
-                    (text(open) == "[" && open > 0 && (text(open - 1) == "auto" || text(open - 1) == "&")))
+            if (in_list && (after == "=" || after == "," || after == "]" || after == ";")) {
+                // auto [a, b] = …;  Tensor a = f(x), b;  [n = 3]
+                std::size_t start = i;
+                for (int depth = 0; start > 0; --start) {
+                    const std::string t = text(start - 1);
+                    if (t == ")" || t == "]" || t == "}") ++depth;
+                    if (depth == 0 && (t == ";" || t == "(" || t == "[" || t == "{")) break;
+                    if (t == "(" || t == "[" || t == "{") --depth;
+                }
+                const std::string first = text(start), opened = start > 0 ? text(start - 1) : "",
+                                  bound = start > 1 ? text(start - 2) : "";
+                if (after == "=" || (opened == "[" && (bound == "auto" || bound == "&")) ||
+                    (opened != "[" && (keywords.count(first) || first == "std" ||
+                                       std::isupper(static_cast<unsigned char>(first[0])))))
                     declared.insert(name);
             }
             const bool member = before == "." || before == "->" || before == "::" || after == "::";
-            if (before == "::" && i > 1 && (text(i - 2) == "std" || text(i - 2) == "xt")) continue;
+            std::size_t outermost = i;  // of a::b::name
+            while (outermost > 1 && text(outermost - 1) == "::") outermost -= 2;
+            if (text(outermost) == "std" || text(outermost) == "xt") continue;
             if (name == "std" || name == "xt" || declared.count(name) || standard.count(name)) continue;
             if (member || after == "(" || after == "<" || std::isupper(static_cast<unsigned char>(name[0]))
                     ? library.count(name)
