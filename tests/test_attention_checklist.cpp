@@ -170,7 +170,7 @@ TEST_CASE("S2.09 each classic bug is caught by a named check, with the evidence"
         const auto report = report_on(bug.bug, x);
         INFO(bug.by << "\n" << report.str());
         CHECK_FALSE(report.passed());
-        CHECK_FALSE(report[bug.by].passed);
+        CHECK(report[bug.by].failed());
         CHECK(contains(report[bug.by].evidence, bug.evidence));
     }
 }
@@ -180,7 +180,7 @@ TEST_CASE("S2.09 a bug fails its own checks and leaves the others as they are",
     const auto failed = [](Bug bug) {
         std::string names;
         for (const auto& check : report_on(bug, random({B, T, C})).checks)
-            if (!check.passed) names += (names.empty() ? "" : ", ") + check.name;
+            if (check.failed()) names += (names.empty() ? "" : ", ") + check.name;
         return names;
     };
     CHECK(failed(Bug::none) == "");
@@ -198,7 +198,7 @@ TEST_CASE("S2.06 the scale is checked also where d_model is large: 768 in 12 hea
     Rng rng(1);
     const nn::CausalMultiHeadAttention attention(768, 12, rng, {.max_seq_len = 8});
     const auto report = check::attention(attention, random({2, 4, 768}, 2, float32));
-    CHECK(report["scaled by sqrt(d_k)"].passed);
+    CHECK(report["scaled by sqrt(d_k)"].passed());
     CHECK(contains(report["scaled by sqrt(d_k)"].evidence, "0.125 = 1/sqrt(64)"));
 }
 
@@ -243,9 +243,8 @@ TEST_CASE("S2.09 a function without parameters and without a mask argument is ch
     };
     Tensor x = random({2, T, 4});
     const auto outside = check::attention({plain, 1, {}, {}, false}, x);
-    CHECK(outside.checks.size() == 16);
-    CHECK_FALSE(outside["gradient reaches every head"].passed);  // nothing here requires a gradient
-    CHECK(outside["masked before softmax"].evidence == "nothing is blocked");
+    CHECK(outside["gradient reaches every head"].failed());  // nothing here requires a gradient
+    CHECK(contains(outside.str(), "1 of 13 checks failed, 5 not applicable\n"));
     const Tensor scale = ones({}, float64).requires_grad_();
     const auto inside = check::attention(
         {[&](const Tensor& in, const Mask& extra_mask) { return plain(in * scale, extra_mask); },
@@ -257,6 +256,50 @@ TEST_CASE("S2.09 a function without parameters and without a mask argument is ch
     INFO(inside.str());
     CHECK(inside.passed());
     CHECK(inside["gradient reaches every head"].evidence == "q, k and v in each of 1 heads");
+}
+
+TEST_CASE(
+    "a check that has nothing to examine is not applicable, with the reason, and neither passed nor failed",
+    "[attention checklist]") {
+    Rng rng(1);
+    const auto attention = in_double(nn::MultiHeadAttention(C, H, rng));
+    const auto without_mask = [&](const Tensor& x, const Mask&) { return attention(x); };
+    const auto not_applicable = [](const check::AttentionReport& report) {
+        std::string names;
+        for (const auto& check : report.checks)
+            if (check.verdict == check::Verdict::not_applicable) {
+                CHECK_FALSE(check.passed());
+                CHECK_FALSE(check.failed());
+                names += (names.empty() ? "" : ", ") + check.name + ": " + check.evidence;
+            }
+        return names;
+    };
+    const std::string of_blocked =
+        "masked before softmax: nothing is blocked, blocked weights are 0: nothing is blocked, visible weights "
+        "sum to 1: nothing is blocked";
+    const std::string of_masks =
+        ", each sample has its own mask: it takes no mask, a fully masked row is 0: it takes no mask";
+    const Tensor x = random({B, T, C});
+
+    const auto several = check::attention({without_mask, H, {}, attention.named_parameters(), false}, x);
+    CHECK(several.checks.size() == 18);
+    CHECK(several.passed());
+    CHECK(not_applicable(several) == of_blocked + of_masks);
+    CHECK(contains(several.str(), "n/a     masked before softmax             nothing is blocked\n"));
+    CHECK(several.str().ends_with("all 13 checks passed, 5 not applicable\n"));
+    CHECK(several["blocked tokens have no influence"].passed());  // of other samples
+
+    const auto single = check::attention({without_mask, H, {}, attention.named_parameters(), false}, x[0]);
+    CHECK(not_applicable(single) ==
+          of_blocked +
+              ", blocked tokens have no influence: every token may see every token, and there is one sample" +
+              of_masks);
+    CHECK(single.str().ends_with("all 12 checks passed, 6 not applicable\n"));
+
+    CHECK(not_applicable(check::attention(attention, x)) == of_blocked);  // it takes masks, and was given none
+    CHECK(not_applicable(check::attention(attention, x, Mask::causal())).empty());
+    const auto causal = [&](const Tensor& in, const Mask&) { return attention(in, Mask::causal()); };
+    CHECK(not_applicable(check::attention({causal, H, Mask::causal(), {}, false}, x)) == of_masks.substr(2));
 }
 
 TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention checklist]") {

@@ -175,7 +175,7 @@ void decoding_and_debugging(Chapter& chapter, const Setting& s) {
     const check::AttentionReport wrong = check::attention(subject, s.X);
     std::printf("\nand on one that divides by sqrt(D):\n");
     for (const check::AttentionCheck& row : wrong.checks)
-        if (!row.passed) std::printf("FAILED  %s: %s\n", row.name.c_str(), row.evidence.c_str());
+        if (row.failed()) std::printf("FAILED  %s: %s\n", row.name.c_str(), row.evidence.c_str());
     held = held && !wrong.passed();
 }
 

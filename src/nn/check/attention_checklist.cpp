@@ -60,7 +60,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }
 
 bool AttentionReport::passed() const {
-    return std::all_of(checks.begin(), checks.end(), [](const AttentionCheck& check) { return check.passed; });
+    return std::none_of(checks.begin(), checks.end(),
+                        [](const AttentionCheck& check) { return check.failed(); });
 }
 
 const AttentionCheck& AttentionReport::operator[](const std::string& name) const {
@@ -71,14 +72,20 @@ const AttentionCheck& AttentionReport::operator[](const std::string& name) const
 
 std::string AttentionReport::str() const {
     std::vector<std::vector<std::string>> rows;
-    std::size_t failed = 0;
+    std::size_t failed = 0, not_applicable = 0;
     for (const AttentionCheck& check : checks) {
-        rows.push_back({check.passed ? "passed" : "FAILED", check.name, check.evidence});
-        failed += check.passed ? 0 : 1;
+        rows.push_back({check.passed()   ? "passed"
+                        : check.failed() ? "FAILED"
+                                         : "n/a",
+                        check.name, check.evidence});
+        failed += check.failed();
+        not_applicable += check.verdict == Verdict::not_applicable;
     }
-    const std::string all = std::to_string(checks.size());
-    return text::table(rows) + (failed == 0 ? "all " + all + " checks passed\n"
-                                            : std::to_string(failed) + " of " + all + " checks failed\n");
+    const std::string decided = std::to_string(checks.size() - not_applicable);
+    return text::table(rows) +
+           (failed == 0 ? "all " + decided + " checks passed"
+                        : std::to_string(failed) + " of " + decided + " checks failed") +
+           (not_applicable == 0 ? "" : ", " + std::to_string(not_applicable) + " not applicable") + "\n";
 }
 
 void AttentionReport::print() const { std::cout << str() << std::flush; }
@@ -94,9 +101,9 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
     const auto add = [&](const char* name, const std::function<Outcome()>& check) {
         try {
             const Outcome outcome = check();
-            report.checks.push_back({name, outcome.passed, outcome.evidence});
+            report.checks.push_back({name, outcome.verdict, outcome.evidence});
         } catch (const Error& error) {
-            report.checks.push_back({name, false, error.what()});
+            report.checks.push_back({name, Verdict::failed, error.what()});
         }
     };
     TracedRun run;
@@ -106,14 +113,22 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
     });
     if (!run.y.defined()) return report;
     const std::int64_t B = batch.size(0), T = batch.size(1), H = subject.num_heads;
+    const auto if_blocked = [&](const auto& check) {
+        return any(run.blocked) ? check() : Outcome(Verdict::not_applicable, "nothing is blocked");
+    };
+    const auto if_takes_mask = [&](const auto& check) {
+        return subject.takes_mask ? check() : Outcome(Verdict::not_applicable, "it takes no mask");
+    };
     add("shapes of q, k, v", [&] { return shapes_of_qkv(subject, run); });
     add("shape of scores", [&] { return has_shape(run["scores"], {B, H, T, T}); });
     add("scaled by sqrt(d_k)", [&] { return scaled(run); });
-    add("masked before softmax", [&] { return masked_before(run); });
+    add("masked before softmax", [&] { return if_blocked([&] { return masked_before(run); }); });
     add("softmax over the last axis", [&] { return softmaxed(run); });
     add("weights sum to 1", [&] { return rows_sum_to_1(run["weights"], run.blocked, false); });
-    add("blocked weights are 0", [&] { return blocked_are_0(run["weights"], run.blocked); });
-    add("visible weights sum to 1", [&] { return rows_sum_to_1(run["weights"], run.blocked, true); });
+    add("blocked weights are 0",
+        [&] { return if_blocked([&] { return blocked_are_0(run["weights"], run.blocked); }); });
+    add("visible weights sum to 1",
+        [&] { return if_blocked([&] { return rows_sum_to_1(run["weights"], run.blocked, true); }); });
     add("sample row", [&] { return sample_row(run); });
     add("heads are weights times values", [&] { return weights_times_values(run); });
     add("shape of merged", [&] { return has_shape(run["merged"], {B, T, H * run["v"].size(-1)}); });
@@ -121,10 +136,10 @@ AttentionReport attention(const AttentionSubject& subject, const Tensor& x) {
     add("shape of the output", [&] { return has_shape(run.y, batch.shape()); });
     add("gradient reaches every head", [&] { return gradient_reaches(subject, batch); });
     add("blocked tokens have no influence", [&] { return no_influence(subject, batch); });
-    if (subject.takes_mask) {
-        add("each sample has its own mask", [&] { return own_masks(subject, batch); });
-        add("a fully masked row is 0", [&] { return fully_masked_row(subject, batch); });
-    }
+    add("each sample has its own mask",
+        [&] { return if_takes_mask([&] { return own_masks(subject, batch); }); });
+    add("a fully masked row is 0",
+        [&] { return if_takes_mask([&] { return fully_masked_row(subject, batch); }); });
     return report;
 }
 

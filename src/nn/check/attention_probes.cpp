@@ -116,6 +116,7 @@ Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
                                    ", which may not see it");
             }
     }
+    if (rows == 0) return {Verdict::not_applicable, "every token may see every token, and there is one sample"};
     return {true, edits, " tokens edited, ", rows, " outputs that may not see them unchanged to the last bit"};
 }
 
@@ -132,7 +133,7 @@ Outcome own_masks(const AttentionSubject& subject, const Tensor& x) {
     const Tensor weights = run["weights"];
     for (const Outcome& outcome :
          {blocked_are_0(weights, run.blocked), rows_sum_to_1(weights, run.blocked, true)})
-        if (!outcome.passed) return {false, B, " samples, sample s hiding key s: ", outcome.evidence};
+        if (!outcome.passed()) return {false, B, " samples, sample s hiding key s: ", outcome.evidence};
     return {true, B, " samples, sample s hiding key s: each hides its own"};
 }
 

@@ -24,10 +24,13 @@ TracedRun traced_run(const AttentionSubject& subject, const Tensor& x, const Mas
 
 // The result of a check; its evidence is given in parts, like the message of an Error.
 struct Outcome {
-    bool passed = false;
+    Verdict verdict = Verdict::failed;
     std::string evidence = {};
 
-    Outcome(bool is_right, const auto&... parts) : passed(is_right), evidence(Error(parts...).what()) {}
+    Outcome(Verdict verdict, const auto&... parts) : verdict(verdict), evidence(Error(parts...).what()) {}
+    Outcome(bool is_right, const auto&... parts)
+        : Outcome(is_right ? Verdict::passed : Verdict::failed, parts...) {}
+    bool passed() const { return verdict == Verdict::passed; }
 };
 
 // The rounding error allowed between two numbers, relative to max(1, |b|).

@@ -10,20 +10,26 @@
 
 namespace weft::check {
 
+// How a check ends. It is not applicable if there is nothing to examine, such as the mask where nothing is
+// blocked.
+enum class Verdict { passed, failed, not_applicable };
+
 // The result of one check.
 struct AttentionCheck {
-    std::string name;      // one of those listed at `attention`
-    bool passed = false;   // whether the step is right
-    std::string evidence;  // the shapes and numbers that decided
+    std::string name;                   // one of those listed at `attention`
+    Verdict verdict = Verdict::failed;  // whether the step is right
+    std::string evidence;               // the shapes and numbers that decided, or why it is not applicable
+    bool passed() const { return verdict == Verdict::passed; }  // false also if it is not applicable
+    bool failed() const { return verdict == Verdict::failed; }  // false also if it is not applicable
 };
 
 // The results of all checks.
 struct AttentionReport {
     std::vector<AttentionCheck> checks;  // in the order of the run
-    bool passed() const;                 // whether all passed
+    bool passed() const;                 // whether none failed
     // The check of that name; ValueError if there is none.
     const AttentionCheck& operator[](const std::string& name) const;
-    std::string str() const;  // a line per check: passed or FAILED, name, evidence
+    std::string str() const;  // a line per check: passed, FAILED or n/a, name, evidence; then the counts
     void print() const;       // prints str()
 };
 
@@ -38,7 +44,7 @@ struct AttentionSubject {
     Mask mask = {};              // what it blocks by itself
     // Parameters that a gradient must reach, in every head; without any, q, k and v.
     nn::NamedTensors parameters = {};
-    bool takes_mask = true;  // false: it ignores `extra_mask`; skips the two checks that need it
+    bool takes_mask = true;  // false: it ignores `extra_mask`; the two checks that need it are not applicable
 };
 
 // Runs the subject on x (B, T, C) or (T, C), T ≥ 2, and on variations of x, and checks
@@ -61,6 +67,8 @@ struct AttentionSubject {
 //   "each sample has its own mask"      with H samples that have different masks
 //   "a fully masked row is 0"           weights, heads and merged are exactly 0, gradients finite
 // A step without a name fails the checks that need it, and so does an exception, whose message is the evidence.
+// Where nothing is blocked, the checks of the mask, of blocked and of visible weights are not applicable; with
+// a single sample, neither is that of influence, because several samples must not influence one another.
 // ValueError unless x has rank 2 or 3, T ≥ 2 and num_heads ≥ 1. No tensor's grad() changes.
 //
 //     check::AttentionSubject subject{my_attention, 2};
