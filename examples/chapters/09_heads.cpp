@@ -1,9 +1,15 @@
 // 9. Many heads: split, attend, merge, W_O; what they cost, and every tensor on the way.
 //
 // B batch, T tokens, C = d_model, H heads, d_k = C / H.
-#include <cmath>
-
 #include "chapter.h"
+
+#include <algorithm>
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "weft/weft.h"
 
 using namespace weft;
 
@@ -27,7 +33,7 @@ Tensor merge_heads(const Tensor& x) {
 struct MultiHead : nn::Module {
     std::int64_t num_heads;
     double scale;                                  // 1/√d_k
-    Tensor (*merge)(const Tensor&) = merge_heads;  // to be exchanged in "Break it"
+    Tensor (*merge)(const Tensor&) = merge_heads;  // "Break it" exchanges it
     nn::Linear W_qkv;                              // C → 3C
     nn::Linear W_out;                              // C → C
 
@@ -106,26 +112,23 @@ const char* same(const Tensor& a, const Tensor& b) {
     return max(abs(a - b)).item() < 1e-13 ? "same" : "DIFFERENT";
 }
 
-template <class M>
-M in_double(M module) {
-    module.to(float64);
-    return module;
-}
-
-constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = 4;
+constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = C / H;
 
 void equivalences(Chapter& chapter) {
     chapter.section("the same in other words");
     const NoGrad off;
     Rng rng(1);
-    const auto mine = in_double(MultiHead(C, H, rng));
+    MultiHead mine(C, H, rng);
+    mine.to(float64);
     const Tensor x = randn({B, T, C}, rng, float64), y = mine(x);  // (B, T, C)
 
-    auto library = in_double(nn::MultiHeadAttention(C, H, rng));
+    nn::MultiHeadAttention library(C, H, rng);
+    library.to(float64);
     library.load_state_dict(mine.state_dict());
     std::printf("nn::MultiHeadAttention with the same weights: %s\n", same(y, library(x)));
 
-    auto separate = in_double(nn::MultiHeadAttention(C, H, rng, {.fused = false}));
+    nn::MultiHeadAttention separate(C, H, rng, {.fused = false});  // with W_q, W_k and W_v
+    separate.to(float64);
     separate.load_state_dict(nn::separate_state(mine.state_dict()));
     std::printf("W_q, W_k and W_v instead of W_qkv: %s\n", same(y, separate(x)));
 
@@ -141,8 +144,7 @@ void equivalences(Chapter& chapter) {
         const Tensor rows = mine.W_out.weight.slice(1, h * d_k, (h + 1) * d_k).T();  // (d_k, C), of W_O
         parts.push_back(matmul(matmul(weights, v), rows));                           // (B, T, C)
     }
-    std::printf("the sum of %d small attentions: %s\n", static_cast<int>(H),
-                same(y, parts[0] + parts[1] + parts[2]));
+    std::printf("the sum of 3 small attentions: %s\n", same(y, parts[0] + parts[1] + parts[2]));
 
     Tensor rows_of_head_2 = mine.W_out.weight.slice(1, d_k, 2 * d_k);  // a view of the weights
     rows_of_head_2.fill_(0);
@@ -152,26 +154,28 @@ void equivalences(Chapter& chapter) {
 
 // ---- sizes
 
+// Parameters without and with biases, and the multiply-adds of one sequence of 1024 tokens.
+void count(std::int64_t d_model, std::int64_t num_heads, std::int64_t width) {
+    Rng rng = Rng::skip_init();  // all parameters 0: only their number matters
+    const nn::MultiHeadAttention plain(d_model, num_heads, rng, {.d_k = width, .d_v = width});
+    const nn::MultiHeadAttention biased(d_model, num_heads, rng, {.bias = true, .d_k = width, .d_v = width});
+
+    const CountMultiplyAdds counter;
+    const Tensor y = plain(zeros({1, 1024, d_model}));  // (1, T, C)
+    std::printf("%7d  %5d  %5d  %12lld  %12lld   %7.1f million\n", static_cast<int>(d_model),
+                static_cast<int>(num_heads), static_cast<int>(width),
+                static_cast<long long>(plain.num_parameters()), static_cast<long long>(biased.num_parameters()),
+                static_cast<double>(counter.count()) / 1e6);
+}
+
 void counts(Chapter& chapter) {
-    chapter.section("parameters and multiplications");
-    std::printf("d_model  heads  width    parameters   with biases   multiplications, T = 1024\n");
-    const auto row = [](std::int64_t d_model, std::int64_t num_heads, std::int64_t width) {
-        const auto parameters = [&](bool bias) {
-            Rng rng = Rng::skip_init();
-            return nn::MultiHeadAttention(d_model, num_heads, rng, {.bias = bias, .d_k = width, .d_v = width})
-                .num_parameters();
-        };
-        const std::int64_t T = 1024, all = num_heads * width;
-        const std::int64_t projections = 4 * T * d_model * all, attention = 2 * T * T * all;
-        std::printf("%7d  %5d  %5d  %12lld  %12lld   %lld million\n", static_cast<int>(d_model),
-                    static_cast<int>(num_heads), static_cast<int>(width), 1LL * parameters(false),
-                    1LL * parameters(true), (projections + attention) / 1000000LL);
-    };
-    row(512, 8, 64);
-    row(512, 1, 512);
-    row(512, 8, 512);
-    row(768, 12, 64);  // GPT-2, the small one
-    row(128, 4, 32);
+    chapter.section("parameters and multiply-adds");
+    std::printf("d_model  heads  width    parameters   with biases   multiply-adds, T = 1024\n");
+    count(512, 8, 64);
+    count(512, 1, 512);
+    count(512, 8, 512);
+    count(768, 12, 64);  // GPT-2, the small one
+    count(128, 4, 32);
 }
 
 void story(Chapter& chapter) {
@@ -205,57 +209,85 @@ void other_widths(Chapter& chapter) {
 
 // ---- two heads learn
 
-// At each token: which token stood before, and which was the first? A token is one of V, beside the number of
-// its place, both as one-hot vectors; so C = V + places.
-constexpr std::int64_t V = 6, places = 8, width = V + places;
+constexpr std::int64_t V = 6, length = 8, width = V + length;  // tokens, positions, C
+
+// ids (B, T) → (B, T, C): each token one-hot, and beside it its position, one-hot too.
+Tensor with_positions(const Tensor& ids) {
+    const Tensor positions = eye(length, float64).expand({ids.size(0), length, length});  // (B, T, T)
+    return cat({embedding(eye(V, float64), ids), positions}, -1);
+}
 
 struct TwoQuestions : nn::Module {
-    nn::CausalMultiHeadAttention attention;
-    nn::Linear answers;  // C → 2V: logits of the token before, and of the first token
+    MultiHead attention;
+    nn::Linear answers;  // C → 2V: logits of the previous token, and of the first token
 
-    explicit TwoQuestions(Rng& rng)
-        : attention(register_module("attention",
-                                    nn::CausalMultiHeadAttention(width, 2, rng, {.max_seq_len = places}))),
-          answers(register_module("answers", nn::Linear(width, 2 * V, rng))) {}
+    TwoQuestions(std::int64_t num_heads, Rng& rng)
+        : Module("TwoQuestions"),
+          attention(register_module("attention", MultiHead(width, num_heads, rng))),
+          answers(register_module("answers", nn::Linear(width, 2 * V, rng))) {
+        to(float64);
+    }
 
-    Tensor operator()(const Tensor& ids) const {  // (B, T)
-        const std::int64_t n = ids.size(0);
-        const Tensor place = eye(places, float64).expand({n, places, places});  // (B, T, T)
-        const Tensor x = cat({embedding(eye(V, float64), ids), place}, -1);     // (B, T, C)
-        return answers(attention(x)).reshape({n, places, 2, V});
+    Tensor operator()(const Tensor& ids) const {                                 // (B, T)
+        const Tensor logits = answers(attention(with_positions(ids)));           // (B, T, 2V)
+        return logits.reshape({ids.size(0), length, 2, V}).slice(1, 1, length);  // without the first token
     }
 };
 
-Tensor right_answers(const Tensor& ids) {  // (B, T) → (B, T, 2); −100, no answer, at the first token
-    const Tensor none = full({ids.size(0), 1}, -100, int64), first = ids.slice(1, 0, 1);
-    const Tensor before = cat({none, ids.slice(1, 0, places - 1)}, 1);
-    return stack({before, cat({none, first.expand({ids.size(0), places - 1})}, 1)}, -1);
+// ids (B, T) → (B, T − 1, 2): for every token but the first, the previous token and the first.
+Tensor right_answers(const Tensor& ids) {
+    const Tensor previous = ids.slice(1, 0, length - 1);                        // (B, T − 1)
+    const Tensor first = ids.slice(1, 0, 1).expand({ids.size(0), length - 1});  // (B, T − 1)
+    return stack({previous, first}, -1);
 }
 
-Tensor roles(Chapter& chapter) {
-    chapter.section("two heads, two questions, learned");
-    Rng rng(2);
-    const auto model = in_double(TwoQuestions(rng));
-    optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
+TwoQuestions trained(std::int64_t num_heads, std::uint64_t seed) {
+    Rng rng(seed);
+    TwoQuestions model(num_heads, rng);
+    optim::Adam optimizer(model, {.lr = 0.01});
     for (int step = 0; step < 600; ++step) {
-        const Tensor ids = randint(0, V, {32, places}, rng);  // (B, T)
+        const Tensor ids = randint(0, V, {32, length}, rng);  // (B, T)
         optimizer.zero_grad();
         const Tensor loss = cross_entropy(model(ids), right_answers(ids));
         loss.backward();
         optimizer.step();
-        if (step == 0 || step == 50 || step == 599) std::printf("step %3d  loss %.3f\n", step, loss.item());
     }
-    const NoGrad off;
-    const Tensor ids = randint(0, V, {100, places}, rng);
+    return model;
+}
+
+// The shares of its weight that each head gives to the previous and to the first token. (H, 2)
+Tensor shares(const TwoQuestions& model, const Tensor& ids) {
     const Tensor weights = mean(viz::attention_weights(model, ids)[0], 0);  // (H, T, T)
-    for (std::int64_t h = 0; h < 2; ++h) {
-        double before = 0, first = 0;
-        for (std::int64_t t = 2; t < places; ++t)
-            before += weights.at({h, t, t - 1}), first += weights.at({h, t, 0});
-        std::printf("head %d: %.2f of its weight on the token before, %.2f on the first\n",
-                    static_cast<int>(h + 1), before / (places - 2), first / (places - 2));
+    std::vector<Tensor> found;
+    for (std::int64_t t = 2; t < length; ++t)  // at t = 1 the previous token is the first
+        found.push_back(index_select(weights.select(1, t), 1, tensor({t - 1, 0}, int64)));  // (H, 2)
+    return mean(stack(found), 0);
+}
+
+Tensor roles(Chapter& chapter) {
+    chapter.section("two heads, two questions, learned");
+    Rng rng(1000);
+    const Tensor ids = randint(0, V, {200, length}, rng);  // (B, T), the same for every model
+    Tensor shown;
+    int separated = 0;
+    std::printf("       two heads                                           one head\n");
+    std::printf("       head 1            head 2\n");
+    std::printf("seed   previous  first   previous  first             loss  previous  first   loss\n");
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        const TwoQuestions two = trained(2, seed), one = trained(1, seed);
+        const NoGrad off;
+        const Tensor s = shares(two, ids), alone = shares(one, ids);  // (2, 2), (1, 2)
+        const bool apart =
+            (s.at({0, 0}) > 0.5 && s.at({1, 1}) > 0.5) || (s.at({0, 1}) > 0.5 && s.at({1, 0}) > 0.5);
+        separated += apart;
+        std::printf("%4d       %.2f   %.2f       %.2f   %.2f   %-8s  %.2f      %.2f   %.2f   %.2f\n",
+                    static_cast<int>(seed), s.at({0, 0}), s.at({0, 1}), s.at({1, 0}), s.at({1, 1}),
+                    apart ? "one each" : "shared", cross_entropy(two(ids), right_answers(ids)).item(),
+                    alone.at({0, 0}), alone.at({0, 1}), cross_entropy(one(ids), right_answers(ids)).item());
+        if (seed == 1) shown = mean(viz::attention_weights(two, ids)[0], 0);
     }
-    return weights;
+    std::printf("one question for each head: %d of 10 seeds\n", separated);
+    return shown;
 }
 
 // ---- the checklist
@@ -264,17 +296,25 @@ check::AttentionReport report_on(const MultiHead& attention) {
     Rng rng(2);
     check::AttentionSubject subject;
     subject.run = [&](const Tensor& x, const Mask&) { return attention(x); };
+    subject.takes_mask = false;
     subject.num_heads = attention.num_heads;
     subject.parameters = attention.named_parameters();
-    subject.takes_mask = false;
     return check::attention(subject, randn({B, T, C}, rng, float64));
 }
 
 void checklist(Chapter& chapter) {
     chapter.section("the checklist");
     Rng rng(1);
-    for (const check::AttentionCheck& check : report_on(in_double(MultiHead(C, H, rng))).checks)
-        std::printf("%s  %s\n", check.passed ? "passed" : "FAILED", check.name.c_str());
+    MultiHead attention(C, H, rng);
+    attention.to(float64);
+    for (const check::AttentionCheck& check : report_on(attention).checks) {
+        const bool decided = check.passed() || check.failed();
+        std::printf("%s  %s%s%s\n",
+                    check.passed()   ? "passed"
+                    : check.failed() ? "FAILED"
+                                     : "n/a   ",
+                    check.name.c_str(), decided ? "" : ": ", decided ? "" : check.evidence.c_str());
+    }
 }
 
 // ---- break it
@@ -286,7 +326,7 @@ Tensor merge_without_permute(const Tensor& x) {  // (B, H, T, d_k)
 void failures(const char* what, const MultiHead& attention) {
     std::printf("\n%s\n", what);
     for (const check::AttentionCheck& check : report_on(attention).checks)
-        if (!check.passed) std::printf("FAILED  %s: %s\n", check.name.c_str(), check.evidence.c_str());
+        if (check.failed()) std::printf("FAILED  %s: %s\n", check.name.c_str(), check.evidence.c_str());
 }
 
 void broken(Chapter& chapter) {
@@ -304,7 +344,8 @@ void broken(Chapter& chapter) {
     }
 
     Rng rng(1);
-    auto attention = in_double(MultiHead(C, H, rng));
+    MultiHead attention(C, H, rng);
+    attention.to(float64);
     attention.merge = merge_without_permute;
     failures("merge without the permute:", attention);
     attention.merge = merge_heads;
@@ -386,6 +427,7 @@ std::string split_picture() {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
+    set_num_threads(1);  // most of the operations are too small to share among threads
     two_questions(chapter);
     merged_by_hand(chapter);
     columns(chapter);
@@ -398,6 +440,6 @@ int main(int argc, char** argv) {
     checklist(chapter);
     broken(chapter);
     chapter.figure("09_flow", flow_picture());
-    chapter.figure("09_roles", viz::attention_grid_svg({weights}, {.mask = Mask::causal(), .top = 1}));
+    chapter.figure("09_roles", viz::attention_grid_svg({weights}, {.top = 1}));
     chapter.figure("09_split", split_picture());
 }
