@@ -184,7 +184,7 @@ struct Stack {
     Seeds gradient = {};
 };
 
-constexpr std::int64_t n = 256, depth = 20;
+constexpr std::int64_t n = 256, depth = 20;  // inputs of a layer, layers
 
 std::vector<Stack> initial_values(Chapter& chapter) {
     chapter.section("initial values");
@@ -416,6 +416,67 @@ Trained overfit(Chapter& chapter, const Trained& of_relu) {
     return few;
 }
 
+// ---- twenty layers
+
+// `depth` layers of 32 units with ReLU, and one that computes the logits.
+struct Deep : nn::Module {
+    std::vector<nn::Linear> layers;
+    std::vector<nn::LayerNorm> norms;  // one before each ReLU, or none
+
+    Deep(bool kaiming, bool normalise, Rng& rng) : Module("Deep") {
+        for (std::int64_t i = 0; i <= depth; ++i) {
+            const std::int64_t in = i == 0 ? D : 32, out = i == depth ? K : 32;
+            nn::Linear layer(in, out, rng);
+            if (kaiming)
+                layer.load_state_dict(
+                    {{"weight", nn::normal({out, in}, 0, std::sqrt(2.0 / in), rng)}, {"bias", zeros({out})}});
+            layers.push_back(register_module("layer" + std::to_string(i), layer));
+            if (normalise && i < depth)
+                norms.push_back(register_module("norm" + std::to_string(i), nn::LayerNorm(32)));
+        }
+        to(float64);
+    }
+    Tensor operator()(const Tensor& x) const {  // (N, D) → (N, K)
+        Tensor h = x;
+        for (std::size_t i = 0; i < depth; ++i) {
+            h = layers[i](h);  // (N, 32)
+            h = relu(norms.empty() ? h : norms[i](h));
+        }
+        return layers[depth](h);
+    }
+};
+
+// The loss on the points after 100 steps, each with all of them.
+double loss_after_100(const Deep& model, const Points& points) {
+    optim::Adam optimizer(model, {.lr = 0.001});
+    for (int step = 0; step < 100; ++step) {
+        optimizer.zero_grad();
+        const Tensor loss = cross_entropy(model(points.x), points.kind);
+        loss.backward();
+        optimizer.step();
+    }
+    const NoGrad off;
+    return cross_entropy(model(points.x), points.kind).item();
+}
+
+void twenty_layers(Chapter& chapter) {
+    chapter.section("twenty layers");
+    std::printf("initial values       loss after 100 steps\n");
+    const auto row = [](const char* name, bool kaiming, bool normalise) {
+        Seeds losses;
+        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+            Rng rng(seed);
+            const Points points = draw_points(300, rng);
+            losses.add(loss_after_100(Deep(kaiming, normalise, rng), points));
+        }
+        std::printf("%-21s", name);
+        print_seeds(losses, "\n");
+    };
+    row("nn::Linear's", false, false);
+    row("Kaiming", true, false);
+    row("nn::Linear's, norm", false, true);
+}
+
 // ---- break it
 
 Tensor naive_cross_entropy(const Tensor& logits, const Tensor& target) {
@@ -585,6 +646,7 @@ int main(int argc, char** argv) {
     const Points training = draw_points(300, rng), validation = draw_points(150, rng);
     const Classifier model = first_training(chapter, training, validation);
     const Trained many = compare(chapter), few = overfit(chapter, many);
+    twenty_layers(chapter);
     broken(chapter);
 
     Rng first(2), order(7);
