@@ -7,6 +7,8 @@ STEPS ?=
 ARGS  ?=
 FLAGS ?=
 N     ?=
+PROJECT ?=
+WATCH ?=
 MINUTES ?= 60
 SEED  ?=
 FOLDER ?=
@@ -29,7 +31,7 @@ CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help lines train generate chapter follow exercise figures test gradcheck toy test-browser fuzz fuzz-files mutants check-all bench examples docs format \
+.PHONY: help lines train generate chapter follow exercise hint figures test gradcheck toy test-browser fuzz fuzz-files mutants check-all bench examples docs format \
         clean packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
@@ -53,9 +55,11 @@ follow: ready  ## go through a source beside its text, 0 to 4 (docs/sources.md):
 	$(CMAKE) --build $(BUILD) --target follow_$(S)
 	$(BUILD)/examples/follow_$(S)
 
-exercise: ready  ## try what you wrote in exercises/: make exercise N=9; without N, how far you are
-	@$(if $(N),$(call number,exercise); $(CMAKE) --build $(BUILD) --target exercise_$(NN) && \
-	    $(BUILD)/exercises/exercise_$(NN) --progress $(BUILD)/exercises/progress,exercises/progress.sh $(CMAKE) $(BUILD))
+exercise: ready  ## try what you wrote in exercises/: make exercise N=9, at every save with WATCH=1; PROJECT=1; without N, your progress
+	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" $(if $(WATCH),--watch)
+
+hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=9
+	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" --hint
 
 figures: ready  ## draw the figures of the book and of docs/architecture.md anew, in docs/figures
 	$(CMAKE) --build $(BUILD) --target chapters
@@ -147,7 +151,7 @@ ready: packages
 # The chapter's number with two digits; `number` stops where there is none such.
 NN = $(shell printf %02.0f $(N) 2>/dev/null)
 number = ls exercises/$(NN)_*.cpp >/dev/null 2>&1 || { \
-    echo "make $(1) N=… wants the number of a chapter: 1 to $$(ls exercises/*.cpp | wc -l)"; exit 2; }
+    echo "make $(1) N=… wants the number of a chapter: 1 to $$(ls exercises/[0-9]*.cpp | wc -l)"; exit 2; }
 
 # Debian packages: nothing is touched when all of them are there.
 packages: ; @$(call install,$(PACKAGES))

@@ -1,30 +1,50 @@
-// Exercise of chapter 5: an operation is its values and its rule: two operations, and the difference that
-// checks them.
+// Exercises of chapter 5: an operation is its values and its gradient rule; differences check the rule.
 //
-//     make exercise N=5
+//     make exercise N=5          tries what you wrote; make hint N=5 helps
 //
-// Write each function in place of its blank.
+// Replace each blank(). The tasks are numbered as on the page.
 #include <cmath>
 #include <functional>
 
 #include "exercise.h"
 
-// swish(x) = x · σ(x), elementwise, with σ(x) = 1 / (1 + e⁻ˣ): the activation of many language models, also
-// called SiLU. Its derivative: σ(x) · (1 + x · (1 − σ(x))). The values under NoGrad; then record(name, y,
-// inputs, keep, rule) with the name "swish".
-Tensor swish(const Tensor& x) {
-    return blank("the values x * sigmoid(x) under NoGrad, then record with the rule");
+// 1. Predict. (f(x + h) − f(x − h)) / (2h) for f = exp at x = 1, in float64: which step gives the smaller
+// error, 1e-5 or 1e-13? Write the step.
+inline double error_of_step(double h) {
+    return std::abs((std::exp(1 + h) - std::exp(1 - h)) / (2 * h) - std::exp(1));
+}
+double prediction_of_step() { return blank(); }
+
+// 2. Predict. √(x · x) is |x|. What gradient does Weft find at 0: "-1", "0", "1" or "nan"?
+inline Tensor root_of_square(const Tensor& x) { return sqrt(x * x); }
+std::string prediction_at_zero() { return blank(); }
+
+// 3. Mend. x³ as an operation of its own. Its values are right, and so is the gradient of its plain sum.
+Tensor cube(const Tensor& x) {
+    Tensor y;
+    {
+        const NoGrad off;
+        y = x * x * x;
+    }
+    return record("cube", y, {x}, {x},
+                  [](const Saved& saved, const Tensor&) { return Grads{3 * saved[0] * saved[0]}; });
 }
 
-// logcosh(x) = ln((eˣ + e⁻ˣ) / 2), elementwise: like x²/2 near 0, like |x| − ln 2 far from it. As it stands
-// there it overflows; |x| + ln(1 + e^(−2|x|)) − ln 2 is the same value and does not. Its derivative: tanh x.
-// Again by record, with the name "logcosh".
-Tensor logcosh(const Tensor& x) {
-    return blank("the values without overflow under NoGrad, then record with the rule dy * tanh(x)");
-}
+// 4. Write. x · σ(x), elementwise, with σ(x) = 1 / (1 + e⁻ˣ): the activation of many language models, which
+// Weft calls silu. As one operation named "swish", with a gradient rule of its own that can be differentiated
+// again.
+Tensor swish(const Tensor& x) { return blank(); }
 
-// The derivative of f at x by the central difference of order 4:
-// f'(x) ≈ (2/3 · (f(x + h) − f(x − h)) − 1/12 · (f(x + 2h) − f(x − 2h))) / h.
-double central_difference(const std::function<double(double)>& f, double x, double h) {
-    return blank("two differences with the weights 2/3 and -1/12, over h");
-}
+// 5. Write. ln((eˣ + e⁻ˣ) / 2), elementwise, as one operation named "logcosh". It is like x²/2 near 0, and like
+// |x| − ln 2 far from it; its values must be finite up to |x| = 1000, where e^|x| is not.
+Tensor logcosh(const Tensor& x) { return blank(); }
+
+// 6. Write. The derivative of f at x by the central difference of order 4, which weighs the differences at h
+// and at 2h so that it makes no error on polynomials up to the fourth degree:
+//     (⅔ (f(x + h) − f(x − h)) − 1/12 (f(x + 2h) − f(x − 2h))) / h
+double central_difference(const std::function<double(double)>& f, double x, double h) { return blank(); }
+
+// 7. Paper. The error of (f(x + h) − f(x − h)) / (2h) is at most h²/6 · M, where M bounds |f‴|, plus ε/h, where
+// ε bounds the rounding error of f. With M = 3 and ε = 10⁻¹⁵: which h makes the sum smallest, and how large is
+// the sum there? Enter both in units of 10⁻⁵ and 10⁻¹⁰: the numbers a and b of h = a · 10⁻⁵ and b · 10⁻¹⁰.
+std::vector<double> best_step_on_paper() { return blank(); }

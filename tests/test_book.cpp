@@ -31,6 +31,44 @@ TEST_CASE("there are seventeen chapters, each with a program, an exercise, its s
     }
     CHECK(expected == 17);
     CHECK(files_in("examples/chapters", ".cpp").size() == pages_with_programs().size());
+    CHECK(files_in("exercises/solutions", ".cpp").size() == 17 + 5);  // and a project for each part of the book
+}
+
+TEST_CASE(
+    "a chapter's exercise has tasks to predict, mend, write and work out on paper, with hints, in this order",
+    "[book]") {
+    static const std::regex task(R"re(exercise\.(predict|mend|write|paper)\(\s*"(\w+)")re");
+    for (const fs::path& chapter : chapters()) {
+        INFO(chapter);
+        const std::string name = chapter.stem().string() + ".cpp";
+        if (!fs::exists(root / "exercises" / name)) continue;  // the test above tells
+        const std::string given = read(root / "exercises" / name),
+                          solved = read(root / "exercises/solutions" / name),
+                          tests = read(root / "exercises/tests" / name);
+        CHECK(contains(given, "blank()"));
+        CHECK_FALSE(contains(solved, "blank()"));
+        std::vector<std::string> levels;
+        for (std::sregex_iterator at(tests.begin(), tests.end(), task), end; at != end; ++at) {
+            INFO(at->str());
+            CHECK(contains(given, " " + (*at)[2].str() + "("));
+            if (levels.empty() || levels.back() != (*at)[1].str()) levels.push_back((*at)[1].str());
+        }
+        CHECK(levels == std::vector<std::string>{"predict", "mend", "write", "paper"});
+    }
+}
+
+TEST_CASE("each part of the book has a project, with a solution and tests", "[book]") {
+    int projects = 0;
+    for (const fs::path& solution : files_in("exercises/solutions", ".cpp")) {
+        const std::string name = solution.filename().string();
+        if (!name.starts_with("project_")) continue;
+        INFO(name);
+        CHECK(name.starts_with("project_" + std::to_string(++projects) + "_"));
+        CHECK(contains(read(root / "exercises" / name), "make exercise PROJECT=" + std::to_string(projects)));
+        CHECK(contains(read(root / "exercises" / name), "blank()"));
+        CHECK(contains(read(root / "exercises/tests" / name), "exercise.accept("));
+    }
+    CHECK(projects == 5);
 }
 
 TEST_CASE(

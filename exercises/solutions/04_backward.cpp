@@ -1,9 +1,8 @@
-// Exercise of chapter 4: backward through a graph of single numbers.
+// Exercises of chapter 4: backward through a graph of single numbers.
 //
-//     make exercise N=4
+//     make exercise N=4          tries what you wrote; make hint N=4 helps
 //
-// The graph is given: each Value knows what it was made from, and its derivative by each of these. Write the
-// functions in place of their blanks.
+// Our solutions. The tasks are numbered as on the page.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,10 +11,47 @@
 
 #include "exercise.h"
 
+// 1. Predict. Read the function, write down what it returns, and only then run it.
+inline double two_calls() {
+    const Tensor x = tensor(3.0, float64).requires_grad_();
+    (x * x).backward();
+    (x * x).backward();
+    return x.grad().item();
+}
+double prediction_of_two_calls() { return 12; }
+
+// 2. Predict, likewise.
+inline double half_detached() {
+    const Tensor x = tensor(3.0, float64).requires_grad_();
+    (x * x.detach()).backward();
+    return x.grad().item();
+}
+double prediction_of_half_detached() { return 3; }
+
+// 3. Mend. The slope of f at each of the points, in their order. f maps a number () to a number (). The slope
+// at the first point is right; something is wrong with the others.
+std::vector<double> slopes_at(const std::function<Tensor(const Tensor&)>& f,
+                              const std::vector<double>& points) {
+    std::vector<double> slopes;
+    Tensor x = zeros({}, float64).requires_grad_();
+    for (const double point : points) {
+        {
+            const NoGrad off;
+            x.fill_(point);
+        }
+        x.zero_grad();
+        f(x).backward();
+        slopes.push_back(x.grad().item());
+    }
+    return slopes;
+}
+
+// A graph of single numbers, for tasks 4 and 5. Each Value knows its inputs, and its derivative by each of
+// them.
 struct Value {
     double data = 0;                             // the number itself
-    double gradient = 0;                         // ∂(root)/∂(this), once backward has been here
-    std::vector<std::shared_ptr<Value>> inputs;  // what it was made from; none for a leaf
+    double gradient = 0;                         // ∂(root)/∂(this), which task 5 computes
+    std::vector<std::shared_ptr<Value>> inputs;  // what it was computed from; none for a leaf
     std::vector<double> derivatives;             // ∂(this)/∂(input), one for each input
 };
 using Number = std::shared_ptr<Value>;
@@ -32,9 +68,8 @@ inline Number tanh(const Number& x) {
     return make(y, {x}, {1 - y * y});
 }
 
-// All values that `root` depends on, each once, and each after every value that it is an input of; so `root`
-// comes first. (One way: visit the inputs of a value before the value itself, note it down after them, and turn
-// the list around at the end.)
+// 4. Write. All values that `root` depends on, itself included: each once, and each before all of its inputs.
+// A value may be reached by very many paths; the time taken must not grow with their number.
 std::vector<Value*> visiting_order(const Number& root) {
     std::vector<Value*> order;
     std::set<Value*> seen;
@@ -48,9 +83,8 @@ std::vector<Value*> visiting_order(const Number& root) {
     return order;
 }
 
-// Sets `gradient` of every value behind `root`: 1 for the root itself, and for each other value the sum over
-// all values that it is an input of, of their derivative by it times their gradient. What an earlier call left
-// in `gradient` does not count.
+// 5. Write. Sets `gradient` of every value that `root` depends on to ∂(root)/∂(value). What an earlier call
+// left there does not count.
 void backward(const Number& root) {
     const std::vector<Value*> order = visiting_order(root);
     for (Value* value : order) value->gradient = 0;
@@ -60,8 +94,6 @@ void backward(const Number& root) {
             value->inputs[i]->gradient += value->derivatives[i] * value->gradient;
 }
 
-// dy/dx, dy/dw and dy/dv of y = x + v · tanh(w · x), by formula; tanh' = 1 − tanh².
-std::vector<double> residual_by_hand(double x, double w, double v) {
-    const double t = std::tanh(w * x), slope = 1 - t * t;
-    return {1 + v * slope * w, v * slope * x, t};
-}
+// 6. Paper. With a = 2, b = −1 and c = 3:  d = a b,  e = d + c,  y = e² + d a.  Draw the graph and work out
+// dy/da, dy/db and dy/dc, in this order. Then try your backward on it.
+std::vector<double> gradients_on_paper() { return {-6, 8, 2}; }

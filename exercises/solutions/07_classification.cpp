@@ -1,13 +1,34 @@
-// Exercise of chapter 7: softmax that does not overflow, the loss with its gradient, and how often a model is
-// right.
+// Exercises of chapter 7: softmax and cross-entropy by hand, layer norm, and initial values for a deep model.
 //
-//     make exercise N=7
+//     make exercise N=7          tries what you wrote; make hint N=7 helps
 //
-// Write each function in place of its blank. N samples, K classes.
+// Our solutions. The tasks are numbered as on the page. N samples, K classes.
 #include "exercise.h"
 
-// e^(x_i) / Σ_j e^(x_j) in each row of x (N, K), by exp, max, sum and arithmetic, for logits of any size.
-// Subtracting the same number from a whole row does not change its softmax.
+// 1. Predict. A model of 4 classes gives the logit 2.5 to each class, whatever it sees. Its loss, to two
+// decimals.
+inline double loss_of_ignorance() {
+    return cross_entropy(full({3, 4}, 2.5, float64), tensor({0, 3, 1}, int64)).item();
+}
+double prediction_of_loss() { return 1.39; }
+
+// 2. Predict. By how much does layer norm change at most if its input is multiplied by 5 and 7 is added? To
+// three decimals.
+inline double change_of_norm() {
+    Rng rng(7);
+    const Tensor x = randn({4, 8}, rng, float64), weight = ones({8}, float64);
+    return max(abs(layer_norm(5 * x + 7, weight) - layer_norm(x, weight))).item();
+}
+double prediction_of_change() { return 0; }
+
+// 3. Mend. The loss of a classifier: inputs x (N, in), a layer in → K, targets int64 (N) → (). A model trained
+// with it learns slowly, and never becomes sure of anything.
+Tensor classifier_loss(const nn::Linear& layer, const Tensor& x, const Tensor& targets) {
+    return cross_entropy(layer(x), targets);
+}
+
+// 4. Write. The softmax of each row of x (N, K), for logits of any size, with no row other than its own having
+// an influence. By exp, max, sum and arithmetic only.
 Tensor stable_softmax(const Tensor& x) {
     const Tensor e = exp(x - max(x, -1, true).values);  // (N, K), none above 1
     return e / sum(e, -1, true);
@@ -18,11 +39,9 @@ struct LossAndGradient {
     Tensor gradient;  // (N, K), of the logits
 };
 
-// The cross-entropy of logits (N, K) with targets int64 (N), which is the mean of −log_softmax at the targets,
-// and its gradient by the logits, (softmax − one-hot) / N. By these formulas, without backward(), for logits of
-// any size. log_softmax(x, -1) and softmax(x, -1) are there; gather(x, 1, index) picks an element of each row,
-// and scatter_add(shape, 1, index, source) puts one into each row of zeros, by an index (N, 1):
-// targets.unsqueeze(-1).
+// 5. Write. The cross-entropy of logits (N, K) with targets int64 (N), and its gradient by the logits, both by
+// their formulas and without backward(), for logits of any size. Not by cross_entropy; log_softmax and softmax
+// are allowed.
 LossAndGradient loss_and_gradient(const Tensor& logits, const Tensor& targets) {
     const Tensor column = targets.unsqueeze(-1);  // (N, 1)
     const Tensor one_hot = scatter_add(logits.shape(), 1, column, ones({targets.size(0), 1}, logits.dtype()));
@@ -30,7 +49,15 @@ LossAndGradient loss_and_gradient(const Tensor& logits, const Tensor& targets) {
     return {loss, (softmax(logits, -1) - one_hot) / static_cast<double>(targets.size(0))};
 }
 
-// The share of rows of logits (N, K) whose largest element stands at the target (N): 0 … 1.
-double accuracy(const Tensor& logits, const Tensor& targets) {
-    return mean((argmax(logits, -1) == targets).to(float64)).item();
+// 6. Write. Layer norm over the last axis: x (…, C), weight and bias (C,) → (…, C), with the variance of
+// divisor C and with eps inside the root. Not by layer_norm.
+Tensor normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    const Tensor centred = x - mean(x, -1, keepdim);               // (…, C)
+    const Tensor variance = mean(centred * centred, -1, keepdim);  // (…, 1)
+    return centred / sqrt(variance + eps) * weight + bias;
 }
+
+// 7. Paper. A layer y = W x has 100 inputs of mean 0 and variance 1; the elements of W are independent of them
+// and of each other, with mean 0 and standard deviation s. Enter the variance of an element of y for s = 0.05,
+// the variance after five such layers in a row, without activations, and the s that keeps the variance at 1.
+std::vector<double> variance_on_paper() { return {0.25, 1.0 / 1024, 0.1}; }

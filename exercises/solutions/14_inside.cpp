@@ -1,21 +1,33 @@
-// Exercise of chapter 14: a head switched off, and scores that say what a head does.
+// Exercises of chapter 14: a head switched off, and scores that say what a head does.
 //
-//     make exercise N=14
+//     make exercise N=14          tries what you wrote; make hint N=14 helps
 //
-// Write each function in place of its blank. B batch, H heads, T tokens, d_k a head's width.
+// Our solutions. The tasks are numbered as on the page. B batch, H heads, T tokens, d_k a head's width.
 #include "exercise.h"
 
-// heads (B, H, T, d_k), the results of all heads, with those of one head replaced by 0. The input stays as it
-// is, and gradients reach the heads that are left: write it with operations, not in place.
+// 1. Predict. An induction head reads a b c d a. To which position, counted from 0, does its last token attend?
+double prediction_of_position() { return 1; }
+
+// 2. Predict. All scores of a causal head are 0, and it reads 4 tokens. The mean weight of a token on the one
+// before it, of the three tokens that have one, to two decimals.
+inline double previous_score_of_uniform() {
+    const Tensor q = zeros({1, 4, 2}, float64);  // (H, T, d_k)
+    const Tensor weights =
+        scaled_dot_product_attention_with_weights(q, q, q, {.mask = Mask::causal()}).weights[0];  // (T, T)
+    return (weights.at(1, 0) + weights.at(2, 1) + weights.at(3, 2)) / 3;
+}
+double prediction_of_uniform() { return 0.36; }
+
+// 3. Mend. heads (B, H, T, d_k), the results of all heads, with those of one head replaced by 0. Gradients
+// reach the heads that are left. It is refused for most shapes, and for some it is silently wrong.
 Tensor without_head(const Tensor& heads, std::int64_t head) {
     Tensor active = ones({heads.size(1)}, heads.dtype());  // (H,)
     active[head].fill_(0);
     return heads * active.reshape({heads.size(1), 1, 1});  // (B, H, T, d_k) · (H, 1, 1)
 }
 
-// The mean weight of each token on the one before it: weights (T, T), T ≥ 2, row i the query. The first token
-// has none before it and does not count.
-//     {{1, 0}, {0.75, 0.25}} → 0.75
+// 4. Write. The mean weight of a token on the one before it: weights (T, T), T ≥ 2, row i the query. The first
+// token does not count.
 double previous_score(const Tensor& weights) {
     const std::int64_t T = weights.size(0);
     double total = 0;
@@ -23,19 +35,26 @@ double previous_score(const Tensor& weights) {
     return total / static_cast<double>(T - 1);
 }
 
-// The mean weight on what followed a token the last time. Of every place i whose id stood before i, take the
-// last such place j < i: what followed it stands at j + 1, and weights[i, j + 1] counts. 0 where no id comes
-// twice.
-//     ids a b a: only i = 2 counts, with j = 0: weights[2, 1]
+// 5. Write. The mean weight on what followed a token the last time that it occurred before. Positions whose id
+// has not occurred before do not count; 0 where none counts. weights (T, T), ids T of them.
+//     ids a b a: only position 2 counts, by its weight on position 1
 double induction_score(const Tensor& weights, const std::vector<std::int64_t>& ids) {
     double total = 0;
-    int places = 0;
+    int positions = 0;
     for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
         std::int64_t j = i - 1;
         while (j >= 0 && ids[j] != ids[i]) --j;
-        if (j < 0) continue;  // it has not stood before
+        if (j < 0) continue;  // it has not occurred before
         total += weights.at({i, j + 1});
-        ++places;
+        ++positions;
     }
-    return places == 0 ? 0 : total / places;
+    return positions == 0 ? 0 : total / positions;
 }
+
+// 6. Paper. A head reads x y x y with the weights
+//     1
+//     1/2  1/2
+//     1/4  1/2  1/4
+//     1/8  1/8  1/4  1/2
+// Enter its previous-token score and its induction score.
+std::vector<double> scores_on_paper() { return {5.0 / 12, 3.0 / 8}; }

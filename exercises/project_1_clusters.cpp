@@ -1,0 +1,39 @@
+// Project 1, after chapters 1 to 3: sort points into groups, with tensors alone.
+//
+//     make exercise PROJECT=1          runs the acceptance tests; make hint PROJECT=1 helps
+//
+// Given N points of D coordinates each, k-means finds K centres, each in the middle of a group of points:
+//
+//   1. every point joins the group of its nearest centre (of equally near ones, the first);
+//   2. every centre moves to the mean of its points; a centre without any stays where it is;
+//   3. both steps are repeated until no point changes its group.
+//
+// The usual distance is the square of the Euclidean one: ‖p − c‖² = ‖p‖² − 2 p · c + ‖c‖². Written as on the
+// left, for all points and centres at once, it takes an array of N × K × D numbers; as on the right, a matrix
+// product and two sums, whose results broadcast to (N, K). The tests refuse the former: they have 100,000
+// points.
+//
+// The means can be computed without a loop over the points, too. What is the product of a matrix of zeros and
+// ones (K, N), which says who belongs to which group, with the points (N, D)?
+//
+// No gradients are needed here. Decide yourself which functions help you; the tests call the three below. When
+// they pass, try it on data of your own: the colours of a photograph, with K = 8, make a fine poster.
+#include "exercise.h"
+
+// ‖p − c‖² for every point and every centre: points (N, D), centres (K, D), float64 → (N, K). Never negative,
+// whatever rounding does. ShapeError unless both are matrices with the same D.
+Tensor squared_distances(const Tensor& points, const Tensor& centres) { return blank(); }
+
+// The group of each point: points (N, D), centres (K, D) → int64 (N,), each 0 … K − 1.
+Tensor nearest(const Tensor& points, const Tensor& centres) { return blank(); }
+
+struct Clusters {
+    Tensor centres;                 // (K, D)
+    Tensor groups;                  // int64 (N,)
+    std::vector<double> distances;  // after each step 1: the mean squared distance of a point from its centre
+};
+
+// k-means from these first centres, until no point changes its group, or after max_rounds rounds of both steps.
+// A result with r distances has made r rounds, of which the last changed no group unless it is the
+// max_rounds-th.
+Clusters k_means(const Tensor& points, const Tensor& first_centres, int max_rounds) { return blank(); }

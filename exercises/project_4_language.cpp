@@ -1,0 +1,40 @@
+// Project 4, after chapters 12 to 14: a small language, learned from its text alone.
+//
+//     make exercise PROJECT=4          runs the acceptance tests; make hint PROJECT=4 helps
+//
+// The tests make a text of sentences such as
+//
+//     the old cat sees two mice. a dog hears the small birds. three dogs chase the cat.
+//
+// in a language of a few dozen words, in which the verb agrees with its subject. Nothing tells the model about
+// words or about grammar: it reads characters. Train a GPT on the text, with a tokeniser of its characters, and
+// return three things: how likely the model finds a text, what it writes after a prompt, and the losses of its
+// training.
+//
+// The model must
+//
+//   - have a loss on new text of the language that is less than half of what the frequencies of pairs of
+//   characters
+//     give (the tests count them);
+//   - find the probabilities of all characters that may come next to sum to 1: a loss that cheats is found out;
+//   - count each character after the first once, also in texts that are longer than its block;
+//   - write words of the language: 95 of 100 of those that it writes at a temperature of 0.5;
+//   - let the verb agree with the subject: in 90 of 100 sentences that it writes;
+//   - train in less than a minute. A width of 64 and two blocks are enough.
+//
+// When the tests pass, train it on a text of your own with `make train TEXT=…`; look at its heads as in chapter
+// 14: is there one that looks back from the verb to the subject?
+#include "exercise.h"
+
+struct LanguageModel {
+    // The mean of −ln p over the characters of a text after its first, each predicted from those before it, of
+    // which the model sees as many as its block allows. The text has two characters or more.
+    std::function<double(const std::string& text)> loss;
+    // `length` characters that follow the prompt, drawn at this temperature with this seed.
+    std::function<std::string(const std::string& prompt, int length, double temperature, std::uint64_t seed)>
+        write;
+    std::vector<double> losses;  // of the training, each from before its step
+};
+
+// Trains on this text; `seed` decides on initial values and batches.
+LanguageModel train_language_model(const std::string& text, std::uint64_t seed) { return blank(); }
