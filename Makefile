@@ -148,10 +148,8 @@ configure: packages
 ready: packages
 	@test -e $(BUILD)/build.ninja || $(MAKE) --no-print-directory configure
 
-# The chapter's number with two digits; `number` stops where there is none such.
+# The chapter's number with two digits.
 NN = $(shell printf %02.0f $(N) 2>/dev/null)
-number = ls exercises/$(NN)_*.cpp >/dev/null 2>&1 || { \
-    echo "make $(1) N=… wants the number of a chapter: 1 to $$(ls exercises/[0-9]*.cpp | wc -l)"; exit 2; }
 
 # Debian packages: nothing is touched when all of them are there.
 packages: ; @$(call install,$(PACKAGES))
