@@ -215,6 +215,10 @@ std::string gradient_figure() {
         for (int j = 0; j < side; ++j)
             values.push_back(f(-4 + 8.0 * j / (side - 1), -2.5 + 5.0 * i / (side - 1)));
     const Tensor field = tensor(values).reshape({side, side});
+    std::vector<double> x, y;  // the ellipse through (2, 1)
+    for (int i = 0; i <= 120; ++i)
+        x.push_back(std::sqrt(7.0) * std::cos(i * pi / 60)),
+            y.push_back(std::sqrt(7 / 3.0) * std::sin(i * pi / 60));
     return viz::Plot({.title = "Lines of equal value of f(x, y) = x² + 3y²",
                       .x = "x",
                       .y = "y",
@@ -224,9 +228,10 @@ std::string gradient_figure() {
                       .y_range = {-2.5, 2.5},
                       .legend = "top-left"})
         .field(field, {-4, 4}, {-2.5, 2.5}, 12)
+        .line(x, y, "f(x, y) = 7", {.colour = "#222"})
         .line({2, 2 + 4 * 0.22}, {1, 1 + 6 * 0.22}, "direction of the gradient (4, 6)",
               {.colour = viz::palette(1), .width = 3})
-        .line({2 - 6 * 0.2, 2 + 6 * 0.2}, {1 + 4 * 0.2, 1 - 4 * 0.2}, "slope 0: along the line",
+        .line({2 - 6 * 0.2, 2 + 6 * 0.2}, {1 + 4 * 0.2, 1 - 4 * 0.2}, "slope 0: along the ellipse",
               {.colour = viz::palette(0), .dashed = true})
         .points({2}, {1}, "(2, 1)", {.colour = "#222"})
         .svg();
