@@ -6,8 +6,9 @@
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 
+using namespace weft;
+
 int main() {
-    using namespace weft;
     const xt::xarray<float> x = xt::linspace<float>(-3, 3, 64);
     const xt::xarray<float> y = xt::sin(x);
     const Tensor inputs = from_xtensor(x).unsqueeze(1), targets = from_xtensor(y).unsqueeze(1);  // (64, 1)

@@ -52,7 +52,7 @@ viz::StorageMovie other_views() {
     const Tensor m = tensor({{11, 12, 13}, {21, 22, 23}});  // (2, 3)
     movie.show("m", m);
     movie.show("m.slice(1, 1, 3)", m.slice(1, 1, 3));        // (2, 2): columns 1 and 2
-    movie.show("m[1]", m[1]);                                // (3,): the row 1
+    movie.show("m[1]", m[1]);                                // (3,): row 1
     movie.show("m[1].expand({2, 3})", m[1].expand({2, 3}));  // (2, 3): that row, twice
     return movie;
 }
