@@ -86,7 +86,7 @@ void gradients_sum() {
     const Tensor loss = sum(column * row);                                       // of (3, 4)
     loss.backward();
     std::cout << "dcolumn\n" << column.grad() << "\ndrow " << row.grad() << "\n";
-    const Tensor dy = ones({3, 4}, float64);  // of the product: the loss is its sum
+    const Tensor dy = ones({3, 4}, float64);  // 1 for each product: the loss is their sum
     std::cout << "drow by hand " << sum_to(dy * column.detach(), {4}) << "\n";
 }
 
@@ -118,7 +118,7 @@ int product_by_loops(const Tensor& a, const Tensor& b, Tensor& c) {
                 sum += a.at(i, p) * b.at(p, j);
                 ++multiply_adds;
             }
-            c[i].slice(0, j, j + 1).fill_(sum);
+            c[i][j].fill_(sum);
         }
     return multiply_adds;
 }
