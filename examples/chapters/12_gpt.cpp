@@ -1,41 +1,30 @@
 // Chapter 12: the transformer block, and the GPT that is a stack of them.
 // B batch, T tokens, V vocabulary, P = block_size, C = d_model, L layers.
+#include "chapter.h"
+
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
-#include "chapter.h"
+#include "weft/weft.h"
 
 using namespace weft;
 
 namespace {
 
-void layer_norm_by_hand() {
-    const Tensor x = tensor({{1, 2, 3, 6}, {10, 20, 30, 60}}, float64);  // (T, C): two tokens
-    const Tensor middle = mean(x, -1, true);                             // (T, 1): 3 and 30
-    const Tensor spread = var(x, -1, true, 0);                           // (T, 1): 3.5 and 350
-    const Tensor y = (x - middle) / sqrt(spread + 1e-5);                 // (T, C)
-    nn::LayerNorm norm(4);
-    norm.to(float64);
-    for (std::int64_t t = 0; t < 2; ++t)
-        std::printf("mean %2.0f  variance %5.1f  normalised %6.3f %6.3f %6.3f %6.3f\n", middle.at({t, 0}),
-                    spread.at({t, 0}), y.at({t, 0}), y.at({t, 1}), y.at({t, 2}), y.at({t, 3}));
-    const bool same = max(abs(norm(x) - y)).item() < 1e-12;
-    std::printf("nn::LayerNorm gives %s\n", same ? "the same" : "something else");
-}
-
-void gelu_and_dropout() {
-    const Tensor x = tensor({-3, -1, 0, 1, 3}, float64);  // (5,)
-    const Tensor y = gelu(x, Gelu::tanh);                 // (5,)
-    std::printf("x   ");
+void gelu_values() {
+    const Tensor x = tensor({-3, -1, 0, 1, 3}, float64);    // (5,)
+    const Tensor exact = gelu(x), y = gelu(x, Gelu::tanh);  // (5,)
+    const Tensor many = arange(-5, 5, 0.01, float64);       // (1000,)
+    const double apart = max(abs(gelu(many) - gelu(many, Gelu::tanh))).item();
+    std::printf("x     ");
     for (std::int64_t i = 0; i < 5; ++i) std::printf(" %7.3f", x.at({i}));
-    std::printf("\ngelu");
+    std::printf("\nexact ");
+    for (std::int64_t i = 0; i < 5; ++i) std::printf(" %7.3f", exact.at({i}));
+    std::printf("\ntanh  ");
     for (std::int64_t i = 0; i < 5; ++i) std::printf(" %7.3f", y.at({i}));
-
-    Rng rng(2);
-    const Tensor dropped = dropout(ones({8}, float64), 0.25, rng);  // kept values become 1 / 0.75
-    std::printf("\ndropout(ones, 0.25):");
-    for (std::int64_t i = 0; i < 8; ++i) std::printf(" %.2f", dropped.at({i}));
-    std::printf("\n");
+    std::printf("\nlargest difference between -5 and 5: %.4f\n", apart);
 }
 
 struct Block : nn::Module {
@@ -51,8 +40,8 @@ struct Block : nn::Module {
           mlp(register_module("mlp", nn::MLP(d_model, rng))) {}
 
     Tensor operator()(const Tensor& x) const {  // (B, T, C)
-        Tensor h = x + attn(norm1(x));          // (B, T, C): tokens look at each other
-        return h + mlp(norm2(h));               // (B, T, C): each token on its own
+        Tensor h = x + attn(norm1(x));          // (B, T, C): between tokens
+        return h + mlp(norm2(h));               // (B, T, C): within each token
     }
 };
 
@@ -73,24 +62,24 @@ struct SmallGPT : nn::Module {
         for (std::int64_t l = 0; l < c.num_layers; ++l) blocks.append(Block(c.d_model, c.num_heads, rng));
     }
 
-    Tensor operator()(const Tensor& ids) const {                         // (B, T)
-        const Tensor places = position_embedding(arange(ids.size(-1)));  // (T, C): rows 0 … T − 1
-        Tensor x = token_embedding(ids) + places;                        // (B, T, C)
-        for (const Block& block : blocks) x = block(x);                  // (B, T, C)
-        return head(norm(x));                                            // (B, T, V)
+    Tensor operator()(const Tensor& ids) const {                            // (B, T)
+        const Tensor positions = position_embedding(arange(ids.size(-1)));  // (T, C): rows 0 … T − 1
+        Tensor x = token_embedding(ids) + positions;                        // (B, T, C)
+        for (const Block& block : blocks) x = block(x);                     // (B, T, C)
+        return head(norm(x));                                               // (B, T, V)
     }
 };
 
-const std::string text = "to be or not to be, that is the question";
+const std::string sentence = "to be or not to be, that is the question";
+const text::Characters tokenizer(sentence);  // an id for each of its 14 different characters
 
-// ids (1, T + 1) of the text's characters; what is read are the first T, what is to be said the last T.
-Tensor ids_of(const std::string& said) {
-    const text::Ids ids = text::Characters(said).encode(said);
-    return from_vector(ids, {1, static_cast<std::int64_t>(ids.size())});
+Tensor ids_of_sentence() {
+    const text::Ids ids = tokenizer.encode(sentence);
+    return from_vector(ids, {1, std::ssize(ids)});  // (1, 40)
 }
 
 nn::GPTConfig small(std::int64_t num_layers) {
-    return {.vocab_size = text::Characters(text).vocab_size(),
+    return {.vocab_size = tokenizer.vocab_size(),
             .block_size = 64,
             .num_layers = num_layers,
             .num_heads = 4,
@@ -103,11 +92,12 @@ void same_as_the_library() {
     nn::GPT library(small(2), rng);
     SmallGPT mine(small(2), rng);
     mine.load_state_dict(library.state_dict());  // refused unless every name and shape is the same
-    const Tensor ids = ids_of(text);             // (1, 40)
-    const Tensor logits = mine(ids);             // (1, 40, V)
-    std::printf("logits %s, largest difference to nn::GPT's %g\n", logits.shape().str().c_str(),
+
+    const Tensor ids = ids_of_sentence();  // (1, 40)
+    const Tensor logits = mine(ids);       // (1, 40, V)
+    std::printf("logits %s, largest difference from nn::GPT's: %g\n", logits.shape().str().c_str(),
                 max(abs(logits - library(ids))).item());
-    std::printf("%lld parameters, %lld in the library's\n", static_cast<long long>(mine.num_parameters()),
+    std::printf("%lld parameters, %lld in nn::GPT\n", static_cast<long long>(mine.num_parameters()),
                 static_cast<long long>(library.num_parameters()));
 }
 
@@ -116,7 +106,7 @@ void shapes() {
     const nn::GPT model(small(1), rng);
     const Composed definitions;  // the textbook's steps, each of which has a name
     const Trace trace;
-    (void)model(ids_of(text));
+    (void)model(ids_of_sentence());
     for (const auto& [name, tensor] : trace.entries())
         std::printf("%-14s %s\n", name.c_str(), tensor.shape().str().c_str());
 }
@@ -149,8 +139,8 @@ void all_predictions_at_once() {
     nn::GPT model(small(2), rng);
     model.to(float64);
     const NoGrad off;
-    const Tensor ids = ids_of(text);   // (1, 40)
-    const Tensor logits = model(ids);  // (1, 40, V): one pass
+    const Tensor ids = ids_of_sentence();  // (1, 40)
+    const Tensor logits = model(ids);      // (1, 40, V): one pass
     double largest = 0;
     for (std::int64_t n = 1; n < ids.size(1); ++n) {
         const Tensor prefix = model(ids.slice(1, 0, n));  // (1, n, V): a pass of its own
@@ -185,7 +175,7 @@ void overfit_one_batch() {
     Rng rng(5);
     nn::GPT model(small(2), rng);
     model.to(float64);
-    const Tensor ids = ids_of(text);
+    const Tensor ids = ids_of_sentence();
     optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
     for (int step = 0; step <= 60; ++step) {
         optimizer.zero_grad();
@@ -199,7 +189,14 @@ void overfit_one_batch() {
 
 // ---- Break it: the same parts in another order
 
+constexpr std::int64_t layers = 8;
+constexpr std::uint64_t seeds = 5;
+
 enum class Order { pre_norm, post_norm, no_residual, neither };
+const std::vector<std::pair<Order, const char*>> orders = {{Order::pre_norm, "pre-norm"},
+                                                           {Order::post_norm, "post-norm"},
+                                                           {Order::no_residual, "no residual"},
+                                                           {Order::neither, "neither"}};
 
 Tensor block_in_order(const nn::TransformerBlock& b, const Tensor& x, Order order) {  // (B, T, C)
     if (order == Order::post_norm) {
@@ -217,41 +214,128 @@ Tensor through_blocks(const nn::GPT& model, const Tensor& ids, Order order) {   
     return x;  // (1, T, C)
 }
 
+Tensor first_ids() { return ids_of_sentence().slice(1, 0, 19); }  // (1, 19): "to be or not to be,"
+
+Tensor loss_in_order(const nn::GPT& model, Order order) {
+    const Tensor x = through_blocks(model, first_ids().slice(1, 0, 18), order);    // (1, T, C)
+    return cross_entropy(model.head(model.norm(x)), first_ids().slice(1, 1, 19));  // ()
+}
+
+// A deep and narrow GPT. Each W_out is multiplied by its factor: `undivided` undoes the division by √(2L) = 4.
+constexpr double undivided = 4;
+
+nn::GPT deep_model(std::uint64_t seed, double attention_factor, double mlp_factor) {
+    Rng rng(seed);
+    nn::GPT model({.vocab_size = tokenizer.vocab_size(),
+                   .block_size = 64,
+                   .num_layers = layers,
+                   .num_heads = 2,
+                   .d_model = 16,
+                   .bias = true},
+                  rng);
+    model.to(float64);
+    const NoGrad off;
+    for (nn::TransformerBlock& block : model.blocks) {
+        block.attn.W_out.weight.mul_(attention_factor);
+        block.mlp.W_out.weight.mul_(mlp_factor);
+    }
+    return model;
+}
+
 // How much of the tokens' vectors is not the same in all of them: 0 when they are all alike.
 double difference_of_tokens(const Tensor& x) {  // (1, T, C)
     const Tensor apart = x - mean(x, 1, true);
     return std::sqrt(sum(apart * apart).item() / sum(x * x).item());
 }
 
-struct Run {
-    const char* name;
-    std::vector<double> norms;  // of the first gradient of each layer's W_in
-    double apart = 0, loss = 0;
+// Norm of the first gradient of W_in in each layer's MLP.
+std::vector<double> first_gradients(const nn::GPT& model, Order order) {
+    loss_in_order(model, order).backward();
+    std::vector<double> norms;
+    for (const nn::TransformerBlock& block : model.blocks) {
+        const Tensor g = block.mlp.W_in.weight.grad();  // (4C, C)
+        norms.push_back(std::sqrt(sum(g * g).item()));
+    }
+    return norms;
+}
+
+struct Spread {
+    double least, median, most;
+    explicit Spread(std::vector<double> values) {
+        std::sort(values.begin(), values.end());
+        least = values.front(), median = values[values.size() / 2], most = values.back();
+    }
 };
 
-Run train_deep(const char* name, Order order, std::int64_t warmup_steps = 0) {
-    Rng rng(6);
-    nn::GPT model(small(12), rng);
-    model.to(float64);
-    const Tensor ids = ids_of(text), read = ids.slice(1, 0, 39), next = ids.slice(1, 1, 40);
-    optim::AdamW optimizer(model, {.weight_decay = 0});
-    Run run{name, {}};
-    for (int step = 0; step < 100; ++step) {
-        optimizer.set_lr(step < warmup_steps ? 1e-2 * (step + 1.0) / static_cast<double>(warmup_steps) : 1e-2);
-        optimizer.zero_grad();
-        const Tensor x = through_blocks(model, read, order);                 // (1, T, C)
-        const Tensor loss = cross_entropy(model.head(model.norm(x)), next);  // ()
-        loss.backward();
-        run.loss = loss.item();
-        if (step == 0) run.apart = difference_of_tokens(x);
-        if (step == 0)
-            for (const nn::TransformerBlock& block : model.blocks) {
-                const Tensor g = block.mlp.W_in.weight.grad();  // (4C, C)
-                run.norms.push_back(std::sqrt(sum(g * g).item()));
+struct Series {
+    std::string name;
+    bool divided;
+    std::vector<double> medians;  // of the first gradients, layer by layer
+};
+
+std::vector<Series> before_training() {
+    std::vector<Series> all;
+    std::printf("             gradient in layer 1     gradient in layer 8     tokens differ by\n");
+    for (const double factor : {1.0, undivided}) {
+        std::printf("W_out %s\n", factor == 1 ? "divided by 4" : "not divided");
+        for (const auto& [order, name] : orders) {
+            std::vector<std::vector<double>> gradients(layers);
+            std::vector<double> apart;
+            for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+                const nn::GPT model = deep_model(seed, factor, factor);
+                const std::vector<double> norms = first_gradients(model, order);
+                for (std::size_t l = 0; l < norms.size(); ++l) gradients[l].push_back(norms[l]);
+                const NoGrad off;
+                apart.push_back(
+                    difference_of_tokens(through_blocks(model, first_ids().slice(1, 0, 18), order)));
             }
-        optimizer.step();
+            const Spread first(gradients.front()), last(gradients.back()), differ(apart);
+            std::printf("%-12s %.0e (%.0e to %.0e)  %.0e (%.0e to %.0e)  %.2f (%.2f to %.2f)\n", name,
+                        first.median, first.least, first.most, last.median, last.least, last.most,
+                        differ.median, differ.least, differ.most);
+            Series series{name, factor == 1, {}};
+            for (const auto& norms : gradients) series.medians.push_back(Spread(norms).median);
+            all.push_back(series);
+        }
     }
-    return run;
+    return all;
+}
+
+// Which factors make the gradient of "neither" so small; medians of the seeds.
+void factors_of_neither() {
+    std::printf("                              deviation after the blocks   gradient in layer 1\n");
+    const auto row = [](const char* what, double attention_factor, double mlp_factor) {
+        std::vector<double> deviations, norms;
+        for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+            const nn::GPT model = deep_model(seed, attention_factor, mlp_factor);
+            norms.push_back(first_gradients(model, Order::neither)[0]);
+            const NoGrad off;
+            const Tensor x = through_blocks(model, first_ids().slice(1, 0, 18), Order::neither);  // (1, T, C)
+            deviations.push_back(std::sqrt(mean(var(x, -1, true, 0)).item()));
+        }
+        std::printf("%-30s %16.0e %23.0e\n", what, Spread(deviations).median, Spread(norms).median);
+    };
+    row("W_out divided by 4", 1, 1);
+    row("W_out not divided", undivided, undivided);
+    row("and that of the MLPs doubled", undivided, 2 * undivided);
+    std::printf("4^16 = %.0e, 2^8 = %.0e\n", std::pow(4.0, 16), std::pow(2.0, 8));
+}
+
+// The mean loss of the last ten of 80 steps.
+double train_deep(Order order, std::uint64_t seed, double factor, double lr, int warmup_steps) {
+    constexpr int steps = 80;
+    nn::GPT model = deep_model(seed, factor, factor);
+    optim::AdamW optimizer(model, {.weight_decay = 0});
+    double last_ten = 0;
+    for (int step = 0; step < steps; ++step) {
+        optimizer.set_lr(lr * std::min(1.0, (step + 1.0) / (warmup_steps + 1)));
+        optimizer.zero_grad();
+        const Tensor loss = loss_in_order(model, order);
+        loss.backward();
+        optimizer.step();
+        if (step >= steps - 10) last_ten += loss.item() / 10;
+    }
+    return last_ten;
 }
 
 // The loss of a model that knows how often each character comes next, and nothing else.
@@ -264,25 +348,34 @@ double loss_of_frequencies(const Tensor& next) {
     return loss;
 }
 
-std::vector<Run> break_it() {
-    const std::vector<Run> runs{
-        train_deep("pre-norm", Order::pre_norm), train_deep("post-norm", Order::post_norm),
-        train_deep("no residual", Order::no_residual), train_deep("neither", Order::neither)};
-    std::printf("             gradient of layer 1  of layer 12  tokens differ  loss after 100 steps\n");
-    for (const Run& run : runs)
-        std::printf("%-13s %18.0e %12.0e %14.3f %21.1f\n", run.name, run.norms[0], run.norms[11], run.apart,
-                    run.loss);
-    std::printf("\nfrequencies of the characters alone: %.1f\n",
-                loss_of_frequencies(ids_of(text).slice(1, 1, 40)));
-    std::printf("post-norm, 50 steps of warm-up:      %.1f\n", train_deep("", Order::post_norm, 50).loss);
-    return runs;
+void after_training() {
+    std::printf("loss of the frequencies: %.1f\n\n", loss_of_frequencies(first_ids().slice(1, 1, 19)));
+    std::printf("learning rate        0.001                       0.003                       0.005\n");
+    std::printf(
+        "warm-up      none          16 steps      none          16 steps      none          16 steps\n");
+    for (const double factor : {1.0, undivided}) {
+        std::printf("W_out %s\n", factor == 1 ? "divided by 4" : "not divided");
+        for (const auto& [order, name] : orders) {
+            std::printf("%-12s", name);
+            for (const double lr : {1e-3, 3e-3, 5e-3})
+                for (const int warmup_steps : {0, 16}) {
+                    std::vector<double> losses;
+                    for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+                        losses.push_back(train_deep(order, seed, factor, lr, warmup_steps));
+                    const Spread s(losses);
+                    std::printf(" %.1f (%.1f–%.1f)", s.median, s.least, s.most);
+                }
+            std::printf("\n");
+        }
+    }
 }
 
 // ---- figures
 
 std::string gpt_figure() {
-    viz::Drawing d(640, 500,
-                   "Left: a GPT from ids to logits. Right: one block, whose two parts add to the stream");
+    viz::Drawing d(
+        640, 500,
+        "Left: a GPT from ids to logits. Right: one block, whose two parts add to the residual stream");
     const viz::BoxStyle plain, warm{.fill = "#fdf1e3", .stroke = {viz::palette(5), 1.5, false}},
         green{.fill = "#e8f5ef", .stroke = {viz::palette(2), 1.5, false}};
     const viz::Label shape{12, "start", "#555"};
@@ -335,17 +428,18 @@ std::string gpt_figure() {
     return d.svg();
 }
 
-std::string gradients_figure(const std::vector<Run>& runs) {
-    viz::Plot plot({.title = "Gradient of each layer's MLP at the first step",
+std::string gradients_figure(const std::vector<Series>& all) {
+    viz::Plot plot({.title = "First gradient of each layer's MLP",
                     .x = "layer",
                     .y = "norm of the gradient",
                     .log_y = true,
-                    .x_range = {1, 12}});
-    for (const Run& run : runs) {
-        std::vector<double> layers;
-        for (std::size_t l = 1; l <= run.norms.size(); ++l) layers.push_back(static_cast<double>(l));
-        plot.line(layers, run.norms, run.name, {.markers = true});
-    }
+                    .x_range = {1, layers}});
+    std::vector<double> layer;
+    for (std::int64_t l = 1; l <= layers; ++l) layer.push_back(static_cast<double>(l));
+    for (std::size_t i = 0; i < all.size(); ++i)
+        plot.line(
+            layer, all[i].medians, all[i].name + (all[i].divided ? "" : ", not divided"),
+            {.colour = viz::palette(i % orders.size()), .dashed = !all[i].divided, .markers = all[i].divided});
     return plot.svg();
 }
 
@@ -354,11 +448,9 @@ std::string gradients_figure(const std::vector<Run>& runs) {
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
     set_num_threads(1);  // there is too little to do at a time to share it out
-    chapter.section("Layer norm");
-    layer_norm_by_hand();
-    chapter.section("GELU and dropout");
-    gelu_and_dropout();
-    chapter.section("A GPT in two screens");
+    chapter.section("GELU and its tanh form");
+    gelu_values();
+    chapter.section("A GPT with the library's parameters");
     same_as_the_library();
     chapter.section("Shapes");
     shapes();
@@ -368,11 +460,15 @@ int main(int argc, char** argv) {
     all_predictions_at_once();
     chapter.section("The first loss");
     first_loss();
-    chapter.section("One batch by heart");
+    chapter.section("One batch memorised");
     overfit_one_batch();
-    chapter.section("Break it: twelve layers, four orders");
-    const std::vector<Run> runs = break_it();
+    chapter.section("Break it: eight blocks in four orders, before training");
+    const std::vector<Series> starts = before_training();
+    chapter.section("Break it: the factors of a small gradient");
+    factors_of_neither();
+    chapter.section("Break it: after training");
+    after_training();
 
     chapter.figure("12_gpt", gpt_figure());
-    chapter.figure("12_gradients", gradients_figure(runs));
+    chapter.figure("12_gradients", gradients_figure(starts));
 }
