@@ -16,7 +16,7 @@ S     ?=
 LIST  ?=
 EACH  ?=
 
-PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-serial-dev libtbb-dev \
+PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-pthread-dev libtbb-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev libpcre2-dev
 BENCH_PACKAGES  := libbenchmark-dev
 FORMAT_PACKAGES := clang-format-14

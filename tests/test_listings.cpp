@@ -93,6 +93,20 @@ std::set<std::string> unknown_names(const std::string& page) {
     std::set<std::string> declared, unknown;
     for (const Block& block : blocks_of(page)) {
         if (block.language() != "cpp") continue;
+        // A header of the examples, which the page links to, brings its names.
+        static const std::regex include(R"(#include "(?!weft/)[^"]*?(\w+\.h)") ");
+            for (const std::string& line :
+                 block.lines) if (std::smatch match;
+                                  std::regex_search(
+                                      line, match,
+                                      include)) for (const fs::path& header :
+                                                     files_in(
+                                                         "examples",
+                                                         ".h")) if (header.filename() ==
+                                                                    match[1].str()) for (const Token& token :
+                                                                                         tokens_of(
+                                                                                             read(header)))
+                declared.insert(token.text);
         const std::vector<Token> tokens = tokens_of(block.str());
         const auto text = [&](std::size_t i) { return i < tokens.size() ? tokens[i].text : std::string(); };
         for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -102,6 +116,13 @@ std::set<std::string> unknown_names(const std::string& page) {
                                     before == "&" || before == "*" || before == ">" || before == "]";
             const bool in_list = before == "[" || before == "," || before == "(";
             if (after_type && std::string("=({;,):[").find(after) != std::string::npos) declared.insert(name);
+            const bool in_braces = before == "{" || before == ",";
+            if (in_braces &&
+                (after == "," || after == "}" || after == "=")) {  // enum class Order { first, second }
+                std::size_t open = i;
+                while (open > 0 && text(open) != "{") --open;
+                if (open > 1 && (text(open - 2) == "enum" || text(open - 2) == "class")) declared.insert(name);
+            }
             if (in_list && (after == "=" || after == "," || after == "]" || after == ";")) {
                 // auto [a, b] = …;  Tensor a = f(x), b;  [n = 3]
                 std::size_t start = i;

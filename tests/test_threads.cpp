@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "catch.h"
+#include "core/kernels/gemm.h"
 #include "core/kernels/parallel.h"
 #include "scratch.h"
 #include "threads.h"
@@ -143,6 +145,26 @@ TEST_CASE("a product on one thread takes no time of another", "[threads]") {
     const double others = seconds(CLOCK_PROCESS_CPUTIME_ID) - process - own;
     INFO("this thread " << own << " s, others " << others << " s");
     CHECK(others < 0.1 * own);
+}
+
+TEST_CASE("products on several threads at the same time have the bits that each has alone", "[threads]") {
+    // Small ones, of which thousands meet; each thread multiplies numbers of its own.
+    constexpr std::int64_t n = 8, k = 48;
+    std::atomic<int> different = 0;
+    std::vector<std::thread> threads;
+    for (std::uint64_t seed = 0; seed < 4; ++seed)
+        threads.emplace_back([seed, &different] {
+            Rng rng(seed);
+            const auto a = randn({n, k}, rng).to_vector<float>(), b = randn({k, n}, rng).to_vector<float>();
+            std::vector<float> first, c(n * n);
+            for (int i = 0; i < 50000; ++i) {
+                kernels::gemm<float>(n, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0, {c.data(), n, 1});
+                if (i == 0) first = c;
+                if (std::memcmp(c.data(), first.data(), c.size() * sizeof(float)) != 0) ++different;
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(different == 0);
 }
 
 // Property P10.

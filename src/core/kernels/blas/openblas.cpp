@@ -1,11 +1,16 @@
 // OpenBLAS, through xtensor-blas.
 #include <dlfcn.h>
+#include <pthread.h>
 
+#include <mutex>
 #include <xtensor-blas/xblas.hpp>
 
 #include "core/kernels/blas/blas.h"
 
-extern "C" void openblas_set_num_threads(int);
+extern "C" {
+void openblas_set_num_threads(int);
+int openblas_get_parallel();  // 0: built without threads, 1: with its own, 2: with OpenMP's
+}
 
 namespace weft::kernels {
 namespace {
@@ -31,12 +36,21 @@ const bool blas_is_single_threaded = [] {
     return true;
 }();
 
+// OpenBLAS built without threads (Debian's libopenblas0-serial) hands out its buffers without a lock, so two
+// threads that multiply at the same time overwrite each other's operands. It gets one product at a time.
+std::mutex mutex;
+const bool one_at_a_time = openblas_get_parallel() == 0;
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+
 }  // namespace
 
 template <class T>
 void blas_gemm(bool a_transposed, bool b_transposed, int m, int n, int k, T alpha, const T* a, int lda,
                const T* b, int ldb, T beta, T* c, int ldc) {
     const OneThread while_blas_runs;
+    std::unique_lock lock(mutex, std::defer_lock);
+    if (one_at_a_time) lock.lock();
     cxxblas::gemm<int>(cxxblas::RowMajor, a_transposed ? cxxblas::Trans : cxxblas::NoTrans,
                        b_transposed ? cxxblas::Trans : cxxblas::NoTrans, m, n, k, alpha, a, lda, b, ldb, beta,
                        c, ldc);
