@@ -1,19 +1,27 @@
 // Chapter 13: a GPT is trained on a text, and writes.
-// B sequences in a batch, T characters that are read, V vocabulary, C = d_model, L layers.
-#include <stdlib.h>
+// B sequences in a batch, T characters in each, V characters in the vocabulary.
+#include "chapter.h"
 
+#include <stdlib.h>  // mkdtemp
+
+#include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <set>
 
 #include "13_text.h"
-#include "chapter.h"
+#include "weft/weft.h"
 
 using namespace weft;
 
 namespace {
 
 constexpr std::int64_t B = 12, T = 48, steps = 600;
+constexpr int samples = 40;
 
-// A new folder, which goes with this.
+// A new folder, removed with this.
 struct Folder {
     std::filesystem::path path;
     Folder() {
@@ -27,7 +35,7 @@ struct Batch {
     Tensor inputs, targets;  // (B, T) both: the targets are the inputs' next characters
 };
 
-// Pieces of T characters that begin at `starts`, and the pieces one character further on.
+// Pieces of T characters that begin at `starts`, and the pieces that begin `shift` characters later.
 Batch batch_at(const Tensor& ids, const std::vector<std::int64_t>& starts, std::int64_t shift = 1) {
     std::vector<Tensor> inputs, targets;
     for (const std::int64_t start : starts) {
@@ -71,7 +79,7 @@ void text_to_batches(const Corpus& corpus) {
     std::printf("%zu characters, V = %lld: %s\n", tale.size(),
                 static_cast<long long>(corpus.characters.vocab_size()),
                 one_line(corpus.characters.vocabulary()).c_str());
-    std::printf("%lld to learn from, %lld held out\n", static_cast<long long>(corpus.training.numel()),
+    std::printf("%lld for training, %lld for validation\n", static_cast<long long>(corpus.training.numel()),
                 static_cast<long long>(corpus.validation.numel()));
     const Batch first = batch_at(corpus.training, {0});
     std::printf("inputs   \"%s\"\n", corpus.characters.decode(first.inputs.to_vector<std::int64_t>()).c_str());
@@ -90,16 +98,23 @@ nn::GPT new_model(const Corpus& corpus) {
     return model;
 }
 
-struct Curves {
-    std::vector<double> step, training, validation_step, validation;
-    std::int64_t best = 0;  // the step of the lowest loss on the held-out tenth
+nn::NamedTensors copy_of(const nn::Module& model) {
+    nn::NamedTensors state = model.state_dict();  // the tensors themselves, which training changes
+    for (auto& [name, value] : state) value = value.detach().clone();
+    return state;
+}
+
+struct Trained {
+    std::vector<double> step, training, validation_step, validation;  // the losses
+    std::int64_t best_step = 0;
+    nn::NamedTensors best, last;  // weights: with the lowest validation loss, and of the last step
 };
 
-Curves train(nn::GPT& model, const Corpus& corpus) {
+Trained train(nn::GPT& model, const Corpus& corpus) {
     Rng rng(2);
     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.beta2 = 0.99});
     const Batch validation = corpus.validation_batch();
-    Curves curves;
+    Trained result;
     double lowest = INFINITY;
     for (std::int64_t step = 0; step <= steps; ++step) {
         const double lr =
@@ -110,26 +125,32 @@ Curves train(nn::GPT& model, const Corpus& corpus) {
         const Tensor loss = cross_entropy(model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
         loss.backward();
         const double norm = optim::clip_grad_norm(model, 1.0);
-        curves.step.push_back(static_cast<double>(step));
-        curves.training.push_back(loss.item());
+        result.step.push_back(static_cast<double>(step));
+        result.training.push_back(loss.item());
         if (step % 50 == 0) {
             const NoGrad off;
             const double validation_loss = cross_entropy(model(validation.inputs), validation.targets).item();
-            curves.validation_step.push_back(static_cast<double>(step));
-            curves.validation.push_back(validation_loss);
-            if (validation_loss < lowest) lowest = validation_loss, curves.best = step;
+            result.validation_step.push_back(static_cast<double>(step));
+            result.validation.push_back(validation_loss);
+            if (validation_loss < lowest) {
+                lowest = validation_loss;
+                result.best_step = step;
+                result.best = copy_of(model);
+            }
             if (step % 100 == 0)
-                std::printf("step %4d  lr %.4f  loss %.2f  held out %.2f  gradient %.1f\n",
+                std::printf("step %4d  lr %.4f  loss %.2f  validation %.2f  gradient %.1f\n",
                             static_cast<int>(step), lr, loss.item(), validation_loss, norm);
         }
         optimizer.step();
     }
-    std::printf("lowest on the held-out tenth: %.2f at step %d, perplexity %.1f\n", lowest,
-                static_cast<int>(curves.best), std::exp(lowest));
-    return curves;
+    std::printf("lowest validation loss: %.2f at step %d, perplexity %.1f\n", lowest,
+                static_cast<int>(result.best_step), std::exp(lowest));
+    result.last = copy_of(model);
+    model.load_state_dict(result.best);
+    return result;
 }
 
-// Trains to `until`, from the checkpoint in `folder` where there is one, as after Ctrl-C. The validation loss.
+// Trains until step `until`, from the checkpoint in `folder` if there is one. Returns the validation loss.
 double train_in(const std::filesystem::path& folder, std::int64_t until) {
     const text::Characters characters(tale);
     training::Corpus corpus(characters.encode(tale), {.block_size = T, .batch_size = B, .seed = 2});
@@ -176,9 +197,9 @@ void next_character(const nn::GPT& model, const Corpus& corpus) {
     const std::string prompt = "and the ";
     const text::Ids ids = corpus.characters.encode(prompt);
     const Tensor read = from_vector(ids, {static_cast<std::int64_t>(ids.size())});  // (8,)
-    const Tensor logits = model(read)[read.size(0) - 1];                            // (V,): after the last
+    const Tensor logits = model(read)[read.size(0) - 1];  // (V,), of the last position
     std::printf("after \"%s\"\n", prompt.c_str());
-    std::vector<std::int64_t> order;  // the five likeliest, the first of them first
+    std::vector<std::int64_t> order;  // the five most likely, in order
     const Tensor p = softmax(logits, -1);
     for (Tensor left = p.clone(); order.size() < 5;) {
         order.push_back(static_cast<std::int64_t>(argmax(left, 0).item()));
@@ -196,20 +217,93 @@ void next_character(const nn::GPT& model, const Corpus& corpus) {
     }
 }
 
-std::string written(const nn::GPT& model, const Corpus& corpus, nn::SampleOptions how, std::int64_t length) {
-    Rng rng(7);
+// The `length` characters that the model writes after "and the ".
+std::string written(const nn::GPT& model, const Corpus& corpus, nn::SampleOptions how, std::int64_t length,
+                    std::uint64_t seed = 7) {
+    Rng rng(seed);
     how.rng = &rng;
-    const nn::GeneratedText result = nn::generate_text(
-        model, corpus.characters, "and the ", {.generate = {.max_new_tokens = length, .sampling = how}});
-    return one_line("and the " + result.text);
+    const nn::GenerateTextOptions options{.generate = {.max_new_tokens = length, .sampling = how}};
+    return nn::generate_text(model, corpus.characters, "and the ", options).text;
 }
 
-void sampling(const nn::GPT& model, const Corpus& corpus) {
-    std::printf("greedy           %s\n", written(model, corpus, {.temperature = 0}, 64).c_str());
-    std::printf("temperature 0.5  %s\n", written(model, corpus, {.temperature = 0.5}, 64).c_str());
-    std::printf("temperature 2    %s\n", written(model, corpus, {.temperature = 2}, 64).c_str());
-    std::printf("the same, top 3  %s\n", written(model, corpus, {.temperature = 2, .top_k = 3}, 64).c_str());
-    std::printf("top-p 0.9        %s\n", written(model, corpus, {.top_p = 0.9}, 64).c_str());
+using Ways = std::vector<std::pair<const char*, nn::SampleOptions>>;
+const Ways ways = {{"greedy", {.temperature = 0}},
+                   {"temperature 0.5", {.temperature = 0.5}},
+                   {"temperature 1", {.temperature = 1}},
+                   {"temperature 2", {.temperature = 2}},
+                   {"the same, top 3", {.temperature = 2, .top_k = 3}},
+                   {"the same, top-p", {.temperature = 2, .top_p = 0.7}}};
+
+void sampling(nn::GPT& model, const Corpus& corpus, const nn::NamedTensors& best,
+              const nn::NamedTensors& last) {
+    for (const auto& [name, weights] : {std::pair{"best", best}, std::pair{"last", last}}) {
+        model.load_state_dict(weights);
+        std::printf("%s weights\n", name);
+        for (const auto& [way, how] : ways)
+            std::printf("%-16s and the %s\n", way, one_line(written(model, corpus, how, 64)).c_str());
+        std::printf("\n");
+    }
+}
+
+// The share of the whole words of `said` that occur in the tale.
+double known_words(const std::string& said) {
+    const auto words_of = [](const std::string& text) {  // without the last, which may be cut
+        std::vector<std::string> words(1);
+        for (const char c : text)
+            if (std::isalpha(c))
+                words.back().push_back(c);
+            else
+                words.emplace_back();
+        words.pop_back();
+        std::erase(words, "");
+        return words;
+    };
+    const std::vector<std::string> all = words_of(tale), words = words_of(said);
+    const std::set<std::string> known(all.begin(), all.end());
+    const auto count =
+        std::ranges::count_if(words, [&](const std::string& word) { return known.contains(word); });
+    return words.empty() ? 1 : static_cast<double>(count) / static_cast<double>(words.size());
+}
+
+// The length of the longest stretch of `said` that occurs in the training text.
+double longest_copy(const std::string& said, const std::string& text) {
+    std::size_t longest = 0;
+    for (std::size_t from = 0; from < said.size(); ++from)
+        while (from + longest < said.size() && text.find(said.substr(from, longest + 1)) != std::string::npos)
+            ++longest;
+    return static_cast<double>(longest);
+}
+
+// A mean, and its standard error.
+struct Mean {
+    double sum = 0, squares = 0;
+    void add(double value) { sum += value, squares += value * value; }
+    double value() const { return sum / samples; }
+    double error() const { return std::sqrt((squares / samples - value() * value()) / (samples - 1)); }
+};
+
+// Means of forty samples of forty characters each.
+void sampling_measured(nn::GPT& model, const Corpus& corpus, const nn::NamedTensors& best,
+                       const nn::NamedTensors& last) {
+    const std::string text = tale.substr(0, static_cast<std::size_t>(corpus.training.numel()));
+    double words_error = 0, copied_error = 0;
+    std::printf("                 words of the tale   longest copied\n");
+    std::printf("                 best      last      best      last\n");
+    for (std::size_t way = 1; way < ways.size(); ++way) {  // greedy writes the same every time
+        Mean words[2], copied[2];
+        for (const int w : {0, 1}) {
+            model.load_state_dict(w == 0 ? best : last);
+            for (std::uint64_t seed = 1; seed <= samples; ++seed) {
+                const std::string said = written(model, corpus, ways[way].second, 40, seed);
+                words[w].add(known_words(said)), copied[w].add(longest_copy(said, text));
+            }
+            words_error = std::max(words_error, words[w].error());
+            copied_error = std::max(copied_error, copied[w].error());
+        }
+        std::printf("%-16s %.2f %9.2f %9.0f %9.0f\n", ways[way].first, words[0].value(), words[1].value(),
+                    copied[0].value(), copied[1].value());
+    }
+    std::printf("largest standard error %.2f %19.1f\n", words_error, copied_error);
 }
 
 struct Work {
@@ -217,7 +311,7 @@ struct Work {
     std::int64_t tokens = 0, scores = 0;  // through each layer; q · k products in each of its heads
 };
 
-// Generates, and counts what the model was given to do.
+// Generates 32 ids, and counts the work.
 Work generate_and_count(const nn::GPT& model, const text::Ids& prompt, bool cache) {
     Work work;
     const Trace trace;
@@ -228,7 +322,8 @@ Work generate_and_count(const nn::GPT& model, const text::Ids& prompt, bool cach
         if (name != "embedded") continue;
         const std::int64_t now = tensor.size(-2);  // tokens in this pass
         work.tokens += now;
-        work.scores += now * past + now * (now + 1) / 2;  // each sees the past, and itself and those before it
+        work.scores +=
+            now * past + now * (now + 1) / 2;  // each attends to the past, itself and those before it
         if (cache) past += now;
     }
     return work;
@@ -270,17 +365,17 @@ void break_it(const Corpus& corpus) {
         optimizer.step();
         const NoGrad off;
         if (step % 20 == 0)
-            std::printf("step %2d  loss %.2f  held out %.2f\n", step, loss.item(),
+            std::printf("step %2d  loss %.2f  validation %.2f\n", step, loss.item(),
                         cross_entropy(model(validation.inputs), validation.targets).item());
     }
-    std::printf("it writes  %s\n", written(model, corpus, {}, 32).c_str());
+    std::printf("it writes \"and the %s\"\n", written(model, corpus, {}, 32).c_str());
 }
 
 // ---- figures
 
-// Eight characters and what each position is to say.
+// Eight characters, and the target of each.
 std::string batches_figure() {
-    viz::Drawing d(640, 215, "Inputs are a piece of the text, targets the same piece one character further on");
+    viz::Drawing d(640, 215, "Inputs are a piece of the text; targets are the piece one character later");
     const std::string shown = "the weft", next = "he weft ";
     d.text(95, 80, "inputs", {14, "end", "#222", true}).text(95, 165, "targets", {14, "end", "#222", true});
     for (std::size_t t = 0; t < 8; ++t) {
@@ -292,11 +387,11 @@ std::string batches_figure() {
               {.fill = "#fdf1e3", .stroke = {viz::palette(5), 1.5, false}, .label = {.size = 18}});
     }
     d.text(95, 38, "position", {.size = 12, .anchor = "end", .colour = "#555"});
-    d.text(361, 205, "position 3 reads \"the␣\" and is to say \"w\"", {.size = 13});
+    d.text(361, 205, "position 3 has read \"the␣\"; its target is \"w\"", {.size = 13});
     return d.svg();
 }
 
-std::string loss_figure(const Curves& curves) {
+std::string loss_figure(const Trained& curves) {
     std::vector<double> smooth;  // the mean of the last 20 steps
     for (std::size_t i = 0; i < curves.training.size(); ++i) {
         const std::size_t from = i < 20 ? 0 : i - 19;
@@ -304,20 +399,20 @@ std::string loss_figure(const Curves& curves) {
         for (std::size_t j = from; j <= i; ++j) total += curves.training[j];
         smooth.push_back(total / static_cast<double>(i - from + 1));
     }
-    viz::Plot plot({.title = "The loss on what it learns from, and on what it never saw",
+    viz::Plot plot({.title = "Training loss and validation loss",
                     .x = "step",
                     .y = "loss",
                     .x_range = {0, static_cast<double>(steps)},
                     .y_range = {0, 3.5},
                     .legend = "top-right"});
     plot.line(curves.step, smooth, "training, mean of 20 steps");
-    plot.line(curves.validation_step, curves.validation, "held out", {.markers = true});
-    plot.vertical(static_cast<double>(curves.best), "lowest held out", {.dashed = true});
+    plot.line(curves.validation_step, curves.validation, "validation", {.markers = true});
+    plot.vertical(static_cast<double>(curves.best_step), "lowest validation loss", {.dashed = true});
     return plot.svg();
 }
 
 std::string cache_figure() {
-    viz::Drawing d(640, 285, "Tokens computed for each new token, without and with a cache");
+    viz::Drawing d(640, 285, "Tokens computed at each step, without and with a cache");
     const auto part = [&](double left, const std::string& title, bool cache) {
         d.text(left + 120, 20, title, {15, "middle", "#222", true});
         for (int step = 0; step < 6; ++step) {
@@ -336,7 +431,7 @@ std::string cache_figure() {
     d.box(170, 256, 24, 20, "", {.fill = "#fbd9a8", .stroke = {viz::palette(1), 1.5, false}});
     d.text(202, 266, "computed", {.anchor = "start"});
     d.box(310, 256, 24, 20, "", {.fill = "#eee", .stroke = {"#bbb", 1.5, false}});
-    d.text(342, 266, "key and value taken from the cache", {.anchor = "start"});
+    d.text(342, 266, "keys and values from the cache", {.anchor = "start"});
     return d.svg();
 }
 
@@ -344,25 +439,27 @@ std::string cache_figure() {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
-    set_num_threads(1);  // there is too little to do at a time to share it out
+    set_num_threads(1);  // the operations are too small to share among threads
     const Corpus corpus(tale);
     chapter.section("A text as batches");
     text_to_batches(corpus);
     chapter.section("Training");
     nn::GPT model = new_model(corpus);
-    const Curves curves = train(model, corpus);
+    const Trained result = train(model, corpus);
     chapter.section("Stopped and resumed");
     stopped_and_resumed();
     chapter.section("The next character");
     next_character(model, corpus);
     chapter.section("Sampling");
-    sampling(model, corpus);
+    sampling(model, corpus, result.best, result.last);
+    sampling_measured(model, corpus, result.best, result.last);
+    model.load_state_dict(result.best);
     chapter.section("The cache");
     cache_counted(model, corpus);
     chapter.section("Break it: targets that are not shifted");
     break_it(corpus);
 
     chapter.figure("13_batches", batches_figure());
-    chapter.figure("13_loss", loss_figure(curves));
+    chapter.figure("13_loss", loss_figure(result));
     chapter.figure("13_cache", cache_figure());
 }
