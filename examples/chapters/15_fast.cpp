@@ -132,7 +132,7 @@ void counting() {
 
 // ---- times
 
-// The fastest of `runs` of each, in milliseconds. They take turns, so a busy machine slows all of them down.
+// The fastest of `runs` of each work, in milliseconds. They take turns, so a busy machine slows all of them.
 std::vector<double> milliseconds(const std::vector<std::function<void()>>& works, int runs = 30) {
     std::vector<double> fastest(works.size(), INFINITY);
     for (int i = 0; i < runs; ++i)
@@ -150,12 +150,12 @@ void roof() {
     const NoGrad off;
     const Tensor a = ones({512, 512}), b = ones({512, 512}), small = ones({1 << 16}), large = ones({1 << 25});
     const double P = 2 * 512.0 * 512 * 512 / milliseconds({[&] { (void)matmul(a, b); }})[0] / 1e6;
-    std::printf("P %5.1f billion FLOPs a second\n", P);
+    std::printf("products              P %5.1f billion FLOPs a second\n", P);
     for (const Tensor& x : {small, large}) {
         const double moved = 2 * 4 * static_cast<double>(x.numel());  // x is read, y is written
         const double W = moved / milliseconds({[&] { (void)(x + 1); }})[0] / 1e6;
-        std::printf("W %5.1f billion bytes a second, arrays of %6.2f MiB; bend at %4.1f FLOPs per byte\n", W,
-                    moved / 2 / MiB, P / W);
+        std::printf("arrays of %6.2f MiB  W %5.1f billion bytes a second, bend at %4.1f FLOPs per byte\n",
+                    moved / 2 / MiB, W, P / W);
     }
 }
 
