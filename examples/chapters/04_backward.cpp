@@ -167,7 +167,7 @@ std::vector<std::size_t> breadth_first(const Graph& graph) {  // wrong
     return order;
 }
 
-// The graph of the pictures, where y lists its inputs as given.
+// The graph of the figures, where y lists its inputs as given.
 Graph residual(const std::vector<Edge>& inputs_of_y) {
     return {{"a"},
             {"b"},
