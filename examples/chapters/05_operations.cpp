@@ -1,8 +1,6 @@
 // Chapter 5: an operation of your own: its values, its gradient rule, and how to check the rule.
 //
 // N rows, C columns, h step of a difference.
-#include <regex>
-
 #include "chapter.h"
 
 // From here on the page shows the program.
@@ -12,6 +10,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -126,6 +125,11 @@ void refusals(Chapter& chapter) {
 
 // ---- checks
 
+void show(const char* name, const check::GradcheckReport& report) {
+    std::printf("%s: %zu derivatives compared, %s\n", name, report.elements,
+                report ? "all agree" : "some are wrong");
+}
+
 void checks(Chapter& chapter) {
     chapter.section("gradcheck");
     Rng rng(1);
@@ -133,25 +137,17 @@ void checks(Chapter& chapter) {
     const check::Function softplus_of = [](const std::vector<Tensor>& inputs) {
         return my_softplus(inputs[0]);
     };
-    const check::GradcheckReport first = check::gradcheck("softplus", softplus_of, {x});
+    show("softplus", check::gradcheck("softplus", softplus_of, {x}));
 
     const Tensor a = randn({3, 4}, rng, float64).requires_grad_();
     const Tensor w = randn({4}, rng, float64).requires_grad_();
     const check::Function weighed = [](const std::vector<Tensor>& inputs) {
         return weigh_columns(inputs[0], inputs[1]);
     };
-    const check::GradcheckReport both = check::gradcheck("weigh_columns", weighed, {a, w});
-
-    const auto show = [](const char* name, const check::GradcheckReport& report) {
-        std::printf("%s: %zu derivatives compared, %s\n", name, report.elements,
-                    report ? "all agree" : "some are wrong");
-    };
-    show("softplus", first);
-    show("weigh_columns", both);
+    show("weigh_columns", check::gradcheck("weigh_columns", weighed, {a, w}));
 
     chapter.section("gradgradcheck");
-    const check::GradcheckReport second = check::gradgradcheck("softplus", softplus_of, {x});
-    show("gradient of softplus", second);
+    show("gradient of softplus", check::gradgradcheck("softplus", softplus_of, {x}));
 }
 
 // ---- differences: which step is best
