@@ -98,7 +98,7 @@ struct Curvatures {
     double largest, smallest;
 };
 
-// The eigenvalues of a symmetric (2, 2) matrix.
+// The eigenvalues of a symmetric (2, 2) matrix, the solutions λ of (H₀₀ − λ)(H₁₁ − λ) = H₀₁².
 Curvatures curvatures(const Tensor& H) {
     const double mean = (H.at(0, 0) + H.at(1, 1)) / 2, half = (H.at(0, 0) - H.at(1, 1)) / 2;
     const double root = std::hypot(half, H.at(0, 1));
