@@ -109,11 +109,22 @@ Tensor descent_step(const Tensor& at, double lr) {
     return at - lr * grad({valley(w)}, {w})[0];
 }
 
+using Step = std::function<Tensor(const Tensor&)>;  // (2,) → (2,)
+
+// The number of steps until w is within 0.001 of (1, 1); −1 if 4000 are not enough, or w runs away.
+int steps_needed(const Step& step, Tensor w) {
+    for (int i = 0; i <= 4000; ++i, w = step(w)) {
+        const double away = std::hypot(w.at({0}) - 1, w.at({1}) - 1);
+        if (away < 1e-3) return i;
+        if (!(away < 1e3)) break;
+    }
+    return -1;
+}
+
 struct Path {
     std::vector<double> x, y;
 };
 
-using Step = std::function<Tensor(const Tensor&)>;  // (2,) → (2,)
 Path walk(const Step& step, int steps) {
     Tensor w = tensor({-1.2, 1.0}, float64);
     Path path;
@@ -132,16 +143,6 @@ void newton() {
         std::printf("step %zu     Newton (%.4f, %.4f)   descent (%.4f, %.4f)\n", i, quick.x[i], quick.y[i],
                     slow.x[i], slow.y[i]);
     std::printf("step 600                            descent (%.4f, %.4f)\n", slow.x[600], slow.y[600]);
-}
-
-// The number of steps until w is within 0.001 of (1, 1); −1 if 4000 are not enough, or w runs away.
-int steps_needed(const Step& step, Tensor w) {
-    for (int i = 0; i <= 4000; ++i, w = step(w)) {
-        const double away = std::hypot(w.at({0}) - 1, w.at({1}) - 1);
-        if (away < 1e-3) return i;
-        if (!(away < 1e3)) break;
-    }
-    return -1;
 }
 
 void print_steps(const std::string& name, const Step& step, const Tensor& starts) {
