@@ -23,8 +23,8 @@ inline double intensity_of_addition() {
 }
 double prediction_of_addition() { return blank(); }
 
-// 3. Mend. The sum of values, shared out to threads; here a loop takes the part of the threads. The bits of the
-// result must not depend on their number.
+// 3. Mend. The sum of values, shared out to threads; here a loop does the work of one thread after the other.
+// The bits of the result must not depend on their number.
 float sum_on_threads(const std::vector<float>& values, std::size_t threads) {
     std::vector<float> parts(threads);
     for (std::size_t t = 0; t < threads; ++t) {
@@ -51,6 +51,6 @@ struct Part {
 Part merge(const Part& a, const Part& b) { return blank(); }
 
 // 6. Paper. A machine computes 100 GFLOP/s and moves 20 GB/s (both 10⁹). Enter the FLOPs per byte that a
-// program needs so that memory does not limit it; then the least time in milliseconds, to two decimals, of
-// reading a matrix (4096, 4096) in float32; and of computing its product with a single row.
+// program needs so that memory does not limit it; then the minimum time in milliseconds, to two decimals, of
+// reading a matrix (4096, 4096) in float32, and that of computing its product with a single row.
 std::vector<double> roof_on_paper() { return blank(); }

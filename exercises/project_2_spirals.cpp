@@ -1,5 +1,4 @@
-// Project 2, after chapters 4 to 7: a classifier for three spirals, from the data to a model that others can
-// use.
+// Project 2, after chapters 4 to 7: a classifier that others can use.
 //
 //     make exercise PROJECT=2          runs the acceptance tests; make hint PROJECT=2 helps
 //
@@ -8,17 +7,14 @@
 // and their widths, the initial values, the optimiser, the learning rate and the number of steps. The model
 // must
 //
-//   - be right for at least 95 of 100 points that it was not trained on, for several seeds of its initial
-//   values;
-//   - begin near the loss of a model that knows nothing, ln 3: a first loss of 20 means initial values that are
-//   too
-//     large, and some steps lost;
-//   - work for inputs of any scale and origin, for example in millimetres instead of metres. Where do the
-//   numbers that
-//     this takes come from: the points that it is trained on, or those that it is asked about? A single point
-//     must give the same answer as that point among others;
-//   - be the same, to the last bit, when it is trained with the same seed again;
-//   - train in less than a minute.
+// - be right for at least 95 of 100 points that it was not trained on, for several seeds of its initial values;
+// - begin near the loss of a model that knows nothing, ln 3: a first loss of 20 means initial values that are
+// too large, and some steps lost;
+// - work for inputs of any scale and origin, for example in millimetres instead of metres. Where do the numbers
+// that this takes come from: the points that it is trained on, or those that it is asked about? A single point
+// must get the same answer alone and among others;
+// - be the same, to the last bit, when it is trained with the same seed again;
+// - train in less than a minute.
 //
 // The comments of the two declarations are the contract. When the tests pass, draw the regions of the three
 // classes, as chapter 7 does, and see what becomes of them with relu, with one layer more, and with ten times

@@ -17,10 +17,10 @@
 //
 // The model must
 //
-//   - be right for at least 99 of 100 digits of new sentences, of every length from 2 to 8;
-//   - not depend on what stands in the padding;
-//   - treat each sentence of a batch as if it were alone;
-//   - train in less than a minute.
+// - be right for at least 99 of 100 digits of new sentences, of every length from 2 to 8;
+// - not depend on the digits in the padding;
+// - treat each sentence of a batch as if it were alone;
+// - train in less than a minute.
 //
 // When the tests pass, look at the weights of the head: each query should look at one key. Then let it sort the
 // digits instead. What has to change?

@@ -11,6 +11,9 @@ log=$build/exercises/build.log
 # Prints the number in the names of programs: 09_heads is exercise_09, project_1_clusters is exercise_project_1.
 number_of() { [[ $1 =~ ^(project_[0-9]|[0-9][0-9]) ]] && echo "${BASH_REMATCH[1]}"; }
 
+# Prints after how many seconds a program is stopped; projects train models.
+patience() { [[ $1 == project* ]] && echo 900 || echo 60; }
+
 # Prints what the compiler said; ninja's own lines, and the command after each "FAILED", go.
 errors() {
     awk '/^FAILED: / { getline; next } /^\[[0-9]+\/[0-9]+\] / || /^ninja: / { next } { print }' "$log"
@@ -22,9 +25,9 @@ try() {
         printf '\nexercises/%s.cpp does not compile yet; the first error is the one to look at.\n' "$name"
         return 1
     fi
-    timeout --foreground 120 "$build/exercises/exercise_$number" --progress "$build/exercises/progress" "$@"
+    timeout --foreground "$(patience "$number")" "$build/exercises/exercise_$number" --progress "$build/exercises/progress" "$@"
     local status=$?
-    [ $status = 124 ] && echo "  stopped after two minutes: does a loop never end?"
+    [ $status = 124 ] && echo "  stopped after $(patience "$number") seconds: does a loop never end?"
     return $status
 }
 
@@ -54,7 +57,7 @@ list() {
         if [ ! -x "$program" ] || [ "$file" -nt "$program" ]; then
             echo "  $name does not compile"
         else
-            timeout --foreground 120 "$program" --brief || [ $? = 1 ] || echo "  $name does not come to an end"
+            timeout --foreground "$(patience "$(number_of "$name")")" "$program" --brief || [ $? = 1 ] || echo "  $name does not come to an end"
         fi
     done | awk '
         {

@@ -13,14 +13,13 @@
 //
 // The model must
 //
-//   - have a loss on new text of the language that is less than half of what the frequencies of pairs of
-//   characters
-//     give (the tests count them);
-//   - find the probabilities of all characters that may come next to sum to 1: a loss that cheats is found out;
-//   - count each character after the first once, also in texts that are longer than its block;
-//   - write words of the language: 95 of 100 of those that it writes at a temperature of 0.5;
-//   - let the verb agree with the subject: in 90 of 100 sentences that it writes;
-//   - train in less than a minute. A width of 64 and two blocks are enough.
+// - have a loss on new text of the language that is less than half of that of a model that knows how often each
+// pair of characters occurs (the tests count them);
+// - give all characters that may come next probabilities that sum to 1, so that no loss can cheat;
+// - count each character after the first once, also in texts that are longer than its block;
+// - write words of the language: 95 of 100 of those that it writes at a temperature of 0.5;
+// - let the verb agree with its subject in 90 of 100 sentences that it writes;
+// - train in less than a minute. A width of 64 and two blocks are enough.
 //
 // When the tests pass, train it on a text of your own with `make train TEXT=…`; look at its heads as in chapter
 // 14: is there one that looks back from the verb to the subject?

@@ -3,10 +3,10 @@
 //     make exercise PROJECT=5          runs the acceptance tests; make hint PROJECT=5 helps
 //
 // softmax(q kᵀ / √d) v for T queries and S keys needs T × S weights, if it is written like this. But a query
-// needs only three things of the keys that it has seen: the largest score m, the sum of e^(score − m), and the
-// sum of e^(score − m) · value. When a tile of further keys comes, with a larger m, the first two sums are
-// scaled, and those of the tile are added; at the end one division gives the output. So `tile` keys are enough
-// at a time, and the memory grows with T × tile.
+// needs only three things about the keys so far: the largest score m, the sum of e^(score − m), and the sum of
+// e^(score − m) · value. When a tile of further keys comes, with a larger m, the first two sums are scaled, and
+// those of the tile are added; at the end one division gives the output. So `tile` keys are enough at a time,
+// and the memory grows with T × tile.
 //
 // Write it with Weft's operations on whole tiles (T, tile), not element by element, and record it as one
 // operation named "tiled_attention" with a gradient rule of your own. The rule may save q, k, v and the output,

@@ -1,15 +1,31 @@
 #include "exercise.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <sstream>
 
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__)  // GCC's
+constexpr bool sanitized = true;
+#elif defined(__has_feature)  // clang's
+constexpr bool sanitized = __has_feature(address_sanitizer);
+#else
+constexpr bool sanitized = false;
+#endif
+
+#ifdef NDEBUG
+constexpr bool optimised = !sanitized;
+#else
+constexpr bool optimised = false;
+#endif
 
 std::string shown(double value) {
     if (std::isnan(value)) return "nan";
@@ -120,6 +136,21 @@ void expect_error(const std::string& what, const std::function<void()>& call, co
 void expect_gradient(const std::string& what, const check::Function& f, const std::vector<Tensor>& inputs) {
     const check::GradcheckReport report = check::gradcheck(what, f, inputs);
     expect(report.passed, report.message);
+}
+
+void expect_within(double seconds, const std::string& what, const std::function<void()>& work) {
+    const std::clock_t start = std::clock();
+    work();
+    const double taken = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    expect(taken <= seconds || !optimised, what + " takes " + std::to_string(static_cast<int>(taken)) +
+                                               " seconds, and should take less than " +
+                                               std::to_string(static_cast<int>(seconds)));
+}
+
+double peak_memory() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return sanitized ? 0 : static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 Exercise::Exercise(int argc, char** argv, std::string title) : title_(std::move(title)) {

@@ -77,6 +77,13 @@ void expect_error(const std::string& what, const std::function<void()>& call, co
 // NotYet unless the gradient of f at `inputs` (float64, requiring gradients) passes check::gradcheck.
 void expect_gradient(const std::string& what, const check::Function& f, const std::vector<Tensor>& inputs);
 
+// NotYet if `work` takes more than so many seconds of the processor; not measured in a build that looks for
+// bugs, with sanitizers or without optimisation.
+void expect_within(double seconds, const std::string& what, const std::function<void()>& work);
+// The largest memory that this program has had so far, in MiB; 0 under sanitizers, whose own memory would
+// count.
+double peak_memory();
+
 using Hints = std::vector<std::string>;  // from a nudge to nearly the line
 // What a paper task asks for: a label and the number for each.
 using Numbers = std::vector<std::pair<std::string, double>>;

@@ -28,6 +28,8 @@ expect 1 wwww "" "you predicted 3; it is 5. Two and three are five." "mend     r
     "the sum, for which you entered 3, is too small" "!hint:"
 expect 1 eeee "" "it ended with an error: item"
 expect 0 rrrr "" "passed   predict  guess: it is 5. Two and three are five." "4 of 4 passed" "!make hint"
+expect 1 rrir "" "passed   mend     repair" "crashed  write    compute: it used memory that is not its own"
+expect 1 rrfr "" "passed   mend     repair" "crashed  write    compute" "call itself without an end"
 # as given: blank, and the bug that was planted
 expect 0 bwbb --as-given
 expect 1 bbbb --as-given

@@ -1,16 +1,7 @@
-#include <sys/resource.h>
-
 #include "exercise.h"
 #include EXERCISE
 
 namespace {
-
-// The largest memory that this program has had so far, in MiB.
-double peak_memory() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 // Three groups of n points each, around (0, 0), (10, 0) and (0, 10), in this order.
 Tensor three_groups(std::int64_t n, Rng& rng) {

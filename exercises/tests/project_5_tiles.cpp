@@ -1,16 +1,7 @@
-#include <sys/resource.h>
-
 #include "exercise.h"
 #include EXERCISE
 
 namespace {
-
-// The largest memory that this program has had so far, in MiB.
-double peak_memory() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 check::Function with_tile(std::int64_t tile) {
     return [tile](const std::vector<Tensor>& x) { return tiled_attention(x[0], x[1], x[2], tile); };
