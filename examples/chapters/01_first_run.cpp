@@ -186,13 +186,12 @@ std::string way_figure() {
         std::vector<const char*> chapters;
     };
     const std::vector<Part> parts = {
-        {"tensors",
-         {"0 mathematics", "1 first run", "2 tensors", "3 broadcasting", "4 backward", "5 operations"}},
-        {"learning", {"6 training", "7 classification"}},
+        {"tensors", {"0 mathematics", "1 first run", "2 tensors", "3 broadcasting"}},
+        {"learning", {"4 backward", "5 operations", "6 training", "7 classification"}},
         {"attention", {"8 one head", "9 many heads", "10 masks", "11 translation"}},
         {"language", {"12 GPT", "13 your text", "14 inside"}},
         {"further", {"15 speed", "16 GPT-2", "17 second order"}}};
-    viz::Drawing d(680, 364, "The parts of the book, each building on the one before");
+    viz::Drawing d(680, 256, "The parts of the book, each building on the one before");
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const double left = 12 + static_cast<double>(p) * 134;
         d.text(left + 60, 20, parts[p].name, {.size = 14, .bold = true});
