@@ -55,10 +55,10 @@ follow: ready  ## go through a source beside its text, 0 to 4 (docs/sources.md):
 	$(CMAKE) --build $(BUILD) --target follow_$(S)
 	$(BUILD)/examples/follow_$(S)
 
-exercise: ready  ## try what you wrote in exercises/: make exercise N=9, at every save with WATCH=1; PROJECT=1; without N, your progress
+exercise: ready  ## try what you wrote in exercises/: make exercise N=9 or PROJECT=1, with WATCH=1 at every save; without a number, your progress
 	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" $(if $(WATCH),--watch)
 
-hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=9
+hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=9 or PROJECT=1
 	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" --hint
 
 figures: ready  ## draw the figures of the book and of docs/architecture.md anew, in docs/figures
