@@ -206,7 +206,8 @@ std::string written(const nn::GPT& model, const text::BytePairs& tokenizer, cons
     return nn::generate_text(model, tokenizer, prompt, {.generate = greedy, .stop = "\n"}).text;
 }
 
-void load_and_compare(const fs::path& folder, const nn::GPT& trained) {
+void write_and_load(const fs::path& folder) {
+    const nn::GPT trained = write_checkpoint(folder);
     const nn::GPT loaded = nn::load_gpt2(folder, {.dtype = float64});
 
     const nn::NamedTensors file = io::load_safetensors(folder / "model.safetensors").tensors;
@@ -440,8 +441,7 @@ int main(int argc, char** argv) {
     chapter.section("One layer, two layouts");
     two_layouts();
     chapter.section("A checkpoint of our own");
-    const nn::GPT trained = write_checkpoint(folder);
-    load_and_compare(folder, trained);
+    write_and_load(folder);
     chapter.section("From text to text");
     from_text_to_text(folder);
     chapter.section("Bytes and tokens per second");
