@@ -57,7 +57,8 @@ const std::set<std::string> standard = {
     "contains",  "resize",  "assign",      "append",       "fetch_add",  "uint32_t",
     "int64_t",   "int32_t", "string",      "reset",        "get",        "value",
     "has_value", "reserve", "clear",       "rbegin",       "rend",       "rfind",
-    "c_str",     "mkdtemp", "R",           "tanh",         "remove_all", "temp_directory_path"};
+    "c_str",     "mkdtemp", "R",           "tanh",         "remove_all", "temp_directory_path",
+    "join"};
 // After these a name is used, not declared.
 const std::set<std::string> before_a_use = {"return", "else",     "new",    "throw",
                                             "case",   "operator", "sizeof", "delete"};
@@ -94,19 +95,12 @@ std::set<std::string> unknown_names(const std::string& page) {
     for (const Block& block : blocks_of(page)) {
         if (block.language() != "cpp") continue;
         // A header of the examples, which the page links to, brings its names.
-        static const std::regex include(R"(#include "(?!weft/)[^"]*?(\w+\.h)") ");
-            for (const std::string& line :
-                 block.lines) if (std::smatch match;
-                                  std::regex_search(
-                                      line, match,
-                                      include)) for (const fs::path& header :
-                                                     files_in(
-                                                         "examples",
-                                                         ".h")) if (header.filename() ==
-                                                                    match[1].str()) for (const Token& token :
-                                                                                         tokens_of(
-                                                                                             read(header)))
-                declared.insert(token.text);
+        static const std::regex include(R"re(#include "(?!weft/)[^"]*?(\w+\.h)")re");
+        for (const std::string& line : block.lines)
+            if (std::smatch match; std::regex_search(line, match, include))
+                for (const fs::path& header : files_in("examples", ".h"))
+                    if (header.filename() == match[1].str())
+                        for (const Token& token : tokens_of(read(header))) declared.insert(token.text);
         const std::vector<Token> tokens = tokens_of(block.str());
         const auto text = [&](std::size_t i) { return i < tokens.size() ? tokens[i].text : std::string(); };
         for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -135,7 +129,7 @@ std::set<std::string> unknown_names(const std::string& page) {
                 const std::string first = text(start), opened = start > 0 ? text(start - 1) : "",
                                   bound = start > 1 ? text(start - 2) : "";
                 if (after == "=" || (opened == "[" && (bound == "auto" || bound == "&")) ||
-                    (opened != "[" && (keywords.count(first) || first == "std" ||
+                    (opened != "[" && (keywords.count(first) || text(start + 1) == "::" ||
                                        std::isupper(static_cast<unsigned char>(first[0])))))
                     declared.insert(name);
             }
