@@ -80,6 +80,15 @@ toy: ready  ## a training loop that checks that gradients flow through its whole
 	$(CMAKE) --build $(BUILD) --target toy_attention
 	$(BUILD)/examples/toy_attention
 
+.PHONY: step compare-from-scratch
+step:  ## a step of docs/from_scratch with your files: make step N=3; with the solution: SOLUTION=1; enter there: FROM=solution
+	@$(call install,g++)
+	@N="$(N)" SOLUTION="$(SOLUTION)" FROM="$(FROM)" bash from_scratch/step.sh
+
+compare-from-scratch: ready  ## the GPT of docs/from_scratch beside Weft's: the same loss, and how much slower
+	$(CMAKE) --build $(BUILD) --target compare_with_weft
+	$(BUILD)/from_scratch/compare_with_weft
+
 fuzz: ready  ## random programs of new seeds, compared by every route: make fuzz MINUTES=60
 	$(CMAKE) --build $(BUILD) --target random_programs
 	$(BUILD)/tests/random_programs --minutes $(MINUTES)

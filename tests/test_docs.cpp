@@ -12,7 +12,8 @@ namespace {
 // The lines of every file of some folders, to look for quoted ones.
 class Sources {
 public:
-    explicit Sources(const std::vector<std::string>& folders = {"examples", "exercises/solutions"}) {
+    explicit Sources(const std::vector<std::string>& folders = {"examples", "exercises/solutions",
+                                                                "from_scratch/solution"}) {
         for (const std::string& folder : folders)
             for (const char* extension : {".cpp", ".h"})
                 for (const fs::path& path : files_in(folder, extension)) files_.push_back(lines_of(read(path)));

@@ -1,0 +1,1 @@
+// Step 2: write here what docs/from_scratch/step_02_backward.md shows.

@@ -1,0 +1,1 @@
+// Step 10: write here what docs/from_scratch/step_10_gpt.md shows.
