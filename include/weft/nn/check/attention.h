@@ -12,7 +12,11 @@ namespace weft::check {
 
 // How a check ends. It is not applicable if there is nothing to examine, such as the mask where nothing is
 // blocked.
-enum class Verdict { passed, failed, not_applicable };
+enum class Verdict {
+    passed,         // the step is right
+    failed,         // it is not
+    not_applicable  // there was nothing to examine
+};
 
 // The result of one check.
 struct AttentionCheck {
