@@ -26,7 +26,6 @@ std::string numbers(const Tensor& row, const char* format) {
 
 // ---- tables
 
-const std::vector<std::string> five = {"this", "is", "a", "sample", "sequence"};
 const std::vector<std::string> seven = {"this", "is", "a", "sample", "sequence", "<pad>", "<pad>"};
 
 // Blocks every key for the queries at positions length … T − 1.
@@ -37,8 +36,6 @@ Mask no_queries_from(std::int64_t length, std::int64_t T) {
 }
 
 void tables() {
-    std::cout << viz::mask_grid(Mask::causal(), 1, 1, 5, 5, {.queries = five, .keys = five}) << "\n";
-    std::cout << viz::mask_grid(Mask::padding({5}), 1, 1, 7, 7, {.queries = seven, .keys = seven}) << "\n";
     const Mask joined = Mask::causal() | Mask::padding({5}) | no_queries_from(5, 7);
     std::cout << viz::mask_grid(joined, 1, 1, 7, 7, {.queries = seven, .keys = seven}) << "\n";
     std::cout << "two new tokens after three in a cache:\n"
@@ -61,12 +58,6 @@ void by_hand() {
     for (std::int64_t t = 0; t < 4; ++t)
         std::printf("%-4s%s  %s\n", tokens[t], numbers(masked[t], " %4.1f").c_str(),
                     numbers(weights[t], " %.4f").c_str());
-}
-
-void shades() {
-    const Tensor weights = softmax(masked_fill(scores_of_the_cat(), future(), -INFINITY), -1);  // (T, T)
-    const viz::MapOptions map{.queries = {"The", "cat", "sat", "on"}, .mask = Mask::causal(), .top = 1};
-    std::cout << viz::attention_text(weights, map);
 }
 
 // ---- no output depends on a later token
@@ -303,8 +294,6 @@ int main(int argc, char** argv) {
     tables();
     chapter.section("the cat sat on");
     by_hand();
-    chapter.section("the same in shades");
-    shades();
     chapter.section("which outputs change after an edit");
     edit_each_token();
     chapter.section("a module with the mask built in");
