@@ -25,7 +25,6 @@ void shapes() {
     const AttentionResult result = cross.with_weights(writes, reads, reads);
     std::printf("weights %s, output %s\n", result.weights.shape().str().c_str(),
                 result.output.shape().str().c_str());
-    std::printf("self-attention: weights %s\n", cross.with_weights(writes).weights.shape().str().c_str());
 }
 
 // ---- the languages
@@ -192,12 +191,13 @@ struct Exam {
             right += languages.words(written[static_cast<std::int64_t>(i)]) == toy::sentence(numbers[i]).french;
         return 100 * right / static_cast<double>(numbers.size());
     }
-    void print(const Tensor& written, std::size_t count) const {
-        for (std::size_t i = 0; i < count; ++i)
-            std::printf("%-38s %s\n", toy::joined(toy::sentence(numbers[i]).english).c_str(),
-                        toy::joined(languages.words(written[static_cast<std::int64_t>(i)])).c_str());
-    }
 };
+
+void print(const Exam& exam, const Tensor& written, std::size_t count) {  // the first translations
+    for (std::size_t i = 0; i < count; ++i)
+        std::printf("%-38s %s\n", toy::joined(toy::sentence(exam.numbers[i]).english).c_str(),
+                    toy::joined(exam.languages.words(written[static_cast<std::int64_t>(i)])).c_str());
+}
 
 std::string spread(std::vector<double> values, const char* format) {  // "median (least to most)"
     std::sort(values.begin(), values.end());
@@ -338,11 +338,11 @@ void padding_attended(Run& run, const Run& never_hidden, const Exam& exam) {
 
 void future_attended(const Run& causal, const Run& open, const Exam& exam) {
     std::printf("loss          causal mask              no mask\n");
-    for (const std::size_t step : {0, 50, 100, 290})
+    for (const std::size_t step : {0, 50, 290})
         std::printf("steps %3zu–%-3zu %s   %s\n", step, step + 9, losses_at(causal, step).c_str(),
                     losses_at(open, step).c_str());
     std::printf("right         %-24s %s\n", scores(causal, exam).c_str(), scores(open, exam).c_str());
-    exam.print(open.written[0], 2);
+    print(exam, open.written[0], 2);
 }
 
 // ---- figures
@@ -422,11 +422,8 @@ int main(int argc, char** argv) {
     for (std::int64_t n = 0; n < toy::sentences; ++n) (rng.uniform() < 0.1 ? test_set : training).push_back(n);
     const Exam exam{drawn(200, test_set, rng), languages};
     Run causal = train_all(exam, training, Mask::causal(), true);
-    chapter.section("training");
-    for (const std::size_t step : {0, 50, 100, 200, 290})
-        std::printf("steps %3zu–%-3zu  loss %s\n", step, step + 9, losses_at(causal, step).c_str());
     chapter.section("sentences never trained on");
-    exam.print(causal.written[0], 5);
+    print(exam, causal.written[0], 3);
     std::printf("right: %s of %zu\n", scores(causal, exam).c_str(), exam.numbers.size());
     std::printf("one pass over what was written predicts the same words: %s\n",
                 one_pass_predicts_the_same(causal, exam) ? "yes" : "no");
