@@ -1,5 +1,6 @@
 // Chapter 15: where the time of a step goes: operations, bytes, threads; and the same bits.
 // B texts in a batch, T characters, C = d_model, H heads, L layers, V characters in the vocabulary.
+#include "13_text.h"
 #include "chapter.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <set>
 #include <thread>
 
-#include "13_text.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -98,7 +98,7 @@ Counts counted(const Tensor& y) {
             flops = 2 * written * static_cast<double>(nodes[node.inputs[0]].shape[-1]);
         if (node.operation == "sum") flops = read;
         if (node.operation == "softmax" || node.operation == "log_softmax") flops = 5 * written;
-        if (node.operation == "masked_fill") flops = 0;
+        if (node.operation == "where") flops = 0;
         if (node.operation == "gather") read = written, flops = 0;
         counts.operations += 1;
         counts.bytes += 4 * (read + written);
