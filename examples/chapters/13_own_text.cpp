@@ -99,7 +99,7 @@ nn::GPT new_model(const Corpus& corpus) {
 }
 
 nn::NamedTensors copy_of(const nn::Module& model) {
-    nn::NamedTensors state = model.state_dict();  // the tensors themselves, which training changes
+    nn::NamedTensors state = model.state_dict();
     for (auto& [name, value] : state) value = value.detach().clone();
     return state;
 }
@@ -191,13 +191,18 @@ void stopped_and_resumed() {
                 same ? "the same bits" : "other bits");
 }
 
-// The probability of each next character, after temperature, top-k and top-p.
-void next_character(const nn::GPT& model, const Corpus& corpus) {
+// The logits (V,) of the character after `prompt`.
+Tensor next_logits(const nn::GPT& model, const Corpus& corpus, const std::string& prompt) {
     const NoGrad off;
-    const std::string prompt = "and the ";
     const text::Ids ids = corpus.characters.encode(prompt);
-    const Tensor read = from_vector(ids, {static_cast<std::int64_t>(ids.size())});  // (8,)
-    const Tensor logits = model(read)[read.size(0) - 1];  // (V,), of the last position
+    const Tensor read = from_vector(ids, {static_cast<std::int64_t>(ids.size())});  // (T,)
+    return model(read)[read.size(0) - 1];  // (V,), of the last position
+}
+
+// The probability of each next character, at three temperatures.
+void next_character(const nn::GPT& model, const Corpus& corpus) {
+    const std::string prompt = "and the ";
+    const Tensor logits = next_logits(model, corpus, prompt);  // (V,)
     std::printf("after \"%s\"\n", prompt.c_str());
     std::vector<std::int64_t> order;  // the five most likely, in order
     const Tensor p = softmax(logits, -1);
@@ -329,6 +334,21 @@ Work generate_and_count(const nn::GPT& model, const text::Ids& prompt, bool cach
     return work;
 }
 
+// The largest difference between logits computed token by token, with caches, and all at once.
+double token_by_token(const nn::GPT& model, const text::Ids& prompt) {
+    const NoGrad off;
+    const auto count = static_cast<std::int64_t>(prompt.size());
+    const Tensor ids = from_vector(prompt, {count});  // (T,)
+    const Tensor whole = model(ids);                  // (T, V): all at once
+    std::vector<nn::KeyValueCache> caches = model.make_caches();
+    double largest = 0;
+    for (std::int64_t t = 0; t < count; ++t) {
+        const Tensor one = model(ids.slice(0, t, t + 1), caches);  // (1, V): the token t after those cached
+        largest = std::max(largest, max(abs(one[0] - whole[t])).item());
+    }
+    return largest;
+}
+
 void cache_counted(const nn::GPT& model, const Corpus& corpus) {
     const text::Ids prompt = corpus.characters.encode("the weaver said ");  // 16 characters
     const Work without = generate_and_count(model, prompt, false),
@@ -339,17 +359,8 @@ void cache_counted(const nn::GPT& model, const Corpus& corpus) {
     std::printf("with cache    %27lld %21lld\n", static_cast<long long>(with.tokens),
                 static_cast<long long>(with.scores));
     std::printf("the same 32 characters: %s\n", without.ids == with.ids ? "yes" : "no");
-
-    const NoGrad off;
-    std::vector<nn::KeyValueCache> caches = model.make_caches();  // one for each layer
-    double largest = 0;
-    const Tensor ids = from_vector(prompt, {16});
-    const Tensor whole = model(ids);  // (16, V): all at once
-    for (std::int64_t t = 0; t < 16; ++t) {
-        const Tensor one = model(ids.slice(0, t, t + 1), caches);  // (1, V): the token t after those cached
-        largest = std::max(largest, max(abs(one[0] - whole[t])).item());
-    }
-    std::printf("logits token by token and all at once: %s\n", largest < 1e-12 ? "the same" : "different");
+    std::printf("logits token by token and all at once: %s\n",
+                token_by_token(model, prompt) < 1e-12 ? "the same" : "different");
 }
 
 void break_it(const Corpus& corpus) {
