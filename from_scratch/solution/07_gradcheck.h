@@ -12,9 +12,9 @@ inline Array normal(const Shape& shape, double deviation, Random& random) {
 
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
-// The largest difference, relative where it is above 1, between the gradients that backward gives and central
-// differences (L(x + h) − L(x − h)) / 2h, over all elements of the inputs. L is the sum of f's elements, each
-// with a random weight: their plain sum would hide mistakes, such as those in softmax, whose sum is always 1.
+// The largest error of the gradients that backward gives, over all elements of the inputs, by comparison with
+// (L(x + h) − L(x − h)) / 2h, and relative where this is above 1. L is the sum of f's elements, each with a
+// random weight: their plain sum would hide mistakes, such as those in softmax, whose sum is always 1.
 inline double gradcheck(const Function& f, const std::vector<Array>& inputs, double h = 1e-5) {
     std::vector<Tensor> x;
     for (const Array& input : inputs) x.emplace_back(Array(input.shape, input.values()), true);
