@@ -96,7 +96,7 @@ compile() {
 run() {
     bash -c '"$@" 2>&3; exit $?' _ "$@" 3>&2 2>/dev/null # a shell of its own, whose report of the signal is dropped
     local code=$?
-    [ $code -gt 128 ] && say "" "The program crashed here (signal $((code - 128))): a stack overflow, or an access outside an array."
+    [ $code -gt 128 ] && say "" "The program crashed here (signal $((code - 128))): a stack overflow, or the use of an element or an array that does not exist."
     return $code
 }
 

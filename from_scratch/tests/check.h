@@ -9,6 +9,7 @@
 //     }
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -60,6 +61,13 @@ inline void expect_error(const std::string& what, const std::function<void()>& c
     throw Wrong(what + " should throw an exception.");
 }
 
+// The elements of x's gradient; ends the claim if none has arrived, which would crash otherwise.
+template <class T>
+std::vector<double> gradient_of(const T& x) {
+    expect(x.grad().defined(), "No gradient has arrived at an input: its grad is undefined after backward.");
+    return x.grad().values();
+}
+
 class Step {
 public:
     Step(int number, const char* title) { std::printf("Step %d: %s\n", number, title); }
@@ -82,6 +90,10 @@ public:
         } else {
             std::printf("NO\n      %s\n      Hint: %s\n", problem.c_str(), hint);
         }
+    }
+    // Prints an example if all claims hold; otherwise it might crash.
+    void example(const std::function<void()>& print) const {
+        if (held_ == claims_) print();
     }
     int finish() const {
         std::printf("%d of %d claims hold.\n", held_, claims_);

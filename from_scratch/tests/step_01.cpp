@@ -78,12 +78,14 @@ int main() {
                    expect_equal("the sum of 300000 ones", sum.data(), 300000);
                });
 
-    const Value a = 2, b = 5, w = 3;
-    const Value x = a * b, h = w * x, y = x + h;
-    std::printf("What y = x + w x with x = a b remembers:\n");
-    show("a", a);
-    show("x", x);
-    show("h", h);
-    show("y", y);
+    step.example([] {
+        const Value a = 2, b = 5, w = 3;
+        const Value x = a * b, h = w * x, y = x + h;
+        std::printf("What y = x + w x with x = a b remembers:\n");
+        show("a", a);
+        show("x", x);
+        show("h", h);
+        show("y", y);
+    });
     return step.finish();
 }

@@ -72,11 +72,13 @@ int main() {
         expect_equal("d(x + … + x)/dx", x.grad(), 300000);
     });
 
-    const Value a = 2, b = 5, w = 3;
-    const Value x = a * b, h = w * x, y = x + h;
-    backward(y);
-    std::printf("The gradients of y = x + w x with x = a b:\n");
-    std::printf("    dy/dx %g, dy/dh %g, dy/da %g, dy/db %g, dy/dw %g\n", x.grad(), h.grad(), a.grad(),
-                b.grad(), w.grad());
+    step.example([] {
+        const Value a = 2, b = 5, w = 3;
+        const Value x = a * b, h = w * x, y = x + h;
+        backward(y);
+        std::printf("The gradients of y = x + w x with x = a b:\n");
+        std::printf("    dy/dx %g, dy/dh %g, dy/da %g, dy/db %g, dy/dw %g\n", x.grad(), h.grad(), a.grad(),
+                    b.grad(), w.grad());
+    });
     return step.finish();
 }

@@ -29,6 +29,7 @@ int main() {
                    expect_equal("its values", t.values(), Doubles{1, 4, 2, 5, 3, 6});
                    expect(t.storage == x.storage, "x.transpose(0, 1) has a storage of its own.");
                    expect_equal("the shape of x.transpose(-2, -1)", x.transpose(-2, -1).shape, Shape{3, 2});
+                   expect_equal("its values", x.transpose(-2, -1).values(), Doubles{1, 4, 2, 5, 3, 6});
                });
     step.claim("slice takes some indices of an axis", "Move the offset by from · stride.", [&] {
         const Array s = x.slice(1, 1, 3);
@@ -65,15 +66,17 @@ int main() {
         expect_error("x.reshape({4})", [&] { x.reshape({4}); });
     });
 
-    std::printf("Views of one storage 1 2 3 4 5 6:\n");
-    const auto show = [](const char* name, const Array& a) {
-        std::printf("    %-22s shape %-7s strides %-7s values %s\n", name, to_string(a.shape).c_str(),
-                    to_string(a.strides).c_str(), text(a.values()).c_str());
-    };
-    show("x", x);
-    show("x.transpose(0, 1)", x.transpose(0, 1));
-    show("x.slice(1, 1, 3)", x.slice(1, 1, 3));
-    show("x.reshape({3, 2})", x.reshape({3, 2}));
-    show("column 0, expanded", x.slice(1, 0, 1).expand({2, 3}));
+    step.example([&] {
+        std::printf("Views of one storage 1 2 3 4 5 6:\n");
+        const auto show = [](const char* name, const Array& a) {
+            std::printf("    %-22s shape %-7s strides %-7s values %s\n", name, to_string(a.shape).c_str(),
+                        to_string(a.strides).c_str(), text(a.values()).c_str());
+        };
+        show("x", x);
+        show("x.transpose(0, 1)", x.transpose(0, 1));
+        show("x.slice(1, 1, 3)", x.slice(1, 1, 3));
+        show("x.reshape({3, 2})", x.reshape({3, 2}));
+        show("column 0, expanded", x.slice(1, 0, 1).expand({2, 3}));
+    });
     return step.finish();
 }

@@ -84,8 +84,8 @@ int main() {
         expect(error < 1e-7, "gradcheck of x * x is " + text(error) + ".");
     });
     step.claim(
-        "a rule that is wrong by a factor of 2 is found", "The difference is relative where it is above 1.",
-        [] {
+        "a rule that is wrong by a factor of 2 is found",
+        "Divide the error by the difference where that is above 1.", [] {
             const double error = gradcheck([](X x) { return wrong_square(x[0]); }, {Array({2}, {3, -1})});
             expect_equal("gradcheck of a square whose rule is dy · x", error, 0.5, 0.2);
         });

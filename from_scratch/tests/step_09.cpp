@@ -64,8 +64,20 @@ int main() {
         std::string names;
         for (const auto& [name, p] : layer.parameters) names += name + " " + to_string(p.shape()) + " ";
         expect(names == "W_qkv.weight (12, 4) W_qkv.bias (12) W_out.weight (4, 4) W_out.bias (4) ",
-               "They are " + names + ".");
+               "They are " + names +
+                   "and should be W_qkv.weight (12, 4) W_qkv.bias (12) W_out.weight (4, 4) W_out.bias (4).");
     });
+    step.claim("W_qkv makes the queries, the keys and the values, in this order",
+               "Part i begins at column i C.", [] {
+                   Random random(5);
+                   const CausalMultiHeadAttention layer(1, 1, random);
+                   // q = ln 3 and k = x: token 1 has the scores 0 and ln 3, and the weights 1/4 and 3/4
+                   *layer.W_qkv.weight.data().storage = {0, 1, 4};
+                   *layer.W_qkv.bias.data().storage = {std::log(3.0), 0, 0};
+                   *layer.W_out.weight.data().storage = {1};
+                   expect_equal("the layer of (0, 1), where q = ln 3, k = x, v = 4 x and W_out = 1",
+                                layer(Array({1, 2, 1}, {0, 1})).data().values(), Doubles{0, 3});
+               });
     step.claim("the gradients of attention are right", "They follow from steps 5 and 6.", [] {
         Random random(4);
         const Function f = [](X x) { return attention(x[0], x[1], x[2], causal_mask(3)); };
@@ -74,14 +86,16 @@ int main() {
         expect(error < 1e-7, "gradcheck gives " + text(error) + ".");
     });
 
-    Random random(6);
-    const Tensor q = normal({4, 8}, 1, random), k = normal({4, 8}, 1, random);  // (4, 8) each
-    const Tensor eye = Array({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
-    const std::vector<double> weights =
-        attention(q, k, eye, causal_mask(4)).data().values();  // the weights themselves
-    std::printf("The weights of four tokens, a row for each query:\n");
-    for (int t = 0; t < 4; ++t)
-        std::printf("    %.2f %.2f %.2f %.2f\n", weights[4 * t], weights[4 * t + 1], weights[4 * t + 2],
-                    weights[4 * t + 3]);
+    step.example([] {
+        Random random(6);
+        const Tensor q = normal({4, 8}, 1, random), k = normal({4, 8}, 1, random);  // (4, 8) each
+        const Tensor eye = Array({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
+        const std::vector<double> weights =
+            attention(q, k, eye, causal_mask(4)).data().values();  // the weights themselves
+        std::printf("The weights of four tokens, a row for each query:\n");
+        for (int t = 0; t < 4; ++t)
+            std::printf("    %.2f %.2f %.2f %.2f\n", weights[4 * t], weights[4 * t + 1], weights[4 * t + 2],
+                        weights[4 * t + 3]);
+    });
     return step.finish();
 }
