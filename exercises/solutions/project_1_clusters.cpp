@@ -4,20 +4,20 @@
 //
 // Given N points of D coordinates each, k-means finds K centres, each in the middle of a group of points:
 //
-//   1. every point joins the group of its nearest centre (of equally near ones, the first);
-//   2. every centre moves to the mean of its points; a centre without any stays where it is;
-//   3. both steps are repeated until no point changes its group.
+//   1. Every point joins the group of its nearest centre (of equally near ones, the first).
+//   2. Every centre moves to the mean of its points. A centre without points stays where it is.
+//   3. Both steps are repeated until no point changes its group.
 //
-// The usual distance is the square of the Euclidean one: ‖p − c‖² = ‖p‖² − 2 p · c + ‖c‖². Written as on the
-// left, for all points and centres at once, it takes an array of N × K × D numbers; as on the right, a matrix
-// product and two sums, whose results broadcast to (N, K). The tests refuse the former: they have 100,000
-// points.
+// The distance is the square of the Euclidean one: ‖p − c‖² = ‖p‖² − 2 p · c + ‖c‖². Computed as on the left,
+// for all points and centres at once, it needs an array of N × K × D numbers. Computed as on the right, it
+// needs a matrix product and two sums, whose results broadcast to (N, K). The tests have 100,000 points and
+// do not accept the former.
 //
 // The means can be computed without a loop over the points, too. What is the product of a matrix of zeros and
-// ones (K, N), which says who belongs to which group, with the points (N, D)?
+// ones (K, N), which says which point belongs to which group, with the points (N, D)?
 //
-// No gradients are needed here. Decide yourself which functions help you; the tests call the three below. When
-// they pass, try it on data of your own: the colours of a photograph, with K = 8, make a fine poster.
+// No gradients are needed here. Write any further functions that help you; the tests call the three below. When
+// they pass, try them on data of your own: a photograph reduced to K = 8 colours makes a fine poster.
 #include "exercise.h"
 
 // ‖p − c‖² for every point and every centre: points (N, D), centres (K, D), float64 → (N, K). Never negative,
@@ -43,9 +43,8 @@ struct Clusters {
     std::vector<double> distances;  // after each step 1: the mean squared distance of a point from its centre
 };
 
-// k-means from these first centres, until no point changes its group, or after max_rounds rounds of both steps.
-// A result with r distances has made r rounds, of which the last changed no group unless it is the
-// max_rounds-th.
+// k-means from these first centres, until no point changes its group, or for max_rounds rounds of both steps.
+// A result with r distances has made r rounds. The last of them changed no group, unless r = max_rounds.
 Clusters k_means(const Tensor& points, const Tensor& first_centres, int max_rounds) {
     Clusters result{first_centres, {}, {}};
     const std::int64_t K = first_centres.size(0);
