@@ -2,8 +2,8 @@
 //
 //     make exercise N=9          tries what you wrote; make hint N=9 helps
 //
-// Replace each blank(). The tasks are numbered as on the page. B batch, T tokens, C = d_model, H heads, d_k = C
-// / H.
+// Replace each blank(). The tasks are numbered as on the page. B batch, T tokens, C = d_model, H heads,
+// d_k = C / H.
 #include "exercise.h"
 
 // 1. Predict. The shape of what the library's split_heads gives, as {…}.

@@ -26,8 +26,8 @@ Tensor causal_weights(const Tensor& scores) {
     return masked_fill(softmax(scores, -1), future, 0);
 }
 
-// 4. Write. The causal mask of T queries that are the last of S ≥ T tokens, whose keys are all there: bool (T,
-// S). The last query may attend to every key. Not by Mask.
+// 4. Write. The causal mask of T queries that are the last of S ≥ T tokens, whose keys are all there:
+// bool (T, S). The last query may attend to every key. Not by Mask.
 Tensor causal_mask(std::int64_t T, std::int64_t S) { return blank(); }
 
 // 5. Write. The mask of a padded batch of sentences, which are read causally: bool (B, 1, T, T), B =

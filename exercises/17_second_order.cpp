@@ -29,15 +29,15 @@ Tensor square(const Tensor& x) {
                   [](const Saved& saved, const Tensor& dy) { return Grads{2 * saved[0].detach() * dy}; });
 }
 
-// 3. Write. The product H v of the Hessian H of f at `at` with v, without ever computing H: at and v (n,) →
-// (n,). `at` stays as it is.
+// 3. Write. The product H v of the Hessian H of f at `at` with v, without ever computing H: at and v
+// (n,) → (n,). `at` stays as it is.
 Tensor hessian_vector(const Scalar& f, const Tensor& at, const Tensor& v) { return blank(); }
 
 // 4. Write. The Hessian of f at `at`: H[i, j] = ∂²f / ∂wᵢ∂wⱼ. at (n,) → (n, n), float64.
 Tensor hessian(const Scalar& f, const Tensor& at) { return blank(); }
 
-// 5. Write. The mean of (dy/dx)² for y = net(x), where each row of y depends on the same row of x alone: x (N,
-// 1) → (), with a history that leads to the parameters of net.
+// 5. Write. The mean of (dy/dx)² for y = net(x), where each row of y depends on the same row of x alone:
+// x (N, 1) → (), with a history that leads to the parameters of net.
 Tensor slope_penalty(const Scalar& net, const Tensor& x) { return blank(); }
 
 // 6. Paper. A loss has the Hessian (5, 2; 2, 2) everywhere, and its minimum at (0, 0). Enter the larger and the

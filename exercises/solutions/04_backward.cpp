@@ -46,8 +46,7 @@ std::vector<double> slopes_at(const std::function<Tensor(const Tensor&)>& f,
     return slopes;
 }
 
-// A graph of single numbers, for tasks 4 and 5. Each Value knows its inputs, and its derivative by each of
-// them.
+// A graph of single numbers, for tasks 4 and 5. Each Value knows its inputs, and its derivative by each.
 struct Value {
     double data = 0;                             // the number itself
     double gradient = 0;                         // ∂(root)/∂(this), which task 5 computes

@@ -26,8 +26,8 @@ Tensor causal_weights(const Tensor& scores) {
     return softmax(masked_fill(scores, future, -INFINITY), -1);
 }
 
-// 4. Write. The causal mask of T queries that are the last of S ≥ T tokens, whose keys are all there: bool (T,
-// S). The last query may attend to every key. Not by Mask.
+// 4. Write. The causal mask of T queries that are the last of S ≥ T tokens, whose keys are all there:
+// bool (T, S). The last query may attend to every key. Not by Mask.
 Tensor causal_mask(std::int64_t T, std::int64_t S) {
     const Tensor last = arange(T).reshape({T, 1}) + static_cast<double>(S - T);  // (T, 1)
     return arange(S) > last;                                                     // (S,) against (T, 1)

@@ -27,9 +27,9 @@ inline double more_without_tying() {
 }
 double prediction_without_tying() { return 2080; }
 
-// 3. Mend. What goes into the first block: ids int64 (B, T), tokens (V, C), positions (block_size, C) → (B, T,
-// C). No id here is as large as block_size. A model with it trains, but it cannot tell in which order the
-// tokens come.
+// 3. Mend. What goes into the first block: ids int64 (B, T), tokens (V, C), positions (block_size, C) →
+// (B, T, C). No id here is as large as block_size. A model that uses this trains, but cannot tell in which
+// order the tokens come.
 Tensor embed(const Tensor& tokens, const Tensor& positions, const Tensor& ids) {
     return embedding(tokens, ids) + embedding(positions, arange(ids.size(1)));
 }

@@ -29,8 +29,8 @@ Tensor square(const Tensor& x) {
                   [](const Saved& saved, const Tensor& dy) { return Grads{2 * saved[0] * dy}; });
 }
 
-// 3. Write. The product H v of the Hessian H of f at `at` with v, without ever computing H: at and v (n,) →
-// (n,). `at` stays as it is.
+// 3. Write. The product H v of the Hessian H of f at `at` with v, without ever computing H: at and v
+// (n,) → (n,). `at` stays as it is.
 Tensor hessian_vector(const Scalar& f, const Tensor& at, const Tensor& v) {
     const Tensor w = at.detach().clone().requires_grad_();
     const Tensor g = grad({f(w)}, {w}, {}, {.create_graph = true})[0];
@@ -45,8 +45,8 @@ Tensor hessian(const Scalar& f, const Tensor& at) {
     return stack(rows, 0);
 }
 
-// 5. Write. The mean of (dy/dx)² for y = net(x), where each row of y depends on the same row of x alone: x (N,
-// 1) → (), with a history that leads to the parameters of net.
+// 5. Write. The mean of (dy/dx)² for y = net(x), where each row of y depends on the same row of x alone:
+// x (N, 1) → (), with a history that leads to the parameters of net.
 Tensor slope_penalty(const Scalar& net, const Tensor& x) {
     const Tensor leaf = x.detach().clone().requires_grad_();
     const Tensor slope = grad({sum(net(leaf))}, {leaf}, {}, {.create_graph = true})[0];

@@ -19,8 +19,7 @@
 //   - train in less than a minute.
 //
 // The comments of the two declarations are the contract. When the tests pass, draw the regions of the three
-// classes, as chapter 7 does, and see how they change with relu, with one layer more, and with ten times the
-// noise.
+// classes as in chapter 7, and see how they change with relu, with another layer, and with ten times the noise.
 #include "exercise.h"
 
 struct Classifier {

@@ -2,11 +2,11 @@
 //
 //     make exercise PROJECT=5          runs the acceptance tests; make hint PROJECT=5 helps
 //
-// Written like this, softmax(q kᵀ / √d) v needs T × S weights for T queries and S keys. But a query needs only
-// three numbers or vectors about the keys so far: the largest score m, the sum of e^(score − m), and the sum of
-// e^(score − m) · value. When a tile of further keys brings a larger m, both sums are scaled to it, and those of
-// the tile are added; at the end, one division gives the output. So `tile` keys at a time are enough, and the
-// memory grows with T × tile.
+// Written like this, softmax(q kᵀ / √d) v needs T × S weights for T queries and S keys. But a query needs
+// only three numbers or vectors about the keys so far: the largest score m, the sum of e^(score − m), and the
+// sum of e^(score − m) · value. When a tile of further keys brings a larger m, both sums are scaled to it,
+// and those of the tile are added; at the end, one division gives the output. So `tile` keys at a time are
+// enough, and the memory grows with T × tile.
 //
 // Write it with Weft's operations on whole tiles (T, tile), not element by element, and record it as one
 // operation named "tiled_attention" with a gradient rule of your own. The rule may save q, k, v and the output,

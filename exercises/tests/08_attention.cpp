@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
                      {"What does softmax make of three equal scores?"});
     exercise.mend("attention_weights", "the weights of query 0 sum to",
                   {"What should each row of the weights sum to? Print the sums.",
-                   "Each query shares itself out over the keys. Which axis are the keys?"},
+                   "Each query shares out its weights over the keys. Which axis are the keys?"},
                   [] {
                       Rng rng(3);
                       const Tensor q = randn({3, 4}, rng, float64), k = randn({3, 4}, rng, float64);
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     exercise.paper("attention_on_paper", attention_on_paper,
                    {{"the weight", right.weights.at(0, 0)}, {"the output", right.output.item()}},
                    {"The scores first: most of the numbers are multiplied by 0.",
-                    "The scores are 2 ln 3 / √4 = ln 3 and 0. What is e to them?",
+                    "The scores are 2 ln 3 / √4 = ln 3 and 0. What is e to the power of each?",
                     "3 and 1, so the weights are 3/4 and 1/4."});
     return exercise.finish();
 }

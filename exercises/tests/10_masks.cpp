@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
         {"Softmax would divide by the sum of e^(−∞), which is 0. What does the chapter say instead?"});
     exercise.mend("causal_weights", "what row 0 of the weights sums to",
                   {"Print the sums of the rows.",
-                   "The shares of the blocked keys were given away before they were blocked.",
+                   "softmax has given the blocked keys their shares before they are blocked.",
                    "masked_fill with −INFINITY has to come before softmax."},
                   [] {
                       Rng rng(10);
