@@ -130,7 +130,8 @@ void expect_error(const std::string& what, const std::function<void()>& call, co
                what + " is refused with \"" + error.what() + "\", which does not say \"" + words + "\"");
         return;
     }
-    throw NotYet(what + " should be refused with an error that says \"" + words + "\"");
+    throw NotYet(what + " should be refused with an error" +
+                 (words.empty() ? "" : " that says \"" + words + "\""));
 }
 
 void expect_gradient(const std::string& what, const check::Function& f, const std::vector<Tensor>& inputs) {

@@ -40,6 +40,17 @@ int main() {
         expect(first < 1e-7, "gradcheck of LayerNorm gives " + text(first) + ".");
         expect(second < 1e-7, "gradcheck of gelu gives " + text(second) + ".");
     });
+    step.claim("a block adds to its input and does nothing else to it",
+               "x + attn(norm1(x)), and then h + W_out(gelu(W_in(norm2(h)))).", [] {
+                   Random random(7);
+                   const Block block(8, 2, random);
+                   for (const Linear* last : {&block.attn.W_out, &block.W_out})
+                       for (const Tensor& p : {last->weight, last->bias})
+                           for (double& value : *p.data().storage) value = 0;
+                   const Array x = normal({1, 1, 8}, 1, random);  // (1, 1, 8)
+                   expect_equal("what a block whose two W_out are 0 makes of x", block(x).data().values(),
+                                x.values());
+               });
     step.claim("the model has 12 C² + 13 C parameters in each block", "4 C² for attention, 8 C² for the MLP.",
                [] {
                    Random random(2);
