@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
     std::printf("They agree to 1e-6.\n\n");
 
     Adam our_adam(ours.parameters, 1e-3);
-    const double from_scratch = fastest(10, [&] {
+    const double from_scratch = fastest(30, [&] {
         our_adam.zero_grad();
         backward(our_loss());
         our_adam.step();
@@ -144,14 +144,14 @@ int main(int argc, char** argv) {
         their_loss().backward();
         their_adam.step();
     };
-    const double fused = fastest(10, their_step);
+    const double fused = fastest(30, their_step);
     double composed = 0;
     {
         const weft::Composed small_operations;
-        composed = fastest(10, their_step);
+        composed = fastest(30, their_step);
     }
-    const double products = fastest(10, [&] { products_of_a_step(ours.config); });
-    std::printf("a training step, float64, one thread, the fastest of 10\n");
+    const double products = fastest(30, [&] { products_of_a_step(ours.config); });
+    std::printf("a training step, float64, one thread, the fastest of 30\n");
     std::printf("from scratch       %7.2f ms\n", from_scratch);
     std::printf("  its products     %7.2f ms\n", products);
     std::printf("Weft, composed     %7.2f ms\n", composed);
