@@ -10,8 +10,6 @@
 // attention as six products per visible 64 × 64 tile of scores (two forward, four backward; tiles above the
 // diagonal need none). Each thread computes whole products of its own, which is the best that any division of
 // them can reach, whatever flavour of BLAS is installed. N = B·T rows, C = d_model, V vocabulary.
-#include <omp.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -20,6 +18,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #if __has_include(<cblas-openblas.h>)
@@ -73,13 +72,22 @@ std::vector<Product> products_of(const Sizes& s) {
     return list;
 }
 
+// work(thread) on so many threads.
+template <class F>
+void on_threads(int threads, F work) {
+    std::vector<std::thread> team;
+    for (int thread = 1; thread < threads; ++thread) team.emplace_back(work, thread);
+    work(0);
+    for (std::thread& thread : team) thread.join();
+}
+
 // The minimum time of one such product over five trials, each of enough products to be measurable on all
 // threads.
 double seconds(const Product& p, int threads) {
     const auto elements = [](long rows, long columns) { return static_cast<std::size_t>(rows * columns); };
     std::vector<float> a(elements(p.m, p.k), 0.5f), b(elements(p.k, p.n), 0.25f),
         c(elements(p.m, p.n) * static_cast<std::size_t>(threads));
-    const int rounds = std::max(5, static_cast<int>(4e8 / p.flop())) * threads;
+    const int rounds = std::max(5, static_cast<int>(4e8 / p.flop()));  // of each thread
     auto multiply = [&](std::size_t copy) {
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(p.m), static_cast<int>(p.n),
                     static_cast<int>(p.k), 1, a.data(), static_cast<int>(p.k), b.data(), static_cast<int>(p.k),
@@ -88,10 +96,11 @@ double seconds(const Product& p, int threads) {
     double best = INFINITY;
     for (int trial = 0; trial < 5; ++trial) {
         const auto start = std::chrono::steady_clock::now();
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int i = 0; i < rounds; ++i) multiply(static_cast<std::size_t>(omp_get_thread_num()));
-        best = std::min(
-            best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / rounds);
+        on_threads(threads, [&](int thread) {
+            for (int i = 0; i < rounds; ++i) multiply(static_cast<std::size_t>(thread));
+        });
+        best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+                                  rounds / threads);
     }
     return best;
 }
@@ -104,16 +113,15 @@ double bytes_per_second(int threads) {
     double best = 0, total = 0;
     for (int trial = 0; trial < 10; ++trial) {
         const auto start = std::chrono::steady_clock::now();
-#pragma omp parallel num_threads(threads)
-        {
+        std::vector<float> found(static_cast<std::size_t>(threads));
+        on_threads(threads, [&](int thread) {
             float sums[width] = {};
-#pragma omp for schedule(static)
-            for (std::ptrdiff_t row = 0; row < rows; ++row)
+            for (std::ptrdiff_t row = rows * thread / threads; row < rows * (thread + 1) / threads; ++row)
                 for (std::ptrdiff_t i = 0; i < width; ++i)
                     sums[i] += memory[static_cast<std::size_t>(row * width + i)];
-#pragma omp critical
-            for (const float sum : sums) total += sum;
-        }
+            for (const float sum : sums) found[static_cast<std::size_t>(thread)] += sum;
+        });
+        for (const float sum : found) total += sum;
         const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         best = std::max(best, static_cast<double>(rows * width) * sizeof(float) / time);
     }
