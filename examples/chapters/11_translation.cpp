@@ -199,13 +199,6 @@ void print(const Exam& exam, const Tensor& written, std::size_t count) {  // the
                     toy::joined(exam.languages.words(written[static_cast<std::int64_t>(i)])).c_str());
 }
 
-std::string spread(std::vector<double> values, const char* format) {  // "median (least to most)"
-    std::sort(values.begin(), values.end());
-    char text[80];
-    std::snprintf(text, sizeof text, format, values[values.size() / 2], values.front(), values.back());
-    return text;
-}
-
 struct Run {
     std::vector<Translator> models;           // one for each seed
     std::vector<std::vector<double>> losses;  // of each step

@@ -176,15 +176,6 @@ Trained trained(std::uint64_t seed) {
     return {model, history, sequences(256, half, rng), previous, induction, best(previous), best(induction)};
 }
 
-// The median of some values, and their range.
-std::string spread(std::vector<double> values) {
-    std::ranges::sort(values);
-    char text[40];
-    std::snprintf(text, sizeof text, "%.2f (%.2f to %.2f)", values[values.size() / 2], values.front(),
-                  values.back());
-    return text;
-}
-
 // f of each model.
 template <class F>
 std::string over(const std::vector<Trained>& all, const F& f) {

@@ -408,14 +408,6 @@ double agreement(const std::vector<std::int64_t>& a,
     return same / static_cast<double>(a.size());
 }
 
-// The median, and the range.
-std::string spread(std::vector<double> values, const char* format) {
-    std::ranges::sort(values);
-    char text[80];
-    std::snprintf(text, sizeof text, format, values[values.size() / 2], values.front(), values.back());
-    return text;
-}
-
 void drift() {
     constexpr std::uint64_t seeds = 5;
     std::vector<std::vector<Snapshot>> exact, rounded;

@@ -292,14 +292,6 @@ double loss_of(const nn::GPT& model, const Tensor& ids) {  // (N,)
     return cross_entropy(model(ids.slice(0, 0, T)), ids.slice(0, 1, T + 1)).item();  // (T, V), (T,) → ()
 }
 
-std::string spread(std::vector<double> values) {  // median and range
-    std::sort(values.begin(), values.end());
-    char line[64];
-    std::snprintf(line, sizeof line, "%.2f (%.2f to %.2f)", values[values.size() / 2], values.front(),
-                  values.back());
-    return line;
-}
-
 void break_it(const fs::path& folder) {
     try {
         nn::from_gpt2(mistaken(io::load_safetensors(folder / "model.safetensors").tensors, "mlp.c_fc"),

@@ -227,14 +227,6 @@ Fit fit(double strength, std::uint64_t seed) {
             mse_loss(net(x), sin(3 * x)).item()};
 }
 
-std::string spread(std::vector<double> values) {  // median and range
-    std::sort(values.begin(), values.end());
-    char line[64];
-    std::snprintf(line, sizeof line, "%.2f (%.2f to %.2f)", values[values.size() / 2], values.front(),
-                  values.back());
-    return line;
-}
-
 // Seven fits of each strength; returns those of seed 1 without a penalty and with 0.02.
 std::vector<Fit> compare() {
     std::vector<Fit> shown;

@@ -1,12 +1,14 @@
-// What the chapters' programs share: headings in the output, and figures.
+// What the chapters' programs share: headings in the output, figures, and what several seeds give.
 //
 //     chapter_09                     prints what the chapter shows
 //     chapter_09 --figures FOLDER    writes its figures there, too
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "weft/weft.h"
 
@@ -35,3 +37,11 @@ private:
     std::filesystem::path folder_;
     bool first_ = true;
 };
+
+// The median of `values` and their range, as text.
+inline std::string spread(std::vector<double> values, const char* format = "%.2f (%.2f to %.2f)") {
+    std::sort(values.begin(), values.end());
+    char line[80];
+    std::snprintf(line, sizeof line, format, values[values.size() / 2], values.front(), values.back());
+    return line;
+}
