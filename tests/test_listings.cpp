@@ -140,7 +140,7 @@ std::set<std::string> unknown_names(const std::string& page) {
             if (name == "std" || name == "xt" || declared.count(name) || standard.count(name)) continue;
             if (member || after == "(" || after == "<" || std::isupper(static_cast<unsigned char>(name[0]))
                     ? library.count(name)
-                    : constants.count(name) || (before == "." && library.count(name)))
+                    : constants.count(name))
                 continue;
             if (after_type && tokens[i - 1].name) continue;
             unknown.insert(name);
