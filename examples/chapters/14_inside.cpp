@@ -293,10 +293,12 @@ void which_input(const std::vector<Trained>& all) {
     std::printf("missing in            one head of layer 1   both heads\n");
     for (const auto& [name, input] : {std::pair{"no input", Input::none}, std::pair{"queries", Input::queries},
                                       std::pair{"keys", Input::keys}, std::pair{"values", Input::values}}) {
-        const auto one = [&](const Trained& t) {
+        const auto one = [input = input](const Trained& t) {
             return accuracy_without(t, without(0, t.previous_head), input);
         };
-        const auto both = [&](const Trained& t) { return accuracy_without(t, without_both(0), input); };
+        const auto both = [input = input](const Trained& t) {
+            return accuracy_without(t, without_both(0), input);
+        };
         std::printf("%-20s  %s  %s\n", name, over(all, one).c_str(), over(all, both).c_str());
     }
 }
