@@ -69,7 +69,7 @@ figures: ready  ## draw the figures of the book and of docs/architecture.md anew
 
 test: configure  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
-	$(CTEST) --test-dir $(BUILD) --output-on-failure
+	$(CTEST) --test-dir $(BUILD) --output-on-failure --parallel $(shell nproc)
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
 
 gradcheck: ready  ## compare the gradients of every operation and module with finite differences, a line each
