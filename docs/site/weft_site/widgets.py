@@ -8,13 +8,16 @@ import re
 from docutils import nodes
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "widgets"
-SHARED = "common"
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+
+
+def source(name):
+    return (FOLDER / f"{name}.js").read_text(encoding="utf-8")
 
 
 def code(name):
     """The file as an expression: an object with its exports."""
-    text = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
-    text = re.sub(r'^import (\{[^}]*\}) from "\./common\.js";$', r"const \1 = common;", text, flags=re.MULTILINE)
+    text = IMPORT.sub(r"const \1 = $\2;", source(name))
     exported = re.findall(r"^export (?:async )?(?:function\*?|const|class) (\w+)", text, re.MULTILINE)
     text = re.sub(r"^export (?=async |function|const|class)", "", text, flags=re.MULTILINE)
     for wrong in [r"^\s*(?:import|export)\b.*", r"</script.*", r"<!--.*"]:
@@ -23,14 +26,24 @@ def code(name):
     return f"(() => {{\n{text}return {{ {', '.join(exported)} }};\n}})()"
 
 
+def shared(names, found=()):
+    """The files that these import, each after what it imports itself; common.js is always there."""
+    for name in names:
+        found = shared([file for _, file in IMPORT.findall(source(name))], found)
+        if name not in found:
+            found += (name,)
+    return found
+
+
 def script(names):
     """What a page with these widgets runs. A widget that throws leaves its figure as it is."""
+    modules = "".join(f"const ${name} = {code(name)};\n" for name in shared(["common", *names]) if name not in names)
     widgets = ",\n".join(f'"{name}": () => {code(name)}' for name in names)
-    return f"const common = {code(SHARED)};\ncommon.start({{\n{widgets}\n}});\n"
+    return f"{modules}$common.start({{\n{widgets}\n}});\n"
 
 
 def style(names):
-    files = [FOLDER / f"{name}.css" for name in [SHARED, *names]]
+    files = [FOLDER / f"{name}.css" for name in shared(["common", *names])]
     return "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
 
 

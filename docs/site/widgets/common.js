@@ -74,6 +74,30 @@ export function attempt(action, problem, input = null) {
     return message === "";
 }
 
+// Text fields that are read together, { label, value, read(text) } each. use(...values) is called when every field can be
+// read, and the first message that reading or using throws appears in `problem`. set(...texts) writes into the fields.
+export function form(fields, use) {
+    const problem = problemLine();
+    const inputs = fields.map(({ label, value, read, ...more }) => element("input", {
+        type: "text", value, autocomplete: "off", spellcheck: "false", ...more, oninput: update }));
+    function update() {
+        let first = "";
+        const values = fields.map(({ read }, i) => {
+            let value;
+            if (!attempt(() => { value = read(inputs[i].value); }, problem, inputs[i])) first ||= problem.textContent;
+            return value;
+        });
+        if (first) problem.textContent = first;
+        else attempt(() => use(...values), problem);
+    }
+    function set(...texts) {
+        texts.forEach((text, i) => { inputs[i].value = text; });
+        update();
+    }
+    const labels = fields.map(({ label }, i) => element("label", { class: "widget-field" }, label, inputs[i]));
+    return { labels, inputs, problem, set, update };
+}
+
 // Where `attempt` writes: spoken at once.
 export function problemLine() {
     return element("p", { class: "widget-problem", role: "alert" });
@@ -88,14 +112,18 @@ export function button(label, action, attributes = {}) {
     return element("button", { type: "button", onclick: action, ...attributes }, label);
 }
 
-// One of several, as a row of buttons: change(index).
+// One of several, as a row of buttons after its label: change(index).
 export function choice(label, names, chosen, change) {
-    const buttons = names.map((name, i) => button(name, () => choose(i), { "aria-pressed": String(i === chosen) }));
-    function choose(index) {
-        buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(i === index)));
-        change(index);
-    }
-    return element("div", { class: "widget-row", role: "group", "aria-label": label }, buttons);
+    const row = element("div", { class: "widget-row", role: "group", "aria-label": label },
+        element("span", { "aria-hidden": "true" }, label),
+        names.map((name, i) => button(name, () => { mark(row, i); change(i); })));
+    mark(row, chosen);
+    return row;
+}
+
+// Shows which button of a choice is chosen.
+export function mark(row, index) {
+    row.querySelectorAll("button").forEach((b, i) => b.setAttribute("aria-pressed", String(i === index)));
 }
 
 // Back, a slider, Next and Play over the steps 0 to count() − 1. draw(step) shows a step and returns what to say of it.
