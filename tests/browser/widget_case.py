@@ -42,20 +42,19 @@ class WidgetCase(unittest.TestCase):
         self.assertFalse(self.browser.run("return document.querySelector(arguments[0]).hidden", self.at), name)
 
     def type(self, selector, text):
-        """Replaces what is in a field of the widget."""
-        field = self.browser.find(self.at + selector)
-        self.browser.run("arguments[0].select(); arguments[0].focus()", field)
-        field.send_keys(text)
+        """Replaces what is in a field of the widget, as pasting does."""
+        self.browser.run("const e = document.querySelector(arguments[0]); e.focus(); e.select()", self.at + selector)
+        self.browser.driver.execute_cdp_cmd("Input.insertText", {"text": text})
         self.browser.settle()
 
     def press_button(self, name):
         """A click on the widget's button of that name."""
-        for button in self.browser.all(self.at + "button"):
-            if button.text == name:
-                self.browser.run("arguments[0].scrollIntoView({block: 'center'})", button)
-                button.click()
-                return self.browser.settle()
-        raise AssertionError(f"no button {name}")
+        self.assertTrue(self.browser.run("""
+            document.querySelectorAll("[data-pressed]").forEach((b) => b.removeAttribute("data-pressed"));
+            const found = [...document.querySelectorAll(arguments[0])].find((b) => b.textContent === arguments[1]);
+            found?.setAttribute("data-pressed", "");
+            return found !== undefined;""", self.at + "button", name), name)
+        self.browser.click("[data-pressed]")
 
     def photograph(self, name):
         """The widget at both widths and in both colours, where pictures are wanted."""

@@ -37,11 +37,10 @@ export function print(movie) {
         const title = `${n + 1}. ${f.step}\n`;
         if (f.refused) return `${title}   refused: ${f.refused}\n`;
         const rows = (list) => list.map((v, i) => (i > 0 && i % f.x.shape.at(-1) === 0 ? " | " : " ") + v).join("");
-        return `${title}   ${layout(f)}\n   memory${rowOf(f.x.memory)}\n   at    ${rows(f.at)}\n   reads ${rows(f.at.map((p) => f.x.memory[p]))}\n`;
+        return `${title}   ${layout(f)}\n   memory ${f.x.memory.join(" ")}\n   at    ${rows(f.at)}\n` +
+            `   reads ${rows(f.at.map((p) => f.x.memory[p]))}\n`;
     });
 }
-
-const rowOf = (list) => list.map((v) => ` ${v}`).join("");
 
 export function mount(node) {
     const movie = frames(), still = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -52,6 +52,10 @@ export function compute(op, a, b, fromA, fromB) {
     return fromA.map((i, k) => COMPUTE[op](a[i], b[fromB[k]]));
 }
 
+export function rowMeans(y, n) {
+    return Array.from({ length: y.length / n }, (_, r) => y.slice(r * n, (r + 1) * n).reduce((sum, v) => sum + v, 0) / n);
+}
+
 export function mount(node) {
     let example = EXAMPLES[0];
     const said = element("p", { class: "broadcast-say" }), result = element("p", { class: "broadcast-result", role: "status" });
@@ -61,9 +65,10 @@ export function mount(node) {
         label: `Shape of ${name}`, value: example.shapes[i], read: (typed) => readShape(name, typed) })), draw);
 
     function align(a, b, axes) {
-        const cells = (list, tag) => list.map((value, k) => element(tag, { class: axes[k].verdict === "refused" ? "refused" : false }, value));
-        const padded = (shape) => axes.map(({ axis }) => (axis < -shape.length ? element("i", { title: "missing: counts as 1" }, "1") : String(shape.at(axis))));
-        const row = (name, list) => element("tr", {}, element("th", { scope: "row" }, name), cells(list, "td"));
+        const missing = () => element("i", { title: "missing: counts as 1" }, "1");
+        const padded = (shape) => axes.map(({ axis }) => (axis < -shape.length ? missing() : String(shape.at(axis))));
+        const row = (name, list) => element("tr", {}, element("th", { scope: "row" }, name),
+            list.map((value, k) => element("td", { class: axes[k].verdict === "refused" && "refused" }, value)));
         const verdicts = axes.map(({ verdict }) => verdict);
         const out = axes.map(({ m, n, verdict }) => (verdict === "refused" ? "✗" : String(m === 1 ? n : m)));
         aligned.replaceChildren(element("table", { class: "broadcast-axes" },
@@ -79,8 +84,8 @@ export function mount(node) {
         pointed.textContent = result.textContent = "";
         said.textContent = fields.inputs.every((input, i) => input.value === example.shapes[i]) ? example.say : "";
         const shape = broadcastShapes(a, b, op), count = numel(shape);
-        result.textContent = `${text(a)} and ${text(b)} give ${text(shape)}.` +
-            (count > LIMIT ? ` Its ${count} elements are too many to draw; at most ${LIMIT} are drawn.` : count === 0 ? " It has no elements." : "");
+        const undrawn = count > LIMIT ? ` Its ${count} elements are too many to draw; at most ${LIMIT} are drawn.` : "";
+        result.textContent = `${text(a)} and ${text(b)} give ${text(shape)}.${count === 0 ? " It has no elements." : undrawn}`;
         if (count > 0 && count <= LIMIT) elements(a, b, shape, op);
     }
     function elements(a, b, shape, op) {
@@ -90,8 +95,12 @@ export function mount(node) {
         const own = [indices(a), indices(b)];
         const operand = (which) => x[which].map((value, i) => cell(show(value), {
             fill: which === 1 && colour(i), label: `${names[which]}${bracket(own[which][i])} = ${show(value)}`,
-            point: (here) => light(here, all.flatMap((_, k) => (from[which][k] === i ? [k] : [])), which === 0 ? [i] : [], which === 1 ? [i] : [],
-                (n) => `${names[which]}${bracket(own[which][i])} = ${show(value)} is read ${n === 1 ? "once" : `${n} times`}`) }));
+            point: (here) => {
+                const readers = all.flatMap((_, k) => (from[which][k] === i ? [k] : []));
+                light(here, which === 0 ? [i] : [], which === 1 ? [i] : [], readers,
+                    `${names[which]}${bracket(own[which][i])} = ${show(value)} is read ` +
+                    (readers.length === 1 ? "once" : `${readers.length} times`));
+            } }));
         const sentence = (k) => {
             const [i, j] = [from[0][k], from[1][k]];
             const [p, q] = [x[0][i], x[1][j]].map((v) => (v < 0 ? `(${show(v)})` : show(v)));
@@ -99,15 +108,18 @@ export function mount(node) {
                 `${p} ${SIGN[op]} ${q} = ${show(y[k], 6)}`;
         };
         const sets = [operand(0), operand(1), y.map((value, k) => cell(show(value, 6), {
-            fill: colour(from[1][k]), label: sentence(k), point: (here) => light(here, [k], [from[0][k]], [from[1][k]], () => sentence(k)) }))];
-        function light(here, which, ofA, ofB, say) {
-            [ofA, ofB, which].forEach((chosen, s) => sets[s].forEach((e, i) => e.classList.toggle("lit", here && chosen.includes(i))));
-            pointed.textContent = here ? say(which.length) : "";
+            fill: colour(from[1][k]), label: sentence(k),
+            point: (here) => light(here, [from[0][k]], [from[1][k]], [k], sentence(k)) }))];
+        function light(here, ofA, ofB, ofResult, sentence) {
+            [ofA, ofB, ofResult].forEach((lit, s) => sets[s].forEach((e, i) => e.classList.toggle("lit", here && lit.includes(i))));
+            pointed.textContent = here ? sentence : "";
         }
-        const grid = (name, of, s) => element("figure", {}, element("figcaption", {}, `${name} ${text(of)}`), table(of, sets[s], name));
-        grids.append(grid(names[0], a, 0), element("b", {}, SIGN[op]), grid(names[1], b, 1), element("b", {}, "="), grid("result", shape, 2));
+        const grid = (name, of, s) =>
+            element("figure", {}, element("figcaption", {}, `${name} ${text(of)}`), table(of, sets[s], name));
+        const sign = (of) => element("b", {}, of);
+        grids.append(grid(names[0], a, 0), sign(SIGN[op]), grid(names[1], b, 1), sign("="), grid("result", shape, 2));
         if (example.a === x[0] && shape.length === 2) {
-            const n = shape[1], means = indices([shape[0]]).map(([r]) => y.slice(r * n, (r + 1) * n).reduce((t, v) => t + v, 0) / n);
+            const means = rowMeans(y, shape[1]);
             result.textContent += ` Means of the rows: ${means.map((v) => show(v)).join(", ")}.`;
         }
     }

@@ -110,9 +110,9 @@ export function mount(node) {
     let leaves = { a: 2, b: 5, w: 3 }, swapped = false, breadthFirst = false;
     const picture = svg("svg", { viewBox: "0 0 398 272", role: "img", "aria-label": "The graph", class: "graph-picture" });
     const body = element("tbody");
+    const heads = ["node", "gets from", "gradient"].map((text) => element("th", { scope: "col" }, text));
     const table = element("table", { class: "graph-ledger" },
-        element("caption", {}, "The gradient ledger"),
-        element("thead", {}, element("tr", {}, ["node", "gets from", "gradient"].map((t) => element("th", { scope: "col" }, t)))), body);
+        element("caption", {}, "The gradient ledger"), element("thead", {}, element("tr", {}, heads)), body);
 
     function draw(step) {
         const nodes = graph(swapped), v = forward(nodes, leaves), order = visits(nodes, breadthFirst);
@@ -138,7 +138,7 @@ export function mount(node) {
             return `${name} = ${show(v[name], 6)}` + (own.length ? `, d${name} = ${show(sum(own), 6)}` : "");
         }).join("; "));
         body.replaceChildren(...ledger(nodes, passed, order).map(([to, from, value]) =>
-            element("tr", { class: from === "sum" ? "total" : "" }, element("td", {}, to), element("td", {}, from), element("td", {}, show(value, 6)))));
+            element("tr", { class: from === "sum" && "total" }, [to, from, show(value, 6)].map((text) => element("td", {}, text)))));
         table.hidden = step < FORWARD;
         return sentence(nodes, v, order, passed, step);
     }

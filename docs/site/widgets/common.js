@@ -42,7 +42,8 @@ export function readNumber(name, text, { low = -1e6, high = 1e6, whole = false }
     const value = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
     const kind = whole ? "whole number" : "number";
     const fix = `Write a ${kind} from ${show(low, 9)} to ${show(high, 9)}.`;
-    if (Number.isNaN(value) || (whole && !Number.isInteger(value))) throw new Error(`${name}: “${brief(text)}” is not a ${kind}. ${fix}`);
+    if (Number.isNaN(value) || (whole && !Number.isInteger(value)))
+        throw new Error(`${name}: “${brief(text)}” is not a ${kind}. ${fix}`);
     if (value < low || value > high) throw new Error(`${name}: ${brief(text)} is out of range. ${fix}`);
     return value;
 }

@@ -141,7 +141,8 @@ export const operations = {
             if (shape[at] === -1 && at < added) refuse("−1 keeps a size, but a new axis has none; give its size");
             if (shape[at] === -1) shape[at] = own;
             if (shape[at] < 0) refuse(`negative size ${shape[at]}; use 0 or more, or −1 to keep`);
-            if (own !== shape[at] && own !== 1) refuse(`axis ${-i} has size ${own} and cannot become ${shape[at]}; only a size of 1 stretches`);
+            if (own !== shape[at] && own !== 1)
+                refuse(`axis ${-i} has size ${own} and cannot become ${shape[at]}; only a size of 1 stretches`);
         }
         if (overflows(shape)) refuse("the product does not fit in 63 bits; use smaller sizes");
         return { ...x, shape, strides: shape.map((_, at) => (at < added || x.shape[at - added] === 1 ? 0 : x.strides[at - added])) };
