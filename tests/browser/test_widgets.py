@@ -110,7 +110,7 @@ class GraphTest(WidgetCase):
         self.assertEqual((self.boxes()["x"], self.boxes()["a"]), (["10", "dx = 1"], ["2"]))
         self.browser.press("Right")
         self.assertEqual(self.browser.text(self.at + "[role=status]"),
-                         "Visit h: it gives 10 to w; it gives 3 to x, whose gradient is now 1 + 3 = 4.")
+                         "Visit h. It gives 10 to w and 3 to x, whose gradient is now 1 + 3 = 4.")
         self.assertEqual(self.boxes()["x"], ["10", "dx = 4"])
         self.browser.press("End")
         self.assertEqual([self.boxes()[name][1] for name in "abw"], ["da = 20", "db = 8", "dw = 10"])
@@ -154,9 +154,9 @@ class GraphTest(WidgetCase):
 
     def test_play_goes_on_by_itself_until_it_is_paused(self):
         self.press_button("Play")
-        self.browser.wait(f"return document.querySelector('{self.at} [type=range]').value === '1'")
+        self.browser.wait(f"return document.querySelector('{self.at} [type=range]').value !== '0'")
         self.press_button("Pause")
-        self.assertEqual(self.boxes()["x"], ["10"])
+        self.assertEqual(self.boxes()["x"][0], "10")
         self.assertIn("Play", self.browser.texts(self.at + "button"))
         self.photograph("widget-graph")
 
@@ -278,13 +278,15 @@ class MovieTest(WidgetCase):
         self.press_button("3")
         self.assertEqual(len(self.browser.all(self.at + ".dim")), 6)
         self.press_button("Play")
-        self.browser.wait(f"return document.querySelectorAll('{self.at} .dim').length === 4")
+        self.browser.wait(f"return document.querySelectorAll('{self.at} .dim').length < 6")
         self.press_button("Pause")
-        self.assertEqual(self.browser.text(self.at + "[role=status]"), "Element 2 of 6 is at position 3: 21")
-        self.assertEqual(self.browser.texts(self.at + ".strip .lit small"), ["3"])
-        self.browser.focus(self.at + "[type=range]")
-        self.browser.press("Left")
-        self.assertEqual(self.browser.text(self.at + "[role=status]"), "Element 1 of 6 is at position 0: 11")
+        self.press_button("3")
+        for read, (position, value) in enumerate([(0, 11), (3, 21), (1, 12)], start=1):
+            self.press_button("Next")
+            self.assertEqual(self.browser.text(self.at + "[role=status]"), f"Element {read} of 6 is at position {position}: {value}")
+            self.assertEqual(self.browser.texts(self.at + ".strip .lit small"), [str(position)])
+            self.assertEqual(len(self.browser.all(self.at + ".dim")), 6 - read)
+            self.assertEqual(len(self.browser.all(self.at + ".jump")), read - 1)
 
 
 class BroadcastTest(WidgetCase):

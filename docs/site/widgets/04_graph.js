@@ -71,13 +71,12 @@ export function sentence(nodes, v, order, passed, step) {
     if (step === FORWARD) return "Backward starts at the root with the seed: dy = 1.";
     const name = order[step - FORWARD - 1], now = passed.slice(-2), before = passed.slice(0, -2);
     const visited = order.slice(0, step - FORWARD - 1);
-    return `Visit ${name}: ` + now.map(({ to, value }) => {
-        const earlier = before.filter((term) => term.to === to).map((term) => term.value);
-        if (!earlier.length) return `it gives ${show(value, 6)} to ${to}`;
-        const total = `${[...earlier, value].map(text).join(" + ")} = ${show(sum([...earlier, value]), 6)}`;
-        if (visited.includes(to)) return `it gives ${show(value, 6)} to ${to}, which has been visited already and does not pass it on`;
-        return `it gives ${show(value, 6)} to ${to}, whose gradient is now ${total}`;
-    }).join("; ") + ".";
+    return `Visit ${name}. It gives ` + now.map(({ to, value }) => {
+        const all = [...before.filter((term) => term.to === to).map((term) => term.value), value];
+        const given = `${show(value, 6)} to ${to}`;
+        if (visited.includes(to)) return `${given}, which has been visited already and does not pass it on`;
+        return all.length === 1 ? given : `${given}, whose gradient is now ${all.map(text).join(" + ")} = ${show(sum(all), 6)}`;
+    }).join(" and ") + ".";
 }
 
 // ---- drawing

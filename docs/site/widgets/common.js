@@ -163,7 +163,7 @@ export function player(count, draw, seconds = 1.5) {
         play.textContent = "Play";
     }
     const bar = element("div", { class: "widget-row widget-player", role: "group", "aria-label": "Steps" }, back, next, play, slider);
-    const keys = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+    const keys = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity };
     bar.addEventListener("keydown", (event) => {
         if (!(event.key in keys) || event.ctrlKey || event.altKey || event.metaKey) return;
         event.preventDefault();
