@@ -323,6 +323,7 @@ class BroadcastTest(WidgetCase):
         self.assertEqual(self.browser.text(self.at + "[role=alert]"), "")
         self.assertIn("(8, 3, 4, 5) and (3, 1, 1) give (8, 3, 4, 5). Its 480 elements are too many to draw",
                       self.browser.text(self.at + ".broadcast-result"))
+        self.assertEqual(self.browser.all(self.at + ".cell"), [])
 
     def test_the_silent_trap_and_its_way_out(self):
         printed = "".join(outputs("03_broadcasting"))
