@@ -18,6 +18,7 @@ from test_report import ReportTest
 from test_site import SiteTest
 from test_text import TextTest
 import test_widgets
+import test_widgets_attention
 import test_widgets_numbers
 from widget_case import WidgetCase
 
@@ -35,7 +36,8 @@ def main():
     loader = unittest.TestLoader()
     loader.testNamePatterns = [f"*{name}*" for name in arguments.names] or None
     site = loader.loadTestsFromTestCase(SiteTest)
-    widgets = unittest.TestSuite(map(loader.loadTestsFromModule, [test_widgets_numbers, test_widgets]))
+    modules = [test_widgets_numbers, test_widgets_attention, test_widgets]
+    widgets = unittest.TestSuite(map(loader.loadTestsFromModule, modules))
     report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in [ReportTest, ExplorerTest, TextTest])
     if report.countTestCases():
         ReportCase.begin(arguments.build.resolve(), arguments.pictures)

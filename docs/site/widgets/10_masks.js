@@ -192,7 +192,7 @@ export function mount(node) {
     gridKeys(masks, () => cells);
     frame(node, "A mask to edit",
           element("div", { class: "widget-row", role: "group", "aria-label": "Masks, joined with |" }, toggles),
-          element("div", { class: "widget-row" }, element("label", { class: "widget-field" }, "Blocked by", rules), element("span", {}, "Scores"), scores),
+          element("div", { class: "widget-row" }, element("label", { class: "widget-field" }, "Blocked by", rules), scores),
           element("p", {}, "Click a cell, or use the arrow keys and Space, to block or allow a key. Blocked cells are hatched."),
           element("div", { class: "masks-tables" }, masks, edits), oracle, status, list);
     draw();

@@ -1,5 +1,5 @@
 // Writing with and without a cache of keys and values: what each step computes, reads and stores.
-import { element, field, frame, player, problemLine, readNumber } from "./common.js";
+import { element, form, frame, player, readNumber } from "./common.js";
 
 // What passes through a model at each step that writes one token. The step with n tokens so far computes all of them
 // without a cache, and with one only those that are not in it. A query attends to itself and to all tokens before it.
@@ -29,11 +29,13 @@ const FIELDS = [["prompt", "prompt", 3, 64], ["added", "new tokens", 6, 64], ["l
 const ROWS = [["tokens", "tokens through each layer"], ["scores", "scores in each head"], ["multiplyAdds", "multiply-adds"]];
 
 export function mount(node) {
-    const model = Object.fromEntries(FIELDS.map(([key, , value]) => [key, value])), problem = problemLine();
-    const fields = FIELDS.map(([key, label, value, high]) => field(label, value, (text) => {
-        model[key] = readNumber(label, text, { low: 1, high, whole: true });
-        walk.go(walk.step());
-    }, problem, { inputmode: "numeric" }));
+    const model = Object.fromEntries(FIELDS.map(([key, , value]) => [key, value]));
+    const sizes = form(FIELDS.map(([, label, value, high]) => ({
+        label, value, inputmode: "numeric", read: (text) => readNumber(label, text, { low: 1, high, whole: true }) })),
+        (...values) => {
+            FIELDS.forEach(([key], i) => { model[key] = values[i]; });
+            walk.go(walk.step());
+        });
 
     const lanes = ["without a cache", "with a cache"].map((title, i) => {
         const cells = element("div", { class: "cache-cells", role: "img" }), name = element("p", {}, element("strong", {}, title), ": ");
@@ -81,7 +83,8 @@ export function mount(node) {
     }
 
     const walk = player(() => model.added, draw);
-    frame(node, "Writing with and without a cache", element("div", { class: "widget-row cache-fields" }, fields), problem, walk.bar, walk.status,
+    walk.go(1);  // the first step with something in the cache
+    frame(node, "Writing with and without a cache", element("div", { class: "widget-row cache-fields" }, sizes.labels), sizes.problem, walk.bar, walk.status,
           ...lanes.map((lane) => lane.box), element("p", { class: "cache-legend" }, legend), element("div", { class: "widget-scroll" }, table),
           element("p", { class: "cache-note" }, "With C for d_model, each layer takes 12 C² multiply-adds for a token (4 C² in the projections, " +
               "8 C² in the MLP) and 2 C for a score. The output layer and blocked scores are not counted."));
