@@ -69,7 +69,8 @@ function slider(label, max, value, change) {
         shown.textContent = text;
         input.setAttribute("aria-valuetext", text);
     };
-    return { label: element("label", { class: "keys-slider" }, element("span", {}, label), input, shown), at: () => Number(input.value), say };
+    const whole = element("label", { class: "keys-slider" }, element("span", {}, label), input, shown);
+    return { label: whole, at: () => Number(input.value), say };
 }
 
 export function mount(node) {
@@ -78,9 +79,11 @@ export function mount(node) {
     const panels = PANELS.map(([name, factor]) => {
         const shown = bars(name), text = element("p"), cells = Array.from({ length: 4 }, () => element("td"));
         const row = element("tr", {}, element("th", { scope: "row" }, name), cells);
-        return { factor, shown, text, cells, row, box: element("div", {}, element("p", { class: "keys-name" }, name), shown.picture, text) };
+        const box = element("div", {}, element("p", { class: "keys-name" }, name), shown.picture, text);
+        return { factor, shown, text, cells, row, box };
     });
-    const caption = element("caption"), head = ["", "variance", "top", "keys", "gradient"].map((name) => element("th", { scope: "col" }, name));
+    const caption = element("caption");
+    const head = ["", "variance", "top", "keys", "gradient"].map((name) => element("th", { scope: "col" }, name));
     const table = element("table", { class: "keys-table" }, caption, element("thead", {}, element("tr", {}, head)),
                           element("tbody", {}, panels.map((panel) => panel.row)));
     const drawn = new Map();  // d_k → { dots, dw }, rows of the samples so far
@@ -131,9 +134,11 @@ export function mount(node) {
             "after the division by √d_k.";
     }
 
-    frame(node, "Softmax at different widths", element("div", { class: "widget-row" }, width.label, temperature.label, query.label),
-          element("div", { class: "keys-panels" }, panels.map((panel) => panel.box)), element("div", { class: "widget-scroll" }, table), status,
-          element("p", { class: "keys-note" }, "The draws are those of the chapter's program with seed 1; its table gives the medians of ten " +
-              "seeds. The scores are divided by the temperature before softmax."));
+    frame(node, "Softmax at different widths",
+          element("div", { class: "widget-row" }, width.label, temperature.label, query.label),
+          element("div", { class: "keys-panels" }, panels.map((panel) => panel.box)),
+          element("div", { class: "widget-scroll" }, table), status,
+          element("p", { class: "keys-note" }, "The draws are those of the chapter's program with seed 1; its table gives the " +
+              "medians of ten seeds. The scores are divided by the temperature before softmax."));
     draw();
 }

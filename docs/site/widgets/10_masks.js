@@ -73,7 +73,7 @@ const name = (t) => `${t + 1} (${TOKENS[t]})`;
 const PASSED = "passed", FAILED = "FAILED", NONE = "n/a";
 const outcome = (title, good, evidence) => [good === null ? NONE : good ? PASSED : FAILED, title, evidence];
 
-// A line of the report: whether no output changed in the pairs (edited token, output).
+// Whether no output changed in the pairs (edited token, output).
 function unchanged(title, changed, pairs, edited = T) {
     const found = pairs.find(([j, i]) => changed[j][i]);
     if (!pairs.length) return outcome(title, null, "every token may see every token, and there is one sample");
@@ -81,41 +81,46 @@ function unchanged(title, changed, pairs, edited = T) {
         `${edited} tokens edited, ${pairs.length} outputs that may not see them unchanged to the last bit`);
 }
 
+// Whether the numbers of every row sum to 1.
+function summed(title, rows) {
+    const sums = rows.map(sum), off = sums.map((total) => Math.abs(total - 1)), most = Math.max(...off);
+    const worst = rows.length === 0 ? 1 : Number.isNaN(most) ? NaN : Number(sums[off.indexOf(most)].toPrecision(8));
+    return outcome(title, rows.length === 0 || most <= 1e-6, `${rows.length} rows; the farthest from 1 is ${worst}`);
+}
+
+// Whether each output is what it would be if the text ended there.
+function prefixes(title, run, x, blocked, y) {
+    const apart = x.findIndex((_, n) => {
+        const end = run(x.slice(0, n + 1), blocked.map((row) => row.slice(0, n + 1))).y[n];
+        return !end.every((value, c) => Math.abs(value - y[n][c]) < 1e-13);
+    });
+    return outcome(title, apart < 0, apart < 0 ? `${T} prefixes` : `output ${name(apart)} is another when the text ends there`);
+}
+
 // The chapter's experiments, then those checks of check::attention that concern a mask: [verdict, name, evidence] each.
 export function report(module, blocked, rule, equal = false) {
-    const x = module.x, run = (tokens, extra = blocked) => attend(module, tokens, extra, rule, equal);
-    const { weights, y } = run(x), changed = influence(run, x), rows = weights.flat();
-    const pairs = grid(T, T, (j, i) => [j, i]).flat(), visible = blocked.map((row) => row.includes(false));
-    const hidden = pairs.filter(([j, i]) => i !== j && blocked[i][j]);
-    const padding = influence(run, x, (token) => token.map(() => 1000));
-    const nan = y.filter((row) => row.some(Number.isNaN)).length;
+    const x = module.x, run = (tokens, mask = blocked) => attend(module, tokens, mask, rule, equal);
+    const { weights, y } = run(x), changed = influence(run, x), padding = influence(run, x, (token) => token.map(() => 1000));
+    const pairs = grid(T, T, (j, i) => [j, i]).flat(), nan = y.filter((row) => row.some(Number.isNaN)).length;
 
-    const prefixes = x.map((_, n) => Math.max(...attend(module, x.slice(0, n + 1), blocked.map((row) => row.slice(0, n + 1)), rule, equal)
-        .y[n].map((value, c) => Math.abs(value - y[n][c]))));
-    const apart = prefixes.findIndex((distance) => !(distance < 1e-13));
+    // The rows of both heads that are not fully masked, with what is blocked in them.
+    const rows = weights.flatMap((head) => head.map((row, i) => [row, blocked[i]])).filter(([, mask]) => mask.includes(false));
+    const count = H * blocked.flat().filter(Boolean).length;
+    const leaked = rows.flatMap(([row, mask]) => row.filter((w, j) => mask[j] && w !== 0));
+    const ifBlocked = (title, check) => (count ? check(title) : outcome(title, null, "nothing is blocked"));
 
-    const leaks = (w) => w.flatMap((row, i) => row.filter((value, j) => blocked[i % T][j] && visible[i % T] && value !== 0));
-    const farthest = (w) => w.map(sum).filter((_, i) => visible[i % T])
-        .reduce((worst, total) => (Math.abs(total - 1) <= Math.abs(worst - 1) ? worst : total), 1);
-    const summed = (title, w) => {
-        const worst = farthest(w);
-        return outcome(title, Math.abs(worst - 1) <= 1e-6, `${H * visible.filter(Boolean).length} rows; the farthest from 1 is ${Number(worst.toPrecision(8))}`);
-    };
-    const any = blocked.flat().includes(true), leaked = leaks(rows);
-    const ofVisible = rows.map((row, i) => row.map((w, j) => (blocked[i % T][j] ? 0 : w)));
-    const last = run(x, blocked.map((row, i) => (i === T - 1 ? row.map(() => true) : row))).weights.map((w) => w[T - 1]).flat();
-    const left = last.some(Number.isNaN) ? NaN : Math.max(...last.map(Math.abs));
+    const blinded = blocked.map((row, i) => (i === T - 1 ? row.map(() => true) : row));
+    const left = Math.max(...run(x, blinded).weights.flatMap((head) => head[T - 1].map(Math.abs)));
     return [
         unchanged("no output depends on a later token", changed, pairs.filter(([j, i]) => j > i)),
-        outcome("one pass gives what passes over the prefixes give", apart < 0, apart < 0 ? `${T} prefixes` :
-            `output ${name(apart)} is another when the text ends there`),
+        prefixes("one pass gives what passes over the prefixes give", run, x, blocked, y),
         unchanged("padding changes no real token", padding, pairs.filter(([j, i]) => j >= REAL && i < REAL), T - REAL),
         outcome("no output is NaN", nan === 0, `${nan} of ${T} outputs`),
-        summed("weights sum to 1", rows),
-        any ? outcome("blocked weights are 0", !leaked.length, leaked.length ? `a blocked key gets ${leaked[0].toPrecision(4)}` :
-            `${H * blocked.flat().filter(Boolean).length} blocked weights, all exactly 0`) : outcome("blocked weights are 0", null, "nothing is blocked"),
-        any ? summed("visible weights sum to 1", ofVisible) : outcome("visible weights sum to 1", null, "nothing is blocked"),
-        unchanged("blocked tokens have no influence", changed, hidden),
+        summed("weights sum to 1", rows.map(([row]) => row)),
+        ifBlocked("blocked weights are 0", (title) => outcome(title, !leaked.length,
+            leaked.length ? `a blocked key gets ${leaked[0].toPrecision(4)}` : `${count} blocked weights, all exactly 0`)),
+        ifBlocked("visible weights sum to 1", (title) => summed(title, rows.map(([row, mask]) => row.map((w, j) => (mask[j] ? 0 : w))))),
+        unchanged("blocked tokens have no influence", changed, pairs.filter(([j, i]) => i !== j && blocked[i][j])),
         outcome("a fully masked row is 0", left === 0, left === 0 ? `token ${name(T - 1)} blinded: its weights are 0` :
             `weights of a token that sees nothing: ${Number.isNaN(left) ? "NaN" : `up to ${left.toPrecision(4)}`}, not 0`),
     ];
@@ -135,7 +140,8 @@ export function grouped(verdicts) {
 function tokenTable(attributes, caption, cell) {
     const columns = TOKENS.map((token) => element("th", { scope: "col" }, element("span", {}, token)));
     const rows = TOKENS.map((token, i) => element("tr", {}, element("th", { scope: "row" }, token), TOKENS.map((_, j) => cell(i, j))));
-    return element("table", attributes, caption, element("thead", {}, element("tr", {}, element("td"), columns)), element("tbody", {}, rows));
+    return element("table", attributes, caption, element("thead", {}, element("tr", {}, element("td"), columns)),
+                   element("tbody", {}, rows));
 }
 
 export function mount(node) {
@@ -147,13 +153,15 @@ export function mount(node) {
         blocked = joined([...ticked]);
         draw();
     }));
-    const rules = element("select", { onchange: () => { rule = rules.value; draw(); } }, Object.keys(RULES).map((name) => element("option", {}, name)));
+    const rules = element("select", { onchange: () => { rule = rules.value; draw(); } },
+                          Object.keys(RULES).map((name) => element("option", {}, name)));
     const scores = choice("Scores", ["of head 1", "of head 2", "all equal"], 0, (index) => { head = index; draw(); });
 
     const cells = grid(T, T, (i, j) => button("", () => { blocked[i][j] = !blocked[i][j]; draw(); }));
     const caption = element("caption"), marks = grid(T, T, () => element("td"));
     const masks = tokenTable({ class: "masks-grid", role: "grid" }, caption, (i, j) => element("td", { role: "gridcell" }, cells[i][j]));
-    const edits = tokenTable({ class: "masks-edits" }, element("caption", {}, "Edited token (row), outputs that change (column)"), (j, i) => marks[j][i]);
+    const outputs = element("caption", {}, "Edited token (row), outputs that change (column)");
+    const edits = tokenTable({ class: "masks-edits" }, outputs, (j, i) => marks[j][i]);
     const headers = [...masks.querySelectorAll("tbody th")];
     const oracle = element("p"), list = element("ul", { class: "masks-report" }), status = statusLine();
 

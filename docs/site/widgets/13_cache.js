@@ -61,7 +61,8 @@ export function mount(node) {
     sofar.append(row("numbers in the cache"));
 
     function draw(step) {
-        const count = model.prompt + model.added - 1, both = lanes.map((lane) => steps(model, lane.cached)), at = both.map((all) => all[step]);
+        const count = model.prompt + model.added - 1;
+        const both = lanes.map((lane) => steps(model, lane.cached)), at = both.map((all) => all[step]);
         lanes.forEach((lane, i) => {
             const { first, read, tokens } = at[i], kept = lane.cached && !at[i].slides;
             lane.cells.replaceChildren(...Array.from({ length: count }, (_, t) => {
@@ -84,8 +85,10 @@ export function mount(node) {
 
     const walk = player(() => model.added, draw);
     walk.go(1);  // the first step with something in the cache
-    frame(node, "Writing with and without a cache", element("div", { class: "widget-row cache-fields" }, sizes.labels), sizes.problem, walk.bar, walk.status,
-          ...lanes.map((lane) => lane.box), element("p", { class: "cache-legend" }, legend), element("div", { class: "widget-scroll" }, table),
-          element("p", { class: "cache-note" }, "With C for d_model, each layer takes 12 C² multiply-adds for a token (4 C² in the projections, " +
-              "8 C² in the MLP) and 2 C for a score. The output layer and blocked scores are not counted."));
+    frame(node, "Writing with and without a cache",
+          element("div", { class: "widget-row cache-fields" }, sizes.labels), sizes.problem, walk.bar, walk.status,
+          ...lanes.map((lane) => lane.box), element("p", { class: "cache-legend" }, legend),
+          element("div", { class: "widget-scroll" }, table),
+          element("p", { class: "cache-note" }, "With C for d_model, each layer takes 12 C² multiply-adds for a token (4 C² in the " +
+              "projections, 8 C² in the MLP) and 2 C for a score. The output layer and blocked scores are not counted."));
 }
