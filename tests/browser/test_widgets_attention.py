@@ -108,6 +108,17 @@ class MasksTest(WidgetCase):
         late = in_node(self.NAME, "x.map((row, i) => w.RULES['0 after softmax'](row, row.map((_, j) => j > i)))", scores)
         self.assertEqual([f"{sum(row):.3f}" for row in late], block("10_masks", "masked after softmax")[0].split()[-4:])
 
+    def test_the_module_is_the_chapter_s(self):
+        # The first output of small_attention()(some_tokens(1), Mask::causal() | Mask::padding({5})), and one with five keys.
+        first = [-0.410295979331743, 0.110122922688951, -0.415766736232622, -0.0386316820409436, 0.315840434631614, 0.237014315736502,
+                 -0.0904073392603044, -0.00112184963309566]
+        last = [-0.149275076618525, 0.0236397077936109, -0.0466777298124781, -0.107675267977285, 0.0243120964693478,
+                -0.0163376602304422, 0.0454994291614319, -0.149681908530548]
+        y = in_node(self.NAME, f"((m) => w.attend(m, m.x, w.joined(['causal', 'padding']), {self.SAFE}).y)(w.chapterModule())")
+        for found, expected in [(y[0], first), (y[6], last)]:
+            for a, b in zip(found, expected):
+                self.assertAlmostEqual(a, b, places=14)
+
     def test_the_rules_do_what_the_oracle_s_do(self):
         lines = block("10_masks", "two keys allowed")[1:]
         self.assertEqual(len(lines), 5)
@@ -207,6 +218,8 @@ class MasksTest(WidgetCase):
         for rule, verdict, failing in [
                 ("-inf, plain softmax", "queries 6 to 7: NaN", later | {"no output is NaN", "a fully masked row is 0"}),
                 ("replace by -1e9", "queries 6 to 7: blocked keys get up to 0.1429", later | {"a fully masked row is 0"}),
+                ("replace by 0", "queries 6 to 7: blocked keys get up to 0.1429",
+                 later | {"blocked weights are 0", "visible weights sum to 1", "a fully masked row is 0", "padding changes no real token"}),
                 ("0 after softmax", "queries 1 to 5: blocked keys get 0",
                  later | {"weights sum to 1", "visible weights sum to 1", "padding changes no real token"})]:
             self.browser.focus(self.at + "select")

@@ -26,8 +26,9 @@ export const RULES = {
     "-inf, safe softmax": (s, blocked) => softmax(infinite(s, blocked)),
     "-inf, plain softmax": (s, blocked) => plainSoftmax(infinite(s, blocked)),
     "add -1e9, float64": (s, blocked) => softmax(s.map((x, j) => x + (blocked[j] ? LOW : 0))),
-    "add -1e9, float32": (s, blocked) => single(softmax(single(s.map((x, j) => Math.fround(x) + (blocked[j] ? LOW : 0))))),
+    "add -1e9, float32": (s, blocked) => single(softmax(single(s.map((x, j) => x + (blocked[j] ? LOW : 0))))),
     "replace by -1e9": (s, blocked) => softmax(s.map((x, j) => (blocked[j] ? LOW : x))),
+    "replace by 0": (s, blocked) => softmax(s.map((x, j) => (blocked[j] ? 0 : x))),
     "0 after softmax": (s, blocked) => softmax(s).map((w, j) => (blocked[j] ? 0 : w)),
 };
 
