@@ -68,7 +68,6 @@ class SoftmaxTest(WidgetCase):
         expected = in_node(self.NAME, self.MEASURED + "(64, 1)")
         self.assertEqual(self.cells(), [float(f"{value:.{d}f}") for value, d in zip(expected, digits)])
         at_64 = self.cells()
-        self.photograph(self.NAME)
         self.assertEqual(self.slide(1, "Right", *["Right"] * 2), "8")  # the temperature √64 is the division by √d_k
         self.assertEqual(self.cells()[:4], at_64[4:])
         self.assertEqual(self.slide(1, "Left", "Left", "Left"), "1")
@@ -76,6 +75,7 @@ class SoftmaxTest(WidgetCase):
         farthest = float(re.search(r"farther than ([\d.]+) %", block("08_attention", "q·k as it is")[-1])[1]) / 100
         for found, median in zip(self.cells(), self.table()[1024]):
             self.assertLessEqual(abs(found / median - 1), farthest + 0.01, (found, median))
+        self.photograph(self.NAME)
 
     def test_the_bars_are_the_weights_of_the_chosen_query(self):
         self.open("08_attention", self.NAME, **PHONE)
@@ -204,6 +204,7 @@ class MasksTest(WidgetCase):
         self.assertEqual(len(self.browser.all(self.at + "td button[tabindex='0']")), 1)
         changed = self.browser.texts(self.at + ".masks-edits tbody tr:nth-child(5) td")
         self.assertEqual(changed, ["·", "·", "x", "·", "x", "x", "x"])
+        self.photograph(self.NAME)
 
     def test_masks_are_joined_and_rules_judged(self):
         self.open("10_masks", self.NAME)
@@ -212,7 +213,6 @@ class MasksTest(WidgetCase):
         masked = self.browser.texts(self.at + ".masks-grid th small")
         self.assertEqual(masked, ["fully masked"] * 2)
         self.assertIn("queries 1 to 5: blocked keys get 0; queries 6 to 7: sees nothing, gives 0", self.oracle())
-        self.photograph(self.NAME)
         later = {"no output depends on a later token", "one pass gives what passes over the prefixes give",
                  "blocked tokens have no influence"}
         for rule, verdict, failing in [
@@ -279,7 +279,6 @@ class CacheTest(WidgetCase):
     def test_a_step_shows_what_is_computed_read_and_stored(self):
         self.open("13_own_text", self.NAME)
         self.assertEqual([self.signs(0), self.signs(1)], [list("cccc----"), ["r", "r", "r", "c+", *"----"]])
-        self.photograph(self.NAME)
         self.press_button("Next")
         self.assertEqual([self.signs(0), self.signs(1)], [list("ccccc---"), [*"rrrr", "c+", *"---"]])
         self.assertIn("Step 3 of 6: token 6 is written", self.browser.text(self.at + ".widget-status"))
@@ -288,6 +287,7 @@ class CacheTest(WidgetCase):
         self.assertEqual(self.table()["tokens through each layer"], ["33", "8"])
         self.browser.press("Home")
         self.assertEqual(self.signs(1), ["c+"] * 3 + ["-"] * 5)
+        self.photograph(self.NAME)
 
     def test_the_chapter_s_run_and_wrong_sizes(self):
         self.open("13_own_text", self.NAME, **PHONE)
