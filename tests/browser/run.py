@@ -17,6 +17,10 @@ from test_explorer import ExplorerTest
 from test_report import ReportTest
 from test_site import SiteTest
 from test_text import TextTest
+import test_widgets
+import test_widgets_attention
+import test_widgets_numbers
+from widget_case import WidgetCase
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -32,12 +36,15 @@ def main():
     loader = unittest.TestLoader()
     loader.testNamePatterns = [f"*{name}*" for name in arguments.names] or None
     site = loader.loadTestsFromTestCase(SiteTest)
+    modules = [test_widgets_numbers, test_widgets_attention, test_widgets]
+    widgets = unittest.TestSuite(map(loader.loadTestsFromModule, modules))
     report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in [ReportTest, ExplorerTest, TextTest])
     if report.countTestCases():
         ReportCase.begin(arguments.build.resolve(), arguments.pictures)
     SiteTest.begin(ReportCase.browser, ROOT / "build/site", arguments.pictures)
+    WidgetCase.begin(SiteTest.browser, arguments.pictures)
     try:
-        return 0 if unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite([site, report])).wasSuccessful() else 1
+        return 0 if unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite([site, widgets, report])).wasSuccessful() else 1
     finally:
         SiteTest.browser.quit()
         if report.countTestCases():
