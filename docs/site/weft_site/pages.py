@@ -1,11 +1,12 @@
-"""The pages' outside: figures that can be opened, and what Debian's furo needs to work without a web server of Debian's."""
+"""The pages' outside: figures that can be opened, tables for phones, and what Debian's furo needs to work without a web
+server of Debian's."""
 import html
 import pathlib
 import re
 
 from docutils import nodes
 
-from . import figures, maths
+from . import figures, maths, tables
 
 NORMALIZE = pathlib.Path("/usr/share/javascript/normalize.css/normalize.min.css")
 UNUSED = ["jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js"]
@@ -20,7 +21,7 @@ def natural_width(path):
     return float(match.group(1)) if match else None
 
 
-def boxed(app, page, match):
+def boxed(app, match):
     """A picture in a box that scrolls, and a link to it alone, where a phone can enlarge it. An SVG becomes part of the
     page."""
     tag, source, alt = match.group(0), match.group("src"), html.unescape(match.group("alt"))
@@ -36,9 +37,10 @@ def outside(app, pagename, templatename, context, doctree):
     """Figures in boxes, formulas in headings, no script that is not needed."""
     body = context.get("body", "")
     if doctree is not None and doctree.next_node(nodes.image) is not None:
-        body = re.sub(r'<img\b[^>]*\balt="(?P<alt>[^"]*)"[^>]*\bsrc="(?P<src>[^"]+)"[^>]*>', lambda m: boxed(app, pagename, m), body)
+        body = re.sub(r'<img\b[^>]*\balt="(?P<alt>[^"]*)"[^>]*\bsrc="(?P<src>[^"]+)"[^>]*>', lambda m: boxed(app, m), body)
     if doctree is not None:
         body = re.sub(r"<h\d>.*?</h\d>", lambda m: maths.in_headings(m.group(0)), body, flags=re.DOTALL)
+        body = tables.in_page(body)
         context["toc"] = maths.in_headings(context["toc"])
     context["body"] = body
     context["script_files"] = [file for file in context["script_files"]
