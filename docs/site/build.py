@@ -79,9 +79,9 @@ def front(found):
     figure = part("09_heads", r"(!\[[^\]]*\]\(figures/09_roles\.svg\))")
     report = part("readme", r"(!\[[^\]]*\]\(report\.png\))")
     live = TRAIN_GPT.exists()
-    parts = ["<h2>Attention in ten lines</h2>", code, "It prints", "```text\n" + textwrap.dedent(printed) + "```",
-             "<h2>What two heads have learned</h2>", figure, "Each row is a word, each column a word that it may attend to. [Chapter 9]"
-             "(09_heads.md) trains this model and explains its two heads.", "<h2>A report of every training run</h2>", report,
+    parts = ['<p class="show-title">Attention in ten lines</p>', code, "It prints", "```text\n" + textwrap.dedent(printed) + "```",
+             '<p class="show-title">What two heads have learned</p>', figure, "Each row is a word, each column a word that it may attend to. [Chapter 9]"
+             "(09_heads.md) trains this model and explains its two heads.", '<p class="show-title">A report of every training run</p>', report,
              ('<p><a class="live-report" href="report.html">Open a live report</a>: a small GPT, trained while this site was built.</p>'
               if live else "A training run leaves a report of what the model has learned.") + "\n",
              "`make train` trains a larger one in minutes, on a text of yours if you like. [How](readme.md#training-and-generating)"]

@@ -54,7 +54,7 @@ def place_of(text, page):
 
 def add_links(app, doctree, page):
     for block in list(doctree.findall(nodes.literal_block)):
-        place = block.get("language") in LANGUAGES and place_of(block.astext(), page)
+        place = block.get("place") or (block.get("language") in LANGUAGES and place_of(block.astext(), page))
         if not place:
             continue
         path, line = place
