@@ -45,8 +45,9 @@ def nearest(page):
 def place_of(text, page):
     """(path, line), or None where the text is in no file, or is too short to tell in which."""
     block = bare(text)[1]
-    found = sorted((path for path, (_, whole) in files().items() if block in whole), key=nearest(page))
-    if not found or (block.count("\n") < 3 and (len(found) > 1 or page.startswith("api/"))):
+    near = nearest(page)  # False sorts first
+    found = sorted((path for path, (_, whole) in files().items() if block in whole), key=near)
+    if not found or (block.count("\n") < 3 and len(found) > 1 and [near(path) for path in found].count(False) != 1):
         return None
     numbers, whole = files()[found[0]]
     return found[0], numbers[whole[:whole.index(block)].count("\n")]
@@ -54,6 +55,8 @@ def place_of(text, page):
 
 def add_links(app, doctree, page):
     for block in list(doctree.findall(nodes.literal_block)):
+        if block.astext().startswith("#include <weft/") and "\n" not in block.astext():
+            continue
         place = block.get("place") or (block.get("language") in LANGUAGES and place_of(block.astext(), page))
         if not place:
             continue

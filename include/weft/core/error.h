@@ -42,6 +42,29 @@ private:
             return text::chars(part);
     }
 };
+//     std::string kinds;
+//     const auto attempt = [&](const std::function<void()>& action) {
+//         try {
+//             action();
+//         } catch (const DTypeError&) {
+//             kinds += "type ";
+//         } catch (const IndexError&) {
+//             kinds += "index ";
+//         } catch (const ValueError&) {
+//             kinds += "value ";
+//         } catch (const GraphError&) {
+//             kinds += "graph ";
+//         } catch (const IoError&) {
+//             kinds += "file ";
+//         } catch (const Error& error) {  // the others, here a ShapeError
+//             kinds += error.what();
+//         }
+//     };
+//     attempt([] { (void)exp(arange(3)); });
+//     attempt([] { (void)ones({3}).select(0, 3); });
+//     attempt([] { (void)dropout(ones({3}), 2); });
+//     attempt([] { ones({3}).backward(); });
+//     attempt([] { (void)io::load_safetensors("no such file"); });
 struct ShapeError : Error {  // shapes that do not fit each other or the operation
     using Error::Error;
 };

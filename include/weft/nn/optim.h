@@ -54,6 +54,8 @@ struct ParameterGroup {
     std::optional<double> weight_decay = {};  // of these parameters; by default that of the options
 };
 
+//     const nn::NamedTensors named = optim::numbered({ones({2}), ones({3})});
+//     const std::string second = named[1].first;  // "1"
 nn::NamedTensors numbered(const std::vector<Tensor>& parameters);  // names each by its position: "0", "1", …
 
 // Returns two groups: matrices (rank ≥ 2), with that weight decay, and vectors (biases, norms), without. Each
