@@ -1,4 +1,7 @@
 // The examples in the headers of what has none beside its relatives: options, results, and small functions.
+#include <unistd.h>
+
+#include <cstdio>
 #include <functional>
 #include <map>
 
@@ -440,4 +443,27 @@ TEST_CASE("example: StorageFrame", "[header-examples]") {
     movie.show("m", tensor({{1.0, 2}, {3, 4}}));
     const viz::StorageFrame& frame = movie.frames()[0];  // frame.memory is 1, 2, 3, 4
     CHECK(frame.memory == std::vector<double>{1, 2, 3, 4});
+}
+
+// ---- weft/models/gpt2.h
+
+TEST_CASE("example: GPT2Options", "[header-examples]") {
+    const nn::GPT2Options exact{.dtype = float64};  // for load_gpt2(folder, exact)
+    CHECK(exact.dropout == 0);
+}
+
+// ---- weft/train/progress.h
+
+TEST_CASE("example: warn", "[header-examples]") {
+    std::FILE* const file = std::tmpfile();
+    const int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    training::warn("the text has 40 characters; give at least 100");
+    dup2(before, STDERR_FILENO);
+    close(before);
+    std::rewind(file);
+    std::string written(200, '\0');
+    written.resize(std::fread(written.data(), 1, written.size(), file));
+    std::fclose(file);
+    CHECK(written.find("warning: the text has 40 characters") != std::string::npos);
 }

@@ -79,9 +79,11 @@ public:
 private:
     Scoped<bool> mode_;
 };
+// Whether a Composed guard is active in this thread.
+//
 //     const Composed readable;
 //     const bool composed = composed_mode();  // true
-bool composed_mode();  // whether a Composed guard is active in this thread
+bool composed_mode();
 
 // Options of `grad`.
 struct GradOptions {

@@ -42,6 +42,8 @@ private:
             return text::chars(part);
     }
 };
+// Shapes that do not fit each other or the operation. Each kind of error can be caught by itself:
+//
 //     std::string kinds;
 //     const auto attempt = [&](const std::function<void()>& action) {
 //         try {
@@ -65,7 +67,7 @@ private:
 //     attempt([] { (void)dropout(ones({3}), 2); });
 //     attempt([] { ones({3}).backward(); });
 //     attempt([] { (void)io::load_safetensors("no such file"); });
-struct ShapeError : Error {  // shapes that do not fit each other or the operation
+struct ShapeError : Error {
     using Error::Error;
 };
 struct DTypeError : Error {  // a type that the operation does not take, or types that do not mix

@@ -23,8 +23,10 @@ Tensor where(const Tensor& condition, double a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, double b);
 Tensor maximum(const Tensor& a, double b);  // the larger of a and a number, elementwise
+// The smaller of a and a number, elementwise.
+//
 //     const Tensor y = minimum(tensor({1.0, 5}), 3.0);  // [1, 3]
-Tensor minimum(const Tensor& a, double b);  // the smaller of a and a number, elementwise
+Tensor minimum(const Tensor& a, double b);
 // Whether |a − b| ≤ atol + rtol · |b| everywhere; equal infinities are close. Integers and bools must be equal.
 [[nodiscard]] bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                             bool equal_nan = false);
@@ -60,10 +62,12 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest 
 // ---- creation
 
 Tensor full_like(const Tensor& x, double value);  // `value`, with x's shape and type
+// Normal, with x's shape and type.
+//
 //     const Tensor noisy = x + 0.1 * randn_like(x, rng);
 //     const Tensor half = rand_like(x, rng) < 0.5;  // bool, each true with probability ½
-Tensor randn_like(const Tensor& x, Rng& rng = default_rng());  // normal, with x's shape and type
-Tensor rand_like(const Tensor& x, Rng& rng = default_rng());   // uniform in [0, 1), with x's shape and type
+Tensor randn_like(const Tensor& x, Rng& rng = default_rng());
+Tensor rand_like(const Tensor& x, Rng& rng = default_rng());  // uniform in [0, 1), with x's shape and type
 // (steps,): evenly spaced from start to end, both included. ValueError if steps < 0.
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype = float32);
 // ids (…) int64 → (…, num_classes) int64: 1 at the id, else 0. −1 classes: the largest id + 1. IndexError for

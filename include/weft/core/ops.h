@@ -76,8 +76,10 @@ Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
 Tensor abs(const Tensor& x);      // |x|; gradient at 0 is 0
 Tensor sign(const Tensor& x);     // −1, 0 or 1; gradient 0
 Tensor sin(const Tensor& x);      // x in radians
+// The cosine of x in radians.
+//
 //     const Tensor y = cos(tensor({0.0}));  // [1]
-Tensor cos(const Tensor& x);    // x in radians
+Tensor cos(const Tensor& x);
 Tensor erf(const Tensor& x);    // 2/√π ∫₀ˣ e^(−t²) dt
 Tensor log1p(const Tensor& x);  // ln(1 + x), exact for small x; gradient at −1 is inf
 Tensor expm1(const Tensor& x);  // eˣ − 1, exact for small x
@@ -136,8 +138,10 @@ struct [[nodiscard]] ValuesIndices {
 //
 //     const auto [values, indices] = max(tensor({{3.0, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
+// The smallest value along an axis; NaN counts as it. Otherwise as max.
+//
 //     const auto [values, indices] = min(tensor({{3.0, 1}, {2, 5}}), 1);  // [1, 2] and [1, 0]
-ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);  // the smallest; NaN counts as it
+ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);
 // The largest of all elements, of shape (); its first occurrence gets the gradient. ShapeError if x is empty.
 Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);                                     // the smallest of all elements, likewise

@@ -310,9 +310,11 @@ Tensor ones(const Shape& shape, DType dtype = float32);                // every 
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
 Tensor empty(const Shape& shape, DType dtype = float32);               // uninitialised
 Tensor zeros_like(const Tensor& x);                                    // 0, with x's shape and type
+// 1, with x's shape and type.
+//
 //     Tensor x = empty({2, 3});
 //     x.copy_(ones_like(x));
-Tensor ones_like(const Tensor& x);                  // 1, likewise
+Tensor ones_like(const Tensor& x);
 Tensor eye(std::int64_t n, DType dtype = float32);  // (n, n), ones on the diagonal
 // (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
 // end, or is too small to count the steps; DTypeError for bool.
