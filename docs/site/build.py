@@ -79,15 +79,17 @@ def front(found):
     figure = part("09_heads", r"(!\[[^\]]*\]\(figures/09_roles\.svg\))")
     report = part("readme", r"(!\[[^\]]*\]\(report\.png\))")
     live = TRAIN_GPT.exists()
-    parts = ['<p class="show-title">Attention in ten lines</p>', code, "It prints", "```text\n" + textwrap.dedent(printed) + "```",
-             '<p class="show-title">What two heads have learned</p>', figure, "Each row is a word, each column a word that it may attend to. [Chapter 9]"
-             "(09_heads.md) trains this model and explains its two heads.", '<p class="show-title">A report of every training run</p>', report,
-             ('<p><a class="live-report" href="report.html">Open a live report</a>: a small GPT, trained while this site was built.</p>'
-              if live else "A training run leaves a report of what the model has learned.") + "\n",
-             "`make train` trains a larger one in minutes, on a text of yours if you like. [How](readme.md#training-and-generating)"]
-    raw = "```{{raw}} html\n{}\n```"
-    return '```{raw} html\n<div class="show">\n```\n\n' + "\n\n".join(
-        raw.format(part) if part.startswith("<") else part for part in parts) + "\n\n" + raw.format("</div>") + "\n\n"
+    parts = ['<div class="show">', '<p class="show-title">Attention in ten lines</p>', code, "It prints",
+             "```text\n" + textwrap.dedent(printed) + "```",
+             '<p class="show-title">What two heads have learned</p>', figure,
+             "Each row is a token, each column a token that it may attend to. [Chapter 9](09_heads.md) trains this model and "
+             "explains its two heads.",
+             '<p class="show-title">A report of every training run</p>', report,
+             '<p><a class="live-report" href="report.html">Open a live report</a>: a small GPT, trained while this site was '
+             "built.</p>" if live else "Every training run leaves a report of what its model has learned.",
+             "`make train` trains a larger one in minutes, [on a text of yours](readme.md#training-and-generating) if you like.",
+             "</div>"]
+    return "\n\n".join(f"```{{raw}} html\n{part}\n```" if part.startswith("<") else part for part in parts) + "\n\n"
 
 
 def pages():

@@ -221,12 +221,14 @@ class SiteTest(unittest.TestCase):
                 const ground = hit.reduce((below, c) => over(c, below), paper), ink = over(channels(style.fill), ground);
                 const [low, high] = [light(ground), light(ink)].sort((a, b) => a - b);
                 texts += 1;
-                if ((high + 0.05) / (low + 0.05) < 3) wrong.push(`${figure.dataset.figure}: ${e.textContent} in ${style.fill} on ${ground}`);
+                if ((high + 0.05) / (low + 0.05) < 3)
+                    wrong.push(`${figure.dataset.figure}: ${e.textContent} in ${style.fill} on ${ground}`);
             }
         }
         return [texts, wrong, document.querySelectorAll("article svg.figure").length];"""
         seen = 0
-        for page in ["00_mathematics", "02_tensors", "07_classification", "08_attention", "10_masks", "12_gpt", "16_gpt2", "architecture"]:
+        for page in ["00_mathematics", "02_tensors", "07_classification", "08_attention", "10_masks", "12_gpt", "16_gpt2",
+                     "architecture"]:
             for dark in [False, True]:
                 self.browser.open(self.site / f"{page}.html", dark=dark, **DESKTOP)
                 texts, wrong, figures = self.browser.run(look)
@@ -353,7 +355,8 @@ class SiteTest(unittest.TestCase):
     def test_pictures(self):
         if self.pictures is None:
             self.skipTest("no --pictures")
-        for name in ["index", "search", "dictionary", "04_backward", "08_attention", "glossary", "readme", "api/index", "api/core/ops", "api/models/gpt"]:
+        for name in ["index", "search", "dictionary", "04_backward", "08_attention", "glossary", "readme",
+                     "api/index", "api/core/ops", "api/models/gpt"]:
             for size in [DESKTOP, PHONE]:
                 for dark in [False, True]:
                     self.browser.open(self.site / f"{name}.html", dark=dark, **size)
