@@ -69,7 +69,7 @@ TEST_CASE("example: kinds of errors", "[header-examples]") {
             kinds += "graph ";
         } catch (const IoError&) {
             kinds += "file ";
-        } catch (const Error& error) {  // the others, here a ShapeError
+        } catch (const Error& error) {  // any other kind
             kinds += error.what();
         }
     };

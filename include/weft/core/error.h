@@ -58,7 +58,7 @@ private:
 //             kinds += "graph ";
 //         } catch (const IoError&) {
 //             kinds += "file ";
-//         } catch (const Error& error) {  // the others, here a ShapeError
+//         } catch (const Error& error) {  // any other kind
 //             kinds += error.what();
 //         }
 //     };
