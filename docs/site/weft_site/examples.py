@@ -57,7 +57,7 @@ def from_dictionary(function):
             kind, (code, result) = (match.group(1), arguments(match.group(2))) if match else ("", ("", ""))
             if not re.search(called, code) or (kind == "holds" and not result.startswith('"')):
                 continue
-            above = [lines()[j].strip() for j in sorted(definitions(names_in(code), i))]
+            above = [re.sub(r" {2,}//", "  //", lines()[j].strip()) for j in sorted(definitions(names_in(code), i))]
             shown = {"same": result, "shaped": f"of shape {result}", "holds": "true"}[kind]
             return "\n".join([*above, f"{code};  // {shown}"]), i + 1
     return None
