@@ -1,7 +1,9 @@
 """Builds the site in build/site, from docs/*.md, README.md, CONTRIBUTING.md and the headers' comments. `make docs`
 installs what this needs, and calls it.
 
-The Markdown is written for a forge and stays as it is: a copy of it in build/docs/source gets what Sphinx wants."""
+The Markdown is written for a forge and stays as it is: a copy of it in build/docs/source gets what Sphinx wants. Where
+examples/train_gpt is built, the front page links the report of a short training, made at the same time. WEFT_SITE_URL
+may say where the site will stand: others that show a link to one of its pages want whole addresses."""
 import os
 import pathlib
 import posixpath
@@ -16,6 +18,10 @@ SITE = pathlib.Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 SOURCE = ROOT / "build/docs/source"
 OUT = ROOT / "build/site"
+TRAIN_GPT = ROOT / "build/release/examples/train_gpt"
+TRAINED = ROOT / "build/docs/training"
+# A model of two layers, which takes half a minute on one core: less than the pages take.
+TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
 APPENDICES = ["errata", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
 LIBRARY = ["readme", "architecture", "performance", "comparison", "names", "contributing"]
@@ -61,6 +67,31 @@ def toctree(pages, caption, options=""):
     return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n{options}\n" + "\n".join(pages) + "\n```\n"
 
 
+def front(found):
+    """What the front page shows before its text: ten lines and what they print, a figure, a report."""
+    def part(page, pattern):
+        match = re.search(pattern, found[page], re.MULTILINE)
+        if match is None:
+            sys.exit(f"the front page shows a part of {page}.md that is no longer there: {pattern}")
+        return match.group(1)
+    code = part("readme", r"^## In ten lines\n\n(```cpp\n[^`]*```)\n")
+    printed = part("readme", r"^## In ten lines\n\n```cpp\n[^`]*```\n\n((?:    [^\n]*\n)+)")
+    figure = part("09_heads", r"(!\[[^\]]*\]\(figures/09_roles\.svg\))")
+    report = part("readme", r"(!\[[^\]]*\]\(report\.png\))")
+    live = TRAIN_GPT.exists()
+    parts = ['<div class="show">', '<p class="show-title">Attention in ten lines</p>', code, "It prints",
+             "```text\n" + textwrap.dedent(printed) + "```",
+             '<p class="show-title">What two heads have learned</p>', figure,
+             "Each row is a token, each column a token that it may attend to. [Chapter 9](09_heads.md) trains this model and "
+             "explains its two heads.",
+             '<p class="show-title">A report of every training run</p>', report,
+             '<p><a class="live-report" href="report.html">Open a live report</a>: a small GPT, trained while this site was '
+             "built.</p>" if live else "Every training run leaves a report of what its model has learned.",
+             "`make train` trains a larger one in minutes, [on a text of yours](readme.md#training-and-generating) if you like.",
+             "</div>"]
+    return "\n\n".join(f"```{{raw}} html\n{part}\n```" if part.startswith("<") else part for part in parts) + "\n\n"
+
+
 def pages():
     """The name of each page and its Markdown."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -74,10 +105,10 @@ def pages():
     steps["from_scratch/index"] = steps.pop("from_scratch/README") + toctree(
         [posixpath.basename(name) for name in steps if "/step_" in name], "The steps")
     contents += toctree(chapters, "The book") + toctree(["from_scratch/index"], "Build your own")
-    contents += toctree(APPENDICES, "Beside it")
+    contents += toctree(APPENDICES, "Appendices")
     library = ["Weft, the library <readme>" if name == "readme" else name for name in library]
     contents += toctree(library, "The library") + toctree(["api/index"], "Reference", ":maxdepth: 1\n")
-    found["index"] = contents
+    found["index"] = front(found) + contents
     found["sources"] += toctree(companions, "The companions")
     found |= companions | steps
     return {name: at_the_left(moved(name, text)) for name, text in found.items()}
@@ -113,8 +144,27 @@ def stage():
             shutil.copy2(path, copy)
 
 
+def train():
+    """Begins the training of the front page's report, where it can be had and is older than the program."""
+    if not TRAIN_GPT.exists() or (TRAINED / "report.html").exists() and \
+            (TRAINED / "report.html").stat().st_mtime > TRAIN_GPT.stat().st_mtime:
+        return None
+    shutil.rmtree(TRAINED, ignore_errors=True)
+    TRAINED.parent.mkdir(parents=True, exist_ok=True)
+    return subprocess.Popen([str(TRAIN_GPT), "--out", str(TRAINED), *TRAINING], cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
 def main():
     begun = time.time()
+    training = train()
+    try:
+        return build(begun, training)
+    finally:
+        if training is not None and training.poll() is None:
+            training.kill()
+
+
+def build(begun, training):
     shutil.rmtree(ROOT / "build/docs/doxygen", ignore_errors=True)
     SOURCE.mkdir(parents=True, exist_ok=True)
     doxygen = subprocess.run(["doxygen", str(SITE / "Doxyfile")], cwd=ROOT, check=False)
@@ -128,6 +178,10 @@ def main():
                             cwd=ROOT, env=environment, check=False)
     if sphinx.returncode != 0:
         return "the site is not whole: see above"
+    if training is not None and training.wait() != 0:
+        return "the training of the front page's report has failed: see above"
+    if TRAIN_GPT.exists():
+        shutil.copy2(TRAINED / "report.html", OUT / "report.html")
     print(f"{sum(1 for _ in OUT.rglob('*.html'))} pages in {time.time() - begun:.0f} s: {OUT.relative_to(ROOT)}/index.html")
     return 0
 

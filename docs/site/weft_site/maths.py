@@ -2,6 +2,7 @@
 import atexit
 import json
 import pathlib
+import re
 import subprocess
 
 from docutils import nodes
@@ -11,6 +12,9 @@ from sphinx.util.fileutil import copy_asset
 KATEX = pathlib.Path("/usr/share/javascript/katex")
 logger = logging.getLogger(__name__)
 node = None
+
+# √d_k or W_O in headings and figures, which the Markdown has as plain text; names of code, such as W_qkv.weight, are no formulas.
+SUBSCRIPT = re.compile(r"(?<![\w.])(√?)([A-Za-z])_([A-Za-z]|model)\b(?![\w.(])")
 
 
 def html_of(tex, display):
@@ -24,6 +28,18 @@ def html_of(tex, display):
     node.stdin.flush()
     answer = json.loads(node.stdout.readline())
     return answer.get("html"), answer.get("error")
+
+
+def in_headings(text):
+    """The HTML of a heading, or of a list of them, with its formulas shown as such."""
+    def formula(match):
+        root, name, below = match.groups()
+        tex = f"{name}_{below}" if len(below) == 1 else rf"{name}_{{\text{{{below}}}}}"
+        tex = rf"\sqrt{{{tex}}}" if root else tex
+        return f'<span class="math">{html_of(tex, False)[0]}</span>'
+    tags = r"<(code|annotation)\b.*?</\1>|<[^>]*>|[^<]+"
+    return re.sub(tags, lambda m: m.group(0) if m.group(0).startswith("<") else SUBSCRIPT.sub(formula, m.group(0)), text,
+                  flags=re.DOTALL)
 
 
 def visit(translator, element, display):

@@ -1,8 +1,12 @@
-"""The pages' outside: figures that can be opened, and what Debian's furo needs to work without a web server of Debian's."""
+"""The pages' outside: figures that can be opened, tables for phones, and what Debian's furo needs to work without a web
+server of Debian's."""
+import html
 import pathlib
 import re
 
 from docutils import nodes
+
+from . import figures, maths, tables
 
 NORMALIZE = pathlib.Path("/usr/share/javascript/normalize.css/normalize.min.css")
 UNUSED = ["jquery.js", "underscore.js", "_sphinx_javascript_frameworks_compat.js"]
@@ -17,18 +21,35 @@ def natural_width(path):
     return float(match.group(1)) if match else None
 
 
-def figures(app, pagename, templatename, context, doctree):
-    """Each picture in a box that scrolls, and a link to it alone, where a phone can enlarge it."""
-    def boxed(match):
-        tag, source = match.group(0), match.group(1)
-        name = pathlib.PurePosixPath(source).name
-        origin = next((path for path, copy in app.builder.images.items() if copy == name), None)
-        width = origin and natural_width(pathlib.Path(app.srcdir, origin)) or 800
-        return f'<span class="figure-box" style="--natural: {width:g}px"><a href="{source}">{tag}</a></span>'
+def boxed(app, match):
+    """A picture in a box that scrolls, and a link to it alone, where a phone can enlarge it. An SVG becomes part of the
+    page."""
+    tag, source, alt = match.group(0), match.group("src"), html.unescape(match.group("alt"))
+    name = pathlib.PurePosixPath(source).name
+    origin = next((path for path, copy in app.builder.images.items() if copy == name), None)
+    path = origin and pathlib.Path(app.srcdir, origin)
+    width = path and natural_width(path) or 800
+    content = figures.inline(path, alt) if path and path.suffix == ".svg" else tag
+    return f'<span class="figure-box" style="--natural: {width:g}px"><a href="{source}">{content}</a></span>'
+
+
+def outside(app, pagename, templatename, context, doctree):
+    """Figures in boxes, formulas in headings, no script that is not needed."""
+    body = context.get("body", "")
     if doctree is not None and doctree.next_node(nodes.image) is not None:
-        context["body"] = re.sub(r'<img\b[^>]*\bsrc="([^"]+)"[^>]*>', boxed, context["body"])
+        body = re.sub(r'<img\b[^>]*\balt="(?P<alt>[^"]*)"[^>]*\bsrc="(?P<src>[^"]+)"[^>]*>', lambda m: boxed(app, m), body)
+    if doctree is not None:
+        body = re.sub(r"<h\d>.*?</h\d>", lambda m: maths.in_headings(m.group(0)), body, flags=re.DOTALL)
+        body = tables.in_page(body)
+        context["toc"] = maths.in_headings(context["toc"])
+    context["body"] = body
     context["script_files"] = [file for file in context["script_files"]
                                if pathlib.PurePosixPath(str(getattr(file, "filename", file))).name not in UNUSED]
+
+
+def style_figures(app, exception):
+    if exception is None:
+        (pathlib.Path(app.outdir) / "_static/figures.css").write_text(figures.style_sheet(), encoding="utf-8")
 
 
 def mend_furo(app, exception):
@@ -60,5 +81,6 @@ def mend_furo(app, exception):
 
 
 def setup(app):
-    app.connect("html-page-context", figures, priority=900)
+    app.connect("html-page-context", outside, priority=900)
+    app.connect("build-finished", style_figures)
     app.connect("build-finished", mend_furo)

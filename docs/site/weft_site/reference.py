@@ -3,13 +3,17 @@ import re
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from sphinx.util import logging
 from pygments.lexers import CppLexer
 from pygments.token import STANDARD_TYPES, Token
 
 import doxygen_filter
 
+from . import examples
 from .entities import CLASSES, ROOT
 from .names import link
+
+logger = logging.getLogger(__name__)
 
 ORDINARY = {"Tensor", "Mask", "Rng", "Shape", "Composed", "Linear", "Embedding"}  # names that are no English words
 
@@ -102,6 +106,33 @@ class Page:
             node += piece
         return node
 
+    # ---- examples
+
+    def comments(self, found):
+        for entity in found:
+            yield entity.text
+            yield from self.comments(entity.members)
+
+    def example(self, entity):
+        """Of a function whose comment has none: an expression with its result, or None."""
+        if entity.kind != "function" or entity.short.startswith("operator") or any(code for code, _ in paragraphs(entity.text)):
+            return None
+        found = examples.from_dictionary(entity.short)
+        if found is None or entity.name.count("::") != 1:
+            return None
+        text, line = found
+        return nodes.literal_block(text, text, language="cpp", place=(examples.DICTIONARY, line))
+
+    def without_example(self):
+        """The classes and functions that no example of the page shows."""
+        shown = ["\n".join(lines) for text in [self.about, *(c for _, c in self.free), *self.comments(self.entities)]
+                 for code, lines in paragraphs(text) if code]
+        shown = "\n".join(shown + [example.astext() for example in map(self.example, self.entities) if example is not None])
+        signatures = [(entity.short, entity.signature) for entity in self.entities if entity.kind == "function"]
+        return [entity for entity in self.entities
+                if (entity.kind in CLASSES or (entity.kind == "function" and not entity.short.startswith("operator")))
+                and not examples.shows(entity, shown, signatures)]
+
     # ---- entities
 
     def section(self, title, code=False):
@@ -125,6 +156,7 @@ class Page:
             shown = nodes.literal(value.short, value.short)
             text += nodes.container("", nodes.paragraph("", "", shown, nodes.Text(" "), *self.words(
                 " ".join(value.text.split()), value.name)), classes=["api-value"], ids=[self.names.anchor(value)])
+        text += [example for example in [self.example(first)] if example is not None]
         return nodes.container("", *map(self.declaration, found), text, classes=["api-entry", f"api-{first.kind}"])
 
     def class_section(self, entity):
@@ -174,6 +206,9 @@ class Page:
         top = nodes.container("", *self.prose(self.about), nodes.literal_block(include, include, language="cpp"))
         top += self.contents()
         self.fill(top, self.entities, 1, self.lines)
+        for entity in self.without_example():
+            logger.warning("%s:%s: %s has no example: add one to its comment, and to tests/test_header_examples_*.cpp",
+                           self.header, entity.line, entity.name)
         source = link("source", f"include/{self.header}", nodes.Text("The header as it stands"))
         top += nodes.paragraph("", "", source, nodes.Text("."), classes=["api-source"])
         return top.children

@@ -28,6 +28,14 @@ private:
 };
 
 // Whether this thread records operations; true at first.
+//
+//     const Tensor w = ones({2}).requires_grad_();
+//     const NoGrad off;
+//     const bool recorded = is_grad_enabled();  // false
+//     const EnableGrad on;
+//     const std::string last = operation_of(w * 2);  // "multiply"
+//     const GradMode mode(false);                    // as NoGrad, from a value
+//     const std::string none = operation_of(w * 2);  // "": not recorded
 bool is_grad_enabled();
 
 // Turns recording off (NoGrad) or on (EnableGrad) in this thread until the guard goes out of scope, which
@@ -71,7 +79,11 @@ public:
 private:
     Scoped<bool> mode_;
 };
-bool composed_mode();  // whether a Composed guard is active in this thread
+// Whether a Composed guard is active in this thread.
+//
+//     const Composed readable;
+//     const bool composed = composed_mode();  // true
+bool composed_mode();
 
 // Options of `grad`.
 struct GradOptions {

@@ -36,6 +36,10 @@ constexpr const char* name(DType dtype) {
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
 // The bytes of one element: 4, 8, 8 or 1.
+//
+//     const std::size_t bytes = itemsize(float64);   // 8
+//     const bool trains = is_floating_point(int64);  // false
+//     const DType same = dtype_of<double>();         // float64
 constexpr std::size_t itemsize(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
 
 // True for float32 and float64, the types that take a gradient.

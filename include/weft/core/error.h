@@ -42,7 +42,32 @@ private:
             return text::chars(part);
     }
 };
-struct ShapeError : Error {  // shapes that do not fit each other or the operation
+// Shapes that do not fit each other or the operation. Each kind of error can be caught by itself:
+//
+//     std::string kinds;
+//     const auto attempt = [&](const std::function<void()>& action) {
+//         try {
+//             action();
+//         } catch (const DTypeError&) {
+//             kinds += "type ";
+//         } catch (const IndexError&) {
+//             kinds += "index ";
+//         } catch (const ValueError&) {
+//             kinds += "value ";
+//         } catch (const GraphError&) {
+//             kinds += "graph ";
+//         } catch (const IoError&) {
+//             kinds += "file ";
+//         } catch (const Error& error) {  // any other kind
+//             kinds += error.what();
+//         }
+//     };
+//     attempt([] { (void)exp(arange(3)); });
+//     attempt([] { (void)ones({3}).select(0, 3); });
+//     attempt([] { (void)dropout(ones({3}), 2); });
+//     attempt([] { ones({3}).backward(); });
+//     attempt([] { (void)io::load_safetensors("no such file"); });
+struct ShapeError : Error {
     using Error::Error;
 };
 struct DTypeError : Error {  // a type that the operation does not take, or types that do not mix

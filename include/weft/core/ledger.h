@@ -10,6 +10,12 @@
 namespace weft {
 
 // What a node received along one edge: one term of the chain rule's sum.
+//
+//     const Tensor x = tensor(3.0).requires_grad_();
+//     const GradientLedger ledger;
+//     (x * x).backward();
+//     double total = 0;
+//     for (const LedgerTerm& term : ledger.entries().back().terms) total += term.gradient.item();  // 3 + 3
 struct LedgerTerm {
     std::uint64_t from = 0;  // the number of the node whose rule returned it (see graph_number); 0 for the seed
     std::string operation;   // of that node; "seed" for the seed

@@ -23,7 +23,10 @@ Tensor where(const Tensor& condition, double a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
 Tensor where(const Tensor& condition, double a, double b);
 Tensor maximum(const Tensor& a, double b);  // the larger of a and a number, elementwise
-Tensor minimum(const Tensor& a, double b);  // the smaller of a and a number, elementwise
+// The smaller of a and a number, elementwise.
+//
+//     const Tensor y = minimum(tensor({1.0, 5}), 3.0);  // [1, 3]
+Tensor minimum(const Tensor& a, double b);
 // Whether |a − b| ≤ atol + rtol · |b| everywhere; equal infinities are close. Integers and bools must be equal.
 [[nodiscard]] bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                             bool equal_nan = false);
@@ -58,9 +61,13 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest 
 
 // ---- creation
 
-Tensor full_like(const Tensor& x, double value);               // `value`, with x's shape and type
-Tensor randn_like(const Tensor& x, Rng& rng = default_rng());  // normal, with x's shape and type
-Tensor rand_like(const Tensor& x, Rng& rng = default_rng());   // uniform in [0, 1), with x's shape and type
+Tensor full_like(const Tensor& x, double value);  // `value`, with x's shape and type
+// Normal, with x's shape and type.
+//
+//     const Tensor noisy = x + 0.1 * randn_like(x, rng);
+//     const Tensor half = rand_like(x, rng) < 0.5;  // bool, each true with probability ½
+Tensor randn_like(const Tensor& x, Rng& rng = default_rng());
+Tensor rand_like(const Tensor& x, Rng& rng = default_rng());  // uniform in [0, 1), with x's shape and type
 // (steps,): evenly spaced from start to end, both included. ValueError if steps < 0.
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype = float32);
 // ids (…) int64 → (…, num_classes) int64: 1 at the id, else 0. −1 classes: the largest id + 1. IndexError for
@@ -74,6 +81,8 @@ Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng = d
 
 // ---- shape and indexing
 
+//
+//     const Tensor y = flatten(ones({2, 3, 4}), 1);  // (2, 12)
 Tensor flatten(const Tensor& x, int first = 0, int last = -1);  // merges the axes first … last
 Tensor movedim(const Tensor& x, int from, int to);              // moves one axis, keeps the order of the others
 Tensor repeat(const Tensor& x, const Shape& times);             // x, times[i] times along axis i, as in PyTorch
@@ -133,6 +142,10 @@ struct WindowOptions {
 // (N, C, H, W) → (N, C·kh·kw, L): the windows as columns, L in all, row by row.
 Tensor unfold(const Tensor& x, const WindowOptions& options);
 // The transpose of unfold: adds columns (N, C·kh·kw, L) into images (N, C, height, width).
+//
+//     const WindowOptions window{.kernel_height = 2, .kernel_width = 2, .stride = 2};
+//     const Tensor columns = unfold(x, window);         // (1, 1, 4, 4) → (1, 4, 4)
+//     const Tensor same = fold(columns, 4, 4, window);  // x: these windows do not overlap
 Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, const WindowOptions& options);
 // Options of conv2d.
 struct ConvOptions {
@@ -141,6 +154,9 @@ struct ConvOptions {
 };
 // The cross-correlation of x (N, C, H, W) with weight (out, C / groups, kh, kw), plus bias (out,) or undefined
 // → (N, out, H', W'). ShapeError if they do not fit.
+//
+//     const ConvOptions options{.stride = 2, .padding = 1};
+//     const Tensor y = conv2d(ones({1, 3, 8, 8}), ones({4, 3, 3, 3}), {}, options);  // (1, 4, 4, 4)
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
 Tensor max_pool2d(const Tensor& x, const WindowOptions& options);  // the largest element of each window
 Tensor avg_pool2d(const Tensor& x, const WindowOptions& options);  // the mean of each window, padding included
@@ -157,6 +173,10 @@ struct BatchNormOptions {
 };
 // (x − mean) / √(var + eps) · weight + bias for each channel of x (N, C, …): the statistics of the batch in
 // training, else the running ones (Ioffe and Szegedy, "Batch normalization", 2015, algorithms 1 and 2).
+//
+//     const BatchNormStats running{zeros({3}), ones({3})};
+//     const BatchNormOptions options{.training = true};
+//     const Tensor y = batch_norm(x, running, {}, {}, options);  // (8, 3): columns of mean 0
 Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& weight = {},
                   const Tensor& bias = {}, const BatchNormOptions& options = {});
 

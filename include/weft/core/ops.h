@@ -76,12 +76,15 @@ Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
 Tensor abs(const Tensor& x);      // |x|; gradient at 0 is 0
 Tensor sign(const Tensor& x);     // −1, 0 or 1; gradient 0
 Tensor sin(const Tensor& x);      // x in radians
-Tensor cos(const Tensor& x);      // x in radians
-Tensor erf(const Tensor& x);      // 2/√π ∫₀ˣ e^(−t²) dt
-Tensor log1p(const Tensor& x);    // ln(1 + x), exact for small x; gradient at −1 is inf
-Tensor expm1(const Tensor& x);    // eˣ − 1, exact for small x
-Tensor floor(const Tensor& x);    // ⌊x⌋; gradient 0
-Tensor round(const Tensor& x);    // the nearest integer, halves to the even one, as in PyTorch; gradient 0
+// The cosine of x in radians.
+//
+//     const Tensor y = cos(tensor({0.0}));  // [1]
+Tensor cos(const Tensor& x);
+Tensor erf(const Tensor& x);    // 2/√π ∫₀ˣ e^(−t²) dt
+Tensor log1p(const Tensor& x);  // ln(1 + x), exact for small x; gradient at −1 is inf
+Tensor expm1(const Tensor& x);  // eˣ − 1, exact for small x
+Tensor floor(const Tensor& x);  // ⌊x⌋; gradient 0
+Tensor round(const Tensor& x);  // the nearest integer, halves to the even one, as in PyTorch; gradient 0
 
 // The formula of gelu.
 enum class Gelu {
@@ -97,6 +100,8 @@ Tensor clamp(const Tensor& x, double low, double high);
 // The larger of a and b; NaN where either is NaN. Where they are equal each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 // The smaller of a and b; otherwise as maximum.
+//
+//     const Tensor y = minimum(tensor({1.0, 5}), tensor({4.0, 2}));  // [1, 2]
 Tensor minimum(const Tensor& a, const Tensor& b);
 
 // condition ? a : b, elementwise; all three broadcast. DTypeError unless condition is bool.
@@ -133,7 +138,10 @@ struct [[nodiscard]] ValuesIndices {
 //
 //     const auto [values, indices] = max(tensor({{3.0, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
 ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
-ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);  // the smallest; NaN counts as it
+// The smallest value along an axis; NaN counts as it. Otherwise as max.
+//
+//     const auto [values, indices] = min(tensor({{3.0, 1}, {2, 5}}), 1);  // [1, 2] and [1, 0]
+ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);
 // The largest of all elements, of shape (); its first occurrence gets the gradient. ShapeError if x is empty.
 Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);                                     // the smallest of all elements, likewise
@@ -277,6 +285,8 @@ AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const
 // Attention of a packed projection, read in place: qkv (B, T, 3C) or (T, 3C), the columns of q, then k, then
 // v; head h is columns h·C/H … of each. Merged → (B, T, C) or (T, C). ShapeError unless the rank is 2 or 3 and
 // num_heads divides C.
+//
+//     const Tensor y = multi_head_attention(randn({2, 8, 192}), 4, {.mask = Mask::causal()});  // (2, 8, 64)
 Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options = {});
 
 }  // namespace weft

@@ -10,6 +10,8 @@
 namespace weft {
 
 // The 128 bits that Philox4x32-10 returns for a key and a counter.
+//
+//     const std::uint32_t bits = philox(0, 0)[0];  // 0x6627e8d5
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter);
 
 // A random number generator: each draw takes the next position.
@@ -60,6 +62,14 @@ Rng& default_rng();
 void manual_seed(std::uint64_t seed);  // default_rng() = Rng(seed)
 
 // The draw at one position, for Rng and for tensors: uniform in [0, 1).
+//
+//     Rng rng(42);
+//     const double drawn = rng.uniform();
+//     const double again = uniform_at(42, 0);  // equals drawn
+//     const double bell = normal_at(42, 1);    // position 1, as rng.normal() would be now
+//     const std::int64_t die = randint_at(42, 2, 1, 7);
+//     default_rng() = Rng(42);
+//     const double first = default_rng().uniform();  // equals drawn
 double uniform_at(std::uint64_t seed, std::uint64_t position);
 // Normal, mean 0, standard deviation 1.
 double normal_at(std::uint64_t seed, std::uint64_t position);

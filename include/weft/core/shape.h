@@ -89,12 +89,18 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape);
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);
 
 // `axis` in 0 … rank − 1; negative axes count from the end. IndexError, naming `operation`, if out of range.
+//
+//     const int last = normalize_axis(-1, 3, "sum");          // 2
+//     const Strides strides = contiguous_strides({2, 3, 4});  // (12, 4, 1)
 int normalize_axis(int axis, int rank, const char* operation);
 
 // The row-major strides of a shape: (2, 3) → (3, 1).
 Strides contiguous_strides(const Shape& shape);
 
 // The axes of a reduction, for sum(x), sum(x, 0) and sum(x, {0, -1}). Empty means every axis.
+//
+//     const Axes outer{0, -1};
+//     const Tensor y = sum(ones({2, 3, 4}), outer);  // (3,), each 8
 struct Axes {
     std::vector<int> axes;  // as passed, so possibly negative
     Axes() = default;       // every axis

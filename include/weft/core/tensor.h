@@ -310,8 +310,12 @@ Tensor ones(const Shape& shape, DType dtype = float32);                // every 
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
 Tensor empty(const Shape& shape, DType dtype = float32);               // uninitialised
 Tensor zeros_like(const Tensor& x);                                    // 0, with x's shape and type
-Tensor ones_like(const Tensor& x);                                     // 1, likewise
-Tensor eye(std::int64_t n, DType dtype = float32);                     // (n, n), ones on the diagonal
+// 1, with x's shape and type.
+//
+//     Tensor x = empty({2, 3});
+//     x.copy_(ones_like(x));
+Tensor ones_like(const Tensor& x);
+Tensor eye(std::int64_t n, DType dtype = float32);  // (n, n), ones on the diagonal
 // (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
 // end, or is too small to count the steps; DTypeError for bool.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
@@ -326,6 +330,9 @@ inline Tensor rand(const Shape& shape, DType dtype = float32) { return rand(shap
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng = default_rng());
 
 // The argument of `tensor`: a number, or a list of such in braces.
+//
+//     const Nested rows = {{1.0, 2}, {3, 4}};
+//     const Tensor x = tensor(rows, float64);  // (2, 2)
 struct Nested {
     double value = 0;          // of a number
     std::int64_t integer = 0;  // of a whole number, exactly

@@ -46,6 +46,11 @@ struct Decoded {
 };
 
 // The character that starts at text[at], at < text.size().
+//
+//     std::string word = "α";
+//     text::append_utf8(word, U'β');                         // "αβ"
+//     const text::Decoded first = text::decode_at(word, 0);  // U'α', 2 bytes
+//     const bool whole = text::is_utf8(word);                // true
 Decoded decode_at(std::string_view text, std::size_t at);
 // Appends c as UTF-8.
 void append_utf8(std::string& text, char32_t c);
@@ -58,6 +63,10 @@ bool is_hidden(char32_t c);
 
 // The character at text[at] for display; moves `at` past it. Hidden characters and bytes that are not UTF-8
 // become escapes: "\x1b", "\u202e".
+//
+//     std::size_t at = 0;
+//     const std::string shown = text::displayed("\x1b[0m", at);  // "\\x1b"; at is 1
+//     const bool hidden = text::is_hidden(0x1b);                 // true
 std::string displayed(std::string_view text, std::size_t& at);
 
 // Text of unknown origin for use in a message: at most `characters` of them, as `displayed` writes them, then

@@ -6,7 +6,11 @@
 
 namespace weft {
 
-void set_num_threads(int n);  // ValueError unless 1 ≤ n ≤ 1024
+// The number of threads from now on. ValueError unless 1 ≤ n ≤ 1024.
+//
+//     set_num_threads(1);
+//     const int threads = get_num_threads();  // 1
+void set_num_threads(int n);
 // The current number. By default WEFT_NUM_THREADS, else OMP_NUM_THREADS, else the processors on which the
 // process may run, and no more than its container's quota (cgroup v2, cpu.max), rounded up.
 int get_num_threads();

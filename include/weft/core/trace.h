@@ -43,6 +43,11 @@ private:
 };
 
 // While it is active, no Trace of this thread collects anything. Backward holds one around gradient rules.
+//
+//     const Trace trace;
+//     const NoTrace quiet;
+//     const Tensor y = traced("y", ones({2}));
+//     const std::size_t noted = trace.entries().size();  // 0
 class [[nodiscard]] NoTrace {
     Scoped<Trace*> none_{Trace::current_, nullptr};
 };
@@ -109,6 +114,11 @@ std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs);
 std::uint64_t graph_number(const Tensor& x);
 
 // Identifies the storage of x's values: equal for two tensors exactly if shares_storage() is true.
+//
+//     const Tensor x = ones({2, 3}).requires_grad_();
+//     const Tensor y = x.reshape({3, 2});
+//     const bool later = graph_number(y) > graph_number(x);  // true
+//     const bool view = storage_of(y) == storage_of(x);      // true
 const void* storage_of(const Tensor& x);
 
 }  // namespace weft

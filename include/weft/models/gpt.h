@@ -75,6 +75,9 @@ private:
 
 // Refuses what GPT(config).load_state_dict(state) would, with the same errors, without making that GPT: sizes
 // of unknown origin cost no memory before names, shapes and types (float32) are checked.
+//
+//     const nn::GPTConfig config{.vocab_size = 5, .block_size = 8, .num_layers = 1};
+//     nn::check_state_dict(config, nn::GPT(config).state_dict());  // throws nothing
 void check_state_dict(const GPTConfig& config, const NamedTensors& state);
 
 }  // namespace weft::nn

@@ -32,6 +32,8 @@ GPTConfig gpt2_config(const std::filesystem::path& path);
 NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config);
 
 // Options of load_gpt2.
+//
+//     const nn::GPT2Options exact{.dtype = float64};  // for load_gpt2(folder, exact)
 struct GPT2Options {
     DType dtype = float32;  // or float64: the file's values are converted
     double dropout = 0;     // for training; those of config.json are ignored

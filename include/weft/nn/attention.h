@@ -23,6 +23,9 @@ inline Tensor merge_heads(const Tensor& x) { return Heads::merge(x, "merge_heads
 // Splits a packed projection into q, k and v: qkv (B, T, (H + 2G)·d_k) or (T, …), with the columns of q, then
 // k, then v → (B, H, T, d_k) and twice (B, G, T, d_k), or without B. G = H if num_kv_heads is 0. ShapeError
 // unless the rank is 2 or 3 and H + 2G divides the last axis.
+//
+//     const std::int64_t d_k = nn::head_dim(64, 4, "Attention");       // 16
+//     const auto [q, k, v] = nn::split_qkv(randn({2, 8, 3 * 64}), 4);  // each (2, 4, 8, 16)
 inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t num_heads,
                                        std::int64_t num_kv_heads = 0) {
     return Heads::packed(qkv, num_heads, num_kv_heads, "split_qkv").qkv();
@@ -32,6 +35,9 @@ inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t num_heads
 std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* module);
 
 // Options of MultiHeadAttention. A size of 0 selects the default in brackets.
+//
+//     const nn::MultiHeadAttentionOptions options{.num_kv_heads = 2, .rotary_base = 10000};
+//     const nn::MultiHeadAttention grouped(64, 8, options);  // eight heads of queries, two of keys and values
 struct MultiHeadAttentionOptions {
     bool bias = false;                       // of every projection
     bool fused = true;                       // one W_qkv with the rows of Q, K, V; otherwise W_q, W_k and W_v

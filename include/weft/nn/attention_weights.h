@@ -32,6 +32,11 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
 // Mask::blocked(attn_mask) and Mask::blocked(key_padding_mask.unsqueeze(1).expand({B, T, S})). In its function
 // torch.nn.functional.scaled_dot_product_attention, true means VISIBLE: use Mask::allowed(attn_mask). Reshape
 // an attn_mask of (B·num_heads, T, S) to {B, num_heads, T, S}.
+//
+//     nn::MultiHeadAttention attention(8, 2);
+//     attention.load_state_dict(nn::from_torch_multihead_attention(
+//         {{"self_attn.in_proj_weight", ones({24, 8})}, {"self_attn.out_proj.weight", ones({8, 8})}},
+//         "self_attn."));
 NamedTensors from_torch_multihead_attention(const NamedTensors& state, const std::string& prefix = "");
 
 // Converts what GPT-2 saves of its attention under `prefix` ("h.0.attn.") for a CausalMultiHeadAttention with

@@ -53,10 +53,19 @@ GradcheckReport gradcheck(const std::string& operation, const Function& f, const
                           GradcheckOptions options = {});
 
 // gradcheck of f and, if it passes, of f's gradient under create_graph, as a function of inputs and seed.
+//
+//     const Tensor x = tensor({0.3, -0.7}, float64).requires_grad_();
+//     const auto f = [](const std::vector<Tensor>& in) { return tanh(in[0]); };
+//     const bool fine = check::gradgradcheck("tanh", f, {x}).passed;  // true
 GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
                               const std::vector<Tensor>& inputs, GradcheckOptions options = {});
 
 // One parameter and its gradient.
+//
+//     nn::Linear layer(3, 2);
+//     sum(layer(ones({1, 3}))).backward();
+//     for (const check::FlowRow& row : check::gradient_flow(layer).rows)
+//         norms[row.name] = row.norm;  // weight and bias
 struct FlowRow {
     std::string name;     // as in named_parameters()
     Shape shape;          // of the parameter

@@ -22,6 +22,8 @@ struct Dropout : Module {
 };
 
 // Returns p. ValueError, naming `what`, unless 0 ≤ p < 1.
+//
+//     const double p = nn::checked_probability(0.1, "Dropout");  // 0.1
 double checked_probability(double p, const char* what);
 
 }  // namespace weft::nn

@@ -11,6 +11,9 @@
 namespace weft::nn {
 
 // Options of EncoderBlock and DecoderBlock.
+//
+//     const nn::EncoderBlockOptions options{.dropout = 0.1, .dim_feedforward = 128};
+//     const nn::EncoderBlock block(64, 8, options);
 struct EncoderBlockOptions {
     bool bias = false;                 // of every linear layer and norm
     double dropout = 0;                // of the attention weights and of what is added to x, in training

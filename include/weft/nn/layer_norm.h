@@ -6,6 +6,9 @@
 namespace weft::nn {
 
 // Options of LayerNorm.
+//
+//     const nn::LayerNormOptions options{.eps = 1e-6, .bias = false};
+//     const nn::LayerNorm norm(64, options);
 struct LayerNormOptions {
     double eps = 1e-5;  // added to the variance
     bool bias = true;   // whether to shift

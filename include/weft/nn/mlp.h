@@ -6,6 +6,9 @@
 namespace weft::nn {
 
 // Options of MLP.
+//
+//     const nn::MLPOptions options{.dim_feedforward = 128};
+//     const nn::MLP narrow(64, options);  // 64 → 128 → 64
 struct MLPOptions {
     std::int64_t dim_feedforward = 0;  // width of the hidden layer; 0 means 4 · d_model
     bool bias = true;                  // of both layers

@@ -54,7 +54,11 @@ struct ParameterGroup {
     std::optional<double> weight_decay = {};  // of these parameters; by default that of the options
 };
 
-nn::NamedTensors numbered(const std::vector<Tensor>& parameters);  // names each by its position: "0", "1", …
+// Names each parameter by its position: "0", "1", …
+//
+//     const nn::NamedTensors named = optim::numbered({ones({2}), ones({3})});
+//     const std::string second = named[1].first;  // "1"
+nn::NamedTensors numbered(const std::vector<Tensor>& parameters);
 
 // Returns two groups: matrices (rank ≥ 2), with that weight decay, and vectors (biases, norms), without. Each
 // parameter is there once. ValueError unless weight_decay is finite and at least 0.

@@ -12,6 +12,9 @@
 namespace weft::training {
 
 // Returns the first size that all the tensors share; ShapeError if they do not. For TensorDataset.
+//
+//     const std::array<Tensor, 2> columns{ones({5, 4}), ones({5})};
+//     const std::int64_t samples = training::shared_size(columns);  // 5
 std::int64_t shared_size(std::span<const Tensor> tensors);
 
 // N tensors whose first axis counts the samples: sample i is element i of each. ShapeError unless their first
@@ -53,6 +56,8 @@ PaddedSequences pad_sequence(const std::vector<Tensor>& sequences, double paddin
 
 // How a DataLoader makes a batch if you pass no function: samples of a TensorDataset are stacked, sequences
 // padded with 0.
+//
+//     const auto [values, lengths] = training::DefaultCollate()({ones({3}), ones({2})});  // (2, 3)
 struct DefaultCollate {
     // N tensors (…) of each sample → N tensors (B, …).
     template <std::size_t N>
@@ -77,6 +82,10 @@ struct DataLoaderOptions {
 };
 
 // Which samples make each batch. For DataLoader, which refuses what this refuses.
+//
+//     Rng rng(1);
+//     const training::BatchSampler sampler(5, {.batch_size = 2}, rng);
+//     const auto batches = sampler.batches(0);  // {0, 1}, {2, 3}, {4}
 class BatchSampler {
 public:
     // Draws a seed from `rng` if it shuffles.

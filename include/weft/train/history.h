@@ -9,6 +9,9 @@
 namespace weft::training {
 
 // What one step measured.
+//
+//     const training::Measured measured{.step = 0, .learning_rate = 1e-3, .loss = 2.3};
+//     const training::History history{{measured}};
 struct Measured {
     std::int64_t step = 0;                       // counted from 0
     double learning_rate = 0;                    // that the step used

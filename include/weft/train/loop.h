@@ -12,6 +12,12 @@
 namespace weft::training {
 
 // Options of minimise.
+//
+//     const training::MinimiseOptions options{.print_every = 0};
+//     const Tensor w = ones({1}).requires_grad_();
+//     optim::SGD optimizer({w}, {.lr = 0.1});
+//     const auto square = [&] { return sum(w * w); };
+//     const double last = training::minimise(optimizer, 30, square, options);  // near 0
 struct MinimiseOptions {
     std::optional<optim::CosineOptions> schedule = {};  // of the learning rate; constant without one
     std::int64_t print_every = 50;                      // prints every so many steps; 0 prints nothing

@@ -41,6 +41,8 @@ private:
 };
 
 // Prints "PROGRAM: warning: MESSAGE" on standard error.
+//
+//     training::warn("the text has 40 characters; give at least 100");
 void warn(const std::string& message);
 
 }  // namespace weft::training

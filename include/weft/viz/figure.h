@@ -12,9 +12,19 @@ namespace weft::viz {
 
 // Colour i mod 8, as "#rrggbb", of eight that colour-blind readers can tell apart (M. Okabe and K. Ito, 2008):
 // 0 blue, 1 vermilion, 2 green, 3 purple, 4 sky blue, 5 orange, 6 yellow, 7 black.
+//
+//     const std::string vermilion = viz::palette(1);  // "#d55e00"
 std::string palette(std::size_t i);
 
 // The style of a line.
+//
+//     const viz::Stroke dashed{.colour = viz::palette(2), .dashed = true};
+//     const viz::Label small{.size = 11, .anchor = "start"};
+//     const viz::BoxStyle round{.radius = 20, .label = small};
+//     const viz::CellsStyle coloured{.viridis = true, .digits = 2};
+//     viz::Drawing drawing(300, 100, "Styles");
+//     drawing.line(10, 10, 290, 10, dashed).box(10, 20, 100, 40, "round", round);
+//     drawing.cells(120, 20, 40, 40, tensor({0.1, 0.5, 0.9}), coloured);
 struct Stroke {
     std::string colour = "#222";  // any SVG colour
     double width = 1.5;           // in pixels
@@ -96,6 +106,10 @@ struct PlotOptions {
     std::string legend = "right";
 };
 // The style of a series.
+//
+//     const viz::LineStyle thin{.width = 1, .dashed = true, .markers = true};
+//     viz::Plot plot({.title = "A thin line"});
+//     plot.line({0, 1, 2}, {1, 4, 9}, "squares", thin);
 struct LineStyle {
     std::string colour = {};  // any SVG colour; empty: the next of the palette
     double width = 2;         // in pixels

@@ -25,6 +25,11 @@ enum class Memory {
     copy    // an earlier tensor's values, rearranged, in their own storage
 };
 // One tensor of a run.
+//
+//     const nn::Linear layer(3, 2);
+//     const viz::StoryOptions small{.values_up_to = 10};
+//     const viz::Story story = viz::tensor_story(layer, ones({1, 3}), small);
+//     for (const viz::StoryRow& row : story.rows) shapes.push_back(row.shape);
 struct StoryRow {
     std::string name;        // as traced (weft/core/trace.h); the second tensor of a name is "name #2"
     Shape shape;             // of the tensor

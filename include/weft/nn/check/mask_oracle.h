@@ -18,6 +18,8 @@ enum class MaskRule {
 };
 
 // Returns "add -1e9", "replace by -1e9", "-inf, plain softmax" or "-inf, safe softmax".
+//
+//     const std::string rule = name(check::MaskRule::add);  // "add -1e9"
 const char* name(MaskRule rule);
 
 // The result of one rule. The values are the keys' positions, 0 … S − 1, the gradients of Σ_ij weights_ij · j.
