@@ -156,10 +156,14 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .eval_interval = o.eval_interval,
                                 .prompt = prompt,
                                 .sample = o.sampling,
-                                .seed = seed_of(o)},
+                                .seed = seed_of(o),
+                                .tokens_per_step = o.batch_size * o.model.block_size},
                                run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
     for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);
+    report.page.fact(run.step > 0 ? "resumed with" : "command", o.command);
+    report.page.fact("Weft", WEFT_VERSION);
+    for (const std::string& other : o.compare) report.page.compare(other);
     training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size);
     std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
                 corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.vocab_size()));
@@ -184,7 +188,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         training::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
             .save(in(o, "model.safetensors"));
         saved = run.step;
-        report.save();
+        report.save(/*running=*/run.step < last_step(o) && !interrupt.requested());
     };
     const auto save_best = [&] {
         make_room();
@@ -235,6 +239,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         }
         report.measured({run.step, lr, loss, validation_loss});
         progress.step(++run.step, loss);
+        if (!is_new && report.due()) try_to([&] { report.save(/*running=*/true); });
     }
     if (run.step == o.rate.steps && !interrupt.requested())
         if (const auto loss = evaluate())
