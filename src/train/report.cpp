@@ -13,6 +13,8 @@
 
 namespace weft::training {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 // Distinct pieces of a text, evenly spread, so many and so long that a report of a megabyte has room for about
@@ -134,6 +136,7 @@ void RunReport::save(bool running) {
               .next = next});
     utsname system{};
     uname(&system);
+    page.fact("folder", fs::absolute(path_).parent_path().filename().string());
     page.fact("processor", line_of("/proc/cpuinfo", "model name").value_or("unknown"));
     page.fact("threads", std::to_string(get_num_threads()));
     page.fact("system",
