@@ -15,6 +15,7 @@ import unittest
 from case import ReportCase
 from test_explorer import ExplorerTest
 from test_report import ReportTest
+from test_runs import RunsTest
 from test_site import SiteTest
 from test_text import TextTest
 
@@ -32,7 +33,7 @@ def main():
     loader = unittest.TestLoader()
     loader.testNamePatterns = [f"*{name}*" for name in arguments.names] or None
     site = loader.loadTestsFromTestCase(SiteTest)
-    report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in [ReportTest, ExplorerTest, TextTest])
+    report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in [ReportTest, RunsTest, ExplorerTest, TextTest])
     if report.countTestCases():
         ReportCase.begin(arguments.build.resolve(), arguments.pictures)
     SiteTest.begin(ReportCase.browser, ROOT / "build/site", arguments.pictures)

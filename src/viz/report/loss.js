@@ -130,6 +130,7 @@ function drawLosses() {
     plot.setAttribute("aria-valuetext", step + ": " + list.map(([name, number]) => name + " " + number).join(", "));
     readout.replaceChildren(html("span", { class: "muted" }, step),
       ...list.map(([name, number, hue]) => keyed(hue, name + " ", html("b", {}, number))));
+    readout.style.minHeight = readout.offsetHeight + "px"; // what is below does not jump
     mark(shown);
   }
 
@@ -167,6 +168,7 @@ function drawLosses() {
     if (stops.length === 0 || width <= 0) { plot.replaceChildren(); return; }
     const log = logarithmic.checked, amount = Number(smoothing.value), [from, to] = view || all;
     right = width - 12;
+    readout.style.minHeight = "";
     x = scale(from, to, left, right);
     const drawn = lossPicture({ x, left, right, width, log, amount, from, to, slack: view ? 0 : 4, runs: others.list, limitsOf });
     mark = (shown) => drawn.mark(stops[at], shown && stops[at] >= x.low && stops[at] <= x.high);
