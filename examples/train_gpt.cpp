@@ -233,6 +233,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         try {
             run.step == 0 ? print_flow(check::first_step(run.model, lr, step)) : step();
         } catch (const ValueError& error) {
+            if (!is_new) try_to([&] { report.save(); });
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
                         "\nlower --lr, or raise --warmup_steps",
                         (saved > 0 ? "; --resume continues from step " + std::to_string(saved) : ""));
@@ -277,6 +278,11 @@ int train_gpt(int argc, char** argv) {
         std::printf(
             "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
             o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
+        if (!o.compare.empty()) {
+            viz::Report page = viz::Report::load(in(o, "report.html"));
+            for (const std::string& other : o.compare) page.compare(other);
+            page.save(in(o, "report.html"));
+        }
     } else if (!o.sample_only) {
         if (continues) text = training::read_text(text_files(o));
         const int signal = train_model(run, o, app, text, prompt);

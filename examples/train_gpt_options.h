@@ -51,7 +51,12 @@ inline void add_options(CLI::App& app, Options& o) {
     app.add_option("--compare", o.compare,
                    "show the losses of another run, its folder or report, in report.html; may be repeated")
         ->type_name("PATH")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->check(CLI::Validator(
+            [](const std::string& path) {
+                return path.empty() ? "the name is empty; give one, or leave out --compare" : std::string();
+            },
+            ""));
     add_number(app, "--threads", o.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
     app.option_defaults()->group("Model");

@@ -101,8 +101,8 @@ std::string Report::compare(const std::filesystem::path& path) {
         *same = run;
     } else {
         if (all.size() == Content::max_compared)
-            throw ValueError("report: ", path.string(), " would be run ", all.size() + 1,
-                             " to compare; give at most ", all.size());
+            throw ValueError("report: ", path.string(), " is one run too many; compare with at most ",
+                             Content::max_compared);
         all.push_back(run);
     }
     return run.name;

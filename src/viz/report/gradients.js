@@ -22,7 +22,8 @@ function byLayer(table) {
 
 // The table with a first row for the norm of all gradients together.
 function withTotal(table) {
-  const total = table.values[0].map((_, c) => table.values.reduce((sum, row) => row[c] < 0 ? sum : Math.hypot(Math.max(0, sum), row[c]), -1));
+  const add = (total, norm) => norm < 0 ? total : Math.hypot(Math.max(0, total), norm);
+  const total = table.values[0].map((_, c) => table.values.reduce((so_far, row) => add(so_far, row[c]), -1));
   return { rows: ["all parameters", ...table.rows], values: [total, ...table.values] };
 }
 
