@@ -137,7 +137,8 @@ TEST_CASE("a report keeps the command lines, the time and the compared run when 
     REQUIRE(last["compared"].size() == 1);
     CHECK(last["compared"][0]["name"] == other.folder().string());
     CHECK(last["compared"][0]["loss"]["training"] == report_of(other)["loss"]["training"]);
-    std::map<std::string, std::string> facts = last["facts"];
+    const auto pairs = last["facts"].get<std::vector<std::pair<std::string, std::string>>>();
+    std::map<std::string, std::string> facts(pairs.begin(), pairs.end());
     CHECK(facts["command"] == start);
     CHECK(facts["resumed with"] == "train_gpt --resume " + in(scratch) + "--max_new_tokens 5");
     CHECK(facts["folder"] == scratch.folder().filename().string());
