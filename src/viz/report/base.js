@@ -168,7 +168,7 @@ const partKept = ({ type, localName }) =>
   type === "checkbox" || type === "radio" ? "checked" : localName === "details" ? "open" : "value";
 addEventListener("pagehide", () => {
   const { activeElement: element } = document;
-  const state = { title: data.title, path: location.pathname, scroll: [scrollX, scrollY], focus: element?.id || "",
+  const state = { title: data.title, path: location.pathname, focus: element?.id || "",
     selection: [element?.selectionStart, element?.selectionEnd],
     values: Object.fromEntries([...controls].map(([id, control]) => [id, control[partKept(control)]])) };
   try { // the other runs may be more than the storage takes
@@ -178,7 +178,7 @@ addEventListener("pagehide", () => {
     try { sessionStorage.setItem("weft-kept", JSON.stringify(state)); } catch { /* storage is off */ }
   }
 });
-// Focuses and scrolls as before the reload; to be called when everything is built.
+// Focuses as before the reload; to be called when everything is built. The browser itself scrolls.
 function restoreView() {
   if (!kept) return;
   const element = kept.focus && document.getElementById(kept.focus);
@@ -186,8 +186,6 @@ function restoreView() {
   if (element && typeof kept.selection[0] === "number") try {
     element.setSelectionRange(...kept.selection);
   } catch { /* not a field for text */ }
-  const scroll = () => scrollTo({ left: kept.scroll[0], top: kept.scroll[1], behavior: "instant" });
-  requestAnimationFrame(() => requestAnimationFrame(scroll)); // the plots have their heights then
 }
 
 // ---- the theme: the system's, or a chosen one
