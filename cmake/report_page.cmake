@@ -2,7 +2,7 @@
 file(READ ${FOLDER}/page.html page)
 file(READ ${FOLDER}/report.css style)
 set(script "")
-foreach(part base plot loss gradients attention matrix explorer sentences tables)
+foreach(part base plot runs export losspicture loss gradients attention matrix explorer sentences tables running)
   file(READ ${FOLDER}/${part}.js text)
   string(APPEND script "${text}\n")
 endforeach()
