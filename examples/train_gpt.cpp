@@ -156,7 +156,8 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .eval_interval = o.eval_interval,
                                 .prompt = prompt,
                                 .sample = o.sampling,
-                                .seed = seed_of(o)},
+                                .seed = seed_of(o),
+                                .max_parameters = o.page_weights},
                                run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
     for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);

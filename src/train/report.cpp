@@ -100,6 +100,8 @@ void RunReport::evaluated(std::int64_t step) {
 
 void RunReport::save() {
     page.parameters(model_);
+    if (const text::Characters* characters = tokenizer_.characters())
+        page.model(model_, *characters, options_.max_parameters);
     page.save(path_);
 }
 

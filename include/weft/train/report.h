@@ -19,6 +19,9 @@ struct ReportOptions {
     std::string prompt = {};         // of the samples, at least one token
     nn::SampleOptions sample = {};   // how they are drawn; its `rng` is ignored
     std::uint64_t seed = 0;          // of each sample
+    // The page carries the weights of a model with at most so many parameters, at 2.7 bytes each; see
+    // viz::Report::model.
+    std::int64_t max_parameters = 4'000'000;
 };
 
 // The history of a run and its page: a viz::Report that chooses which steps show gradients, samples and
@@ -45,7 +48,8 @@ public:
     void gradients(std::int64_t step);   // adds the parameters' gradients, at up to 256 of the steps
     void measured(const Measured& row);  // adds a row to the history and the curves; steps ascend
     void evaluated(std::int64_t step);   // adds a sample, and attention over the pieces
-    void save();                         // writes the page; IoError if it cannot
+    // Writes the page, with the model as it is now if the tokeniser is text::Characters; IoError if it cannot.
+    void save();
 
 private:
     std::filesystem::path path_;

@@ -70,6 +70,7 @@ document.getElementById("title").textContent = visible(data.title);
 drawOverview();
 drawLosses();
 drawAttention();
+drawPlayground();
 drawGradients();
 drawSamples();
 drawParameters();
