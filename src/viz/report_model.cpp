@@ -134,6 +134,7 @@ PageModel unpack(const PackedModel& model) {
     Rng rng = Rng::skip_init();
     PageModel found{nn::GPT(model.config, rng), tokenizer};
     found.gpt.load_state_dict(state);
+    found.gpt.eval();
     if (tokenizer.vocab_size() != model.config.vocab_size) pack(found.gpt, tokenizer, 0);  // refuses
     return found;
 }

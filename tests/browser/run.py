@@ -3,7 +3,7 @@ the run measured.
 
     /usr/bin/python3 tests/browser/run.py BUILD [NAME…] [--pictures FOLDER]
 
-BUILD holds examples/train_gpt, and the site is in build/site, where `make docs` puts it. With --pictures pages are
+BUILD holds examples/train_gpt and tests/page_model, and the site is in build/site, where `make docs` puts it. With --pictures pages are
 photographed, at both widths and in both colours. NAMEs are parts of the names of the tests to run: SiteTest, say. `make
 test-browser` installs what this needs, and calls it."""
 import argparse
@@ -14,6 +14,7 @@ import unittest
 
 from case import ReportCase
 from test_explorer import ExplorerTest
+from test_model import ModelTest
 from test_report import ReportTest
 from test_site import SiteTest
 from test_text import TextTest
@@ -32,7 +33,7 @@ def main():
     loader = unittest.TestLoader()
     loader.testNamePatterns = [f"*{name}*" for name in arguments.names] or None
     site = loader.loadTestsFromTestCase(SiteTest)
-    report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in [ReportTest, ExplorerTest, TextTest])
+    report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in [ReportTest, ExplorerTest, ModelTest, TextTest])
     if report.countTestCases():
         ReportCase.begin(arguments.build.resolve(), arguments.pictures)
     SiteTest.begin(ReportCase.browser, ROOT / "build/site", arguments.pictures)

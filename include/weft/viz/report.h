@@ -23,7 +23,7 @@ struct ReportLoss {
 
 // The model that a page carries, with the values that the page has.
 struct PageModel {
-    nn::GPT gpt;                 // in training mode, as a new one
+    nn::GPT gpt;                 // in evaluation mode
     text::Characters tokenizer;  // of its characters
 };
 

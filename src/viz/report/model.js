@@ -191,12 +191,11 @@ const lossesOf = ({ config: { vocab_size: V } }, { ids, logProbabilities }) =>
 // ---- text and chance
 
 // The last `most` characters of a text that the model knows, as ids, in `pieces`, with the runs of characters between
-// them that it does not know: { text, id } and { text, unknown: count }. `before` is where they begin in the text, of
-// which at most the last 10 000 are searched.
+// them that it does not know: { text, id } and { text, unknown: count }. `before` is where they begin in the text.
 function readText(model, text, most) {
   const pieces = [];
   let count = 0, end = text.length;
-  while (end > 0 && end > text.length - 10000 && count < most) {
+  while (end > 0 && count < most) {
     const pair = end > 1 && /[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(end - 2, end)), from = end - (pair ? 2 : 1);
     const character = text.slice(from, end), id = model.ids.get(character), last = pieces[pieces.length - 1];
     if (id !== undefined) pieces.push({ text: character, id }), ++count;

@@ -20,7 +20,9 @@ function drawPlayground() {
 }
 
 const lossScale = 6; // the loss of the strongest colour
+const mostTyped = 5000; // characters in the text field
 const codePoint = (c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+const named = (character) => character === " " ? "␣" : visible(character);
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(3);
 
 function playground(model) {
@@ -30,13 +32,19 @@ function playground(model) {
   const pass = emptyPass(model), allOn = emptyPass(model); // with the heads that are off, and without
   const now = { sentence: { tokens: [], heads, snapshots: [{ step: 0 }] }, step: 0, head: 0, token: 0,
     weights: [] };
-  let losses = [], atEnd = true;
+  let losses = [], atEnd = true, cut = false;
 
   const area = html("textarea", { id: "try-text", rows: 3, spellcheck: "false", autocapitalize: "off", autocomplete: "off",
-    dir: "auto", oninput: () => { atEnd = true; soon(); } });
+    dir: "auto", oninput: () => { typed(area.value); }, onpaste: (event) => { // not laid out first, which takes seconds for a megabyte
+      const text = event.clipboardData.getData("text");
+      if (text.length <= mostTyped) return;
+      event.preventDefault();
+      typed(text);
+    } });
   area.value = start;
   const notes = html("div", { id: "try-notes", class: "warning", role: "status" });
   const told = html("p", { class: "readout", id: "try-loss" });
+  const switched = html("p", { class: "readout", id: "try-switched", role: "status" });
   const strip = html("div", { class: "strip", id: "try-strip", role: "listbox", "aria-orientation": "horizontal",
     "aria-label": "Characters, coloured by loss" });
   const next = html("ol", { id: "try-next" }), nextTitle = html("h3", {});
@@ -45,6 +53,14 @@ function playground(model) {
   const results = html("div", {});
 
   // ---- the text
+  // A longer text is cut to its end, because browsers lay out a text field slowly.
+  function typed(text) {
+    cut = text.length > mostTyped;
+    if (cut) text = text.slice(-mostTyped);
+    if (area.value !== text) area.value = text;
+    atEnd = true;
+    soon();
+  }
   let waiting = false;
   function soon() { // once before the next frame, however fast the keys come
     stopMeasuring();
@@ -84,6 +100,7 @@ function playground(model) {
       lines.push("Left out, because the model knows only the " + V + " characters of its training text: "
         + unknown.slice(0, 5).map((c) => quoted(visible(c)) + " " + codePoint(c)).join(", ")
         + (unknown.length > 5 ? " and " + (unknown.length - 5) + " more" : "") + ".");
+    if (cut) lines.push(`The field keeps the last ${whole(mostTyped)} characters of a text.`);
     if (before > 0) lines.push(`The model sees ${B} characters (its block_size), so only the end of the text is computed.`);
     if (pieces.length === unknown.length && pieces.every((p) => p.unknown)) lines.push("Type a character that the model knows.");
     const text = lines.join(" ");
@@ -91,16 +108,17 @@ function playground(model) {
   }
 
   function showLoss() {
-    if (losses.length === 0) { told.replaceChildren("Type a second character to see its loss."); return; }
-    const loss = mean(losses), items = [html("span", {}, "mean loss ", html("b", {}, loss.toFixed(4))),
-      html("span", {}, "perplexity ", html("b", {}, Math.exp(loss).toFixed(2)))];
-    if (off.size > 0) {
-      forward(model, allOn, pass.ids);
-      const whole = mean(lossesOf(model, allOn));
-      items.push(html("span", {}, "with all heads on ", html("b", { id: "try-all-on" }, whole.toFixed(4))),
-        html("span", {}, "difference ", html("b", {}, signed(loss - whole))));
+    if (losses.length === 0) {
+      told.replaceChildren("Type a second character to see its loss.");
+      switched.replaceChildren();
+      return;
     }
-    told.replaceChildren(...items);
+    const loss = mean(losses), value = (name, text) => html("span", {}, name + " ", html("b", {}, text));
+    told.replaceChildren(value("mean loss", loss.toFixed(4)), value("perplexity", Math.exp(loss).toFixed(2)));
+    switched.replaceChildren(value("mean loss", loss.toFixed(4)));
+    if (off.size === 0) return;
+    const all = mean(lossesOf(model, forward(model, allOn, pass.ids)));
+    switched.append(value("with all heads on", all.toFixed(4)), value("difference", signed(loss - all)));
   }
 
   function unknownSpan({ text, unknown }) {
@@ -141,7 +159,7 @@ function playground(model) {
     if (followed !== undefined && !best.includes(followed)) best[9] = followed;
     nextTitle.textContent = "After " + positioned(now.sentence.tokens, token);
     next.replaceChildren(...best.map((id) => html("li", { class: id === followed ? "followed" : "" },
-      html("span", { class: "name" }, html("bdi", {}, visible(model.characters[id]))),
+      html("span", { class: "name" }, html("bdi", {}, named(model.characters[id]))),
       html("span", { class: "length" }, html("i", { style: "width:" + Math.exp(row[id]) * 100 + "%" })),
       html("b", { title: "log-probability " + row[id].toFixed(5) }, percent(Math.exp(row[id]))))));
     large.highlight();
@@ -251,7 +269,7 @@ function playground(model) {
 
   const reset = html("button", { type: "button", id: "try-reset", onclick: () => {
     if (timer) finish("stopped");
-    area.value = start;
+    typed(start);
     [temperature.value, seed.value, length.value, atEnd, now.head] = [0.8, 1, 200, true, 0];
     out.hidden = true;
     wrote.textContent = "";
@@ -263,12 +281,12 @@ function playground(model) {
     html("div", { class: "looks relations" }, nextTitle, next),
     html("div", { class: "writing" }, html("h3", {}, "Let it write"),
       html("div", { class: "field" }, html("label", { for: "try-temperature" }, "Temperature ", temperatureText), temperature),
-      html("div", { class: "field" }, html("label", { for: "try-seed" }, "Seed"), seed,
-        html("label", { for: "try-length" }, "Characters"), length, go),
+      html("div", { class: "field" }, html("label", {}, "Seed ", seed),
+        html("label", {}, "Characters ", length), go),
       muted("It continues your text; the same seed and settings write the same."), out, wrote)),
   html("div", { class: "panels" }, html("div", { class: "overview" },
     html("h3", {}, "All heads"),
-    muted("A head that is off adds nothing to its layer: watch the loss above."),
+    muted("Switch a head off, and its layer goes without what it adds."), switched,
     html("div", { class: "buttons" }, measure, allButton), grid), large.node));
   showTemperature();
   if (typeof remember === "function") remember("try-text", area);
