@@ -216,7 +216,7 @@ class ModelTest(ReportCase):
         self.type("The é漢🧵 lo\u202eom")
         self.assertIn("‘é’ U+00E9, ‘漢’ U+6F22, ‘🧵’ U+1F9F5, ‘\\u202e’ U+202E.", self.browser.text("#try-notes"))
         self.assertEqual(self.browser.texts("#try-strip .unknown"), ["é漢🧵", "\\u202e"])
-        self.assertEqual("".join(self.browser.texts("#try-strip .token")), "The  loom")
+        self.assertEqual("".join(self.browser.texts("#try-strip .letter")), "The  loom")
         [weft] = self.weft(self.page, ["The  loom"])
         self.assertAlmostEqual(number(self.browser.text("#try-loss b")), np.mean(weft["losses"]), delta=1.1e-4)
         self.type("漢" * 50)
@@ -236,7 +236,7 @@ class ModelTest(ReportCase):
             for _ in range(2):  # pasted, then dropped
                 self.browser.settle()
                 self.assertEqual(self.browser.run("return document.getElementById('try-text').value"), text[-5000 if end else -2500:])
-                self.assertEqual(len(self.browser.all("#try-strip .token")), end)
+                self.assertEqual(len(self.browser.all("#try-strip .letter")), end)
                 self.assertIn("The field keeps the last 5\u202f000 characters", self.browser.text("#try-notes"))
                 self.type(text)
             self.print_milliseconds(text, 3)

@@ -133,14 +133,14 @@ function playground(model) {
       const box = event.currentTarget.getBoundingClientRect();
       showTooltip(event.clientX ?? box.left + box.width / 2, event.clientY ?? box.top, [positioned(now.sentence.tokens, i), ...describe(i)]);
     };
-    return html("span", { class: "token", role: "option", tabindex: -1, id: "try-token-" + i,
+    return html("span", { class: "letter", role: "option", tabindex: -1, id: "try-token-" + i,
       style: "--loss:" + (i === 0 ? 0 : Math.min(1, losses[i - 1] / lossScale)),
       "aria-label": [positioned(now.sentence.tokens, i), ...describe(i).map((line) => [line].flat().join(" "))].join(", "),
       onpointerenter: where, onpointerleave: hideTooltip, onblur: hideTooltip,
       onclick: (event) => { event.currentTarget.focus(); },
       onfocus: (event) => { atEnd = false; chooseToken(i); where(event); } }, html("bdi", {}, now.sentence.tokens[i]));
   }
-  const spans = () => [...strip.querySelectorAll(".token")];
+  const spans = () => [...strip.querySelectorAll(".letter")];
   onKeys(strip, () => {
     const t = now.token;
     return { ArrowLeft: t - 1, ArrowUp: t - 1, ArrowRight: t + 1, ArrowDown: t + 1, Home: 0, End: Infinity };
@@ -171,7 +171,7 @@ function playground(model) {
     const small = html("small", { "aria-hidden": "true" });
     const button = html("button", { type: "button", "aria-pressed": "false", tabindex: -1, onclick: () => focusHead(head) },
       html("canvas", { "aria-hidden": "true" }), small);
-    const box = html("input", { type: "checkbox", checked: true, "aria-label": nameOf(head) + " is on", onchange: () => {
+    const box = html("input", { type: "checkbox", checked: true, id: "try-head-" + head, "aria-label": nameOf(head) + " is on", onchange: () => {
       if (box.checked) off.delete(head); else off.add(head);
       soon();
     } });
@@ -289,7 +289,8 @@ function playground(model) {
     muted("Switch a head off, and its layer goes without what it adds."), switched,
     html("div", { class: "buttons" }, measure, allButton), grid), large.node));
   showTemperature();
-  if (typeof remember === "function") remember("try-text", area);
+  if (typeof remember === "function")
+    for (const input of [area, temperature, seed, length, ...cells.map((cell) => cell.box)]) remember(input.id, input);
   requestAnimationFrame(show);
   return [
     muted("This page carries the trained model (", whole(model.parameters), " parameters, at 16 bits) and runs it here. "
