@@ -72,7 +72,8 @@ class ModelTest(ReportCase):
         model = json.loads(page[start:end])
         text = change(model)
         to = self.folder / name
-        to.write_text(page[:start] + (json.dumps(model) if text is None else text).replace("<", "\\u003c") + page[end:], encoding="utf-8")
+        text = json.dumps(model) if text is None else text
+        to.write_text(page[:start] + text.replace("<", "\\u003c") + page[end:], encoding="utf-8")
         return to
 
     # ---- the numbers are Weft's

@@ -81,7 +81,7 @@ public:
                    const std::vector<Tensor>& layers);
 
     // Puts the model as it is now into the page, in place of an earlier one: "Try the model" then runs it on a
-    // reader's text. Weights are rounded to 16 bits (IEEE half, ties to even), which moves each by at most 2⁻¹²
+    // reader's text. Weights are rounded to 16 bits (IEEE half, ties to even), which moves each by at most 2⁻¹¹
     // of itself, or of 2⁻¹⁴ if it is smaller; where a tensor's largest magnitude is above 65504, below 2⁻¹⁴
     // (and not 0) or not finite, it stays float32. A parameter takes 2.7 bytes of the page, so the default
     // model of train_gpt takes 2.2 MB. The page of a model with more than `max_parameters` leaves the weights

@@ -131,7 +131,8 @@ function playground(model) {
   function characterSpan(i) {
     const where = (event) => { // the pointer, or the middle of the character
       const box = event.currentTarget.getBoundingClientRect();
-      showTooltip(event.clientX ?? box.left + box.width / 2, event.clientY ?? box.top, [positioned(now.sentence.tokens, i), ...describe(i)]);
+      const [x, y] = [event.clientX ?? box.left + box.width / 2, event.clientY ?? box.top];
+      showTooltip(x, y, [positioned(now.sentence.tokens, i), ...describe(i)]);
     };
     return html("span", { class: "letter", role: "option", tabindex: -1, id: "try-token-" + i,
       style: "--loss:" + (i === 0 ? 0 : Math.min(1, losses[i - 1] / lossScale)),
@@ -232,7 +233,8 @@ function playground(model) {
   const showTemperature = () => { temperatureText.textContent = Number(temperature.value).toFixed(2); };
   const seed = html("input", { type: "number", id: "try-seed", min: 0, max: 4294967295, step: 1, value: 1 });
   const length = html("input", { type: "number", id: "try-length", min: 1, max: 2000, step: 1, value: 200 });
-  const go = html("button", { type: "button", id: "try-go", onclick: () => { if (timer) finish("stopped"); else generate(); } }, "Generate");
+  const go = html("button", { type: "button", id: "try-go", onclick: () => { if (timer) finish("Stopped after"); else generate(); } },
+    "Generate");
   const out = html("blockquote", { id: "try-out", dir: "auto", hidden: true });
   const wrote = html("p", { class: "muted", id: "try-wrote", role: "status" });
   let timer = 0, written = "";
@@ -255,7 +257,7 @@ function playground(model) {
       } while (ids.length < began + most && performance.now() < until);
       written = ids.slice(began).map((id) => model.characters[id]).join("");
       target.textContent = paragraphs(written);
-      if (ids.length < began + most) timer = setTimeout(work, 0); else finish("wrote");
+      if (ids.length < began + most) timer = setTimeout(work, 0); else finish("Wrote");
     };
     timer = setTimeout(work, 0);
   }
@@ -263,12 +265,11 @@ function playground(model) {
     clearTimeout(timer);
     timer = 0;
     go.textContent = "Generate";
-    const characters = plural([...written].length, "character");
-    wrote.textContent = how === "stopped" ? "Stopped after " + characters + "." : "Wrote " + characters + ".";
+    wrote.textContent = how + " " + plural([...written].length, "character") + ".";
   }
 
   const reset = html("button", { type: "button", id: "try-reset", onclick: () => {
-    if (timer) finish("stopped");
+    if (timer) finish("Stopped after");
     typed(start);
     [temperature.value, seed.value, length.value, atEnd, now.head] = [0.8, 1, 200, true, 0];
     out.hidden = true;
@@ -297,6 +298,7 @@ function playground(model) {
       + "Nothing that you type leaves the page."),
     html("label", { for: "try-text" }, "Your text"), area,
     html("div", { class: "buttons" }, reset), notes, told, strip,
-    html("div", { class: "lossbar", "aria-hidden": "true" }, html("span", {}, "loss 0"), html("i", {}), html("span", {}, lossScale + " or more")),
+    html("div", { class: "lossbar", "aria-hidden": "true" }, html("span", {}, "loss 0"), html("i", {}),
+      html("span", {}, lossScale + " or more")),
     results];
 }
