@@ -157,10 +157,14 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .prompt = prompt,
                                 .sample = o.sampling,
                                 .seed = seed_of(o),
+                                .tokens_per_step = o.batch_size * o.model.block_size,
                                 .max_parameters = o.page_weights},
                                run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
     for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);
+    report.page.fact(run.step > 0 ? "resumed with" : "command", o.command);
+    report.page.fact("Weft", WEFT_VERSION);
+    for (const std::string& other : o.compare) report.page.compare(other);
     training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size);
     std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
                 corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.vocab_size()));
@@ -185,7 +189,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         training::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
             .save(in(o, "model.safetensors"));
         saved = run.step;
-        report.save();
+        report.save(/*running=*/run.step < last_step(o) && !interrupt.requested());
     };
     const auto save_best = [&] {
         make_room();
@@ -230,12 +234,14 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
         try {
             run.step == 0 ? print_flow(check::first_step(run.model, lr, step)) : step();
         } catch (const ValueError& error) {
+            if (!is_new) try_to([&] { report.save(); });
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
                         "\nlower --lr, or raise --warmup_steps",
                         (saved > 0 ? "; --resume continues from step " + std::to_string(saved) : ""));
         }
         report.measured({run.step, lr, loss, validation_loss});
         progress.step(++run.step, loss);
+        if (!is_new && report.due()) try_to([&] { report.save(/*running=*/true); });
     }
     if (run.step == o.rate.steps && !interrupt.requested())
         if (const auto loss = evaluate())
@@ -273,6 +279,11 @@ int train_gpt(int argc, char** argv) {
         std::printf(
             "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
             o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
+        if (!o.compare.empty()) {
+            viz::Report page = viz::Report::load(in(o, "report.html"));
+            for (const std::string& other : o.compare) page.compare(other);
+            page.save(in(o, "report.html"));
+        }
     } else if (!o.sample_only) {
         if (continues) text = training::read_text(text_files(o));
         const int signal = train_model(run, o, app, text, prompt);

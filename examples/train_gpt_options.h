@@ -13,6 +13,8 @@ struct Options {
     std::string out = "out";
     std::int64_t stop_at = 0, threads = 0, page_weights = 4'000'000;
     bool resume = false, sample_only = false, best = false;
+    std::vector<std::string> compare;  // folders or reports of other runs
+    std::string command;               // that started this process, as a shell would take it
     // of the model and its training
     nn::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     std::string text;  // empty: the project's own README and docs
@@ -46,6 +48,15 @@ inline void add_options(CLI::App& app, Options& o) {
                "save and stop at this step, as on Ctrl-C; 0: at --steps");
     add_switch(app, "--sample_only", o.sample_only, "do not train; generate text with the checkpoint in --out");
     add_switch(app, "--best", o.best, "with --sample_only: use the weights with the lowest validation loss");
+    app.add_option("--compare", o.compare,
+                   "show the losses of another run, its folder or report, in report.html; may be repeated")
+        ->type_name("PATH")
+        ->allow_extra_args(false)
+        ->check(CLI::Validator(
+            [](const std::string& path) {
+                return path.empty() ? "the name is empty; give one, or leave out --compare" : std::string();
+            },
+            ""));
     add_number(app, "--threads", o.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
     add_number(app, "--page_weights", o.page_weights, 0, billion,
@@ -92,9 +103,21 @@ inline void check_settings(const Options& o) {
     if (o.best && !o.sample_only) throw UsageError("--best needs --sample_only; add it, or leave out --best");
 }
 
+// An argument as a shell takes it.
+inline std::string quoted(const std::string& argument) {
+    if (!argument.empty() && argument.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                        "0123456789_-+=./:,@%") == std::string::npos)
+        return argument;
+    std::string text = "'";
+    for (const char c : argument) text += c == '\'' ? "'\\''" : std::string(1, c);
+    return text + "'";
+}
+
 // Reads the command line; false if the user asked for help, which has then been printed.
 inline bool parse(CLI::App& app, Options& o, int argc, char** argv) {
     add_options(app, o);
+    o.command = "train_gpt";
+    for (int i = 1; i < argc; ++i) o.command += " " + quoted(argv[i]);
     if (!parse_command_line(app, argc, argv)) return false;
     if (app.count("--min_lr") == 0) {
         o.rate.min_lr = o.rate.lr / 10;

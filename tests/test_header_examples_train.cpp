@@ -193,7 +193,8 @@ TEST_CASE("report.h: a run's page is continued and saved", "[header-examples]") 
         report.gradients(step);        // after backward
         report.measured(row);          // after each step
         report.evaluated(step);        // after each evaluation
-        report.save();
+        if (report.due()) report.save(/*running=*/true);
+        report.save();  // at the end
         CHECK(report.history.rows.size() == 1);
     }
     CHECK(contains(io::load_text(path), "My text"));

@@ -170,15 +170,22 @@ TEST_CASE("header example: Report", "[header-examples]") {
     const std::int64_t step = 7;
     const double lr = 1e-3;
     loss.backward();
+    std::filesystem::create_directories("out/before");
+    viz::Report("before").save("out/before/report.html");
     viz::Report report("My run");
     report.setting("d_model", "128");
+    report.fact("command", "train --d_model 128");
+    report.compare("out/before");                                        // the report of another run
     report.loss(step, {.training = loss.item(), .learning_rate = lr});   // every step
     report.gradients(step, model);                                       // after backward
     report.attention(step, tokens, viz::attention_weights(model, ids));  // now and then, after eval()
-    report.save("report.html");                                          // as often as you like
+    report.run({.steps = 100, .seconds = 2.5});
+    report.save("report.html");  // as often as you like
     CHECK(io::load_text("report.html") == report.html());
     CHECK(contains(report.html(), "\"title\":\"My run\""));
     CHECK(contains(report.html(), "\"text\":\"Thecatsat\""));
+    CHECK(contains(report.html(), "\"name\":\"out/before\""));
+    CHECK(report.run().seconds == 2.5);
 
     viz::Report resumed = viz::Report::load("report.html");
     resumed.truncate(step);  // the run continues from this step

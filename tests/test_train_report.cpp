@@ -1,6 +1,9 @@
 // The report that train_gpt writes: its numbers are those of loss.csv and of the checkpoint, and it survives
 // what a run survives.
 #include <cmath>
+#include <ctime>
+#include <map>
+#include <thread>
 
 #include "catch.h"
 #include "programs.h"
@@ -113,7 +116,65 @@ TEST_CASE("a run that was stopped and resumed leaves the report of one that neve
     REQUIRE(run(tiny + in(parts) + text + common + "--stop_at 7").code == 0);
     for (const char* stop : {"8", "20", "25", "30"})
         REQUIRE(run("train_gpt --resume " + in(parts) + "--stop_at " + stop).code == 0);
-    CHECK((report_of(parts) == report_of(whole)));
+    json resumed = report_of(parts), straight = report_of(whole);
+    CHECK(resumed["run"]["tokens"] == straight["run"]["tokens"]);
+    for (json* report : {&resumed, &straight})
+        for (const char* own : {"run", "facts"}) report->erase(own);  // times and command lines
+    CHECK((resumed == straight));
+}
+
+TEST_CASE("a report keeps the command lines, the time and the compared run when the run is resumed",
+          "[programs][train][report]") {
+    const Scratch other, scratch;
+    const std::string text = text_in(other);
+    REQUIRE(run(tiny + in(other) + text + common + "--lr 0.01").code == 0);
+    const std::string start = tiny + in(scratch) + text + common +
+                              "--stop_at 12 --prompt 'The quick' --compare " + other.folder().string();
+    REQUIRE(run(start).code == 0);
+    const json first = report_of(scratch);
+    REQUIRE(run("train_gpt --resume " + in(scratch) + "--max_new_tokens 5").code == 0);
+    const json last = report_of(scratch);
+    REQUIRE(last["compared"].size() == 1);
+    CHECK(last["compared"][0]["name"] == other.folder().string());
+    CHECK(last["compared"][0]["loss"]["training"] == report_of(other)["loss"]["training"]);
+    std::map<std::string, std::string> facts = last["facts"];
+    CHECK(facts["command"] == start);
+    CHECK(facts["resumed with"] == "train_gpt --resume " + in(scratch) + "--max_new_tokens 5");
+    CHECK(facts["folder"] == scratch.folder().filename().string());
+    for (const char* fact : {"Weft", "processor", "threads", "system"}) CHECK(facts[fact].size() > 0);
+    CHECK(first["run"]["tokens"] == 12 * 4 * 16);
+    CHECK(last["run"]["tokens"] == 30 * 4 * 16);
+    CHECK(last["run"]["steps"] == 30);
+    CHECK(last["run"]["seconds"].get<double>() > first["run"]["seconds"].get<double>());
+    CHECK(std::abs(last["run"]["saved"].get<double>() - static_cast<double>(std::time(nullptr))) < 600);
+    CHECK(first["run"]["next"] == 0);  // it stopped
+    CHECK(last["run"]["next"] == 0);
+
+    // A run that is done takes another one to compare.
+    REQUIRE(
+        run("train_gpt --resume --compare " + (scratch / "report.html").string() + " " + in(scratch)).code ==
+        0);
+    CHECK(report_of(scratch)["compared"].size() == 2);
+    CHECK(report_of(scratch)["loss"] == last["loss"]);
+    check_refusal(run(tiny + in(scratch) + text + common + "--compare " + (other / "text").string()), 1,
+                  (other / "text").string() + " as a report: it contains no report data");
+    check_refusal(run("train_gpt --compare ''"), 2,
+                  "--compare: the name is empty; give one, or leave out --compare");
+}
+
+TEST_CASE("the report of a run says that it is still training, also when it was killed",
+          "[programs][train][report]") {
+    const Scratch scratch;
+    Running running(
+        tiny + in(scratch) + text_in(scratch) + "--eval_interval 1000 --save_interval 2 --steps 1000000",
+        scratch / "log");
+    for (int i = 0; i < 1000 && !std::filesystem::exists(scratch / "report.html"); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    running.send(SIGKILL);
+    running.wait();
+    const json about = report_of(scratch)["run"];
+    CHECK(about["next"].get<double>() >= 10);
+    CHECK(about["steps"] == 1000000);
 }
 
 TEST_CASE(

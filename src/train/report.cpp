@@ -1,12 +1,19 @@
 #include "weft/train/report.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <cmath>
+#include <ctime>
+#include <fstream>
 
+#include "weft/core/threads.h"
 #include "weft/train/progress.h"
 #include "weft/viz/pictures.h"
 
 namespace weft::training {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -42,6 +49,23 @@ std::vector<text::Ids> pieces_of(const text::Ids& ids, const text::Tokenizer& to
     return found;
 }
 
+constexpr double between_saves = 10;  // seconds
+
+double seconds_since(std::chrono::steady_clock::time_point then) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+// The value of a line "name : value" or name="value" of a file.
+std::optional<std::string> line_of(const char* path, const std::string& name) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with(name)) continue;
+        const std::size_t first = line.find_first_not_of("\t :=\"", name.size());
+        if (first != std::string::npos) return line.substr(first, line.find_last_not_of("\" ") + 1 - first);
+    }
+    return {};
+}
+
 }  // namespace
 
 RunReport::RunReport(std::filesystem::path path, ReportOptions options, const nn::GPT& model,
@@ -60,12 +84,14 @@ void RunReport::resume(std::int64_t step, const History& before) {
             page = viz::Report::load(path_);
             page.truncate(step);
             page.parameters(model_);
+            earlier_ = page.run();
             history = before;
             return;
         } catch (const IoError& error) {
             warn(std::string(error.what()) + "; it begins anew");
         }
     for (const Measured& row : before.rows) measured(row);
+    trained_ = 0;
 }
 
 void RunReport::gradients(std::int64_t step) {
@@ -73,6 +99,7 @@ void RunReport::gradients(std::int64_t step) {
 }
 
 void RunReport::measured(const Measured& row) {
+    if (row.loss) ++trained_;
     history.rows.push_back(row);
     page.loss(row.step, {row.loss, row.validation_loss, row.learning_rate});
 }
@@ -98,10 +125,26 @@ void RunReport::evaluated(std::int64_t step) {
     }
 }
 
-void RunReport::save() {
+bool RunReport::due() const { return seconds_since(saved_) >= between_saves; }
+
+void RunReport::save(bool running) {
+    const double next = running ? std::max(between_saves, seconds_since(saved_)) : 0;
+    page.run({.steps = options_.steps,
+              .tokens = earlier_.tokens + trained_ * options_.tokens_per_step,
+              .seconds = earlier_.seconds + seconds_since(start_),
+              .saved = std::time(nullptr),
+              .next = next});
+    utsname system{};
+    uname(&system);
+    page.fact("folder", fs::absolute(path_).parent_path().filename().string());
+    page.fact("processor", line_of("/proc/cpuinfo", "model name").value_or("unknown"));
+    page.fact("threads", std::to_string(get_num_threads()));
+    page.fact("system",
+              line_of("/etc/os-release", "PRETTY_NAME").value_or(system.sysname) + ", " + system.machine);
     page.parameters(model_);
     if (const text::Characters* characters = tokenizer_.characters())
         page.model(model_, *characters, options_.max_parameters);
+    saved_ = Clock::now();
     page.save(path_);
 }
 

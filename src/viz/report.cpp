@@ -37,6 +37,15 @@ std::string truncate_utf8(const std::string& text, std::size_t bytes) {
     return text.substr(0, end) + "…";
 }
 
+// Replaces the value of `name`, or appends the pair.
+void set(Pairs& pairs, const std::string& name, const std::string& value) {
+    const auto same = std::ranges::find(pairs, name, &Pairs::value_type::first);
+    if (same == pairs.end())
+        pairs.emplace_back(name, value);
+    else
+        same->second = value;
+}
+
 Snapshot snapshot_of(const AttentionMap& map, std::int64_t step) {
     bool causal = true;
     std::string all, up_to_query;
@@ -72,13 +81,42 @@ void Report::truncate(std::int64_t step) {
 }
 
 void Report::setting(const std::string& name, const std::string& value) {
-    auto& settings = content_->settings;
-    const auto same = std::ranges::find(settings, name, &std::pair<std::string, std::string>::first);
-    if (same == settings.end())
-        settings.emplace_back(name, value);
-    else
-        same->second = value;
+    set(content_->settings, name, value);
 }
+void Report::fact(const std::string& name, const std::string& value) {
+    set(content_->facts, name, truncate_utf8(value, Content::sample_bytes));
+}
+
+std::string Report::compare(const std::filesystem::path& path) {
+    namespace fs = std::filesystem;
+    const Report other = load(fs::is_directory(path) ? path / "report.html" : path);
+    fs::path name = path.filename() == "report.html" ? path.parent_path() : path;
+    name = (name / "").lexically_normal().parent_path();  // without a slash at its end
+    if (name.empty() || name.filename() == ".") name = fs::current_path().filename();
+    const ComparedRun run{name.string(), other.content_->settings, other.content_->training,
+                          other.content_->validation};
+    auto& all = content_->compared;
+    const auto same = std::ranges::find(all, run.name, &ComparedRun::name);
+    if (same != all.end()) {
+        *same = run;
+    } else {
+        if (all.size() == Content::max_compared)
+            throw ValueError("report: ", path.string(), " is one run too many; compare with at most ",
+                             Content::max_compared);
+        all.push_back(run);
+    }
+    return run.name;
+}
+
+void Report::run(const ReportRun& run) {
+    const auto within = [](auto... x) { return ((x >= 0 && x <= static_cast<decltype(x)>(last_step)) && ...); };
+    if (!within(run.steps, run.tokens, run.saved, run.seconds, run.next))
+        throw ValueError("report: a run of ", run.steps, " steps and ", run.tokens, " tokens in ",
+                         number(run.seconds), " s, saved at ", run.saved, " and in ", number(run.next),
+                         " s; give numbers in 0 … 2^53");
+    content_->run = run;
+}
+const ReportRun& Report::run() const { return content_->run; }
 
 void Report::loss(std::int64_t step, const ReportLoss& measured) {
     const std::tuple<Series&, const std::optional<double>&, const char*> all[] = {

@@ -10,7 +10,8 @@
 
 namespace weft::viz {
 
-inline constexpr const char* report_format = "weft report 1";
+inline constexpr const char* report_format = "weft report 2";
+inline constexpr const char* first_format = "weft report 1";      // without facts, the run and compared runs
 inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // JavaScript's numbers are exact up to here
 
 // A value at each of many steps. When there are `max_bins` bins (an even number), every two neighbours become
@@ -99,12 +100,22 @@ struct PackedModel {
 };
 PackedModel pack(const nn::GPT& gpt, const text::Characters& tokenizer, std::int64_t max_parameters);
 PageModel unpack(const PackedModel& model);
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// The losses of another run.
+struct ComparedRun {
+    std::string name;
+    Pairs settings;
+    Series training, validation;
+};
 
 struct Report::Content {
-    static constexpr std::size_t max_samples = 24, sample_bytes = 4000;
+    static constexpr std::size_t max_samples = 24, sample_bytes = 4000, max_compared = 8;
     std::string title;
     std::int64_t attention_bytes = 0;
-    std::vector<std::pair<std::string, std::string>> settings;
+    Pairs settings, facts;
+    ReportRun run;
+    std::vector<ComparedRun> compared;
     Series training, validation, learning_rate;
     GradientColumns gradients;
     std::vector<ParameterRow> parameters;

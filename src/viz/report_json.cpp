@@ -39,6 +39,7 @@ struct Fields {
     Json& json;
     bool reading;
 
+    bool has(const char* name) const { return !reading || json.contains(name); }
     Fields of(const char* name) const { return {reading ? json.at(name) : json[name], reading}; }
     void plain(auto key, auto& value) const {  // converted by the JSON library
         if (reading)
@@ -171,6 +172,11 @@ void check(const Sentence& s, const Timeline& attended) {
     }
 }
 
+void losses(Fields f, auto& run) {
+    series(f.of("loss").of("training"), run.training);
+    series(f.of("loss").of("validation"), run.validation);
+}
+
 void norm(Fields f, double& value) {
     if (!f.reading)
         f.json = value;  // written as null if it is not finite
@@ -180,11 +186,20 @@ void norm(Fields f, double& value) {
         value = f.json.is_null() ? std::numeric_limits<double>::quiet_NaN() : f.json.get<double>();
 }
 
+void run(Fields f, ReportRun& r) {
+    f.whole("steps", r.steps);
+    f.whole("tokens", r.tokens);
+    f.whole("saved", r.saved);
+    f.plain("seconds", r.seconds);
+    f.plain("next", r.next);
+    if (std::min(r.seconds, r.next) < 0 || std::max(r.seconds, r.next) > static_cast<double>(last_step))
+        refuse("a time that is not in 0 … 2^53");
+}
+
 void content(Fields f, auto& c) {
     f.plain("title", c.title);
     f.plain("settings", c.settings);
-    series(f.of("loss").of("training"), c.training);
-    series(f.of("loss").of("validation"), c.validation);
+    losses(f, c);
     series(f.of("loss").of("learning_rate"), c.learning_rate);
     gradients(f.of("gradients"), c.gradients);
     f.of("parameters").list(c.parameters, [](Fields item, ParameterRow& row) {
@@ -203,9 +218,18 @@ void content(Fields f, auto& c) {
     f.whole("attention_bytes", c.attention_bytes);
     timeline(f.of("attended"), c.attended);
     f.of("sentences").list(c.sentences, sentence);
+    if (f.has("facts")) f.plain("facts", c.facts);
+    if (f.has("run")) run(f.of("run"), c.run);
+    if (f.has("compared"))
+        f.of("compared").list(c.compared, [](Fields item, ComparedRun& other) {
+            item.plain("name", other.name);
+            item.plain("settings", other.settings);
+            losses(item, other);
+        });
 }
 
 void check(const auto& c) {
+    if (c.compared.size() > c.max_compared) refuse("too many runs to compare");
     if (c.sampled.kept.size() > c.max_samples) refuse("too many samples");
     for (const Sample& sample : c.samples)
         if (!c.sampled.has(sample.step)) refuse("a sample of a step that is not listed");
@@ -226,7 +250,7 @@ Report::Content ReportFile::content(const std::string& text, const std::string& 
     Report::Content c;
     Json json = io::parse_json(text, where + "its data");
     try {
-        if (json.at("format") != report_format)
+        if (json.at("format") != report_format && json.at("format") != first_format)
             refuse("its format is " + text::excerpt(json.at("format").dump()) + ", not \"" + report_format +
                    "\"");
         viz::content({json, /*reading=*/true}, c);

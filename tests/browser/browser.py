@@ -107,8 +107,42 @@ class Browser:
         for kind in ["mouseMoved", "mousePressed", "mouseReleased"]:
             self._mouse(kind, left + width / 2, top + height / 2)
 
-    def _mouse(self, kind, x, y):
+    def double_click(self, selector):
+        left, top, width, height = self._into_view(selector)
+        for count in [1, 2]:
+            for kind in ["mousePressed", "mouseReleased"]:
+                self._mouse(kind, left + width / 2, top + height / 2, clickCount=count)
+
+    def drag(self, selector, x1, x2, y=100):
+        """The pointer with its button down from x1 to x2, counted from the element's left."""
+        left, top, _, _ = self._into_view(selector)
+        for kind, x in [("mouseMoved", x1), ("mousePressed", x1), ("mouseMoved", (x1 + x2) / 2), ("mouseMoved", x2),
+                        ("mouseReleased", x2)]:
+            self._mouse(kind, left + x, top + y, button="left")
+
+    def drop(self, *files):
+        """Files, each (name, text), onto the page."""
+        self.run("""const all = new DataTransfer();
+                    for (const [name, text] of arguments[0]) all.items.add(new File([text], name));
+                    for (const kind of ["dragover", "drop"])
+                      document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: all, bubbles: true, cancelable: true }));""",
+                 files)
+
+    def downloaded(self, selector, folder, name):
+        """The bytes of the file that a click on an element hands over."""
+        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+        path = pathlib.Path(folder) / name
+        path.unlink(missing_ok=True)
+        self.click(selector)
+        for _ in range(500):
+            if path.exists() and path.stat().st_size > 0:
+                return path.read_bytes()
+            time.sleep(0.02)
+        raise TimeoutError(name)
+
+    def _mouse(self, kind, x, y, **more):
         button = {"button": "left", "clickCount": 1} if kind != "mouseMoved" else {}
+        button.update(more)
         self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, **button})
         self.settle()
 

@@ -1,4 +1,5 @@
 """What the tests of the report share: one browser, one training, and how the page writes numbers."""
+import copy
 import csv
 import pathlib
 import random
@@ -45,19 +46,25 @@ class ReportCase(unittest.TestCase):
         text = cls.folder / "weaving.txt"
         text.write_text(prose(), encoding="utf-8")
         run = cls.train("plain", text)
-        cls.page = run / "report.html"
+        cls.text, cls.page = text, run / "report.html"
         with open(run / "loss.csv", newline="") as file:
             cls.losses = list(csv.DictReader(file))
         cls.tensors, cls.metadata = checkpoint.load(run / "model.safetensors")
         cls.data = pages.data(cls.page)
 
     @classmethod
-    def train(cls, name, text):
+    def train(cls, name, text, *more):
         """Trains on the file `text` and returns the folder with what that left."""
         out = cls.folder / name
-        command = [cls.build / "examples/train_gpt", "--out", out, *ARGUMENTS, "--text", text]
-        subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+        command = [cls.build / "examples/train_gpt", "--out", out, *ARGUMENTS, "--text", text, *more]
+        subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, cwd=cls.folder)
         return out
+
+    def with_data(self, name, change, page=None):
+        """The page, or another, with data changed by `change`."""
+        data = copy.deepcopy(self.data if page is None else pages.data(page))
+        change(data)
+        return pages.with_data(self.page, data, self.folder / name)
 
     def tearDown(self):
         self.assertEqual(self.browser.errors(), [])

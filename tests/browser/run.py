@@ -16,6 +16,7 @@ from case import ReportCase
 from test_explorer import ExplorerTest
 from test_model import ModelTest
 from test_report import ReportTest
+from test_runs import RunsTest
 from test_site import SiteTest
 from test_text import TextTest
 
@@ -33,7 +34,8 @@ def main():
     loader = unittest.TestLoader()
     loader.testNamePatterns = [f"*{name}*" for name in arguments.names] or None
     site = loader.loadTestsFromTestCase(SiteTest)
-    report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in [ReportTest, ExplorerTest, ModelTest, TextTest])
+    cases = [ReportTest, RunsTest, ExplorerTest, ModelTest, TextTest]
+    report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in cases)
     if report.countTestCases():
         ReportCase.begin(arguments.build.resolve(), arguments.pictures)
     SiteTest.begin(ReportCase.browser, ROOT / "build/site", arguments.pictures)

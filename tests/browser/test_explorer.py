@@ -107,6 +107,17 @@ class ExplorerTest(ReportCase):
         self.assertNotEqual(first, self.relations("looks-at"))
         self.check_relations("looks-at", self.weights(0)[0][6])
 
+    def test_every_head_says_what_it_does(self):
+        for size in [DESKTOP, PHONE]:
+            self.browser.open(self.page, **size)
+            for head, text in enumerate(self.browser.texts(".heads small")):
+                weights = self.weights(0)[head]
+                spread = np.exp(-(weights * np.log(np.where(weights > 0, weights, 1))).sum(-1)).mean()
+                if text.endswith(" tokens"):
+                    self.assertAlmostEqual(float(text.split()[0]), spread, delta=0.15)
+                else:
+                    self.assertRegex(text, "^(itself|previous|first) [0-9.]+\u202f%$")
+
     def test_play_goes_through_all_checkpoints_and_stops(self):
         self.browser.open(self.page, **DESKTOP)
         seen = self.browser.driver.execute_async_script("""

@@ -284,7 +284,8 @@ class ModelTest(ReportCase):
         def vocabulary(model):
             model["vocabulary"] = model["vocabulary"][1:]
 
-        cases = [(version, "another version: their format is ‘weft model 2<b>’"), (short, "has 375 of"), (missing, "norm.weight is missing"),
+        cases = [(version, "another version: their format is ‘weft model 2<b>’"), (short, "has 375 of"),
+                 (missing, "norm.weight is missing"),
                  (no_base64, "token_embedding.weight is not base64"), (infinite, "not finite: the training diverged"),
                  (sizes, "tensors are missing"), (vocabulary, "the vocabulary does not fit"),
                  (lambda model: "", "they end too early"), (lambda model: '{"format":', "they end too early"),

@@ -51,7 +51,7 @@ class ReportTest(ReportCase):
             self.assertEqual((stop[1], stop[2] >= 2), ("solid", True), stop)
             seen.append(stop[3])
             self.browser.press("Tab")
-        order = ["skip", "theme", "smoothing", "logarithmic", "plot", "sentence", "checkpoint", "play", "token", "radio",
+        order = ["skip", "theme", "smoothing", "logarithmic", "loss-from", "zoom-in", "compare", "csv", "plot", "sentence", "checkpoint", "play", "token", "radio",
                  "matrix", "plot"]
         for name in order:  # in this order, others between them
             self.assertIn(name, seen)
@@ -64,17 +64,19 @@ class ReportTest(ReportCase):
         self.browser.focus("#loss .plot")
         self.browser.press("Home")
         for row in self.losses:
-            if not row["loss"]:
-                continue
             told = self.browser.attribute("#loss .plot", "aria-valuetext")
             step, _, values = told.partition(": ")
             self.assertEqual(step, "step " + row["step"])
             values = dict(part.rsplit(" ", 1) for part in values.split(", "))
-            self.assertEqual(number(values["training"]), float(f"{float(row['loss']):.6g}"))
+            if row["loss"]:
+                self.assertEqual(number(values["training"]), float(f"{float(row['loss']):.6g}"))
             self.assertEqual(number(values["learning rate"]), float(f"{float(row['learning_rate']):.6g}"))
             if row["validation_loss"]:
                 self.assertEqual(number(values["validation"]), float(f"{float(row['validation_loss']):.6g}"))
+                self.assertEqual(number(values["perplexity"]), float(f"{math.exp(float(row['validation_loss'])):.6g}"))
             self.browser.press("Right")
+        self.assertEqual(self.losses[-1]["step"], "60")  # where only the validation loss is known
+        self.assertIn("step 60: training (step 59) ", self.browser.attribute("#loss .plot", "aria-valuetext"))
 
     def test_pointing_at_the_losses_tells_them(self):
         self.browser.open(self.page)
@@ -89,18 +91,114 @@ class ReportTest(ReportCase):
         self.browser.hover("h1")
         self.assertFalse(self.browser.find("#tooltip").is_displayed())
 
+    def points(self, selector):
+        """The pixels of a path."""
+        numbers = self.browser.attribute(selector, "d").replace("M", " ").replace("L", " ").split()
+        return list(zip(map(float, numbers[::2]), map(float, numbers[1::2])))
+
+    def labels(self):
+        """The numbers on the axis of losses, from below."""
+        return [number(text) for text in self.browser.run(
+            "return [...document.querySelectorAll('#loss svg > .axis')[1].querySelectorAll('text')].map(e => e.textContent)")]
+
+    def test_dragging_and_keys_zoom(self):
+        self.browser.open(self.page)
+        width = self.browser.run("return document.querySelector('#loss .plot').clientWidth")
+        at = lambda step, first=0, last=60: 46 + (width - 12 - 46) * (step - first) / (last - first)
+        def seen():  # the steps at both ends
+            found = []
+            for x in [at(0), at(60)]:
+                self.browser.hover("#loss .plot", x, 100)
+                found.append(self.browser.text("#tooltip .heading"))
+            return found
+        everything = ["step 0", "step 60"]
+        self.assertEqual(seen(), everything)
+        self.browser.drag("#loss .plot", at(45), at(15))  # backwards is the same
+        self.assertEqual((seen(), self.browser.text("#announcer")), (["step 15", "step 45"], "Steps 15 – 45"))
+        losses = [float(row["loss"]) for row in self.losses[15:46]]
+        self.assertTrue(all(min(losses) - 0.3 < label < max(losses) + 0.3 for label in self.labels()), self.labels())
+        self.browser.double_click("#loss .plot")
+        self.assertEqual(seen(), everything)
+        self.browser.drag("#loss .plot", at(20), at(20) + 3)  # a click
+        self.assertEqual(seen(), everything)
+        self.browser.focus("#loss .plot")
+        self.browser.press("Home", *["Right"] * 10, "+")
+        self.assertEqual(self.browser.text("#announcer"), "Steps 5 – 35")
+        self.browser.press(*["Right"] * 26)  # the view follows
+        self.assertTrue(self.browser.attribute("#loss .plot", "aria-valuetext").startswith("step 36"))
+        self.assertEqual(self.browser.text("#announcer"), "Steps 21 – 51")
+        self.browser.press("-")
+        self.assertEqual(seen(), everything)
+        for key in ["0", "Escape"]:
+            self.browser.click("#zoom-in")
+            self.assertNotEqual(seen(), everything)
+            self.browser.focus("#loss .plot")
+            self.browser.press(key)
+            self.assertEqual(seen(), everything)
+
+    def test_the_axis_of_losses_takes_limits(self):
+        self.browser.open(self.page)
+        automatic = self.labels()
+        self.browser.focus("#loss-from")
+        self.browser.press("2.5", "Tab", "3")
+        self.assertEqual((self.labels()[0], self.labels()[-1]), (2.5, 3))
+        self.browser.focus("#loss-from")
+        self.browser.run("document.getElementById('loss-from').select()")
+        self.browser.press("9")
+        self.assertIn("The lower limit is not below the upper one", self.browser.text("#limits-message"))
+        self.assertEqual(self.labels(), automatic)
+        self.browser.click("#zoom-reset")
+        self.assertEqual((self.browser.text("#limits-message"), self.labels()), ("", automatic))
+        self.browser.focus("#loss-from")
+        self.browser.press("0")
+        self.browser.click("#logarithmic")
+        self.assertIn("A logarithmic axis has no limit of 0 or below", self.browser.text("#limits-message"))
+
+    def test_a_logarithmic_axis_has_labels(self):
+        for low, high in [(1.43, 4.93), (2.31, 2.62), (0.9, 12), (1e-6, 5)]:
+            def change(data):
+                data["loss"]["training"].update(steps=[0, 1], end=1, last=1, mean=pages.packed([high, low]))
+                data["loss"]["validation"].update(steps=[], end=-1, last=0, mean="")
+            self.browser.open(self.with_data("log.html", change))
+            self.browser.click("#logarithmic")
+            labels = self.labels()
+            self.assertGreaterEqual(len(labels), 3, labels)
+            self.assertTrue(all(low * 0.99 <= label <= high * 1.01 for label in labels), labels)
+
+    def test_a_smoothed_curve_begins_at_the_first_loss(self):
+        self.browser.open(self.page)
+        self.browser.focus("#smoothing")
+        self.browser.press("End")
+        raw, soft = self.points("#loss .line.raw"), self.points("#loss .line.training:not(.raw)")
+        self.assertEqual((raw[0], len(raw)), (soft[0], len(soft)))
+        change = lambda points: sum(abs(a[1] - b[1]) for a, b in zip(points[30:], points[31:]))
+        self.assertLess(change(soft), 0.3 * change(raw))
+        self.browser.press("Home")
+        self.assertEqual(self.points("#loss .line.training:not(.raw)"), self.points("#loss .line.raw"))
+
+    def test_the_learning_rate_is_named_above_its_curve(self):
+        for width in [360, 1280]:
+            self.browser.open(self.page, width=width)
+            text, curve = self.browser.run("return ['.name', '.line.rate'].map(s =>"
+                                           "document.querySelector('#loss svg ' + s).getBoundingClientRect()).map(b => b.toJSON())")
+            self.assertLessEqual(text["bottom"], curve["top"])
+
     def test_gradients_of_a_layer_are_those_of_its_parameters(self):
         self.browser.open(self.page)
         rows, norms = self.data["gradients"]["rows"], pages.floats(self.data["gradients"]["norms"])
         self.browser.focus("#gradients .plot")
-        self.browser.press("Home", "Down", "Down", "Right")  # token_embedding, position_embedding, blocks.0; step 1
+        self.browser.press("Home", "Down", "Down", "Down", "Right")  # all, token_embedding, position_embedding, blocks.0; step 1
         expected = math.hypot(*(norms[len(rows) + r] for r, name in enumerate(rows) if name.startswith("blocks.0.")))
         told = self.browser.text("#announcer")
         self.assertTrue(told.startswith("blocks.0, step 1: "), told)
         self.assertAlmostEqual(number(told.rsplit(" ", 1)[1]), expected, delta=1e-5 * expected)
+        self.browser.press("Up", "Up", "Up")
+        told = self.browser.text("#announcer")
+        self.assertTrue(told.startswith("all parameters, step 1: "), told)
+        self.assertAlmostEqual(number(told.rsplit(" ", 1)[1]), math.hypot(*norms[len(rows):2 * len(rows)]), delta=1e-4)
         self.browser.click("#gradients [value=parameters]")
         self.browser.focus("#gradients .plot")
-        self.browser.press("Home", "Down")
+        self.browser.press("Home", "Down", "Down")
         self.assertEqual(self.browser.text("#gradients-readout b"), f"{norms[1]:.6g}")
 
     # ---- tables

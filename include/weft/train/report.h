@@ -1,6 +1,7 @@
 // report.html: a page about a language model's run, during the training and after it.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,12 +14,13 @@ namespace weft::training {
 
 // Options of RunReport.
 struct ReportOptions {
-    std::string title = {};          // of the page
-    std::int64_t steps = 1;          // of the whole run
-    std::int64_t eval_interval = 1;  // evaluated() adds to the page at about 32 multiples of it
-    std::string prompt = {};         // of the samples, at least one token
-    nn::SampleOptions sample = {};   // how they are drawn; its `rng` is ignored
-    std::uint64_t seed = 0;          // of each sample
+    std::string title = {};            // of the page
+    std::int64_t steps = 1;            // of the whole run
+    std::int64_t eval_interval = 1;    // evaluated() adds to the page at about 32 multiples of it
+    std::string prompt = {};           // of the samples, at least one token
+    nn::SampleOptions sample = {};     // how they are drawn; its `rng` is ignored
+    std::uint64_t seed = 0;            // of each sample
+    std::int64_t tokens_per_step = 0;  // for the speed; 0: not shown
     // The page carries the weights of a model with at most so many parameters, at 2.7 bytes each; see
     // viz::Report::model.
     std::int64_t max_parameters = 4'000'000;
@@ -33,7 +35,8 @@ struct ReportOptions {
 //     report.gradients(step);        // after backward
 //     report.measured(row);          // after each step
 //     report.evaluated(step);        // after each evaluation
-//     report.save();
+//     if (report.due()) report.save(/*running=*/true);
+//     report.save();                 // at the end
 class RunReport {
 public:
     viz::Report page;  // for what the program adds, such as its settings
@@ -48,8 +51,11 @@ public:
     void gradients(std::int64_t step);   // adds the parameters' gradients, at up to 256 of the steps
     void measured(const Measured& row);  // adds a row to the history and the curves; steps ascend
     void evaluated(std::int64_t step);   // adds a sample, and attention over the pieces
-    // Writes the page, with the model as it is now if the tokeniser is text::Characters; IoError if it cannot.
-    void save();
+    // Writes the page, with the run's duration, speed and machine, and with the model as it is now if the
+    // tokeniser is text::Characters; IoError if it cannot. While the run is
+    // `running`, an open page reloads itself.
+    void save(bool running = false);
+    bool due() const;  // whether the last save was 10 seconds ago
 
 private:
     std::filesystem::path path_;
@@ -57,6 +63,10 @@ private:
     nn::GPT model_;
     text::Tokenizer tokenizer_;
     std::vector<text::Ids> pieces_;  // of the validation text
+    viz::ReportRun earlier_;         // before this process
+    std::int64_t trained_ = 0;       // steps of this process
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point start_ = Clock::now(), saved_ = start_;
 };
 
 }  // namespace weft::training

@@ -21,6 +21,15 @@ struct ReportLoss {
     std::optional<double> training = {}, validation = {}, learning_rate = {};  // empty: not measured
 };
 
+// How far a run was when its page was saved.
+struct ReportRun {
+    std::int64_t steps = 0;   // of the whole run; 0: not known
+    std::int64_t tokens = 0;  // trained on in `seconds`
+    double seconds = 0;       // that the run has taken, without its interruptions
+    std::int64_t saved = 0;   // the time of the save in seconds since 1970; 0: not known
+    double next = 0;          // seconds until the next save, when an open page reloads itself; 0: the run ended
+};
+
 // The model that a page carries, with the values that the page has.
 struct PageModel {
     nn::GPT gpt;                 // in evaluation mode
@@ -38,9 +47,12 @@ struct PageModel {
 //
 //     viz::Report report("My run");
 //     report.setting("d_model", "128");
+//     report.fact("command", "train --d_model 128");
+//     report.compare("out/before");                                        // the report of another run
 //     report.loss(step, {.training = loss.item(), .learning_rate = lr});   // every step
 //     report.gradients(step, model);                                       // after backward
 //     report.attention(step, tokens, viz::attention_weights(model, ids));  // now and then, after eval()
+//     report.run({.steps = 100, .seconds = 2.5});
 //     report.save("report.html");                                          // as often as you like
 class Report {
 public:
@@ -60,6 +72,17 @@ public:
 
     // Shows `value` under `name`, in the order of first calls; a later call with the same name replaces it.
     void setting(const std::string& name, const std::string& value);
+    // The same, for what does not determine the result: the command line, the machine. A value is cut to 4000
+    // bytes.
+    void fact(const std::string& name, const std::string& value);
+    // Lays the losses of another run over this one's: `path` is its report, or the folder of its report.html.
+    // A later call with the same path replaces them. Returns the run's name in the page, which is the path
+    // without report.html. IoError as load; ValueError for a ninth run.
+    std::string compare(const std::filesystem::path& path);
+    // Records how far the run is. ValueError unless all numbers are in 0 … 2⁵³.
+    void run(const ReportRun& run);
+    const ReportRun& run() const;  // what was recorded last
+
     // Records what was measured at a step; NaN and infinities are shown as such.
     void loss(std::int64_t step, const ReportLoss& measured);
 

@@ -25,11 +25,11 @@ function habits(weights, head) {
   };
   return { itself: share((q) => q), previous: share((q) => q - 1), first: share(() => 0), spread: sum(all.map(spread)) / T };
 }
-// The habit that takes at least half of the attention, if any.
+// The habit that takes at least half of the attention; if there is none, over how many tokens it spreads.
 function habit(weights, head) {
   const { spread, ...shares } = habits(weights, head);
   const [name, share] = Object.entries(shares).reduce((a, b) => b[1] > a[1] ? b : a);
-  return share >= 0.5 ? name + " " + percent(share) : "";
+  return share >= 0.5 ? name + " " + percent(share) : spread.toFixed(1) + " tokens";
 }
 const habitNames = { itself: "the token itself", previous: "the token before", first: "the first token" };
 

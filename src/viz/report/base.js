@@ -51,6 +51,11 @@ function brief(x) {
 const percent = (share) => (share * 100).toFixed(1) + "\u202f%";
 const sum = (list) => list.reduce((total, x) => total + x, 0);
 const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
+// "8 seconds", "12 min 5 s", "3 h 20 min".
+function duration(seconds) {
+  const s = Math.round(seconds), m = Math.floor(s / 60), h = Math.floor(m / 60);
+  return s < 100 ? plural(s, "second") : h > 0 ? whole(h) + " h " + m % 60 + " min" : m + " min " + s % 60 + " s";
+}
 const plural = (n, what) => whole(n) + " " + what + (n === 1 ? "" : "s");
 
 // The last index in an ascending list whose value is at most x, or −1.
@@ -105,7 +110,7 @@ const aroundCell = (r, c) => ({ ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1], A
 function onKeys(node, moves, go) {
   node.addEventListener("keydown", (event) => {
     const to = moves()[event.key];
-    if (to === undefined) return;
+    if (to === undefined || event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own keys
     event.preventDefault();
     go(to);
   });
@@ -134,6 +139,55 @@ function onWidth(element, draw) {
     const width = Math.floor(element.clientWidth);
     if (width > 0 && width !== drawn) draw(drawn = width);
   }).observe(element);
+}
+
+// ---- what was typed, chosen and scrolled to is kept when the page is loaded again
+
+const busy = new Set(); // names of what a reload would disturb
+const controls = new Map();
+let canKeep = true, kept = null; // from before the reload
+try {
+  const text = sessionStorage.getItem("weft-kept");
+  sessionStorage.removeItem("weft-kept");
+  const again = performance.getEntriesByType("navigation")[0]?.type === "reload";
+  const state = again && text ? JSON.parse(text) : null;
+  if (state?.title === data.title && state.path === location.pathname) kept = state;
+} catch { canKeep = false; }
+
+// Keeps a control's value, or whether it is checked or open, and restores it now if the page was loaded again; its
+// listeners then hear of it. `control` is an element, or an object with a property `value`. Returns whether it was restored.
+function remember(id, control) {
+  controls.set(id, control);
+  if (!kept || !Object.hasOwn(kept.values, id)) return false;
+  control[partKept(control)] = kept.values[id];
+  if (control.dispatchEvent)
+    for (const kind of ["input", "change"]) control.dispatchEvent(new Event(kind, { bubbles: true }));
+  return true;
+}
+const partKept = ({ type, localName }) =>
+  type === "checkbox" || type === "radio" ? "checked" : localName === "details" ? "open" : "value";
+addEventListener("pagehide", () => {
+  const { activeElement: element } = document;
+  const state = { title: data.title, path: location.pathname, scroll: [scrollX, scrollY], focus: element?.id || "",
+    selection: [element?.selectionStart, element?.selectionEnd],
+    values: Object.fromEntries([...controls].map(([id, control]) => [id, control[partKept(control)]])) };
+  try { // the other runs may be more than the storage takes
+    sessionStorage.setItem("weft-kept", JSON.stringify(state));
+  } catch {
+    delete state.values.runs;
+    try { sessionStorage.setItem("weft-kept", JSON.stringify(state)); } catch { /* storage is off */ }
+  }
+});
+// Focuses and scrolls as before the reload; to be called when everything is built.
+function restoreView() {
+  if (!kept) return;
+  const element = kept.focus && document.getElementById(kept.focus);
+  if (element) element.focus({ preventScroll: true });
+  if (element && typeof kept.selection[0] === "number") try {
+    element.setSelectionRange(...kept.selection);
+  } catch { /* not a field for text */ }
+  const scroll = () => scrollTo({ left: kept.scroll[0], top: kept.scroll[1], behavior: "instant" });
+  requestAnimationFrame(() => requestAnimationFrame(scroll)); // the plots have their heights then
 }
 
 // ---- the theme: the system's, or a chosen one

@@ -11,13 +11,14 @@ function drawAttention() {
   const strip = html("div", { class: "strip", role: "listbox", "aria-label": "Tokens", "aria-orientation": "horizontal" });
   const looks = html("div", { class: "looks" }), looked = html("div", { class: "looked" });
   const grid = html("div", { class: "heads", role: "radiogroup", "aria-label": "Heads, a row for each layer" });
+  const picker = sentencePicker(sentences.map((s) => s.text), (i) => chooseSentence(sentences[i]));
   const large = largeHead(now, (q) => { if (!now.pinned) chooseToken(q); });
 
   section("attention", "Attention",
     muted("Choose a sentence and a head; point at a token to see what it looks at. ",
       "Click a token to keep it while you move through the checkpoints."),
     html("div", { class: "choices" },
-      sentencePicker(sentences.map((s) => s.text), (i) => chooseSentence(sentences[i])),
+      picker.node,
       html("div", { class: "steps" }, html("label", { for: "checkpoint" }, "Checkpoint ", sliderText),
         html("div", { class: "field" }, slider, play))),
     strip,
@@ -67,7 +68,7 @@ function drawAttention() {
       const does = habit(weights, head);
       paint(button.querySelector("canvas"), weights, head);
       button.querySelector("small").textContent = does;
-      button.setAttribute("aria-label", nameOfHead(head) + (does ? ": " + does : ""));
+      button.setAttribute("aria-label", nameOfHead(head) + ": " + does);
     });
     chooseHead(now.head);
   }
@@ -75,11 +76,13 @@ function drawAttention() {
   let timer = 0;
   function stop() {
     clearInterval(timer);
+    busy.delete("play");
     timer = 0;
     play.textContent = "▶\ufe0e Play";
   }
   play.addEventListener("click", () => {
     if (timer) { stop(); return; }
+    busy.add("play");
     play.textContent = "⏸\ufe0e Pause";
     if (now.step === now.weights.length - 1) chooseStep(0);
     timer = setInterval(() => {
@@ -156,4 +159,19 @@ function drawAttention() {
   });
 
   chooseSentence(sentences[0]);
+  remember("attention", { // the last checkpoint stays the last one
+    get value() {
+      const { sentence, step, head, token, pinned } = now, { snapshots } = sentence;
+      return { text: sentence.text, step: step < snapshots.length - 1 ? snapshots[step].step : null, head, token, pinned };
+    },
+    set value({ text, step, head, token, pinned }) {
+      const i = sentences.findIndex((sentence) => sentence.text === text);
+      if (i < 0) return;
+      picker.take(i);
+      Object.assign(now, { head: clamp(head, 0, sum(sentences[i].heads) - 1), pinned,
+        token: clamp(token, 0, sentences[i].tokens.length - 1) });
+      const steps = sentences[i].snapshots.map((snapshot) => snapshot.step);
+      chooseStep(step === null ? steps.length - 1 : Math.max(0, lastAtMost(steps, step)));
+    },
+  });
 }

@@ -20,6 +20,13 @@ function byLayer(table) {
   return { rows: names, values };
 }
 
+// The table with a first row for the norm of all gradients together.
+function withTotal(table) {
+  const add = (total, norm) => norm < 0 ? total : Math.hypot(Math.max(0, total), norm);
+  const total = table.values[0].map((_, c) => table.values.reduce((so_far, row) => add(so_far, row[c]), -1));
+  return { rows: ["all parameters", ...table.rows], values: [total, ...table.values] };
+}
+
 const normText = (norm) => norm < 0 ? "none" : Number.isNaN(norm) ? "not finite" : exact(norm);
 
 function drawGradients() {
@@ -27,13 +34,19 @@ function drawGradients() {
   if (steps.length === 0) return section("gradients", "Gradients", muted("No gradient was recorded."));
   const norms = floats(data.gradients.norms);
   const parameters = { rows, values: rows.map((_, r) => steps.map((_, c) => norms[c * rows.length + r])) };
-  const views = { layers: byLayer(parameters), parameters };
+  const views = { layers: withTotal(byLayer(parameters)), parameters: withTotal(parameters) };
   let table = views.layers, row = 0, column = steps.length - 1, cursor = null, box = null;
 
-  const radio = (name, checked) => html("label", {}, html("input", {
-    type: "radio", name: "gradient-rows", value: name, checked,
-    onchange: () => { table = views[name]; row = 0; draw(plot.clientWidth); rest(); },
-  }), " " + name);
+  const radio = (name, checked) => {
+    const input = html("input", { type: "radio", name: "gradient-rows", value: name, checked, onchange: () => {
+      if (!input.checked) return;
+      table = views[name];
+      row = 0;
+      draw(plot.clientWidth);
+      rest();
+    } });
+    return html("label", {}, input, " " + name);
+  };
   const plot = html("div", {
     class: "plot", tabindex: 0, role: "application", "aria-roledescription": "heat map",
     "aria-label": "Gradient norms by layer and step; the arrow keys read the values",
@@ -43,7 +56,8 @@ function drawGradients() {
   section("gradients", "Gradients",
     muted("The norm of each layer's gradient (before any clipping), step by step."),
     html("div", { class: "controls" }, readout, html("span", { class: "right", role: "group", "aria-label": "Rows" },
-      radio("layers", true), radio("parameters", false))),
+      radio("layers", true), radio("parameters", false),
+      pngButton("gradients", plot, () => [[["norms of gradients"]]]))),
     plot, legend);
 
   const name = () => table.rows[row], step = () => stepsOf(data.gradients, column);
@@ -103,5 +117,6 @@ function drawGradients() {
     spoken: () => name() + ", step " + step() + ": " + value(),
   });
   rest();
+  for (const name of Object.keys(views)) remember("rows " + name, document.querySelector(`#gradients [value=${name}]`));
   onWidth(plot, draw);
 }

@@ -7,11 +7,15 @@ function largeHead(now, pick, id = "matrix-readout") {
     class: "matrix", tabindex: 0, role: "application", "aria-roledescription": "attention matrix",
     "aria-label": "Weights of the head: rows are queries, columns are keys; the arrow keys read the values",
   }, canvas);
-  const title = html("h3", {});
+  const title = html("h3", {}), heading = html("div", { class: "controls" }, title,
+    pngButton("the head", frame, () => {
+      const { step } = now.sentence.snapshots[now.step]; // none where the page computed the weights
+      return [[[title.textContent + (step === undefined ? "" : ", step " + whole(step))]]];
+    }));
   const readout = html("p", { class: "readout", id });
   const facts = html("dl", { class: "facts" });
   const forming = html("div", { class: "forming" });
-  const node = html("div", { class: "large" }, title, frame, readout,
+  const node = html("div", { class: "large" }, heading, frame, readout,
     colourBar([[0, "0"], [0.25, ".06"], [0.5, ".25"], [0.75, ".56"], [1, "1"]], "weight"), facts, forming);
 
   let shown = null, overlay = null, cell = 0, left = 0, top = 0, at = { q: 0, k: 0 };

@@ -30,7 +30,7 @@ function playground(model) {
   const start = (data.sentences[0]?.text || data.samples[data.samples.length - 1]?.text || model.characters.join("")).slice(0, B);
   const heads = Array(num_layers).fill(num_heads), off = new Set();
   const pass = emptyPass(model), allOn = emptyPass(model); // with the heads that are off, and without
-  const now = { sentence: { tokens: [], heads, snapshots: [{ step: 0 }] }, step: 0, head: 0, token: 0,
+  const now = { sentence: { tokens: [], heads, snapshots: [{}] }, step: 0, head: 0, token: 0,
     weights: [] };
   let losses = [], atEnd = true, cut = false;
 
@@ -172,10 +172,11 @@ function playground(model) {
     const small = html("small", { "aria-hidden": "true" });
     const button = html("button", { type: "button", "aria-pressed": "false", tabindex: -1, onclick: () => focusHead(head) },
       html("canvas", { "aria-hidden": "true" }), small);
-    const box = html("input", { type: "checkbox", checked: true, id: "try-head-" + head, "aria-label": nameOf(head) + " is on", onchange: () => {
+    const box = html("input", { type: "checkbox", checked: true, id: "try-head-" + head, "aria-label": nameOf(head) + " is on" });
+    box.addEventListener("change", () => {
       if (box.checked) off.delete(head); else off.add(head);
       soon();
-    } });
+    });
     const node = html("div", { class: "head", "data-try-head": head, style: `grid-area:${layer + 2}/${h + 2}` },
       button, html("label", {}, box, "on"));
     return { node, button, small, box };
@@ -247,6 +248,7 @@ function playground(model) {
     out.hidden = false;
     out.replaceChildren(html("span", { class: "prompt" }, paragraphs(ids.map((id) => model.characters[id]).join(""))), target);
     go.textContent = "Stop";
+    busy.add("writing");
     wrote.textContent = "";
     const work = () => { // about 12 ms at a time, so the page stays at hand
       const until = performance.now() + 12;
@@ -264,6 +266,7 @@ function playground(model) {
   function finish(how) {
     clearTimeout(timer);
     timer = 0;
+    busy.delete("writing");
     go.textContent = "Generate";
     wrote.textContent = how + " " + plural([...written].length, "character") + ".";
   }
@@ -290,8 +293,7 @@ function playground(model) {
     muted("Switch a head off, and its layer goes without what it adds."), switched,
     html("div", { class: "buttons" }, measure, allButton), grid), large.node));
   showTemperature();
-  if (typeof remember === "function")
-    for (const input of [area, temperature, seed, length, ...cells.map((cell) => cell.box)]) remember(input.id, input);
+  for (const input of [area, temperature, seed, length, ...cells.map((cell) => cell.box)]) remember(input.id, input);
   requestAnimationFrame(show);
   return [
     muted("This page carries the trained model (", whole(model.parameters), " parameters, at 16 bits) and runs it here. "

@@ -10,16 +10,18 @@ function ticks(low, high, count) {
     found.push(Number((i * step).toPrecision(12)));
   return found;
 }
-// Powers of ten, and 2 and 5 times each if there are few.
+// Powers of ten; 2 and 5 times each, all multiples, or evenly spaced numbers if there are too few.
 function logTicks(low, high) {
-  const found = [];
-  const parts = Math.log10(high / low) > 3 ? [1] : [1, 2, 5];
-  for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); ++p)
-    for (const part of parts) {
-      const tick = Number((part * 10 ** p).toPrecision(12));
-      if (tick >= low * 0.999 && tick <= high * 1.001) found.push(tick);
-    }
-  return found;
+  const multiples = (parts) => {
+    const found = [];
+    for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); ++p)
+      for (const part of parts) {
+        const tick = Number((part * 10 ** p).toPrecision(12));
+        if (tick >= low * 0.999 && tick <= high * 1.001) found.push(tick);
+      }
+    return found;
+  };
+  return [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]].map(multiples).find((found) => found.length >= 4) || ticks(low, high, 5);
 }
 
 // From values to pixels.

@@ -32,12 +32,14 @@ function sentencePicker(texts, choose) {
     }, ...mark(shown[i], wanted))));
     if (found.length === 0) list.append(html("li", { class: "none" }, "No sentence contains this."));
     list.hidden = false;
+    busy.add("list");
     input.setAttribute("aria-expanded", "true");
     activate(wanted && found.length > 0 ? 0 : found.indexOf(chosen));
     announce(found.length === 0 ? "No sentence contains this." : plural(found.length, "sentence"));
   }
   function close() {
     list.hidden = true;
+    busy.delete("list");
     input.setAttribute("aria-expanded", "false");
     activate(-1);
     input.value = shown[chosen];
@@ -61,5 +63,5 @@ function sentencePicker(texts, choose) {
     else if (event.key === "Escape") { close(); input.select(); }
   });
   input.value = shown[0];
-  return node;
+  return { node, take };
 }

@@ -1,15 +1,18 @@
-// ---- the overview, samples, parameters and settings; then the whole page
+// ---- the overview, samples, parameters, settings and facts
 
 function drawOverview() {
   const { training, validation } = losses;
   const best = extent([validation.mean]);
   const count = sum(data.parameters.map((row) => row.count));
-  const last = Math.max(training.end, validation.end);
+  const { run } = data, steps = Math.max(training.end + 1, validation.end); // done: the last evaluation is after the last step
   const tiles = [
-    last >= 0 && ["steps", whole(last)],
+    steps + run.steps > 0 && ["steps", whole(steps) + (steps < run.steps ? " of " + whole(run.steps) : "")],
     count > 0 && ["parameters", whole(count)],
     training.steps.length > 0 && ["last training loss", training.mean[training.mean.length - 1].toFixed(4)],
     best && ["best validation loss", best[0].toFixed(4)],
+    best && ["its perplexity", brief(Math.exp(best[0]))],
+    run.seconds > 0 && ["duration", duration(run.seconds)],
+    run.seconds > 0 && run.tokens > 0 && ["tokens per second", whole(Math.round(run.tokens / run.seconds))],
   ].filter(Boolean);
   document.getElementById("overview").append(html("dl", { class: "tiles" },
     tiles.map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)))));
@@ -60,18 +63,14 @@ function drawParameters() {
 }
 
 function drawSettings() {
-  if (data.settings.length === 0) return;
-  section("settings", "Settings", html("dl", { class: "settings" }, data.settings.map(([name, value]) =>
-    html("div", {}, html("dt", {}, name), html("dd", {}, html("bdi", {}, visible(value) || "–"))))));
+  const { run, facts, settings } = data;
+  const table = (rows, name) => rows.length === 0 ? [] : html("dl", { class: name }, rows.map(([key, value]) =>
+    html("div", {}, html("dt", {}, visible(key)), html("dd", {}, html("bdi", {}, visible(value) || "–")))));
+  const more = [
+    run.seconds > 0 && ["duration", duration(run.seconds) + ", with evaluations and saving"],
+    run.saved > 0 && ["saved", new Date(run.saved * 1000).toLocaleString("en-GB", { dateStyle: "long", timeStyle: "medium" })],
+  ].filter(Boolean);
+  if (settings.length > 0) section("settings", "Settings", table(settings, "settings"));
+  if (facts.length + more.length > 0) section("run", "Run", table([...facts, ...more], "settings run"));
 }
 
-document.title = visible(data.title);
-document.getElementById("title").textContent = visible(data.title);
-drawOverview();
-drawLosses();
-drawAttention();
-drawPlayground();
-drawGradients();
-drawSamples();
-drawParameters();
-drawSettings();
