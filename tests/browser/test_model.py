@@ -28,7 +28,7 @@ class ModelTest(ReportCase):
     def computed(self, texts, expression):
         """What model.js computes of each text with the weights of the page that is open."""
         return self.browser.run(MODEL_JS.read_text(encoding="utf-8") + f"""
-            const model = readModel(document.getElementById("model").textContent), B = model.config.block_size;
+            const model = readModel(document.getElementById("model").textContent), B = reachOf(model);
             return arguments[0].map((text) => {{
               const {{ ids }} = readText(model, text, B), T = ids.length, V = model.config.vocab_size;
               {expression}
@@ -149,6 +149,23 @@ class ModelTest(ReportCase):
             tensors[f"blocks.{layer}.attn.W_out.weight"][:, h * width:(h + 1) * width] = 0
         ids = [self.metadata["vocabulary"].index(letter) for letter in text]
         return checkpoint.losses(tensors, LAYERS, HEADS, ids)
+
+    def test_what_was_typed_and_switched_stays_when_the_page_is_loaded_again(self):
+        self.browser.open(self.page)
+        self.type("The red loom")
+        self.browser.click("[data-try-head='1'] input")
+        self.browser.focus("#try-text")
+        before = self.browser.texts("#try-switched b")
+        self.browser.driver.refresh()
+        self.browser.settle()
+        self.browser.settle()
+        self.assertEqual(self.browser.run("return document.getElementById('try-text').value"), "The red loom")
+        self.assertEqual(self.browser.texts("#try-switched b"), before)
+        self.assertEqual(len(before), 3)
+        self.assertEqual(self.browser.run("return document.activeElement.id"), "try-text")
+        self.browser.click("#try-reset")
+        self.assertNotEqual(self.browser.run("return document.getElementById('try-text').value"), "The red loom")
+        self.assertEqual(len(self.browser.texts("#try-switched b")), 1)
 
     # ---- writing
 

@@ -1,5 +1,5 @@
 // ---- the model: its weights as the page carries them, and its forward pass; pure functions of them
-// T tokens, C = d_model, H heads of d = C / H, V characters, B = block_size. A matrix is an array of its rows.
+// T tokens, C = d_model, H heads of d = C / H, V characters. A matrix is an array of its rows.
 
 const modelFormat = "weft model 1";
 
@@ -116,19 +116,23 @@ function softmax(x, start, count) {
 
 // ---- the forward pass
 
-// What the model computed of a text: keys and values of each layer (B, C), attention of each head (B, B), heads numbered
-// through all layers, and log-probabilities of the character after each (B, V).
-function emptyPass({ config: { block_size: B, num_layers, num_heads, d_model: C, vocab_size: V } }) {
+// How many tokens of a text are computed: all that the model can see, but no more than a page can draw.
+const reachOf = ({ config: { block_size } }) => Math.min(block_size, 256);
+
+// What the model computed of a text of at most B = reachOf(model) tokens: keys and values of each layer (B, C), attention
+// of each head (B, B), heads numbered through all layers, and log-probabilities of the character after each (B, V).
+function emptyPass(model) {
+  const { num_layers, num_heads, d_model: C, vocab_size: V } = model.config, B = reachOf(model);
   const arrays = (count, size) => Array.from({ length: count }, () => new Float64Array(size));
   return { ids: [], off: "", keys: arrays(num_layers, B * C), values: arrays(num_layers, B * C),
-    attention: arrays(num_layers * num_heads, B * B), logProbabilities: new Float64Array(B * V), stride: B };
+    attention: arrays(num_layers * num_heads, B * B), logProbabilities: new Float64Array(B * V) };
 }
 
 // Runs the model on at most B ids. A head in the set `off` adds 0 to its block. What `pass` holds of the same first ids
 // remains, because a token does not depend on later ones; so a letter at the end of a text costs one token.
 function forward(model, pass, ids, off = new Set()) {
-  const { config: { num_layers, num_heads: H, d_model: C, vocab_size: V, block_size: B, layer_norm_eps: eps }, weights } = model;
-  const switches = [...off].sort((a, b) => a - b).join(), d = C / H, T = ids.length;
+  const { config: { num_layers, num_heads: H, d_model: C, vocab_size: V, layer_norm_eps: eps }, weights } = model;
+  const switches = [...off].sort((a, b) => a - b).join(), d = C / H, T = ids.length, B = reachOf(model);
   let old = 0; // tokens that remain
   if (pass.off === switches) while (old < T && pass.ids[old] === ids[old]) ++old;
   pass.ids = Array.from(ids);

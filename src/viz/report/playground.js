@@ -26,8 +26,9 @@ const named = (character) => character === " " ? "␣" : visible(character);
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(3);
 
 function playground(model) {
-  const { config: { block_size: B, vocab_size: V, num_layers, num_heads } } = model;
-  const start = (data.sentences[0]?.text || data.samples[data.samples.length - 1]?.text || model.characters.join("")).slice(0, B);
+  const { vocab_size: V, num_layers, num_heads, block_size } = model.config, B = reachOf(model);
+  const start = Array.from(data.sentences[0]?.text || data.samples[data.samples.length - 1]?.text || model.characters)
+    .slice(0, B).join("");
   const heads = Array(num_layers).fill(num_heads), off = new Set();
   const pass = emptyPass(model), allOn = emptyPass(model); // with the heads that are off, and without
   const now = { sentence: { tokens: [], heads, snapshots: [{}] }, step: 0, head: 0, token: 0,
@@ -44,7 +45,7 @@ function playground(model) {
   area.value = start;
   const notes = html("div", { id: "try-notes", class: "warning", role: "status" });
   const told = html("p", { class: "readout", id: "try-loss" });
-  const switched = html("p", { class: "readout", id: "try-switched", role: "status" });
+  const switched = html("p", { class: "readout", id: "try-switched" });
   const strip = html("div", { class: "strip", id: "try-strip", role: "listbox", "aria-orientation": "horizontal",
     "aria-label": "Characters, coloured by loss" });
   const next = html("ol", { id: "try-next" }), nextTitle = html("h3", {});
@@ -101,7 +102,9 @@ function playground(model) {
         + unknown.slice(0, 5).map((c) => quoted(visible(c)) + " " + codePoint(c)).join(", ")
         + (unknown.length > 5 ? " and " + (unknown.length - 5) + " more" : "") + ".");
     if (cut) lines.push(`The field keeps the last ${whole(mostTyped)} characters of a text.`);
-    if (before > 0) lines.push(`The model sees ${B} characters (its block_size), so only the end of the text is computed.`);
+    if (before > 0) lines.push((B === block_size ? `The model sees ${B} characters (its block_size)`
+      : `The page computes ${B} characters of the ${whole(block_size)} that the model can see`)
+      + ", so only the end of the text is computed.");
     if (pieces.length === unknown.length && pieces.every((p) => p.unknown)) lines.push("Type a character that the model knows.");
     const text = lines.join(" ");
     if (notes.textContent !== text) notes.textContent = text; // so a screen reader reads it once
@@ -176,6 +179,7 @@ function playground(model) {
     box.addEventListener("change", () => {
       if (box.checked) off.delete(head); else off.add(head);
       soon();
+      requestAnimationFrame(() => announce([...switched.children].map((part) => part.textContent).join(", ")));
     });
     const node = html("div", { class: "head", "data-try-head": head, style: `grid-area:${layer + 2}/${h + 2}` },
       button, html("label", {}, box, "on"));
