@@ -51,10 +51,10 @@ PackedTensor packed(const std::string& name, const Tensor& x) {
 }
 
 Tensor unpacked(const PackedTensor& tensor) {
-    const Shape shape(tensor.shape);
-    const auto count = static_cast<std::size_t>(shape.numel());
-    const std::size_t bytes = count * (tensor.half ? 2 : 4);
-    if (tensor.values.size() != bytes)
+    std::size_t count = 1;  // at most that of the bytes, times a size: no overflow
+    for (const std::int64_t size : tensor.shape)
+        if (count <= tensor.values.size()) count *= static_cast<std::size_t>(size);
+    if (tensor.values.size() != count * (tensor.half ? 2 : 4))
         throw IoError(std::to_string(tensor.values.size()) + " bytes instead of " + std::to_string(count) +
                       " numbers");
     std::vector<float> values(count);
@@ -65,7 +65,7 @@ Tensor unpacked(const PackedTensor& tensor) {
         } else {
             std::memcpy(&values[i], tensor.values.data() + 4 * i, 4);
         }
-    return from_vector(values, shape);
+    return from_vector(values, Shape(tensor.shape));
 }
 
 // A whole number in low … 2³¹ − 1.
@@ -100,8 +100,7 @@ PackedModel model_of(const Json& json) {
     for (const Json& item : json.at("tensors")) {
         PackedTensor tensor{item.at("name").get<std::string>(), {}, item.at("type") == "float16", {}};
         for (const Json& size : item.at("shape")) tensor.shape.push_back(size_of(size, 1));
-        if (tensor.shape.size() > 2 ||
-            !from_base64(item.at("values").get_ref<const std::string&>(), tensor.values))
+        if (!from_base64(item.at("values").get_ref<const std::string&>(), tensor.values))
             throw IoError("invalid base64");
         model.tensors.push_back(std::move(tensor));
     }
