@@ -51,9 +51,9 @@ PackedTensor packed(const std::string& name, const Tensor& x) {
 }
 
 Tensor unpacked(const PackedTensor& tensor) {
-    std::size_t count = 1;  // at most that of the bytes, times a size: no overflow
-    for (const std::int64_t size : tensor.shape)
-        if (count <= tensor.values.size()) count *= static_cast<std::size_t>(size);
+    std::size_t count = 1;
+    for (const std::int64_t size : tensor.shape)  // each at most INT32_MAX, so the product does not overflow
+        if (count <= INT32_MAX) count *= static_cast<std::size_t>(size);
     if (tensor.values.size() != count * (tensor.half ? 2 : 4))
         throw IoError(std::to_string(tensor.values.size()) + " bytes instead of " + std::to_string(count) +
                       " numbers");
