@@ -157,7 +157,8 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .prompt = prompt,
                                 .sample = o.sampling,
                                 .seed = seed_of(o),
-                                .tokens_per_step = o.batch_size * o.model.block_size},
+                                .tokens_per_step = o.batch_size * o.model.block_size,
+                                .max_parameters = o.page_weights},
                                run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
     for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 struct Options {
     // of this run
     std::string out = "out";
-    std::int64_t stop_at = 0, threads = 0;
+    std::int64_t stop_at = 0, threads = 0, page_weights = 4'000'000;
     bool resume = false, sample_only = false, best = false;
     std::vector<std::string> compare;  // folders or reports of other runs
     std::string command;               // that started this process, as a shell would take it
@@ -59,6 +59,8 @@ inline void add_options(CLI::App& app, Options& o) {
             ""));
     add_number(app, "--threads", o.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
+    add_number(app, "--page_weights", o.page_weights, 0, billion,
+               "report.html carries the model, at 2.7 bytes a parameter, up to so many parameters; 0: never");
     app.option_defaults()->group("Model");
     add_number(app, "--num_layers", o.model.num_layers, 1, thousand, "number of transformer blocks");
     add_number(app, "--num_heads", o.model.num_heads, 1, thousand, "attention heads per block");

@@ -193,6 +193,21 @@ TEST_CASE("header example: Report", "[header-examples]") {
     resumed.loss(step, {.training = 1.0});  // the step can be recorded again
 }
 
+TEST_CASE("header example: Report::model", "[header-examples]") {
+    const InScratch folder;
+    Rng rng(1);
+    const nn::GPT gpt({.vocab_size = 4, .block_size = 8, .num_layers = 1, .num_heads = 2, .d_model = 8}, rng);
+    const text::Characters tokenizer("hello");
+    const Tensor ids = from_vector(tokenizer.encode("hole"), {4});
+    viz::Report report("My run");
+    report.model(gpt, tokenizer);
+    report.save("report.html");
+    const viz::PageModel page = viz::Report::load("report.html").model();
+    const Tensor logits = page.gpt(ids);  // (T, V), as the page computes them
+    CHECK(logits.shape() == Shape{4, 4});
+    CHECK(page.tokenizer.vocabulary() == "ehlo");
+}
+
 TEST_CASE("header example: StorageMovie", "[header-examples]") {
     const InScratch folder;
     const Printed printed;

@@ -142,6 +142,8 @@ void RunReport::save(bool running) {
     page.fact("system",
               line_of("/etc/os-release", "PRETTY_NAME").value_or(system.sysname) + ", " + system.machine);
     page.parameters(model_);
+    if (const text::Characters* characters = tokenizer_.characters())
+        page.model(model_, *characters, options_.max_parameters);
     saved_ = Clock::now();
     page.save(path_);
 }

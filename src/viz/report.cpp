@@ -212,10 +212,23 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
     }
 }
 
+void Report::model(const nn::GPT& gpt, const text::Characters& tokenizer, std::int64_t max_parameters) {
+    content_->model = pack(gpt, tokenizer, max_parameters);
+}
+
+PageModel Report::model() const {
+    if (!content_->model || content_->model->tensors.empty())
+        throw ValueError(
+            "report: the page carries no weights; add them with model(gpt, tokenizer, max_parameters)");
+    return unpack(*content_->model);
+}
+
 std::string Report::html() const {
     std::string page(page_before_data);
     page += ReportFile::json(*content_);
-    page += page_after_data;
+    page += page_before_model;
+    page += ReportFile::model_json(*content_);
+    page += page_after_model;
     return page;
 }
 
@@ -224,13 +237,19 @@ void Report::save(const std::filesystem::path& path) const { io::save_text(path,
 Report Report::load(const std::filesystem::path& path) {
     const std::string page = io::load_text(path);
     const std::string where = "cannot read " + path.string() + " as a report: ";
-    const std::string_view mark = page_before_data.substr(page_before_data.rfind('<'));  // opens the data
-    const std::size_t tag = page.find(mark);
-    const std::size_t end = tag == std::string::npos ? tag : page.find("</script>", tag);
-    if (end == std::string::npos) throw IoError(where, "it contains no report data");
-    const std::size_t start = tag + mark.size();
+    // The text of the script element that the last tag of `before` opens, if the page has it.
+    const auto element = [&](std::string_view before) -> std::optional<std::string> {
+        const std::string_view tag = before.substr(before.rfind('<'));
+        const std::size_t start = page.find(tag);
+        const std::size_t end = start == std::string::npos ? start : page.find("</script>", start);
+        if (end == std::string::npos) return {};
+        return page.substr(start + tag.size(), end - start - tag.size());
+    };
+    const std::optional<std::string> data = element(page_before_data), model = element(page_before_model);
+    if (!data) throw IoError(where, "it contains no report data");
     Report report("");
-    *report.content_ = ReportFile::content(page.substr(start, end - start), where);
+    *report.content_ = ReportFile::content(*data, where);
+    if (model) report.content_->model = ReportFile::model(*model, where);
     return report;
 }
 

@@ -1,4 +1,4 @@
-// Series of bounded size, and base64.
+// Series of bounded size, base64, and JSON in a script element.
 #include <algorithm>
 #include <cmath>
 
@@ -127,6 +127,16 @@ bool from_base64(std::string_view text, std::string& bytes) {
     }
     bytes.resize(bytes.size() - padding);
     return true;
+}
+
+std::string script_text(const std::string& json) {
+    std::string safe;
+    for (const char letter : json)
+        if (letter == '<' || letter == '>' || letter == '&')
+            safe += "\\u00" + text::chars(int{letter}, 16);
+        else
+            safe += letter;
+    return safe;
 }
 
 }  // namespace weft::viz

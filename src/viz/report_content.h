@@ -86,6 +86,20 @@ struct Sentence {
     std::vector<Snapshot> snapshots;
 };
 
+struct PackedTensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    bool half = true;    // IEEE halves, or else float32
+    std::string values;  // little-endian
+};
+struct PackedModel {
+    nn::GPTConfig config;
+    std::string vocabulary;
+    std::int64_t parameters = 0, max_parameters = 0;
+    std::vector<PackedTensor> tensors;  // none if there are more parameters than max_parameters
+};
+PackedModel pack(const nn::GPT& gpt, const text::Characters& tokenizer, std::int64_t max_parameters);
+PageModel unpack(const PackedModel& model);
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 // The losses of another run.
@@ -108,6 +122,7 @@ struct Report::Content {
     Timeline sampled, attended;
     std::vector<Sample> samples;
     std::vector<Sentence> sentences;
+    std::optional<PackedModel> model;
 
     void drop_thinned();  // removes samples and snapshots of steps that are no longer in the timelines
     std::int64_t stored_bytes() const;
@@ -117,10 +132,16 @@ struct Report::Content {
 struct ReportFile {
     static std::string json(Report::Content& content);
     static Report::Content content(const std::string& json, const std::string& where);
+    // The same for the model, whose JSON is at the end of the page.
+    static std::string model_json(const Report::Content& content);
+    static std::optional<PackedModel> model(const std::string& json, const std::string& where);
 };
 
-// The page before and after the JSON, which the build makes from the files in src/viz/report.
-extern const std::string_view page_before_data, page_after_data;
+// The page before, between and after its two JSONs, which the build makes from the files in src/viz/report.
+extern const std::string_view page_before_data, page_before_model, page_after_model;
+
+// ASCII JSON with <, > and & escaped, so that nothing ends the script element or starts a comment.
+std::string script_text(const std::string& json);
 
 std::string base64(std::string_view bytes);                   // RFC 4648, §4
 bool from_base64(std::string_view text, std::string& bytes);  // false if it is not base64

@@ -242,14 +242,8 @@ void check(const auto& c) {
 std::string ReportFile::json(Report::Content& c) {
     Json json = {{"format", report_format}};
     viz::content({json, /*reading=*/false}, c);
-    // ASCII, with <, > and & escaped, so that nothing ends the script element or starts a comment.
-    std::string safe;
-    for (const char letter : json.dump(-1, ' ', true, Json::error_handler_t::replace))
-        if (letter == '<' || letter == '>' || letter == '&')
-            safe += "\\u00" + text::chars(int{letter}, 16);
-        else
-            safe += letter;
-    return safe;
+    json["has_model"] = c.model.has_value();
+    return script_text(json.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
 Report::Content ReportFile::content(const std::string& text, const std::string& where) {

@@ -36,6 +36,18 @@ def gelu(x):
 
 def attention(tensors, layers, heads, ids):
     """The weights (heads, T, T) of each layer, of a model without biases."""
+    return _computed(tensors, layers, heads, ids)[0]
+
+
+def losses(tensors, layers, heads, ids):
+    """The loss of each token but the first."""
+    x = norm(_computed(tensors, layers, heads, ids)[1], tensors["norm.weight"])
+    probabilities = softmax(x @ tensors["token_embedding.weight"].T)  # (T, V)
+    return -np.log(probabilities[np.arange(len(ids) - 1), ids[1:]])
+
+
+def _computed(tensors, layers, heads, ids):
+    """The weights of attention, and what the last block returns, (T, C)."""
     tensors = {name: value.astype(np.float64) for name, value in tensors.items() if value.dtype.kind == "f"}
     T = len(ids)
     x = tensors["token_embedding.weight"][ids] + tensors["position_embedding.weight"][:T]  # (T, C)
@@ -49,4 +61,4 @@ def attention(tensors, layers, heads, ids):
         found.append(weights)
         x = x + (weights @ v).transpose(1, 0, 2).reshape(T, -1) @ weight("attn.W_out").T
         x = x + gelu(norm(x, weight("norm2")) @ weight("mlp.W_in").T) @ weight("mlp.W_out").T
-    return found
+    return found, x

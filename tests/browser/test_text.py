@@ -19,7 +19,7 @@ class TextTest(ReportCase):
             self.browser.open(page, **size)
             self.assertEqual(self.browser.text("#title"), text.name)
             self.assertIsNone(self.browser.run("return window.hurt ?? null"))
-            self.assertEqual(self.browser.run("return document.scripts.length"), 2)
+            self.assertEqual(self.browser.run("return document.scripts.length"), 4)
             self.assertEqual(self.browser.all("main img, main script"), [])
             for i in range(len(sentences)):
                 self.browser.click("#sentence")

@@ -115,6 +115,7 @@ public:
     std::string piece(std::int64_t id) const;          // the text of one id
     std::string decode(const Ids& ids) const;          // the text of ids
     std::optional<std::int64_t> eos_token_id() const;  // the id of <|endoftext|>, if there is one
+    const Characters* characters() const { return std::get_if<Characters>(&kind_); }  // null: it holds another
 
 private:
     std::variant<Characters, Bytes, BytePairs> kind_;

@@ -21,6 +21,9 @@ struct ReportOptions {
     nn::SampleOptions sample = {};     // how they are drawn; its `rng` is ignored
     std::uint64_t seed = 0;            // of each sample
     std::int64_t tokens_per_step = 0;  // for the speed; 0: not shown
+    // The page carries the weights of a model with at most so many parameters, at 2.7 bytes each; see
+    // viz::Report::model.
+    std::int64_t max_parameters = 4'000'000;
 };
 
 // The history of a run and its page: a viz::Report that chooses which steps show gradients, samples and
@@ -48,7 +51,8 @@ public:
     void gradients(std::int64_t step);   // adds the parameters' gradients, at up to 256 of the steps
     void measured(const Measured& row);  // adds a row to the history and the curves; steps ascend
     void evaluated(std::int64_t step);   // adds a sample, and attention over the pieces
-    // Writes the page, with the run's duration, speed and machine; IoError if it cannot. While the run is
+    // Writes the page, with the run's duration, speed and machine, and with the model as it is now if the
+    // tokeniser is text::Characters; IoError if it cannot. While the run is
     // `running`, an open page reloads itself.
     void save(bool running = false);
     bool due() const;  // whether the last save was 10 seconds ago

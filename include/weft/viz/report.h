@@ -1,5 +1,6 @@
-// A training run as one HTML page: losses, gradients, parameters, samples, and an explorer of attention. The
-// page needs neither a network nor a server, and opens in any recent browser.
+// A training run as one HTML page: losses, gradients, parameters, samples, an explorer of attention, and the
+// model itself, which runs in the page. The page needs neither a network nor a server, and opens in any recent
+// browser.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/nn/module.h"
+#include "weft/models/gpt.h"
+#include "weft/models/tokenizer.h"
 
 namespace weft::viz {
 
@@ -28,7 +30,14 @@ struct ReportRun {
     double next = 0;          // seconds until the next save, when an open page reloads itself; 0: the run ended
 };
 
-// A report of bounded size: the page stays at a few megabytes however long the run. A curve has at most 2048
+// The model that a page carries, with the values that the page has.
+struct PageModel {
+    nn::GPT gpt;                 // in evaluation mode
+    text::Characters tokenizer;  // of its characters
+};
+
+// A report of bounded size: the page stays at a few megabytes however long the run, plus the weights of the
+// model, if it carries them. A curve has at most 2048
 // points; beyond that, every two neighbours become one with their mean, lowest and highest value. Gradients
 // have at most 256 columns (down to 32 for a model of more than 470 parameters), samples at most 24 steps, and
 // attention the steps that fit in `attention_bytes`; beyond that, every second step except the last is dropped.
@@ -93,6 +102,21 @@ public:
     // of one step take more than `attention_bytes` (a causal head takes T (T + 1) / 2 bytes, any other T²).
     void attention(std::int64_t step, const std::vector<std::string>& tokens,
                    const std::vector<Tensor>& layers);
+
+    // Puts the model as it is now into the page, in place of an earlier one: "Try the model" then runs it on a
+    // reader's text. Weights are rounded to 16 bits (IEEE half, ties to even), which moves each by at most 2⁻¹¹
+    // of itself, or of 2⁻¹⁴ if it is smaller; where a tensor's largest magnitude is above 65504, below 2⁻¹⁴
+    // (and not 0) or not finite, it stays float32. A parameter takes 2.7 bytes of the page, so the default
+    // model of train_gpt takes 2.2 MB. The page of a model with more than `max_parameters` leaves the weights
+    // out, and says so. ValueError if the tokenizer has another vocab_size than the model.
+    //
+    //     report.model(gpt, tokenizer);
+    //     report.save("report.html");
+    //     const viz::PageModel page = viz::Report::load("report.html").model();
+    //     const Tensor logits = page.gpt(ids);  // (T, V), as the page computes them
+    void model(const nn::GPT& gpt, const text::Characters& tokenizer, std::int64_t max_parameters = 4'000'000);
+    // The model that the page carries. ValueError if it carries none.
+    PageModel model() const;
 
     std::string html() const;  // the page
     // Writes the page to a file. IoError if that fails; an existing file is then unchanged.

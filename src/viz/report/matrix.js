@@ -1,15 +1,18 @@
 // ---- one head, enlarged: its weights as a matrix, what it attends to, and how it formed
 
-// Shows the choice in `now`; calls `pick(q)` with the query under the pointer.
-function largeHead(now, pick) {
+// Shows the choice in `now`; calls `pick(q)` with the query under the pointer. `id` is that of the readout.
+function largeHead(now, pick, id = "matrix-readout") {
   const canvas = html("canvas", {});
   const frame = html("div", {
     class: "matrix", tabindex: 0, role: "application", "aria-roledescription": "attention matrix",
     "aria-label": "Weights of the head: rows are queries, columns are keys; the arrow keys read the values",
   }, canvas);
   const title = html("h3", {}), heading = html("div", { class: "controls" }, title,
-    pngButton("the head", frame, () => [[[title.textContent + ", step " + whole(now.sentence.snapshots[now.step].step)]]]));
-  const readout = html("p", { class: "readout", id: "matrix-readout" });
+    pngButton("the head", frame, () => {
+      const { step } = now.sentence.snapshots[now.step]; // none where the page computed the weights
+      return [[[title.textContent + (step === undefined ? "" : ", step " + whole(step))]]];
+    }));
+  const readout = html("p", { class: "readout", id });
   const facts = html("dl", { class: "facts" });
   const forming = html("div", { class: "forming" });
   const node = html("div", { class: "large" }, heading, frame, readout,

@@ -46,9 +46,10 @@ document.getElementById("title").textContent = visible(data.title);
 drawOverview();
 drawLosses();
 drawAttention();
+drawPlayground();
 drawGradients();
 drawSamples();
 drawParameters();
 drawSettings();
 drawRunning();
-restoreView();
+document.addEventListener("DOMContentLoaded", restoreView); // after the playground's listener
