@@ -4,6 +4,7 @@
 // B sequences in a batch, T = block_size characters in each, V vocabulary.
 #include <weft/weft.h>
 
+#include "default_text.h"
 #include "train_gpt_options.h"
 
 using namespace weft;
@@ -13,17 +14,13 @@ namespace {
 
 // ---- the text
 
-// The file to train on, or the project's own README and chapters.
-std::vector<fs::path> text_files(const Options& o) {
-    if (!o.text.empty()) return {o.text};
-    const fs::path root = WEFT_SOURCE_DIR;
-    std::vector<fs::path> files;
-    if (fs::is_directory(root / "docs"))
-        for (const auto& entry : fs::directory_iterator(root / "docs"))
-            if (entry.path().extension() == ".md") files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    files.insert(files.begin(), root / "README.md");
-    return files;
+// The text to train on: a file, or the default.
+default_text::Source load_text(const Options& o) {
+    if (!o.text.empty()) return {fs::path(o.text).filename().string(), training::read_text({o.text})};
+    const fs::path project = WEFT_SOURCE_DIR;
+    default_text::Source source = default_text::load(project, default_text::places(project));
+    if (!source.warning.empty()) training::warn(source.warning);
+    return source;
 }
 
 text::Ids encode(const text::Characters& tokenizer, const std::string& text, const std::string& source) try {
@@ -52,6 +49,7 @@ struct Run {
     std::int64_t step = 0;
     std::optional<std::pair<double, std::int64_t>> best = {};  // the lowest validation loss, and its step
     std::uint64_t text = 0;                                    // fingerprint of the training text
+    std::string title = {};                                    // and what it is
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
@@ -94,6 +92,7 @@ io::Metadata metadata_of(const Run& run, CLI::App& app) {
     io::Metadata metadata = settings_of(app);
     metadata["vocabulary"] = run.tokenizer.vocabulary();
     metadata["text_fingerprint"] = std::to_string(run.text);
+    metadata["text_title"] = run.title;
     if (run.best) {
         metadata["best_loss"] = text::chars(run.best->first);
         metadata["best_step"] = std::to_string(run.best->second);
@@ -141,17 +140,18 @@ void set_aside(const fs::path& folder) {
 
 // Trains up to last_step with evaluations and checkpoints, or until a signal asks it to end. Returns the
 // signal, or 0.
-int train_model(Run& run, const Options& o, CLI::App& app, const std::string& text, const std::string& prompt) {
+int train_model(Run& run, const Options& o, CLI::App& app, const default_text::Source& source,
+                const std::string& prompt) {
     const training::Interrupt interrupt;
-    const std::string source = o.text.empty() ? "Weft's own documents" : o.text;
-    training::Corpus corpus(encode(run.tokenizer, text, source),
+    run.title = source.title;
+    training::Corpus corpus(encode(run.tokenizer, source.text, o.text.empty() ? source.title : o.text),
                             {.block_size = o.model.block_size, .batch_size = o.batch_size, .seed = seed_of(o)});
     const std::vector<training::Batch> validation = corpus.validation_batches();
     const auto loss_of = [&](const training::Batch& batch) {
         return cross_entropy(run.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
     };
     training::RunReport report(in(o, "report.html"),
-                               {.title = fs::path(source).filename().string(),
+                               {.title = source.title,
                                 .steps = o.rate.steps,
                                 .eval_interval = o.eval_interval,
                                 .prompt = prompt,
@@ -159,17 +159,19 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .seed = seed_of(o)},
                                run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
-    for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);
+    for (const auto& [name, value] : settings_of(app))
+        report.page.setting(name, name == "text" && value.empty() ? source.title : value);
     training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size);
+    std::printf("title   %s\n", text::excerpt(source.title).c_str());
     std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
                 corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.vocab_size()));
     std::printf("model   %lld layers, %lld heads, d_model %lld, block_size %lld: %lld parameters\n",
                 whole(o.model.num_layers), whole(o.model.num_heads), whole(o.model.d_model),
                 whole(o.model.block_size), whole(run.model.num_parameters()));
     std::fflush(stdout);
-    if (run.step > 0 && run.text != fingerprint(text))
+    if (run.step > 0 && run.text != fingerprint(source.text))
         training::warn("the checkpoint was trained on another text; the run continues with this one");
-    run.text = fingerprint(text);
+    run.text = fingerprint(source.text);
 
     std::int64_t saved = run.step;  // the step of the last checkpoint
     bool is_new = run.step == 0;    // and nothing has been saved yet
@@ -255,10 +257,10 @@ int train_gpt(int argc, char** argv) {
     if (!o.sample_only)
         folder.emplace(o.out, std::vector<std::string>{"model.safetensors", "best.safetensors", "loss.csv",
                                                        "report.html"});
-    std::string text;
+    default_text::Source source;
     const bool continues = o.resume || o.sample_only;
-    if (!continues) text = training::read_text(text_files(o));
-    Run run = continues ? resumed_run(o, app) : new_run(o, text::Characters(text));
+    if (!continues) source = load_text(o);
+    Run run = continues ? resumed_run(o, app) : new_run(o, text::Characters(source.text));
     const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length =
         encode(run.tokenizer, prompt, "--prompt").size();  // an unknown character fails now
@@ -273,8 +275,8 @@ int train_gpt(int argc, char** argv) {
             "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
             o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
     } else if (!o.sample_only) {
-        if (continues) text = training::read_text(text_files(o));
-        const int signal = train_model(run, o, app, text, prompt);
+        if (continues) source = load_text(o);
+        const int signal = train_model(run, o, app, source, prompt);
         if (signal != 0 || run.step < o.rate.steps) {
             std::printf("%s at step %lld and saved: --resume goes on\n",
                         signal != 0 ? "interrupted" : "stopped", whole(run.step));

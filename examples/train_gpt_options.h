@@ -15,7 +15,7 @@ struct Options {
     bool resume = false, sample_only = false, best = false;
     // of the model and its training
     nn::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
-    std::string text;  // empty: the project's own README and docs
+    std::string text;  // empty: the Jargon File, or else the project's own pages
     optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 100, .steps = 2000};
     std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch_size = 12;
     double weight_decay = 0.1, beta2 = 0.99, grad_clip = 1;
@@ -56,7 +56,7 @@ inline void add_options(CLI::App& app, Options& o) {
     add_number(app, "--dropout", o.model.dropout, 0, below_1, "dropout probability");
     add_switch(app, "--bias", o.model.bias, "use biases in linear layers and norms");
     app.option_defaults()->group("Training");
-    add_text(app, "--text", o.text, "UTF-8 file to train on; default: Weft's own README and docs", true)
+    add_text(app, "--text", o.text, "UTF-8 file to train on, or one packed by gzip; default: the Jargon File", true)
         ->transform(CLI::Validator(absolute, ""));
     add_number(app, "--steps", o.rate.steps, 1, billion, "number of training steps");
     add_number(app, "--batch_size", o.batch_size, 1, million, "sequences per step");
