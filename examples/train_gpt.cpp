@@ -53,6 +53,7 @@ struct Run {
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
+std::string words(const auto&... parts) { return Error(parts...).what(); }
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
 fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 
@@ -117,12 +118,12 @@ bool is_done(const Run& run, const Options& o) {
     return !history.rows.empty() && history.rows.back().step == run.step;
 }
 
-void print_flow(const check::FlowReport& flow) {
+std::string described(const check::FlowReport& flow) {
     std::string zero;
     for (const check::FlowRow& row : flow.rows)
         if (!row.problem.empty()) zero += " " + row.name;
     if (!zero.empty()) zero = ", and are exactly 0 for" + zero;
-    std::printf("gradients reach all %zu parameters%s\n", flow.rows.size(), zero.c_str());
+    return "gradients reach all " + std::to_string(flow.rows.size()) + " parameters" + zero;
 }
 
 // Gives the checkpoint of an earlier run another name, before a new run saves its own.
@@ -161,16 +162,17 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
     for (const auto& [name, value] : settings_of(app))
         report.page.setting(name, name == "text" && value.empty() ? source.title : value);
-    training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size);
-    std::printf("title   %s\n", text::excerpt(source.title).c_str());
-    std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
-                corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.vocab_size()));
-    std::printf("model   %lld layers, %lld heads, d_model %lld, block_size %lld: %lld parameters\n",
-                whole(o.model.num_layers), whole(o.model.num_heads), whole(o.model.d_model),
-                whole(o.model.block_size), whole(run.model.num_parameters()));
-    std::fflush(stdout);
+    training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size,
+                                {.eval_interval = o.eval_interval, .quiet = o.quiet});
+    progress.print("title   " + text::excerpt(source.title));
+    progress.print(words("text    ", corpus.training().size(), " characters to train on, ",
+                         corpus.validation().size(), " for validation, ", run.tokenizer.vocab_size(),
+                         " different"));
+    progress.print(words("model   ", o.model.num_layers, " layers, ", o.model.num_heads, " heads, d_model ",
+                         o.model.d_model, ", block_size ", o.model.block_size, ": ", run.model.num_parameters(),
+                         " parameters"));
     if (run.step > 0 && run.text != fingerprint(source.text))
-        training::warn("the checkpoint was trained on another text; the run continues with this one");
+        progress.warn("the checkpoint was trained on another text; the run continues with this one");
     run.text = fingerprint(source.text);
 
     std::int64_t saved = run.step;  // the step of the last checkpoint
@@ -229,7 +231,10 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
             loss = batch_loss.item();
         };
         try {
-            run.step == 0 ? print_flow(check::first_step(run.model, lr, step)) : step();
+            if (run.step > 0)
+                step();
+            else
+                progress.print(described(check::first_step(run.model, lr, step)));
         } catch (const ValueError& error) {
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
                         "\nlower --lr, or raise --warmup_steps",
@@ -246,6 +251,35 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
 }
 
 // ---- the program
+
+// What was written and, with what to type, how the run goes on.
+void print_end(const Options& o, const Run& run, CLI::App& app, const std::string& program,
+               const std::string& stopped, bool ended) {
+    const training::Terminal terminal;
+    std::vector<std::string> command = resume_command(program, app);
+    if (ended) command.push_back("--steps=" + std::to_string(2 * run.step));
+    const std::string report = in(o, "report.html").string();
+    std::vector<std::string> parts = {"wrote", in(o, "model.safetensors").string() + ",",
+                                      in(o, "loss.csv").string(), "and", report};
+    if (!ended)
+        parts = {stopped,
+                 "after",
+                 std::to_string(run.step),
+                 "of",
+                 std::to_string(o.rate.steps),
+                 "steps,",
+                 "and",
+                 "saved;",
+                 "the",
+                 "report",
+                 "is",
+                 report};
+    std::string line = terminal.folded(parts);
+    line.replace(line.rfind(report), report.size(), terminal.link(report));
+    std::printf("%s\n%s\n  %s\n%s", line.c_str(),
+                ended ? "to train longer:" : "to continue:", terminal.folded(command, " ", " \\").c_str(),
+                ended ? "\n" : "");
+}
 
 int train_gpt(int argc, char** argv) {
     Options o;
@@ -271,20 +305,18 @@ int train_gpt(int argc, char** argv) {
 
     if (o.resume && is_done(run, o)) {
         const bool stops = last_step(o) < o.rate.steps;
-        std::printf(
-            "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
-            o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
+        if (!o.quiet)
+            std::printf(
+                "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
+                o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
     } else if (!o.sample_only) {
         if (continues) source = load_text(o);
         const int signal = train_model(run, o, app, source, prompt);
-        if (signal != 0 || run.step < o.rate.steps) {
-            std::printf("%s at step %lld and saved: --resume goes on\n",
-                        signal != 0 ? "interrupted" : "stopped", whole(run.step));
-            return signal != 0 ? 128 + signal : 0;
-        }
-        std::printf("wrote %s, %s and %s\n\n", in(o, "model.safetensors").c_str(), in(o, "loss.csv").c_str(),
-                    in(o, "report.html").c_str());
+        const bool ended = signal == 0 && run.step == o.rate.steps;
+        if (!o.quiet) print_end(o, run, app, argv[0], signal != 0 ? "interrupted" : "stopped", ended);
+        if (!ended) return signal != 0 ? 128 + signal : 0;
     }
+    if (o.quiet) return 0;
     Rng rng(seed_of(o));
     o.sampling.rng = &rng;
     const nn::GenerateOptions options{.max_new_tokens = o.max_new_tokens, .sampling = o.sampling};

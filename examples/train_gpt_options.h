@@ -1,7 +1,9 @@
 // The settings of train_gpt: on its command line, and in the metadata of its checkpoints.
 #pragma once
 
+#include <cctype>
 #include <cmath>
+#include <string_view>
 
 #include "command_line.h"
 
@@ -10,9 +12,9 @@ namespace fs = std::filesystem;
 
 struct Options {
     // of this run
-    std::string out = "out";
+    std::string out = "out", config;
     std::int64_t stop_at = 0, threads = 0;
-    bool resume = false, sample_only = false, best = false;
+    bool resume = false, sample_only = false, best = false, quiet = false;
     // of the model and its training
     nn::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     std::string text;  // empty: the Jargon File, or else the project's own pages
@@ -36,6 +38,7 @@ inline void add_options(CLI::App& app, Options& o) {
         "Examples:\n"
         "  train_gpt --text book.txt --steps 5000\n"
         "  train_gpt --resume --steps 10000\n"
+        "  train_gpt --config settings.toml --lr 5e-4\n"
         "  train_gpt --sample_only --best --prompt Chapter");
     app.option_defaults()->group("Run");
     add_text(app, "--out", o.out,
@@ -48,6 +51,8 @@ inline void add_options(CLI::App& app, Options& o) {
     add_switch(app, "--best", o.best, "with --sample_only: use the weights with the lowest validation loss");
     add_number(app, "--threads", o.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
+    add_switch(app, "--quiet", o.quiet, "print nothing but warnings and errors");
+    add_common(app, o.config);
     app.option_defaults()->group("Model");
     add_number(app, "--num_layers", o.model.num_layers, 1, thousand, "number of transformer blocks");
     add_number(app, "--num_heads", o.model.num_heads, 1, thousand, "attention heads per block");
@@ -56,7 +61,8 @@ inline void add_options(CLI::App& app, Options& o) {
     add_number(app, "--dropout", o.model.dropout, 0, below_1, "dropout probability");
     add_switch(app, "--bias", o.model.bias, "use biases in linear layers and norms");
     app.option_defaults()->group("Training");
-    add_text(app, "--text", o.text, "UTF-8 file to train on, or one packed by gzip; default: the Jargon File", true)
+    add_text(app, "--text", o.text, "UTF-8 file to train on, or one packed by gzip; default: the Jargon File",
+             true)
         ->transform(CLI::Validator(absolute, ""));
     add_number(app, "--steps", o.rate.steps, 1, billion, "number of training steps");
     add_number(app, "--batch_size", o.batch_size, 1, million, "sequences per step");
@@ -87,13 +93,15 @@ inline void check_settings(const Options& o) {
     if (o.rate.min_lr > o.rate.lr) throw UsageError("--min_lr ", o.rate.min_lr, " is above --lr ", o.rate.lr);
     if (o.resume && o.sample_only)
         throw UsageError("--resume trains and --sample_only does not; give only one of them");
+    if (o.quiet && o.sample_only)
+        throw UsageError("--sample_only prints a sample and --quiet does not; give only one of them");
     if (o.best && !o.sample_only) throw UsageError("--best needs --sample_only; add it, or leave out --best");
 }
 
 // Reads the command line; false if the user asked for help, which has then been printed.
 inline bool parse(CLI::App& app, Options& o, int argc, char** argv) {
     add_options(app, o);
-    if (!parse_command_line(app, argc, argv)) return false;
+    if (!parse_command_line(app, o.config, argc, argv)) return false;
     if (app.count("--min_lr") == 0) {
         o.rate.min_lr = o.rate.lr / 10;
         app.get_option("--min_lr")->default_str(text::chars(o.rate.min_lr));
@@ -112,6 +120,29 @@ inline std::vector<CLI::Option*> settings(CLI::App& app) {
     return app.get_options([](const CLI::Option* option) {
         return option->get_group() == "Model" || option->get_group() == "Training";
     });
+}
+
+// An argument as a shell reads it back.
+inline std::string quoted(const std::string& argument) {
+    const auto plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-_=./:,+").find(c) < 8;
+    };
+    if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return argument;
+    std::string text = "'";
+    for (const char c : argument) text += c == '\'' ? "'\\''" : std::string(1, c);
+    return text + "'";
+}
+
+// What to type to continue the run: what its checkpoint does not contain is given again.
+inline std::vector<std::string> resume_command(const std::string& program, CLI::App& app) {
+    std::vector<std::string> command = {quoted(program), "--resume"};
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string name = option->get_single_name(), group = option->get_group();
+        if (option->count() > 0 && (group == "Run" || group == "Sample") && name != "resume" &&
+            name != "stop_at" && name != "config")
+            command.push_back(quoted("--" + name + "=" + text_of(*option)));
+    }
+    return command;
 }
 
 inline io::Metadata settings_of(CLI::App& app) {
