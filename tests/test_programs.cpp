@@ -67,23 +67,6 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
     CHECK(run(tiny + in(scratch) + "--sample-only --prompt Pack").output == sampled.output);
 }
 
-TEST_CASE("train_gpt shows a bar on a terminal", "[programs]") {
-    const Scratch scratch;
-    io::save_text(scratch / "text", pangrams());
-    const std::string command =
-        WEFT_PROGRAMS_DIR "/" + tiny + in(scratch) + "--steps 4000 --text " + (scratch / "text").string();
-    io::save_text(scratch / "command", command + "\n");
-    const std::string typescript = (scratch / "typescript").string();
-    const int status = std::system(
-        ("script -qec 'sh " + (scratch / "command").string() + "' " + typescript + " >/dev/null").c_str());
-    const std::string screen = io::load_text(typescript);
-    INFO(screen);
-    CHECK(status == 0);
-    CHECK(contains(screen, "\r\x1b[K["));
-    CHECK(contains(screen, "/4000  loss "));
-    CHECK(contains(screen, " tokens/s  0:0"));
-}
-
 TEST_CASE("fault 100: a run that was done goes on when it gets more steps, with the bits of one that had them",
           "[fault][programs]") {
     const Scratch whole, parts;
@@ -114,7 +97,8 @@ TEST_CASE("train_gpt --help names every setting and ends with 0", "[programs]") 
                              "--grad_clip", "--dropout",       "--bias",         "--seed",
                              "--threads",   "--eval_interval", "--prompt",       "--max_new_tokens",
                              "--out",       "--resume",        "--sample_only",  "--save_interval",
-                             "--stop_at",   "--best"})
+                             "--stop_at",   "--best",          "--config",       "--quiet",
+                             "--version"})
         CHECK(contains(result.output, flag));
 }
 
