@@ -256,27 +256,18 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
 void print_end(const Options& o, const Run& run, CLI::App& app, const std::string& program,
                const std::string& stopped, bool ended) {
     const training::Terminal terminal;
-    std::vector<std::string> command = resume_command(program, app);
+    std::vector<std::string> command = resume_command("  " + quoted(program), app);
     if (ended) command.push_back("--steps=" + std::to_string(2 * run.step));
     const std::string report = in(o, "report.html").string();
-    std::vector<std::string> parts = {"wrote", in(o, "model.safetensors").string() + ",",
-                                      in(o, "loss.csv").string(), "and", report};
-    if (!ended)
-        parts = {stopped,
-                 "after",
-                 std::to_string(run.step),
-                 "of",
-                 std::to_string(o.rate.steps),
-                 "steps,",
-                 "and",
-                 "saved;",
-                 "the",
-                 "report",
-                 "is",
-                 report};
+    std::istringstream message(
+        ended ? words("wrote ", in(o, "model.safetensors").string(), ", ", in(o, "loss.csv").string(), " and")
+              : words(stopped, " after ", run.step, " of ", o.rate.steps, " steps, and saved; the report is"));
+    std::vector<std::string> parts;
+    for (std::string word; std::getline(message, word, ' ');) parts.push_back(word);
+    parts.push_back(report);
     std::string line = terminal.folded(parts);
     line.replace(line.rfind(report), report.size(), terminal.link(report));
-    std::printf("%s\n%s\n  %s\n%s", line.c_str(),
+    std::printf("%s\n%s\n%s\n%s", line.c_str(),
                 ended ? "to train longer:" : "to continue:", terminal.folded(command, " ", " \\").c_str(),
                 ended ? "\n" : "");
 }

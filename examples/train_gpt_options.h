@@ -135,7 +135,7 @@ inline std::string quoted(const std::string& argument) {
 
 // What to type to continue the run: what its checkpoint does not contain is given again.
 inline std::vector<std::string> resume_command(const std::string& program, CLI::App& app) {
-    std::vector<std::string> command = {quoted(program), "--resume"};
+    std::vector<std::string> command = {program, "--resume"};
     for (const CLI::Option* option : app.get_options()) {
         const std::string name = option->get_single_name(), group = option->get_group();
         if (option->count() > 0 && (group == "Run" || group == "Sample") && name != "resume" &&

@@ -34,7 +34,7 @@ TEST_CASE("bars change at exactly the eighths of the largest weight of a row, or
     CHECK(contains(viz::attention_text(rows * 0.25, {.top = 0.25}), expected + "0.25\n"));
     CHECK(contains(viz::attention_text(tensor({{0.1, 0.2}, {0.01, 0.02}})), "1 [▅█]\n2 [▅█]\n"));
     CHECK(contains(viz::attention_text(tensor({{0.1, 0.2}, {0.01, 0.02}}), {.top = 1}), "1 [▁▂]\n2 [▁▁]\n"));
-    CHECK(contains(viz::attention_text(tensor({{3, 0}}), {.top = 1}), "1 [█▁]\n"));
+    CHECK(contains(viz::attention_text(tensor({{3.0, 0.0}}), {.top = 1}), "1 [█▁]\n"));
     CHECK(contains(viz::attention_text(zeros({1, 2})), "1 [▁▁]\n"));
     CHECK(contains(viz::attention_text(zeros({1, 0})), "1 []\n"));
 }

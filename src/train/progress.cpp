@@ -64,6 +64,10 @@ struct Progress::State {
     std::vector<double> losses = {}, counts = {};  // mean losses of up to `finest` parts of the run
     std::size_t last_part = 0;
 
+    std::string counted() const {  // " 100/2000"
+        const std::string total = std::to_string(steps);
+        return viz::pad_left(std::to_string(done), total.size()) + "/" + total;
+    }
     std::string speed() const {
         return with_digits("%.0f tokens/s",
                            static_cast<double>(tokens_per_step) / std::max(1e-9, pace.seconds_per_step()));
@@ -85,8 +89,7 @@ struct Progress::State {
 // What fits, the most useful first, leaving the columns in which the terminal echoes ^C.
 std::string Progress::State::last_line() const {
     const std::size_t columns = terminal.columns(), width = columns - std::min<std::size_t>(columns, 3);
-    const std::string total = std::to_string(steps),
-                      count = viz::pad_left(std::to_string(done), total.size()) + "/" + total;
+    const std::string count = counted();
     std::size_t used = count.size();
     if (used > width) return "";
     const auto fitting = [&](const std::string& part) {
@@ -152,10 +155,8 @@ void Progress::evaluated(std::int64_t done, double loss, double validation_loss)
     if (s.quiet) return;
     const bool is_best = validation_loss < s.lowest;
     s.lowest = std::min(s.lowest, validation_loss);
-    const std::string count = std::to_string(done);
     const std::string validation = with_digits("validation %.4f", validation_loss);
-    std::vector<std::string> parts = {"step " + viz::pad_left(count, 6) + "/" + std::to_string(s.steps),
-                                      with_digits("loss %.4f", loss), validation};
+    std::vector<std::string> parts = {"step " + s.counted(), with_digits("loss %.4f", loss), validation};
     if (s.pace.seconds_per_step() > 0)
         parts.insert(parts.end(), {s.speed(), done < s.steps ? duration(s.pace.seconds_left()) + " left"
                                                              : "took " + duration(now() - s.start)});

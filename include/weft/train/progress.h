@@ -33,7 +33,7 @@ public:
 
     // Draws the last line after `done` steps, at most ten times a second. Its loss is a running mean.
     void step(std::int64_t done, double loss);
-    // Prints "step    100/2000  loss 2.3026  validation 2.4021  41200 tokens/s  12 s left". The speed is that
+    // Prints "step  100/2000  loss 2.3026  validation 2.4021  41200 tokens/s  12 s left". The speed is that
     // of the last hundred steps without evaluations.
     void evaluated(std::int64_t done, double loss, double validation_loss);
     void print(const std::string& line);    // prints a line of words above the last line
