@@ -8,7 +8,6 @@
 #include <csignal>
 #include <functional>
 #include <new>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -128,18 +127,30 @@ struct HelpFormatter : CLI::Formatter {
 // "--name=value" for a line of a file of settings, `name = value`, where a value may be in quotes and # begins
 // a comment; empty for a line without any.
 inline std::string argument_of(const CLI::App& app, const std::string& line) {
-    static const std::regex blank(R"(\s*(#.*)?)"),  // \x22 is a double quote
-        setting(R"(\s*([A-Za-z_-]+)\s*=\s*(?:\x22([^\x22]*)\x22|'([^']*)'|([^\x22'#\s][^#]*?)?)\s*(?:#.*)?)");
-    std::smatch parts;
-    if (std::regex_match(line, blank)) return "";
-    if (!std::regex_match(line, parts, setting))
+    const auto trimmed = [](const std::string& text) {
+        const std::size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
+        return begin == std::string::npos ? "" : text.substr(begin, end + 1 - begin);
+    };
+    const auto is_comment = [](const std::string& text) { return text.empty() || text[0] == '#'; };
+    if (is_comment(trimmed(line))) return "";
+    const std::size_t equals = std::min(line.find('='), line.size());
+    std::string name = trimmed(line.substr(0, equals));
+    std::string value = trimmed(line.substr(std::min(equals + 1, line.size())));
+    bool is_setting = equals < line.size() && !name.empty();
+    if (!value.empty() && (value[0] == '"' || value[0] == '\'')) {
+        const std::size_t end = std::min(value.find(value[0], 1), value.size());
+        is_setting = is_setting && end < value.size() && is_comment(trimmed(value.substr(end + 1)));
+        value = value.substr(1, end - 1);
+    } else {
+        value = trimmed(value.substr(0, value.find('#')));
+    }
+    if (!is_setting)
         throw UsageError("\"", weft::text::excerpt(line), "\" is not a setting; write name = value");
-    std::string name = parts[1];
     std::replace(name.begin(), name.end(), '-', '_');
-    if (app.get_option_no_throw("--" + name) == nullptr) refuse_unknown(app, "--" + name);
+    if (app.get_option_no_throw("--" + name) == nullptr) refuse_unknown(app, "--" + weft::text::excerpt(name));
     if (name == "config" || name == "help" || name == "version")
         throw UsageError("--", name, " belongs on the command line; remove the line");
-    return "--" + name + "=" + parts[2].str() + parts[3].str() + parts[4].str();
+    return "--" + name + "=" + value;
 }
 
 // The settings in a file, the last first, as CLI11 expects them. Each is tried alone, so that a refusal names
