@@ -32,12 +32,12 @@ CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help lines train generate chapter follow exercise hint figures test gradcheck toy test-browser fuzz fuzz-files mutants check-all bench examples docs format \
-        clean packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
+        clean default-text packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-train: configure  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--num_layers 6 --prompt Once"
+train: configure $(if $(TEXT),,default-text)  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--num_layers 6 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target train_gpt
 	$(BUILD)/examples/train_gpt $(if $(TEXT),--text "$(TEXT)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
@@ -67,7 +67,7 @@ figures: ready  ## draw the figures of the book and of docs/architecture.md anew
 	    echo $$program --figures docs/figures; $$program --figures docs/figures >/dev/null || exit 1; done
 	$(BUILD)/examples/layers_picture docs/figures/layers.svg
 
-test: configure  ## build everything and run every test
+test: configure default-text  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
 	$(CTEST) --test-dir $(BUILD) --output-on-failure --parallel $(shell nproc)
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
@@ -160,6 +160,17 @@ ready: packages
 # The chapter's number with two digits.
 NN = $(shell printf %02.0f $(N) 2>/dev/null)
 
+# The text of make train without TEXT: Debian's package jargon-text, unpacked rather than installed, because systems may leave
+# documentation out of what they install. Without it train_gpt takes the pages of the book.
+JARGON := usr/share/doc/jargon-text/jargon.txt.gz
+default-text:
+	@test -e /$(JARGON) -o -e build/jargon-text/$(JARGON) || { mkdir -p build/jargon-text && cd build/jargon-text && rm -f *.deb && \
+	    { apt-get download -q jargon-text || { $(subst sudo,sudo -n,$(root)) apt-get update -q && apt-get download -q jargon-text; }; } && \
+	    dpkg -x *.deb . && rm *.deb; } || echo "Debian's package jargon-text is out of reach"
+
+# Who may install.
+root = $$([ $$(id -u) = 0 ] || echo sudo)
+
 # Debian packages: nothing is touched when all of them are there.
 packages: ; @$(call install,$(PACKAGES))
 docs-packages: ; @$(call install,$(DOCS_PACKAGES))
@@ -176,9 +187,8 @@ for package in $(1); do \
 done; \
 if [ -n "$$missing" ]; then \
     if ! command -v apt-get >/dev/null; then echo "Weft needs, by their Debian names:$$missing"; exit 1; fi; \
-    root=$$([ $$(id -u) = 0 ] || echo sudo); \
     echo "installing:$$missing"; \
-    $$root apt-get update -q && \
-    $$root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+    $(root) apt-get update -q && \
+    $(root) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
 fi
 endef

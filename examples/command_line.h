@@ -8,6 +8,7 @@
 #include <csignal>
 #include <functional>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -104,7 +105,7 @@ inline std::size_t distance(const std::string& a, const std::string& b) {
     std::string nearest;
     for (const CLI::Option* option : app.get_options())
         if (const std::string known = option->get_single_name();
-            option != app.get_help_ptr() &&
+            option != app.get_help_ptr() && option != app.get_version_ptr() &&
             (nearest.empty() || distance(name, known) < distance(name, nearest)))
             nearest = known;
     throw UsageError("unknown flag ", argument, "; did you mean --", nearest, "?");
@@ -123,7 +124,63 @@ struct HelpFormatter : CLI::Formatter {
     }
 };
 
+// "--name=value" for a line of a file of settings, `name = value`, where a value may be in quotes and # begins
+// a comment; empty for a line without any.
+inline std::string argument_of(const CLI::App& app, const std::string& line) {
+    const auto trimmed = [](const std::string& text) {
+        const std::size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
+        return begin == std::string::npos ? "" : text.substr(begin, end + 1 - begin);
+    };
+    const auto is_comment = [](const std::string& text) { return text.empty() || text[0] == '#'; };
+    if (is_comment(trimmed(line))) return "";
+    const std::size_t equals = std::min(line.find('='), line.size());
+    std::string name = trimmed(line.substr(0, equals));
+    std::string value = trimmed(line.substr(std::min(equals + 1, line.size())));
+    bool is_setting = equals < line.size() && !name.empty();
+    if (!value.empty() && (value[0] == '"' || value[0] == '\'')) {
+        const std::size_t end = std::min(value.find(value[0], 1), value.size());
+        is_setting = is_setting && end < value.size() && is_comment(trimmed(value.substr(end + 1)));
+        value = value.substr(1, end - 1);
+    } else {
+        value = trimmed(value.substr(0, value.find('#')));
+    }
+    if (!is_setting)
+        throw UsageError("\"", weft::text::excerpt(line), "\" is not a setting; write name = value");
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (app.get_option_no_throw("--" + name) == nullptr) refuse_unknown(app, "--" + weft::text::excerpt(name));
+    if (name == "config" || name == "help" || name == "version")
+        throw UsageError("--", name, " belongs on the command line; remove the line");
+    return "--" + name + "=" + value;
+}
+
+// The settings in a file, the last first, as CLI11 expects them. Each is tried alone, so that a refusal names
+// its line.
+inline std::vector<std::string> arguments_of(CLI::App& app, const std::string& path) {
+    std::istringstream lines(weft::training::read_text({path}));
+    std::vector<std::string> arguments;
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) try {
+            ++number;
+            const std::string argument = argument_of(app, line);
+            if (argument.empty()) continue;
+            app.parse(std::vector<std::string>{argument});
+            arguments.insert(arguments.begin(), argument);
+        } catch (const std::exception& error) {
+            throw UsageError(path, ", line ", number, ": ", error.what());
+        }
+    return arguments;
+}
+
 }  // namespace command_line
+
+// --config and --version.
+inline void add_common(CLI::App& app, std::string& config) {
+    add_text(app, "--config", config,
+             "file of settings, a line for each: steps = 5000; text in quotes, comments after #;\n"
+             "flags on the command line take precedence",
+             true);
+    app.set_version_flag("--version", app.get_name() + " " + WEFT_VERSION, "print the version");
+}
 
 // A switch: true if given alone or with =true, false with =false.
 inline CLI::Option* add_switch(CLI::App& app, const std::string& flag, bool& value, const std::string& help) {
@@ -131,10 +188,11 @@ inline CLI::Option* add_switch(CLI::App& app, const std::string& flag, bool& val
     return app.add_flag(flag, value, help)->check(CLI::Validator(check, ""))->default_str("false");
 }
 
-// Reads the command line into the options of `app`. "--block-size" is the same as "--block_size". Returns false
-// if the user asked for help, which has then been printed. UsageError for an unknown flag (with the nearest
-// known one) and for a missing or invalid value.
-inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
+// Reads the command line, and the file that it names as `config`, into the options of `app`. "--block-size" is
+// the same as "--block_size". Returns false if the user asked for help or the version, which has then been
+// printed. UsageError for an unknown flag (with the nearest known one) and for a missing or invalid value, in
+// the file of --config with its line.
+inline bool parse_command_line(CLI::App& app, const std::string& config, int argc, char** argv) {
     app.formatter(std::make_shared<command_line::HelpFormatter>());
     app.allow_extras();                  // refused below with a suggestion
     std::vector<std::string> arguments;  // in reverse order, as CLI11 expects
@@ -151,9 +209,17 @@ inline bool parse_command_line(CLI::App& app, int argc, char** argv) {
         arguments.push_back(argument);
     }
     try {
-        app.parse(arguments);
+        app.parse(std::vector(arguments));
+        if (!config.empty()) {
+            const std::vector<std::string> settings = command_line::arguments_of(app, std::string(config));
+            arguments.insert(arguments.end(), settings.begin(), settings.end());  // read first, so flags win
+            app.parse(arguments);
+        }
     } catch (const CLI::CallForHelp&) {
         std::cout << app.help();
+        return false;
+    } catch (const CLI::CallForVersion& version) {
+        std::cout << version.what() << "\n";
         return false;
     } catch (const CLI::ArgumentMismatch& error) {  // "--steps: 1 required  missing"
         const std::string text = error.what(), flag = text.substr(0, text.find(':'));

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Settings {
-    std::string model = "out", prompt, stop, dtype = "float32";
+    std::string config, model = "out", prompt, stop, dtype = "float32";
     std::int64_t max_new_tokens = 200, top_k = 0, seed = 1, threads = 0;
     double temperature = 0.8, top_p = 1;
     bool no_cache = false, ignore_eos = false, stats = false, random = false;
@@ -56,7 +56,8 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_switch(app, "--stats", s.stats, "print sizes, memory and speed to standard error");
     add_switch(app, "--random", s.random,
                "for --stats, without a model: random weights in GPT-2's sizes (124M); prints ids");
-    if (!parse_command_line(app, argc, argv)) return false;
+    add_common(app, s.config);
+    if (!parse_command_line(app, s.config, argc, argv)) return false;
     if (s.dtype != "float32" && s.dtype != "float64")
         throw UsageError("--dtype: \"", s.dtype, "\" is neither float32 nor float64");
     return true;

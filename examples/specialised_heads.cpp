@@ -39,7 +39,7 @@ int main(int argc, char** argv) try {
     }
 
     const viz::MapOptions options{
-        .queries = labels(batch, 0), .mask = Mask::causal(), .top = 1, .title = "letter and role, seed 10"};
+        .queries = labels(batch, 0), .mask = Mask::causal(), .title = "letter and role, seed 10"};
     std::printf("\n%s\n", viz::attention_text(found.weights[0], options).c_str());
     if (argc == 2) io::save_text(argv[1], viz::attention_grid_svg({found.weights[0]}, options));
 

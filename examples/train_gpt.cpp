@@ -4,6 +4,7 @@
 // B sequences in a batch, T = block_size characters in each, V vocabulary.
 #include <weft/weft.h>
 
+#include "default_text.h"
 #include "train_gpt_options.h"
 
 using namespace weft;
@@ -13,17 +14,13 @@ namespace {
 
 // ---- the text
 
-// The file to train on, or the project's own README and chapters.
-std::vector<fs::path> text_files(const Options& o) {
-    if (!o.text.empty()) return {o.text};
-    const fs::path root = WEFT_SOURCE_DIR;
-    std::vector<fs::path> files;
-    if (fs::is_directory(root / "docs"))
-        for (const auto& entry : fs::directory_iterator(root / "docs"))
-            if (entry.path().extension() == ".md") files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    files.insert(files.begin(), root / "README.md");
-    return files;
+// The text to train on: a file, or the default.
+default_text::Source load_text(const Options& o) {
+    if (!o.text.empty()) return {fs::path(o.text).filename().string(), training::read_text({o.text})};
+    const fs::path project = WEFT_SOURCE_DIR;
+    default_text::Source source = default_text::load(project, default_text::places(project));
+    if (!source.warning.empty()) training::warn(source.warning);
+    return source;
 }
 
 text::Ids encode(const text::Characters& tokenizer, const std::string& text, const std::string& source) try {
@@ -52,9 +49,11 @@ struct Run {
     std::int64_t step = 0;
     std::optional<std::pair<double, std::int64_t>> best = {};  // the lowest validation loss, and its step
     std::uint64_t text = 0;                                    // fingerprint of the training text
+    std::string title = {};                                    // and what it is
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
+std::string words(const auto&... parts) { return Error(parts...).what(); }
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
 fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 
@@ -94,6 +93,7 @@ io::Metadata metadata_of(const Run& run, CLI::App& app) {
     io::Metadata metadata = settings_of(app);
     metadata["vocabulary"] = run.tokenizer.vocabulary();
     metadata["text_fingerprint"] = std::to_string(run.text);
+    metadata["text_title"] = run.title;
     if (run.best) {
         metadata["best_loss"] = text::chars(run.best->first);
         metadata["best_step"] = std::to_string(run.best->second);
@@ -118,12 +118,12 @@ bool is_done(const Run& run, const Options& o) {
     return !history.rows.empty() && history.rows.back().step == run.step;
 }
 
-void print_flow(const check::FlowReport& flow) {
+std::string described(const check::FlowReport& flow) {
     std::string zero;
     for (const check::FlowRow& row : flow.rows)
         if (!row.problem.empty()) zero += " " + row.name;
     if (!zero.empty()) zero = ", and are exactly 0 for" + zero;
-    std::printf("gradients reach all %zu parameters%s\n", flow.rows.size(), zero.c_str());
+    return "gradients reach all " + std::to_string(flow.rows.size()) + " parameters" + zero;
 }
 
 // Gives the checkpoint of an earlier run another name, before a new run saves its own.
@@ -141,17 +141,18 @@ void set_aside(const fs::path& folder) {
 
 // Trains up to last_step with evaluations and checkpoints, or until a signal asks it to end. Returns the
 // signal, or 0.
-int train_model(Run& run, const Options& o, CLI::App& app, const std::string& text, const std::string& prompt) {
+int train_model(Run& run, const Options& o, CLI::App& app, const default_text::Source& source,
+                const std::string& prompt) {
     const training::Interrupt interrupt;
-    const std::string source = o.text.empty() ? "Weft's own documents" : o.text;
-    training::Corpus corpus(encode(run.tokenizer, text, source),
+    run.title = source.title;
+    training::Corpus corpus(encode(run.tokenizer, source.text, o.text.empty() ? source.title : o.text),
                             {.block_size = o.model.block_size, .batch_size = o.batch_size, .seed = seed_of(o)});
     const std::vector<training::Batch> validation = corpus.validation_batches();
     const auto loss_of = [&](const training::Batch& batch) {
         return cross_entropy(run.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
     };
     training::RunReport report(in(o, "report.html"),
-                               {.title = fs::path(source).filename().string(),
+                               {.title = source.title,
                                 .steps = o.rate.steps,
                                 .eval_interval = o.eval_interval,
                                 .prompt = prompt,
@@ -161,20 +162,23 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
                                 .max_parameters = o.page_weights},
                                run.model, run.tokenizer, corpus.validation());
     if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
-    for (const auto& [name, value] : settings_of(app)) report.page.setting(name, value);
+    for (const auto& [name, value] : settings_of(app))
+        report.page.setting(name, name == "text" && value.empty() ? source.title : value);
     report.page.fact(run.step > 0 ? "resumed with" : "command", o.command);
     report.page.fact("Weft", WEFT_VERSION);
     for (const std::string& other : o.compare) report.page.compare(other);
-    training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size);
-    std::printf("text    %zu characters to train on, %zu for validation, %lld different\n",
-                corpus.training().size(), corpus.validation().size(), whole(run.tokenizer.vocab_size()));
-    std::printf("model   %lld layers, %lld heads, d_model %lld, block_size %lld: %lld parameters\n",
-                whole(o.model.num_layers), whole(o.model.num_heads), whole(o.model.d_model),
-                whole(o.model.block_size), whole(run.model.num_parameters()));
-    std::fflush(stdout);
-    if (run.step > 0 && run.text != fingerprint(text))
-        training::warn("the checkpoint was trained on another text; the run continues with this one");
-    run.text = fingerprint(text);
+    training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size,
+                                {.eval_interval = o.eval_interval, .quiet = o.quiet});
+    progress.print("title   " + text::excerpt(source.title));
+    progress.print(words("text    ", corpus.training().size(), " characters to train on, ",
+                         corpus.validation().size(), " for validation, ", run.tokenizer.vocab_size(),
+                         " different"));
+    progress.print(words("model   ", o.model.num_layers, " layers, ", o.model.num_heads, " heads, d_model ",
+                         o.model.d_model, ", block_size ", o.model.block_size, ": ", run.model.num_parameters(),
+                         " parameters"));
+    if (run.step > 0 && run.text != fingerprint(source.text))
+        progress.warn("the checkpoint was trained on another text; the run continues with this one");
+    run.text = fingerprint(source.text);
 
     std::int64_t saved = run.step;  // the step of the last checkpoint
     bool is_new = run.step == 0;    // and nothing has been saved yet
@@ -232,7 +236,10 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
             loss = batch_loss.item();
         };
         try {
-            run.step == 0 ? print_flow(check::first_step(run.model, lr, step)) : step();
+            if (run.step > 0)
+                step();
+            else
+                progress.print(described(check::first_step(run.model, lr, step)));
         } catch (const ValueError& error) {
             if (!is_new) try_to([&] { report.save(); });
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
@@ -252,6 +259,26 @@ int train_model(Run& run, const Options& o, CLI::App& app, const std::string& te
 
 // ---- the program
 
+// What was written and, with what to type, how the run goes on.
+void print_end(const Options& o, const Run& run, CLI::App& app, const std::string& program,
+               const std::string& stopped, bool ended) {
+    const training::Terminal terminal;
+    std::vector<std::string> command = resume_command("  " + quoted(program), app);
+    if (ended) command.push_back("--steps=" + std::to_string(2 * run.step));
+    const std::string report = in(o, "report.html").string();
+    std::istringstream message(
+        ended ? words("wrote ", in(o, "model.safetensors").string(), ", ", in(o, "loss.csv").string(), " and")
+              : words(stopped, " after ", run.step, " of ", o.rate.steps, " steps, and saved; the report is"));
+    std::vector<std::string> parts;
+    for (std::string word; std::getline(message, word, ' ');) parts.push_back(word);
+    parts.push_back(report);
+    std::string line = terminal.folded(parts);
+    line.replace(line.rfind(report), report.size(), terminal.link(report));
+    std::printf("%s\n%s\n%s\n%s", line.c_str(),
+                ended ? "to train longer:" : "to continue:", terminal.folded(command, " ", " \\").c_str(),
+                ended ? "\n" : "");
+}
+
 int train_gpt(int argc, char** argv) {
     Options o;
     CLI::App app("Train a character-level GPT on a text, then generate a sample.", "train_gpt");
@@ -262,10 +289,10 @@ int train_gpt(int argc, char** argv) {
     if (!o.sample_only)
         folder.emplace(o.out, std::vector<std::string>{"model.safetensors", "best.safetensors", "loss.csv",
                                                        "report.html"});
-    std::string text;
+    default_text::Source source;
     const bool continues = o.resume || o.sample_only;
-    if (!continues) text = training::read_text(text_files(o));
-    Run run = continues ? resumed_run(o, app) : new_run(o, text::Characters(text));
+    if (!continues) source = load_text(o);
+    Run run = continues ? resumed_run(o, app) : new_run(o, text::Characters(source.text));
     const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length =
         encode(run.tokenizer, prompt, "--prompt").size();  // an unknown character fails now
@@ -276,25 +303,23 @@ int train_gpt(int argc, char** argv) {
 
     if (o.resume && is_done(run, o)) {
         const bool stops = last_step(o) < o.rate.steps;
-        std::printf(
-            "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
-            o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
+        if (!o.quiet)
+            std::printf(
+                "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
+                o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
         if (!o.compare.empty()) {
             viz::Report page = viz::Report::load(in(o, "report.html"));
             for (const std::string& other : o.compare) page.compare(other);
             page.save(in(o, "report.html"));
         }
     } else if (!o.sample_only) {
-        if (continues) text = training::read_text(text_files(o));
-        const int signal = train_model(run, o, app, text, prompt);
-        if (signal != 0 || run.step < o.rate.steps) {
-            std::printf("%s at step %lld and saved: --resume goes on\n",
-                        signal != 0 ? "interrupted" : "stopped", whole(run.step));
-            return signal != 0 ? 128 + signal : 0;
-        }
-        std::printf("wrote %s, %s and %s\n\n", in(o, "model.safetensors").c_str(), in(o, "loss.csv").c_str(),
-                    in(o, "report.html").c_str());
+        if (continues) source = load_text(o);
+        const int signal = train_model(run, o, app, source, prompt);
+        const bool ended = signal == 0 && run.step == o.rate.steps;
+        if (!o.quiet) print_end(o, run, app, argv[0], signal != 0 ? "interrupted" : "stopped", ended);
+        if (!ended) return signal != 0 ? 128 + signal : 0;
     }
+    if (o.quiet) return 0;
     Rng rng(seed_of(o));
     o.sampling.rng = &rng;
     const nn::GenerateOptions options{.max_new_tokens = o.max_new_tokens, .sampling = o.sampling};

@@ -1,7 +1,9 @@
 // The settings of train_gpt: on its command line, and in the metadata of its checkpoints.
 #pragma once
 
+#include <cctype>
 #include <cmath>
+#include <string_view>
 
 #include "command_line.h"
 
@@ -10,14 +12,14 @@ namespace fs = std::filesystem;
 
 struct Options {
     // of this run
-    std::string out = "out";
+    std::string out = "out", config;
     std::int64_t stop_at = 0, threads = 0, page_weights = 4'000'000;
-    bool resume = false, sample_only = false, best = false;
+    bool resume = false, sample_only = false, best = false, quiet = false;
     std::vector<std::string> compare;  // folders or reports of other runs
     std::string command;               // that started this process, as a shell would take it
     // of the model and its training
     nn::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
-    std::string text;  // empty: the project's own README and docs
+    std::string text;  // empty: the Jargon File, or else the project's own pages
     optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 100, .steps = 2000};
     std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch_size = 12;
     double weight_decay = 0.1, beta2 = 0.99, grad_clip = 1;
@@ -38,6 +40,7 @@ inline void add_options(CLI::App& app, Options& o) {
         "Examples:\n"
         "  train_gpt --text book.txt --steps 5000\n"
         "  train_gpt --resume --steps 10000\n"
+        "  train_gpt --config settings.toml --lr 5e-4\n"
         "  train_gpt --sample_only --best --prompt Chapter");
     app.option_defaults()->group("Run");
     add_text(app, "--out", o.out,
@@ -61,6 +64,8 @@ inline void add_options(CLI::App& app, Options& o) {
                "number of threads, which does not affect results; 0: all");
     add_number(app, "--page_weights", o.page_weights, 0, billion,
                "report.html carries the model, at 2.7 bytes a parameter, up to so many parameters; 0: never");
+    add_switch(app, "--quiet", o.quiet, "print nothing but warnings and errors");
+    add_common(app, o.config);
     app.option_defaults()->group("Model");
     add_number(app, "--num_layers", o.model.num_layers, 1, thousand, "number of transformer blocks");
     add_number(app, "--num_heads", o.model.num_heads, 1, thousand, "attention heads per block");
@@ -69,7 +74,8 @@ inline void add_options(CLI::App& app, Options& o) {
     add_number(app, "--dropout", o.model.dropout, 0, below_1, "dropout probability");
     add_switch(app, "--bias", o.model.bias, "use biases in linear layers and norms");
     app.option_defaults()->group("Training");
-    add_text(app, "--text", o.text, "UTF-8 file to train on; default: Weft's own README and docs", true)
+    add_text(app, "--text", o.text, "UTF-8 file to train on, or one packed by gzip; default: the Jargon File",
+             true)
         ->transform(CLI::Validator(absolute, ""));
     add_number(app, "--steps", o.rate.steps, 1, billion, "number of training steps");
     add_number(app, "--batch_size", o.batch_size, 1, million, "sequences per step");
@@ -100,6 +106,8 @@ inline void check_settings(const Options& o) {
     if (o.rate.min_lr > o.rate.lr) throw UsageError("--min_lr ", o.rate.min_lr, " is above --lr ", o.rate.lr);
     if (o.resume && o.sample_only)
         throw UsageError("--resume trains and --sample_only does not; give only one of them");
+    if (o.quiet && o.sample_only)
+        throw UsageError("--sample_only prints a sample and --quiet does not; give only one of them");
     if (o.best && !o.sample_only) throw UsageError("--best needs --sample_only; add it, or leave out --best");
 }
 
@@ -118,7 +126,7 @@ inline bool parse(CLI::App& app, Options& o, int argc, char** argv) {
     add_options(app, o);
     o.command = "train_gpt";
     for (int i = 1; i < argc; ++i) o.command += " " + quoted(argv[i]);
-    if (!parse_command_line(app, argc, argv)) return false;
+    if (!parse_command_line(app, o.config, argc, argv)) return false;
     if (app.count("--min_lr") == 0) {
         o.rate.min_lr = o.rate.lr / 10;
         app.get_option("--min_lr")->default_str(text::chars(o.rate.min_lr));
@@ -137,6 +145,18 @@ inline std::vector<CLI::Option*> settings(CLI::App& app) {
     return app.get_options([](const CLI::Option* option) {
         return option->get_group() == "Model" || option->get_group() == "Training";
     });
+}
+
+// What to type to continue the run: what its checkpoint does not contain is given again.
+inline std::vector<std::string> resume_command(const std::string& program, CLI::App& app) {
+    std::vector<std::string> command = {program, "--resume"};
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string name = option->get_single_name(), group = option->get_group();
+        if (option->count() > 0 && (group == "Run" || group == "Sample") && name != "resume" &&
+            name != "stop_at" && name != "config" && name != "compare")
+            command.push_back(quoted("--" + name + "=" + text_of(*option)));
+    }
+    return command;
 }
 
 inline io::Metadata settings_of(CLI::App& app) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -42,6 +43,33 @@ inline Result run(const std::string& arguments, const std::string& before = ":")
     for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
         result.output.append(buffer.data(), n);
     const int status = pclose(pipe);
+    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+    UNSCOPED_INFO(command << "\n" << result.output);
+    return result;
+}
+
+// Runs "program arguments" of the shell on a terminal of so many columns; the output is as the terminal gets
+// it.
+inline Result run_on_terminal(const std::string& arguments, int columns, const std::string& variables = "") {
+    const std::string command = "unset NO_COLOR LC_CTYPE; export TERM=xterm LC_ALL=C.UTF-8 COLUMNS=7 " +
+                                variables + "; exec " WEFT_PROGRAMS_DIR "/" + arguments;
+    winsize size{};
+    size.ws_row = 24;
+    size.ws_col = static_cast<unsigned short>(columns);
+    int terminal = -1;
+    const pid_t id = forkpty(&terminal, nullptr, nullptr, &size);
+    REQUIRE(id >= 0);
+    if (id == 0) {
+        ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+        ::_exit(127);
+    }
+    Result result;
+    std::array<char, 4096> buffer;
+    for (ssize_t n; (n = ::read(terminal, buffer.data(), buffer.size())) > 0;)  // an error at its end
+        result.output.append(buffer.data(), static_cast<std::size_t>(n));
+    ::close(terminal);
+    int status = 0;
+    waitpid(id, &status, 0);
     if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
     UNSCOPED_INFO(command << "\n" << result.output);
     return result;

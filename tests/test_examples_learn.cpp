@@ -93,7 +93,7 @@ TEST_CASE("induction finds its head, and the one it builds on", "[viz][programs]
         INFO(row);
         CHECK(row[0] == title[2 + t - 16][0]);
         const std::string cells = row.substr(row.find('[') + 1);  // three bytes each
-        CHECK(cells.substr(3 * static_cast<std::size_t>(t - 15), 3) == "▓");
+        CHECK(cells.substr(3 * static_cast<std::size_t>(t - 15), 3) == "█");
     }
 }
 

@@ -174,6 +174,12 @@ TEST_CASE("progress.h: a loop reports each step", "[header-examples]") {
     CHECK(validations == 1);
 }
 
+TEST_CASE("terminal.h: a line fits the terminal", "[header-examples]") {
+    const training::Terminal terminal;
+    std::puts(terminal.folded({"a", "line", "of", "words"}).c_str());
+    CHECK(terminal.columns() > 0);
+}
+
 TEST_CASE("report.h: a run's page is continued and saved", "[header-examples]") {
     const Scratch scratch;
     const std::filesystem::path path = scratch / "report.html";

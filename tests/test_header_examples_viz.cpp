@@ -125,14 +125,14 @@ TEST_CASE("header example: attention_text", "[header-examples]") {
     const viz::MapOptions options{.queries = {"The", "cat"}, .mask = Mask::causal()};
     std::cout << viz::attention_text(weights, options);
     //     The cat
-    // The [▓·]
-    // cat [░▓]
-    // ░ < 0.333 ≤ ▒ < 0.667 ≤ ▓   · blocked
+    // The [█·]
+    // cat [▃█]
+    // ▁▂▃▄▅▆▇█ eighths of the row's largest weight   · blocked
     CHECK(printed.str() ==
           "    The cat\n"
-          "The [▓·]\n"
-          "cat [░▓]\n"
-          "░ < 0.333 ≤ ▒ < 0.667 ≤ ▓   · blocked\n");
+          "The [█·]\n"
+          "cat [▃█]\n"
+          "▁▂▃▄▅▆▇█ eighths of the row's largest weight   · blocked\n");
 }
 
 TEST_CASE("header example: graph and save_svg", "[header-examples]") {

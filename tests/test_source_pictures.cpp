@@ -1,5 +1,7 @@
 // Statements S1.12, S2.01, S3.13, S3.14 and S4.02: what the sources print as pictures and tables.
 // B batch, T tokens, D = d_model, H heads.
+#include <cmath>
+
 #include "catch.h"
 #include "source.h"
 #include "weft/viz/pictures.h"
@@ -30,19 +32,19 @@ std::string grid(const Mask& mask, std::vector<std::string> labels, std::int64_t
 
 }  // namespace
 
-TEST_CASE("S1.12 maps of \"The cat sat\" are made from real weights, a shade for each", "[S1.12][source]") {
+TEST_CASE("S1.12 maps of \"The cat sat\" are made from real weights, a bar for each", "[S1.12][source]") {
     Rng rng(5);
     const auto attention = in_double(nn::CausalMultiHeadAttention(8, 2, rng));
     const Tensor x = random({3, 8}, 2) * 3, weights = attention.with_weights(x).weights;  // (2, 3, 3)
     const std::vector<std::string> words{"The", "cat", "sat"};
     for (std::int64_t h = 0; h < 2; ++h) {
-        const std::string map =
-            viz::attention_text(weights[h], {.queries = words, .mask = Mask::causal(), .top = 1});
+        const std::string map = viz::attention_text(weights[h], {.queries = words, .mask = Mask::causal()});
         for (std::int64_t i = 0; i < 3; ++i) {
             std::string line = words[static_cast<std::size_t>(i)] + " [";
             for (std::int64_t j = 0; j < 3; ++j) {
-                const double w = weights.at({h, i, j});
-                line += j > i ? "·" : w < 1. / 3 ? "░" : w < 2. / 3 ? "▒" : "▓";
+                const double w = weights.at({h, i, j}) / weights[h][i].max().item();
+                const int eighths = static_cast<int>(std::min(7.0, std::floor(8 * w)));
+                line += j > i ? "·" : std::string("\xE2\x96") + static_cast<char>(0x81 + eighths);  // ▁ … █
             }
             INFO(map);
             CHECK(contains(map, line + "]\n"));
@@ -56,14 +58,14 @@ TEST_CASE("S1.12 the first of the two pictures is a causal head's, the second no
     const auto picture = [&](const Tensor& scores, const Mask& mask) {  // of the weights that these scores give
         const Tensor one = eye(3),
                      weights = scaled_dot_product_attention(scores, one, one, {.mask = mask, .scale = 1});
-        return viz::attention_text(weights, {.queries = words, .top = 0.5});
+        return viz::attention_text(weights, {.queries = words});
     };
     const std::string first = picture(tensor({{0.0, 0, 0}, {5, 5, 5}, {-9, 5, 5}}), Mask::causal());
-    for (const char* line : {"The [▓░░]\n", "cat [▓▓░]\n", "sat [░▓▓]\n"}) CHECK(contains(first, line));
+    for (const char* line : {"The [█▁▁]\n", "cat [██▁]\n", "sat [▁██]\n"}) CHECK(contains(first, line));
     const Tensor scores = tensor({{0.0, 9, 0}, {9, 0, 0}, {0, 9, 0}});
     const std::string second = picture(scores, {});
-    for (const char* line : {"The [░▓░]\n", "cat [▓░░]\n", "sat [░▓░]\n"}) CHECK(contains(second, line));
-    CHECK(contains(picture(scores, Mask::causal()), "The [▓░░]\n"));
+    for (const char* line : {"The [▁█▁]\n", "cat [█▁▁]\n", "sat [▁█▁]\n"}) CHECK(contains(second, line));
+    CHECK(contains(picture(scores, Mask::causal()), "The [█▁▁]\n"));
 }
 
 TEST_CASE("S2.01 the story from X to Y, every name with its shape, as the run had it", "[S2.01][source]") {

@@ -78,7 +78,7 @@ TEST_CASE("a second run in the folder of one that trains is refused; reading it 
     const std::string train =
         tiny + text.flag + in(out) + "--steps 1000000 --save_interval 1 --eval_interval 5 ";
     Running running(train, text.scratch / "log");
-    wait_for(running, text.scratch / "log", "\nstep      5/");
+    wait_for(running, text.scratch / "log", "\nstep       5/");
     const std::string refusal = "train_gpt: another run trains in " + out.folder().string() +
                                 "; wait until it has ended, or choose another folder\n";
     for (const std::string& second : {train, "train_gpt --resume " + in(out)}) {
@@ -125,7 +125,7 @@ TEST_CASE("a run that has made its steps says so when it is to go on, and writes
     // One that was interrupted after its last step, before it was measured, has something to do.
     const std::string losses = io::load_text(out / "loss.csv");
     io::save_text(out / "loss.csv", losses.substr(0, losses.rfind("\n6,") + 1));
-    CHECK(contains(resumed("--max_new_tokens 0 ").output, "step      6/6"));
+    CHECK(contains(resumed("--max_new_tokens 0 ").output, "step 6/6"));
     CHECK(io::load_text(out / "loss.csv") == losses);
     CHECK(contains(resumed("--max_new_tokens 0 ").output, "nothing to train"));
 }

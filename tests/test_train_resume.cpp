@@ -61,7 +61,7 @@ TEST_CASE("fault 100: a run resumed at any of six points ends with the bytes of 
         const Scratch scratch;
         const Result first = run(common + text + in(scratch) + "--stop_at " + std::to_string(at));
         CHECK(first.code == 0);
-        CHECK(contains(first.output, "stopped at step " + std::to_string(at) + " and saved: --resume goes on"));
+        CHECK(contains(first.output, "stopped after " + std::to_string(at) + " of "));
         CHECK(io::load_safetensors(scratch / "model.safetensors").meta("step") == std::to_string(at));
         const Result second = run("train_gpt --resume --max_new_tokens 40 " + in(scratch));
         REQUIRE(second.code == 0);

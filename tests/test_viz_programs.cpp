@@ -51,7 +51,7 @@ TEST_CASE("attention_maps draws every head", "[viz][programs]") {
     const Scratch scratch;
     const Result result = run("attention_maps " + scratch.folder().string());
     CHECK(result.code == 0);
-    CHECK(contains(result.output, "\nt [▓ · "));
+    CHECK(contains(result.output, "\nt [█ · "));
     int pictures = 0;
     for (const auto& entry : std::filesystem::directory_iterator(scratch.folder())) {
         CHECK(read_svg(io::load_text(entry.path())).name == "svg");

@@ -12,27 +12,31 @@ namespace {
 const std::vector<std::string> words = {"The", "cat", "sat"};
 }
 
-TEST_CASE("a map has a line for each query and a shade for each key", "[viz][maps]") {
+TEST_CASE("a map has a line for each query and a bar for each key", "[viz][maps]") {
     const Tensor weights = tensor({{1, 0, 0}, {0.6, 0.4, 0}, {0.1, 0.2, 0.7}});
     CHECK(viz::attention_text(weights, {.queries = words, .title = "one head"}) ==
           "one head\n"
           "    The cat sat\n"
-          "The [▓░░]\n"
-          "cat [▒▒░]\n"
-          "sat [░░▓]\n"
-          "░ < 0.333 ≤ ▒ < 0.667 ≤ ▓\n");
+          "The [█▁▁]\n"
+          "cat [█▆▁]\n"
+          "sat [▂▃█]\n"
+          "▁▂▃▄▅▆▇█ eighths of the row's largest weight\n");
 }
 
-TEST_CASE("shades change at exactly a third and two thirds of the top", "[viz][maps]") {
-    const double third = 1.0 / 3, step = 1e-12;
-    const Tensor row =
-        tensor({{0, third - step, third, third + step, 2 * third - step, 2 * third, 1}}, float64);
-    CHECK(contains(viz::attention_text(row, {.top = 1}), "1 [░░▒▒▒▓▓]\n"));
-    CHECK(contains(viz::attention_text(row * 0.3, {.top = 0.3}), "1 [░░▒▒▒▓▓]\n░ < 0.1 ≤ ▒ < 0.2 ≤ ▓\n"));
-    CHECK(contains(viz::attention_text(row * 0.3, {.top = 1}), "1 [░░░░░░░]\n"));  // all below a third of 1
-    // Left out, the top is the largest weight of the map: here .2, so .1 is half of it.
-    CHECK(contains(viz::attention_text(tensor({{0.05, 0.1, 0.2}})), "1 [░▒▓]\n"));
-    CHECK(contains(viz::attention_text(zeros({1, 2})), "1 [░░]\n"));
+TEST_CASE("bars change at exactly the eighths of the largest weight of a row, or of the top", "[viz][maps]") {
+    std::vector<double> below, from;
+    for (int i = 0; i < 8; ++i) from.push_back(i / 8.0), below.push_back((i + 1) / 8.0 - 1e-12);
+    below.push_back(1), from.push_back(1);
+    const Tensor rows = stack({from_vector(below, {9}), from_vector(from, {9})});  // (2, 9)
+    const std::string expected = "1 [▁▂▃▄▅▆▇██]\n2 [▁▂▃▄▅▆▇██]\n▁▂▃▄▅▆▇█ eighths of ";
+    CHECK(contains(viz::attention_text(rows), expected + "the row's largest weight\n"));
+    CHECK(contains(viz::attention_text(rows * 0.25), expected + "the row's largest weight\n"));
+    CHECK(contains(viz::attention_text(rows * 0.25, {.top = 0.25}), expected + "0.25\n"));
+    CHECK(contains(viz::attention_text(tensor({{0.1, 0.2}, {0.01, 0.02}})), "1 [▅█]\n2 [▅█]\n"));
+    CHECK(contains(viz::attention_text(tensor({{0.1, 0.2}, {0.01, 0.02}}), {.top = 1}), "1 [▁▂]\n2 [▁▁]\n"));
+    CHECK(contains(viz::attention_text(tensor({{3.0, 0.0}}), {.top = 1}), "1 [█▁]\n"));
+    CHECK(contains(viz::attention_text(zeros({1, 2})), "1 [▁▁]\n"));
+    CHECK(contains(viz::attention_text(zeros({1, 0})), "1 []\n"));
 }
 
 TEST_CASE("every code point is taken as one, and half of one as bytes", "[viz][maps]") {
@@ -56,11 +60,11 @@ TEST_CASE("every code point is taken as one, and half of one as bytes", "[viz][m
 TEST_CASE("a blocked cell is not a zero weight, and one that leaks is marked", "[viz][maps]") {
     const Tensor good = tensor({{1, 0, 0}, {0, 1, 0}, {0.5, 0, 0.5}});
     const std::string map = viz::attention_text(good, {.mask = Mask::causal()});
-    CHECK(contains(map, "1 [▓··]\n2 [░▓·]\n3 [▒░▒]\n"));
+    CHECK(contains(map, "1 [█··]\n2 [▁█·]\n3 [█▁█]\n"));
     CHECK(contains(map, "   · blocked\n"));
     CHECK_FALSE(contains(map, "!"));
     const std::string bad = viz::attention_text(tensor({{0.5, 0.5}, {0.5, 0.5}}), {.mask = Mask::causal()});
-    CHECK(contains(bad, "1 [▓!]\n2 [▓▓]\n"));
+    CHECK(contains(bad, "1 [█!]\n2 [██]\n"));
     CHECK(contains(bad, "   ! blocked, yet above 0\n"));
 }
 
@@ -68,7 +72,7 @@ TEST_CASE("every head has its own map and its own mask", "[viz][maps]") {
     const Tensor weights = stack({eye(2), flip(eye(2), 1)});                  // (2, 2, 2)
     const Tensor blocked = stack({eye(2) < 0.5, eye(2) > 0.5}).unsqueeze(0);  // (1, 2, 2, 2)
     CHECK(contains(viz::attention_text(weights, {.mask = Mask::blocked(blocked)}),
-                   "Head 1:\n  1 2\n1 [▓·]\n2 [·▓]\n\nHead 2:\n  1 2\n1 [·▓]\n2 [▓·]\n"));
+                   "Head 1:\n  1 2\n1 [█·]\n2 [·█]\n\nHead 2:\n  1 2\n1 [·█]\n2 [█·]\n"));
     CHECK(viz::attention_text(weights.unsqueeze(0)) == viz::attention_text(weights));
     CHECK(viz::attention_text(weights.to(float64)) == viz::attention_text(weights));
 }
@@ -77,7 +81,7 @@ TEST_CASE("in wide maps a column is as wide as its label on a terminal", "[viz][
     CHECK(contains(viz::attention_text(tensor({{1, 0.5, 0}}),
                                        {.queries = {"naïve"}, .keys = {"a", "猫", "日本"}, .wide = true}),
                    "       a 猫 日本\n"
-                   "naïve [▓ ▒▒ ░░░░]\n"));
+                   "naïve [█ ▅▅ ▁▁▁▁]\n"));
 }
 
 TEST_CASE("invisible characters of a token are shown escaped", "[viz][maps]") {
@@ -133,7 +137,7 @@ TEST_CASE("malformed attention maps are refused", "[viz][maps]") {
                    "(query, key) = (0, 1) is -0.5"));
     CHECK(contains(message_of<ValueError>([] { attention_text(zeros({1, 1}), {.top = -1}); }), "top = -1"));
     CHECK(contains(message_of<ValueError>([&] { attention_text(zeros({1, 1}), {.top = nan}); }), "top = nan"));
-    CHECK(attention_text(zeros({0, 0})) == " \n░ < 0.333 ≤ ▒ < 0.667 ≤ ▓\n");
+    CHECK(attention_text(zeros({0, 0})) == " \n▁▂▃▄▅▆▇█ eighths of the row's largest weight\n");
 }
 
 TEST_CASE("the weights of a run come layer by layer, one softmax each", "[viz][maps]") {

@@ -280,7 +280,7 @@ std::string alignment(const Run& run, const Exam& exam) {
     const std::int64_t number = 50417;
     const toy::Pair pair = toy::sentence(number);
     const Tensor weights = attended(run.models[0], exam.languages, number);
-    const viz::MapOptions map{.queries = pair.french, .keys = pair.english, .top = 1, .wide = true};
+    const viz::MapOptions map{.queries = pair.french, .keys = pair.english, .wide = true};
     std::printf("%s", viz::attention_text(weights, map).c_str());
     std::vector<double> all;
     for (const Translator& model : run.models) all.push_back(aligned(model, exam));

@@ -251,9 +251,9 @@ void what_heads_learn(Chapter& chapter) {
         for (std::int64_t q = 0; q < 3; ++q) exactly = exactly && (without[q].item() < 0.6) == (q == own);
     }
     claim("without a head only its own question is lost", exactly);
-    std::printf("\n%s", viz::attention_text(found.weights[0],
-                                            {.queries = labels(batch, 0), .mask = Mask::causal(), .top = 1})
-                            .c_str());
+    std::printf(
+        "\n%s",
+        viz::attention_text(found.weights[0], {.queries = labels(batch, 0), .mask = Mask::causal()}).c_str());
 }
 
 void tradeoff(Chapter& chapter) {

@@ -379,9 +379,8 @@ void maps(Chapter& chapter, const Trained& trained) {
               << viz::attention_text(weights, {.queries = words, .mask = Mask::causal()}) << "\n";
 
     std::cout << "trained, of 28.1\n"
-              << viz::attention_text(
-                     trained.found.weights[0],
-                     {.queries = three_roles::labels(trained.batch, 0), .mask = Mask::causal(), .top = 1})
+              << viz::attention_text(trained.found.weights[0],
+                                     {.queries = three_roles::labels(trained.batch, 0), .mask = Mask::causal()})
               << "\n";
 
     // The source's pictures: where it prints a dark cell.
@@ -389,7 +388,7 @@ void maps(Chapter& chapter, const Trained& trained) {
         tensor({{{1, 0, 0}, {1, 1, 0}, {0, 1, 1}}, {{0, 1, 0}, {1, 0, 0}, {0, 1, 0}}});  // (2, 3, 3)
     const Tensor pictures = dark.to(float32) / dark.to(float32).sum(-1, keepdim);
     std::cout << "the source's pictures\n"
-              << viz::attention_text(pictures, {.queries = words, .mask = Mask::causal(), .top = 0.5});
+              << viz::attention_text(pictures, {.queries = words, .mask = Mask::causal()});
     const Tensor ahead = triu(dark, 1).sum({1, 2});  // (2,)
     std::printf("dark cells: %d, in the future: %d in head 1, %d in head 2\n",
                 static_cast<int>(dark.sum().item()), static_cast<int>(ahead[0].item()),

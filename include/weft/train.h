@@ -9,4 +9,5 @@
 #include "weft/train/loop.h"
 #include "weft/train/progress.h"
 #include "weft/train/report.h"
+#include "weft/train/terminal.h"
 #include "weft/viz.h"

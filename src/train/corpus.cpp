@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/io/gzip.h"
 #include "weft/core/error.h"
 #include "weft/core/ops.h"
 #include "weft/models/io.h"
@@ -36,7 +37,7 @@ Batch batch_at(const text::Ids& ids, const std::vector<std::int64_t>& starts, st
 std::string read_text(const std::vector<std::filesystem::path>& paths) {
     std::string text;
     for (const auto& path : paths) {
-        const std::string raw = io::load_text(path), part = cleaned(raw);
+        const std::string raw = io::unpacked(io::load_text(path), path), part = cleaned(raw);
         try {
             text::Characters{raw};  // refuses what is not UTF-8
         } catch (const ValueError& error) {

@@ -2,6 +2,7 @@
 #include "viz/attention_map.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "weft/core/trace.h"
@@ -9,9 +10,10 @@
 namespace weft::viz {
 namespace {
 
-constexpr const char *light = "░", *medium = "▒", *dark = "▓", *blocked_cell = "·", *leak = "!";
+constexpr const char *blocked_cell = "·", *leak = "!";
+constexpr std::array<const char*, 8> heights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-const char* shade(double share) { return share < 1.0 / 3 ? light : share < 2.0 / 3 ? medium : dark; }
+const char* bar(double share) { return heights[static_cast<std::size_t>(std::clamp(8 * share, 0.0, 7.0))]; }
 
 // (T, S), (H, T, S) or (1, H, T, S) as float64 (H, T, S).
 Tensor as_heads(const char* operation, const Tensor& weights) {
@@ -110,12 +112,15 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
             text += (s > 0 ? " " : "") + map.labels.keys[s];
         text += "\n";
         for (std::size_t t = 0; t < map.labels.queries.size(); ++t) {
+            const auto row = heads[h].weights.begin() + static_cast<std::ptrdiff_t>(t) * map.S;
+            const double largest = map.S > 0 ? *std::max_element(row, row + map.S) : 0;
+            const double top = options.top > 0 ? options.top : largest > 0 ? largest : 1;
             text += pad_right(map.labels.queries[t], left) + " [";
             for (std::size_t s = 0; s < map.labels.keys.size(); ++s) {
                 const std::size_t cell = t * map.labels.keys.size() + s;
                 const std::string mark = heads[h].leaks(cell)     ? leak
                                          : heads[h].blocked[cell] ? blocked_cell
-                                                                  : shade(heads[h].weights[cell] / map.top);
+                                                                  : bar(heads[h].weights[cell] / top);
                 if (options.wide && s > 0) text += " ";
                 text += options.wide
                             ? repeated(mark, std::max<std::size_t>(1, display_width(map.labels.keys[s])))
@@ -124,8 +129,9 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
             text += "]\n";
         }
     }
-    return text + light + " < " + number(map.top / 3, 3) + " ≤ " + medium + " < " + number(map.top * 2 / 3, 3) +
-           " ≤ " + dark + (map.has_mask ? std::string("   ") + blocked_cell + " blocked" : "") +
+    for (const char* height : heights) text += height;
+    return text + " eighths of " + (options.top > 0 ? number(options.top, 3) : "the row's largest weight") +
+           (map.has_mask ? std::string("   ") + blocked_cell + " blocked" : "") +
            (map.leaks ? std::string("   ") + leak + " blocked, yet above 0" : "") + "\n";
 }
 

@@ -9,8 +9,8 @@
 
 namespace weft::training {
 
-// The concatenated text of one file or several, each without its byte-order mark and with LF for CR LF. IoError
-// if a file is missing, empty or not UTF-8.
+// The concatenated text of one file or several, each unpacked if gzip packed it, without its byte-order mark
+// and with LF for CR LF. IoError if a file is missing, empty or not UTF-8, or damaged by gzip's checksum.
 //
 //     const std::string text = training::read_text({folder / "one.txt", folder / "two.txt"});
 std::string read_text(const std::vector<std::filesystem::path>& paths);

@@ -1,15 +1,20 @@
 // What a training program prints while it runs.
 #pragma once
 
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace weft::training {
 
-// A line for each evaluation and, on a terminal, a progress bar.
+// Options of Progress.
+struct ProgressOptions {
+    std::int64_t eval_interval = 0;  // steps between evaluations, which the time left counts; 0: none
+    bool quiet = false;              // print nothing but warnings
+};
+
+// A line for each evaluation and, where lines can be drawn anew (Terminal), a last line with a bar, the loss,
+// its curve, the speed and the time left, as many of them as the terminal is wide enough for.
 //
 //     training::Progress progress(0, steps, batch_size * block_size);
 //     for (std::int64_t step = 0; step < steps; ++step) {
@@ -20,24 +25,23 @@ namespace weft::training {
 class Progress {
 public:
     // For a run from first_step to `steps`.
-    Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step);
-    ~Progress();  // erases the bar
+    Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step,
+             const ProgressOptions& options = {});
+    ~Progress();  // erases the last line
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
 
-    // Draws the bar after `done` steps, at most ten times a second. Its loss is a running mean.
+    // Draws the last line after `done` steps, at most ten times a second. Its loss is a running mean.
     void step(std::int64_t done, double loss);
-    // Prints "step    100/2000  loss 2.3026  validation 2.4021  41200 tokens/s  0:12 left".
-    void evaluated(std::int64_t done, double loss, double validation_loss) const;
-    void warn(const std::string& message) const;  // erases the bar, then training::warn
+    // Prints "step  100/2000  loss 2.3026  validation 2.4021  41200 tokens/s  12 s left". The speed is that
+    // of the last hundred steps without evaluations.
+    void evaluated(std::int64_t done, double loss, double validation_loss);
+    void print(const std::string& line);    // prints a line of words above the last line
+    void warn(const std::string& message);  // erases the last line, then training::warn
 
 private:
-    using Clock = std::chrono::steady_clock;
-    std::int64_t first_, steps_, tokens_per_step_, done_;
-    double loss_ = 0;  // a running mean
-    bool terminal_ = isatty(STDOUT_FILENO) == 1;
-    Clock::time_point start_ = Clock::now(), drawn_ = start_;
-
-    std::string speed() const;
-    void clear() const;
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 // Prints "PROGRAM: warning: MESSAGE" on standard error.

@@ -76,23 +76,24 @@ struct MapOptions {
     // positions from 1. Spaces at either end, newlines and control characters are made visible.
     std::vector<std::string> queries = {}, keys = {};
     Mask mask = {};          // blocked cells are marked
-    double top = 0;          // the weight drawn strongest; 0: the largest weight
+    double top = 0;          // the weight drawn strongest; 0: the largest, in text of each row
     std::string title = {};  // above the map
     bool wide = false;       // in text: columns as wide as their labels
 };
 // All three maps throw a ShapeError if the weights' rank, the number of labels or the mask does not fit, a
 // DTypeError if the weights are not floating, and a ValueError if a weight or `top` is negative or not finite.
 
-// weights (T, S), (H, T, S) or (1, H, T, S) → a line per query, a shade per key, and a legend of the shades: ░
-// is below a third of `top`, ▒ below two thirds, ▓ above, · is blocked, and ! is blocked but above 0.
+// weights (T, S), (H, T, S) or (1, H, T, S) → a line per query, a bar of eight heights per key, and a legend. A
+// bar shows the weight's share of the largest of its row, or of `top`, from ▁ below an eighth to █ from seven
+// eighths on; · is blocked, and ! is blocked but above 0.
 //
 //     const Tensor weights = tensor({{1.0, 0.0}, {0.25, 0.75}});  // (T, S)
 //     const viz::MapOptions options{.queries = {"The", "cat"}, .mask = Mask::causal()};
 //     std::cout << viz::attention_text(weights, options);
 //     //     The cat
-//     // The [▓·]
-//     // cat [░▓]
-//     // ░ < 0.333 ≤ ▒ < 0.667 ≤ ▓   · blocked
+//     // The [█·]
+//     // cat [▃█]
+//     // ▁▂▃▄▅▆▇█ eighths of the row's largest weight   · blocked
 std::string attention_text(const Tensor& weights, const MapOptions& options = {});
 
 // weights (T, S) → an SVG picture of one head in viridis (van der Walt and Smith, 2015), with numbers if there
