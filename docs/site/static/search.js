@@ -1,4 +1,5 @@
-// The search: answers while a word is typed, titles first, then names of the library, then pages that hold all the words.
+// The search: answers while a word is typed, titles of pages first, then names of the library and titles of sections, then
+// pages that hold all the words.
 // It reads the index that Sphinx wrote, by a script element, which a page opened as a file may do too.
 var Search = (() => {
     const asked = [], kinds = { title: 100, start: 90, name: 85, words: 80, prefix: 60, part: 50, text: 10 };
@@ -86,7 +87,7 @@ var Search = (() => {
             const score = ofTitle(title, query, words);
             for (const [page, anchor] of score ? places : []) {
                 const whole = index.titles[page] === title;
-                add(score - (whole ? 0 : 2), page, title, whole ? "page" : `in ${index.titles[page]}`, whole ? "" : anchor);
+                add(score - (whole ? 0 : 22), page, title, whole ? "page" : `in ${index.titles[page]}`, whole ? "" : anchor);
             }
         }
         for (const objects of Object.values(index.objects))
