@@ -179,6 +179,8 @@ class ModelTest(ReportCase):
         second = self.generate()
         self.assertNotEqual(second, first)
         self.browser.run("document.getElementById('try-seed').value = 1")
+        self.browser.run("document.getElementById('try-temperature').value = 2")
+        self.assertNotEqual(self.generate(), first)
         self.browser.focus("#try-temperature")
         self.browser.press("Home")
         self.assertEqual(self.browser.text("#try output"), "0.00")
