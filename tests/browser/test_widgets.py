@@ -30,11 +30,11 @@ class WidgetsTest(WidgetCase):
             copy.unlink()
 
     def figures(self):
-        """(the widget's place is shown, its figure is displayed, it is in a closed box) of each widget on the page."""
+        """(its place is shown, it is filled, its figure is shown, that is in a box that closes) of each widget on the page."""
         return {name: tuple(rest) for name, *rest in self.browser.run("""
             return [...document.querySelectorAll("[data-widget]")].map((w) => {
                 const next = w.nextElementSibling, image = next.querySelector("img, svg");
-                return [w.dataset.widget, !w.hidden && w.childNodes.length > 0, image.checkVisibility(), next.matches("details")];
+                return [w.dataset.widget, w.checkVisibility(), w.childNodes.length > 0, image.checkVisibility(), next.matches("details")];
             })""")}
 
     def test_every_widget_is_mounted_and_puts_its_figure_away(self):
@@ -43,9 +43,9 @@ class WidgetsTest(WidgetCase):
         for path in sorted(set(found.values())):
             self.browser.open(path)
             for name, state in self.figures().items():
-                self.assertEqual(state, (True, False, True), name)
+                self.assertEqual(state, (True, True, False, True), name)
                 self.browser.run("""document.querySelector(`[data-widget="${arguments[0]}"] + details`).open = true""", name)
-                self.assertTrue(self.figures()[name][1], name)
+                self.assertTrue(self.figures()[name][2], name)
 
     def test_without_scripts_the_figure_is_there(self):
         command = self.browser.driver.execute_cdp_cmd
@@ -56,17 +56,18 @@ class WidgetsTest(WidgetCase):
             finally:
                 command("Emulation.setScriptExecutionDisabled", {"value": False})
             for name, state in self.figures().items():
-                self.assertEqual(state, (False, True, False), name)
+                self.assertEqual(state, (False, False, True, False), name)
 
     def test_a_widget_that_throws_leaves_its_figure(self):
         for name, path in pages().items():
             start = f'"{name}": () => ('
-            broken = lambda text: text.replace(start, f'"{name}": () => {{ throw new Error("broken") }}, "_{name}": () => (')
+            broken_mount = f'"{name}": () => ({{ mount(node) {{ node.append("half"); throw new Error("broken"); }} }})'
+            broken = lambda text: text.replace(start, broken_mount + f', "_{name}": () => (')
             with self.page_with(path, broken) as copy:
                 self.browser.open(copy)
                 states = self.figures()
-                self.assertEqual(states.pop(name), (False, True, False), name)
-                self.assertTrue(all(state == (True, False, True) for state in states.values()), states)
+                self.assertEqual(states.pop(name), (False, False, True, False), name)
+                self.assertTrue(all(state == (True, True, False, True) for state in states.values()), states)
                 errors = self.browser.errors()
                 self.assertEqual(len(errors), 1)
                 self.assertIn(f"the widget {name} could not start", errors[0])
