@@ -144,7 +144,7 @@ inline std::string argument_of(const CLI::App& app, const std::string& line) {
     } else {
         value = trimmed(value.substr(0, value.find('#')));
     }
-    if (!is_setting)
+    if (!is_setting || value.empty())
         throw UsageError("\"", weft::text::excerpt(line), "\" is not a setting; write name = value");
     std::replace(name.begin(), name.end(), '-', '_');
     if (app.get_option_no_throw("--" + name) == nullptr) refuse_unknown(app, "--" + weft::text::excerpt(name));
