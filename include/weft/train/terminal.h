@@ -20,7 +20,7 @@ public:
     // Colours of text, by their codes.
     enum class Colour { dim = 2, green = 32, yellow = 33, cyan = 36 };
 
-    explicit Terminal(int file = STDOUT_FILENO);
+    explicit Terminal(int file = STDOUT_FILENO);  // for the file descriptor of an output
 
     bool is_drawn() const { return drawn_; }       // whether control codes may be written
     bool has_unicode() const { return unicode_; }  // whether the locale (LC_ALL, LC_CTYPE or LANG) is UTF-8
