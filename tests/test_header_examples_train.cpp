@@ -172,6 +172,9 @@ TEST_CASE("progress.h: a loop reports each step", "[header-examples]") {
     }
     CHECK(trained == std::vector<std::int64_t>{0, 1, 2});
     CHECK(validations == 1);
+    const training::ProgressOptions silent{.eval_interval = 100, .quiet = true};
+    training::Progress unseen(0, steps, batch_size * block_size, silent);
+    unseen.print("nothing");
 }
 
 TEST_CASE("terminal.h: a line fits the terminal", "[header-examples]") {

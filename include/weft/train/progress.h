@@ -8,6 +8,9 @@
 namespace weft::training {
 
 // Options of Progress.
+//
+//     const training::ProgressOptions silent{.eval_interval = 100, .quiet = true};
+//     training::Progress unseen(0, steps, batch_size * block_size, silent);
 struct ProgressOptions {
     std::int64_t eval_interval = 0;  // steps between evaluations, which the time left counts; 0: none
     bool quiet = false;              // print nothing but warnings

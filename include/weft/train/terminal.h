@@ -18,7 +18,12 @@ namespace weft::training {
 class Terminal {
 public:
     // Colours of text, by their codes.
-    enum class Colour { dim = 2, green = 32, yellow = 33, cyan = 36 };
+    enum class Colour {
+        dim = 2,      // less bright text
+        green = 32,   // a success
+        yellow = 33,  // a warning
+        cyan = 36     // a curve
+    };
 
     explicit Terminal(int file = STDOUT_FILENO);  // for the file descriptor of an output
 
