@@ -36,7 +36,7 @@ struct ReportOptions {
 //     report.measured(row);          // after each step
 //     report.evaluated(step);        // after each evaluation
 //     if (report.due()) report.save(/*running=*/true);
-//     report.save();                 // at the end
+//     report.save();  // at the end
 class RunReport {
 public:
     viz::Report page;  // for what the program adds, such as its settings

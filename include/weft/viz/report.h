@@ -53,7 +53,7 @@ struct PageModel {
 //     report.gradients(step, model);                                       // after backward
 //     report.attention(step, tokens, viz::attention_weights(model, ids));  // now and then, after eval()
 //     report.run({.steps = 100, .seconds = 2.5});
-//     report.save("report.html");                                          // as often as you like
+//     report.save("report.html");  // as often as you like
 class Report {
 public:
     // An empty report. `attention_bytes` bounds the attention weights that it stores.
