@@ -58,7 +58,7 @@ struct Progress::State {
     std::int64_t first, steps, tokens_per_step, done;
     bool quiet;
     Terminal terminal = Terminal();
-    double start = now(), drawn = start - 1;  // so the first step is drawn
+    double start = now(), drawn = 0;  // the first step is drawn
     Pace pace;
     double loss = 0, lowest = std::numeric_limits<double>::infinity();
     std::vector<double> losses = {}, counts = {};  // mean losses of up to `finest` parts of the run
