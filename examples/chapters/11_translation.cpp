@@ -279,7 +279,9 @@ double aligned(const Translator& model, const Exam& exam) {
 std::string alignment(const Run& run, const Exam& exam) {
     const std::int64_t number = 50417;
     const toy::Pair pair = toy::sentence(number);
-    const Tensor weights = attended(run.models[0], exam.languages, number);
+    std::vector<Tensor> of_each;
+    for (const Translator& model : run.models) of_each.push_back(attended(model, exam.languages, number));
+    const Tensor weights = mean(stack(of_each), 0);  // (T, S)
     const viz::MapOptions map{.queries = pair.french, .keys = pair.english, .wide = true};
     std::printf("%s", viz::attention_text(weights, map).c_str());
     std::vector<double> all;

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "models/io/gzip.h"
 #include "models/io/json.h"
 #include "scratch.h"
 #include "viz/report_content.h"
@@ -232,6 +233,30 @@ inline std::string report(const std::string& data) {
     });
 }
 
+// The model in a report's page.
+inline std::string page_model(const std::string& model) {
+    const std::string page = viz::Report("").html();
+    const std::string_view tag = viz::page_before_model.substr(viz::page_before_model.rfind('<'));
+    const std::size_t start = page.find(tag) + tag.size(), end = page.find("</script>", start);
+    return refusal_of([&] {
+        const auto report = viz::Report::load(File(page.substr(0, start) + model + page.substr(end)).path());
+        const std::string again = report.html();
+        require(viz::Report::load(File(again).path()).html() == again, "the same page after writing");
+        const viz::PageModel found = report.model();
+        const Tensor logits = found.gpt(zeros({1}, int64));  // (1, V)
+        require(logits.size(-1) == found.tokenizer.vocab_size(), "a logit for each character");
+    });
+}
+
+// A text that gzip packed.
+inline std::string gzip(const std::string& bytes) {
+    return refusal_of([&] {
+        const std::string text = io::unpacked(bytes, "text.gz");
+        require(text.size() <= 200 * bytes.size() + (1 << 20), "a text of bounded size");
+        require(text.starts_with("\x1F\x8B") || io::unpacked(text, "text.gz") == text, "a text as it is");
+    });
+}
+
 struct Reader {
     const char* name;  // of the folder of its corpus
     std::string (*read)(const std::string& bytes);
@@ -243,6 +268,8 @@ inline constexpr Reader readers[] = {{"npy", npy},
                                      {"byte_pairs", byte_pairs},
                                      {"tokenizer", tokenizer},
                                      {"utf8", utf8},
-                                     {"report", report}};
+                                     {"report", report},
+                                     {"page_model", page_model},
+                                     {"gzip", gzip}};
 
 }  // namespace fuzz
