@@ -2,8 +2,9 @@
 // (refused, not finite, too large) is left out.
 #include <algorithm>
 #include <cmath>
+#include <new>
 
-#include "program.h"
+#include "rows.h"
 
 namespace random_programs {
 namespace {
@@ -12,9 +13,11 @@ constexpr double largest_value = 50;
 
 struct TooLarge {};  // a leaf that a choice asked for
 
+constexpr std::int64_t most(bool large) { return large ? 100'000 : 1'000; }  // elements
+
 // Of finite values a fused operation makes finite ones: it is kept where it does not, for the routes to find.
 bool suits(const Tensor& x, bool large, bool is_fused) {
-    if (x.numel() > (large ? 100'000 : 1'000) || x.rank() > 6) return false;
+    if (x.numel() > most(large) || x.rank() > 6) return false;
     if (!is_floating_point(x.dtype()) || x.numel() == 0) return true;
     const NoGrad off;
     return all(isfinite(x)) ? max(abs(x)).item() <= largest_value : is_fused;
@@ -60,12 +63,17 @@ int ProgramBuilder::add_row(const std::string& cpp, const std::vector<int>& in, 
     return static_cast<int>(run_.tensors.size()) - 1;
 }
 
+int ProgramBuilder::add_leaf(const std::string& cpp, Numbers numbers, const Shape& shape) {
+    if (shape.numel() > most(large_)) throw TooLarge();  // before its elements are drawn
+    append(numbers, shape);
+    return add_row(cpp, {}, numbers);
+}
+
 int ProgramBuilder::shaped(const Shape& shape) {
     const int found = any([&](const Tensor& x) { return x.dtype() == program_.dtype && x.shape() == shape; });
     if (found >= 0 && coin(0.7)) return found;
-    Numbers numbers{double(coin(0.8)), double(number(1, 100000))};
-    for (const auto size : shape) numbers.push_back(double(size));
-    return add_row("leaf", {}, numbers);
+    const Numbers numbers{double(coin(0.8)), double(number(1, 100000))};
+    return add_leaf("leaf", numbers, shape);
 }
 
 int ProgramBuilder::fits(const Shape& shape) {
@@ -86,17 +94,13 @@ int ProgramBuilder::ids(const Shape& shape, std::int64_t high, std::int64_t low)
                max(x).item() < double(high);
     });
     if (found >= 0 && coin(0.7)) return found;
-    Numbers numbers{double(number(1, 100000)), double(low), double(high)};
-    for (const auto size : shape) numbers.push_back(double(size));
-    return add_row("ids", {}, numbers);
+    return add_leaf("ids", {double(number(1, 100000)), double(low), double(high)}, shape);
 }
 
 int ProgramBuilder::bools(const Shape& shape) {
     const int found = any([&](const Tensor& x) { return x.dtype() == boolean && x.shape() == shape; });
     if (found >= 0 && coin(0.7)) return found;
-    Numbers numbers{double(number(1, 100000))};
-    for (const auto size : shape) numbers.push_back(double(size));
-    return add_row("bools", {}, numbers);
+    return add_leaf("bools", {double(number(1, 100000))}, shape);
 }
 
 int ProgramBuilder::module(const std::string& what, const Numbers& numbers) {
@@ -127,6 +131,7 @@ bool ProgramBuilder::add(Statement statement) {
         const bool changed = flags & in_place;  // cannot be taken back
         if (changed || suits(run_.tensors.back(), large_, flags & fused)) return true;
     } catch (const Error&) {
+    } catch (const std::bad_alloc&) {  // far too large
     }
     program_.statements.pop_back();
     for (auto* list : {&run_.tensors, &run_.points}) list->resize(i);

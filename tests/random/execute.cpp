@@ -38,6 +38,12 @@ void step(const Program& program, std::size_t i, const RunOptions& run_options,
     std::vector<Tensor> x;
     for (const int in : s.in) x.push_back(run.tensors[static_cast<std::size_t>(in)]);
     const bool changes = row.flags & in_place, is_module = row.cpp == "made";
+    if (perturbation != nullptr && perturbation->uses != 0) {
+        Rng rng(i);
+        for (Tensor& operand : x)
+            if (operand.defined() && is_floating_point(operand.dtype()))
+                operand = operand * (1 + randn(operand.shape(), rng, operand.dtype()) * perturbation->uses);
+    }
     const auto compute = [&] {
         const GradMode mode(is_grad_enabled() && !s.no_grad);
         const Composed composed(run_options.composed);

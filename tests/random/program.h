@@ -60,6 +60,7 @@ struct Perturbation {
     std::map<int, Tensor> shift;                   // added to these statements' tensors
     bool graph = false;                            // whether the graph is recorded
     bool held = true;  // whether indices, and what is outside the graph, are those of `values`
+    double uses = 0;   // each operand is multiplied by 1 + as much, at random, and so is its gradient
 };
 
 struct Run {
@@ -151,6 +152,7 @@ public:
 private:
     bool add(Statement statement);  // runs it; false, and nothing is changed, where it does not suit
     int add_row(const std::string& cpp, const std::vector<int>& in, const Numbers& numbers);
+    int add_leaf(const std::string& cpp, Numbers numbers, const Shape& shape);
     void choose_ends();
     Program program_;
     Run run_;

@@ -235,6 +235,7 @@ double sensitivity(const Program& program, const Tensors& gradients, bool second
         Perturbation perturbation{&base.values, &base.changes, {}, true, false};
         Rng rng(draw + 1);
         const double epsilon = program.dtype == float32 ? 4e-7 : 1e-15;
+        if (!(flags_of(program) & in_place)) perturbation.uses = epsilon;  // parts that cancel come apart
         for (int i = 0; i < static_cast<int>(program.statements.size()); ++i) {
             const Tensor& x = base.values[static_cast<std::size_t>(i)];
             if (!is_floating_point(x.dtype()) ||

@@ -290,13 +290,15 @@ Rows network_rows() {
          [](const Call& c) { return linear(c.x[0], c.x[1], optional(c, 2)); }, fused},
         {"layer_norm(Tensor, Tensor, Tensor, double)", "layer_norm($0*)", "layer_norm($0*)", normalised,
          [](const Call& c) { return layer_norm(c.x[0], optional(c, 1), optional(c, 2)); }, fused},
-        {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm($0, $1)", "F.rms_norm($0, $0.shape[-1:], $1)",
+        // eps, because the default is another in float32
+        {"rms_norm(Tensor, Tensor, optional<double>)", "rms_norm($0, $1, 1e-5)",
+         "F.rms_norm($0, $0.shape[-1:], $1, 1e-5)",
          [](ProgramBuilder& d, Statement& s) {
              if (!ranked(d, s, 1)) return false;
              s.in.push_back(d.shaped({d.at(s.in[0]).size(-1)}));
              return true;
          },
-         [](const Call& c) { return rms_norm(c.x[0], c.x[1]); }},
+         [](const Call& c) { return rms_norm(c.x[0], c.x[1], 1e-5); }},
         {"dropout(Tensor, double, Rng, bool)", "dropped($0, #0)", "$0 * drawn(@)",
          [](ProgramBuilder& d, Statement& s) {
              s.numbers = {double(d.number(1, 1000))};

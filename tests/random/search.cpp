@@ -2,6 +2,8 @@
 //     random_programs first count          programs of the seeds first … first + count − 1
 //     random_programs first count --json   writes them as lines of JSON for replay.py
 //     random_programs --minutes 60         new seeds, until the time is up or one fails
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstring>
 #include <iostream>
@@ -18,6 +20,8 @@ int main(int argc, char** argv) {
         std::cerr << "usage: random_programs FIRST COUNT [--json] | --minutes N\n";
         return 2;
     }
+    const rlimit memory{8ull << 30, 8ull << 30};  // a statement that wants more is left out
+    setrlimit(RLIMIT_AS, &memory);
     std::uint64_t first = for_minutes ? std::random_device()() * 1'000'000ull : std::stoull(argv[1]);
     const std::uint64_t last = for_minutes ? UINT64_MAX : first + std::stoull(argv[2]);
     const auto start = std::chrono::steady_clock::now();
