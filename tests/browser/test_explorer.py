@@ -110,7 +110,7 @@ class ExplorerTest(ReportCase):
     def test_every_head_says_what_it_does(self):
         for size in [DESKTOP, PHONE]:
             self.browser.open(self.page, **size)
-            for head, text in enumerate(self.browser.texts(".heads small")):
+            for head, text in enumerate(self.browser.texts("[role=radiogroup] small")):
                 weights = self.weights(0)[head]
                 spread = np.exp(-(weights * np.log(np.where(weights > 0, weights, 1))).sum(-1)).mean()
                 if text.endswith(" tokens"):

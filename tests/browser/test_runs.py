@@ -203,7 +203,7 @@ class RunsTest(ReportCase):
         out = self.folder / "stopped"
         command = [self.build / "examples/train_gpt", "--out", out, *ARGUMENTS, "--text", self.text, "--stop_at", 12]
         said = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
-        self.assertIn("step 12", said)
+        self.assertIn("stopped after 12 of 60 steps", said)
         self.browser.open(out / "report.html")
         self.assertEqual(self.tiles()["steps"], "12 of 60")
         self.browser.open(self.page)

@@ -194,20 +194,27 @@ const lossesOf = ({ config: { vocab_size: V } }, { ids, logProbabilities }) =>
 
 // ---- text and chance
 
-// The last `most` characters of a text that the model knows, as ids, in `pieces`, with the runs of characters between
-// them that it does not know: { text, id } and { text, unknown: count }. `before` is where they begin in the text.
+// The end of a text: the characters that the model knows, at most `most`, as ids, in `pieces`, with the runs of characters
+// between them that it does not know: { text, id } and { text, unknown: count }. Of a longer text (`cut`) the beginning is
+// left out in halves of `most`: were it left out letter by letter, each letter would change what all the others see.
 function readText(model, text, most) {
-  const pieces = [];
-  let count = 0, end = text.length;
-  while (end > 0 && count < most) {
-    const pair = end > 1 && /[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(end - 2, end)), from = end - (pair ? 2 : 1);
-    const character = text.slice(from, end), id = model.ids.get(character), last = pieces[pieces.length - 1];
-    if (id !== undefined) pieces.push({ text: character, id }), ++count;
-    else if (last?.unknown) last.text = character + last.text.slice(0, 100), ++last.unknown;
-    else pieces.push({ text: character, unknown: 1 });
-    end = from;
+  let pieces = [], count = 0, cut = false;
+  for (const character of text) {
+    const id = model.ids.get(character), last = pieces[pieces.length - 1];
+    if (id === undefined) {
+      if (!last?.unknown) pieces.push({ text: character, unknown: 1 });
+      else if (++last.unknown <= 100) last.text += character;
+      continue;
+    }
+    pieces.push({ text: character, id });
+    if (++count <= most) continue;
+    const half = Math.ceil(most / 2);
+    let known = 0;
+    pieces = pieces.slice(pieces.findIndex((piece) => !piece.unknown && known++ === half));
+    count -= half;
+    cut = true;
   }
-  return { pieces: pieces.reverse(), ids: pieces.filter((p) => !p.unknown).map((p) => p.id), before: end };
+  return { pieces, ids: pieces.filter((p) => !p.unknown).map((p) => p.id), cut };
 }
 
 // Numbers in [0, 1) that depend on the seed alone: a counter, mixed by two multiplications (a variant of splitmix32).

@@ -20,7 +20,7 @@ function drawPlayground() {
 }
 
 const lossScale = 6; // the loss of the strongest colour
-const mostTyped = 5000; // characters in the text field
+const mostTyped = 5000; // characters in the text field, which is cut by a tenth of that at a time
 const codePoint = (c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
 const named = (character) => character === " " ? "␣" : visible(character);
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(3);
@@ -56,8 +56,9 @@ function playground(model) {
   // ---- the text
   // A longer text is cut to its end, because browsers lay out a text field slowly.
   function typed(text) {
+    const tenth = mostTyped / 10;
     cut = text.length > mostTyped;
-    if (cut) text = text.slice(-mostTyped);
+    if (cut) text = text.slice(Math.ceil((text.length - mostTyped) / tenth) * tenth);
     if (area.value !== text) area.value = text;
     atEnd = true;
     soon();
@@ -72,14 +73,14 @@ function playground(model) {
 
   const mean = (list) => sum(list) / list.length;
   function show() {
-    const { pieces, ids, before } = readText(model, area.value, B);
+    const { pieces, ids, cut: isLong } = readText(model, area.value, B);
     forward(model, pass, ids, off);
     losses = lossesOf(model, pass);
     const tokens = ids.map((id) => visible(model.characters[id]));
     now.sentence = { ...now.sentence, tokens };
     now.weights = [{ tokens: ids.length, causal: true, weight: (head, q, k) => pass.attention[head][q * B + k],
       byte: (head, q, k) => k > q ? 0 : Math.round(255 * Math.sqrt(pass.attention[head][q * B + k])) }];
-    showNotes(pieces, before);
+    showNotes(pieces, isLong);
     results.hidden = go.disabled = ids.length === 0;
     if (ids.length === 0) { strip.replaceChildren(); told.replaceChildren(); return; }
     showLoss();
@@ -95,15 +96,15 @@ function playground(model) {
     chooseHead(now.head);
   }
 
-  function showNotes(pieces, before) {
+  function showNotes(pieces, isLong) {
     const unknown = [...new Set(pieces.flatMap((p) => p.unknown ? [...p.text] : []))], lines = [];
     if (unknown.length > 0)
       lines.push("Left out, because the model knows only the " + V + " characters of its training text: "
         + unknown.slice(0, 5).map((c) => quoted(visible(c)) + " " + codePoint(c)).join(", ")
         + (unknown.length > 5 ? " and " + (unknown.length - 5) + " more" : "") + ".");
-    if (cut) lines.push(`The field keeps the last ${whole(mostTyped)} characters of a text.`);
-    if (before > 0) lines.push((B === block_size ? `The model sees ${B} characters (its block_size)`
-      : `The page computes ${B} characters of the ${whole(block_size)} that the model can see`)
+    if (cut) lines.push(`The field keeps the end of a text, at most ${whole(mostTyped)} characters.`);
+    if (isLong) lines.push((B === block_size ? `The model sees at most ${B} characters (its block_size)`
+      : `The page computes at most ${B} characters of the ${whole(block_size)} that the model can see`)
       + ", so only the end of the text is computed.");
     if (pieces.length === unknown.length && pieces.every((p) => p.unknown)) lines.push("Type a character that the model knows.");
     const text = lines.join(" ");
