@@ -46,6 +46,8 @@ class ExplorerTest(ReportCase):
             weights = self.weights(sentence)[head]
             letter = self.browser.text(f"#token-{token}")
             self.assertEqual(self.browser.text(".looks h4"), f"‘{letter}’ {token + 1} looks at")
+            self.assertTrue(self.browser.text("#matrix-readout").startswith(f"‘{letter}’ {token + 1} → "))
+            self.assertAlmostEqual(number(self.browser.text("#matrix-readout b")), weights[token].max(), delta=0.005)
             looks = self.check_relations("looks-at", weights[token])
             looked = self.check_relations("looked-at", weights[:, token])
             self.assertEqual(len(looks), min(5, token + 1))  # not into the future

@@ -116,7 +116,7 @@ class ModelTest(ReportCase):
         self.assertEqual(self.browser.text("#try .large h3"), "Layer 2, head 2")
         self.browser.focus("#try .matrix")
         self.browser.press("Home", "Right", "Right")
-        self.assertEqual(self.browser.text("#try-readout span"), f"‘m’ 14 → ‘e’ 3 {round(weft['attention'][1][1][13][2], 4)}")
+        self.assertEqual(self.browser.text("#try-readout span"), f"‘o’ 12 → ‘e’ 3 {round(weft['attention'][1][1][11][2], 4)}")
 
     # ---- heads
 

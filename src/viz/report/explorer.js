@@ -144,7 +144,7 @@ function drawAttention() {
     });
     const first = relation(looks, "looks-at", name + " looks at", on);
     relation(looked, "looked-at", name + " is looked at from", by);
-    large.highlight();
+    large.follow();
     return name + " looks at " + first;
   }
   onKeys(strip, () => {

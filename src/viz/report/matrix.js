@@ -42,6 +42,12 @@ function largeHead(now, pick, id = "matrix-readout") {
     if (marked) add(at.k, at.q, 1, 1, "one");
   }
 
+  function follow() { // a token chosen elsewhere: the readout tells its largest weight
+    if (!shown || at.q === now.token) { highlight(); return; }
+    const row = tokens().map((_, k) => weights().weight(now.head, now.token, k));
+    point([now.token, row.indexOf(Math.max(...row))], document.activeElement === frame);
+  }
+
   function draw(width) {
     if (!shown) return;
     const T = tokens().length, longest = Math.min(9, Math.max(...tokens().map((t) => [...t].length)));
@@ -114,5 +120,5 @@ function largeHead(now, pick, id = "matrix-readout") {
     point([at.q, at.k], document.activeElement === frame);
     describe();
   }
-  return { node, show, highlight };
+  return { node, show, follow };
 }

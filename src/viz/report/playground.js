@@ -167,7 +167,7 @@ function playground(model) {
       html("span", { class: "name" }, html("bdi", {}, named(model.characters[id]))),
       html("span", { class: "length" }, html("i", { style: "width:" + Math.exp(row[id]) * 100 + "%" })),
       html("b", { title: "log-probability " + row[id].toFixed(5) }, percent(Math.exp(row[id]))))));
-    large.highlight();
+    large.follow();
   }
 
   // ---- the heads, each with a switch
