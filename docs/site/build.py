@@ -77,7 +77,7 @@ def front(found):
     code = part("readme", r"^## In ten lines\n\n(```cpp\n[^`]*```)\n")
     printed = part("readme", r"^## In ten lines\n\n```cpp\n[^`]*```\n\n((?:    [^\n]*\n)+)")
     figure = part("09_heads", r"(!\[[^\]]*\]\(figures/09_roles\.svg\))")
-    report = part("readme", r"(!\[[^\]]*\]\(report\.png\))")
+    report = part("readme", r"(!\[[^\]]*\]\(try\.png\))")
     live = TRAIN_GPT.exists()
     parts = ['<div class="show">', '<p class="show-title">Attention in ten lines</p>', code, "It prints",
              "```text\n" + textwrap.dedent(printed) + "```",
