@@ -282,7 +282,7 @@ class ModelTest(ReportCase):
         self.type(hostile)
         self.generate()
         self.assertEqual(self.browser.all("#try b img, #try img, #try script"), [])
-        self.type("<U>X</U>")  # a run of characters that the model does not know
+        self.type("The <U>X</U>")  # a run of characters that the model does not know
         self.assertEqual(self.browser.texts("#try-strip .unknown"), ["<U>X</U>"])
         self.assertIsNone(self.browser.run("return window.hurt ?? null"))
         vocabulary = "</script><img src=x onerror='hurt=1'>"
