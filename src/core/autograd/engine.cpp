@@ -15,6 +15,7 @@ namespace {
 
 // The gradients of a run, by node.
 using Results = std::map<std::shared_ptr<Node>, Tensor>;
+using Ready = decltype(GradOptions::ready);
 
 // a + b as a new tensor. (The engine is below weft/core/ops.h.)
 Tensor add(const Tensor& a, const Tensor& b) {
@@ -67,9 +68,12 @@ public:
         accumulate(nullptr, 0, node, seed.defined() ? seed : ones_like(root));
     }
 
-    // Restricts the run to nodes on a path from the seeds to one of `targets`.
-    void keep_paths_to(const std::vector<std::shared_ptr<Node>>& targets) {
+    // Restricts the run to nodes on a path from the seeds to one of `targets`. If there is a `ready`, it is
+    // called with each position in `targets` and its gradient, for a leaf as soon as its last consumer has been
+    // visited.
+    void keep_paths_to(const std::vector<std::shared_ptr<Node>>& targets, Ready ready) {
         has_targets_ = true;
+        ready_ = std::move(ready);
         std::uint64_t lowest = UINT64_MAX;
         for (const auto& target : targets) lowest = std::min(lowest, target->number);
         for (const auto& target : targets) targets_.insert(target.get());
@@ -78,6 +82,11 @@ public:
         for (const auto& [number, pending] : pending_) roots.push_back(pending.node.get());
         for (const auto& [number, node] : ancestors(roots, lowest))  // inputs come first
             if (needs_inputs_of(*node)) needed_.insert(node);
+        if (!ready_) return;
+        for (std::size_t i = 0; i < targets.size(); ++i) positions_[targets[i].get()].push_back(i);
+        for (const Node* node : needed_)
+            for (const auto& input : node->inputs)
+                if (input && input->is_leaf && targets_.count(input.get()) > 0) ++consumers_[input.get()];
     }
 
     // Returns the gradients of the targets or, without targets, of the nodes that store theirs.
@@ -138,7 +147,11 @@ private:
             notes_.push_back({backward, node.number, node.operation, std::move(next.terms),
                               Tensor(copy_of(gradient.array())), hooked});
         }
-        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) results_[next.node] = gradient;
+        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) {
+            results_[next.node] = gradient;
+            if (ready_)
+                for (const std::size_t i : positions_[&node]) ready_(i, gradient);
+        }
         if (!needs_inputs_of(node)) return;
         if (node.is_released)
             throw GraphError(node.operation,
@@ -155,9 +168,14 @@ private:
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const std::shared_ptr<Node>& input = node.inputs[i];
-            if (!needs(input) || !gradients[i].defined()) continue;
-            check_gradient(gradients[i], *input, node.operation, ": the gradient of input ", i);
-            accumulate(&node, i, input, gradients[i]);
+            if (!needs(input)) continue;
+            if (gradients[i].defined()) {
+                check_gradient(gradients[i], *input, node.operation, ": the gradient of input ", i);
+                accumulate(&node, i, input, gradients[i]);
+            }
+            const auto found = consumers_.find(input.get());
+            if (found == consumers_.end() || --found->second > 0) continue;
+            if (auto leaf = pending_.extract(input->number)) visit(std::move(leaf.mapped()));
         }
     }
 
@@ -168,6 +186,9 @@ private:
     bool has_targets_ = false;
     std::set<Node*> targets_;
     std::set<Node*> needed_;  // the targets, and the nodes on a path to one
+    Ready ready_;
+    std::map<const Node*, std::vector<std::size_t>> positions_;  // of the targets, if there is a ready_
+    std::map<const Node*, std::size_t> consumers_;               // of leaves among them: edges not yet visited
     std::map<std::uint64_t, Pending, std::greater<>> pending_;
     Results results_;
 };
@@ -199,7 +220,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     Backward backward(options.retain_graph || options.create_graph, options.create_graph);
     for (std::size_t i = 0; i < outputs.size(); ++i)
         backward.seed("grad", outputs[i], grad_outputs.empty() ? Tensor() : grad_outputs[i]);
-    backward.keep_paths_to(targets);
+    backward.keep_paths_to(targets, options.ready);
     const Results results = backward.run();
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
