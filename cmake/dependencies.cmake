@@ -30,6 +30,10 @@ find_package(ZLIB QUIET)
 weft_need(ZLIB_FOUND zlib1g-dev "zlib")
 weft_find_library(pcre2-8)
 weft_need(WEFT_LIBRARY_pcre2-8 libpcre2-dev "PCRE2")
+if(WEFT_MPI)
+  find_package(MPI QUIET COMPONENTS CXX)
+  weft_need(MPI_CXX_FOUND "libopenmpi-dev openmpi-bin" "MPI (or configure with -DWEFT_MPI=OFF)")
+endif()
 
 # The numeric dependencies, as system headers: their warnings are not ours. The definitions must be the same in every
 # file that includes xtensor.

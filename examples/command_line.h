@@ -19,7 +19,8 @@ struct UsageError : std::runtime_error {
     explicit UsageError(const auto&... parts) : std::runtime_error(weft::Error(parts...).what()) {}
 };
 
-// A checkpoint of train_gpt. Five settings had other names in the first edition; they get their present names.
+// A checkpoint of train_gpt. Five settings had other names in the first edition; they get their present names,
+// and micro_batch, which it did not have, its default.
 inline weft::training::Checkpoint load_checkpoint(const std::filesystem::path& path) {
     auto checkpoint = weft::training::Checkpoint::load(path);
     const std::pair<const char*, const char*> renamed[] = {{"layers", "num_layers"},
@@ -32,6 +33,7 @@ inline weft::training::Checkpoint load_checkpoint(const std::filesystem::path& p
             entry.key() = name;
             checkpoint.metadata.insert(std::move(entry));
         }
+    if (checkpoint.metadata.contains("batch_size")) checkpoint.metadata.emplace("micro_batch", "0");
     return checkpoint;
 }
 

@@ -244,6 +244,8 @@ int generate(int argc, char** argv) {
         if (std::signal(signal, end_at_once) == SIG_IGN) std::signal(signal, SIG_IGN);
     Settings settings;
     if (!parse_settings(argc, argv, settings)) return 0;
+    const dist::Group group;
+    if (group.rank() > 0) return 0;  // of several processes the first generates
     if (settings.threads > 0) set_num_threads(static_cast<int>(settings.threads));
     Stats stats(settings.stats);
     Output output;

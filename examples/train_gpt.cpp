@@ -19,7 +19,7 @@ default_text::Source load_text(const Options& o) {
     if (!o.text.empty()) return {fs::path(o.text).filename().string(), training::read_text({o.text})};
     const fs::path project = WEFT_SOURCE_DIR;
     default_text::Source source = default_text::load(project, default_text::places(project));
-    if (!source.warning.empty()) training::warn(source.warning);
+    if (!source.warning.empty() && o.first) training::warn(source.warning);
     return source;
 }
 
@@ -72,13 +72,18 @@ Run resumed_run(const Options& o, CLI::App& app) {
     const training::Checkpoint last = load_checkpoint(path);
     try {
         complete_from(last, app, o);
+        const auto micro_batch = last.number<std::int64_t>("micro_batch");
+        if (o.resume && o.first && o.micro_batch != micro_batch)
+            training::warn(words("the checkpoint was trained with --micro_batch ", micro_batch, "; with ",
+                                 o.micro_batch,
+                                 " the run continues, but not with the bits of one that never stopped"));
         Run run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
         run.step = o.best ? last.restore(run.model) : last.restore(run.model, run.optimizer);
         run.text = last.number<std::uint64_t>("text_fingerprint");
         if (last.metadata.contains("best_loss"))
             run.best = {last.number<double>("best_loss"), last.number<std::int64_t>("best_step")};
-        warn_of_nonfinite(path.string(), last.model);
-        if (o.resume && !last.has_this_arithmetic())
+        if (o.first) warn_of_nonfinite(path.string(), last.model);
+        if (o.resume && o.first && !last.has_this_arithmetic())
             training::warn(
                 "the checkpoint was written by a version of Weft whose random numbers or rounding differ; the "
                 "run "
@@ -140,10 +145,18 @@ void set_aside(const fs::path& folder) {
 }
 
 // Trains up to last_step with evaluations and checkpoints, or until a signal asks it to end. Returns the
-// signal, or 0.
+// signal, or 0. Of several processes only the first writes, and none waits for signals: mpirun ends them.
 int train_model(Run& run, const Options& o, CLI::App& app, const default_text::Source& source,
-                const std::string& prompt) {
-    const training::Interrupt interrupt;
+                const std::string& prompt, dist::Group& group) {
+    std::optional<training::Interrupt> interrupt;
+    if (group.size() == 1) interrupt.emplace();
+    const auto requested = [&] { return interrupt && interrupt->requested(); };
+    for (const auto& [name, value] : settings_of(app)) group.agree("--" + name, name == "text" ? "" : value);
+    group.agree("--stop_at", std::to_string(o.stop_at));
+    group.agree("the text",
+                words(source.text.size(), " bytes, fingerprint ", text::chars(fingerprint(source.text), 16)));
+    group.agree("the checkpoint", words("step ", run.step));
+    dist::DataParallel parallel(run.model, group, {.grains = grains_of(o)});
     run.title = source.title;
     training::Corpus corpus(encode(run.tokenizer, source.text, o.text.empty() ? source.title : o.text),
                             {.block_size = o.model.block_size, .batch_size = o.batch_size, .seed = seed_of(o)});
@@ -161,7 +174,7 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
                                 .tokens_per_step = o.batch_size * o.model.block_size,
                                 .max_parameters = o.page_weights},
                                run.model, run.tokenizer, corpus.validation());
-    if (run.step > 0) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
+    if (run.step > 0 && o.first) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
     for (const auto& [name, value] : settings_of(app))
         report.page.setting(name, name == "text" && value.empty() ? source.title : value);
     report.page.fact(run.step > 0 ? "resumed with" : "command", o.command);
@@ -173,10 +186,11 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
     progress.print(words("text    ", corpus.training().size(), " characters to train on, ",
                          corpus.validation().size(), " for validation, ", run.tokenizer.vocab_size(),
                          " different"));
+    if (group.size() > 1) progress.print(words("group   ", group.size(), " processes"));
     progress.print(words("model   ", o.model.num_layers, " layers, ", o.model.num_heads, " heads, d_model ",
                          o.model.d_model, ", block_size ", o.model.block_size, ": ", run.model.num_parameters(),
                          " parameters"));
-    if (run.step > 0 && run.text != fingerprint(source.text))
+    if (run.step > 0 && o.first && run.text != fingerprint(source.text))
         progress.warn("the checkpoint was trained on another text; the run continues with this one");
     run.text = fingerprint(source.text);
 
@@ -188,14 +202,16 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
     };
     // loss.csv first: a resumed run removes the lines that are newer than the checkpoint.
     const auto save = [&] {
+        if (!o.first) return;
         make_room();
         report.history.save(in(o, "loss.csv"));
         training::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
             .save(in(o, "model.safetensors"));
         saved = run.step;
-        report.save(/*running=*/run.step < last_step(o) && !interrupt.requested());
+        report.save(/*running=*/run.step < last_step(o) && !requested());
     };
     const auto save_best = [&] {
+        if (!o.first) return;
         make_room();
         training::Checkpoint(run.model, run.step, metadata_of(run, app)).save(in(o, "best.safetensors"));
     };
@@ -207,9 +223,9 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
         }
     };
     const auto evaluate = [&]() -> std::optional<double> {
-        const double loss = training::evaluate(validation, loss_of, [&] { return interrupt.requested(); });
-        if (interrupt.requested()) return {};
-        report.evaluated(run.step);
+        const double loss = dist::evaluate(validation, loss_of, group, requested);
+        if (requested()) return {};
+        if (o.first) report.evaluated(run.step);
         progress.evaluated(run.step, report.history.mean_since_evaluation().value_or(loss), loss);
         if (run.step > 0 && std::isfinite(loss) && (!run.best || loss < run.best->first)) {
             run.best = {loss, run.step};
@@ -218,22 +234,26 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
         return loss;
     };
 
-    while (run.step < last_step(o) && !interrupt.requested()) {
+    while (run.step < last_step(o) && !requested()) {
+        group.at_step(run.step);
         std::optional<double> validation_loss;
         if (run.step % o.eval_interval == 0) validation_loss = evaluate();
         if (run.step % o.save_interval == 0 && run.step > saved) try_to(save);
-        if (interrupt.requested()) break;
+        if (requested()) break;
         const double lr = optim::cosine_lr(run.step, o.rate);
         double loss = 0;
         const auto step = [&] {
             run.optimizer.set_lr(lr);
             run.optimizer.zero_grad();
-            Tensor batch_loss = loss_of(corpus.training_batch(run.step));  // ()
-            batch_loss.backward();
-            report.gradients(run.step);
+            const training::Batch batch = corpus.training_batch(run.step);
+            const std::int64_t rows = o.batch_size / parallel.grains();
+            loss = parallel.backward([&](std::int64_t grain) {
+                const auto part = [&](const Tensor& x) { return x.slice(0, grain * rows, (grain + 1) * rows); };
+                return loss_of({part(batch.inputs), part(batch.targets)});
+            });
+            if (o.first) report.gradients(run.step);
             if (o.grad_clip > 0) optim::clip_grad_norm(run.model, o.grad_clip);
             run.optimizer.step();
-            loss = batch_loss.item();
         };
         try {
             if (run.step > 0)
@@ -241,20 +261,20 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
             else
                 progress.print(described(check::first_step(run.model, lr, step)));
         } catch (const ValueError& error) {
-            if (!is_new) try_to([&] { report.save(); });
+            if (!is_new && o.first) try_to([&] { report.save(); });
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
                         "\nlower --lr, or raise --warmup_steps",
                         (saved > 0 ? "; --resume continues from step " + std::to_string(saved) : ""));
         }
         report.measured({run.step, lr, loss, validation_loss});
         progress.step(++run.step, loss);
-        if (!is_new && report.due()) try_to([&] { report.save(/*running=*/true); });
+        if (!is_new && o.first && report.due()) try_to([&] { report.save(/*running=*/true); });
     }
-    if (run.step == o.rate.steps && !interrupt.requested())
+    if (run.step == o.rate.steps && !requested())
         if (const auto loss = evaluate())
             report.measured({run.step, optim::cosine_lr(run.step, o.rate), {}, loss});
     save();
-    return interrupt.signal();
+    return interrupt ? interrupt->signal() : 0;
 }
 
 // ---- the program
@@ -283,10 +303,13 @@ int train_gpt(int argc, char** argv) {
     Options o;
     CLI::App app("Train a character-level GPT on a text, then generate a sample.", "train_gpt");
     if (!parse(app, o, argc, argv)) return 0;
+    dist::Group group;
+    o.first = group.rank() == 0;
+    o.quiet |= !o.first;
     if (o.threads > 0) set_num_threads(static_cast<int>(o.threads));
 
     std::optional<training::OutputFolder> folder;  // fails now rather than after training
-    if (!o.sample_only)
+    if (!o.sample_only && o.first)
         folder.emplace(o.out, std::vector<std::string>{"model.safetensors", "best.safetensors", "loss.csv",
                                                        "report.html"});
     default_text::Source source;
@@ -296,25 +319,26 @@ int train_gpt(int argc, char** argv) {
     const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length =
         encode(run.tokenizer, prompt, "--prompt").size();  // an unknown character fails now
-    if (static_cast<std::int64_t>(length) > o.model.block_size)
+    if (static_cast<std::int64_t>(length) > o.model.block_size && o.first)
         std::fprintf(stderr,
                      "train_gpt: the prompt has %zu characters, of which the model sees the last %lld\n",
                      length, whole(o.model.block_size));
 
-    if (o.resume && is_done(run, o)) {
+    const bool done = o.resume && group.broadcast(o.first && is_done(run, o) ? "done" : "") == "done";
+    if (done) {
         const bool stops = last_step(o) < o.rate.steps;
         if (!o.quiet)
             std::printf(
                 "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
                 o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
-        if (!o.compare.empty()) {
+        if (!o.compare.empty() && o.first) {
             viz::Report page = viz::Report::load(in(o, "report.html"));
             for (const std::string& other : o.compare) page.compare(other);
             page.save(in(o, "report.html"));
         }
     } else if (!o.sample_only) {
         if (continues) source = load_text(o);
-        const int signal = train_model(run, o, app, source, prompt);
+        const int signal = train_model(run, o, app, source, prompt, group);
         const bool ended = signal == 0 && run.step == o.rate.steps;
         if (!o.quiet) print_end(o, run, app, argv[0], signal != 0 ? "interrupted" : "stopped", ended);
         if (!ended) return signal != 0 ? 128 + signal : 0;

@@ -17,11 +17,12 @@ struct Options {
     bool resume = false, sample_only = false, best = false, quiet = false;
     std::vector<std::string> compare;  // folders or reports of other runs
     std::string command;               // that started this process, as a shell would take it
+    bool first = true;                 // of the processes: prints and writes
     // of the model and its training
     nn::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     std::string text;  // empty: the Jargon File, or else the project's own pages
     optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 100, .steps = 2000};
-    std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch_size = 12;
+    std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch_size = 12, micro_batch = 0;
     double weight_decay = 0.1, beta2 = 0.99, grad_clip = 1;
     // of the sample
     std::string prompt;  // empty: a line break
@@ -41,6 +42,7 @@ inline void add_options(CLI::App& app, Options& o) {
         "  train_gpt --text book.txt --steps 5000\n"
         "  train_gpt --resume --steps 10000\n"
         "  train_gpt --config settings.toml --lr 5e-4\n"
+        "  mpirun -n 4 train_gpt --batch_size 96 --micro_batch 12\n"
         "  train_gpt --sample_only --best --prompt Chapter");
     app.option_defaults()->group("Run");
     add_text(app, "--out", o.out,
@@ -79,6 +81,8 @@ inline void add_options(CLI::App& app, Options& o) {
         ->transform(CLI::Validator(absolute, ""));
     add_number(app, "--steps", o.rate.steps, 1, billion, "number of training steps");
     add_number(app, "--batch_size", o.batch_size, 1, million, "sequences per step");
+    add_number(app, "--micro_batch", o.micro_batch, 0, million,
+               "sequences computed at once, which --batch_size is a multiple of; 0: the whole batch");
     add_number(app, "--lr", o.rate.lr, 0, million, "peak learning rate");
     add_number(app, "--min_lr", o.rate.min_lr, 0, million, "final learning rate; default: a tenth of --lr");
     add_number(app, "--warmup_steps", o.rate.warmup_steps, 0, billion,
@@ -103,6 +107,8 @@ inline void add_options(CLI::App& app, Options& o) {
 inline void check_settings(const Options& o) {
     if (o.model.d_model % o.model.num_heads != 0)
         throw UsageError("--d_model ", o.model.d_model, " is not divisible by --num_heads ", o.model.num_heads);
+    if (o.micro_batch > 0 && o.batch_size % o.micro_batch != 0)
+        throw UsageError("--batch_size ", o.batch_size, " is not a multiple of --micro_batch ", o.micro_batch);
     if (o.rate.min_lr > o.rate.lr) throw UsageError("--min_lr ", o.rate.min_lr, " is above --lr ", o.rate.lr);
     if (o.resume && o.sample_only)
         throw UsageError("--resume trains and --sample_only does not; give only one of them");
@@ -134,6 +140,9 @@ inline bool parse(CLI::App& app, Options& o, int argc, char** argv) {
     check_settings(o);
     return true;
 }
+
+// The parts of a batch that are computed one after the other, or by several processes.
+inline std::int64_t grains_of(const Options& o) { return o.micro_batch > 0 ? o.batch_size / o.micro_batch : 1; }
 
 // The value of an option, or its default.
 inline std::string text_of(const CLI::Option& option) {

@@ -1,4 +1,4 @@
 // Everything, except the bridge to xtensor (weft/xtensor.h).
 #pragma once
 
-#include "weft/train.h"
+#include "weft/dist.h"

@@ -1,0 +1,83 @@
+#include "dist/watch.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "weft/core/error.h"
+#include "weft/train/numbers.h"
+
+namespace weft::dist {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+constexpr std::chrono::milliseconds pulse(250);
+
+double patience() {
+    const char* text = std::getenv("WEFT_PATIENCE");
+    double seconds = 5;
+    if (text == nullptr) return seconds;
+    if (const std::string problem = training::read_number(text, 0.1, 86400.0, seconds); !problem.empty())
+        throw ValueError("Group: WEFT_PATIENCE, in seconds: ", problem);
+    return seconds;
+}
+
+}  // namespace
+
+Watch::Watch(std::vector<std::string> hosts) : patience_(patience()), hosts_(std::move(hosts)) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+    MPI_Comm_rank(communicator_, &rank_);
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+Watch::~Watch() {
+    thread_.request_stop();
+    thread_.join();
+}
+
+void Watch::run(const std::stop_token& stop) {
+    struct Other {
+        int rank;
+        Clock::time_point heard = Clock::now();
+        MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
+        char in = 0;
+    };
+    std::vector<Other> others;
+    for (int other = 0; other < static_cast<int>(hosts_.size()); ++other)
+        if ((rank_ == 0) != (other == 0)) others.push_back({.rank = other});
+    const char out = 1;
+    Clock::time_point last = Clock::now();
+    while (!stop.stop_requested()) {
+        const Clock::time_point now = Clock::now();
+        const bool slept =
+            now - last > 4 * pulse;  // this process was stopped itself: what it missed is no silence
+        last = now;
+        for (Other& other : others) {
+            int done = 1;
+            if (other.sending != MPI_REQUEST_NULL) MPI_Test(&other.sending, &done, MPI_STATUS_IGNORE);
+            if (done != 0) MPI_Isend(&out, 1, MPI_CHAR, other.rank, 0, communicator_, &other.sending);
+            if (slept) other.heard = now;
+            for (done = 1; done != 0;) {
+                if (other.receiving == MPI_REQUEST_NULL)
+                    MPI_Irecv(&other.in, 1, MPI_CHAR, other.rank, 0, communicator_, &other.receiving);
+                MPI_Test(&other.receiving, &done, MPI_STATUS_IGNORE);
+                if (done != 0) other.heard = now;
+            }
+            if (Seconds(now - other.heard).count() <= patience_) continue;
+            std::fprintf(stderr, "process %d on %s has been silent for %g s, so all processes end\n",
+                         other.rank, hosts_[static_cast<std::size_t>(other.rank)].c_str(), patience_);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+        std::this_thread::sleep_for(pulse);
+    }
+    for (Other& other : others)
+        for (MPI_Request* request : {&other.sending, &other.receiving})
+            if (*request != MPI_REQUEST_NULL) {
+                MPI_Cancel(request);
+                MPI_Request_free(request);
+            }
+}
+
+}  // namespace weft::dist
