@@ -15,10 +15,12 @@ FOLDER ?=
 S     ?=
 LIST  ?=
 EACH  ?=
+P     ?= 2
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-pthread-dev libtbb-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev libpcre2-dev
 BENCH_PACKAGES  := libbenchmark-dev
+MPI_PACKAGES    := libopenmpi-dev openmpi-bin
 FORMAT_PACKAGES := clang-format-14
 DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
@@ -29,10 +31,14 @@ CI_PACKAGES     := git $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
+# Debian's Open MPI. It refuses root, which containers have; it would bind each of two processes to one core.
+MPIRUN = $(if $(filter 0,$(shell id -u)),OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1) \
+    mpirun --oversubscribe --bind-to none
+
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help lines train generate chapter follow exercise hint figures test gradcheck toy test-browser fuzz fuzz-files mutants check-all bench examples docs format \
-        clean default-text packages docs-packages browser-packages bench-packages format-packages fuzz-packages ci-packages configure ready
+.PHONY: help lines train train-mpi generate chapter follow exercise hint figures test gradcheck toy test-browser fuzz fuzz-files mutants check-all bench examples docs format \
+        clean default-text packages docs-packages browser-packages bench-packages mpi-packages format-packages fuzz-packages ci-packages configure ready
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +46,12 @@ help:  ## this list
 train: configure $(if $(TEXT),,default-text)  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--num_layers 6 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target train_gpt
 	$(BUILD)/examples/train_gpt $(if $(TEXT),--text "$(TEXT)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
+
+train-mpi: mpi-packages configure $(if $(TEXT),,default-text)  ## the same on several processes, in parts of a larger batch: make train-mpi P=4
+	$(CMAKE) -S . -B $(BUILD) -DWEFT_MPI=ON
+	$(CMAKE) --build $(BUILD) --target train_gpt
+	$(MPIRUN) -n $(P) $(BUILD)/examples/train_gpt $(if $(TEXT),--text "$(TEXT)") $(if $(STEPS),--steps $(STEPS)) \
+	    $(or $(ARGS),--batch_size 96 --micro_batch 12)
 
 generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target generate
@@ -139,7 +151,7 @@ examples: configure  ## build the examples and run the small ones
 	$(BUILD)/examples/xtensor_data
 
 lines:  ## the lines of each layer, and of the core in the order in which to read it (docs/architecture.md)
-	@for layer in core nn models viz train; do \
+	@for layer in core nn models viz train dist; do \
 	    git ls-files src/$$layer include/weft/$$layer include/weft/$$layer.h | grep -vE '\.py$$|core/more' | xargs cat | wc -l | xargs printf '%-10s%6d\n' $$layer; done
 	@git ls-files src/core/more include/weft/core/more.h | xargs cat | wc -l | xargs printf 'core/more %6d\n'
 	@sed -n '/^## The core in an evening/,/^## Values/p' docs/architecture.md | grep -oE '`(src|include)/[^`]*`' | tr -d '`' | xargs wc -l
@@ -176,6 +188,7 @@ packages: ; @$(call install,$(PACKAGES))
 docs-packages: ; @$(call install,$(DOCS_PACKAGES))
 browser-packages: ; @$(call install,$(BROWSER_PACKAGES))
 bench-packages: ; @$(call install,$(BENCH_PACKAGES))
+mpi-packages: ; @$(call install,$(PACKAGES) $(MPI_PACKAGES))
 fuzz-packages: ; @$(call install,$(PACKAGES) $(FUZZ_PACKAGES))
 format-packages: ; @$(call install,$(FORMAT_PACKAGES))
 ci-packages: ; @$(call install,$(PACKAGES) $(CI_PACKAGES))

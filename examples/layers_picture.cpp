@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
         const char *target, *contents, *uses, *fill;
     };
     const Layer layers[] = {
+        {"weft::dist", "training on several processes and machines", "MPI, if it is there", "#e6e9f5"},
         {"weft::train", "batches, checkpoints, progress, Ctrl-C, evaluation", "", "#f6e3ea"},
         {"weft::viz", "pictures in the terminal and as SVG, stories, reports", "", "#f4e7d8"},
         {"weft::models", "GPT, GPT-2, generation, tokenisers, files", "JSON, zlib, PCRE2", "#fbf6d9"},
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
     };
     const viz::Label name{.size = 15, .anchor = "start", .bold = true}, small{.size = 13, .anchor = "start"},
         other{.size = 13, .anchor = "start", .colour = "#555"};
-    viz::Drawing d(760, 392, "The layers of Weft: each is built on those below it");
+    viz::Drawing d(760, 450, "The layers of Weft: each is built on those below it");
     d.text(592, 24, "uses", {.size = 13, .anchor = "start", .colour = "#555", .bold = true});
     double y = 40;
     for (const Layer& layer : layers) {

@@ -33,9 +33,8 @@ struct Result {
     std::string output;  // and errors, as they came
 };
 
-// Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8".
-inline Result run(const std::string& arguments, const std::string& before = ":") {
-    const std::string command = "{ " + before + "; " + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1";
+// Runs a command of the shell.
+inline Result shell(const std::string& command) {
     Result result;
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
@@ -46,6 +45,11 @@ inline Result run(const std::string& arguments, const std::string& before = ":")
     if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
     UNSCOPED_INFO(command << "\n" << result.output);
     return result;
+}
+
+// Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8".
+inline Result run(const std::string& arguments, const std::string& before = ":") {
+    return shell("{ " + before + "; " + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1");
 }
 
 // Runs "program arguments" of the shell on a terminal of so many columns; the output is as the terminal gets

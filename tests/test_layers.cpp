@@ -1,6 +1,7 @@
 // The layers of the house, bottom up: core, with the rooms array, kernels, autograd, ops and more, then nn,
-// models, viz, train. A file includes only its own room and those below; everything above core sees only core's
-// public headers; xtensor, BLAS and oneTBB stay in core, and out of every public header except the bridge.
+// models, viz, train, dist. A file includes only its own room and those below; everything above core sees only
+// core's public headers; xtensor, BLAS and oneTBB stay in core, and out of every public header except the
+// bridge; MPI stays in the sources of dist.
 #include <map>
 
 #include "catch.h"
@@ -11,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string> rooms = {"core/array", "core/kernels", "core/autograd", "core/ops", "core/more",
-                                        "nn",         "models",       "viz",           "train"};
+                                        "nn",         "models",       "viz",           "train",    "dist"};
 constexpr int top = 5;  // the first room above core
 
 // The room of "src/core/ops/matmul.cpp" or "include/weft/core/tensor.h", as its position in `rooms`; −1 when it
@@ -73,6 +74,7 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
             if (room >= top) found.push_back(line + ": not above core");
             continue;
         }
+        if (name == "mpi.h" && !path.starts_with("src/dist/")) found.push_back(line + ": only in src/dist");
         if (!quoted && !name.starts_with("weft/")) continue;  // the standard library, nlohmann::json
         const bool target_public = name.starts_with("weft/");
         std::string target = (target_public ? "include/" : "src/") + name;
@@ -126,6 +128,8 @@ TEST_CASE("the test of the layers finds each kind of violation", "[house]") {
     CHECK(contains(one("include/weft/core/ops.h", "#include <omp.h>\n"), "not in a public header"));
     CHECK(contains(one("include/weft/core/tensor.h", "#include <cblas.h>\n"), "not in a public header"));
     CHECK(contains(one("src/nn/linear.cpp", "#include <tbb/parallel_for.h>\n"), "not above core"));
+    CHECK(contains(one("include/weft/dist/group.h", "#include <mpi.h>\n"), "only in src/dist"));
+    CHECK(contains(one("src/train/data.cpp", "#include \"weft/dist/group.h\"\n"), "above its own layer"));
     CHECK(contains(one("include/weft/core/tensor.h", "#include \"core/array/array.h\"\n"),
                    "a private header in a public one"));
     CHECK(contains(one("src/core/kernels/gemm.cpp", "#include \"core/kernels/gone.h\"\n"), "no such file"));

@@ -192,14 +192,12 @@ struct DataParallel::State {
 
     // What all processes must have in common.
     std::string description() const {
-        std::string lines = Error("grains ", options.grains, ", buckets of ", options.bucket_elements).what();
+        std::string lines = words("grains ", options.grains, ", buckets of ", options.bucket_elements);
         for (const auto& [name, x] : parameters)
-            lines += Error("\nparameter ", name, " ", x.shape(), " ", weft::name(x.dtype()), ", values ",
-                           text::chars(checksum(x), 16))
-                         .what();
+            lines += words("\nparameter ", name, " ", x.shape(), " ", weft::name(x.dtype()), ", values ",
+                           text::chars(checksum(x), 16));
         for (const auto& [name, rng] : generators)
-            lines += Error("\ngenerator ", name, ", seed ", rng->seed(), ", position ", rng->state().position)
-                         .what();
+            lines += words("\ngenerator ", name, ", seed ", rng->seed(), ", position ", rng->state().position);
         return lines;
     }
 
@@ -271,7 +269,7 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
     s.done.clear();
     s.sent = s.added = s.received = 0;
     for (Bucket& bucket : s.buckets) bucket.filled = 0;
-    s.transport.all_gather(Error("DataParallel::backward of ", G, " grains").what(), "");
+    s.transport.all_gather(words("DataParallel::backward of ", G, " grains"), "");
 
     std::vector<Rng::State> states;
     for (const auto& [name, rng] : s.generators) states.push_back(rng->state());

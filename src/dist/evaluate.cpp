@@ -19,7 +19,7 @@ double evaluate(const std::vector<training::Batch>& batches,
     for (auto i = static_cast<std::size_t>(group.rank()); i < batches.size(); i += P)
         losses.push_back(loss_of(batches[i]).item());
     const auto all = group.transport().all_gather(
-        Error("evaluate of ", batches.size(), " batches").what(),
+        words("evaluate of ", batches.size(), " batches"),
         {reinterpret_cast<const char*>(losses.data()), losses.size() * sizeof(double)});
     double sum = 0, tokens = 0;
     for (std::size_t i = 0; i < batches.size(); ++i) {

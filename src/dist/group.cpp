@@ -21,7 +21,7 @@ namespace weft::dist {
 namespace {
 
 std::string described(const char* call, const Tensor& x) {
-    return Error(call, " of ", x.shape(), " ", name(x.dtype())).what();
+    return words(call, " of ", x.shape(), " ", name(x.dtype()));
 }
 
 // Copies bytes of the values of x into x, which is contiguous.
@@ -105,7 +105,7 @@ void Group::broadcast(Tensor& x, int source) {
     checked_source(source, size());
     const Doing doing("broadcast");
     const Tensor dense = x.contiguous();
-    const auto all = transport_->all_gather(Error(described("broadcast", x), " from process ", source).what(),
+    const auto all = transport_->all_gather(words(described("broadcast", x), " from process ", source),
                                             rank() == source ? std::string(io::raw_values(dense)) : "");
     if (rank() == source) return;
     Tensor received = zeros(x.shape(), x.dtype());
@@ -117,7 +117,7 @@ void Group::broadcast(Tensor& x, int source) {
 std::string Group::broadcast(const std::string& text, int source) {
     checked_source(source, size());
     const Doing doing("broadcast");
-    return transport_->all_gather(Error("broadcast of a text from process ", source).what(),
+    return transport_->all_gather(words("broadcast of a text from process ", source),
                                   rank() == source ? text : "")[static_cast<std::size_t>(source)];
 }
 

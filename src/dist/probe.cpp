@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "dist/transport.h"
 #include "models/io/raw.h"
 #include "weft/core/ops.h"
 #include "weft/models/gpt.h"
@@ -32,9 +33,8 @@ std::string arithmetic() {
     const Tensor loss = cross_entropy(model(ids.slice(1, 0, 48)), ids.slice(1, 1, 49));
     std::uint64_t hash = checksum(loss);
     for (const Tensor& g : grad({loss}, model.parameters())) hash = checksum(g, hash);
-    return Error("Weft ", WEFT_VERSION, ", arithmetic ", training::arithmetic_version, ", compiler ",
-                 __VERSION__, ", rounding ", text::chars(hash, 16))
-        .what();
+    return words("Weft ", WEFT_VERSION, ", arithmetic ", training::arithmetic_version, ", compiler ",
+                 __VERSION__, ", rounding ", text::chars(hash, 16));
 }
 
 }  // namespace weft::dist

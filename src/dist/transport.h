@@ -8,7 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/error.h"
+
 namespace weft::dist {
+
+// The parts as one text, written as in an Error.
+std::string words(const auto&... parts) { return Error(parts...).what(); }
 
 // An exchange that has begun.
 class Request {

@@ -30,8 +30,8 @@ struct Span {
 //     for (std::int64_t step = 0; step < steps; ++step) {
 //         optimizer.zero_grad();
 //         const double loss = parallel.backward([&](std::int64_t grain) {
-//             return cross_entropy(model(x.slice(0, 3 * grain, 3 * grain + 3)), y.slice(0, 3 * grain, 3 * grain
-//             + 3));
+//             const auto part = [&](const Tensor& all) { return all.slice(0, 3 * grain, 3 * grain + 3); };
+//             return cross_entropy(model(part(x)), part(y));
 //         });
 //         optimizer.step();
 //     }

@@ -10,9 +10,10 @@ namespace weft::dist {
 // Process r computes the losses of the batches r, r + P, …, and all get the mean. Throws what
 // training::evaluate throws.
 //
-//     const double loss = dist::evaluate(corpus.validation_batches(), [&](const training::Batch& batch) {
+//     const auto loss_of = [&](const training::Batch& batch) {
 //         return cross_entropy(model(batch.inputs), batch.targets);
-//     }, group);
+//     };
+//     const double loss = dist::evaluate(corpus.validation_batches(), loss_of, group);
 double evaluate(const std::vector<training::Batch>& batches,
                 const std::function<Tensor(const training::Batch&)>& loss_of, Group& group,
                 const std::function<bool()>& stop = {});

@@ -18,7 +18,7 @@ namespace {
 
 // "process 1 on mill: "
 std::string who(const Transport& transport, int rank) {
-    return Error("process ", rank, " on ", transport.hosts[static_cast<std::size_t>(rank)]).what();
+    return words("process ", rank, " on ", transport.hosts[static_cast<std::size_t>(rank)]);
 }
 
 // On SIGTERM: a line on standard error with what this process does, put together without allocating.

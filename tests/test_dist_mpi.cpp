@@ -1,0 +1,186 @@
+// weft::dist under mpirun: the same bits at any number of processes, and what happens when one fails.
+#ifdef WEFT_PROCESSES
+#include "programs.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs a command of the shell by mpirun with so many processes.
+Result mpirun(int P, const std::string& command, const std::string& variables = "") {
+    static const std::string flags =
+        shell(WEFT_MPIRUN " --version").output.find("Open MPI") != std::string::npos ? " --oversubscribe" : "";
+    return shell(
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_CORETYPE= "
+        "ASAN_OPTIONS=detect_leaks=0 " +
+        variables + " timeout 100 " WEFT_MPIRUN + flags + " -n " + std::to_string(P) + " " + command + " 2>&1");
+}
+Result processes(int P, const std::string& scenario, const std::string& variables = "") {
+    return mpirun(P, WEFT_PROCESSES " " + scenario, variables);
+}
+
+// The line of the output that begins with these words.
+std::string line_with(const std::string& output, const std::string& words) {
+    const std::size_t at = output.find(words);
+    return at == std::string::npos ? "no " + words : output.substr(at, output.find_first_of("\r\n", at) - at);
+}
+
+int count(const std::string& text, const std::string& words) {
+    int found = 0;
+    for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++found;
+    return found;
+}
+
+std::string file(const fs::path& path) { return io::load_text(path); }
+
+}  // namespace
+
+TEST_CASE("collective operations between 1 to 5 processes", "[mpi]") {
+    const char* sums[] = {"0.1", "0.3", "0.6", "1", "1.5"};  // of float32, in the tree of the ranks
+    for (int P = 1; P <= 5; ++P) {
+        const Result result = processes(P, "collectives");
+        CHECK(result.code == 0);
+        float sum = 0;
+        CHECK(std::sscanf(line_with(result.output, "sum ").c_str(), "sum %f", &sum) == 1);
+        CHECK(sum == Approx(std::atof(sums[P - 1])).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("training has the same bits at 1 to 6 processes and without mpirun", "[mpi]") {
+    const Result alone = shell(WEFT_PROCESSES " train");
+    REQUIRE(alone.code == 0);
+    const std::string bits = line_with(alone.output, "bits ");
+    REQUIRE(bits.size() > 1000);
+    for (const int P : {1, 2, 3, 4, 5, 6}) {
+        const Result result = processes(P, "train");
+        CHECK(result.code == 0);
+        CHECK(line_with(result.output, "bits ") == bits);
+    }
+    // and other bits with other grains, so the comparison can fail
+    CHECK(line_with(shell(WEFT_PROCESSES " train3").output, "bits ") != bits);
+}
+
+TEST_CASE("evaluation has the bits of one process", "[mpi]") {
+    for (const int P : {2, 3, 5}) {
+        const Result result = processes(P, "evaluate");
+        CHECK(result.code == 0);
+        CHECK(count(result.output, "loss ") == 1);
+    }
+}
+
+TEST_CASE("processes that differ are refused, with both sides", "[mpi]") {
+    const auto refused = [](int P, const std::string& scenario, const std::vector<std::string>& words) {
+        INFO(scenario);
+        const Result result = processes(P, scenario);
+        CHECK(result.code != 0);
+        for (const std::string& word : words) CHECK(contains(result.output, word));
+    };
+    refused(2, "seed 1", {"process 0 on ", "process 1 on ", "has parameter second.bias", "the same seed"});
+    refused(3, "sizes 2", {"(33, 1)", "(34, 1)", "process 2 on"});
+    refused(2, "parameter 1", {"has parameter extra (1,)", "has parameter second.bias (1,)"});
+    refused(2, "grains 1", {"grains 8", "grains 6"});
+    refused(3, "few", {"3 processes have only 2 grains"});
+    refused(3, "shape 1",
+            {"process 0 on", "all_gather of (2,) float32", "process 1 on", "all_gather of (3,) float32"});
+    refused(2, "dtype 1", {"(2,) float32", "(2,) float64"});
+    refused(3, "call 2", {"all_gather of (2,) float32; process 2 on", "barrier; all make the same ones"});
+    refused(2, "text 1",
+            {"the processes differ in the text: process 0", "has Persuasion; process 1", "has Emma"});
+    refused(2, "return 1", {"barrier", "the end of the group"});
+    refused(2, "twice", {"this process has had a group"});
+}
+
+TEST_CASE("kernels that round in another way are refused", "[mpi]") {
+    const Result result = mpirun(2,
+                                 "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && export "
+                                 "OPENBLAS_CORETYPE=Nehalem; exec " WEFT_PROCESSES " collectives'");
+    if (count(result.output, "sum ") == 1) {  // a processor without other kernels, or no OpenBLAS
+        WARN("this processor has Nehalem's rounding");
+        return;
+    }
+    CHECK(result.code != 0);
+    CHECK(contains(result.output, "the processes differ in the arithmetic: process 0 on"));
+}
+
+TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
+    for (const char* scenario : {"throw", "exit", "kill", "stop"})
+        for (const int odd : {0, 2}) {
+            INFO(scenario << " " << odd);
+            const Result result =
+                processes(3, std::string(scenario) + " " + std::to_string(odd), "WEFT_PATIENCE=2");
+            CHECK(result.code != 0);
+            CHECK(result.code != 124);
+            const std::string rank = std::to_string(odd);
+            if (scenario == std::string("throw")) {
+                CHECK(contains(result.output, "process " + rank + " on "));
+                CHECK(contains(result.output, "fails at step 7, in the program's own work"));
+                CHECK(contains(result.output, "what a program throws"));
+            } else if (scenario == std::string("stop")) {
+                CHECK(contains(result.output, "process " + rank + " on "));
+                CHECK(contains(result.output, "has been silent for 2 s, so all processes end"));
+            } else {
+                CHECK(contains(result.output, "rank " + rank));  // mpirun's line
+            }
+            CHECK(count(result.output, "was asked to end at step 7, in barrier") >= 1);
+        }
+}
+
+TEST_CASE("a process that computes for longer than the patience is not taken for dead", "[mpi]") {
+    for (const char* odd : {"0", "1"}) {
+        const Result result = processes(2, std::string("slow ") + odd, "WEFT_PATIENCE=1");
+        CHECK(result.code == 0);
+        CHECK(contains(result.output, "patient"));
+    }
+    const Result result = processes(2, "collectives", "WEFT_PATIENCE=soon");
+    CHECK(result.code != 0);
+    CHECK(contains(result.output, "WEFT_PATIENCE, in seconds: \"soon\" is not a number"));
+}
+
+TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with another number of them",
+          "[mpi]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text.txt", pangrams());
+    const std::string program = WEFT_PROGRAMS_DIR "/" + tiny + "--text " + (scratch / "text.txt").string() +
+                                " --batch_size 8 --micro_batch 1 --dropout 0.1 --steps 12 --eval_interval 4 "
+                                "--save_interval 4 --threads 1 ";
+    const auto out = [&](const std::string& name) { return " --out " + (scratch / name).string() + " "; };
+    const auto same = [&](const std::string& name) {
+        INFO(name);
+        for (const char* written : {"model.safetensors", "best.safetensors", "loss.csv"})
+            CHECK(file(scratch / name / written) == file(scratch / "alone" / written));
+    };
+    REQUIRE(shell(program + out("alone") + "2>&1").code == 0);
+    for (const int P : {1, 2, 3, 5}) {
+        const std::string name = std::to_string(P);
+        const Result result = mpirun(P, program + out(name));
+        REQUIRE(result.code == 0);
+        CHECK(count(result.output, "validation") >= 3);
+        CHECK(count(result.output, "step") <= 3);  // process 0 alone prints
+        same(name);
+    }
+    REQUIRE(mpirun(4, program + out("moved") + "--stop_at 5").code == 0);
+    REQUIRE(mpirun(3, program + out("moved") + "--resume --stop_at 7").code == 0);
+    REQUIRE(shell(program + out("moved") + "--resume 2>&1").code == 0);
+    same("moved");
+
+    const Result coarser = mpirun(2, program + out("moved") + "--resume --steps 14 --micro_batch 2");
+    CHECK(coarser.code == 0);
+    CHECK(count(coarser.output, "was trained with --micro_batch 1; with 2") == 1);
+    const Result few = mpirun(3, program + out("few") + "--micro_batch 4");
+    CHECK(few.code != 0);
+    CHECK(contains(few.output, "3 processes have only 2 grains to compute"));
+    const std::string other = "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && more=\"";
+    const Result seeds = mpirun(2, other + "--seed 2\"; exec " + program + out("seeds") + "$more'");
+    CHECK(seeds.code != 0);
+    CHECK(contains(seeds.output, "the processes differ in --seed: process 0"));
+    io::save_text(scratch / "other.txt", pangrams() + "!");
+    const Result texts = mpirun(2, other + "--text " + (scratch / "other.txt").string() + "\"; exec " +
+                                       program + out("texts") + "$more'");
+    CHECK(texts.code != 0);
+    CHECK(contains(texts.output, "the processes differ in the text"));
+    const Result sample = mpirun(
+        2, std::string(WEFT_PROGRAMS_DIR) + "/generate --prompt The --model " + (scratch / "2").string());
+    CHECK(sample.code == 0);
+    CHECK(count(sample.output, "The") == 1);
+}
+#endif
