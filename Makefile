@@ -114,13 +114,15 @@ fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many second
 	$(CMAKE) --build build/sanitize --target fuzz_harnesses
 	bash tests/fuzz/run.sh build/sanitize $(or $(EACH),15)
 
-check-all: test  ## make test, and what takes hours: random programs, in PyTorch too where it is installed, hostile files, mutants
+check-all: test  ## make test, and what takes hours: random programs, in PyTorch too where it is installed, hostile files, no BLAS, MPICH, mutants
 	$(MAKE) fuzz
 	@if python3 -c 'import torch' 2>/dev/null; then set -o pipefail; \
 	    $(BUILD)/tests/random_programs 1 15000 --json | python3 tests/random/replay.py; \
 	else echo "PyTorch is not installed: the random programs are not replayed in it"; fi
 	$(MAKE) fuzz-files EACH=$(or $(EACH),600)
-	$(CMAKE) -S . -B build/no-blas -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_BLAS=none -DWEFT_BOOK=OFF
+	@$(call install,mpich libmpich-dev)
+	$(CMAKE) -S . -B build/no-blas -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_BLAS=none -DWEFT_BOOK=OFF -DWEFT_MPI=ON \
+	    -DMPI_CXX_COMPILER=mpicxx.mpich -DMPIEXEC_EXECUTABLE=/usr/bin/mpiexec.mpich
 	$(CMAKE) --build build/no-blas --target weft_tests
 	build/no-blas/tests/weft_tests "~[programs]"
 	$(MAKE) mutants N=$(or $(N),300)
@@ -149,6 +151,7 @@ examples: configure  ## build the examples and run the small ones
 	$(BUILD)/examples/encoder_decoder
 	$(BUILD)/examples/induction
 	$(BUILD)/examples/xtensor_data
+	$(BUILD)/examples/data_parallel
 
 lines:  ## the lines of each layer, and of the core in the order in which to read it (docs/architecture.md)
 	@for layer in core nn models viz train dist; do \

@@ -3,11 +3,10 @@
 
     tests/dist_faults.py BUILD [--kills 100] [--stops 20] [--seed 1]
 
-Each time a random one of 2 to 4 processes gets SIGKILL or SIGSTOP at a random moment of the first seconds.
+Each time a random one of 2 to 4 processes gets SIGKILL or SIGSTOP at a random moment of its first seconds.
 From then on it takes at most 10 s until mpirun has ended with a status that is not 0 and no process is left;
 standard error names the process and its host; every other one has written its step and operation, if
-training had begun and this says so (SIGTERM finds it in the group); and the checkpoint, if there is one, can be
-read. Prints a line for each that fails, then the distribution of the times. Exit code 0 if none failed.
+training had begun; and the checkpoint, if there is one, can be read. Prints a line for each that fails, then the distribution of the times. Exit code 0 if none failed.
 BUILD has WEFT_MPI; root needs OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1.
 """
 import argparse
@@ -24,7 +23,7 @@ import time
 
 MPIRUN = shutil.which("mpirun.openmpi") or "mpirun"
 LIMIT = 10  # seconds
-MOMENTS = 4  # the signal comes within so many seconds of the first process
+MOMENTS = 6  # the signal comes within so many seconds of the first process
 
 
 def made_up_text(rng):
@@ -79,14 +78,13 @@ def fault(build, text, what, P, victim, moment):
         environment = os.environ | {"WEFT_NUM_THREADS": "1"}
         with open(f"{folder}/stdout", "w") as stdout, open(f"{folder}/stderr", "w") as stderr:
             mpirun = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=environment)
-        pids = {}
-        if not wait_until(lambda: len(pids := processes_of(mpirun.pid)) == P, 20):
+        if not wait_until(lambda: len(processes_of(mpirun.pid)) == P, 20):
             mpirun.kill()
             return LIMIT, False, ["the run did not begin"]
         pids = processes_of(mpirun.pid)
         time.sleep(moment)
         with open(f"{folder}/stdout") as file:
-            began = " step " in file.read().replace("[K", " ") or os.path.exists(f"{out}/model.safetensors")
+            began = "gradients reach" in file.read()  # the first step is done
         os.kill(pids[victim], what)
         start = time.monotonic()
         ended = wait_until(lambda: mpirun.poll() is not None and not any(map(is_there, pids.values())), 3 * LIMIT)

@@ -1,4 +1,6 @@
 // weft::dist on one process: grains are gradient accumulation in a tree. With several: test_dist_mpi.cpp.
+#include <set>
+
 #include "agree.h"
 #include "catch.h"
 #include "programs.h"
@@ -213,7 +215,7 @@ TEST_CASE("data_parallel.h: a loop that trains on grains learns", "[header-examp
     const Tensor x = randn({12, 5}, rng), y = argmax(x.slice(1, 0, 4), 1);
     optim::AdamW optimizer(model, {.lr = 0.05});
     const std::int64_t steps = 40;
-    std::vector<double> losses;
+    const double before = cross_entropy(model(x), y).item();
 
     dist::Group group;
     dist::DataParallel parallel(model, group, {.grains = 4});
@@ -224,9 +226,9 @@ TEST_CASE("data_parallel.h: a loop that trains on grains learns", "[header-examp
             return cross_entropy(model(part(x)), part(y));
         });
         optimizer.step();
-        losses.push_back(loss);
+        if (group.rank() == 0 && step % 10 == 0) std::printf("loss %.4f\n", loss);
     }
-    CHECK(losses.back() < losses.front() / 2);
+    CHECK(cross_entropy(model(x), y).item() < before / 2);
 }
 
 TEST_CASE("evaluate.h: the same loss as by training::evaluate", "[header-examples][dist]") {

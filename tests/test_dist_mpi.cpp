@@ -9,9 +9,9 @@ namespace fs = std::filesystem;
 // Runs a command of the shell by mpirun with so many processes.
 Result mpirun(int P, const std::string& command, const std::string& variables = "") {
     static const std::string flags =
-        shell(WEFT_MPIRUN " --version").output.find("Open MPI") != std::string::npos ? " --oversubscribe" : "";
+        shell(WEFT_MPIRUN " --version").output.find("Open") != std::string::npos ? " --oversubscribe" : "";
     return shell(
-        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_CORETYPE= "
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
         "ASAN_OPTIONS=detect_leaks=0 " +
         variables + " timeout 100 " WEFT_MPIRUN + flags + " -n " + std::to_string(P) + " " + command + " 2>&1");
 }
@@ -31,7 +31,7 @@ int count(const std::string& text, const std::string& words) {
     return found;
 }
 
-std::string file(const fs::path& path) { return io::load_text(path); }
+std::string file(const fs::path& path) { return weft::io::load_text(path); }
 
 }  // namespace
 
@@ -76,8 +76,8 @@ TEST_CASE("processes that differ are refused, with both sides", "[mpi]") {
         for (const std::string& word : words) CHECK(contains(result.output, word));
     };
     refused(2, "seed 1", {"process 0 on ", "process 1 on ", "has parameter second.bias", "the same seed"});
-    refused(3, "sizes 2", {"(33, 1)", "(34, 1)", "process 2 on"});
-    refused(2, "parameter 1", {"has parameter extra (1,)", "has parameter second.bias (1,)"});
+    refused(3, "sizes 2", {"process 2 on", "has parameter second.bias (1,) float32, values "});
+    refused(2, "parameter 1", {"has parameter extra (1,) float32", "has generator drop.rng"});
     refused(2, "grains 1", {"grains 8", "grains 6"});
     refused(3, "few", {"3 processes have only 2 grains"});
     refused(3, "shape 1",
@@ -121,7 +121,7 @@ TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
             } else {
                 CHECK(contains(result.output, "rank " + rank));  // mpirun's line
             }
-            CHECK(count(result.output, "was asked to end at step 7, in barrier") >= 1);
+            CHECK(count(result.output, "was asked to end at step 7, in ") >= 1);
         }
 }
 
@@ -136,10 +136,25 @@ TEST_CASE("a process that computes for longer than the patience is not taken for
     CHECK(contains(result.output, "WEFT_PATIENCE, in seconds: \"soon\" is not a number"));
 }
 
+TEST_CASE("the example prints the same numbers on one process and on four", "[mpi]") {
+    const Result alone = shell(WEFT_PROGRAMS_DIR "/data_parallel 2>&1");
+    CHECK(alone.code == 0);
+    CHECK(contains(alone.output, "step 300  loss 0.0"));
+    double right = 0;
+    CHECK(std::sscanf(alone.output.substr(alone.output.rfind('\n', alone.output.size() - 2)).c_str(), " %lf %%",
+                      &right) == 1);
+    CHECK(right >= 99);
+    const Result four = mpirun(4, WEFT_PROGRAMS_DIR "/data_parallel");
+    std::string lines = four.output;
+    lines.erase(std::remove(lines.begin(), lines.end(), '\r'), lines.end());  // a terminal's
+    CHECK(contains(lines, alone.output));
+    CHECK(count(lines, "step 300") == 1);
+}
+
 TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with another number of them",
           "[mpi]") {
     const Scratch scratch;
-    io::save_text(scratch / "text.txt", pangrams());
+    weft::io::save_text(scratch / "text.txt", pangrams());
     const std::string program = WEFT_PROGRAMS_DIR "/" + tiny + "--text " + (scratch / "text.txt").string() +
                                 " --batch_size 8 --micro_batch 1 --dropout 0.1 --steps 12 --eval_interval 4 "
                                 "--save_interval 4 --threads 1 ";
@@ -154,8 +169,8 @@ TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with
         const std::string name = std::to_string(P);
         const Result result = mpirun(P, program + out(name));
         REQUIRE(result.code == 0);
-        CHECK(count(result.output, "validation") >= 3);
-        CHECK(count(result.output, "step") <= 3);  // process 0 alone prints
+        CHECK(count(result.output, "title ") == 1);  // process 0 alone prints
+        CHECK(count(result.output, " 12/12 ") == 1);
         same(name);
     }
     REQUIRE(mpirun(4, program + out("moved") + "--stop_at 5").code == 0);
@@ -173,7 +188,7 @@ TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with
     const Result seeds = mpirun(2, other + "--seed 2\"; exec " + program + out("seeds") + "$more'");
     CHECK(seeds.code != 0);
     CHECK(contains(seeds.output, "the processes differ in --seed: process 0"));
-    io::save_text(scratch / "other.txt", pangrams() + "!");
+    weft::io::save_text(scratch / "other.txt", pangrams() + "!");
     const Result texts = mpirun(2, other + "--text " + (scratch / "other.txt").string() + "\"; exec " +
                                        program + out("texts") + "$more'");
     CHECK(texts.code != 0);

@@ -44,7 +44,7 @@ long allowed_processors() {
 }  // namespace
 
 Group::Group() : transport_(connected()) {
-    if (size() == 1) return;
+    if (launched() == nullptr) return;
     agree("the arithmetic", arithmetic());
     // A process takes its share of its host, unless the environment says how many threads. Open MPI binds each
     // of one or two processes to a single core, where a team of threads would starve.

@@ -39,13 +39,22 @@ extern "C" void say_and_end(int signal) {
     std::raise(signal);
 }
 
+// Throws what MPI reports, such as a process that is gone.
+void check(int code) {
+    if (code == MPI_SUCCESS) return;
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    MPI_Error_string(code, text.data(), &length);
+    throw Error("MPI reports: ", text.data());
+}
+
 struct Started : Request {
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<int> counts_out, counts_in, at_out, at_in;  // MPI reads them until it is done
 
     bool done() override {
         int done = 0;
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         return done != 0;
     }
 };
@@ -61,6 +70,7 @@ public:
     Mpi() {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &size);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // which the others take over
         for (MPI_Comm* communicator : {&calls_, &exchanges_, &completions_})
             MPI_Comm_dup(MPI_COMM_WORLD, communicator);
         hosts.assign(static_cast<std::size_t>(size), "");
@@ -100,8 +110,8 @@ public:
         Header mine{bytes.size(), {}};
         std::copy_n(call.begin(), std::min(call.size(), sizeof mine.call - 1), mine.call);
         Started meeting;
-        MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, headers.data(), sizeof mine, MPI_BYTE, calls_,
-                       &meeting.request);
+        check(MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, headers.data(), sizeof mine, MPI_BYTE, calls_,
+                             &meeting.request));
         finish(meeting);
         std::vector<int> counts;
         std::uint64_t total = 0;
@@ -120,8 +130,8 @@ public:
         if (total == 0) return parts;
         std::string all(total, '\0');
         const std::vector<int> at = sums_before(counts);
-        MPI_Iallgatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(), counts.data(),
-                        at.data(), MPI_BYTE, calls_, &meeting.request);
+        check(MPI_Iallgatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(), counts.data(),
+                              at.data(), MPI_BYTE, calls_, &meeting.request));
         finish(meeting);
         for (std::size_t i = 0; i < parts.size(); ++i)
             parts[i] = all.substr(static_cast<std::size_t>(at[i]), static_cast<std::size_t>(counts[i]));
@@ -133,9 +143,9 @@ public:
         auto started = std::make_unique<Started>();
         started->counts_out = counts_out, started->at_out = sums_before(counts_out);
         started->counts_in = counts_in, started->at_in = sums_before(counts_in);
-        MPI_Ialltoallv(out, started->counts_out.data(), started->at_out.data(), MPI_BYTE, in,
-                       started->counts_in.data(), started->at_in.data(), MPI_BYTE, exchanges_,
-                       &started->request);
+        check(MPI_Ialltoallv(out, started->counts_out.data(), started->at_out.data(), MPI_BYTE, in,
+                             started->counts_in.data(), started->at_in.data(), MPI_BYTE, exchanges_,
+                             &started->request));
         for (int other = 0; other < size; ++other)
             if (other != rank)
                 bytes_sent += static_cast<std::uint64_t>(counts_out[static_cast<std::size_t>(other)]);
@@ -145,8 +155,8 @@ public:
     std::unique_ptr<Request> complete(char* bytes, const std::vector<int>& counts) override {
         auto started = std::make_unique<Started>();
         started->counts_in = counts, started->at_in = sums_before(counts);
-        MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, bytes, started->counts_in.data(), started->at_in.data(),
-                        MPI_BYTE, completions_, &started->request);
+        check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, bytes, started->counts_in.data(),
+                              started->at_in.data(), MPI_BYTE, completions_, &started->request));
         bytes_sent += static_cast<std::uint64_t>(counts[static_cast<std::size_t>(rank)]) *
                       static_cast<std::uint64_t>(size - 1);
         return started;
