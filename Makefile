@@ -57,8 +57,8 @@ generate: configure  ## go on with a prompt, by the model in out or a GPT-2: mak
 	$(CMAKE) --build $(BUILD) --target generate
 	$(BUILD)/examples/generate $(ARGS)
 
-chapter: ready  ## build and run a chapter's program, 0 to 17: make chapter N=9
-	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 17"; exit 2; }
+chapter: ready  ## build and run a chapter's program, 0 to 18: make chapter N=9
+	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 18"; exit 2; }
 	$(CMAKE) --build $(BUILD) --target chapter_$(NN)
 	$(BUILD)/examples/chapter_$(NN)
 

@@ -369,6 +369,23 @@ void draws() {
     holds(get_num_threads() == 2, "threads");
 }
 
+void processes() {
+    dist::Group group;
+    holds(group.rank() == 0, "rank");
+    holds(group.size() == 1, "size");
+    same(group.all_reduce(x), {{1, 2, 3}, {4, 5, 6}});
+    same(group.all_gather(x)[0], {{1, 2, 3}, {4, 5, 6}});
+    Tensor z = x.clone();
+    group.broadcast(z, 0);
+    same(z, x);
+    group.barrier();
+    const nn::Linear model(3, 2);
+    dist::DataParallel parallel(model, group, {.grains = 2});
+    const auto loss_of = [&](std::int64_t grain) { return sum(model(x.slice(0, grain, grain + 1))); };
+    holds(std::abs(parallel.backward(loss_of) - sum(model(x)).item() / 2) < 1e-5, "the mean over grains");
+    same(model.weight.grad(), {{2.5, 3.5, 4.5}, {2.5, 3.5, 4.5}});
+}
+
 void attention() {
     const Tensor q = t.slice(2, 0, 2) / 10, k = t.slice(2, 1, 3) / 10, v = t.slice(2, 2, 4);  // (2, 3, 2)
     Rng rng(1);
@@ -703,6 +720,7 @@ int main() {
     files();
     draws();
     attention();
+    processes();
     traps();
     of_jax();
     names_of_the_sources();
