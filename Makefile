@@ -31,9 +31,10 @@ CI_PACKAGES     := git $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
-# Debian's Open MPI. It refuses root, which containers have; it would bind each of two processes to one core.
+# Debian's Open MPI. It refuses root, which containers have; it would bind each of two processes to one core,
+# and wait long for a host that is cut off.
 MPIRUN = $(if $(filter 0,$(shell id -u)),OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1) \
-    mpirun --oversubscribe --bind-to none
+    mpirun --oversubscribe --bind-to none --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help

@@ -2,28 +2,32 @@
 #include "workloads.h"
 
 #include <chrono>
-#include <memory>
-
-#include "weft/weft.h"
 
 namespace weft::bench {
 namespace {
 
-// Forward, backward, clipping to norm 1, AdamW, zero_grad.
-std::function<double()> training(nn::GPTConfig config, std::int64_t B, std::int64_t T, double dropout) {
+Training training(nn::GPTConfig config, std::int64_t B, std::int64_t T, double dropout) {
     config.dropout = dropout;
     Rng rng(0);
     auto model = std::make_shared<nn::GPT>(config, rng);
     auto optimizer = std::make_shared<optim::AdamW>(
         *model, optim::AdamWOptions{.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
     const Tensor x = randint(0, config.vocab_size, {B, T}, rng), y = randint(0, config.vocab_size, {B, T}, rng);
-    return [=] {
-        cross_entropy((*model)(x), y).backward();
-        optim::clip_grad_norm(*model, 1.0);
-        optimizer->step();
-        optimizer->zero_grad();
-        return 0.0;
+    return {model, optimizer, x, y};
+}
+
+// One step is forward, backward and the update.
+Workload training_workload(const char* name, int repetitions, int warm_up, const nn::GPTConfig& config,
+                           std::int64_t B, std::int64_t T) {
+    const auto make = [=](std::int64_t batch, double p) { return training(config, batch, T, p); };
+    const auto step = [=](double p) -> std::function<double()> {
+        return [t = make(B, p)] {
+            cross_entropy((*t.model)(t.x), t.y).backward();
+            t.update();
+            return 0.0;
+        };
     };
+    return {name, repetitions, warm_up, step, B, T, make};
 }
 
 // Causal attention alone: forward and backward from a given gradient.
@@ -64,6 +68,12 @@ std::function<double()> decoding(nn::GPTConfig config, std::int64_t T) {
 
 }  // namespace
 
+void Training::update() const {
+    optim::clip_grad_norm(*model, 1.0);
+    optimizer->step();
+    optimizer->zero_grad();
+}
+
 const std::vector<Workload>& workloads() {
     using Config = nn::GPTConfig;
     const Config gpt2{.vocab_size = 50257,
@@ -75,9 +85,9 @@ const std::vector<Workload>& workloads() {
     const Config toy{.vocab_size = 32, .block_size = 16, .num_layers = 1, .num_heads = 2, .d_model = 32};
     const Config chars{.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     static const std::vector<Workload> all{
-        {"toy", 200, 20, [=](double p) { return training(toy, 8, 16, p); }, 8, 16},
-        {"char", 60, 5, [=](double p) { return training(chars, 12, 64, p); }, 12, 64},
-        {"gpt2", 4, 1, [=](double p) { return training(gpt2, 4, 64, p); }, 4, 64},
+        training_workload("toy", 200, 20, toy, 8, 16),
+        training_workload("char", 60, 5, chars, 12, 64),
+        training_workload("gpt2", 4, 1, gpt2, 4, 64),
         {"attention", 8, 2, [](double p) { return attention(4, 1024, p); }},
         {"long", 4, 1, [](double p) { return attention(1, 4096, p); }},
         {"decode", 3, 1, [=](double) { return decoding(gpt2, 64); }},

@@ -6,7 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "weft/weft.h"
+
 namespace weft::bench {
+
+// A model that learns, its optimiser, and its batch: inputs and targets (B, T).
+struct Training {
+    std::shared_ptr<nn::GPT> model;
+    std::shared_ptr<optim::AdamW> optimizer;
+    Tensor x, y;
+    // What follows backward: clipping to norm 1, AdamW, zero_grad.
+    void update() const;
+};
 
 struct Workload {
     std::string name;
@@ -15,6 +26,8 @@ struct Workload {
     // Dropout is that of the attention weights, and of a GPT's other places.
     std::function<std::function<double()>(double dropout)> make;
     std::int64_t B = 0, T = 0;  // of the batches that it trains on, if it does
+    // Builds what it trains, with a batch of its own size or another.
+    std::function<Training(std::int64_t B, double dropout)> training = {};
 };
 
 // toy, char, gpt2, attention, long, decode.

@@ -6,7 +6,8 @@
 Each time a random one of 2 to 4 processes gets SIGKILL or SIGSTOP at a random moment of its first seconds.
 From then on it takes at most 10 s until mpirun has ended with a status that is not 0 and no process is left;
 standard error names the process and its host; every other one has written its step and operation, if
-training had begun; and the checkpoint, if there is one, can be read. Prints a line for each that fails, then the distribution of the times. Exit code 0 if none failed.
+training had begun; and the checkpoint, if there is one, can be read. Prints a line for each that fails, then the
+distribution of the times. Exit code 0 if none failed.
 BUILD has WEFT_MPI; root needs OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1.
 """
 import argparse
@@ -23,6 +24,8 @@ import time
 
 MPIRUN = shutil.which("mpirun.openmpi") or "mpirun"
 LIMIT = 10  # seconds
+SETTINGS = ("--steps 1000000 --batch_size 12 --micro_batch 1 --d_model 32 --num_layers 2 --num_heads 2 --block_size 16 "
+            "--eval_interval 50 --save_interval 20").split()
 MOMENTS = 6  # the signal comes within so many seconds of the first process
 
 
@@ -71,16 +74,15 @@ def fault(build, text, what, P, victim, moment):
         out = f"{folder}/out"
         with open(f"{folder}/text", "w") as file:
             file.write(text)
-        command = [MPIRUN, "-n", str(P), "--oversubscribe", "--bind-to", "none", f"{build}/examples/train_gpt", "--text",
-                   f"{folder}/text", "--out", out, "--steps", "1000000", "--batch_size", "12", "--micro_batch", "1",
-                   "--d_model", "32", "--num_layers", "2", "--num_heads", "2", "--block_size", "16", "--eval_interval", "50",
-                   "--save_interval", "20"]
+        command = [MPIRUN, "-n", str(P), "--oversubscribe", "--bind-to", "none", f"{build}/examples/train_gpt", "--out",
+                   out, "--text", f"{folder}/text", *SETTINGS]
         environment = os.environ | {"WEFT_NUM_THREADS": "1"}
         with open(f"{folder}/stdout", "w") as stdout, open(f"{folder}/stderr", "w") as stderr:
             mpirun = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=environment)
         if not wait_until(lambda: len(processes_of(mpirun.pid)) == P, 20):
             mpirun.kill()
-            return LIMIT, False, ["the run did not begin"]
+            with open(f"{folder}/stderr") as file:
+                return LIMIT, False, [f"the run did not begin: {file.read().strip()}"]
         pids = processes_of(mpirun.pid)
         time.sleep(moment)
         with open(f"{folder}/stdout") as file:
@@ -138,13 +140,14 @@ def main():
             training += began
             bad += bool(problems)
             for problem in problems:
-                print(f"{what.name} {i} of process {victim} of {P} after {moment:.2f} s: {problem}", flush=True)
+                print(f"{what.name} {i} of process {victim} of {P} after {moment:.2f} s, ended {seconds:.2f} s later: "
+                      f"{problem}", flush=True)
         failed += bad
         if times:
             times.sort()
-            print(f"{what.name}: {count} runs, {training} of them in training; until all had ended min {times[0]:.2f} s, "
-                  f"median {times[len(times) // 2]:.2f} s, 90 % {times[int(0.9 * (len(times) - 1))]:.2f} s, "
-                  f"max {times[-1]:.2f} s; {bad} failed", flush=True)
+            print(f"{what.name}: {count} runs, {training} in training, {bad} failed; seconds until all had ended: min "
+                  f"{times[0]:.2f}, median {times[len(times) // 2]:.2f}, 90 % {times[9 * (len(times) - 1) // 10]:.2f}, "
+                  f"max {times[-1]:.2f}", flush=True)
     sys.exit(1 if failed else 0)
 
 

@@ -117,12 +117,22 @@ TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
                 CHECK(contains(result.output, "what a program throws"));
             } else if (scenario == std::string("stop")) {
                 CHECK(contains(result.output, "process " + rank + " on "));
-                CHECK(contains(result.output, "has been silent for 2 s, so all processes end"));
+                CHECK(contains(result.output, "has been silent for 2 s, so all processes end; process "));
+                CHECK(contains(result.output, "is at step 7, in "));
             } else {
                 CHECK(contains(result.output, "rank " + rank));  // mpirun's line
             }
             CHECK(count(result.output, "was asked to end at step 7, in ") >= 1);
         }
+}
+
+TEST_CASE("a process that never makes its group is not waited for", "[mpi]") {
+    const Result result =
+        mpirun(2, "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && kill -STOP $$; exec " WEFT_PROCESSES
+                  " collectives'");
+    CHECK(result.code != 0);
+    CHECK(result.code != 124);
+    CHECK(contains(result.output, "has waited 10 s for the others to make their groups"));
 }
 
 TEST_CASE("a process that computes for longer than the patience is not taken for dead", "[mpi]") {

@@ -1,9 +1,15 @@
 #include "dist/watch.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
+#include "dist/transport.h"
 #include "weft/core/error.h"
 #include "weft/train/numbers.h"
 
@@ -15,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds pulse(250);
 
+}  // namespace
+
 double patience() {
     const char* text = std::getenv("WEFT_PATIENCE");
     double seconds = 5;
@@ -24,9 +32,28 @@ double patience() {
     return seconds;
 }
 
-}  // namespace
+std::int64_t nanoseconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{1'000'000'000} * now.tv_sec + now.tv_nsec;
+}
 
-Watch::Watch(std::vector<std::string> hosts) : patience_(patience()), hosts_(std::move(hosts)) {
+Deadline::Deadline(double seconds)
+    : thread_([seconds](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any ended;
+          if (ended.wait_for(lock, stop, Seconds(seconds), [&] { return stop.stop_requested(); })) return;
+          std::fprintf(
+              stderr,
+              "a process on %s has waited %g s for the others to make their groups, and ends; WEFT_PATIENCE is "
+              "half of these seconds\n",
+              this_host().c_str(), seconds);
+          ::_exit(1);
+      }) {}
+
+Watch::Watch(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {
+    last = nanoseconds();
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
     MPI_Comm_rank(communicator_, &rank_);
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -48,12 +75,13 @@ void Watch::run(const std::stop_token& stop) {
     for (int other = 0; other < static_cast<int>(hosts_.size()); ++other)
         if ((rank_ == 0) != (other == 0)) others.push_back({.rank = other});
     const char out = 1;
-    Clock::time_point last = Clock::now();
+    Clock::time_point before = Clock::now();
     while (!stop.stop_requested()) {
         const Clock::time_point now = Clock::now();
         const bool slept =
-            now - last > 4 * pulse;  // this process was stopped itself: what it missed is no silence
-        last = now;
+            now - before > 4 * pulse;  // this process was stopped itself: what it missed is no silence
+        before = now;
+        last = nanoseconds();
         for (Other& other : others) {
             int done = 1;
             if (other.sending != MPI_REQUEST_NULL) MPI_Test(&other.sending, &done, MPI_STATUS_IGNORE);
@@ -66,8 +94,13 @@ void Watch::run(const std::stop_token& stop) {
                 if (done != 0) other.heard = now;
             }
             if (Seconds(now - other.heard).count() <= patience_) continue;
-            std::fprintf(stderr, "process %d on %s has been silent for %g s, so all processes end\n",
-                         other.rank, hosts_[static_cast<std::size_t>(other.rank)].c_str(), patience_);
+            std::fprintf(
+                stderr,
+                "process %d on %s has been silent for %g s, so all processes end; process %d on %s is at "
+                "step %lld, in %s\n",
+                other.rank, hosts_[static_cast<std::size_t>(other.rank)].c_str(), patience_, rank_,
+                hosts_[static_cast<std::size_t>(rank_)].c_str(), static_cast<long long>(Doing::step),
+                static_cast<const char*>(Doing::now));
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
         std::this_thread::sleep_for(pulse);

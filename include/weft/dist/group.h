@@ -21,10 +21,11 @@ class Transport;
 // Every function but rank, size, host and at_step is collective: all processes call the same ones in the same
 // order, or each gets an Error with the calls of two that differ.
 //
-// The group watches over itself: a process that ends, or that is silent for WEFT_PATIENCE seconds (a variable
-// of the environment, by default 5), ends them all, with its rank and host on standard error. A process is
-// silent if it is stopped or its host is out of reach; it is not if it computes. Each process that is asked to
-// end by SIGTERM says its step and operation.
+// Make the group first of all: the others wait for a process for twice WEFT_PATIENCE seconds (a variable of the
+// environment, by default 5), and at least 10. Then the group watches over itself: a process that ends, or that
+// is silent for WEFT_PATIENCE seconds, ends them all, with its rank and host on standard error, and each of the
+// others says its step and operation. A process is silent if it is stopped or its host is out of reach; it is
+// not if it computes.
 class Group {
 public:
     // Joins the processes that mpirun started, and compares them. Error unless all have the same version of

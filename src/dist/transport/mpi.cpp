@@ -21,10 +21,10 @@ std::string who(const Transport& transport, int rank) {
     return words("process ", rank, " on ", transport.hosts[static_cast<std::size_t>(rank)]);
 }
 
-// On SIGTERM: a line on standard error with what this process does, put together without allocating.
 std::array<char, 300> about_me;  // "process 1 on mill"
 
-extern "C" void say_and_end(int signal) {
+// Writes a line on standard error with what this process does, without allocating.
+void say_what_it_does() {
     const auto write = [](const char* text, std::size_t n) { return ::write(STDERR_FILENO, text, n) >= 0; };
     std::array<char, 20> digits;
     auto at = digits.end();
@@ -35,6 +35,18 @@ extern "C" void say_and_end(int signal) {
     write(about_me.data(), std::strlen(about_me.data())) && write(" was asked to end at step ", 26) &&
         write(&*at, static_cast<std::size_t>(digits.end() - at)) && write(", in ", 5) &&
         write(operation, std::strlen(operation)) && write("\n", 1);
+}
+
+// Open MPI ends processes by SIGCONT, SIGTERM a second later, and SIGKILL so soon after it that there may be no
+// time left to write. So a SIGCONT to a process that was not stopped is taken for the first of them.
+extern "C" void say_and_end(int signal) {
+    static volatile std::sig_atomic_t said = 0;
+    const bool was_stopped = nanoseconds() - Watch::last > 1'000'000'000;
+    if (said == 0 && (signal == SIGTERM || !was_stopped)) {
+        said = 1;
+        say_what_it_does();
+    }
+    if (signal != SIGTERM) return;
     std::signal(signal, SIG_DFL);
     std::raise(signal);
 }
@@ -77,8 +89,8 @@ public:
         hosts = all_gather("Group", this_host());
         const std::string name = who(*this, rank).substr(0, about_me.size() - 1);
         std::copy(name.begin(), name.end(), about_me.begin());
-        std::signal(SIGTERM, say_and_end);
         watch_ = std::make_unique<Watch>(hosts);
+        for (const int signal : {SIGTERM, SIGCONT}) std::signal(signal, say_and_end);
     }
 
     ~Mpi() override {
@@ -97,7 +109,7 @@ public:
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
         watch_.reset();
-        std::signal(SIGTERM, SIG_DFL);
+        for (const int signal : {SIGTERM, SIGCONT}) std::signal(signal, SIG_DFL);
         MPI_Finalize();
     }
 
@@ -177,6 +189,7 @@ std::unique_ptr<Transport> connected() {
     MPI_Initialized(&initialised);
     if (initialised != 0)
         throw Error("Group: this process has had a group; make one, and let it live until the end of the work");
+    const Deadline deadline(2 * std::max(5.0, patience()));
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
     if (level < MPI_THREAD_MULTIPLE)
         throw Error("Group: this MPI does not let several threads of a process send (MPI_THREAD_MULTIPLE)");
