@@ -115,7 +115,7 @@ fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many second
 	$(CMAKE) --build build/sanitize --target fuzz_harnesses
 	bash tests/fuzz/run.sh build/sanitize $(or $(EACH),15)
 
-check-all: test  ## make test, and what takes hours: random programs, in PyTorch too where it is installed, hostile files, no BLAS, MPICH, mutants
+check-all: test  ## make test, and what takes hours: random programs, in PyTorch too where it is installed, hostile files, no BLAS, MPICH, processes killed, mutants
 	$(MAKE) fuzz
 	@if python3 -c 'import torch' 2>/dev/null; then set -o pipefail; \
 	    $(BUILD)/tests/random_programs 1 15000 --json | python3 tests/random/replay.py; \
@@ -126,6 +126,10 @@ check-all: test  ## make test, and what takes hours: random programs, in PyTorch
 	    -DMPI_CXX_COMPILER=mpicxx.mpich -DMPIEXEC_EXECUTABLE=/usr/bin/mpiexec.mpich
 	$(CMAKE) --build build/no-blas --target weft_tests
 	build/no-blas/tests/weft_tests "~[programs]"
+	@$(call install,$(MPI_PACKAGES))
+	$(CMAKE) -S . -B $(BUILD) -DWEFT_MPI=ON
+	$(CMAKE) --build $(BUILD) --target train_gpt
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 python3 tests/dist_faults.py $(BUILD)
 	$(MAKE) mutants N=$(or $(N),300)
 
 docs: docs-packages  ## the book and the reference as a site, in build/site

@@ -167,7 +167,8 @@ TEST_CASE("DataParallel refuses what would not give one result", "[dist][refusal
     const Net net(0);
     check_refusals<ValueError>({
         {"0 grains", [&] { dist::DataParallel(net, group, {.grains = 0}); }},
-        {"both are at least 1", [&] { dist::DataParallel(net, group, {.bucket_elements = 0}); }},
+        {"buckets of 0 elements", [&] { dist::DataParallel(net, group, {.bucket_elements = 0}); }},
+        {"1 to 4194304 elements", [&] { dist::DataParallel(net, group, {.bucket_elements = 1 << 23}); }},
         {"the buffer running_mean", [&] { dist::DataParallel(nn::BatchNorm(3), group); }},
     });
     dist::DataParallel parallel(net, group, {.grains = 2});

@@ -132,7 +132,7 @@ TEST_CASE("a process that never makes its group is not waited for", "[mpi]") {
                   " collectives'");
     CHECK(result.code != 0);
     CHECK(result.code != 124);
-    CHECK(contains(result.output, "has waited 10 s for the others to make their groups"));
+    CHECK(contains(result.output, "has waited 8 s for the others to make their groups"));
 }
 
 TEST_CASE("a process that computes for longer than the patience is not taken for dead", "[mpi]") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "dist/probe.h"
@@ -18,8 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// a[i] += b[i]
-void add(const Tensor& like, std::byte* a, const std::byte* b, std::int64_t n) {
+// a[i] += b[i], of values of this type.
+void add(DType dtype, std::byte* a, const std::byte* b, std::int64_t n) {
     const auto sum = [&]<class T>(T) {
         parallel_for(n, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
             auto* to = reinterpret_cast<T*>(a);
@@ -27,20 +28,26 @@ void add(const Tensor& like, std::byte* a, const std::byte* b, std::int64_t n) {
             for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
         });
     };
-    like.dtype() == float64 ? sum(double()) : sum(float());
+    dtype == float64 ? sum(double()) : sum(float());
 }
 
-// Gradients that travel together: of consecutive parameters of one type, laid one after the other. Every
-// process sends its nodes of the tree, cut into P pieces, piece q to process q, which adds them up and sends
-// the sum of its piece to all.
-struct Bucket {
-    std::vector<std::size_t> parameters;
-    std::vector<std::int64_t> begins;  // of each of them
+// The gradients of all parameters of one type, laid one after the other.
+struct Lane {
     std::int64_t elements = 0;
-    Tensor out, in, sum;
-    std::size_t filled = 0;  // parameters whose gradients have been laid in
-    std::unique_ptr<Request> exchange, completion;
+    Tensor sum;  // of the grains
+};
+
+// A part of a lane that travels together. Every process sends its nodes of the tree, cut into P pieces, piece q
+// to process q, which adds them up and sends the sum of its piece to all.
+struct Bucket {
+    Lane& lane;
+    Range range;
+    Tensor out, in;
+    std::int64_t filled = 0;  // elements that have been laid in
+    std::unique_ptr<Request> exchange = {}, completion = {};
     double begin = 0;
+
+    DType dtype() const { return lane.sum.dtype(); }
 };
 
 }  // namespace
@@ -54,6 +61,8 @@ struct DataParallel::State {
     Range own;                 // grains
     std::vector<Range> nodes;  // of all processes, in order
     std::vector<int> counts;   // of nodes of each process
+    std::map<DType, Lane> lanes;
+    std::vector<Range> places;  // of the parameters, in their lanes
     std::vector<Bucket> buckets;
     std::uint64_t bytes_sent = 0;
     std::vector<Span> timeline;
@@ -71,41 +80,53 @@ struct DataParallel::State {
     State(Transport& t, const DataParallelOptions& o) : transport(t), options(o) {}
     double now() const { return std::chrono::duration<double>(Clock::now() - start).count(); }
     int own_nodes() const { return counts[static_cast<std::size_t>(transport.rank)]; }
+    // Piece q of the bucket, as a part of the lane.
     Range piece(const Bucket& bucket, std::int64_t q) const {
-        return share(bucket.elements, transport.size, q);
+        const Range cut = share(bucket.range.size(), transport.size, q);
+        return {bucket.range.begin + cut.begin, bucket.range.begin + cut.end};
     }
 
     void make_buckets() {
-        for (std::size_t i = 0; i < tensors.size(); ++i) {
-            if (buckets.empty() || buckets.back().elements >= options.bucket_elements ||
-                tensors[buckets.back().parameters[0]].dtype() != tensors[i].dtype())
-                buckets.emplace_back();
-            Bucket& bucket = buckets.back();
-            bucket.parameters.push_back(i);
-            bucket.begins.push_back(bucket.elements);
-            bucket.elements += tensors[i].numel();
+        for (const Tensor& x : tensors) {
+            std::int64_t& end = lanes[x.dtype()].elements;
+            places.push_back({end, end + x.numel()});
+            end += x.numel();
         }
-        for (Bucket& bucket : buckets) {
-            const DType dtype = tensors[bucket.parameters[0]].dtype();
-            bucket.out = zeros({own_nodes() * bucket.elements}, dtype);
-            bucket.in = zeros({std::ssize(nodes) * piece(bucket, transport.rank).size()}, dtype);
-            bucket.sum = zeros({bucket.elements}, dtype);
+        for (auto& [dtype, lane] : lanes) {
+            lane.sum = zeros({lane.elements}, dtype);
+            for (std::int64_t begin = 0; begin < lane.elements; begin += options.bucket_elements) {
+                const Range range{begin, std::min(begin + options.bucket_elements, lane.elements)};
+                Bucket bucket{
+                    .lane = lane, .range = range, .out = zeros({own_nodes() * range.size()}, dtype), .in = {}};
+                bucket.in = zeros({std::ssize(nodes) * piece(bucket, transport.rank).size()}, dtype);
+                buckets.push_back(std::move(bucket));
+            }
         }
     }
 
-    // Lays the gradient of parameter `index` at node `node` of this process into its bucket.
-    void lay(Bucket& bucket, std::size_t index, std::int64_t node, const Tensor& gradient) {
-        const Tensor dense = gradient.contiguous();
-        const std::size_t width = itemsize(dense.dtype());
-        const std::int64_t begin = bucket.begins[index], end = begin + dense.numel();
-        for (std::int64_t q = 0; q < transport.size; ++q) {
-            const Range cut = piece(bucket, q);
-            const std::int64_t from = std::max(begin, cut.begin), to = std::min(end, cut.end);
-            if (from >= to) continue;
-            const std::int64_t at = own_nodes() * cut.begin + node * cut.size() + from - cut.begin;
-            std::memcpy(io::bytes_at(bucket.out) + static_cast<std::size_t>(at) * width,
-                        io::bytes_at(dense) + static_cast<std::size_t>(from - begin) * width,
-                        static_cast<std::size_t>(to - from) * width);
+    // Lays the gradient of a parameter at each node of this process into the buckets.
+    void lay(std::size_t parameter, const std::vector<Tensor>& gradients) {
+        const DType dtype = tensors[parameter].dtype();
+        const std::size_t width = itemsize(dtype);
+        const auto common = [](Range a, Range b) {
+            return Range{std::max(a.begin, b.begin), std::min(a.end, b.end)};
+        };
+        const Range place = places[parameter];
+        for (Bucket& bucket : buckets) {
+            const Range here = common(place, bucket.range);
+            if (bucket.dtype() != dtype || here.size() <= 0) continue;
+            for (std::int64_t node = 0; node < own_nodes(); ++node)
+                for (std::int64_t q = 0; q < transport.size; ++q) {
+                    const Range cut = piece(bucket, q), part = common(here, cut);
+                    if (part.size() <= 0) continue;
+                    const std::int64_t at = own_nodes() * (cut.begin - bucket.range.begin) + node * cut.size() +
+                                            part.begin - cut.begin;
+                    std::memcpy(io::bytes_at(bucket.out) + static_cast<std::size_t>(at) * width,
+                                io::bytes_at(gradients[static_cast<std::size_t>(node)]) +
+                                    static_cast<std::size_t>(part.begin - place.begin) * width,
+                                static_cast<std::size_t>(part.size()) * width);
+                }
+            bucket.filled += here.size();
         }
     }
 
@@ -114,8 +135,7 @@ struct DataParallel::State {
                                  const std::function<std::int64_t(std::int64_t)>& copies) const {
         std::vector<int> bytes;
         for (std::int64_t q = 0; q < transport.size; ++q)
-            bytes.push_back(
-                static_cast<int>(copies(q) * static_cast<std::int64_t>(itemsize(bucket.sum.dtype()))));
+            bytes.push_back(static_cast<int>(copies(q) * static_cast<std::int64_t>(itemsize(bucket.dtype()))));
         return bytes;
     }
 
@@ -131,22 +151,23 @@ struct DataParallel::State {
 
     void add_up(Bucket& bucket) {
         const Range mine = piece(bucket, transport.rank);
-        const std::size_t width = itemsize(bucket.sum.dtype());
+        const std::size_t width = itemsize(bucket.dtype());
         std::byte* in = io::bytes_at(bucket.in);
         const auto node = [&](std::size_t i) { return in + i * static_cast<std::size_t>(mine.size()) * width; };
         add_in_tree(options.grains, nodes,
-                    [&](std::size_t i, std::size_t j) { add(bucket.sum, node(i), node(j), mine.size()); });
+                    [&](std::size_t i, std::size_t j) { add(bucket.dtype(), node(i), node(j), mine.size()); });
+        std::byte* sum = io::bytes_at(bucket.lane.sum);
         if (mine.size() > 0)
-            std::memcpy(io::bytes_at(bucket.sum) + static_cast<std::size_t>(mine.begin) * width, in,
+            std::memcpy(sum + static_cast<std::size_t>(mine.begin) * width, in,
                         static_cast<std::size_t>(mine.size()) * width);
-        bucket.completion =
-            transport.complete(reinterpret_cast<char*>(io::bytes_at(bucket.sum)),
-                               piece_bytes(bucket, [&](std::int64_t q) { return piece(bucket, q).size(); }));
+        bucket.completion = transport.complete(
+            reinterpret_cast<char*>(sum) + static_cast<std::size_t>(bucket.range.begin) * width,
+            piece_bytes(bucket, [&](std::int64_t q) { return piece(bucket, q).size(); }));
     }
 
     // Moves the buckets on as far as they get without waiting. All processes send and add up in the same order.
     void advance() {
-        while (sent < buckets.size() && buckets[sent].filled == buckets[sent].parameters.size())
+        while (sent < buckets.size() && buckets[sent].filled == buckets[sent].range.size())
             send(buckets[sent++]);
         while (added < sent && buckets[added].exchange->done()) add_up(buckets[added++]);
         while (received < added && buckets[received].completion->done()) {
@@ -178,15 +199,10 @@ struct DataParallel::State {
             value = sum.add_(value);
             range.begin = done[left - 1].range.begin;
         }
-        for (Bucket& bucket : buckets) {
-            if (parameter > bucket.parameters.back()) continue;
-            const std::size_t index = parameter - bucket.parameters.front();
-            for (std::size_t i = 0; i < left; ++i)
-                lay(bucket, index, static_cast<std::int64_t>(i), done[i].gradients[parameter]);
-            lay(bucket, index, static_cast<std::int64_t>(left), value);
-            ++bucket.filled;
-            break;
-        }
+        std::vector<Tensor> values;
+        for (std::size_t i = 0; i < left; ++i) values.push_back(done[i].gradients[parameter].contiguous());
+        values.push_back(value.contiguous());
+        lay(parameter, values);
         advance();
     }
 
@@ -224,9 +240,9 @@ DataParallel::DataParallel(const nn::Module& module, Group& group, const DataPar
     : state_(std::make_unique<State>(group.transport(), options)) {
     State& s = *state_;
     const std::int64_t G = options.grains, P = group.size();
-    if (G < 1 || options.bucket_elements < 1)
+    if (G < 1 || options.bucket_elements < 1 || options.bucket_elements > 1 << 22)
         throw ValueError("DataParallel: ", G, " grains and buckets of ", options.bucket_elements,
-                         " elements; both are at least 1");
+                         " elements; use 1 grain or more, and 1 to 4194304 elements");
     if (P > G)
         throw ValueError("DataParallel: ", P, " processes have only ", G,
                          " grains to compute; start fewer processes, or cut the batch into more grains");
@@ -318,13 +334,12 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
             bool done() override { return state.advance(), state.received == state.buckets.size(); }
         } all(s);
         finish(all);
-        for (const Bucket& bucket : s.buckets)
-            for (std::size_t i = 0; i < bucket.parameters.size(); ++i) {
-                const Tensor& parameter = s.tensors[bucket.parameters[i]];
-                const std::int64_t begin = bucket.begins[i];
-                give(bucket.parameters[i],
-                     bucket.sum.slice(0, begin, begin + parameter.numel()).view(parameter.shape()));
-            }
+        for (std::size_t i = 0; i < s.tensors.size(); ++i) {
+            const Tensor& parameter = s.tensors[i];
+            give(i, s.lanes.at(parameter.dtype())
+                        .sum.slice(0, s.places[i].begin, s.places[i].end)
+                        .view(parameter.shape()));
+        }
     }
     s.done.clear();
 

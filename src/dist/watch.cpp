@@ -44,11 +44,11 @@ Deadline::Deadline(double seconds)
           std::unique_lock lock(mutex);
           std::condition_variable_any ended;
           if (ended.wait_for(lock, stop, Seconds(seconds), [&] { return stop.stop_requested(); })) return;
-          std::fprintf(
-              stderr,
-              "a process on %s has waited %g s for the others to make their groups, and ends; WEFT_PATIENCE is "
-              "half of these seconds\n",
-              this_host().c_str(), seconds);
+          std::fprintf(stderr,
+                       "a process on %s has waited %g s for the others to make their groups, and ends; they "
+                       "are stopped, "
+                       "out of reach, or need a larger WEFT_PATIENCE\n",
+                       this_host().c_str(), seconds);
           ::_exit(1);
       }) {}
 

@@ -10,7 +10,7 @@ namespace weft::dist {
 struct DataParallelOptions {
     // G, the parts into which each batch is cut. The result depends on them, and not on who computes them.
     std::int64_t grains = 8;
-    std::int64_t bucket_elements = 1 << 18;  // gradients leave in messages of about so many elements
+    std::int64_t bucket_elements = 1 << 18;  // gradients leave in buckets of so many elements
 };
 
 // What happened in a backward: a grain was computed, or a bucket of gradients was on its way.
@@ -42,8 +42,8 @@ struct Span {
 class DataParallel {
 public:
     // Error, naming the parameter, unless all processes have the same parameters with the same values;
-    // ValueError unless 1 ≤ P ≤ grains and bucket_elements ≥ 1, or if the module has a persistent buffer (as
-    // BatchNorm has), which would depend on the order of the grains.
+    // ValueError unless 1 ≤ P ≤ grains and 1 ≤ bucket_elements ≤ 2²², or if the module has a persistent buffer
+    // (as BatchNorm has), which would depend on the order of the grains.
     DataParallel(const nn::Module& module, Group& group, const DataParallelOptions& options = {});
     ~DataParallel();
     DataParallel(const DataParallel&) = delete;

@@ -21,8 +21,8 @@ class Transport;
 // Every function but rank, size, host and at_step is collective: all processes call the same ones in the same
 // order, or each gets an Error with the calls of two that differ.
 //
-// Make the group first of all: the others wait for a process for twice WEFT_PATIENCE seconds (a variable of the
-// environment, by default 5), and at least 10. Then the group watches over itself: a process that ends, or that
+// Make the group first of all: the others wait for a process for WEFT_PATIENCE + 3 seconds (a variable of the
+// environment, by default 5), and at least 8. Then the group watches over itself: a process that ends, or that
 // is silent for WEFT_PATIENCE seconds, ends them all, with its rank and host on standard error, and each of the
 // others says its step and operation. A process is silent if it is stopped or its host is out of reach; it is
 // not if it computes.

@@ -189,7 +189,7 @@ std::unique_ptr<Transport> connected() {
     MPI_Initialized(&initialised);
     if (initialised != 0)
         throw Error("Group: this process has had a group; make one, and let it live until the end of the work");
-    const Deadline deadline(2 * std::max(5.0, patience()));
+    const Deadline deadline(std::max(5.0, patience()) + 3);
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
     if (level < MPI_THREAD_MULTIPLE)
         throw Error("Group: this MPI does not let several threads of a process send (MPI_THREAD_MULTIPLE)");
