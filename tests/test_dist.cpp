@@ -217,6 +217,7 @@ TEST_CASE("data_parallel.h: a loop that trains on grains learns", "[header-examp
     optim::AdamW optimizer(model, {.lr = 0.05});
     const std::int64_t steps = 40;
     const double before = cross_entropy(model(x), y).item();
+    std::ostringstream log;
 
     dist::Group group;
     dist::DataParallel parallel(model, group, {.grains = 4});
@@ -227,9 +228,10 @@ TEST_CASE("data_parallel.h: a loop that trains on grains learns", "[header-examp
             return cross_entropy(model(part(x)), part(y));
         });
         optimizer.step();
-        if (group.rank() == 0 && step % 10 == 0) std::printf("loss %.4f\n", loss);
+        log << "loss " << loss << " in " << dist::Span(parallel.timeline().back()).end << " s\n";
     }
     CHECK(cross_entropy(model(x), y).item() < before / 2);
+    CHECK(contains(log.str(), "loss "));
 }
 
 TEST_CASE("evaluate.h: the same loss as by training::evaluate", "[header-examples][dist]") {
