@@ -29,16 +29,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double ms_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> times) {
-    std::sort(times.begin(), times.end());
-    const std::size_t n = times.size();
-    return n == 0 ? 0 : (times[(n - 1) / 2] + times[n / 2]) / 2;
-}
-
 double rounded(double x) { return std::round(x * 1e3) / 1e3; }
 
 // How long at least one bucket was on its way between two times, in milliseconds.
@@ -107,8 +97,8 @@ int run(int argc, char** argv) {
         const auto update = Clock::now();
         training.update();
         if (i < 0) continue;
-        whole.push_back(ms_since(start));
-        optimizer.push_back(ms_since(update));
+        whole.push_back(bench::ms_since(start));
+        optimizer.push_back(bench::ms_since(update));
         dist::Span last{}, first{"bucket", 0, INFINITY, 0};
         for (const dist::Span& span : parallel.timeline())
             if (span.what == std::string("grain")) {
@@ -142,13 +132,13 @@ int run(int argc, char** argv) {
                                         {"tokens", batch * T},
                                         {"grains", options.grains},
                                         {"bucket", options.bucket_elements},
-                                        {"median_ms", rounded(median(whole))},
+                                        {"median_ms", rounded(bench::median(whole))},
                                         {"min_ms", rounded(*std::min_element(whole.begin(), whole.end()))},
-                                        {"grain_ms", rounded(median(grain))},
-                                        {"optimizer_ms", rounded(median(optimizer))},
-                                        {"hidden_ms", rounded(median(hidden))},
-                                        {"exposed_ms", rounded(median(exposed))},
-                                        {"ready", rounded(median(ready))},
+                                        {"grain_ms", rounded(bench::median(grain))},
+                                        {"optimizer_ms", rounded(bench::median(optimizer))},
+                                        {"hidden_ms", rounded(bench::median(hidden))},
+                                        {"exposed_ms", rounded(bench::median(exposed))},
+                                        {"ready", rounded(bench::median(ready))},
                                         {"bytes_per_step", sent},
                                         {"parameters", training.model->num_parameters()},
                                         {"loss", loss},

@@ -19,17 +19,13 @@ using namespace weft;
 
 namespace {
 
-double ms_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
 // The mean time for a batch (B, T) of a text of a million tokens, over a pass with the shuffle that begins it.
 double batch_ms(std::int64_t B, std::int64_t T) {
     training::Corpus corpus(text::Ids(1'000'000), {.block_size = T, .batch_size = B});
     const std::int64_t batches = std::ssize(corpus.training()) / (B * T);
     const auto start = std::chrono::steady_clock::now();
     for (std::int64_t step = 0; step < batches; ++step) (void)corpus.training_batch(step);
-    return ms_since(start) / static_cast<double>(batches);
+    return bench::ms_since(start) / static_cast<double>(batches);
 }
 
 double rounded(double x, double digits) { return std::round(x * digits) / digits; }
@@ -79,12 +75,10 @@ int main(int argc, char** argv) {
     for (int i = 0; i < repetitions; ++i) {
         const auto start = std::chrono::steady_clock::now();
         tokens_per_s = std::max(tokens_per_s, step());
-        times.push_back(ms_since(start));
+        times.push_back(bench::ms_since(start));
     }
 
-    std::sort(times.begin(), times.end());
-    const std::size_t middle = times.size() / 2;
-    const double median = times.size() % 2 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+    const double median = bench::median(times);
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     nlohmann::ordered_json line;
@@ -92,7 +86,7 @@ int main(int argc, char** argv) {
     line["peer"] = composed ? "weft composed" : "weft";
     line["threads"] = threads;
     if (dropout > 0) line["dropout"] = dropout;
-    line["min_ms"] = rounded(times.front(), 1e3);
+    line["min_ms"] = rounded(*std::min_element(times.begin(), times.end()), 1e3);
     line["median_ms"] = rounded(median, 1e3);
     line["peak_rss_mb"] = rounded(static_cast<double>(usage.ru_maxrss) / 1024, 10);
     if (tokens_per_s > 0) line["tokens_per_s"] = rounded(tokens_per_s, 1e2);

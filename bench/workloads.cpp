@@ -1,7 +1,7 @@
 // B batch, T tokens, C = d_model.
 #include "workloads.h"
 
-#include <chrono>
+#include <algorithm>
 
 namespace weft::bench {
 namespace {
@@ -93,6 +93,16 @@ const std::vector<Workload>& workloads() {
         {"decode", 3, 1, [=](double) { return decoding(gpt2, 64); }},
     };
     return all;
+}
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    const std::size_t n = times.size();
+    return n == 0 ? 0 : (times[(n - 1) / 2] + times[n / 2]) / 2;
 }
 
 }  // namespace weft::bench

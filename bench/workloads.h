@@ -1,6 +1,7 @@
 // The workloads of the benchmark, each with the shapes and the whole training step of its PyTorch counterpart.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -32,5 +33,11 @@ struct Workload {
 
 // toy, char, gpt2, attention, long, decode.
 const std::vector<Workload>& workloads();
+
+// Milliseconds since then.
+double ms_since(std::chrono::steady_clock::time_point start);
+
+// The middle of these times; the mean of the two in the middle if their number is even; 0 if there is none.
+double median(std::vector<double> times);
 
 }  // namespace weft::bench

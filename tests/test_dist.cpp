@@ -55,35 +55,42 @@ TEST_CASE("grad tells of a leaf's gradient while backward goes on", "[autograd][
     });
     const Tensor y = sum(inner * b + b);
     const std::vector<Tensor> gradients =
-        grad({y}, {a, b, b}, {}, {.ready = [&](std::size_t i, const Tensor& g) {
+        grad({y}, {a, b, b}, {}, {.ready = [&](std::size_t i, Tensor g) {
                  order.push_back(text::chars(i) + " " + text::chars(g.item()));
+                 g.mul_(100);  // it is the callee's own
              }});
     CHECK(order == std::vector<std::string>{"1 5", "2 5", "inner 3", "0 12"});
-    CHECK(gradients[0].item() == 12);
-    CHECK(gradients[1].item() == 5);
-    CHECK(gradients[2].item() == 5);
+    CHECK(gradients.empty());
 }
 
 TEST_CASE("grad tells of every input once, also of those that are not leaves", "[autograd][dist]") {
     Rng rng(1);
     const Net net(0);
     const Tensor x = randn({4, 5}, rng).requires_grad_(), hidden = net.first(x);
-    const Tensor loss = sum(net.second(gelu(hidden)) * sum(hidden));
+    const Tensor unused = ones({2}).requires_grad_();
+    const Tensor loss = sum(net.second(gelu(hidden)) * sum(hidden) + sum(x));  // some gradients are views
     std::vector<Tensor> inputs = net.parameters();
-    inputs.push_back(hidden);
-    inputs.push_back(x);
-    std::vector<Tensor> told(inputs.size());
-    int calls = 0;
-    const auto gradients =
-        grad({loss}, inputs, {}, {.retain_graph = true, .ready = [&](std::size_t i, const Tensor& g) {
-                                      told[i] = g.detach();
+    inputs.insert(inputs.end(), {hidden, x, hidden, x, unused});
+    const auto plain = grad({loss}, inputs, {}, {.retain_graph = true, .allow_unused = true});
+    for (const bool create_graph : {false, true}) {
+        std::vector<Tensor> told(inputs.size());
+        int calls = 0;
+        const GradOptions options{.create_graph = create_graph,
+                                  .retain_graph = true,
+                                  .allow_unused = true,
+                                  .ready = [&](std::size_t i, Tensor g) {
+                                      told[i] = g;
+                                      if (!create_graph) g.mul_(100);
                                       ++calls;
-                                  }});
-    CHECK(calls == static_cast<int>(inputs.size()));
-    const auto plain = grad({loss}, inputs);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        CHECK(told[i].to_vector<float>() == plain[i].to_vector<float>());
-        CHECK(gradients[i].to_vector<float>() == plain[i].to_vector<float>());
+                                  }};
+        CHECK(grad({loss}, inputs, {}, options).empty());
+        CHECK(calls == static_cast<int>(inputs.size()) - 1);
+        CHECK_FALSE(told.back().defined());
+        for (std::size_t i = 0; i + 1 < inputs.size(); ++i) {
+            CHECK((told[i] / (create_graph ? 1 : 100)).to_vector<float>() == plain[i].to_vector<float>());
+        }
+        REQUIRE_THROWS_AS(grad({loss}, {unused}, {}, {.retain_graph = true, .ready = options.ready}),
+                          GraphError);
     }
 }
 

@@ -21,7 +21,7 @@ struct DataParallel::State {
     std::uint64_t bytes_sent = 0;
     std::vector<Span> timeline;
 
-    // During a backward: the gradients of the tree's nodes so far, all grains but the last.
+    // During a backward: the gradients of the tree's nodes so far.
     struct Node {
         Range range;
         std::vector<Tensor> gradients;
@@ -30,33 +30,26 @@ struct DataParallel::State {
 
     State(Transport& t, const DataParallelOptions& o) : transport(t), options(o) {}
 
-    // Adds the gradients of a grain to those of its left neighbours as far as they are parts of one node.
-    void add_grain(std::int64_t grain, std::vector<Tensor> gradients) {
-        const NoGrad off;
-        done.push_back({{grain, grain + 1}, std::move(gradients)});
-        while (done.size() > 1 && are_parts(options.grains, done[done.size() - 2].range, done.back().range)) {
-            const Node right = std::move(done.back());
-            done.pop_back();
-            for (std::size_t i = 0; i < tensors.size(); ++i) done.back().gradients[i].add_(right.gradients[i]);
-            done.back().range.end = right.range.end;
-        }
+    // Widens the node by its left parts at the end of `done`, and returns how many nodes are before them.
+    std::size_t widen(Range& node) const {
+        std::size_t before = done.size();
+        for (; before > 0 && are_parts(options.grains, done[before - 1].range, node); --before)
+            node.begin = done[before - 1].range.begin;
+        return before;
     }
 
-    // The same for one parameter of the last grain, into the buckets.
-    void add_last(std::size_t parameter, const Tensor& gradient) {
+    // Adds a parameter's gradient to those of the node's left parts, while it is in the cache; at the last
+    // grain the sum leaves.
+    void add(std::size_t parameter, Tensor gradient, Node& node, std::size_t before, bool leaves) {
         const NoGrad off;
-        Range range{own.end - 1, own.end};
-        Tensor value = gradient;
-        std::size_t left = done.size();
-        for (; left > 0 && are_parts(options.grains, done[left - 1].range, range); --left) {
-            Tensor& sum = done[left - 1].gradients[parameter];
-            value = sum.add_(value);
-            range.begin = done[left - 1].range.begin;
-        }
-        std::vector<Tensor> values;
-        for (std::size_t i = 0; i < left; ++i) values.push_back(done[i].gradients[parameter].contiguous());
-        values.push_back(value.contiguous());
-        buckets->lay(parameter, values);
+        for (std::size_t i = done.size(); i > before; --i)
+            gradient = std::exchange(done[i - 1].gradients[parameter], {}).add_(gradient);
+        node.gradients[parameter] = gradient;
+        if (!leaves) return;
+        std::vector<Tensor> at_nodes;
+        for (std::size_t i = 0; i < before; ++i) at_nodes.push_back(done[i].gradients[parameter]);
+        at_nodes.push_back(gradient);
+        buckets->lay(parameter, at_nodes);
     }
 
     // What all processes must have in common.
@@ -124,7 +117,7 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
     const Doing doing("DataParallel::backward");
     const std::int64_t G = s.options.grains;
     const bool alone = s.transport.size == 1;
-    const std::uint64_t before = s.transport.bytes_sent;
+    const std::uint64_t sent = s.transport.bytes_sent;
     const auto start = Buckets::Clock::now();
     const auto now = [&] { return std::chrono::duration<double>(Buckets::Clock::now() - start).count(); };
     s.timeline.clear();
@@ -145,18 +138,20 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
             }
         const Tensor loss = loss_of(grain);
         losses.push_back(loss.item());
-        GradOptions options{.allow_unused = true};
-        const bool last = !alone && grain + 1 == s.own.end;
-        if (last) options.ready = [&](std::size_t i, const Tensor& g) { s.add_last(i, g); };
-        std::vector<Tensor> gradients =
-            grad({loss}, s.tensors, {full(loss.shape(), 1 / static_cast<double>(G), loss.dtype())}, options);
-        for (std::size_t i = 0; i < gradients.size(); ++i)
-            if (!gradients[i].defined())
+        State::Node node{{grain, grain + 1}, std::vector<Tensor>(s.tensors.size())};
+        const std::size_t before = s.widen(node.range);
+        const bool leaves = !alone && grain + 1 == s.own.end;
+        (void)grad({loss}, s.tensors, {full(loss.shape(), 1 / static_cast<double>(G), loss.dtype())},
+                   {.allow_unused = true,
+                    .ready = [&](std::size_t i, Tensor g) { s.add(i, std::move(g), node, before, leaves); }});
+        for (std::size_t i = 0; i < node.gradients.size(); ++i)
+            if (!node.gradients[i].defined())
                 throw GraphError(
                     "DataParallel::backward: the loss of grain ", grain, " does not depend on ",
                     s.parameters[i].first,
                     "; use every parameter in each grain, or call requires_grad_(false) on this one");
-        if (!last) s.add_grain(grain, std::move(gradients));
+        s.done.resize(before);
+        s.done.push_back(std::move(node));
         s.timeline.push_back({"grain", grain, begin, now()});
     }
     if (G > 1)
@@ -194,7 +189,7 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
     std::vector<Range> leaves;
     for (std::int64_t grain = 0; grain < G; ++grain) leaves.push_back({grain, grain + 1});
     add_in_tree(G, leaves, [&](std::size_t i, std::size_t j) { losses[i] += losses[j]; });
-    s.bytes_sent += s.transport.bytes_sent - before;
+    s.bytes_sent += s.transport.bytes_sent - sent;
     return losses[0] / static_cast<double>(G);
 }
 

@@ -45,7 +45,7 @@ long allowed_processors() {
 
 Group::Group() : transport_(connected()) {
     if (launched() == nullptr) return;
-    agree("the arithmetic", arithmetic());
+    if (size() > 1) agree("the arithmetic", arithmetic());
     // A process takes its share of its host, unless the environment says how many threads. Open MPI binds each
     // of one or two processes to a single core, where a team of threads would starve.
     const long processors = ::sysconf(_SC_NPROCESSORS_ONLN), allowed = allowed_processors();

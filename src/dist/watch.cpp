@@ -17,9 +17,7 @@ namespace weft::dist {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
-constexpr std::chrono::milliseconds pulse(250);
+constexpr std::chrono::nanoseconds pulse = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -43,11 +41,12 @@ Deadline::Deadline(double seconds)
           std::mutex mutex;
           std::unique_lock lock(mutex);
           std::condition_variable_any ended;
-          if (ended.wait_for(lock, stop, Seconds(seconds), [&] { return stop.stop_requested(); })) return;
+          if (ended.wait_for(lock, stop, std::chrono::duration<double>(seconds),
+                             [&] { return stop.stop_requested(); }))
+              return;
           std::fprintf(stderr,
                        "a process on %s has waited %g s for the others to make their groups, and ends; they "
-                       "are stopped, "
-                       "out of reach, or need a larger WEFT_PATIENCE\n",
+                       "are stopped, out of reach, or need a larger WEFT_PATIENCE\n",
                        this_host().c_str(), seconds);
           ::_exit(1);
       }) {}
@@ -67,7 +66,7 @@ Watch::~Watch() {
 void Watch::run(const std::stop_token& stop) {
     struct Other {
         int rank;
-        Clock::time_point heard = Clock::now();
+        std::int64_t heard = nanoseconds();
         MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
         char in = 0;
     };
@@ -75,13 +74,11 @@ void Watch::run(const std::stop_token& stop) {
     for (int other = 0; other < static_cast<int>(hosts_.size()); ++other)
         if ((rank_ == 0) != (other == 0)) others.push_back({.rank = other});
     const char out = 1;
-    Clock::time_point before = Clock::now();
     while (!stop.stop_requested()) {
-        const Clock::time_point now = Clock::now();
-        const bool slept =
-            now - before > 4 * pulse;  // this process was stopped itself: what it missed is no silence
-        before = now;
-        last = nanoseconds();
+        const std::int64_t now = nanoseconds();
+        // If this process was stopped itself, what it missed is no silence.
+        const bool slept = now - last > 4 * pulse.count();
+        last = now;
         for (Other& other : others) {
             int done = 1;
             if (other.sending != MPI_REQUEST_NULL) MPI_Test(&other.sending, &done, MPI_STATUS_IGNORE);
@@ -93,7 +90,7 @@ void Watch::run(const std::stop_token& stop) {
                 MPI_Test(&other.receiving, &done, MPI_STATUS_IGNORE);
                 if (done != 0) other.heard = now;
             }
-            if (Seconds(now - other.heard).count() <= patience_) continue;
+            if (static_cast<double>(now - other.heard) <= 1e9 * patience_) continue;
             std::fprintf(
                 stderr,
                 "process %d on %s has been silent for %g s, so all processes end; process %d on %s is at "

@@ -90,9 +90,9 @@ struct GradOptions {
     bool create_graph = false;  // records the gradients too, for gradients of gradients
     bool retain_graph = false;  // keeps the saved tensors for another backward; implied by create_graph
     bool allow_unused = false;  // undefined instead of GraphError for an input that no output depends on
-    // Called with i and the gradient of input i as soon as it is complete; if the input is a leaf, this is
-    // while backward goes on. The gradient must not be changed.
-    std::function<void(std::size_t, const Tensor&)> ready = {};
+    // If given, called with i and the gradient of input i, which it may keep and change; for a leaf as soon as
+    // it is complete, while backward goes on. The list that grad returns is then empty.
+    std::function<void(std::size_t, Tensor)> ready = {};
 };
 
 // Returns ∂(Σ_k grad_outputs_k · output_k)/∂x for each input x, in their order, and leaves every grad() as it

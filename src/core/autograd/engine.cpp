@@ -68,9 +68,9 @@ public:
         accumulate(nullptr, 0, node, seed.defined() ? seed : ones_like(root));
     }
 
-    // Restricts the run to nodes on a path from the seeds to one of `targets`. If there is a `ready`, it is
-    // called with each position in `targets` and its gradient, for a leaf as soon as its last consumer has been
-    // visited.
+    // Restricts the run to nodes on a path from the seeds to one of `targets`. If there is a `ready`, it gets
+    // each position in `targets` with its gradient, which is then undefined in the results; for a leaf as soon
+    // as its last consumer has been visited.
     void keep_paths_to(const std::vector<std::shared_ptr<Node>>& targets, Ready ready) {
         has_targets_ = true;
         ready_ = std::move(ready);
@@ -116,18 +116,29 @@ private:
     }
 
     // One edge: the rule of `consumer` returned g for its input `position`; null for the seed.
-    void accumulate(const Node* consumer, std::size_t position, const std::shared_ptr<Node>& node,
-                    const Tensor& g) {
-        auto [it, is_new] = pending_.try_emplace(node->number, Pending{node, g, {}});
+    void accumulate(const Node* consumer, std::size_t position, const std::shared_ptr<Node>& node, Tensor g) {
+        Pending& pending = pending_.try_emplace(node->number, Pending{node, {}, {}}).first->second;
         if (ledger_)
-            it->second.terms.push_back({consumer ? consumer->number : 0,
-                                        consumer ? consumer->operation : "seed", position,
-                                        Tensor(copy_of(g.array()))});
-        if (is_new) return;
-        Tensor& sum = it->second.gradient;
+            pending.terms.push_back({consumer ? consumer->number : 0, consumer ? consumer->operation : "seed",
+                                     position, Tensor(copy_of(g.array()))});
+        Tensor& sum = pending.gradient;
+        if (!sum.defined()) {
+            sum = std::move(g);
+            return;
+        }
         if (!create_ && is_unshared(sum)) return kernels::add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
         sum = add(sum, g);
+    }
+
+    // Without create_graph, everyone gets a tensor of its own.
+    void hand_over(const Node& node, Tensor& gradient) {
+        std::size_t left = positions_[&node].size();
+        for (const std::size_t i : positions_[&node]) {
+            const bool is_last = --left == 0 && node.is_leaf;
+            ready_(i, create_ ? gradient
+                              : made_exclusive(is_last ? std::exchange(gradient, {}) : Tensor(gradient)));
+        }
     }
 
     void visit(Pending next) {
@@ -148,16 +159,15 @@ private:
                               Tensor(copy_of(gradient.array())), hooked});
         }
         if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) {
-            results_[next.node] = gradient;
-            if (ready_)
-                for (const std::size_t i : positions_[&node]) ready_(i, gradient);
+            results_[next.node] = ready_ ? Tensor() : gradient;
+            if (ready_) hand_over(node, gradient);
         }
         if (!needs_inputs_of(node)) return;
         if (node.is_released)
             throw GraphError(node.operation,
                              ": an earlier backward released the saved tensors; pass retain_graph = true to "
                              "that backward, or compute the output again");
-        const Grads gradients = [&] {
+        Grads gradients = [&] {
             const NoTrace no_trace;  // its operations are not part of the run being traced
             return node.vjp(node.unpack(create_), gradient);
         }();
@@ -171,7 +181,7 @@ private:
             if (!needs(input)) continue;
             if (gradients[i].defined()) {
                 check_gradient(gradients[i], *input, node.operation, ": the gradient of input ", i);
-                accumulate(&node, i, input, gradients[i]);
+                accumulate(&node, i, input, std::move(gradients[i]));
             }
             const auto found = consumers_.find(input.get());
             if (found == consumers_.end() || --found->second > 0) continue;
@@ -225,14 +235,15 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const auto found = results.find(targets[i]);
-        if (found != results.end())
-            gradients.push_back(options.create_graph ? found->second : made_exclusive(found->second));
-        else if (options.allow_unused)
-            gradients.emplace_back();
-        else
+        if (found == results.end() && !options.allow_unused)
             throw GraphError(
                 "grad: no output depends on input ", i, " of shape ", inputs[i].shape(),
                 "; leave it out, or pass allow_unused = true for an undefined tensor in its place");
+        if (options.ready) continue;
+        if (found == results.end())
+            gradients.emplace_back();
+        else
+            gradients.push_back(options.create_graph ? found->second : made_exclusive(found->second));
     }
     backward.commit_ledger();
     return gradients;
