@@ -3,7 +3,7 @@
 
     bench/cluster_model.py [char] [gpt2] [--build FOLDER] [--rounds N] [--network NAME:SECONDS:BYTES_PER_SECOND …]
 
-The model follows src/dist/data_parallel.cpp. Each of P hosts has one process, which computes its share of the
+The model follows src/dist/buckets.cpp. Each of P hosts has one process, which computes its share of the
 grains one after the other. The gradients of the last one become complete over a part of its time, in the order
 of backward; those of the embeddings, one of which is also the head, at its end. A full bucket goes out in two
 messages to every other host: the exchange, pieces of each node of the tree that the process has, and, when all

@@ -5,9 +5,9 @@
 
 Each time a random one of 2 to 4 processes gets SIGKILL or SIGSTOP at a random moment of its first seconds.
 From then on it takes at most 10 s until mpirun has ended with a status that is not 0 and no process is left;
-standard error names the process and its host (before there is a group, that one waits in vain); every other one has written its step and operation, if
-training had begun; and the checkpoint, if there is one, can be read. Prints a line for each that fails, then the
-distribution of the times. Exit code 0 if none failed.
+standard error names the process and its host (before there is a group, that one waits in vain); every other one
+has written its step and operation, if training had begun; and the checkpoint, if there is one, can be read.
+Prints a line for each that fails, then the distribution of the times. Exit code 0 if none failed.
 BUILD has WEFT_MPI; root needs OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1.
 """
 import argparse
