@@ -135,8 +135,9 @@ check-all: test  ## make test, and what takes hours: random programs, in PyTorch
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
 
-test-browser: browser-packages docs configure  ## every page of the site, and a training's report, in a real browser
+test-browser: browser-packages configure  ## every page of the site, and a training's report, in a real browser
 	$(CMAKE) --build $(BUILD) --target train_gpt page_model
+	$(MAKE) docs
 	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
 
 bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"

@@ -15,7 +15,7 @@ start, slower hosts and evaluation are not in the model.
 
 The measured points are two processes with one thread each on this machine and, for root, in two network
 namespaces with a cable of known latency and bandwidth between them (netns_link.py). The model's parameters are
-measured beside them, with buckets of one parameter. In the table of many hosts each is like this machine, with
+those of the two on this machine. In the table of many hosts each is like this machine, with
 one process and all its threads. Root needs OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1.
 """
 import argparse
@@ -60,14 +60,13 @@ class Work:
         """Elements of each bucket, and the share of the ready time after which it is complete."""
         parameters = self.parameters()
         total = sum(n for n, embedding in parameters if not embedding)
-        found, elements, complete = [], 0, 0
+        found, filled, complete = [], 0, 0
         for n, embedding in parameters:
-            elements += n
             complete = total if embedding else complete + n
-            if elements >= self.bucket:
-                found.append((elements, complete / total))
-                elements = 0
-        return found + ([(elements, 1.0)] if elements else [])
+            filled += n
+            found += [(self.bucket, complete / total)] * (filled // self.bucket)
+            filled %= self.bucket
+        return found + ([(filled, 1.0)] if filled else [])
 
 
 def share(n, P, r):
@@ -163,18 +162,19 @@ def compare(o, workload):
     options = {"P": 2, "threads": 1, "grains": 8, "bucket": o.bucket}
     refused = namespaces_refused()
     cables = [] if refused else CABLES[workload]
-    programs = [lambda: dist_bench(o.build, workload, **options | {"bucket": 1}),  # for the model's parameters
-                lambda: dist_bench(o.build, workload, **options)]
+    programs = [lambda: dist_bench(o.build, workload, **options)]
     programs += [lambda cable=cable: apart(o, workload, *cable, **options) for cable in cables]
-    alone, *results = alternately(o.rounds, programs)
-    work = Work(workload, alone["grain_ms"] / 1e3, alone["optimizer_ms"] / 1e3, alone["ready"], o.memory, o.bucket)
+    results = alternately(o.rounds, programs)
+    here = results[0]
+    work = Work(workload, here['grain_ms'] / 1e3, here["optimizer_ms"] / 1e3, 1, o.memory, o.bucket)
+    work.ready = min(1, here["ready"] / (1 - work.buckets()[0][1]))  # the first bucket left when it was full
     rows = []
     for (latency, bandwidth), r in zip([(5e-6, o.memory), *cables], results):
         seconds, after = predicted(work, 2, 8, latency, bandwidth)
         rows.append([f"{latency * 1e3:.3g}", f"{bandwidth / 1e6:.4g}", f"{r['median_ms']:.1f}", f"{r['min_ms']:.1f}",
                      f"{seconds * 1e3:.1f}", f"{100 * (seconds * 1e3 / r['median_ms'] - 1):+.1f} %",
                      f"{r['exposed_ms']:.1f}", f"{after * 1e3:.1f}"])
-    table(f"{workload}, batch {BATCH[workload]}, 8 grains of {alone['grain_ms']:.1f} ms, two processes with one "
+    table(f"{workload}, batch {BATCH[workload]}, 8 grains of {here['grain_ms']:.1f} ms, two processes with one "
           "thread each, on this machine (first row) and in two namespaces: step, measured and predicted, and the time "
           "after the last grain in which buckets are on their way",
           ["latency ms", "MB/s", "median ms", "minimum ms", "predicted ms", "error", "after ms", "predicted ms"], rows)

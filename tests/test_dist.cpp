@@ -179,6 +179,11 @@ TEST_CASE("DataParallel refuses what would not give one result", "[dist][refusal
         {"0 grains", [&] { dist::DataParallel(net, group, {.grains = 0}); }},
         {"buckets of 0 elements", [&] { dist::DataParallel(net, group, {.bucket_elements = 0}); }},
         {"1 to 4194304 elements", [&] { dist::DataParallel(net, group, {.bucket_elements = 1 << 23}); }},
+        {"20100 elements in buckets of 1 make 20100 buckets; use larger ones, at most 16384",
+         [&] {
+             Rng rng(1);
+             dist::DataParallel(nn::Linear(200, 100, rng), group, {.bucket_elements = 1});
+         }},
         {"the buffer running_mean", [&] { dist::DataParallel(nn::BatchNorm(3), group); }},
     });
     dist::DataParallel parallel(net, group, {.grains = 2});

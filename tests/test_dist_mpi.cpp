@@ -208,4 +208,36 @@ TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with
     CHECK(sample.code == 0);
     CHECK(count(sample.output, "The") == 1);
 }
+
+TEST_CASE("train_gpt goes on after a kill and a Ctrl-C with other numbers of processes, to the same bytes",
+          "[mpi]") {
+    const Scratch scratch;
+    weft::io::save_text(scratch / "text.txt", pangrams());
+    const std::string program = WEFT_PROGRAMS_DIR "/" + tiny + "--text " + (scratch / "text.txt").string() +
+                                " --batch_size 8 --micro_batch 1 --dropout 0.1 --steps 100000 "
+                                "--eval_interval 20 --save_interval 5 --threads 1 --out ";
+    const std::string alone = (scratch / "alone").string(), moved = (scratch / "moved").string();
+    const std::string pid = (scratch / "pid").string();
+    // Runs `program` on P processes; process 1 gives a signal once the run has reached a step.
+    const auto signalled = [&](int P, int step, const std::string& signal, const std::string& more) {
+        const Result result =
+            mpirun(P,
+                   "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && { until grep -q ^" +
+                       std::to_string(step) + ", " + moved + "/loss.csv; do sleep 0.01; done; kill " + signal +
+                       "; } 2>/dev/null & exec " + program + moved + more + "'",
+                   "sh -c 'echo $$ > " + pid + "; exec \"$0\" \"$@\"'");
+        CHECK(result.code != 0);
+        return result;
+    };
+    CHECK(contains(signalled(4, 5, "-9 $$", "").output, "rank 1"));
+    const Result stopped = signalled(3, 60, "-INT $(cat " + pid + ")", " --resume");
+    CHECK(count(stopped.output, "was asked to end at step ") == 3);
+    const std::string losses = file(fs::path(moved) / "loss.csv");
+    const int last = std::stoi(losses.substr(losses.rfind('\n', losses.size() - 2) + 1));
+    const std::string stop = " --stop_at " + std::to_string(last / 20 * 20 + 20) + " 2>&1";
+    REQUIRE(shell(program + moved + " --resume" + stop).code == 0);
+    REQUIRE(shell(program + alone + stop).code == 0);
+    for (const char* written : {"model.safetensors", "best.safetensors", "loss.csv"})
+        CHECK(file(fs::path(moved) / written) == file(fs::path(alone) / written));
+}
 #endif

@@ -10,6 +10,13 @@
 
 namespace weft::dist {
 
+namespace {
+
+// MPI goes through all exchanges that have begun whenever it moves one on, so many take it very long.
+constexpr std::int64_t max_buckets = 1 << 14;
+
+}  // namespace
+
 struct DataParallel::State {
     nn::NamedTensors parameters;  // those that require a gradient, the last registered first: backward's order
     std::vector<Tensor> tensors;  // the same without names
@@ -95,14 +102,21 @@ DataParallel::DataParallel(const nn::Module& module, Group& group, const DataPar
     for (const auto& [name, x] : module.named_parameters())
         if (x.requires_grad()) s.parameters.emplace_back(name, x);
     const nn::NamedTensors buffers = module.named_buffers();
-    for (const auto& [name, saved] : module.state_dict())
-        if (std::any_of(buffers.begin(), buffers.end(), [&](const auto& b) { return b.first == name; }))
+    for (const auto& saved : module.state_dict())
+        if (std::any_of(buffers.begin(), buffers.end(), [&](const auto& b) { return b.first == saved.first; }))
             throw ValueError(
-                "DataParallel: the buffer ", name,
+                "DataParallel: the buffer ", saved.first,
                 " would depend on the order of the grains; use a module without one, as LayerNorm in place "
                 "of BatchNorm");
     std::reverse(s.parameters.begin(), s.parameters.end());
-    for (const auto& [name, x] : s.parameters) s.tensors.push_back(x);
+    std::int64_t elements = 0;
+    for (const auto& [name, x] : s.parameters) {
+        s.tensors.push_back(x);
+        elements += x.numel();
+    }
+    if (const std::int64_t buckets = (elements - 1) / options.bucket_elements + 1; buckets > max_buckets)
+        throw ValueError("DataParallel: ", elements, " elements in buckets of ", options.bucket_elements,
+                         " make ", buckets, " buckets; use larger ones, at most ", max_buckets);
     s.generators = module.named_generators();
     s.own = share(G, P, group.rank());
     if (P == 1) return;

@@ -42,8 +42,8 @@ struct Span {
 class DataParallel {
 public:
     // Error, naming the parameter, unless all processes have the same parameters with the same values;
-    // ValueError unless 1 ≤ P ≤ grains and 1 ≤ bucket_elements ≤ 2²², or if the module has a persistent buffer
-    // (as BatchNorm has), which would depend on the order of the grains.
+    // ValueError unless 1 ≤ P ≤ grains and 1 ≤ bucket_elements ≤ 2²², for more than 2¹⁴ buckets, and if the
+    // module has a persistent buffer (as BatchNorm has), which would depend on the order of the grains.
     DataParallel(const nn::Module& module, Group& group, const DataParallelOptions& options = {});
     ~DataParallel();
     DataParallel(const DataParallel&) = delete;
