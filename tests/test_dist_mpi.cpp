@@ -6,15 +6,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whether mpirun is Open MPI's, which asks processes to end. MPICH's kills them, so they say nothing, and may
+// return 0 when one has left by _Exit(0).
+bool asks() {
+    static const bool found = contains(shell(WEFT_MPIRUN " --version").output, "Open");
+    return found;
+}
+
 // Runs a command of the shell by mpirun with so many processes.
 Result mpirun(int P, const std::string& command, const std::string& variables = "") {
-    static const std::string flags =
-        shell(WEFT_MPIRUN " --version").output.find("Open") != std::string::npos ? " --oversubscribe" : "";
     return shell(
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
         "ASAN_OPTIONS=detect_leaks=0 " +
-        variables + " timeout 100 " WEFT_MPIRUN + flags + " -n " + std::to_string(P) + " " + command + " 2>&1");
+        variables + " timeout 100 " WEFT_MPIRUN + (asks() ? " --oversubscribe" : "") + " -n " +
+        std::to_string(P) + " " + command + " 2>&1");
 }
+// In mpirun's message that a process was killed.
+std::string killed(int rank) { return asks() ? "rank " + std::to_string(rank) : "Killed (signal 9)"; }
 Result processes(int P, const std::string& scenario, const std::string& variables = "") {
     return mpirun(P, WEFT_PROCESSES " " + scenario, variables);
 }
@@ -105,6 +113,7 @@ TEST_CASE("kernels that round in another way are refused", "[mpi]") {
 TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
     for (const char* scenario : {"throw", "exit", "kill", "stop"})
         for (const int odd : {0, 2}) {
+            if (scenario == std::string("exit") && !asks()) continue;
             INFO(scenario << " " << odd);
             const Result result =
                 processes(3, std::string(scenario) + " " + std::to_string(odd), "WEFT_PATIENCE=2");
@@ -120,9 +129,9 @@ TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
                 CHECK(contains(result.output, "has been silent for 2 s, so all processes end; process "));
                 CHECK(contains(result.output, "is at step 7, in "));
             } else {
-                CHECK(contains(result.output, "rank " + rank));  // mpirun's line
+                CHECK(contains(result.output, killed(odd)));
             }
-            CHECK(count(result.output, "was asked to end at step 7, in ") >= 1);
+            if (asks()) CHECK(count(result.output, "was asked to end at step 7, in ") >= 1);
         }
 }
 
@@ -179,7 +188,7 @@ TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with
         const std::string name = std::to_string(P);
         const Result result = mpirun(P, program + out(name));
         REQUIRE(result.code == 0);
-        CHECK(count(result.output, "title ") == 1);  // process 0 alone prints
+        CHECK(count(result.output, "title ") == 1);      // process 0 alone prints
         CHECK(count(result.output, "step 12/12") == 1);  // and not of the bar
         same(name);
     }
@@ -229,9 +238,9 @@ TEST_CASE("train_gpt goes on after a kill and a Ctrl-C with other numbers of pro
         CHECK(result.code != 0);
         return result;
     };
-    CHECK(contains(signalled(4, 5, "-9 $$", "").output, "rank 1"));
+    CHECK(contains(signalled(4, 5, "-9 $$", "").output, killed(1)));
     const Result stopped = signalled(3, 60, "-INT $(cat " + pid + ")", " --resume");
-    CHECK(count(stopped.output, "was asked to end at step ") == 3);
+    CHECK(count(stopped.output, "was asked to end at step ") == (asks() ? 3 : 0));
     const std::string losses = file(fs::path(moved) / "loss.csv");
     const int last = std::stoi(losses.substr(losses.rfind('\n', losses.size() - 2) + 1));
     const std::string stop = " --stop_at " + std::to_string(last / 20 * 20 + 20) + " 2>&1";
