@@ -18,7 +18,7 @@ Result mpirun(int P, const std::string& command, const std::string& variables = 
     return shell(
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
         "ASAN_OPTIONS=detect_leaks=0 " +
-        variables + " timeout 100 " WEFT_MPIRUN + (asks() ? " --oversubscribe" : "") + " -n " +
+        variables + " timeout --foreground 100 " WEFT_MPIRUN + (asks() ? " --oversubscribe" : "") + " -n " +
         std::to_string(P) + " " + command + " 2>&1");
 }
 // In mpirun's message that a process was killed.
@@ -243,7 +243,7 @@ TEST_CASE("train_gpt goes on after a kill and a Ctrl-C with other numbers of pro
     CHECK(count(stopped.output, "was asked to end at step ") == (asks() ? 3 : 0));
     const std::string losses = file(fs::path(moved) / "loss.csv");
     const int last = std::stoi(losses.substr(losses.rfind('\n', losses.size() - 2) + 1));
-    const std::string stop = " --stop_at " + std::to_string(last / 20 * 20 + 20) + " 2>&1";
+    const std::string stop = " --stop_at " + std::to_string(last / 20 * 20 + 30) + " 2>&1";
     REQUIRE(shell(program + moved + " --resume" + stop).code == 0);
     REQUIRE(shell(program + alone + stop).code == 0);
     for (const char* written : {"model.safetensors", "best.safetensors", "loss.csv"})
