@@ -5,7 +5,9 @@
 //     compare --busy N …    medians of Weft and PyTorch, quiet and beside N processes that never rest
 //     compare --span …      how fast Weft would be on more cores (span.h)
 #include <signal.h>
+#ifdef __linux__
 #include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,7 +74,9 @@ public:
         for (int i = 0; i < n; ++i) {
             const pid_t id = fork();
             if (id == 0) {
+#ifdef __linux__
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
                 if (getppid() != parent) _exit(0);  // it died before
                 for (volatile unsigned rounds = 0;;) rounds = rounds + 1;
             }

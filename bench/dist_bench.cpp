@@ -11,7 +11,6 @@
 //     hidden_ms      time in which a bucket was on its way while the last grain was computed, median of steps
 //     exposed_ms     the same after the last grain
 //     ready          share of the last grain's time that was left when the first bucket left
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -123,8 +122,6 @@ int run(int argc, char** argv) {
     for (const Tensor& x : group.all_gather(full({}, per_step, int64)))
         sent.push_back(static_cast<std::uint64_t>(x.item()));
     if (group.rank() != 0) return 0;
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
     std::cout << nlohmann::ordered_json{{"workload", name},
                                         {"P", group.size()},
                                         {"threads", get_num_threads()},
@@ -143,8 +140,7 @@ int run(int argc, char** argv) {
                                         {"parameters", training.model->num_parameters()},
                                         {"loss", loss},
                                         {"checksum", hexadecimal.str()},
-                                        {"peak_rss_mb",
-                                         std::round(static_cast<double>(usage.ru_maxrss) / 1024)}}
+                                        {"peak_rss_mb", std::round(training::peak_memory())}}
                      .dump()
               << "\n";
     return 0;

@@ -2,7 +2,6 @@
 //
 //     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P]
 //     weft_bench WORKLOAD --span [LINES]    its work, its span and its speed-up on more cores (span.h)
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -79,8 +78,6 @@ int main(int argc, char** argv) {
     }
 
     const double median = bench::median(times);
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
     nlohmann::ordered_json line;
     line["workload"] = name;
     line["peer"] = composed ? "weft composed" : "weft";
@@ -88,7 +85,7 @@ int main(int argc, char** argv) {
     if (dropout > 0) line["dropout"] = dropout;
     line["min_ms"] = rounded(*std::min_element(times.begin(), times.end()), 1e3);
     line["median_ms"] = rounded(median, 1e3);
-    line["peak_rss_mb"] = rounded(static_cast<double>(usage.ru_maxrss) / 1024, 10);
+    line["peak_rss_mb"] = rounded(training::peak_memory(), 10);
     if (tokens_per_s > 0) line["tokens_per_s"] = rounded(tokens_per_s, 1e2);
     if (workload.B > 0)
         line["batch_percent_of_step"] = rounded(100 * batch_ms(workload.B, workload.T) / median, 1e5);

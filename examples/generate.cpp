@@ -1,7 +1,6 @@
 // Continues a prompt with a model trained by train_gpt, or with a GPT-2 in Hugging Face's format: see --help.
 // Exit codes: 0; 1 on a failure, 2 on wrong usage; 130 on Ctrl-C, and 128 + its number on another signal that
 // asks the program to end.
-#include <sys/resource.h>
 #include <unistd.h>
 #include <weft/weft.h>
 
@@ -167,9 +166,7 @@ public:
         if (generated > 1)
             print("generated %zu more in %.3f s: %.1f tokens/s\n", generated - 1, rest,
                   static_cast<double>(generated - 1) / rest);
-        struct rusage usage {};
-        ::getrusage(RUSAGE_SELF, &usage);
-        print("memory    %.1f MiB at most\n", static_cast<double>(usage.ru_maxrss) / 1024);
+        print("memory    %.1f MiB at most\n", training::peak_memory());
     }
 
 private:

@@ -1,5 +1,4 @@
 // Property P8: what attention takes of memory grows with T, not with T², whatever the mask.
-#include <sys/resource.h>
 
 #include <cmath>
 #include <cstdio>
@@ -7,6 +6,7 @@
 #include <filesystem>
 
 #include "catch.h"
+#include "environment.h"
 #include "sanitized.h"
 #include "weft/weft.h"
 
@@ -30,8 +30,7 @@ Mask mask_of(const std::string& name, std::int64_t T) {
 // By how many bytes attention, forward and backward, raises the largest resident set of a process of its own.
 double bytes_of(const std::string& mask, std::int64_t T) {
     const std::string command = "WEFT_TEST_MASK='" + mask + "' WEFT_TEST_TOKENS=" + std::to_string(T) + " '" +
-                                std::filesystem::read_symlink("/proc/self/exe").string() +
-                                "' 'the memory of attention is linear in T' 2>&1 >/dev/null";
+                                test_program + "' 'the memory of attention is linear in T' 2>&1 >/dev/null";
     FILE* pipe = popen(command.c_str(), "r");
     double bytes = NAN;
     CHECK(std::fscanf(pipe, "%lf", &bytes) == 1);
@@ -44,12 +43,10 @@ void run_attention(const std::string& name, std::int64_t T) {
     std::vector<Tensor> qkv;
     for (int i = 0; i < 3; ++i) qkv.push_back(randn({B, 1, T, 16}, rng).requires_grad_());
     const Mask mask = mask_of(name, T);
-    rusage before{}, after{};
-    getrusage(RUSAGE_SELF, &before);
+    const double before = training::peak_memory();
     const AttentionOptions options{.mask = mask, .dropout = name == "dropout" ? 0.1 : 0, .rng = &rng};
     sum(scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], options)).backward();
-    getrusage(RUSAGE_SELF, &after);
-    std::fprintf(stderr, "%.0f", 1024.0 * static_cast<double>(after.ru_maxrss - before.ru_maxrss));
+    std::fprintf(stderr, "%.0f", (training::peak_memory() - before) * (1 << 20));
 }
 
 }  // namespace

@@ -155,6 +155,16 @@ TEST_CASE("numbers.h: numbers are read, or what is wrong is said", "[header-exam
     CHECK(step == 12);
 }
 
+TEST_CASE("progress.h: the memory of this process", "[header-examples]") {
+    const double before = training::peak_memory();
+    const std::vector<char> touched(std::size_t{1} << 28, 1);
+    const double peak = training::peak_memory();
+    CHECK(peak >= 256);
+    CHECK(peak >= before);
+    CHECK(peak < 1 << 20);
+    CHECK(touched.back() == 1);
+}
+
 TEST_CASE("progress.h: a loop reports each step", "[header-examples]") {
     const std::int64_t steps = 3, batch_size = 2, block_size = 4;
     std::vector<std::int64_t> trained;

@@ -1,7 +1,6 @@
 #include "exercise.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -148,11 +147,7 @@ void expect_within(double seconds, const std::string& what, const std::function<
                                                std::to_string(static_cast<int>(seconds)));
 }
 
-double peak_memory() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return sanitized ? 0 : static_cast<double>(usage.ru_maxrss) / 1024;
-}
+double peak_memory() { return sanitized ? 0 : weft::training::peak_memory(); }
 
 Exercise::Exercise(int argc, char** argv, std::string title) : title_(std::move(title)) {
     for (int i = 1; i < argc; ++i) {

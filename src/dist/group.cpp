@@ -37,8 +37,12 @@ int checked_source(int source, int size) {
 
 // How many processors this process may use.
 long allowed_processors() {
+#ifdef __linux__
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+#else
+    return ::sysconf(_SC_NPROCESSORS_ONLN);
+#endif
 }
 
 }  // namespace

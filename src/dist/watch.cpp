@@ -3,11 +3,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 #include "dist/transport.h"
 #include "weft/core/error.h"
@@ -37,13 +34,9 @@ std::int64_t nanoseconds() {
 }
 
 Deadline::Deadline(double seconds)
-    : thread_([seconds](const std::stop_token& stop) {
-          std::mutex mutex;
-          std::unique_lock lock(mutex);
-          std::condition_variable_any ended;
-          if (ended.wait_for(lock, stop, std::chrono::duration<double>(seconds),
-                             [&] { return stop.stop_requested(); }))
-              return;
+    : thread_([seconds](Thread& thread) {
+          const std::chrono::duration<double> time(seconds);
+          if (thread.ends_within(std::chrono::duration_cast<std::chrono::nanoseconds>(time))) return;
           std::fprintf(stderr,
                        "a process on %s has waited %g s for the others to make their groups, and ends; they "
                        "are stopped, out of reach, or need a larger WEFT_PATIENCE\n",
@@ -55,15 +48,10 @@ Watch::Watch(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {
     last = nanoseconds();
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
     MPI_Comm_rank(communicator_, &rank_);
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    thread_.emplace([this](Thread& thread) { run(thread); });
 }
 
-Watch::~Watch() {
-    thread_.request_stop();
-    thread_.join();
-}
-
-void Watch::run(const std::stop_token& stop) {
+void Watch::run(Thread& thread) {
     struct Other {
         int rank;
         std::int64_t heard = nanoseconds();
@@ -74,7 +62,7 @@ void Watch::run(const std::stop_token& stop) {
     for (int other = 0; other < static_cast<int>(hosts_.size()); ++other)
         if ((rank_ == 0) != (other == 0)) others.push_back({.rank = other});
     const char out = 1;
-    while (!stop.stop_requested()) {
+    do {
         const std::int64_t now = nanoseconds();
         // If this process was stopped itself, what it missed is no silence.
         const bool slept = now - last > 4 * pulse.count();
@@ -100,8 +88,7 @@ void Watch::run(const std::stop_token& stop) {
                 static_cast<const char*>(Doing::now));
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
-        std::this_thread::sleep_for(pulse);
-    }
+    } while (!thread.ends_within(pulse));
     for (Other& other : others)
         for (MPI_Request* request : {&other.sending, &other.receiving})
             if (*request != MPI_REQUEST_NULL) {

@@ -4,8 +4,12 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
-#include <stop_token>
+#include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,13 +19,40 @@ namespace weft::dist {
 // WEFT_PATIENCE in seconds, by default 5; ValueError if it is not a number from 0.1 to 86400.
 double patience();
 
+// A thread that ends with this object; std::jthread, which not every standard library has.
+class Thread {
+public:
+    explicit Thread(std::function<void(Thread&)> work) : thread_([this, work] { work(*this); }) {}
+    ~Thread() {
+        {
+            const std::lock_guard lock(mutex_);
+            ends_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
+    }
+    Thread(const Thread&) = delete;
+    Thread& operator=(const Thread&) = delete;
+    // Whether it should end, which it waits for so long.
+    bool ends_within(std::chrono::nanoseconds time) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, time, [this] { return ends_; });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool ends_ = false;
+    std::thread thread_;  // the last, for it uses the others
+};
+
 // Ends this process, with a message, unless it is destroyed within so many seconds.
 class Deadline {
 public:
     explicit Deadline(double seconds);
 
 private:
-    std::jthread thread_;
+    Thread thread_;
 };
 
 // The time of CLOCK_MONOTONIC in nanoseconds.
@@ -32,7 +63,6 @@ std::int64_t nanoseconds();
 class Watch {
 public:
     explicit Watch(std::vector<std::string> hosts);
-    ~Watch();
 
     // When the thread last ran. A process that is stopped, and goes on, has an old time here.
     inline static std::atomic<std::int64_t> last = 0;
@@ -42,9 +72,9 @@ private:
     int rank_ = 0;
     std::vector<std::string> hosts_;
     MPI_Comm communicator_ = MPI_COMM_NULL;
-    std::jthread thread_;
+    std::optional<Thread> thread_;
 
-    void run(const std::stop_token& stop);
+    void run(Thread& thread);
 };
 
 }  // namespace weft::dist

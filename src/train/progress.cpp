@@ -1,6 +1,7 @@
 #include "weft/train/progress.h"
 
 #include <err.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +16,17 @@
 #include "weft/train/terminal.h"
 
 namespace weft::training {
+
+double peak_memory() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+    constexpr double unit = 1 << 20;  // bytes
+#else
+    constexpr double unit = 1 << 10;  // kibibytes
+#endif
+    return static_cast<double>(usage.ru_maxrss) / unit;
+}
 
 namespace {
 

@@ -1,8 +1,13 @@
 // The graph in DOT, Graphviz's language, and as drawn by Graphviz, which runs without a shell.
+#ifdef __APPLE__
+#include <crt_externs.h>
+#define environ (*_NSGetEnviron())  // where a shared library has no other
+#endif
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -13,7 +18,9 @@
 #include "weft/models/io.h"
 #include "weft/viz/pictures.h"
 
+#ifndef __APPLE__
 extern char** environ;
+#endif
 
 namespace weft::viz {
 namespace {

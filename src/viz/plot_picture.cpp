@@ -6,7 +6,7 @@
 namespace weft::viz {
 namespace {
 
-const Stroke light = {"#e4e4e4", 1, false};
+const Stroke light_line = {"#e4e4e4", 1, false};
 
 void set_range(Axis& axis, const Range& given, double below, double above) {
     if (given != automatic)
@@ -158,7 +158,7 @@ std::string PlotPicture::grid_svg() const {
     for (const Tick& tick : x_ticks)
         if (!tick.label.empty() && groups == 0)
             data += "M" + point_data({x.at(tick.value), frame.bottom}) + "V" + decimal(frame.top);
-    return data.empty() ? "" : path_shape(data, light);
+    return data.empty() ? "" : path_shape(data, light_line);
 }
 
 double PlotPicture::legend_width() const { return widest(in_legend, &Series::label) + 34; }

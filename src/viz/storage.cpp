@@ -50,8 +50,8 @@ std::string layout(const Tensor& x) {
 
 // ---- the picture
 
-constexpr double picture_width = 680, margin = 16, memory_x = 34, cell_height = 28, text_line = 17;
-constexpr double gap = 72;  // between memory and tensor
+constexpr double picture_width = 680, picture_margin = 16, memory_x = 34, cell_height = 28, text_line = 17;
+constexpr double picture_gap = 72;  // between memory and tensor
 
 // From blue through white to orange, light enough for black text.
 Colour light(double share) {
@@ -101,7 +101,7 @@ Layout layout_of(const StorageFrame& frame) {
     l.size = static_cast<std::int64_t>(frame.memory.size());
     l.columns = row_of(frame.tensor);
     l.rows = frame.tensor.numel() / l.columns;
-    const double room = picture_width - memory_x - margin - gap;
+    const double room = picture_width - memory_x - picture_margin - picture_gap;
     l.cell = std::min(42.0, room / (static_cast<double>(l.size) + 0.9 * static_cast<double>(l.columns)));
     std::int64_t jump = 1;
     for (std::size_t i = 1; i < frame.at.size(); ++i)
@@ -156,7 +156,7 @@ void draw_frame(Drawing& drawing, const StorageFrame& frame, const Layout& l, do
             draw_jump(drawing, cell_of(frame.at[i - 1]), cell_of(frame.at[i]), top, l.arc - 4);
     drawing.circle(cell_of(frame.at[0]), top - 5, 3.5, "#d55e00");
     drawing.text(memory_x - 10, middle, std::string(1, frame.storage), {14, "middle", "#222", true, 0});
-    const double end = memory_x + l.cell * static_cast<double>(l.size), tensor_x = end + gap;
+    const double end = memory_x + l.cell * static_cast<double>(l.size), tensor_x = end + picture_gap;
     drawing.arrow(end + 12, middle, tensor_x - 12, middle, {"#888", 1.2, false});
     drawing.cells(tensor_x, middle - 12 * static_cast<double>(l.rows), 0.9 * l.cell, 24,
                   zeros({l.rows, l.columns}), tensor);
@@ -237,14 +237,14 @@ std::string StorageMovie::str() const {
 
 std::string StorageMovie::svg(const std::string& title) const {
     const std::map<double, std::string> colours = colours_of(frames_);
-    double height = margin;
+    double height = picture_margin;
     for (const StorageFrame& frame : frames_) height += layout_of(frame).height;
     Drawing drawing(picture_width, height, title);
-    double y = margin / 2;
+    double y = picture_margin / 2;
     for (std::size_t f = 0; f < frames_.size(); ++f) {
         const Layout l = layout_of(frames_[f]);
-        if (f > 0) drawing.line(margin, y, picture_width - margin, y, {"#ddd", 1, false});
-        drawing.text(margin, y + 15, std::to_string(f + 1) + "  " + frames_[f].step,
+        if (f > 0) drawing.line(picture_margin, y, picture_width - picture_margin, y, {"#ddd", 1, false});
+        drawing.text(picture_margin, y + 15, std::to_string(f + 1) + "  " + frames_[f].step,
                      {13, "start", "#222", true, 0});
         draw_frame(drawing, frames_[f], l, y, colours);
         y += l.height;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,16 @@ template <class T, class... Format>
 std::string chars(T value, Format... format) {
     std::array<char, 512> buffer;
     return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format...).ptr};
+}
+// Reads the number at the beginning of `text` into `value`, as std::from_chars does and in every locale the
+// same; not every standard library has std::from_chars for floating numbers.
+//
+//     double rate = 0;
+//     const auto read = text::read("1e-3,", rate);  // rate is 0.001, read.ptr at the comma
+std::from_chars_result read(std::string_view text, double& value);
+template <std::integral T>
+std::from_chars_result read(std::string_view text, T& value) {
+    return std::from_chars(text.data(), text.data() + text.size(), value);
 }
 // A number with at most `digits` significant digits: "0.25", "1e-07".
 std::string number(double value, int digits = 6);

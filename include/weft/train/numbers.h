@@ -22,7 +22,7 @@ template <class Number>
 std::string read_number(const std::string& text, Number low, Number high, Number& value) {
     constexpr bool real = std::is_floating_point_v<Number>;
     const char* last = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), last, value);
+    const auto read = text::read(text, value);
     const auto bound = [](Number number) {  // without an exponent
         if constexpr (real) return text::chars(number, std::chars_format::fixed);
         return text::chars(number);

@@ -7,6 +7,11 @@
 
 namespace weft::training {
 
+// The most memory that this process has had resident so far, in MiB (getrusage's ru_maxrss).
+//
+//     const double peak = training::peak_memory();
+double peak_memory();
+
 // Options of Progress.
 //
 //     const training::ProgressOptions silent{.eval_interval = 100, .quiet = true};

@@ -30,6 +30,16 @@ void simd_run(std::int64_t n, T* y, const F& f, const X*... x) {
     std::copy(last, last + (n - i), y + i);
 }
 
+// The sum of a vector's elements, whose name changed in xsimd 9.
+template <class T>
+T horizontal_sum(const xsimd::batch<T>& x) {
+#if XSIMD_VERSION_MAJOR >= 9
+    return xsimd::reduce_add(x);
+#else
+    return xsimd::hadd(x);
+#endif
+}
+
 // Σ f(x_i). Each block is summed in vectors and the blocks in double, which keeps the rounding error small.
 template <class T, class F, class... X>
 double row_sum_of(std::int64_t n, const F& f, const X*... x) {
@@ -45,7 +55,7 @@ double row_sum_of(std::int64_t n, const F& f, const X*... x) {
             b += f(Batch::load_unaligned(x + i + width)...);
         }
         for (; i + width <= end; i += width) a += f(Batch::load_unaligned(x + i)...);
-        total += static_cast<double>(xsimd::hadd(a + b));
+        total += static_cast<double>(horizontal_sum(a + b));
         if (i < end) {
             T rest[width];
             simd_run(end - i, rest, f, (x + i)...);

@@ -16,7 +16,7 @@ namespace weft::io {
 
 namespace {
 
-constexpr std::uint64_t max_header_size = 1'000'000;
+constexpr std::uint64_t largest_header = 1'000'000;
 
 // A type in a file, and the tensor's type that holds all its values.
 struct FileType {
@@ -90,7 +90,7 @@ std::uint64_t take_header_length(ByteSource& source) {
 // The header; its shape and type must take exactly the bytes that are left.
 NpyHeader take_header(ByteSource& source) {
     const std::uint64_t length = take_header_length(source);
-    if (length > max_header_size || length > source.left)
+    if (length > largest_header || length > source.left)
         source.refuse("its header claims " + std::to_string(length) + " bytes, and " +
                       std::to_string(source.left) + " follow; at most 1000000 are read");
     std::string text(length, '\0');
