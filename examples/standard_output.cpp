@@ -22,11 +22,16 @@ bool unread() {
 }
 
 void check(int code, void*) {
+#ifdef __GLIBC__
+    const char* const program = program_invocation_short_name;
+#else
+    const char* const program = ::getprogname();
+#endif
     errno = 0;
     const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
     const int reason = errno;
     if (!failed || code != 0 || unread()) return;
-    std::fprintf(stderr, "%s: cannot write to standard output: %s\n", program_invocation_short_name,
+    std::fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
                  reason != 0 ? std::strerror(reason) : "part of it is lost");
     std::_Exit(1);
 }
@@ -36,7 +41,11 @@ void check(int code, void*) {
     was_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
     for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // gets the lowest free number
+#ifdef __GLIBC__
     return ::on_exit(check, nullptr) == 0;
+#else  // the code of the exit is not known
+    return std::atexit([] { check(0, nullptr); }) == 0;
+#endif
 }();
 
 }  // namespace

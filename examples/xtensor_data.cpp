@@ -3,8 +3,13 @@
 #include <weft/xtensor.h>
 
 #include <cstdio>
+#if __has_include(<xtensor/generators/xbuilder.hpp>)  // xtensor 0.26 or newer
+#include <xtensor/core/xmath.hpp>
+#include <xtensor/generators/xbuilder.hpp>
+#else
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
+#endif
 
 using namespace weft;
 

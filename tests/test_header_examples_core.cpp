@@ -1,13 +1,11 @@
 // The examples in the headers of weft/core and in weft/xtensor.h, word for word, with what they say in comments
 // checked.
-#include <xtensor/xarray.hpp>
-#include <xtensor/xmath.hpp>
-
 #include <cmath>
 
 #include "catch.h"
 #include "weft/core.h"
 #include "weft/xtensor.h"
+#include "xtensor_headers.h"
 
 using namespace weft;
 

@@ -1,8 +1,7 @@
-#include <xtensor/xarray.hpp>
-#include <xtensor/xmath.hpp>
 #include "catch.h"
 #include "weft/core/ops.h"
 #include "weft/xtensor.h"
+#include "xtensor_headers.h"
 
 using namespace weft;
 

@@ -1,15 +1,12 @@
 // xtensor's own functions as a second opinion on the values of the operations, on the inputs of the golden
 // samples and on views of them with gaps.
 #include <map>
-#include <xtensor/xarray.hpp>
-#include <xtensor/xmanipulation.hpp>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xsort.hpp>
 
 #include "catch.h"
 #include "golden/golden.h"
 #include "op_table.h"
 #include "weft/xtensor.h"
+#include "xtensor_headers.h"
 
 using namespace weft;
 

@@ -3,6 +3,7 @@
 #include "chapter.h"
 
 #include <stdlib.h>  // mkdtemp
+#include <unistd.h>  // where macOS has it
 
 #include <algorithm>
 #include <cctype>
