@@ -30,6 +30,18 @@ private:
     std::optional<std::string> old_;
 };
 
+// The path of the program of these tests.
+extern std::string test_program;
+
+// What programs that tests have run have printed.
+inline std::string& printed_by_programs() {
+    static std::string text;
+    return text;
+}
+
+// A folder of the system in which nobody makes files, not even root.
+inline std::string system_folder() { return std::filesystem::exists("/proc") ? "/proc" : "/dev"; }
+
 // The search path for programs, with a folder before all others.
 inline std::string path_with(const std::filesystem::path& folder) {
     const char* old = ::getenv("PATH");

@@ -9,12 +9,14 @@
 #include <dlfcn.h>
 
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <mutex>
 #include <set>
 #include <string>
 #include <typeinfo>
 
+#include "environment.h"
 #include "messages.h"
 
 // Under AddressSanitizer an allocation that is too large is refused as it is without: by std::bad_alloc, which
@@ -32,28 +34,36 @@ std::set<std::string>& thrown() {
 
 }  // namespace
 
+std::string test_program;
+
 // In this program every throw comes by here, and its message is kept. (Under its own name GCC knows it with
-// other types.)
+// other types.) libc++ has no way to ask what is thrown.
+#ifdef __GLIBCXX__
 using Destroy = void (*)(void*);
 [[noreturn]] void watched_throw(void* object, std::type_info* type, Destroy destroy) __asm__("__cxa_throw");
 void watched_throw(void* object, std::type_info* type, Destroy destroy) {
-    void* as_exception = object;
-    if (typeid(std::exception).__do_catch(type, &as_exception, 1)) {
-        const std::lock_guard lock(mutex);
-        thrown().insert(static_cast<const std::exception*>(as_exception)->what());
-    }
-    using Throw = void (*)(void*, std::type_info*, Destroy);
-    static const auto real = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
-    real(object, type, destroy);
-    std::terminate();
+    @ @ const std::lock_guard lock(mutex);
+    thrown().insert(static_cast<const std::exception*>(as_exception)->what());
 }
+using Throw = void (*)(void*, std::type_info*, Destroy);
+static const auto real = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
+real(object, type, destroy);
+std::terminate();
+}
+#endif
 
 namespace {
 
-// The library's messages that no test of this run has reached; 0 or 1 for main to return.
-int report() {
-    std::set<std::string> wanted = messages::of_the_library(false);
-    std::vector<std::string> found;
+// Whether the messages of a file are thrown in processes of their own, by weft::dist.
+bool is_of_processes(const std::filesystem::path& path) { return path.parent_path().filename() == "dist"; }
+// Or only stand in a check's report.
+bool is_of_this_process(const std::filesystem::path& path) {
+    return !is_of_processes(path) && path.filename() != "gradcheck.cpp";
+}
+
+// Those of the wanted messages that no test of this run has reached; 0 or 1 for main to return.
+int report(std::set<std::string> wanted) {
+    std::vector<std::string> found{messages::spaced(printed_by_programs())};
     for (const std::string& message : thrown()) found.push_back(messages::spaced(message));
     // Only an archive of 4 GiB reaches it, in the last bytes of its directory.
     wanted.erase("save_npz: the archive would reach 4 GiB; save_safetensors has no such limit");
@@ -72,11 +82,16 @@ int report() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    test_program = std::filesystem::absolute(argv[0]).string();
     Catch::Session session;
     if (const int wrong = session.applyCommandLine(argc, argv)) return wrong;
     const int failed = session.run();
     if (thrown().empty()) return failed;  // the tests were only listed
-    // As CMakeLists.txt runs them: all but the programs' own.
-    const bool whole = session.configData().testsOrTags == std::vector<std::string>{"~[programs]"};
-    return std::max(failed, whole ? report() : 0);
+    const std::vector<std::string>& tests = session.configData().testsOrTags;
+    int unreached = 0;  // where CMakeLists.txt says that the run is a whole one
+    if (tests == std::vector<std::string>{WEFT_LIBRARY_TESTS})
+        unreached = report(messages::of_files(is_of_this_process));
+    if (tests == std::vector<std::string>{WEFT_PROCESSES_TESTS})
+        unreached = report(messages::of_files(is_of_processes));
+    return std::max(failed, unreached);
 }

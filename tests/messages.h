@@ -96,14 +96,19 @@ inline void add_messages(const fs::path& path, std::set<std::string>& messages) 
     }
 }
 
-// `reports` too: messages that are not thrown, but stand in the report of a check.
-inline std::set<std::string> of_the_library(bool reports = true) {
+// Of the files of src and include that are `among` those asked for.
+template <class Among>
+std::set<std::string> of_files(const Among& among) {
     std::set<std::string> messages;
     for (const char* folder : {"src", "include"})
         for (const char* extension : {".cpp", ".h"})
             for (const fs::path& path : files_in(folder, extension))
-                if (reports || path.filename() != "gradcheck.cpp") add_messages(path, messages);
+                if (among(path)) add_messages(path, messages);
     return messages;
+}
+
+inline std::set<std::string> of_the_library() {
+    return of_files([](const fs::path&) { return true; });
 }
 
 inline std::set<std::string> of_the_programs() {

@@ -1,8 +1,12 @@
 // The example programs, run as their users run them.
 #pragma once
 
-#include <fcntl.h>
+#if __has_include(<pty.h>)
 #include <pty.h>
+#else  // on macOS
+#include <util.h>
+#endif
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -16,6 +20,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "environment.h"
 #include "scratch.h"
 #include "weft/models/io.h"
 
@@ -43,6 +48,7 @@ inline Result shell(const std::string& command) {
         result.output.append(buffer.data(), n);
     const int status = pclose(pipe);
     if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+    printed_by_programs() += result.output;
     UNSCOPED_INFO(command << "\n" << result.output);
     return result;
 }
@@ -75,6 +81,7 @@ inline Result run_on_terminal(const std::string& arguments, int columns, const s
     int status = 0;
     waitpid(id, &status, 0);
     if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+    printed_by_programs() += result.output;
     UNSCOPED_INFO(command << "\n" << result.output);
     return result;
 }
