@@ -177,11 +177,14 @@ TEST_CASE("step.sh says which file is empty, and copies the state before a step,
 TEST_CASE("what the pages of the second track show is what their steps print",
           "[programs][book][from-scratch]") {
     int outputs = 0;
+    const auto run = [](const std::string& program) {
+        return shell("cd " + root.string() + " && " WEFT_FROM_SCRATCH_DIR "/" + program + " 2>&1").output;
+    };
     for (int step = 1; step <= steps; ++step) {
-        std::string printed = run("../from_scratch/step_" + two_digits(step)).output;
-        if (fs::exists(fs::path(WEFT_PROGRAMS_DIR) / ("../from_scratch/program_" + two_digits(step))))
-            printed += run("../from_scratch/program_" + two_digits(step), "cd " + root.string()).output;
-        if (step == steps) printed += run("../from_scratch/compare_with_weft", "cd " + root.string()).output;
+        std::string printed = run("step_" + two_digits(step));
+        if (fs::exists(fs::path(WEFT_FROM_SCRATCH_DIR) / ("program_" + two_digits(step))))
+            printed += run("program_" + two_digits(step));
+        if (step == steps) printed += run("compare_with_weft");
         const fs::path page = page_of(step);
         for (const Block& block : blocks_of(read(page)))
             if (block.language() == "text") {

@@ -1,7 +1,7 @@
 // Writing a file whole or not at all, when the disk, the folder or another writer is in the way.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +25,12 @@ namespace {
 
 std::atomic<int> failing_syncs{0}, failing_modes{0};
 
+// The system's function of a name that this program takes.
+template <class F>
+F next(const char* name) {
+    return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+}
+
 }  // namespace
 
 // In this program fsync and fchmod are these functions, so that a disk can be made to fail.
@@ -34,7 +40,7 @@ extern "C" int fchmod(int file, mode_t mode) {
         errno = EPERM;
         return -1;
     }
-    return static_cast<int>(syscall(SYS_fchmod, file, mode));
+    return next<int (*)(int, mode_t)>("fchmod")(file, mode);
 }
 extern "C" int fsync(int file) {
     if (failing_syncs > 0) {
@@ -42,7 +48,7 @@ extern "C" int fsync(int file) {
         errno = EIO;
         return -1;
     }
-    return static_cast<int>(syscall(SYS_fsync, file));
+    return next<int (*)(int)>("fsync")(file);
 }
 
 namespace {

@@ -17,6 +17,7 @@
 #include "catch.h"
 #include "core/kernels/gemm.h"
 #include "core/kernels/parallel.h"
+#include "environment.h"
 #include "scratch.h"
 #include "threads.h"
 #include "weft/weft.h"
@@ -210,8 +211,7 @@ TEST_CASE("two user threads that train side by side share the workers and get th
           "[threads]") {
     const char* const alone = std::getenv("WEFT_TEST_SIDE_BY_SIDE");
     if (alone == nullptr) {  // in a process of its own, which has no threads of other tests
-        const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-        CHECK(std::system(("WEFT_TEST_SIDE_BY_SIDE=1 timeout 300 '" + program +
+        CHECK(std::system(("WEFT_TEST_SIDE_BY_SIDE=1 timeout 300 '" + test_program +
                            "' 'two user threads that train side by side*' > /dev/null")
                               .c_str()) == 0);
         return;

@@ -1,5 +1,4 @@
 // What training programs draw on terminals of several widths and kinds, and in files.
-#include <pty.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 

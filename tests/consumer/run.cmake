@@ -1,13 +1,30 @@
-# Installs the library into an empty folder, then configures, builds and runs the consumer against it.
-#   cmake -D WEFT_BUILD= -D CONSUMER= -D WORK= -D COMPILER= -D GENERATOR= [-D FLAGS=] -P run.cmake
+# Installs the library, moves what it installed, and configures, builds and runs the consumer against it: by CMake, and by
+# pkg-config where that is installed.
+#   cmake -D WEFT_BUILD= -D CONSUMER= -D WORK= -D COMPILER= -D GENERATOR= [-D CONFIG=] [-D FLAGS=] -P run.cmake
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-run(${CMAKE_COMMAND} --install ${WEFT_BUILD} --prefix ${WORK}/prefix)
+run(${CMAKE_COMMAND} --install ${WEFT_BUILD} --config ${CONFIG} --prefix ${WORK}/prefix)
+file(RENAME ${WORK}/prefix ${WORK}/moved)
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
-    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/prefix "-D CMAKE_CXX_FLAGS=-Wall -Wextra -Werror ${FLAGS}")
-run(${CMAKE_COMMAND} --build ${WORK}/build)
+    -D CMAKE_CONFIGURATION_TYPES=Release -D CMAKE_RUNTIME_OUTPUT_DIRECTORY_RELEASE=${WORK}/build
+    -D CMAKE_MAP_IMPORTED_CONFIG_RELEASE=${CONFIG} -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/moved
+    "-D CMAKE_CXX_FLAGS=-Wall -Wextra -Werror ${FLAGS}")
+run(${CMAKE_COMMAND} --build ${WORK}/build --config Release)
 run(${WORK}/build/layers)
 run(${WORK}/build/whole)
+
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  file(GLOB_RECURSE file ${WORK}/moved/weft.pc)
+  get_filename_component(folder ${file} DIRECTORY)
+  get_filename_component(libraries ${folder} DIRECTORY)
+  set(ENV{PKG_CONFIG_PATH} ${folder})
+  execute_process(COMMAND ${pkg_config} --cflags --libs weft OUTPUT_VARIABLE found COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(found UNIX_COMMAND "${found} ${FLAGS}")
+  run(${COMPILER} -std=c++20 "-DWEFT_HEADER=<weft/weft.h>" ${CONSUMER}/main.cpp -o ${WORK}/by_pkg_config ${found}
+      -Wl,-rpath,${libraries})
+  run(${WORK}/by_pkg_config)
+endif()
