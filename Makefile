@@ -18,7 +18,7 @@ EACH  ?=
 P     ?= 2
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-pthread-dev libtbb-dev \
-            catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev libpcre2-dev
+            catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev libpcre2-dev pkgconf
 BENCH_PACKAGES  := libbenchmark-dev
 MPI_PACKAGES    := libopenmpi-dev openmpi-bin
 FORMAT_PACKAGES := clang-format-14

@@ -1,4 +1,4 @@
-# cmake --install, and afterwards find_package(weft), or find_package(weft COMPONENTS core nn).
+# cmake --install, and afterwards find_package(weft), find_package(weft COMPONENTS core nn), or pkg-config weft.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,3 +11,22 @@ configure_package_config_file(cmake/weft-config.cmake.in weft-config.cmake INSTA
 write_basic_package_version_file(weft-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/weft-config-version.cmake
               cmake/find_library.cmake DESTINATION ${WEFT_PACKAGE_DIR})
+
+# weft.pc: the layers from the top down, and what they call where they are static.
+list(REVERSE layers)
+list(TRANSFORM layers PREPEND "-l")
+list(JOIN layers " " WEFT_PC_LIBS)
+set(called -ltbb -lz -lpcre2-8)
+if(WEFT_BLAS STREQUAL openblas)
+  list(APPEND called -lopenblas)
+endif()
+if(WEFT_MPI)
+  list(APPEND called ${MPI_CXX_LIBRARIES})
+endif()
+list(JOIN called " " WEFT_PC_PRIVATE_LIBS)
+if(NOT BUILD_SHARED_LIBS)
+  string(APPEND WEFT_PC_LIBS " ${WEFT_PC_PRIVATE_LIBS}")
+endif()
+file(RELATIVE_PATH WEFT_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/weft.pc.in weft.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
