@@ -132,6 +132,10 @@ check-all: test  ## make test, and what takes hours: random programs, in PyTorch
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 python3 tests/dist_faults.py $(BUILD)
 	$(MAKE) mutants N=$(or $(N),300)
 
+.PHONY: matrix
+matrix: packages  ## other compilers, versions, generators, processors, in two hours; or some: make matrix ARGS="shared arm64"
+	.ci/matrix $(ARGS)
+
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
 

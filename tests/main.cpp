@@ -42,13 +42,15 @@ std::string test_program;
 using Destroy = void (*)(void*);
 [[noreturn]] void watched_throw(void* object, std::type_info* type, Destroy destroy) __asm__("__cxa_throw");
 void watched_throw(void* object, std::type_info* type, Destroy destroy) {
-    @ @ const std::lock_guard lock(mutex);
-    thrown().insert(static_cast<const std::exception*>(as_exception)->what());
-}
-using Throw = void (*)(void*, std::type_info*, Destroy);
-static const auto real = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
-real(object, type, destroy);
-std::terminate();
+    void* as_exception = object;
+    if (typeid(std::exception).__do_catch(type, &as_exception, 1)) {
+        const std::lock_guard lock(mutex);
+        thrown().insert(static_cast<const std::exception*>(as_exception)->what());
+    }
+    using Throw = void (*)(void*, std::type_info*, Destroy);
+    static const auto real = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
+    real(object, type, destroy);
+    std::terminate();
 }
 #endif
 

@@ -374,6 +374,10 @@ TEST_CASE("example: numbers and texts in messages", "[header-examples]") {
     CHECK(rounded == "0.333");
     CHECK(position == "(1, 0)");
     CHECK(harmless == "one\\x0atwo …");
+    double rate = 0;
+    const auto read = text::read("1e-3,", rate);  // rate is 0.001, read.ptr at the comma
+    CHECK(rate == 0.001);
+    CHECK(*read.ptr == ',');
 }
 
 TEST_CASE("example: Trace", "[header-examples]") {
