@@ -3,6 +3,7 @@
 
 #include "agree.h"
 #include "catch.h"
+#include "environment.h"
 #include "programs.h"
 #include "refusal.h"
 #include "weft/dist.h"
@@ -203,6 +204,16 @@ TEST_CASE("DataParallel refuses what would not give one result", "[dist][refusal
     CHECK_NOTHROW(parallel.backward([&](std::int64_t) { return sum(net(ones({1, 5}))); }));
 }
 
+#ifndef WEFT_PROCESSES
+TEST_CASE("without MPI a process that mpirun has started is refused", "[dist][refusals]") {
+    const Environment launched("OMPI_COMM_WORLD_SIZE", "2");
+    check_refusals<Error>(
+        {{"Group: mpirun started this program (OMPI_COMM_WORLD_SIZE is set), but Weft was "
+          "built without MPI; configure it with -DWEFT_MPI=ON",
+          [] { const dist::Group group; }}});
+}
+#endif
+
 TEST_CASE("a group of one process", "[dist]") {
     dist::Group group;
     CHECK(group.rank() == 0);
@@ -263,4 +274,6 @@ TEST_CASE("evaluate.h: the same loss as by training::evaluate", "[header-example
     };
     const double loss = dist::evaluate(corpus.validation_batches(), loss_of, group);
     CHECK(loss == training::evaluate(corpus.validation_batches(), loss_of));
+    check_refusals<ValueError>({{"evaluate: there is no batch; give at least one",
+                                 [&] { (void)dist::evaluate({}, loss_of, group); }}});
 }
