@@ -1,4 +1,5 @@
-# A front door to CMake: each target installs the Debian packages that are missing, configures, builds and runs.
+# A front door to CMake: each target installs the packages that are missing (by apt, or by Homebrew on a Mac), configures,
+# builds and runs.
 # Everything behind it also works by hand: see CMakePresets.json and README.md.
 
 BUILD := build/release
@@ -19,17 +20,26 @@ P     ?= 2
 
 PACKAGES := g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-pthread-dev libtbb-dev \
             catch2 libcli11-dev nlohmann-json3-dev zlib1g-dev libpcre2-dev pkgconf
+# The same by Homebrew's names (zlib comes with macOS, xtensor-blas from its authors), and by those of their projects.
+BREW_PACKAGES := cmake ninja xtensor xsimd openblas tbb catch2 cli11 nlohmann-json pcre2 pkgconf
+PROJECTS := GCC 12 or clang 14, CMake 3.25, Ninja, xtensor, xsimd, xtensor-blas, OpenBLAS, oneTBB, Catch2, CLI11, nlohmann/json, zlib, PCRE2 and pkgconf
+
 BENCH_PACKAGES  := libbenchmark-dev
 MPI_PACKAGES    := libopenmpi-dev openmpi-bin
 FORMAT_PACKAGES := clang-format-14
 DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
 FUZZ_PACKAGES   := clang-14 libclang-rt-14-dev
+DEBS_PACKAGES   := dpkg-dev file lintian mmdebstrap
 CI_PACKAGES     := git $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
 CTEST = $(dir $(filter /%,$(CMAKE)))ctest
+
+# Homebrew keeps OpenBLAS away from the system's libraries, and has no xtensor-blas.
+XTENSOR_BLAS := build/xtensor-blas
+MAC = $(if $(filter Darwin,$(shell uname)),-DCMAKE_PREFIX_PATH="$(shell brew --prefix openblas);$(CURDIR)/$(XTENSOR_BLAS)")
 
 # Debian's Open MPI. It refuses root, which containers have; it would bind each of two processes to one core,
 # and wait long for a host that is cut off.
@@ -39,10 +49,10 @@ MPIRUN = $(if $(filter 0,$(shell id -u)),OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help lines train train-mpi generate chapter follow exercise hint figures test gradcheck toy test-browser fuzz fuzz-files mutants check-all bench examples docs format \
-        clean default-text packages docs-packages browser-packages bench-packages mpi-packages format-packages fuzz-packages ci-packages configure ready
+        clean default-text packages docs-packages browser-packages bench-packages mpi-packages format-packages fuzz-packages debs-packages ci-packages configure ready
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E "s/:.*## /$$(printf '\t')/" | expand -t 14
 
 train: configure $(if $(TEXT),,default-text)  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--num_layers 6 --prompt Once"
 	$(CMAKE) --build $(BUILD) --target train_gpt
@@ -82,7 +92,7 @@ figures: ready  ## draw the figures of the book and of docs/architecture.md anew
 
 test: configure default-text  ## build everything and run every test
 	$(CMAKE) --build $(BUILD)
-	$(CTEST) --test-dir $(BUILD) --output-on-failure --parallel $(shell nproc)
+	$(CTEST) --test-dir $(BUILD) --output-on-failure --parallel $(shell getconf _NPROCESSORS_ONLN)
 	@grep -hE '^(All tests passed|test cases:|assertions:)' $(BUILD)/Testing/Temporary/LastTest.log
 
 gradcheck: ready  ## compare the gradients of every operation and module with finite differences, a line each
@@ -95,7 +105,7 @@ toy: ready  ## a training loop that checks that gradients flow through its whole
 
 .PHONY: step compare-from-scratch
 step:  ## a step of docs/from_scratch with your files: make step N=3; with the solution: SOLUTION=1; enter there: FROM=solution
-	@$(call install,g++)
+	@command -v g++ >/dev/null || { $(call install,g++); }
 	@N="$(N)" SOLUTION="$(SOLUTION)" FROM="$(FROM)" bash from_scratch/step.sh
 
 compare-from-scratch: ready  ## the GPT of docs/from_scratch beside Weft's: the same loss, and how much slower
@@ -176,7 +186,7 @@ clean:  ## remove what was built
 	rm -rf build
 
 configure: packages
-	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
+	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(MAC) $(FLAGS)
 
 # As configure, but where the build is configured already this is left to it: readers come by often.
 ready: packages
@@ -189,32 +199,40 @@ NN = $(shell printf %02.0f $(N) 2>/dev/null)
 # documentation out of what they install. Without it train_gpt takes the pages of the book.
 JARGON := usr/share/doc/jargon-text/jargon.txt.gz
 default-text:
-	@test -e /$(JARGON) -o -e build/jargon-text/$(JARGON) || { mkdir -p build/jargon-text && cd build/jargon-text && rm -f *.deb && \
+	@test -e /$(JARGON) -o -e build/jargon-text/$(JARGON) || { command -v apt-get >/dev/null && mkdir -p build/jargon-text && cd build/jargon-text && rm -f *.deb && \
 	    { apt-get download -q jargon-text || { $(subst sudo,sudo -n,$(root)) apt-get update -q && apt-get download -q jargon-text; }; } && \
 	    dpkg -x *.deb . && rm *.deb; } || echo "Debian's package jargon-text is out of reach"
 
 # Who may install.
 root = $$([ $$(id -u) = 0 ] || echo sudo)
 
-# Debian packages: nothing is touched when all of them are there.
-packages: ; @$(call install,$(PACKAGES))
+# $(call install,Debian's names,Homebrew's names,the projects): nothing is touched when all of them are there.
+packages: ; @$(call install,$(PACKAGES),$(BREW_PACKAGES),$(PROJECTS))
 docs-packages: ; @$(call install,$(DOCS_PACKAGES))
 browser-packages: ; @$(call install,$(BROWSER_PACKAGES))
-bench-packages: ; @$(call install,$(BENCH_PACKAGES))
-mpi-packages: ; @$(call install,$(PACKAGES) $(MPI_PACKAGES))
+bench-packages: ; @$(call install,$(BENCH_PACKAGES),google-benchmark)
+mpi-packages: ; @$(call install,$(PACKAGES) $(MPI_PACKAGES),$(BREW_PACKAGES) open-mpi)
 fuzz-packages: ; @$(call install,$(PACKAGES) $(FUZZ_PACKAGES))
 format-packages: ; @$(call install,$(FORMAT_PACKAGES))
+debs-packages: ; @$(call install,$(DEBS_PACKAGES))
 ci-packages: ; @$(call install,$(PACKAGES) $(CI_PACKAGES))
 
 define install
 missing=""; \
-for package in $(1); do \
-    dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
-done; \
-if [ -n "$$missing" ]; then \
-    if ! command -v apt-get >/dev/null; then echo "Weft needs, by their Debian names:$$missing"; exit 1; fi; \
-    echo "installing:$$missing"; \
-    $(root) apt-get update -q && \
-    $(root) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+if command -v apt-get >/dev/null; then \
+    for package in $(1); do \
+        dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
+    done; \
+    if [ -n "$$missing" ]; then \
+        echo "installing:$$missing"; \
+        $(root) apt-get update -q && \
+        $(root) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+    fi; \
+elif [ -n "$(2)" ] && [ "$$(uname)" = Darwin ] && command -v brew >/dev/null; then \
+    for package in $(2); do [ -e "$$(brew --prefix)/opt/$$package" ] || missing="$$missing $$package"; done; \
+    [ -z "$$missing" ] || { echo "installing:$$missing"; brew install $$missing; } && \
+    { [ -e $(XTENSOR_BLAS) ] || git clone -q --depth 1 --branch 0.23.0 https://github.com/xtensor-stack/xtensor-blas $(XTENSOR_BLAS); }; \
+elif [ -n "$(strip $(1))" ]; then \
+    echo "Weft needs $(if $(3),$(3). Install them and go on with: make … PACKAGES=,by their Debian names: $(1))"; exit 1; \
 fi
 endef

@@ -1,5 +1,5 @@
-# cpack: the Debian packages libweft, libweft-dev and libweft-doc, from a build of shared libraries with the prefix /usr
-# (the preset debs). packaging/README.md says more.
+# cpack: the Debian packages libweft, libweft-dev and libweft-doc, from a build of shared libraries with the prefix /usr,
+# as the preset debs makes it. packaging/README.md says more.
 set(maintainer "Weft developers <weft@localhost>")
 
 # The licence in Debian's form, a changelog, and the trigger that finds new libraries.
@@ -31,8 +31,8 @@ execute_process(COMMAND gzip -9nf ${folder}/changelog COMMAND_ERROR_IS_FATAL ANY
 function(weft_package name synopsis text)
   string(TOUPPER ${name} upper)
   list(APPEND fields PACKAGE_NAME ${name} DESCRIPTION "${synopsis}
-Weft computes with tensors and differentiates what it computed, to any order. It
-has modules up to a GPT, programs that train them, checks of the gradients, and
+Weft computes with tensors and their gradients, of any order. It has modules up
+to a GPT, what programs need to train them, checks of every gradient, and
 pictures of what a model does.
 .
 ${text}" ${ARGN})
@@ -49,8 +49,8 @@ endfunction()
 weft_package(libweft "reverse-mode autograd tensor library" "These are the shared libraries, one for each layer."
   PACKAGE_SECTION libs PACKAGE_SHLIBDEPS ON PACKAGE_GENERATE_SHLIBS ON PACKAGE_CONTROL_EXTRA ${folder}/triggers)
 weft_package(libweft-dev "reverse-mode autograd tensor library (development)" "These are the headers and the CMake package."
-  PACKAGE_SECTION libdevel PACKAGE_RECOMMENDS libxtensor-dev PACKAGE_SUGGESTS libweft-doc PACKAGE_DEPENDS
-  "libweft (= ${PROJECT_VERSION}), libtbb-dev, libopenblas-pthread-dev | libopenblas-dev, zlib1g-dev, libpcre2-dev")
+  PACKAGE_SECTION libdevel PACKAGE_DEPENDS "libweft (= ${PROJECT_VERSION})" PACKAGE_RECOMMENDS libxtensor-dev
+  PACKAGE_SUGGESTS libweft-doc)
 weft_package(libweft-doc "reverse-mode autograd tensor library (book)" "This is the book with its figures and programs, as Markdown."
   PACKAGE_SECTION doc PACKAGE_ARCHITECTURE all)
 install(FILES README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libweft-doc
@@ -58,7 +58,6 @@ install(FILES README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libweft-doc
         COMPONENT libweft-doc EXCLUDE_FROM_ALL PATTERN site EXCLUDE)
 
-set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_CONTACT "${maintainer}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
