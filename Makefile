@@ -233,6 +233,6 @@ elif [ -n "$(2)" ] && [ "$$(uname)" = Darwin ] && command -v brew >/dev/null; th
     [ -z "$$missing" ] || { echo "installing:$$missing"; brew install $$missing; } && \
     { [ -e $(XTENSOR_BLAS) ] || git clone -q --depth 1 --branch 0.23.0 https://github.com/xtensor-stack/xtensor-blas $(XTENSOR_BLAS); }; \
 elif [ -n "$(strip $(1))" ]; then \
-    echo "Weft needs $(if $(3),$(3). Install them and go on with: make … PACKAGES=,by their Debian names: $(1))"; exit 1; \
+    echo "Weft needs $(if $(3),$(3). Install them and go on with: make … PACKAGES=,what Debian calls $(1))"; exit 1; \
 fi
 endef
