@@ -40,7 +40,8 @@ inline std::vector<fs::path> files_in(const fs::path& folder, const std::string&
 inline std::vector<fs::path> documents() {
     std::vector<fs::path> found = files_in("docs", ".md");
     found.push_back(root / "README.md");
-    if (fs::exists(root / "CONTRIBUTING.md")) found.push_back(root / "CONTRIBUTING.md");
+    for (const char* other : {"CONTRIBUTING.md", "packaging/README.md"})
+        if (fs::exists(root / other)) found.push_back(root / other);
     return found;
 }
 

@@ -127,6 +127,14 @@ TEST_CASE("blocks, links and anchors are read as they are written", "[house][boo
     CHECK_THROWS(blocks_of("```cpp\nx;\n"));
 }
 
+TEST_CASE("the recipes of the packages name the project's version", "[house]") {
+    const std::string project = read(root / "CMakeLists.txt");
+    std::smatch version;
+    REQUIRE(std::regex_search(project, version, std::regex("project\\(weft VERSION ([0-9.]+)")));
+    CHECK(contains(read(root / "packaging/vcpkg/vcpkg.json"), "\"version\": \"" + version[1].str() + "\""));
+    CHECK(contains(read(root / "packaging/conda/recipe.yaml"), "\n  version: " + version[1].str() + "\n"));
+}
+
 TEST_CASE("the new names on the page of names are the library's", "[house]") {
     std::string library;
     for (const char* folder : {"include", "examples"})
