@@ -47,7 +47,7 @@ ${text}" ${ARGN})
 endfunction()
 
 weft_package(libweft "reverse-mode autograd tensor library" "These are the shared libraries, one for each layer."
-  PACKAGE_SECTION libs PACKAGE_SHLIBDEPS ON PACKAGE_GENERATE_SHLIBS ON PACKAGE_CONTROL_EXTRA ${folder}/triggers)
+  PACKAGE_SECTION libs PACKAGE_SHLIBDEPS ON PACKAGE_CONTROL_EXTRA ${folder}/triggers)
 weft_package(libweft-dev "reverse-mode autograd tensor library (development)" "These are the headers and the CMake package."
   PACKAGE_SECTION libdevel PACKAGE_DEPENDS "libweft (= ${PROJECT_VERSION})" PACKAGE_RECOMMENDS libxtensor-dev
   PACKAGE_SUGGESTS libweft-doc)
@@ -65,6 +65,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SOURCE weft)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_CURRENT_BINARY_DIR})
 include(CPack)
