@@ -146,6 +146,10 @@ check-all: test  ## make test, and what takes hours: random programs, in PyTorch
 matrix: packages  ## other compilers, versions, generators, processors, in two hours; or some: make matrix ARGS="shared arm64"
 	.ci/matrix $(ARGS)
 
+.PHONY: debs
+debs:  ## the Debian packages, tried in a fresh system (packaging/README.md)
+	.ci/debs
+
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
 
