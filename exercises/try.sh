@@ -14,6 +14,11 @@ number_of() { [[ $1 =~ ^(project_[0-9]|[0-9][0-9]) ]] && echo "${BASH_REMATCH[1]
 # Prints after how many seconds a program is stopped; projects train models.
 patience() { [[ $1 == project* ]] && echo 900 || echo 60; }
 
+# Runs a program for so many seconds at most, where there is timeout, which macOS lacks.
+limited() {
+    if command -v timeout >/dev/null; then timeout --foreground "$@"; else "${@:2}"; fi
+}
+
 # Prints what the compiler said; ninja's own lines, and the command after each "FAILED", go.
 errors() {
     awk '/^FAILED: / { getline; next } /^\[[0-9]+\/[0-9]+\] / || /^ninja: / { next } { print }' "$log"
@@ -25,19 +30,19 @@ try() {
         printf '\nexercises/%s.cpp does not compile yet; the first error is the one to look at.\n' "$name"
         return 1
     fi
-    timeout --foreground "$(patience "$number")" "$build/exercises/exercise_$number" --progress "$build/exercises/progress" "$@"
+    limited "$(patience "$number")" "$build/exercises/exercise_$number" --progress "$build/exercises/progress" "$@"
     local status=$?
     [ $status = 124 ] && echo "  stopped after $(patience "$number") seconds: does a loop never end?"
     return $status
 }
 
 watch() {
-    local seen now
+    local seen=$build/exercises/seen # as old as the file that was tried last
+    rm -f "$seen"
     trap 'echo; exit 0' INT
     while true; do
-        now=$(stat -c %y "exercises/$name.cpp" 2>/dev/null)
-        if [ -n "$now" ] && [ "$now" != "$seen" ]; then
-            seen=$now
+        if [ "exercises/$name.cpp" -nt "$seen" ]; then
+            touch -r "exercises/$name.cpp" "$seen"
             printf '\n---- %s\n' "$(date +%H:%M:%S)"
             try
             echo "waiting for exercises/$name.cpp to be saved; Ctrl-C ends this"
@@ -57,7 +62,7 @@ list() {
         if [ ! -x "$program" ] || [ "$file" -nt "$program" ]; then
             echo "  $name does not compile"
         else
-            timeout --foreground "$(patience "$(number_of "$name")")" "$program" --brief || [ $? = 1 ] || echo "  $name does not come to an end"
+            limited "$(patience "$(number_of "$name")")" "$program" --brief || [ $? = 1 ] || echo "  $name does not come to an end"
         fi
     done | awk '
         {
