@@ -26,7 +26,6 @@ extern "C" const char* __asan_default_options() { return "allocator_may_return_n
 
 namespace {
 
-std::mutex mutex;
 std::set<std::string>& thrown() {
     static auto* const messages = new std::set<std::string>;  // exceptions may come early and late
     return *messages;
@@ -44,6 +43,7 @@ using Destroy = void (*)(void*);
 void watched_throw(void* object, std::type_info* type, Destroy destroy) {
     void* as_exception = object;
     if (typeid(std::exception).__do_catch(type, &as_exception, 1)) {
+        static std::mutex mutex;
         const std::lock_guard lock(mutex);
         thrown().insert(static_cast<const std::exception*>(as_exception)->what());
     }

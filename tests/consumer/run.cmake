@@ -10,7 +10,7 @@ run(${CMAKE_COMMAND} --install ${WEFT_BUILD} --config ${CONFIG} --prefix ${WORK}
 file(RENAME ${WORK}/prefix ${WORK}/moved)
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
     -D CMAKE_CONFIGURATION_TYPES=Release -D CMAKE_RUNTIME_OUTPUT_DIRECTORY_RELEASE=${WORK}/build
-    -D CMAKE_MAP_IMPORTED_CONFIG_RELEASE=${CONFIG} -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/moved
+    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/moved
     "-D CMAKE_CXX_FLAGS=-Wall -Wextra -Werror ${FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build --config Release)
 run(${WORK}/build/layers)
