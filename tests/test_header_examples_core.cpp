@@ -361,6 +361,20 @@ TEST_CASE("example: making tensors", "[header-examples]") {
     CHECK(ids.to_vector<std::int64_t>() == std::vector<std::int64_t>{4, 0, 7});
 }
 
+TEST_CASE("example: from_blob", "[header-examples]") {
+    bool released = false;
+    std::vector<float> theirs = {1, 2, 3, 4, 5, 6};
+    const Tensor x = from_blob(theirs.data(), {2, 3});          // [[1, 2, 3], [4, 5, 6]]
+    const Tensor y = from_blob(theirs.data(), {3, 2}, {1, 3});  // its transpose, of the same memory
+    Tensor z = from_blob(theirs.data(), {6}, {1}, [&](void*) { released = true; });
+    z.mul_(10);
+    CHECK_FALSE(released);
+    z = Tensor();  // calls the deleter
+    CHECK(released);
+    CHECK(values_of(x) == Values{10, 20, 30, 40, 50, 60});
+    CHECK(values_of(y) == Values{10, 40, 20, 50, 30, 60});
+}
+
 // ---- text.h, trace.h
 
 TEST_CASE("example: numbers and texts in messages", "[header-examples]") {

@@ -154,3 +154,119 @@ TEST_CASE("tensors on two handles share values; a moved-from handle is undefined
     CHECK_FALSE(a.defined());  // NOLINT: what moving leaves behind is what is tested
     CHECK(c.defined());
 }
+
+TEST_CASE("foreign memory is read and written where it lies", "[tensor][from_blob]") {
+    Doubles theirs = {1, 2, 3, 4, 5, 6};
+    Tensor x = from_blob(theirs.data(), {2, 3}, float64);
+    CHECK(x.data<double>() == theirs.data());
+    CHECK(x.is_contiguous());
+    theirs[1] = 20;
+    CHECK(x.at({0, 1}) == 20);
+    x.mul_(2);
+    x.T().select(0, 2).fill_(-1);
+    CHECK(theirs == Doubles{2, 40, -1, 8, 10, -1});
+    CHECK(x.version() == 2);
+    Tensor y = from_blob(theirs.data() + 1, {2, 2}, {3, 1}, {}, float64);  // the last two columns
+    CHECK(y.to_vector<double>() == Doubles{40, -1, 10, -1});
+    CHECK(matmul(y, eye(2, float64)).to_vector<double>() == y.to_vector<double>());
+    Tensor stretched = from_blob(theirs.data(), {2, 3}, {0, 1}, {}, float64);
+    CHECK(stretched.to_vector<double>() == Doubles{2, 40, -1, 2, 40, -1});
+    CHECK(contains(message_of<GraphError>([&] { stretched.fill_(0); }), "share memory"));
+    bool flags[] = {true, false};
+    CHECK(from_blob(flags, {2}, boolean).to_vector<bool>() == Booleans{true, false});
+}
+
+TEST_CASE("in-place operations see that foreign memory overlaps under two storages", "[tensor][from_blob]") {
+    Doubles theirs = {0, 1, 2, 3, 4, 5};
+    Tensor target = from_blob(theirs.data() + 1, {5}, float64);
+    target.copy_(from_blob(theirs.data(), {5}, float64));
+    CHECK(theirs == Doubles{0, 0, 1, 2, 3, 4});
+    Tensor ours = arange(0, 6, 1, float64);
+    ours.slice(0, 1, 6).copy_(from_blob(ours.data<double>(), {5}, float64));
+    CHECK(ours.to_vector<double>() == Doubles{0, 0, 1, 2, 3, 4});
+}
+
+TEST_CASE("the owner of foreign memory is told once, when the last tensor of it is gone",
+          "[tensor][from_blob]") {
+    Doubles theirs(4096, 1);
+    std::vector<void*> released;
+    {
+        Tensor view, result;
+        {
+            const Tensor x = from_blob(
+                                 theirs.data(), {4096}, {1}, [&](void* p) { released.push_back(p); }, float64)
+                                 .requires_grad_();
+            view = x.detach().slice(0, 0, 2);
+            result = (x * x).sum();  // saves x
+        }
+        view = Tensor();
+        CHECK(released.empty());
+        result.backward();
+        result = Tensor();
+    }
+    CHECK(released == std::vector<void*>{theirs.data()});
+    // The block is not taken for another tensor, as one of ours of this size would be.
+    CHECK(empty({4096}, float64).data<double>() != theirs.data());
+    CHECK(theirs == Doubles(4096, 1));
+}
+
+TEST_CASE("gradients flow into and through foreign memory, and never change it", "[tensor][from_blob]") {
+    Doubles theirs = {1, 2, 3}, seed = {1, 10, 100};
+    const Tensor x = from_blob(theirs.data(), {3}, float64).requires_grad_();
+    (x * x).backward(from_blob(seed.data(), {3}, float64));
+    CHECK(x.grad().to_vector<double>() == Doubles{2, 40, 600});
+    // A gradient that a hook returns belongs to somebody else: adding to the next one leaves it alone.
+    const Tensor y = ones({3}, float64).requires_grad_();
+    y.register_hook([&](const Tensor&) { return from_blob(seed.data(), {3}, float64); });
+    sum(y).backward();
+    CHECK(y.grad().data<double>() != seed.data());
+    CHECK(y.grad().to_vector<double>() == Doubles{1, 10, 100});
+    y.grad().mul_(0);
+    CHECK(seed == Doubles{1, 10, 100});
+    CHECK(theirs == Doubles{1, 2, 3});
+}
+
+TEST_CASE("foreign memory without elements, or with a stride that no step takes", "[tensor][from_blob]") {
+    int deleted = 0;
+    {
+        const Tensor none = from_blob(nullptr, {0, 3}, {-7, 5}, [&](void*) { ++deleted; });
+        CHECK((none.shape() == Shape{0, 3}));
+        CHECK(sum(none).item() == 0);
+    }
+    CHECK(deleted == 1);
+    float one = 4;
+    const Tensor single = from_blob(&one, {1, 1}, {-3, 999});
+    CHECK(single.is_contiguous());
+    CHECK(single.item() == 4);
+    CHECK(from_blob(&one, {}).item() == 4);
+}
+
+TEST_CASE("from_blob refuses memory that a tensor cannot be, and leaves it to its owner",
+          "[tensor][from_blob]") {
+    Floats theirs(8);
+    bool deleted = false;
+    const auto refusal = [&](void* data, const Shape& shape, const Strides& strides, DType dtype = float32) {
+        return message_of<ValueError>([&] {
+            return from_blob(
+                data, shape, strides, [&](void*) { deleted = true; }, dtype);
+        });
+    };
+    float* const data = theirs.data();
+    CHECK(contains(refusal(nullptr, {2}, {1}),
+                   "an address of 0 for shape (2,) of float32; give one that is not null"));
+    CHECK(contains(refusal(reinterpret_cast<char*>(data) + 1, {2}, {1}), "a multiple of 4"));
+    CHECK(contains(refusal(data + (reinterpret_cast<std::uintptr_t>(data) % 8 == 0), {2}, {1}, float64),
+                   "a multiple of 8"));
+    CHECK(contains(refusal(data, {2, 3}, {3, -1}), "strides (3, -1) of shape (2, 3) run backwards"));
+    CHECK(contains(refusal(data, {3, 2}, {1, 1}), "put two elements at one address"));
+    CHECK(contains(refusal(data, {2, 3}, {2, 1}), "put two elements at one address"));
+    CHECK(contains(refusal(data, {3, 3}, {INT64_MAX / 2, 1}), "reach further than 63 bits"));
+    CHECK(contains(refusal(data, {2}, {INT64_MAX / 2}), "reach further than 63 bits"));
+    CHECK(contains(refusal(data, {-1}, {1}), "from_blob: negative size"));
+    CHECK(contains(refusal(data, {INT64_MAX}, {0}), "overflows"));
+    CHECK(contains(message_of<ShapeError>([&] {
+                       return from_blob(data, {2, 3}, {1});
+                   }),
+                   "from_blob: strides (1,) for shape (2, 3); give one for each axis"));
+    CHECK_FALSE(deleted);
+}

@@ -11,7 +11,7 @@ bool product_overflows(const Shape& shape) {
     return false;
 }
 
-Array make_array(const Shape& shape, DType dtype, const char* operation) {
+std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation) {
     for (std::int64_t size : shape)
         if (size < 0)
             throw ValueError(operation, ": negative size in shape ", shape, "; use sizes of 0 or more");
@@ -20,6 +20,11 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
         __builtin_mul_overflow(shape.numel(), static_cast<std::int64_t>(itemsize(dtype)), &bytes))
         throw ValueError(operation, ": shape ", shape, " of ", name(dtype),
                          " overflows: its bytes do not fit in 63 bits; use a smaller shape");
+    return bytes;
+}
+
+Array make_array(const Shape& shape, DType dtype, const char* operation) {
+    const std::int64_t bytes = check_sizes(shape, dtype, operation);
     auto storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
     return {std::move(storage), shape, contiguous_strides(shape), 0, dtype};
 }

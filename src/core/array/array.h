@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,16 +13,21 @@
 
 namespace weft {
 
-// A block of memory, aligned to 64 bytes; recycled, because every training step asks for the same sizes.
+// A block of memory, aligned to 64 bytes; recycled, because every training step asks for the same sizes. Or one
+// that somebody else owns, which is aligned to its elements and never recycled.
 struct Storage {
     explicit Storage(std::size_t bytes);  // throws std::bad_alloc
+    explicit Storage(void* theirs) : data(theirs) {}
     ~Storage();
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
 
+    bool is_foreign() const { return bytes == 0; }  // blocks of ours have at least 64
+
     void* data = nullptr;
     std::size_t bytes = 0;
-    std::uint64_t version = 0;  // incremented by every in-place change
+    std::function<void(void*)> deleter = {};  // of foreign memory, called with its address
+    std::uint64_t version = 0;                // incremented by every in-place change
 };
 
 // A handle: a const Array& has a fixed shape and memory, but its elements can be written.
@@ -46,7 +52,10 @@ struct Array {
 // the other sizes.
 bool product_overflows(const Shape& shape);
 
-// A new contiguous array, uninitialised. ValueError, naming `operation`, for negative or overflowing sizes.
+// The bytes of such an array. ValueError, naming `operation`, for negative or overflowing sizes.
+std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation);
+
+// A new contiguous array, uninitialised. Refuses what check_sizes does.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");
 
 // DTypeError, naming `operation`, unless int64 or bool holds `value` exactly. (A floating type rounds it.)

@@ -105,6 +105,11 @@ Storage::Storage(std::size_t size) : bytes(size_class(size)) {
     data = pool().acquire(bytes);
 }
 
-Storage::~Storage() { pool().release(data, bytes); }
+Storage::~Storage() {
+    if (!is_foreign())
+        pool().release(data, bytes);
+    else if (deleter)
+        deleter(data);
+}
 
 }  // namespace weft

@@ -36,10 +36,11 @@ void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
                          "; convert it with to()");
 }
 
-// Whether nothing else holds g or its storage, so it can be changed in place.
+// Whether nothing else holds g or its storage, so it can be changed in place. Foreign memory has another owner.
 bool is_unshared(const Tensor& g) {
     const Array& x = g.array();
-    return g.handle().use_count() == 1 && x.storage.use_count() == 1 && x.is_contiguous();
+    return g.handle().use_count() == 1 && x.storage.use_count() == 1 && !x.storage->is_foreign() &&
+           x.is_contiguous();
 }
 
 // A gradient that nothing else holds, because it may be changed in place later (clipping).

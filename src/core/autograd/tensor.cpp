@@ -28,11 +28,14 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other 
                          ", the shape of the tensor that holds the result; compute a new tensor");
 }
 
-// `other` expanded to x's shape; copied if it shares x's memory in another layout.
+// `other` expanded to x's shape; copied if it shares x's memory in another layout, or may: foreign storages can
+// overlap.
 Array operand(const Tensor& x, const Tensor& other) {
+    const Array& target = x.array();
     Array o = other.array();
-    if (x.shares_storage(other) &&
-        !(o.offset == x.array().offset && o.strides == x.array().strides && o.shape == x.array().shape))
+    if ((o.storage == target.storage || o.storage->is_foreign() || target.storage->is_foreign()) &&
+        !(o.storage->data == target.storage->data && o.offset == target.offset && o.strides == target.strides &&
+          o.shape == target.shape))
         o = copy_of(o);
     return broadcast_view(o, x.shape());
 }

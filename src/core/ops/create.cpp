@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/kernels/elementwise.h"
 #include "core/ops/common.h"
@@ -152,5 +153,43 @@ Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape) 
     return from_values(values, shape);
 }
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape) { return from_values(values, shape); }
+
+Tensor from_blob(void* data, const Shape& shape, const Strides& strides, std::function<void(void*)> deleter,
+                 DType dtype) {
+    if (strides.rank() != shape.rank())
+        throw ShapeError("from_blob: strides ", strides, " for shape ", shape, "; give one for each axis");
+    check_sizes(shape, dtype, "from_blob");
+    Array x{nullptr, shape, contiguous_strides(shape), 0, dtype};
+    std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // stride and size of the axes that take steps
+    for (int axis = 0; axis < shape.rank() && shape.numel() > 0; ++axis)
+        if (shape[axis] > 1) steps.emplace_back(x.strides[axis] = strides[axis], shape[axis]);
+    std::sort(steps.begin(), steps.end());
+    std::int64_t last = 0, end = 0;  // the largest distance from the first element so far; in bytes
+    for (const auto& [stride, size] : steps) {
+        if (stride < 0 || (stride > 0 && stride <= last))
+            throw ValueError("from_blob: strides ", strides, " of shape ", shape,
+                             (stride < 0 ? " run backwards" : " put two elements at one address"),
+                             "; copy the values into an array of their own");
+        if (__builtin_mul_overflow(stride, size - 1, &end) || __builtin_add_overflow(last, end, &last) ||
+            __builtin_mul_overflow(last + 1, static_cast<std::int64_t>(itemsize(dtype)), &end))
+            throw ValueError("from_blob: strides ", strides, " of shape ", shape,
+                             " reach further than 63 bits count; use those of the memory, in elements");
+    }
+    static std::int64_t nothing = 0;  // the address of no elements
+    if (data == nullptr && shape.numel() == 0) data = &nothing;
+    if (data == nullptr || reinterpret_cast<std::uintptr_t>(data) % itemsize(dtype) != 0)
+        throw ValueError("from_blob: an address of ", reinterpret_cast<std::uintptr_t>(data), " for shape ",
+                         shape, " of ", name(dtype), "; give one that is not null, and a multiple of ",
+                         itemsize(dtype));
+    x.storage = std::make_shared<Storage>(data);
+    Storage& storage = *x.storage;
+    Tensor tensor(std::move(x));
+    storage.deleter = std::move(deleter);  // last, because a call that throws leaves the memory to its owner
+    return tensor;
+}
+
+Tensor from_blob(void* data, const Shape& shape, DType dtype) {
+    return from_blob(data, shape, contiguous_strides(shape), {}, dtype);
+}
 
 }  // namespace weft
