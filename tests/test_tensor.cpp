@@ -216,7 +216,7 @@ TEST_CASE("gradients flow into and through foreign memory, and never change it",
     (x * x).backward(from_blob(seed.data(), {3}, float64));
     CHECK(x.grad().to_vector<double>() == Doubles{2, 40, 600});
     // A gradient that a hook returns belongs to somebody else: adding to the next one leaves it alone.
-    const Tensor y = ones({3}, float64).requires_grad_();
+    Tensor y = ones({3}, float64).requires_grad_();
     y.register_hook([&](const Tensor&) { return from_blob(seed.data(), {3}, float64); });
     sum(y).backward();
     CHECK(y.grad().data<double>() != seed.data());
