@@ -368,7 +368,6 @@ TEST_CASE("example: from_blob", "[header-examples]") {
     const Tensor y = from_blob(theirs.data(), {3, 2}, {1, 3});  // its transpose, of the same memory
     Tensor z = from_blob(theirs.data(), {6}, {1}, [&](void*) { released = true; });
     z.mul_(10);
-    CHECK_FALSE(released);
     z = Tensor();  // calls the deleter
     CHECK(released);
     CHECK(values_of(x) == Values{10, 20, 30, 40, 50, 60});

@@ -62,13 +62,18 @@ PYBIND11_MODULE(_weft, m) {
     const auto named = [](DType type) { return std::string("weft.") + name(type); };
     for (const char* method : {"__repr__", "__str__"})
         dtype.attr(method) = py::cpp_function(named, py::name(method), py::is_method(dtype));
-    dtype.def_property_readonly("itemsize", itemsize).def_property_readonly("is_floating_point", is_floating_point);
+    dtype.def_property_readonly("itemsize", itemsize)
+        .def_property_readonly("is_floating_point", is_floating_point);
 
     py::class_<Rng>(m, "Generator")
         .def(py::init<std::uint64_t>(), "seed"_a = 0)
-        .def("manual_seed", [](Rng& rng, std::uint64_t seed) { return &(rng = Rng(seed)); }, py::return_value_policy::reference)
+        .def(
+            "manual_seed", [](Rng& rng, std::uint64_t seed) { return &(rng = Rng(seed)); },
+            py::return_value_policy::reference)
         .def("get_state", [](const Rng& rng) { return std::pair(rng.state().seed, rng.state().position); })
-        .def("set_state", [](Rng& rng, std::pair<std::uint64_t, std::uint64_t> s) { rng.set_state({s.first, s.second}); });
+        .def("set_state", [](Rng& rng, std::pair<std::uint64_t, std::uint64_t> s) {
+            rng.set_state({s.first, s.second});
+        });
     m.def("manual_seed", manual_seed, "seed"_a);
     m.def("set_num_threads", set_num_threads, "n"_a);
     m.def("get_num_threads", get_num_threads);

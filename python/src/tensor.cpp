@@ -42,7 +42,8 @@ struct Indexing {
             const std::int64_t n = x.size(first + k);
             const Tensor& i = indices[static_cast<std::size_t>(k)];
             if (any(i < -n) || any(i >= n))
-                throw weft::IndexError("index: an index is out of range for axis ", first + k, " of ", x.shape());
+                throw weft::IndexError("index: an index is out of range for axis ", first + k, " of ",
+                                       x.shape());
             flat = flat * n + where(i < 0, i + n, i);
             rows *= n;
         }
@@ -63,7 +64,8 @@ private:
     void take(const Tensor& index) {
         if (indices.empty()) first = axis;
         if (first + static_cast<int>(indices.size()) != axis)
-            throw weft::IndexError("index: tensors index axes that are not neighbours; use them one after the other");
+            throw weft::IndexError(
+                "index: tensors index axes that are not neighbours; use them one after the other");
         if (index.dtype() != int64)
             throw DTypeError("index: ", name(index.dtype()), " does not index; use int64 or bool");
         indices.push_back(index);
@@ -72,8 +74,8 @@ private:
     void check_mask(const Tensor& mask) const {
         for (int k = 0; k < mask.rank(); ++k)
             if (axis + k >= x.rank() || x.size(axis + k) != mask.size(k))
-                throw ShapeError("index: a mask of shape ", mask.shape(), " does not fit ", x.shape(), " from axis ", axis,
-                                 " on; use the sizes of these axes");
+                throw ShapeError("index: a mask of shape ", mask.shape(), " does not fit ", x.shape(),
+                                 " from axis ", axis, " on; use the sizes of these axes");
     }
 };
 
@@ -83,9 +85,12 @@ Indexing indexed(const Tensor& x, const py::object& index) {
     int used = 0;  // axes that the steps take
     for (py::handle step : steps)
         if (!step.is_none() && !step.is(py::ellipsis()))
-            used += py::isinstance<Tensor>(step) && step.cast<Tensor>().dtype() == boolean ? step.cast<Tensor>().rank() : 1;
+            used += py::isinstance<Tensor>(step) && step.cast<Tensor>().dtype() == boolean
+                        ? step.cast<Tensor>().rank()
+                        : 1;
     if (used > x.rank())
-        throw weft::IndexError("index: ", used, " indices for shape ", x.shape(), "; give at most one for each axis");
+        throw weft::IndexError("index: ", used, " indices for shape ", x.shape(),
+                               "; give at most one for each axis");
     for (py::handle step : steps)
         if (step.is(py::ellipsis()))
             all.axis += x.rank() - used, used = x.rank();
@@ -104,14 +109,16 @@ void assign(const Tensor& x, const py::object& index, const py::object& value) {
         else
             (void)target.copy_(tensor_of(v, target.dtype()));
     };
-    if (py::isinstance<Tensor>(index) && index.cast<Tensor>().dtype() == boolean && PyFloat_Check(py::float_(value).ptr())) {
+    if (py::isinstance<Tensor>(index) && index.cast<Tensor>().dtype() == boolean &&
+        PyFloat_Check(py::float_(value).ptr())) {
         Tensor mask = index.cast<Tensor>();
         while (mask.rank() < x.rank()) mask = mask.unsqueeze(-1);
         return set(x, py::cast(masked_fill(x.detach(), mask, value.cast<double>())));
     }
     const Indexing target = indexed(x, index);
     if (!target.indices.empty())
-        throw weft::IndexError("index: x[indices] is a copy, so it cannot be assigned to; use where or scatter_add");
+        throw weft::IndexError(
+            "index: x[indices] is a copy, so it cannot be assigned to; use where or scatter_add");
     set(target.x, value);
 }
 
@@ -154,7 +161,8 @@ void bind_tensor(py::module_& m, TensorClass& t) {
         .def_property_readonly("T", &Tensor::T)
         .def_property_readonly("mT", [](const Tensor& x) { return x.transpose(-2, -1); })
         .def("size", [](const Tensor& x) { return x.shape(); })
-        .def("size", [](const Tensor& x, int dim) { return x.size(dim); }, "dim"_a)
+        .def(
+            "size", [](const Tensor& x, int dim) { return x.size(dim); }, "dim"_a)
         .def("stride", [](const Tensor& x) { return x.strides(); })
         .def("dim", &Tensor::dim)
         .def("numel", &Tensor::numel)
@@ -185,68 +193,94 @@ void bind_tensor(py::module_& m, TensorClass& t) {
         .def("detach", &Tensor::detach)
         .def("clone", &Tensor::clone)
         .def("contiguous", &Tensor::contiguous);
-    for (const auto& [method, type] : {std::pair{"float", float32}, {"double", float64}, {"long", int64}, {"bool", boolean}})
+    for (const auto& [method, type] :
+         {std::pair{"float", float32}, {"double", float64}, {"long", int64}, {"bool", boolean}})
         t.def(method, [type = type](const Tensor& x) { return x.to(type); });
-    m.def("tensor",
-          [](const py::object& data, std::optional<DType> dtype, bool requires_grad) {
-              return tensor_of(data, dtype).requires_grad_(requires_grad);
-          },
-          "data"_a, "dtype"_a = py::none(), "requires_grad"_a = false);
+    m.def(
+        "tensor",
+        [](const py::object& data, std::optional<DType> dtype, bool requires_grad) {
+            return tensor_of(data, dtype).requires_grad_(requires_grad);
+        },
+        "data"_a, "dtype"_a = py::none(), "requires_grad"_a = false);
 
     // ---- in place
     const auto same = [](const py::object& self, auto change) { return change(self.cast<Tensor>()), self; };
     const auto in_place = [&](const char* method, auto f, auto... args) {
-        t.def(method, [same, f](const py::object& x, decltype(args.first)... v) {
-            return same(x, [&](Tensor self) { (void)f(self, v...); });
-        }, args.second...);
+        t.def(
+            method,
+            [same, f](const py::object& x, decltype(args.first)... v) {
+                return same(x, [&](Tensor self) { (void)f(self, v...); });
+            },
+            args.second...);
     };
-    in_place("fill_", [](Tensor& x, double v) { x.fill_(v); }, std::pair{double(), "value"_a});
+    in_place(
+        "fill_", [](Tensor& x, double v) { x.fill_(v); }, std::pair{double(), "value"_a});
     in_place("zero_", [](Tensor& x) { x.zero_(); });
-    in_place("copy_", [](Tensor& x, const Tensor& y) { x.copy_(y); }, std::pair{Tensor(), "src"_a});
-    in_place("add_", [](Tensor& x, const Tensor& y, double a) { x.add_(y, a); }, std::pair{Tensor(), "other"_a},
-             std::pair{double(), "alpha"_a = 1.0});
-    in_place("mul_", [](Tensor& x, const Tensor& y) { x.mul_(y); }, std::pair{Tensor(), "other"_a});
-    in_place("mul_", [](Tensor& x, double y) { x.mul_(y); }, std::pair{double(), "other"_a});
-    in_place("__iadd__", [](Tensor& x, const Tensor& y) { x += y; }, std::pair{Tensor(), py::is_operator()});
-    in_place("__iadd__", [](Tensor& x, double y) { x += y; }, std::pair{double(), py::is_operator()});
-    in_place("__isub__", [](Tensor& x, const Tensor& y) { x -= y; }, std::pair{Tensor(), py::is_operator()});
-    in_place("__isub__", [](Tensor& x, double y) { x -= y; }, std::pair{double(), py::is_operator()});
-    in_place("__imul__", [](Tensor& x, const Tensor& y) { x *= y; }, std::pair{Tensor(), py::is_operator()});
-    in_place("__imul__", [](Tensor& x, double y) { x *= y; }, std::pair{double(), py::is_operator()});
-    in_place("__itruediv__", [](Tensor& x, const Tensor& y) { x /= y; }, std::pair{Tensor(), py::is_operator()});
-    in_place("__itruediv__", [](Tensor& x, double y) { x /= y; }, std::pair{double(), py::is_operator()});
+    in_place(
+        "copy_", [](Tensor& x, const Tensor& y) { x.copy_(y); }, std::pair{Tensor(), "src"_a});
+    in_place(
+        "add_", [](Tensor& x, const Tensor& y, double a) { x.add_(y, a); }, std::pair{Tensor(), "other"_a},
+        std::pair{double(), "alpha"_a = 1.0});
+    in_place(
+        "mul_", [](Tensor& x, const Tensor& y) { x.mul_(y); }, std::pair{Tensor(), "other"_a});
+    in_place(
+        "mul_", [](Tensor& x, double y) { x.mul_(y); }, std::pair{double(), "other"_a});
+    in_place(
+        "__iadd__", [](Tensor& x, const Tensor& y) { x += y; }, std::pair{Tensor(), py::is_operator()});
+    in_place(
+        "__iadd__", [](Tensor& x, double y) { x += y; }, std::pair{double(), py::is_operator()});
+    in_place(
+        "__isub__", [](Tensor& x, const Tensor& y) { x -= y; }, std::pair{Tensor(), py::is_operator()});
+    in_place(
+        "__isub__", [](Tensor& x, double y) { x -= y; }, std::pair{double(), py::is_operator()});
+    in_place(
+        "__imul__", [](Tensor& x, const Tensor& y) { x *= y; }, std::pair{Tensor(), py::is_operator()});
+    in_place(
+        "__imul__", [](Tensor& x, double y) { x *= y; }, std::pair{double(), py::is_operator()});
+    in_place(
+        "__itruediv__", [](Tensor& x, const Tensor& y) { x /= y; }, std::pair{Tensor(), py::is_operator()});
+    in_place(
+        "__itruediv__", [](Tensor& x, double y) { x /= y; }, std::pair{double(), py::is_operator()});
     in_place("bump_version", [](Tensor& x) { x.bump_version(); });
-    in_place("requires_grad_", [](Tensor& x, bool wanted) { x.requires_grad_(wanted); },
-             std::pair{bool(), "requires_grad"_a = true});
+    in_place(
+        "requires_grad_", [](Tensor& x, bool wanted) { x.requires_grad_(wanted); },
+        std::pair{bool(), "requires_grad"_a = true});
 
     // ---- the graph
     py::class_<Hook>(m, "RemovableHandle").def("remove", [](Hook& hook) { hook.x.remove_hook(hook.number); });
-    t.def_property("requires_grad", &Tensor::requires_grad, [](Tensor& x, bool wanted) { x.requires_grad_(wanted); })
+    t.def_property("requires_grad", &Tensor::requires_grad,
+                   [](Tensor& x, bool wanted) { x.requires_grad_(wanted); })
         .def_property_readonly("is_leaf", &Tensor::is_leaf)
         .def_property_readonly("grad_fn", [](const Tensor& x) { return std::string(operation_of(x)); })
-        .def_property("grad", [](const Tensor& x) { return or_none(x.grad()); },
-                      [](Tensor& x, const MaybeTensor& g) { x.set_grad(or_undefined(g)); })
+        .def_property(
+            "grad", [](const Tensor& x) { return or_none(x.grad()); },
+            [](Tensor& x, const MaybeTensor& g) { x.set_grad(or_undefined(g)); })
         .def("retain_grad", &Tensor::retain_grad)
-        .def("register_hook",
-             [](Tensor& x, const py::function& hook) {
-                 return Hook{x, x.register_hook([hook](const Tensor& g) { return or_undefined(hook(g).cast<MaybeTensor>()); })};
-             },
-             "hook"_a)
-        .def("backward",
-             [](const Tensor& x, const MaybeTensor& gradient, bool retain_graph) {
-                 x.backward(or_undefined(gradient), retain_graph);
-             },
-             "gradient"_a = py::none(), "retain_graph"_a = false);
+        .def(
+            "register_hook",
+            [](Tensor& x, const py::function& hook) {
+                return Hook{x, x.register_hook([hook](const Tensor& g) {
+                                return or_undefined(hook(g).cast<MaybeTensor>());
+                            })};
+            },
+            "hook"_a)
+        .def(
+            "backward",
+            [](const Tensor& x, const MaybeTensor& gradient, bool retain_graph) {
+                x.backward(or_undefined(gradient), retain_graph);
+            },
+            "gradient"_a = py::none(), "retain_graph"_a = false);
     py::module_ autograd = m.def_submodule("autograd");
-    autograd.def("grad",
-                 [](const py::object& outputs, const py::object& inputs, const py::object& grad_outputs,
-                    std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-                     return tuple_of(weft::grad(tensors_of(outputs), tensors_of(inputs), tensors_of(grad_outputs),
-                                                {.create_graph = create_graph,
-                                                 .retain_graph = retain_graph.value_or(create_graph),
-                                                 .allow_unused = allow_unused}));
-                 },
-                 "outputs"_a, "inputs"_a, "grad_outputs"_a = py::none(), "retain_graph"_a = py::none(),
-                 "create_graph"_a = false, "allow_unused"_a = false);
+    autograd.def(
+        "grad",
+        [](const py::object& outputs, const py::object& inputs, const py::object& grad_outputs,
+           std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
+            return tuple_of(weft::grad(tensors_of(outputs), tensors_of(inputs), tensors_of(grad_outputs),
+                                       {.create_graph = create_graph,
+                                        .retain_graph = retain_graph.value_or(create_graph),
+                                        .allow_unused = allow_unused}));
+        },
+        "outputs"_a, "inputs"_a, "grad_outputs"_a = py::none(), "retain_graph"_a = py::none(),
+        "create_graph"_a = false, "allow_unused"_a = false);
     autograd.def("record", record_python, "operation"_a, "y"_a, "inputs"_a, "save_for_backward"_a, "vjp"_a);
 }
