@@ -1,6 +1,7 @@
-// What the files of the binding share: how functions are declared, and how Python's values become Weft's.
+// What the files of the binding share: how a function is declared, and how Python's values become Weft's.
 #pragma once
 
+#include <pybind11/eval.h>
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -11,74 +12,31 @@
 namespace py = pybind11;
 using namespace weft;
 using I = std::int64_t;
+using T = const Tensor&;
 
-using Maybe = std::optional<Tensor>;  // None for an undefined tensor
-inline Maybe or_none(const Tensor& x) { return x.defined() ? Maybe(x) : std::nullopt; }
-inline Tensor or_undefined(const Maybe& x) { return x.value_or(Tensor()); }
-inline Rng& generator_of(Rng* generator) { return generator ? *generator : default_rng(); }
-
-Tensor tensor_of(py::handle values, std::optional<DType> dtype = {});  // weft.tensor: a copy
-// Each adds one file's functions and classes to the module.
-void bind_exchange(py::module_& m, py::class_<Tensor>& tensor);
-void bind_tensor(py::module_& m, py::class_<Tensor>& tensor);
-void bind_ops(py::module_& m, py::class_<Tensor>& tensor);
-void bind_functional(py::module_& m, py::module_& functional);
-void bind_modules(py::module_& m, py::module_& nn);
-void set_buffer_protocol(PyHeapTypeObject* type);
-
-// A function's name and arguments as Python writes them, "clamp(input, min=None, max=None)"; Python reads it.
-struct Signature {
-    std::string name;
-    py::object f;
-    explicit Signature(const std::string& text) : name(text.substr(0, text.find('('))) {
-        const std::string list = text.substr(name.size() + 1, text.rfind(')') - name.size() - 1);
-        f = py::eval("lambda " + list + ": 0", py::module_::import("weft._weft").attr("__dict__"));
-    }
-};
+// None is an undefined tensor, where a signature has it as its default.
 template <>
-struct py::detail::process_attribute<Signature> : py::detail::process_attribute_default<Signature> {
-    static void init(const Signature& s, function_record* r) {
-        const auto defaults = py::getattr(s.f, "__defaults__"), code = s.f.attr("__code__");
-        const auto positional = code.attr("co_argcount").cast<std::size_t>();
-        const std::size_t required = positional - (defaults.is_none() ? 0 : py::len(defaults));
-        const std::size_t count = positional + code.attr("co_kwonlyargcount").cast<std::size_t>();
-        if (r->is_new_style_constructor) r->args.emplace_back("self", nullptr, handle(), true, false);
-        for (std::size_t i = 0; i < count; ++i) {
-            const py::object name = code.attr("co_varnames")[py::int_(i)];
-            py::object value;
-            if (i >= positional)
-                value = s.f.attr("__kwdefaults__")[name];
-            else if (i >= required)
-                value = defaults[py::int_(i - required)];
-            r->args.emplace_back(PyUnicode_AsUTF8(name.ptr()), nullptr, value.release(), true, true);
-        }
-        r->is_operator = s.name.starts_with("__") && count == 2;  // for other operands, Python asks their type
+struct py::detail::type_caster<Tensor> : py::detail::type_caster_base<Tensor> {
+    bool load(handle from, bool convert) {
+        static Tensor undefined;
+        return from.is_none() ? (value = &undefined, true) : type_caster_base::load(from, convert);
+    }
+    static handle cast(const Tensor& x, return_value_policy, handle parent) {
+        return x.defined() ? type_caster_base::cast(x, return_value_policy::copy, parent) : none().release();
     }
 };
-
-// A function of a module, or a method of a class, whose first argument is then the object.
-template <class F>
-void def(const py::object& scope, const std::string& signature, F f) {
-    const Signature s(signature);
-    const py::name name(s.name.c_str());
-    const py::sibling before(py::getattr(scope, s.name.c_str(), py::none()));
-    scope.attr(s.name.c_str()) = PyType_Check(scope.ptr())
-                                     ? py::cpp_function(f, name, py::is_method(scope), before, s)
-                                     : py::cpp_function(f, name, py::scope(scope), before, s);
-}
-
 // An item or a sequence of them: Shape, and Axes, where None is every axis.
-template <class T, class Item>
+template <class L, class Item>
 struct Listed {
-    PYBIND11_TYPE_CASTER(T, py::detail::const_name("int | Sequence[int]"));
+    PYBIND11_TYPE_CASTER(L, py::detail::const_name("int | Sequence[int]"));
     bool load(py::handle from, bool convert) {
         py::detail::make_caster<Item> item;
         py::detail::make_caster<std::vector<Item>> items;
-        if (item.load(from, convert)) return value = T(static_cast<Item>(item)), true;
-        if (items.load(from, convert)) return value = T(static_cast<std::vector<Item>&>(items)), true;
-        return from.is_none() && std::is_same_v<T, Axes>;
+        if (item.load(from, convert)) return value = L(static_cast<Item>(item)), true;
+        if (items.load(from, convert)) return value = L(static_cast<std::vector<Item>&>(items)), true;
+        return from.is_none() && std::is_same_v<L, Axes>;
     }
-    static py::handle cast(const T& list, py::return_value_policy, py::handle) {
+    static py::handle cast(const L& list, py::return_value_policy, py::handle) {
         return py::tuple(py::cast(std::vector<Item>(list.begin(), list.end()))).release();
     }
 };
@@ -86,6 +44,61 @@ template <>
 struct py::detail::type_caster<Shape> : Listed<Shape, I> {};
 template <>
 struct py::detail::type_caster<Axes> : Listed<Axes, int> {};
-inline Shape shape_of(const py::args& sizes) {  // of f(2, 3) and f((2, 3))
-    return sizes.size() == 1 ? sizes[0].cast<Shape>() : sizes.cast<Shape>();
+template <>
+struct py::detail::type_caster<ValuesIndices> {
+    PYBIND11_TYPE_CASTER(ValuesIndices, const_name("tuple"));
+    static handle cast(const ValuesIndices& pair, return_value_policy, handle) {
+        static const handle type =
+            module_::import("collections").attr("namedtuple")("ValuesIndices", "values indices").release();
+        return type(pair.values, pair.indices).release();
+    }
+};
+
+// A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
+struct Signature {
+    inline static PyObject* globals;  // of the module, for defaults such as float32
+    std::string name;
+    py::object f;
+    explicit Signature(const std::string& s)
+        : name(s.substr(0, s.find('('))),
+          f(py::eval("lambda " + s.substr(name.size() + 1, s.size() - name.size() - 2) + ": 0",
+                     py::object(py::reinterpret_borrow<py::object>(globals)))) {}
+};
+template <>
+struct py::detail::process_attribute<Signature> : py::detail::process_attribute_default<Signature> {
+    static void init(const Signature& s, function_record* r) {
+        const object code = s.f.attr("__code__"), names = code.attr("co_varnames");
+        const tuple defaults = s.f.attr("__defaults__").is_none() ? tuple() : tuple(s.f.attr("__defaults__"));
+        const auto positional = code.attr("co_argcount").cast<std::size_t>();
+        const auto count = positional + code.attr("co_kwonlyargcount").cast<std::size_t>();
+        r->is_operator = s.name.starts_with("__") && count == 2;  // for others than tensors Python asks them
+        if (r->is_new_style_constructor) r->args.emplace_back("self", nullptr, handle(), true, false);
+        for (std::size_t i = 0; i < count; ++i) {
+            const object key = names[int_(i)];
+            object value;
+            if (i >= positional) value = s.f.attr("__kwdefaults__")[key];
+            if (i < positional && i + defaults.size() >= positional)
+                value = defaults[i + defaults.size() - positional];
+            r->args.emplace_back(PyUnicode_AsUTF8(key.ptr()), nullptr, value.release(), true, !r->is_operator);
+        }
+    }
+};
+// A function of a module, or a method of a class, whose first argument is then the object.
+template <class F>
+void def(const py::object& scope, const std::string& signature, F f) {
+    const Signature s(signature);
+    const py::sibling before(py::getattr(scope, s.name.c_str(), py::none()));
+    const py::name name(s.name.c_str());
+    scope.attr(s.name.c_str()) = PyType_Check(scope.ptr())
+                                     ? py::cpp_function(f, name, py::is_method(scope), before, s)
+                                     : py::cpp_function(f, name, py::scope(scope), before, s);
 }
+// Each adds its part to the module; the last two are made by generate.py from the headers.
+using Modules = py::module_&;
+void bind_exchange(Modules m, py::class_<Tensor>& t);
+void bind_tensor(Modules autograd, py::class_<Tensor>& t);
+void bind_modules(Modules m, Modules nn, Modules autograd);
+void bind_attention(Modules m, Modules nn);
+void bind_declared_0(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
+void bind_declared_1(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
+inline std::pair<Tensor, Tensor> pair_of(const AttentionResult& y) { return {y.output, y.weights}; }

@@ -1,0 +1,151 @@
+"""Writes the binding of what the headers declare, so a new operation is in Python when it is declared: generate.py include out
+writes out_0.cpp and out_1.cpp.
+That is the functions of weft/core/ops.h and more.h, Tensor's methods, the modules of weft/nn with their constructors, and the schedules
+and optimisers. A parameter gets PyTorch's name, and a structure of options becomes arguments. What Python writes in another way is in
+python/src, and left out here."""
+import pathlib
+import re
+import sys
+
+# PyTorch's names of parameters: everywhere, and of one function.
+NAMES = {"x": "input", "a": "input", "b": "other", "axis": "dim", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "rng": "generator",
+         "low": "min", "high": "max", "offset": "diagonal", "shift": "shifts", "first": "start_dim", "last": "end_dim", "to": "destination",
+         "from": "source", "logits": "input", "targets": "target", "log_p": "input", "prediction": "input",
+         "sizes": "split_size_or_sections", "mean": "running_mean", "var": "running_var"}
+OF_ONE = {"roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"}, "pow": {"p": "exponent"}, "full_like": {"value": "fill_value"},
+          "full": {"value": "fill_value", "shape": "size"}, "outer": {"b": "vec2"}, "select": {}, "multinomial": {"weights": "input"},
+          "one_hot": {"ids": "tensor"}, "binary_cross_entropy_with_logits": {"logits": "input"}, "randint": {"low": "low", "high": "high", "shape": "size"},
+          "broadcast_to": {"shape": "size"}, "sum_to": {"shape": "size"}, "where": {"a": "input", "b": "other"}, "repeat": {"times": "repeats"},
+          "pad": {"padding": "pad"}, "requires_grad_": {"wanted": "requires_grad"}}
+# What is in tensor.cpp and exchange.cpp, and what Python has no use for.
+OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "size", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
+             "zero_grad", "str", "rank", "T", "at", "register_hook", "remove_hook", "begin", "end", "impl", "version", "set_data"}
+OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
+             "||": "or", "&&": "and", "!": "invert"}
+# Functions that are no methods.
+FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "elu", "leaky_relu", "silu", "softplus"}
+DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
+
+
+def code_of(path):
+    text = re.sub(r"//[^\n]*|^#[^\n]*", "", path.read_text(), flags=re.MULTILINE)
+    return re.sub(r"\s+", " ", text)
+
+
+def split(text):
+    """At the commas that are in no brackets: [(type, name, default or None)]."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in "<({") - (c in ">)}")
+        parts = parts + [""] if c == "," and depth == 0 else parts[:-1] + [parts[-1] + c]
+    for part in filter(str.strip, parts):
+        declared, _, default = map(str.strip, part.partition("="))
+        kind, name = declared.rsplit(" ", 1)
+        yield kind, name, default or None
+
+
+def structures(text):
+    """{name: [(type, name, default)]} of the structs that hold options."""
+    found = {}
+    for name, body in re.findall(r"struct (\w+(?:Options|Stats|Config)) \{ (.*?;) \};", text):
+        found[name] = []
+        for kind, first in re.findall(r"([\w:<>]+\*?) ([^;]+);", body):
+            found[name] += [(kind, member, default) for _, member, default in split(re.sub(r"(^|, )(\w)", rf"\1{kind} \2", first))]
+    return found
+
+
+def arguments_of(name, parameters, known, space):
+    """What Python writes in the brackets, what the lambda takes, and what it passes on."""
+    written, taken, passed = [], [], []
+    for kind, parameter, default in parameters:
+        plain = re.sub("const |&", "", kind)
+        if plain == "Rng" and space != "weft::":
+            continue  # modules draw from default_rng()
+        members = [m for m in known.get(plain, [(kind, parameter, default)]) if m[0] != "Anneal"]
+        for k, p, d in members:
+            python = OF_ONE.get(name, {}).get(p, NAMES.get(p, p) if space == "weft::" else p)
+            d = "Mask()" if k == "Mask" else d
+            written.append(python + ("" if d is None else " = " + DEFAULTS.get(d, d)))
+            taken.append(f"{k} {p}")
+        passed.append(f"{space}{plain}{{{', '.join(f'.{p} = {p}' for _, p, _ in members)}}}" if plain in known else parameter)
+    return ", ".join(written), ", ".join(taken), ", ".join(passed)
+
+
+def binding(scope, name, result, parameters, known, space="weft::"):
+    """The line that declares a function, or a method of Tensor."""
+    method = space == "self."
+    written, taken, passed = arguments_of(name, parameters, known, "weft::" if method else space)
+    self_, tensor = ("self" + ", " * bool(written), "Tensor self" + ", " * bool(taken)) if method else ("", "")
+    call = f"{space}{name}({passed})"
+    if result == "AttentionResult":
+        result, call = "std::pair<Tensor, Tensor>", f"pair_of({call})"
+    return f'    def({scope}, "{name}({self_}{written})", []({tensor}{taken}) -> {result.replace("&", "")} {{ return {call}; }});\n'
+
+
+def operator(symbol, parameters):
+    """The line that declares an operator of Tensor: __add__ for a + b, __radd__ for 2 + b, __neg__ for −a."""
+    kinds, names = [kind for kind, _, _ in parameters], [name for _, name, _ in parameters]
+    reflected = "r" * (kinds[0] == "double")
+    name = f"__{'neg' if len(names) == 1 and symbol == '-' else reflected + OPERATORS[symbol]}__"
+    if reflected and symbol not in "+-*/":
+        return ""
+    taken = ", ".join(f"{kind} {n}" for kind, n in (list(zip(kinds, names))[::-1] if reflected else zip(kinds, names)))
+    return f'    def(t, "{name}({", ".join(["self", "other"][:len(names)])})", []({taken}) -> Tensor {{ return {f" {symbol} ".join([""] * (len(names) == 1) + names)}; }});\n'
+
+
+def modules(text, known):
+    """The lines that declare the modules of a header, each by its constructor that draws from default_rng()."""
+    for name in re.findall(r"struct (\w+) : Module \{", text):
+        constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", text)]
+        for parameters in constructors:
+            if not any(kind == "Rng&" and default is None for kind, _, default in parameters) and parameters and "All" not in parameters[0][0]:
+                written, taken, passed = arguments_of(name, parameters, known, "nn::")
+                yield f'    layer<nn::{name}>(nn, "{name}({written})", []({taken}) {{ return nn::{name}({passed}); }});\n'
+
+
+DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::int64_t|int|const Strides&|AttentionResult|"
+               r"std::vector<ParameterGroup>) (\w+)\(((?:[^();]|\([^()]*\))*)\)")
+
+
+def main(include, out):
+    folder = pathlib.Path(include) / "weft"
+    ops, more, tensor, optim = (code_of(folder / name) for name in ["core/ops.h", "core/more.h", "core/tensor.h", "nn/optim.h"])
+    layers = [code_of(path) for path in sorted((folder / "nn").glob("*.h"))] + [code_of(folder / "models/gpt.h")]
+    known = {name: members for text in [ops, more, optim] + layers for name, members in structures(text).items()}
+    known["DecoderBlockOptions"] = known["EncoderBlockOptions"]  # an alias
+    lines, methods = [], set()
+    for text in [ops, more, tensor[tensor.index(" Tensor zeros(") - 1:]]:
+        for result, name, parameters in re.findall(DECLARATION + "(?=;)", text):
+            parameters = list(split(parameters))
+            if name in OTHERWISE or any("Nested" in kind or "std::vector<T>" in kind for kind, _, _ in parameters):
+                continue
+            lines.append(binding("m", name, result, parameters, known))
+            if parameters[0][0] == "const Tensor&" and name not in FUNCTIONS and not re.search("_like|_loss|_entropy", name):
+                lines.append(binding("t", name, result, parameters, known))
+                methods.add(name)
+    for symbol, parameters in re.findall(r"Tensor operator(\S+)\(([^()]*)\);", ops):
+        lines.append(operator(symbol, list(split(parameters))))
+    members = tensor[tensor.index("class [[nodiscard]] Tensor {"):tensor.index("explicit Tensor(")]
+    for result, name, parameters in re.findall(DECLARATION + r"(?: const)?(?: \{[^{}]*\})?(?=;| )", members):
+        if name not in OTHERWISE | methods and "..." not in parameters:
+            lines.append(binding("t", name, result, list(split(parameters)), known, "self."))
+    for result, name, parameters in re.findall(DECLARATION + "(?=;)", optim):
+        if name.endswith("_lr") or name in {"decay_groups", "clip_grad_norm"}:
+            result = result.replace("std::vector<Par", "std::vector<optim::Par")
+            lines.append(binding("optim", name, result, list(split(parameters)), known, "optim::"))
+    for name, options in [("SGD", "SGDOptions"), ("Adam", "AdamOptions"), ("AdamW", "AdamWOptions")]:
+        written, taken, passed = arguments_of(name, [("Groups", "params", None), (options, "options", "{}")], known, "optim::")
+        line = f'    optimizer<optim::{options}>(optim, "{name}({written})", []({taken}) {{ return optim::{name}({passed}); }});\n'
+        for ours, theirs in [("beta1 = 0.9, beta2 = 0.999", "betas = (0.9, 0.999)"), ("double beta1, double beta2", "std::pair<double, double> betas"),
+                             (".beta1 = beta1, .beta2 = beta2", ".beta1 = betas.first, .beta2 = betas.second")]:
+            line = line.replace(ours, theirs)
+        lines.append(line)
+    for text in layers:
+        lines += modules(text, known)
+    half = len(lines) // 2
+    for part, own in enumerate([lines[:half], lines[half:]]):
+        text = f"void bind_declared_{part}([[maybe_unused]] Modules m, [[maybe_unused]] py::class_<Tensor>& t, [[maybe_unused]] Modules nn, [[maybe_unused]] Modules optim) {{\n{''.join(own)}}}\n"
+        pathlib.Path(f"{out}_{part}.cpp").write_text('// Made by python/generate.py.\n#include "modules.h"\n\n' + text)
+
+
+main(*sys.argv[1:])
