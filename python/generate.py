@@ -77,8 +77,8 @@ def binding(scope, name, result, parameters, known, space="weft::"):
     written, taken, passed = arguments_of(name, parameters, known, "weft::" if method else space)
     self_, tensor = ("self" + ", " * bool(written), "Tensor self" + ", " * bool(taken)) if method else ("", "")
     call = f"{space}{name}({passed})"
-    if result == "AttentionResult":
-        result, call = "std::pair<Tensor, Tensor>", f"pair_of({call})"
+    if result in ("AttentionResult", "ValuesIndices"):
+        result, call = "py::object", f"pair_of({call})"
     return f'    def({scope}, "{name}({self_}{written})", []({tensor}{taken}) -> {result.replace("&", "")} {{ return {call}; }});\n'
 
 

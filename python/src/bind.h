@@ -44,25 +44,17 @@ template <>
 struct py::detail::type_caster<Shape> : Listed<Shape, I> {};
 template <>
 struct py::detail::type_caster<Axes> : Listed<Axes, int> {};
-template <>
-struct py::detail::type_caster<ValuesIndices> {
-    PYBIND11_TYPE_CASTER(ValuesIndices, const_name("tuple"));
-    static handle cast(const ValuesIndices& pair, return_value_policy, handle) {
-        static const handle type =
-            module_::import("collections").attr("namedtuple")("ValuesIndices", "values indices").release();
-        return type(pair.values, pair.indices).release();
-    }
-};
-
 // A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
 struct Signature {
-    inline static PyObject* globals;  // of the module, for defaults such as float32
+    inline static py::object& globals = *new py::object;  // of the module, for defaults such as float32
     std::string name;
     py::object f;
-    explicit Signature(const std::string& s)
-        : name(s.substr(0, s.find('('))),
-          f(py::eval("lambda " + s.substr(name.size() + 1, s.size() - name.size() - 2) + ": 0",
-                     py::object(py::reinterpret_borrow<py::object>(globals)))) {}
+    explicit Signature(const std::string& text) : name(text.substr(0, text.find('('))) {
+        static auto* const read = new std::map<std::string, py::object>;  // many functions have the same
+        const std::string arguments = text.substr(name.size() + 1, text.size() - name.size() - 2);
+        if (!read->contains(arguments)) (*read)[arguments] = py::eval("lambda " + arguments + ": 0", globals);
+        f = (*read)[arguments];
+    }
 };
 template <>
 struct py::detail::process_attribute<Signature> : py::detail::process_attribute_default<Signature> {
@@ -101,4 +93,10 @@ void bind_modules(Modules m, Modules nn, Modules autograd);
 void bind_attention(Modules m, Modules nn);
 void bind_declared_0(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 void bind_declared_1(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
-inline std::pair<Tensor, Tensor> pair_of(const AttentionResult& y) { return {y.output, y.weights}; }
+// What Python gets for a pair of tensors: max(x, 1).values
+inline py::object pair_of(const AttentionResult& y) { return py::make_tuple(y.output, y.weights); }
+inline py::object pair_of(const ValuesIndices& y) {
+    static const py::handle type =
+        py::module_::import("collections").attr("namedtuple")("ValuesIndices", "values indices").release();
+    return type(y.values, y.indices);
+}

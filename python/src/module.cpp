@@ -16,7 +16,7 @@ struct Mode {  // until it is deleted
 }  // namespace
 
 PYBIND11_MODULE(_weft, m) {
-    Signature::globals = PyModule_GetDict(m.ptr());
+    Signature::globals = m.attr("__dict__");
     py::register_exception<Error>(m, "Error");
     error<ShapeError>(m, "ShapeError", PyExc_ValueError);
     error<DTypeError>(m, "DTypeError", PyExc_TypeError);

@@ -8,21 +8,14 @@ using Groups = std::vector<optim::ParameterGroup>;
 
 // What an optimiser takes: a module, tensors, named tensors, or the groups of decay_groups.
 template <>
-struct py::detail::type_caster<Groups> {
-    PYBIND11_TYPE_CASTER(Groups, const_name("Module | Iterable[Tensor]"));
-    bool load(handle from, bool) {
+struct py::detail::type_caster<Groups> : py::detail::list_caster<Groups, optim::ParameterGroup> {
+    bool load(handle from, bool convert) {
+        make_caster<std::vector<Tensor>> tensors;
+        make_caster<nn::NamedTensors> pairs;
         if (isinstance<nn::Module>(from)) return value = {{from.cast<nn::Module&>().named_parameters()}}, true;
-        const list all(reinterpret_borrow<object>(from));
-        if (all.empty() || isinstance<Tensor>(all[0]))
-            return value = {{optim::numbered(all.cast<std::vector<Tensor>>())}}, true;
-        if (isinstance<tuple>(all[0])) return value = {{all.cast<nn::NamedTensors>()}}, true;
-        for (handle group : all) value.push_back(group.cast<optim::ParameterGroup>());
-        return true;
-    }
-    static handle cast(const Groups& groups, return_value_policy, handle) {
-        list all;
-        for (const auto& group : groups) all.append(group);
-        return all.release();
+        if (pairs.load(from, convert)) return value = {{cast_op<nn::NamedTensors&>(pairs)}}, true;
+        if (!tensors.load(from, convert)) return list_caster::load(from, convert);
+        return value = {{optim::numbered(cast_op<std::vector<Tensor>&>(tensors))}}, true;
     }
 };
 

@@ -1,6 +1,4 @@
 """The forms that Python gives to Weft's functions: sizes one by one, x[…], numbers in lists, guards. All else is as in the headers."""
-import array
-
 from . import _weft as w
 from ._weft import Tensor, default_generator, float32, nn
 
@@ -26,6 +24,7 @@ def flatten(data, flat):
 
 def tensor(data, dtype=None, requires_grad=False):
     """A copy of numbers in lists, of an array or of a tensor, with the types of torch.tensor."""
+    import array  # only now: it takes 2 ms
     if hasattr(data, "__array_interface__") or isinstance(data, (array.array, memoryview)):
         x = w._copy(data)
     elif hasattr(data, "__dlpack__"):
