@@ -19,7 +19,7 @@ OF_ONE = {"roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"},
           "pad": {"padding": "pad"}, "requires_grad_": {"wanted": "requires_grad"}}
 # What is in tensor.cpp and exchange.cpp, and what Python has no use for.
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "size", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
-             "zero_grad", "str", "rank", "T", "at", "register_hook", "remove_hook", "begin", "end", "impl", "version", "set_data"}
+             "zero_grad", "str", "rank", "T", "at", "begin", "end", "impl", "version", "set_data"}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
 # Functions that are no methods.
@@ -103,7 +103,7 @@ def modules(text, known):
                 yield f'    layer<nn::{name}>(nn, "{name}({written})", []({taken}) {{ return nn::{name}({passed}); }});\n'
 
 
-DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::int64_t|int|const Strides&|AttentionResult|"
+DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult|"
                r"std::vector<ParameterGroup>) (\w+)\(((?:[^();]|\([^()]*\))*)\)")
 
 

@@ -13,6 +13,7 @@ namespace py = pybind11;
 using namespace weft;
 using I = std::int64_t;
 using T = const Tensor&;
+using Hook = Tensor::Hook;
 
 // None is an undefined tensor, where a signature has it as its default.
 template <>
@@ -89,7 +90,7 @@ void def(const py::object& scope, const std::string& signature, F f) {
 using Modules = py::module_&;
 void bind_exchange(Modules m, py::class_<Tensor>& t);
 void bind_tensor(Modules autograd, py::class_<Tensor>& t);
-void bind_modules(Modules m, Modules nn, Modules autograd);
+void bind_modules(Modules m, Modules nn);
 void bind_attention(Modules m, Modules nn);
 void bind_declared_0(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 void bind_declared_1(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);

@@ -62,7 +62,7 @@ PYBIND11_MODULE(_weft, m) {
     (void)nn.def_submodule("utils");
     bind_tensor(autograd, tensor);
     bind_exchange(m, tensor);
-    bind_modules(m, nn, autograd);
+    bind_modules(m, nn);
     bind_declared_0(m, tensor, nn, optim);
     bind_declared_1(m, tensor, nn, optim);
     bind_attention(m, nn);

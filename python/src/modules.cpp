@@ -13,20 +13,6 @@ struct Open : nn::Module {  // what is protected, for modules that are written i
     using nn::Module::register_parameter;
 };
 
-template <class F>
-auto checker(F f) {
-    return [f](const py::function& function, const std::vector<Tensor>& inputs, double eps, double tolerance,
-               const std::vector<Tensor>& parameters, bool raise_exception) {
-        const auto call = [&](const std::vector<Tensor>& in) {
-            return function(*py::tuple(py::cast(in))).cast<Tensor>();
-        };
-        const auto report =
-            f(py::str(py::getattr(function, "__name__", py::str("function"))), call, inputs,
-              check::GradcheckOptions{.eps = eps, .tolerance = tolerance, .parameters = parameters});
-        if (!report && raise_exception) throw Error(report.message);
-        return report.passed;
-    };
-}
 template <class Report>
 void report(py::module_& check, const char* name) {
     py::class_<Report> type(check, name);
@@ -36,21 +22,17 @@ void report(py::module_& check, const char* name) {
 
 }  // namespace
 
-void bind_modules(py::module_& m, py::module_& nn, py::module_& autograd) {
+void bind_modules(Modules m, Modules nn) {
     using M = nn::Module;
+    using List = std::vector<Tensor>;
     py::class_<M, Open> type(nn, "Module", py::dynamic_attr());
     type.def(py::init_alias<std::string>(), Signature("Module(kind='Module')"))
         .def_property_readonly("training", &M::training);
-    def(type, "_register_module(self, name, module)", [](M& self, const std::string& name, const M& child) {
-        (void)static_cast<Open&>(self).register_module(name, child);
+    def(type, "_register_module(self, name, module)", [](M& self, const std::string& name, const M& m) {
+        (void)static_cast<Open&>(self).register_module(name, m);
     });
-    def(type, "_register_parameter(self, name, value)", [](M& self, const std::string& name, T x) {
-        return static_cast<Open&>(self).register_parameter(name, x);
-    });
-    def(type, "register_buffer(self, name, tensor, persistent=True)",
-        [](M& self, const std::string& name, T x, bool persistent) {
-            return static_cast<Open&>(self).register_buffer(name, x, persistent);
-        });
+    def(type, "_register_parameter(self, name, value)", &Open::register_parameter);
+    def(type, "register_buffer(self, name, tensor, persistent=True)", &Open::register_buffer);
     def(type, "parameters(self)", &M::parameters);
     def(type, "named_parameters(self)", &M::named_parameters);
     def(type, "named_buffers(self)", &M::named_buffers);
@@ -66,23 +48,12 @@ void bind_modules(py::module_& m, py::module_& nn, py::module_& autograd) {
     def(type, "num_parameters(self)", &M::num_parameters);
     def(type, "__repr__(self)", &M::summary);
     py::class_<optim::ParameterGroup>(nn, "ParameterGroup");
-    def(nn, "load_gpt2(folder)", [](const std::filesystem::path& folder) { return nn::load_gpt2(folder); });
+    using Path = const std::filesystem::path&;
+    def(nn, "load_gpt2(folder)", [](Path folder) { return nn::load_gpt2(folder); });
     def(nn, "from_torch_multihead_attention(state, prefix='')",
         [](const py::dict& state, const std::string& prefix) {
             return dict_of(nn::from_torch_multihead_attention(named(state), prefix));
         });
-
-    const std::string arguments =
-        "(func, inputs, eps=1e-3, tolerance=1e-8, parameters=[], raise_exception=True)";
-    def(autograd, "gradcheck" + arguments, checker(check::gradcheck));
-    def(autograd, "gradgradcheck" + arguments, checker(check::gradgradcheck));
-    py::module_ check = m.def_submodule("check");
-    report<check::FlowReport>(check, "FlowReport");
-    report<check::AttentionReport>(check, "AttentionReport");
-    def(check, "gradient_flow(module)", check::gradient_flow);
-    def(check, "check_finite(x, what)", check::check_finite);
-
-    using Path = const std::filesystem::path&;
     def(m, "save_safetensors(path, tensors, metadata={})",
         [](Path path, const py::dict& tensors, const io::Metadata& data) {
             io::save_safetensors(path, named(tensors), data);
@@ -90,19 +61,29 @@ void bind_modules(py::module_& m, py::module_& nn, py::module_& autograd) {
     def(m, "load_safetensors(path)", [](Path path) { return dict_of(io::load_safetensors(path).tensors); });
     def(m, "save(module, path)", io::save);
     def(m, "load(module, path, strict=True)", io::load);
+
+    py::module_ check = m.def_submodule("check");
+    def(check, "_gradcheck(second, func, inputs, eps, tolerance, parameters)",
+        [](bool second, const check::Function& f, const List& inputs, double eps, double tolerance,
+           const List& parameters) {
+            const auto check = second ? check::gradgradcheck : check::gradcheck;
+            return check("gradcheck", f, inputs, {.eps = eps, .tolerance = tolerance, .parameters = parameters})
+                .message;
+        });
+    report<check::FlowReport>(check, "FlowReport");
+    report<check::AttentionReport>(check, "AttentionReport");
+    def(check, "gradient_flow(module)", check::gradient_flow);
+    def(check, "check_finite(x, what)", check::check_finite);
 }
 
 // Once the classes of attention are there.
-void bind_attention(py::module_& m, py::module_& nn) {
-    const py::object check = m.attr("check");
+void bind_attention(Modules m, Modules nn) {
     using A = nn::MultiHeadAttention;
-    def(nn.attr("MultiHeadAttention"), "__call__(self, query, key, value, mask=Mask())",
+    const py::object check = m.attr("check"), attention = nn.attr("MultiHeadAttention");
+    def(attention, "__call__(self, query, key, value, mask=Mask())",
         [](const A& f, T q, T k, T v, const Mask& mask) { return f(q, k, v, mask); });
-    def(nn.attr("MultiHeadAttention"), "with_weights(self, x, mask=Mask())",
-        [](const A& f, T x, const Mask& mask) {
-            const auto y = f.with_weights(x, mask);
-            return std::pair(y.output, y.weights);
-        });
+    def(attention, "with_weights(self, x, mask=Mask())",
+        [](const A& f, T x, const Mask& mask) { return pair_of(f.with_weights(x, mask)); });
     def(nn.attr("DecoderBlock"), "__call__(self, x, memory, memory_mask=Mask(), mask=Mask())",
         [](const nn::DecoderBlock& f, T x, T memory, const Mask& a, const Mask& b) {
             return f(x, memory, a, b);

@@ -145,13 +145,24 @@ def scatter_add(input, dim, index, src):
     return input + w.scatter_add(input.shape, dim, index, src)
 
 
+class Handle:
+    """What register_hook returns."""
+
+    def __init__(self, x, hook):
+        self.x, self.number = x, add_hook(x, hook)
+
+    def remove(self):
+        self.x.remove_hook(self.number)
+
+
+add_hook = Tensor.register_hook
 all_, any_, max_, min_ = reduced("all"), reduced("any"), both("max", w.maximum), both("min", w.minimum)
 FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp, "scatter_add": scatter_add}
 METHODS = {"__getitem__": lambda x, index: indexed(x, index)[0], "__setitem__": assign, "__iter__": lambda x: (x[i] for i in range(len(x))),
            "__len__": lambda x: x.size(0), "__bool__": lambda x: bool(float(x)), "__int__": lambda x: int(x.item()), "__abs__": Tensor.__dict__["abs"],
            "__matmul__": Tensor.__dict__["matmul"], "__pow__": Tensor.__dict__["pow"], "__rpow__": lambda x, a: w.pow(w.full_like(x, a), x), "__array__": numpy,
            "__array_ufunc__": None,  # NumPy leaves operators with its numbers and arrays to Weft
-           "__repr__": lambda x: f"tensor({x}, dtype={x.dtype}{', requires_grad=True' * x.requires_grad})", "numpy": numpy,
+           "__repr__": lambda x: f"tensor({x}, dtype={x.dtype}{', requires_grad=True' * x.requires_grad})", "numpy": numpy, "register_hook": lambda x, hook: Handle(x, hook),
            "item": lambda x: x.detach().reshape(()).tolist(), "tolist": lambda x: memoryview(x.detach()).tolist(),
            "size": lambda x, dim=None: x.shape if dim is None else x.shape[dim], "ndim": property(Tensor.dim),
            "mT": property(lambda x: x.transpose(-2, -1)), "float": lambda x: x.to(float32), "double": lambda x: x.to(w.float64),
@@ -229,3 +240,26 @@ class Sequential(nn.Module):
 nn.Module.__setattr__, nn.Module.__getattr__, nn.Sequential = set_attribute, get_attribute, Sequential
 nn.Module.__call__ = lambda self, *args, **kwargs: self.forward(*args, **kwargs)
 nn.Parameter = lambda data, requires_grad=True: data.detach().requires_grad_(requires_grad)
+
+
+# ---- gradients and their checks
+def tensors(x):
+    """Of one tensor, of several or of none."""
+    return [] if x is None else [x] if isinstance(x, Tensor) else list(x)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    return tuple(w.autograd._grad(tensors(outputs), tensors(inputs), tensors(grad_outputs), retain_graph, create_graph, allow_unused))
+
+
+def checker(second):
+    def check(func, inputs, eps=1e-3, tolerance=1e-8, parameters=(), raise_exception=True):
+        message = w.check._gradcheck(second, lambda x: func(*x), list(inputs), eps, tolerance, list(parameters))
+        if message and raise_exception:
+            raise w.Error(message)
+        return not message
+    return check
+
+
+w.autograd.grad, w.autograd.gradcheck, w.autograd.gradgradcheck = grad, checker(False), checker(True)
