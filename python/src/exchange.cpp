@@ -104,7 +104,9 @@ Tensor from_dlpack(const py::object& x) {
 using View = std::unique_ptr<py::buffer_info>;
 std::pair<View, DType> memory_of(const std::string& caller, const py::buffer& array) {
     View view = std::make_unique<py::buffer_info>(array.request());
-    const auto* const format = std::find(formats, formats + 4, view->format == "l" ? "q" : view->format);
+    const std::string letter =
+        view->format.substr(view->format.find_first_not_of("@=<"));  // little-endian, as we are
+    const auto* const format = std::find(formats, formats + 4, letter == "l" ? "q" : letter);
     if (format == formats + 4) throw DTypeError(caller, ": ", type_of(array, view->format.c_str()), others);
     return {std::move(view), types[format - formats]};
 }

@@ -67,7 +67,7 @@ void bind_modules(Modules m, Modules nn) {
         [](bool second, const check::Function& f, const List& inputs, double eps, double tolerance,
            const List& parameters) {
             const auto check = second ? check::gradgradcheck : check::gradcheck;
-            return check("gradcheck", f, inputs, {.eps = eps, .tolerance = tolerance, .parameters = parameters})
+            return check("func", f, inputs, {.eps = eps, .tolerance = tolerance, .parameters = parameters})
                 .message;
         });
     report<check::FlowReport>(check, "FlowReport");
