@@ -29,6 +29,7 @@ MPI_PACKAGES    := libopenmpi-dev openmpi-bin
 FORMAT_PACKAGES := clang-format-14
 DOCS_PACKAGES   := python3-sphinx python3-myst-parser furo doxygen nodejs libjs-katex fonts-katex
 BROWSER_PACKAGES := chromium chromium-driver python3-selenium python3-numpy
+PYTHON_PACKAGES := pybind11-dev libdlpack-dev python3-dev python3-numpy
 FUZZ_PACKAGES   := clang-14 libclang-rt-14-dev
 DEBS_PACKAGES   := dpkg-dev file lintian mmdebstrap
 CI_PACKAGES     := git $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES)
@@ -157,6 +158,14 @@ test-browser: browser-packages configure  ## every page of the site, and a train
 	$(CMAKE) --build $(BUILD) --target train_gpt page_model
 	$(MAKE) docs
 	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
+
+.PHONY: test-python
+PYTHON ?= /usr/bin/python3
+test-python:  ## the Python module (docs/python.md), built and compared with the golden values and, where it is installed, PyTorch: make test-python PYTHON=python3
+	@$(call install,$(PACKAGES) $(PYTHON_PACKAGES))
+	$(CMAKE) -S . -B build/python -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_PYTHON=ON -DWEFT_TESTS=OFF -DWEFT_EXAMPLES=OFF -DPython_EXECUTABLE=$(shell command -v $(PYTHON))
+	$(CMAKE) --build build/python --target _weft
+	PYTHONPATH=build/python/python $(PYTHON) -m unittest discover -s python/tests
 
 bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"
 	$(CMAKE) -S . -B $(BUILD) -DWEFT_BENCH=ON

@@ -48,7 +48,7 @@ TEST_CASE("every Weft expression of the dictionaries stands in their program", "
         int expressions = 0;
         for (const auto& row : rows_of(page(name))) {
             INFO(name << ": " << row[0]);
-            REQUIRE(row.size() == 4);
+            REQUIRE(row.size() == (name == std::string("dictionary.md") ? 5 : 4));  // one for Weft in Python
             if (row[3] == "Weft") continue;
             CHECK(contains(program, messages::without(row[3], "`")));
             ++expressions;

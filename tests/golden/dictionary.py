@@ -227,7 +227,7 @@ for line in page.splitlines():
     row = cells(line)
     if "Weft" in row:
         header = row
-    if row == header or len(row) != 4 or header[0] == "name":
+    if row == header or len(row) not in (4, 5) or header[0] == "name":
         continue
     results = []
     for code, names in [(row[1], first), (row[2], second)]:
