@@ -380,8 +380,8 @@ Tensor tensor(const std::vector<T>& values) {
 // recycles it. A bool is a byte of 0 or 1.
 //
 //     std::vector<float> theirs = {1, 2, 3, 4, 5, 6};
-//     const Tensor x = from_blob(theirs.data(), {2, 3});               // [[1, 2, 3], [4, 5, 6]]
-//     const Tensor y = from_blob(theirs.data(), {3, 2}, {1, 3});       // its transpose, of the same memory
+//     const Tensor x = from_blob(theirs.data(), {2, 3});          // [[1, 2, 3], [4, 5, 6]]
+//     const Tensor y = from_blob(theirs.data(), {3, 2}, {1, 3});  // its transpose, of the same memory
 //     Tensor z = from_blob(theirs.data(), {6}, {1}, [&](void*) { released = true; });
 //     z.mul_(10);
 //     z = Tensor();  // calls the deleter
