@@ -173,6 +173,7 @@ class Exchange(unittest.TestCase):
         self.assertEqual(weft.tensor([weft.tensor(1.5), 2]).tolist(), [1.5, 2])
         x = weft.ones(2)
         self.assertNotEqual(weft.tensor(x).data_ptr(), x.data_ptr())
+        self.assertEqual(weft.tensor(x.requires_grad_().expand(2, 2)).tolist(), [[1, 1], [1, 1]])
         self.refused(weft.ShapeError, ["(1,)", "(2,)"], weft.tensor, [[1, 2], [3]])
         self.refused(weft.DTypeError, ["str is no number"], weft.tensor, ["a"])
         self.assertRaises(OverflowError, weft.tensor, [2**64])

@@ -97,6 +97,7 @@ print((time.perf_counter() - start) * 1e3, *sorted(set(sys.modules) - before))""
         self.refused(RuntimeError, ["requires_grad_()"], weft.ones(1).backward)
         self.refused(IndexError, ["axis 2"], weft.ones(1).sum, 2)
         self.refused(weft.ShapeError, ["normalized_shape (3,)"], F.layer_norm, weft.ones(2, 4), (3,))
+        self.refused(weft.ValueError, ["'none' or 'tanh'"], lambda: F.gelu(weft.ones(2), approximate="exact"))
         self.refused(TypeError, ["incompatible function arguments"], weft.exp, None, None)
         self.refused(weft.GraphError, ["undefined"], weft.exp, None)
 

@@ -25,10 +25,12 @@ def flatten(data, flat):
 def tensor(data, dtype=None, requires_grad=False):
     """A copy of numbers in lists, of an array or of a tensor, with the types of torch.tensor."""
     import array  # only now: it takes 2 ms
-    if hasattr(data, "__array_interface__") or isinstance(data, (array.array, memoryview)):
+    if isinstance(data, Tensor):
+        x = data.detach().clone()
+    elif hasattr(data, "__array_interface__") or isinstance(data, (array.array, memoryview)):
         x = w._copy(data)
     elif hasattr(data, "__dlpack__"):
-        x = w.from_dlpack(data.detach()).clone()
+        x = w.from_dlpack(getattr(data, "detach", lambda: data)()).clone()
     else:
         shape = flatten(data, flat := [])
         whole = bool(flat) and all(isinstance(number, int) for number in flat)
