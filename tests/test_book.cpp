@@ -179,15 +179,21 @@ TEST_CASE("numbers agree as closely as they are printed, and words exactly", "[b
 #ifdef WEFT_BOOK
 
 TEST_CASE("the chapters' programs print and draw what the chapters show", "[programs][book]") {
-    std::size_t outputs = 0, figures = 0;
+    std::size_t outputs = 0, figures = 0;  // shown, so that a section can run alone
     for (const fs::path& chapter : pages_with_programs()) {
-        const Scratch scratch;
-        const Result printed = run("chapter_" + number_of(chapter) + " --figures " + scratch.folder().string());
-        INFO(chapter);
-        REQUIRE(printed.code == 0);
         const std::string text = read(chapter);
-        for (const Block& block : blocks_of(text))
-            if (block.language() == "text") {
+        std::set<std::string> drawn, shown;
+        for (const Block& block : blocks_of(text)) outputs += block.language() == "text";
+        for (const Link& link : links_of(text))
+            if (link.picture && link.file.starts_with("figures/")) shown.insert(link.file.substr(8));
+        figures += shown.size();
+        DYNAMIC_SECTION("chapter " << number_of(chapter)) {
+            const Scratch scratch;
+            const Result printed =
+                run("chapter_" + number_of(chapter) + " --figures " + scratch.folder().string());
+            REQUIRE(printed.code == 0);
+            for (const Block& block : blocks_of(text)) {
+                if (block.language() != "text") continue;
                 std::string output = printed.output;
                 if (!block.output_of.empty()) {
                     const Scratch elsewhere;
@@ -197,18 +203,14 @@ TEST_CASE("the chapters' programs print and draw what the chapters show", "[prog
                              << block.str() << "but the program prints\n"
                              << output);
                 CHECK(agree::occurs_in(block.lines, lines_of(output), block.varies()));
-                ++outputs;
             }
-        std::set<std::string> drawn, shown;
-        for (const auto& entry : fs::directory_iterator(scratch.folder()))
-            drawn.insert(entry.path().filename().string());
-        for (const Link& link : links_of(text))
-            if (link.picture && link.file.starts_with("figures/")) shown.insert(link.file.substr(8));
-        CHECK(drawn == shown);
-        for (const std::string& name : drawn) {
-            INFO(name << " is no longer what the program draws; if the new one is right: make figures");
-            CHECK(agree::pictures(read(root / "docs/figures" / name), read(scratch / name)));
-            ++figures;
+            for (const auto& entry : fs::directory_iterator(scratch.folder()))
+                drawn.insert(entry.path().filename().string());
+            CHECK(drawn == shown);
+            for (const std::string& name : drawn) {
+                INFO(name << " is no longer what the program draws; if the new one is right: make figures");
+                CHECK(agree::pictures(read(root / "docs/figures" / name), read(scratch / name)));
+            }
         }
     }
     CHECK(outputs >= 150);
