@@ -139,8 +139,8 @@ def flip(input, dims):
     return input
 
 
-def clamp(input, min=-float("inf"), max=float("inf")):
-    return w.clamp(input, min, max)
+def clamp(input, min=None, max=None):
+    return w.clamp(input, -float("inf") if min is None else min, float("inf") if max is None else max)
 
 
 def scatter_add(input, dim, index, src):
