@@ -54,7 +54,7 @@ row("leaky_relu", lambda m, F, x: F.leaky_relu(x, 0.1))
 row("elu", lambda m, F, x: F.elu(x, alpha=1.5))
 row("elu.far", lambda m, F, x: F.elu(x))
 row("clamp", lambda m, F, x: m.clamp(x, -0.5, 1))
-row("clamp.edge", lambda m, F, x: x.clamp(min=-0.5, max=1))
+row("clamp.edge", lambda m, F, x: x.clamp(min=-0.5, max=None).clamp(None, 1))
 for name in ["maximum", "minimum"]:
     for sample in ["same", "broadcast", "ties"]:
         row(f"{name}.{sample}", lambda m, F, a, b, name=name: getattr(m, name)(a, b))
