@@ -49,7 +49,12 @@ private:
 //     const Tensor y = traced("y", ones({2}));
 //     const std::size_t noted = trace.entries().size();  // 0
 class [[nodiscard]] NoTrace {
-    Scoped<Trace*> none_{Trace::current_, nullptr};
+public:
+    NoTrace();
+    ~NoTrace();  // goes back to the trace before
+
+private:
+    Scoped<Trace*> none_;
 };
 
 // Returns x, and adds it under `name` to the active Trace, if there is one and x is defined.
