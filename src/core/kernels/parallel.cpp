@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -118,6 +119,8 @@ void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
         return;
     }
     std::atomic<std::int64_t>* const counted = multiply_adds;
+    std::atomic<bool> failed{false};
+    std::exception_ptr error;  // of a task. None passes through oneTBB, whose C++ library may be another.
     team(threads).arena.execute([&] {
         tbb::parallel_for(
             tbb::blocked_range<std::int64_t>(0, tasks, 1),
@@ -132,10 +135,15 @@ void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
                         in_task = false;
                     }
                 } here(counted);
-                for (std::int64_t i = range.begin(); i < range.end(); ++i) task(context, i);
+                try {
+                    for (std::int64_t i = range.begin(); i < range.end() && !failed; ++i) task(context, i);
+                } catch (...) {
+                    if (!failed.exchange(true)) error = std::current_exception();
+                }
             },
             tbb::simple_partitioner());
     });
+    if (error) std::rethrow_exception(error);
 }
 
 }  // namespace kernels
