@@ -11,7 +11,7 @@ using viz::Memory;
 
 namespace {
 
-const viz::StoryRow& row_of(const viz::Story& story, const std::string& name) {
+const viz::StoryRow& row_of(const viz::Story& story, const char* name) {
     for (const viz::StoryRow& row : story.rows)
         if (row.name == name) return row;
     FAIL("no row " << name << " in\n" << story.str());
