@@ -1,6 +1,8 @@
 #include "models/io/input_file.h"
 
 #include <array>
+#include <cstdio>
+#include <memory>
 
 #include "weft/core/text.h"
 #include "weft/models/io.h"
@@ -11,16 +13,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The file, open at its beginning. IoError if it is missing, a directory or cannot be opened.
-std::ifstream open_to_read(const fs::path& path) {
+// IoError if the file is missing, a directory or was not opened.
+void check_open(const fs::path& path, bool open) {
     std::error_code error;
     const auto status = fs::status(path, error);
     if (status.type() == fs::file_type::none) refuse(path, "it cannot be opened: " + error.message());
     if (!fs::exists(status)) refuse(path, "no such file");
     if (fs::is_directory(status)) refuse(path, "it is a directory");
-    std::ifstream in(path, std::ios::binary);
-    if (!in) refuse(path, "it cannot be opened; check its permissions");
-    return in;
+    if (!open) refuse(path, "it cannot be opened; check its permissions");
 }
 
 }  // namespace
@@ -32,16 +32,20 @@ void refuse(const fs::path& path, const std::string& reason) {
 }
 
 std::string load_text(const fs::path& path) {
-    std::ifstream in = open_to_read(path);
+    // Not a stream: where reading fails, libc++'s ends as if the file did.
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(path.c_str(), "rb"), &std::fclose);
+    check_open(path, in != nullptr);
     std::string text;
     std::array<char, 65536> buffer;
-    while (in.read(buffer.data(), buffer.size()), in.gcount() > 0)
-        text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
-    if (in.bad()) refuse(path, "reading failed after " + std::to_string(text.size()) + " bytes");
+    while (const std::size_t read = std::fread(buffer.data(), 1, buffer.size(), in.get()))
+        text.append(buffer.data(), read);
+    if (std::ferror(in.get()) != 0)
+        refuse(path, "reading failed after " + std::to_string(text.size()) + " bytes");
     return text;
 }
 
-InputFile::InputFile(const fs::path& path) : path_(path), in_(open_to_read(path)) {
+InputFile::InputFile(const fs::path& path) : path_(path), in_(path, std::ios::binary) {
+    check_open(path, in_.is_open());
     const auto end = in_.seekg(0, std::ios::end).tellg();
     if (end < 0) refuse("it is not a file with a size");
     size_ = static_cast<std::uint64_t>(end);
