@@ -210,7 +210,36 @@ void check_floating_pairs() {
         [](T p, T) { return std::isfinite(p); });
 }
 
+template <class T>
+void check_rounding() {
+    Rng rng(1);
+    std::vector<T> p, q;
+    for (int i = 0; i < 4099; ++i)  // over all exponents, those of subnormal numbers among them
+        for (auto* values : {&p, &q}) {
+            const int exponent = static_cast<int>(randint(std::numeric_limits<T>::min_exponent - 20,
+                                                          std::numeric_limits<T>::max_exponent, {}, rng)
+                                                      .item());
+            values->push_back(static_cast<T>(std::ldexp(1 + rand({}, rng, float64).item(), exponent)));
+        }
+    const auto quotients = (from_vector(p) / from_vector(q)).template to_vector<T>();
+    const auto ones = (from_vector(p) / from_vector(p)).template to_vector<T>();
+    const auto inverses = (1 / from_vector(q)).template to_vector<T>();
+    const auto roots = sqrt(from_vector(p)).template to_vector<T>();
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        INFO(p[i] << ", " << q[i]);
+        CHECK(quotients[i] == p[i] / q[i]);
+        CHECK(ones[i] == 1);
+        CHECK(inverses[i] == 1 / q[i]);
+        CHECK(roots[i] == std::sqrt(p[i]));
+    }
+}
+
 }  // namespace
+
+TEST_CASE("quotients and square roots are rounded correctly", "[ops]") {
+    check_rounding<double>();
+    check_rounding<float>();
+}
 
 TEST_CASE("every elementwise function and its gradient, from one end of the type to the other", "[ops]") {
     check_functions<double>();

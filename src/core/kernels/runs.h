@@ -32,6 +32,8 @@ xsimd::batch<T> vector_at(const E& e, std::int64_t i) {
 
 // Marks a formula that is evaluated one element at a time, with the functions of std:
 //     by_element([](const auto& x) { return xt::sin(x); })
+// So are quotients and square roots, which the compiler makes vectors of: on arm64 xsimd's are approximations
+// of floats.
 template <class F>
 struct ByElement {
     F f;

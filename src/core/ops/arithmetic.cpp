@@ -54,7 +54,7 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
 }
 
 Tensor operator/(const Tensor& a, const Tensor& b) {
-    Tensor y = elementwise("divide", a, b, std::divides<>());
+    Tensor y = elementwise("divide", a, b, by_element(std::divides<>()));
     // y = a/b:  da = dy/b,  db = −dy·y/b
     return record("divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
         const Tensor &y = saved[0], &b = saved[1];

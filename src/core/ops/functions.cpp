@@ -23,7 +23,7 @@ Tensor log(const Tensor& x) {
 }
 
 Tensor sqrt(const Tensor& x) {
-    Tensor y = elementwise("sqrt", x, [](const auto& x) { return xt::sqrt(x); });
+    Tensor y = elementwise("sqrt", x, by_element([](const auto& x) { return xt::sqrt(x); }));
     // y = √x:  dx = dy/(2y)
     return record("sqrt", y, {x}, {y},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy / (2 * saved[0])}; });
