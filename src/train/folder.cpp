@@ -48,6 +48,8 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
          part = part.parent_path())
         created_.push_back(part);
     fs::create_directories(folder, error);
+    if (error == std::errc::file_exists)
+        error = std::make_error_code(std::errc::not_a_directory);  // libc++ says the first
     if (error) refuse(error.message());
 
     lock_name_ = folder / "train.lock";
