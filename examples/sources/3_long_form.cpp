@@ -470,8 +470,8 @@ void masking(Chapter& chapter) {
 void walk_through(const Shape& mask, const Shape& scores) {
     std::printf("%s against %s:", mask.str().c_str(), scores.str().c_str());
     for (int axis = 1; axis <= scores.rank(); ++axis) {
-        const int a = axis <= mask.rank() ? static_cast<int>(mask[-axis]) : 1,
-                  b = static_cast<int>(scores[-axis]);
+        const int a = axis <= mask.rank() ? static_cast<int>(mask[mask.rank() - axis]) : 1,
+                  b = static_cast<int>(scores[scores.rank() - axis]);
         std::printf("  %d and %d %s", a, b, a == b ? "match" : a == 1 ? "stretch" : "FAIL");
         if (a != b && a != 1) break;
     }
