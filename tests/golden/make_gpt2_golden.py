@@ -79,8 +79,14 @@ def digest(data):
     return f"{h:016x}"
 
 
+def unassigned():
+    """The code points that are in no Unicode version of this Python's, [first, last, first, last, …]: a later version may give them a class."""
+    is_unassigned = [False] + [unicodedata.category(chr(c)) == "Cn" for c in range(0x110000)] + [False]
+    return [c - before for c in range(0x110001) for before in [is_unassigned[c]] if is_unassigned[c] != is_unassigned[c + 1]]
+
+
 def classes():
-    """The digest of the class of every code point (L, N, S or O; surrogates O), as the pattern of tokenizers sees it."""
+    """The digest of the class of every other code point (L, N, S or O; surrogates O), as the pattern of tokenizers sees it."""
     all_classes = bytearray(b"O" * 0x110000)
     for letter, pattern in ((b"L", r"\p{L}+"), (b"N", r"\p{N}+"), (b"S", r"\s+")):
         keep = Split(Regex(pattern), "removed", invert=True)
@@ -90,6 +96,9 @@ def classes():
             for found, _ in keep.pre_tokenize_str("".join(map(chr, range(start, start + 2048)))):
                 for c in found:
                     all_classes[ord(c)] = letter[0]
+    gaps = unassigned()
+    for first, last in reversed(list(zip(gaps[::2], gaps[1::2]))):
+        del all_classes[first:last + 1]
     return digest(all_classes)
 
 
@@ -113,7 +122,7 @@ def write_cases(folder):
                f"Unicode {unicodedata.unidata_version}")
     lines = ",\n".join(json.dumps(case) for case in result)
     (here / "tokenizer_cases.json").write_text(
-        f'{{"made_by": {json.dumps(made_by)},\n"classes": "{classes()}",\n"cases": [\n{lines}\n]}}\n', encoding="utf-8")
+        f'{{"made_by": {json.dumps(made_by)},\n"classes": "{classes()}",\n"unassigned": {unassigned()},\n"cases": [\n{lines}\n]}}\n', encoding="utf-8")
     return fast
 
 
