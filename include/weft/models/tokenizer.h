@@ -53,9 +53,9 @@ public:
 // GPT-2's byte pair encoding (Sennrich, Haddow and Birch, "Neural machine translation of rare words with
 // subword units", 2016, §3.2; Radford et al., GPT-2, 2019, §2.2; openai/gpt-2, encoder.py). A pattern cuts the
 // text into pieces, with Unicode 14 as in Hugging Face's tokenizers, or a later version if PCRE2 has one. Each
-// piece starts as bytes; then the pair of neighbours that was learned first is merged, the leftmost first, until
-// no learned pair is left. A text may hold any bytes: what is not UTF-8 counts as neither letter, number nor
-// space.
+// piece starts as bytes; then the pair of neighbours that was learned first is merged, the leftmost first,
+// until no learned pair is left. A text may hold any bytes: what is not UTF-8 counts as neither letter, number
+// nor space.
 //
 //     const text::BytePairs tokenizer = text::BytePairs::train("low lower lowest", 260);
 //     const text::Ids ids = tokenizer.encode("low");  // one token, made by two merges
