@@ -170,7 +170,8 @@ test-python:  ## the Python module (docs/python.md), built and compared with the
 bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"
 	$(CMAKE) -S . -B $(BUILD) -DWEFT_BENCH=ON
 	$(CMAKE) --build $(BUILD) --target compare
-	$(BUILD)/bench/compare $(ARGS)
+	@set -o pipefail; bash bench/record.sh $(BUILD) compare $(ARGS) | tee build/bench.txt
+	@echo "build/bench.txt has this, to be kept in docs/measured, whose tables docs/performance.md shows"
 
 examples: configure  ## build the examples and run the small ones
 	$(CMAKE) --build $(BUILD)

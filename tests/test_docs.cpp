@@ -133,6 +133,7 @@ TEST_CASE("the recipes of the packages name the project's version", "[house]") {
     REQUIRE(std::regex_search(project, version, std::regex("project\\(weft VERSION ([0-9.]+)")));
     CHECK(contains(read(root / "packaging/vcpkg/vcpkg.json"), "\"version\": \"" + version[1].str() + "\""));
     CHECK(contains(read(root / "packaging/conda/recipe.yaml"), "\n  version: " + version[1].str() + "\n"));
+    CHECK(contains(read(root / "pyproject.toml"), "\nversion = \"" + version[1].str() + "\"\n"));
 }
 
 TEST_CASE("the new names on the page of names are the library's", "[house]") {

@@ -146,3 +146,18 @@ TEST_CASE("the test of the layers finds each kind of violation", "[house]") {
                      "#include <nlohmann/json.hpp>\n#include \"models/io/file.h\"\n", exists)
               .empty());
 }
+
+TEST_CASE("a public class is derived from Module, from Error or from nothing", "[house]") {
+    static const std::regex derived(R"(\n *(?:struct|class) (\w+)(?: final)? : (?:public )?([\w:]+))");
+    int classes = 0;
+    for (const fs::path& header : markdown::files_in("include", ".h")) {
+        const std::string text = markdown::read(header);
+        for (std::sregex_iterator found(text.begin(), text.end(), derived), end; found != end;
+             ++found, ++classes) {
+            INFO(header << ": " << found->str());
+            const std::string base = (*found)[2];
+            CHECK((base == "Module" || base == "Error" || (*found)[1] == "Error"));
+        }
+    }
+    CHECK(classes >= 20);
+}
