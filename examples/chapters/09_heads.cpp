@@ -359,11 +359,11 @@ std::string flow_picture() {
     box(200, 16, 160, "X", plain);
     d.text(480, 33, "(B, T, C)", shape);
     d.arrow(280, 50, 280, 72, line);
-    box(140, 72, 280, "X W_Q    X W_K    X W_V", plain);
+    box(140, 72, 280, "Q = X W_Q, K = X W_K, V = X W_V", plain);
     d.text(480, 89, "three of (B, T, C)", shape);
     for (std::size_t h = 0; h < 3; ++h) {
         const double x = 30 + 170 * static_cast<double>(h), middle = x + 80;
-        d.arrow(280 + (middle - 280) * 0.5, 106, middle, 148, line);
+        d.arrow(280, 106, middle, 148, line);  // of all three
         box(x, 148, 160, "q, k, v of head " + std::to_string(h + 1), colours[h]);
         d.arrow(middle, 182, middle, 204, line);
         box(x, 204, 160, "q kᵀ / √d_k", colours[h]);
@@ -375,6 +375,7 @@ std::string flow_picture() {
         d.box(196 + 56 * static_cast<double>(h), 396, 56, 34, "head " + std::to_string(h + 1),
               {.fill = colours[h], .stroke = {"#444", 1.2}, .radius = 0});
     }
+    d.text(480, 127, "columns of all three", shape);
     d.text(548, 165, "(B, H, T, d_k)", shape).text(548, 221, "(B, H, T, T)", shape);
     d.text(548, 277, "(B, H, T, T)", shape).text(548, 333, "(B, H, T, d_k)", shape);
     d.text(480, 413, "merged: (B, T, C)", shape);

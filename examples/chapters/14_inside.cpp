@@ -259,6 +259,32 @@ void ablation(const std::vector<Trained>& all) {
                 static_cast<int>(costs_more), seeds);
 }
 
+// How large a head's results are, the root mean square of their norms over the batch and all positions, and how
+// large their mean is.
+void sizes(const std::vector<Trained>& all) {
+    std::printf("norm of                         the results          their mean\n");
+    const auto row = [&](const char* what, std::size_t layer, const auto& head_of) {
+        const auto norm_of = [&](bool of_mean) {
+            return over(all, [&](const Trained& t) {
+                const Composed readable;
+                const Trace trace;
+                t.model(t.unseen.letters);
+                Tensor head;  // (B, T, d_k)
+                std::size_t layers = 0;
+                for (const TraceEntry& entry : trace.entries())
+                    if (entry.name == "heads" && layers++ == layer) head = entry.tensor.select(1, head_of(t));
+                const Tensor vector = of_mean ? mean(head, {0, 1}, keepdim) : head;
+                return sqrt(mean(sum(vector * vector, -1))).item();
+            });
+        };
+        std::printf("%-31s %s  %s\n", what, norm_of(false).c_str(), norm_of(true).c_str());
+    };
+    row("layer 1, higher previous score", 0, [](const Trained& t) { return t.previous_head; });
+    row("layer 1, the other head", 0, [](const Trained& t) { return 1 - t.previous_head; });
+    row("layer 2, higher induction score", 1, [](const Trained& t) { return t.induction_head; });
+    row("layer 2, the other head", 1, [](const Trained& t) { return 1 - t.induction_head; });
+}
+
 void break_it(const std::vector<Trained>& all) {
     const auto row = [&](const char* what, const auto& heads_of) {
         const auto score = [&](const Trained& t) {
@@ -380,6 +406,8 @@ int main(int argc, char** argv) {
     every_seed(all);
     chapter.section("Switches switched off");
     ablation(all);
+    std::printf("\n");
+    sizes(all);
     chapter.section("Break it: without the previous-token head");
     break_it(all);
     std::printf("\n");
