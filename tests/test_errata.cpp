@@ -69,4 +69,14 @@ TEST_CASE("errata.md's tables are what examples/errata prints", "[programs][erra
     CHECK(without_numbers(output) != output);
 }
 
+TEST_CASE("what beside_pytorch.md shows of Weft is what its program prints", "[programs][errata]") {
+    const auto [code, output] = run("beside_pytorch");
+    REQUIRE(code == 0);
+    std::string shown;
+    for (const markdown::Block& block :
+         markdown::blocks_of(markdown::read(markdown::root / "docs/beside_pytorch.md")))
+        if (block.output_of == "beside_pytorch") shown += block.str();
+    CHECK(shown == output);
+}
+
 #endif

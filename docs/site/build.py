@@ -23,7 +23,7 @@ TRAINED = ROOT / "build/docs/training"
 # A model of two layers, which takes half a minute on one core: less than the pages take.
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
-APPENDICES = ["errata", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
+APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
 LIBRARY = ["readme", "architecture", "performance", "python", "comparison", "names", "contributing"]
 
 
