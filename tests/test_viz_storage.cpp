@@ -1,4 +1,8 @@
 // The storage movie.
+#include <map>
+#include <regex>
+#include <set>
+
 #include "catch.h"
 #include "svg_reader.h"
 #include "weft/viz/storage.h"
@@ -124,4 +128,22 @@ TEST_CASE("the movie's picture is whole SVG", "[viz][storage]") {
     CHECK(contains(svg, "without"));
     CHECK(svg == movie.svg("memory"));
     CHECK(contains(StorageMovie().svg(), "</svg>"));
+}
+
+TEST_CASE("a value of a movie has the same colour in every frame", "[viz][storage]") {
+    const Tensor m = matrix();
+    StorageMovie movie;
+    movie.show("m", m).show("T", m.T().contiguous()).show("wider", m * 10).show("slice", m.slice(1, 1, 3));
+    const std::string svg = movie.svg();
+    static const std::regex cell(R"re(<rect [^>]*fill="(#\w+)"[^>]*/>\n<text [^>]*>(\d+)</text>)re");
+    std::map<std::string, std::set<std::string>> colours;  // of each value
+    int cells = 0;
+    for (std::sregex_iterator found(svg.begin(), svg.end(), cell), end; found != end; ++found, ++cells)
+        colours[(*found)[2]].insert((*found)[1]);
+    CHECK(cells >= 24);
+    CHECK(colours.size() >= 12);
+    for (const auto& [value, fills] : colours) {
+        INFO(value);
+        CHECK(fills.size() == 1);
+    }
 }
