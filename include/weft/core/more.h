@@ -1,4 +1,4 @@
-// Operations composed of those in ops.h: each is a few lines of them, so their gradients of every order follow.
+// Operations composed of those in ops.h, from whose gradients theirs follow.
 // What ops.h says of broadcasting, types, axes and errors holds here, too.
 #pragma once
 

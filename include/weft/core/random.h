@@ -1,6 +1,6 @@
-// Random numbers that are the same everywhere. The generator is counter-based (Philox4x32-10, Salmon et al.,
-// "Parallel random numbers: as easy as 1, 2, 3", SC 2011): element i of a draw is a function of (seed,
-// position) alone, whatever the number of threads, the compiler or the standard library.
+// Random numbers. Element i of a draw is a function of (seed, position), by a counter-based generator
+// (Philox4x32-10, Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Its bits, uniform
+// numbers and integers depend on nothing else, the last bits of normal numbers on std::log and std::cos too.
 #pragma once
 
 #include <array>

@@ -68,7 +68,7 @@ private:
     std::array<std::int64_t, max_rank> sizes_{};
     int rank_ = 0;
 
-    // Kernels call this in their loops, so only an axis outside 0 … rank − 1 costs a function call.
+    // Kernels call this in their loops, so an axis in 0 … rank − 1 costs no function call.
     std::size_t position(int axis) const {
         if (static_cast<unsigned>(axis) < static_cast<unsigned>(rank_)) [[likely]]
             return static_cast<std::size_t>(axis);

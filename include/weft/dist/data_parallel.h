@@ -58,7 +58,7 @@ public:
 
     std::int64_t grains() const;                   // G
     std::vector<std::int64_t> own_grains() const;  // those of this process, ascending
-    std::uint64_t bytes_sent() const;              // by this process for gradients, in all backwards so far
+    std::uint64_t bytes_sent() const;              // by this process for gradients, since it was made
     const std::vector<Span>& timeline() const;     // of the last backward, on this process
 
 private:

@@ -8,7 +8,7 @@ namespace weft::dist {
 
 // training::evaluate, with its bits: the mean loss per token, Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets.
 // Process r computes the losses of the batches r, r + P, …, and all get the mean. `stop` is
-// asked in a group of one process only. Throws what training::evaluate throws.
+// not asked in a group of several. Throws what training::evaluate throws.
 //
 //     const auto loss_of = [&](const training::Batch& batch) {
 //         return cross_entropy(model(batch.inputs), batch.targets);

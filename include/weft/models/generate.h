@@ -12,10 +12,10 @@ namespace weft::nn {
 struct GenerateOptions {
     std::int64_t max_new_tokens = 200;  // ValueError if negative
     SampleOptions sampling = {};        // how each token is drawn
-    // Cache keys and values, so that a new token costs a pass over one token instead of all. The tokens are the
-    // same without. Beyond block_size tokens the model sees the last block_size of them, all at new positions:
-    // nothing cached applies, and each new token costs a pass over block_size.
-    bool use_cache = true;
+    // Cache keys and values, so that a new token costs a pass over one token instead of all. The sums are
+    // added in another order. Beyond block_size tokens the model sees the last block_size of them, all at new
+    // positions: nothing cached applies, and each new token costs a pass over block_size.
+    bool use_cache = true;  // logits with and without agree to 1e-5 of the largest in float32, 1e-12 in float64
 };
 
 // The ids that follow a prompt, without the prompt. Each is sampled from the model's logits for the ids before

@@ -47,8 +47,8 @@ struct GPT : Module {
 
     GPT(const GPTConfig& config, Rng& rng = default_rng());  // initial values from `rng`
     Tensor operator()(const Tensor& ids) const;              // ids (B, T) → logits (B, T, V)
-    // ids (B, T) of the T tokens that follow the S in the caches → their logits (B, T, V), equal to the last T
-    // of a pass over all S + T. The caches then hold S + T tokens, at most block_size.
+    // ids (B, T) of the T tokens that follow the S in the caches → their logits (B, T, V), to rounding the last
+    // T of a pass over all S + T. The caches then hold S + T tokens, at most block_size.
     //
     //     const NoGrad no_grad;
     //     std::vector<nn::KeyValueCache> caches = model.make_caches();

@@ -15,7 +15,7 @@ namespace weft::nn {
 //     nn::Sequential net{nn::Linear(2, 8, rng), relu, nn::Linear(8, 1, rng)};
 //     const Tensor y = net(x);  // (B, 2) → (B, 1)
 //
-// Construct with braces: they evaluate from left to right, so every compiler draws from rng in one order.
+// Construct with braces: they evaluate from left to right, so the layers draw from rng in that order.
 class Sequential : public Module {
 public:
     // One step, converted from what you write in the braces.
