@@ -35,6 +35,31 @@ struct DataParallel::State {
     };
     std::vector<Node> done;
 
+    // Ends a backward. If it failed, puts the generators back to where they were.
+    class Draws {
+    public:
+        explicit Draws(State& s) : s_(s) {
+            for (const auto& [name, rng] : s.generators) before_.push_back(rng->state());
+        }
+        ~Draws() {
+            s_.done.clear();
+            if (!finished_) set([](const Rng::State& before) { return before; });
+        }
+        Draws(const Draws&) = delete;
+        Draws& operator=(const Draws&) = delete;
+        // Each generator continues from f(its state at the beginning).
+        template <class F>
+        void set(const F& f) {
+            for (std::size_t i = 0; i < before_.size(); ++i) s_.generators[i].second->set_state(f(before_[i]));
+        }
+        void finish() { finished_ = true; }
+
+    private:
+        State& s_;
+        std::vector<Rng::State> before_;
+        bool finished_ = false;
+    };
+
     State(Transport& t, const DataParallelOptions& o) : transport(t), options(o) {}
 
     // Widens the node by its left parts at the end of `done`, and returns how many nodes are before them.
@@ -134,22 +159,19 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
     const std::uint64_t sent = s.transport.bytes_sent;
     const auto start = Buckets::Clock::now();
     const auto now = [&] { return std::chrono::duration<double>(Buckets::Clock::now() - start).count(); };
-    s.timeline.clear();
-    s.done.clear();
+    std::vector<Span> timeline;
+    State::Draws draws(s);
     if (!alone) s.buckets->begin(start);
     s.transport.all_gather(words("DataParallel::backward of ", G, " grains"), "");
 
-    std::vector<Rng::State> states;
-    for (const auto& [name, rng] : s.generators) states.push_back(rng->state());
     std::vector<double> losses;
     for (std::int64_t grain = s.own.begin; grain < s.own.end; ++grain) {
         const double begin = now();
         if (G > 1)
-            for (std::size_t i = 0; i < states.size(); ++i) {
-                const auto bits =
-                    philox(states[i].seed, states[i].position + static_cast<std::uint64_t>(grain));
-                s.generators[i].second->set_state({bits[0] | std::uint64_t{bits[1]} << 32, 0});
-            }
+            draws.set([&](const Rng::State& before) -> Rng::State {
+                const auto bits = philox(before.seed, before.position + static_cast<std::uint64_t>(grain));
+                return {bits[0] | std::uint64_t{bits[1]} << 32, 0};
+            });
         const Tensor loss = loss_of(grain);
         losses.push_back(loss.item());
         State::Node node{{grain, grain + 1}, std::vector<Tensor>(s.tensors.size())};
@@ -166,12 +188,12 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
                     "; use every parameter in each grain, or call requires_grad_(false) on this one");
         s.done.resize(before);
         s.done.push_back(std::move(node));
-        s.timeline.push_back({"grain", grain, begin, now()});
+        timeline.push_back({"grain", grain, begin, now()});
     }
     if (G > 1)
-        for (std::size_t i = 0; i < states.size(); ++i)
-            s.generators[i].second->set_state(
-                {states[i].seed, states[i].position + static_cast<std::uint64_t>(G)});
+        draws.set([&](const Rng::State& before) -> Rng::State {
+            return {before.seed, before.position + static_cast<std::uint64_t>(G)};
+        });
 
     const NoGrad off;
     const auto give = [&](std::size_t i, const Tensor& g) {
@@ -189,9 +211,10 @@ double DataParallel::backward(const std::function<Tensor(std::int64_t)>& loss_of
         } all(*s.buckets);
         finish(all);
         for (std::size_t i = 0; i < s.tensors.size(); ++i) give(i, s.buckets->sum(i));
-        s.timeline.insert(s.timeline.end(), s.buckets->timeline.begin(), s.buckets->timeline.end());
+        timeline.insert(timeline.end(), s.buckets->timeline.begin(), s.buckets->timeline.end());
     }
-    s.done.clear();
+    draws.finish();
+    s.timeline = std::move(timeline);
 
     std::string all;
     for (const std::string& part :

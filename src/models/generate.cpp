@@ -13,6 +13,7 @@ Tensor generate_ids(const GPT& model, const Tensor& prompt, const GenerateOption
     if (options.max_new_tokens < 0)
         throw ValueError("generate: max_new_tokens must be at least 0, not ", options.max_new_tokens);
     NoGrad off;
+    (void)embedding(zeros({model.config.vocab_size, 0}), prompt);  // refuses ids that the model does not have
     const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.config.block_size;
     const std::int64_t end =
         given + std::min(options.max_new_tokens, INT64_MAX - given);  // empty() refuses an overflow

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nn/cache_guard.h"
+#include "nn/rng_guard.h"
 #include "weft/nn/init.h"
 
 namespace weft::nn {
@@ -22,17 +23,20 @@ const GPTConfig& checked(const GPTConfig& config) {
 
 }  // namespace
 
-GPT::GPT(const GPTConfig& given, Rng& rng)
+GPT::GPT(const GPTConfig& config, Rng& rng) : GPT(config, RngGuard(rng)) {}
+
+GPT::GPT(const GPTConfig& given, const RngGuard& guard)
     : Module("GPT"),
       config(checked(given)),
-      token_embedding(register_module("token_embedding", Embedding(config.vocab_size, config.d_model, rng))),
+      token_embedding(register_module("token_embedding", Embedding(config.vocab_size, config.d_model, guard))),
       position_embedding(
-          register_module("position_embedding", Embedding(config.block_size, config.d_model, rng))),
-      drop(register_module("drop", Dropout(config.dropout, rng))),
+          register_module("position_embedding", Embedding(config.block_size, config.d_model, guard))),
+      drop(register_module("drop", Dropout(config.dropout, guard))),
       blocks(register_module("blocks", ModuleList<TransformerBlock>())),
       norm(register_module("norm",
                            LayerNorm(config.d_model, {.eps = config.layer_norm_eps, .bias = config.bias}))),
       head(register_module("head", Linear(token_embedding.weight))) {
+    Rng& rng = guard;
     for (std::int64_t i = 0; i < config.num_layers; ++i)
         blocks.append(TransformerBlock(config.d_model, config.num_heads, rng,
                                        {.max_seq_len = config.block_size,

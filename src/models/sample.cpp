@@ -20,6 +20,9 @@ void check(const Tensor& logits, const SampleOptions& options) {
         throw ValueError("sample: a temperature above 0 needs a random generator: {.rng = &rng}");
     if (logits.rank() != 1 || logits.numel() == 0)
         throw ShapeError("sample: logits must be (V,) with V ≥ 1, not ", logits.shape());
+    if (!is_floating_point(logits.dtype()))
+        throw DTypeError("sample: logits must be float32 or float64, not ", name(logits.dtype()),
+                         "; convert them with to()");
 }
 
 // Sets all weights to 0 but the top_k largest and, of those, the largest that sum to top_p of their total.
@@ -64,9 +67,9 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
 
     const auto best = std::max_element(scores.begin(), scores.end());
     const double highest = *best;
-    if (options.temperature == 0) return best - scores.begin();
     if (highest == -INFINITY)
         throw ValueError("sample: every logit is -inf; at least one token must be possible");
+    if (options.temperature == 0) return best - scores.begin();
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
     apply_top_k_top_p(scores, options);
     return options.rng->categorical(scores);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nn/cache_guard.h"
+#include "nn/rng_guard.h"
 #include "weft/core/trace.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/rotary.h"
@@ -38,6 +39,11 @@ std::optional<double> checked_rotary(std::optional<double> base, std::int64_t d_
         throw ValueError(module, ": rotary positions turn pairs of columns, but d_k is ", d_k,
                          "; it must be even");
     return base;
+}
+
+std::int64_t checked_length(std::int64_t max_seq_len) {
+    if (max_seq_len < 1) throw ValueError(causal, ": max_seq_len must be at least 1, not ", max_seq_len);
+    return max_seq_len;
 }
 
 void check_tokens(const Tensor& x, std::int64_t width, const char* module, const char* what) {
@@ -80,10 +86,10 @@ MultiHeadAttentionOptions with_defaults(std::int64_t d_model, std::int64_t num_h
 
 MultiHeadAttention::MultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                                        MultiHeadAttentionOptions options)
-    : MultiHeadAttention(with_defaults(d_model, num_heads, options), d_model, num_heads, rng) {}
+    : MultiHeadAttention(with_defaults(d_model, num_heads, options), d_model, num_heads, RngGuard(rng)) {}
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model,
-                                       std::int64_t num_heads, Rng& rng)
+                                       std::int64_t num_heads, const RngGuard& rng)
     : Module(multi_head),
       d_model(d_model),
       num_heads(num_heads),
@@ -160,12 +166,11 @@ CausalMultiHeadAttention::CausalMultiHeadAttention(std::int64_t d_model, std::in
       num_heads(num_heads),
       num_kv_heads(checked_kv_heads(num_heads, options.num_kv_heads, causal)),
       d_k(head_dim(d_model, num_heads, causal)),
-      max_seq_len(options.max_seq_len),
+      max_seq_len(checked_length(options.max_seq_len)),
       dropout(checked_probability(options.dropout, causal)),
       rotary_base(checked_rotary(options.rotary_base, d_k, causal)),
       W_qkv(register_module("W_qkv", Linear(d_model, (num_heads + 2 * num_kv_heads) * d_k, rng, options.bias))),
       W_out(register_module("W_out", Linear(d_model, d_model, rng, options.bias))) {
-    if (max_seq_len < 1) throw ValueError(causal, ": max_seq_len must be at least 1, not ", max_seq_len);
     if (dropout > 0) rng_ = register_generator("rng", rng);
 }
 

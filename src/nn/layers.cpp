@@ -1,6 +1,7 @@
 // Layers and transformer blocks: checks of their options, and initial values.
 #include <cmath>
 
+#include "nn/rng_guard.h"
 #include "weft/nn/batch_norm.h"
 #include "weft/nn/conv2d.h"
 #include "weft/nn/dropout.h"
@@ -148,6 +149,10 @@ MLP::MLP(std::int64_t d_model, Rng& rng, MLPOptions options)
       W_out(register_module("W_out", Linear(W_in.weight.size(0), d_model, rng, options.bias))) {}
 
 EncoderBlock::EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, EncoderBlockOptions options)
+    : EncoderBlock(d_model, num_heads, RngGuard(rng), options) {}
+
+EncoderBlock::EncoderBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
+                           const EncoderBlockOptions& options)
     : Module("EncoderBlock"),
       norm1(register_module("norm1", norm(d_model, options))),
       attn(register_module("attn", attention(d_model, num_heads, rng, options))),
@@ -156,6 +161,10 @@ EncoderBlock::EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rn
       drop(register_module("drop", Dropout(options.dropout, rng))) {}
 
 DecoderBlock::DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, DecoderBlockOptions options)
+    : DecoderBlock(d_model, num_heads, RngGuard(rng), options) {}
+
+DecoderBlock::DecoderBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
+                           const DecoderBlockOptions& options)
     : Module("DecoderBlock"),
       norm1(register_module("norm1", norm(d_model, options))),
       attn(register_module("attn", attention(d_model, num_heads, rng, options))),
@@ -167,6 +176,10 @@ DecoderBlock::DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rn
 
 TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
                                    TransformerBlockOptions options)
+    : TransformerBlock(d_model, num_heads, RngGuard(rng), options) {}
+
+TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
+                                   const TransformerBlockOptions& options)
     : Module("TransformerBlock"),
       norm1(register_module("norm1", norm(d_model, options))),
       attn(register_module(

@@ -100,9 +100,15 @@ EvalMode::~EvalMode() { --eval_modes; }
 
 void Module::to(DType dtype) {
     if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes float32 or float64, not ", name(dtype));
+    NamedTensors tensors = tensors_of(*registry_, [](auto) { return true; });
+    const auto changes = [&](const Tensor& x) { return is_floating_point(x.dtype()) && x.dtype() != dtype; };
+    for (const auto& [name, value] : tensors)
+        if (changes(value) && !value.is_leaf())
+            throw GraphError("Module::to: '", name, "' of this ", kind(), " was made by ", operation_of(value),
+                             " in the graph; register its detach()");
     NoGrad off;
-    for (auto& [name, value] : tensors_of(*registry_, [](auto) { return true; }))
-        if (is_floating_point(value.dtype()) && value.dtype() != dtype) value.set_data(value.to(dtype));
+    for (auto& [name, value] : tensors)
+        if (changes(value)) value.set_data(value.to(dtype));
 }
 
 void Module::zero_grad() {

@@ -52,6 +52,13 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
     if (!types.empty()) throw DTypeError(message);
 }
 
+bool is_expanded(const Tensor& x) {
+    if (x.numel() == 0) return false;
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (x.size(axis) > 1 && x.strides()[axis] == 0) return true;
+    return false;
+}
+
 namespace {
 bool same_values(const Tensor& a, const Tensor& b) {
     const NoGrad off;
@@ -59,24 +66,32 @@ bool same_values(const Tensor& a, const Tensor& b) {
 }
 }  // namespace
 
-void Module::load_state_dict(const NamedTensors& state, bool strict) {
-    NamedTensors own = state_dict();
+void check_load(const Module& module, const NamedTensors& state, bool strict) {
+    const NamedTensors own = module.state_dict();
     std::vector<ExpectedTensor> expected;
     for (const auto& [name, value] : own) expected.push_back({name, value.shape(), value.dtype()});
-    check_state(kind(), expected, state, strict);
+    check_state(module.kind(), expected, state, strict);
     const std::map<std::string, Tensor> given(state.begin(), state.end());
     std::map<const TensorImpl*, std::string> first;  // the first name of each tensor
-    ErrorList tied;
+    ErrorList wrong;
     for (const auto& [name, value] : own) {
         if (!given.contains(name)) continue;
         const auto [met, is_new] = first.emplace(value.handle().get(), name);
         if (!is_new && !same_values(given.at(met->second), given.at(name)))
-            tied.add("tied: " + met->second + " and " + name +
-                     " are one tensor of the module, but their values differ");
+            wrong.add("tied: " + met->second + " and " + name +
+                      " are one tensor of the module, but their values differ");
+        if (is_new && is_expanded(value))
+            wrong.add("expanded: the elements of " + name + " share memory; register its clone()");
     }
-    if (!tied.empty()) throw ValueError("load_state_dict: the state does not fit this ", kind(), ":", tied);
+    if (!wrong.empty())
+        throw ValueError("load_state_dict: the state does not fit this ", module.kind(), ":", wrong);
+}
+
+void Module::load_state_dict(const NamedTensors& state, bool strict) {
+    check_load(*this, state, strict);  // every refusal comes before the first change
+    const std::map<std::string, Tensor> given(state.begin(), state.end());
     NoGrad off;
-    for (auto& [name, value] : own)
+    for (auto& [name, value] : state_dict())
         if (const auto found = given.find(name); found != given.end()) value.copy_(found->second);
 }
 

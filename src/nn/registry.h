@@ -22,6 +22,9 @@ struct Module::Registry {
     void check_name(const std::string& name, const char* what) const;
 };
 
+// Whether elements share memory, so that nothing can be written to x.
+bool is_expanded(const Tensor& x);
+
 // One entry of a module's state_dict.
 struct ExpectedTensor {
     std::string name;
@@ -31,5 +34,7 @@ struct ExpectedTensor {
 // Throws what load_state_dict of a module with these tensors throws; the module need not exist.
 void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,
                  const NamedTensors& state, bool strict);
+// Throws what module.load_state_dict(state, strict) throws, and changes nothing.
+void check_load(const Module& module, const NamedTensors& state, bool strict = true);
 
 }  // namespace weft::nn

@@ -1,10 +1,18 @@
 #include "weft/train/checkpoint.h"
 
+#include "nn/registry.h"
+
 namespace weft::training {
 
 namespace {
 
 const std::string optimizer_prefix = "optimizer.", generator_prefix = "generator.";
+
+const std::string default_generator = "default_rng";
+
+std::string text_of(const Rng& rng) {
+    return std::to_string(rng.state().seed) + " " + std::to_string(rng.state().position);
+}
 
 Rng::State state_of(const std::string& name, const std::string& text) {
     const std::string what = "the state of the generator " + name;
@@ -19,10 +27,8 @@ Checkpoint::Checkpoint(const nn::Module& module, std::int64_t step, io::Metadata
     : model(module.state_dict()), metadata(std::move(entries)) {
     metadata["step"] = std::to_string(step);
     metadata["arithmetic_version"] = std::to_string(arithmetic_version);
-    for (const auto& [name, rng] : module.named_generators()) {
-        const Rng::State state = rng->state();
-        metadata[generator_prefix + name] = std::to_string(state.seed) + " " + std::to_string(state.position);
-    }
+    metadata[default_generator] = text_of(default_rng());
+    for (const auto& [name, rng] : module.named_generators()) metadata[generator_prefix + name] = text_of(*rng);
 }
 
 void Checkpoint::save(const std::filesystem::path& path) const {
@@ -54,11 +60,20 @@ bool Checkpoint::has_this_arithmetic() const {
     return found != metadata.end() && found->second == std::to_string(arithmetic_version);
 }
 
-std::int64_t Checkpoint::restore(nn::Module& module) const {
-    module.load_state_dict(model);
-    for (const auto& [name, rng] : module.named_generators())
-        rng->set_state(state_of(name, meta(generator_prefix + name)));
-    return number<std::int64_t>("step", 1'000'000'000'000'000);
+std::function<std::int64_t()> Checkpoint::checked(nn::Module& module) const {
+    nn::check_load(module, model);
+    std::vector<std::pair<Rng*, Rng::State>> states;
+    const nn::NamedGenerators generators = module.named_generators();
+    for (const auto& [name, rng] : generators)
+        states.emplace_back(rng.get(), state_of(name, meta(generator_prefix + name)));
+    if (metadata.contains(default_generator))  // files of earlier versions do not say it
+        states.emplace_back(&default_rng(), state_of(default_generator, meta(default_generator)));
+    const auto step = number<std::int64_t>("step", 1'000'000'000'000'000);
+    return [this, &module, states, step] {
+        module.load_state_dict(model);
+        for (const auto& [rng, state] : states) rng->set_state(state);
+        return step;
+    };
 }
 
 }  // namespace weft::training

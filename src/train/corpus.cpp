@@ -77,6 +77,8 @@ void Corpus::draw_pass(std::int64_t pass) {
 }
 
 Batch Corpus::training_batch(std::int64_t step) {
+    if (step < 0 || step >= INT64_MAX / options_.batch_size)
+        throw ValueError("Corpus: a batch of step ", step, "; count steps from 0");
     const std::int64_t T = options_.block_size, blocks = (std::ssize(training_) - T) / T;
     std::vector<std::int64_t> starts;
     for (std::int64_t i = step * options_.batch_size; i < (step + 1) * options_.batch_size; ++i) {

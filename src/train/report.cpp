@@ -99,9 +99,9 @@ void RunReport::gradients(std::int64_t step) {
 }
 
 void RunReport::measured(const Measured& row) {
-    if (row.loss) ++trained_;
+    page.loss(row.step, {row.loss, row.validation_loss, row.learning_rate});  // first, because it may refuse
     history.rows.push_back(row);
-    page.loss(row.step, {row.loss, row.validation_loss, row.learning_rate});
+    if (row.loss) ++trained_;
 }
 
 void RunReport::evaluated(std::int64_t step) {

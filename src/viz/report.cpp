@@ -146,16 +146,16 @@ void Report::gradients(std::int64_t step, const nn::Module& module) {
 }
 
 void Report::parameters(const nn::Module& module) {
-    const std::vector<ParameterRow> before = std::move(content_->parameters);
-    content_->parameters.clear();
+    std::vector<ParameterRow> rows;
     for (const auto& [name, parameter] : module.named_parameters()) {
         const double norm = std::sqrt(optim::sum_of_squares(parameter));
         const Shape& shape = parameter.shape();
         ParameterRow row{name, {shape.begin(), shape.end()}, parameter.numel(), norm, norm};
-        for (const ParameterRow& old : before)
+        for (const ParameterRow& old : content_->parameters)
             if (old.name == name) row.first_norm = old.first_norm;
-        content_->parameters.push_back(std::move(row));
+        rows.push_back(std::move(row));
     }
+    content_->parameters = std::move(rows);
 }
 
 void Report::sample(std::int64_t step, const std::string& text, const std::string& prompt) {

@@ -118,9 +118,9 @@ public:
     // Used by the engine.
     Saved(std::vector<Tensor> tensors, std::vector<bool> needs)
         : tensors_(std::move(tensors)), needs_(std::move(needs)) {}
-    const Tensor& operator[](std::size_t i) const { return tensors_.at(i); }  // the i-th saved tensor
-    // Whether this input is in the graph (grad() may still drop its gradient).
-    bool needs_input_grad(std::size_t input) const { return needs_.at(input); }
+    const Tensor& operator[](std::size_t i) const;  // the i-th saved tensor; IndexError if there are fewer
+    // Whether this input is in the graph (grad() may still drop its gradient); IndexError as above.
+    bool needs_input_grad(std::size_t input) const;
 
 private:
     std::vector<Tensor> tensors_;

@@ -1,6 +1,7 @@
 // Errors. Weft refuses by throwing one of these; the message names the operation, the shapes or values, and
-// the fix, and nothing has changed, except that a backward may have released saved tensors (see
-// Tensor::backward). If memory runs out the exception is std::bad_alloc.
+// the fix, and nothing has changed, with two exceptions: a backward may have released saved tensors (see
+// Tensor::backward), and what runs step by step (the layers of a model, generation, a training loop) has done
+// the steps before the one that was refused. If memory runs out the exception is std::bad_alloc.
 #pragma once
 
 #include <stdexcept>

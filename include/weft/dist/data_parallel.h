@@ -53,7 +53,7 @@ public:
     // from 0 to G − 1, a scalar each; loss_of is called for the grains of this process, in order. While the
     // last of them is differentiated, gradients leave that are complete. Error unless every process calls it
     // with as many grains; GraphError, naming the parameter, if a loss does not depend on one; what loss_of
-    // throws.
+    // throws. If it throws, neither gradients nor the module's generators have changed.
     double backward(const std::function<Tensor(std::int64_t grain)>& loss_of);
 
     std::int64_t grains() const;                   // G

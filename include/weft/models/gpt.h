@@ -70,6 +70,7 @@ struct GPT : Module {
     Tensor generate(const Tensor& ids, std::int64_t max_new_tokens, const SampleOptions& options);
 
 private:
+    GPT(const GPTConfig& config, const RngGuard& rng);
     std::int64_t count_tokens(const Tensor& ids, std::int64_t past) const;
 };
 

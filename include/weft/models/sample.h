@@ -23,7 +23,8 @@ struct SampleOptions {
 //     const std::int64_t likeliest = nn::sample(logits, {.temperature = 0});     // 1
 //     const std::int64_t drawn = nn::sample(logits, {.top_k = 2, .rng = &rng});  // 1 or 2
 //
-// ShapeError unless logits are (V,) with V ≥ 1; ValueError for a logit of NaN or +∞, and if all are −∞.
+// ShapeError unless logits are (V,) with V ≥ 1, DTypeError unless floating; ValueError for a logit of NaN or
+// +∞, and if all are −∞, at every temperature.
 std::int64_t sample(const Tensor& logits, const SampleOptions& options);
 
 }  // namespace weft::nn

@@ -82,7 +82,7 @@ public:
     static BytePairs train(const std::string& text, std::int64_t vocab_size, std::int64_t min_frequency = 2);
 
     // Writes the files that load and transformers' GPT2Tokenizer read. Creates the folder if it is missing;
-    // IoError if it cannot.
+    // IoError if it cannot; the files of before are then unchanged.
     void save(const std::filesystem::path& folder) const;
 
     std::int64_t vocab_size() const;                                    // V

@@ -102,7 +102,7 @@ struct MultiHeadAttention : Module {
 private:
     std::shared_ptr<Rng> rng_;  // of dropout
     MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model, std::int64_t num_heads,
-                       Rng& rng);
+                       const RngGuard& rng);
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
                                      bool bias);
     Heads split(const Tensor& query, const Tensor& key, const Tensor& value) const;

@@ -45,6 +45,10 @@ struct EncoderBlock : Module {
         Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, S, C)
         return traced("y", h + drop(mlp(norm2(h))));             // (B, S, C)
     }
+
+private:
+    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
+                 const EncoderBlockOptions& options);
 };
 
 // h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) holds the
@@ -75,6 +79,10 @@ struct DecoderBlock : Module {
         Tensor c = traced("c", h + drop(cross(norm2(h), memory, memory, memory_mask)));  // (B, T, C)
         return traced("y", c + drop(mlp(norm3(c))));                                     // (B, T, C)
     }
+
+private:
+    DecoderBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
+                 const DecoderBlockOptions& options);
 };
 
 }  // namespace weft::nn

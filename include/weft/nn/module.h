@@ -22,6 +22,8 @@ namespace weft::nn {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;                   // in order of registration
 using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in order of registration
 
+class RngGuard;  // for constructors that draw more than once (src/nn/rng_guard.h)
+
 // A guard: while it is alive, every module is in evaluation mode on this thread. It changes no module, so
 // several threads can evaluate one model. Guards nest.
 //
@@ -60,7 +62,8 @@ public:
     // Returns parameters and persistent buffers, tied ones under each name: the tensors themselves, no copies.
     NamedTensors state_dict() const;
     // Copies the values of `state` into this module. If strict, one message lists every missing, unexpected and
-    // repeated name and every pair of tied names with different values (ValueError), every wrong shape
+    // repeated name, every pair of tied names with different values and every expanded tensor, which cannot be
+    // written to (ValueError), every wrong shape
     // (ShapeError if only shapes and types differ) and every wrong type (DTypeError if only types do). If not,
     // missing and unexpected names are ignored. Nothing has changed when it throws.
     void load_state_dict(const NamedTensors& state, bool strict = true);
@@ -71,7 +74,7 @@ public:
     bool training() const;         // whether in training mode; false while an EvalMode is active
 
     // Converts every floating parameter and buffer in place; a converted parameter loses its gradient.
-    // DTypeError unless dtype is floating.
+    // DTypeError unless dtype is floating; GraphError if a buffer was made by an operation in the graph.
     void to(DType dtype);
     void zero_grad();                     // makes every parameter's gradient undefined
     std::int64_t num_parameters() const;  // elements of all parameters, tied ones once

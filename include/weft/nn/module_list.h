@@ -16,10 +16,14 @@ public:
     ModuleList() : Module("ModuleList") {}  // empty
     // Appends a module as the next child.
     void append(M module) { items_->push_back(register_module(std::to_string(size()), std::move(module))); }
-    std::size_t size() const { return items_->size(); }                 // number of modules
-    const M& operator[](std::size_t i) const { return items_->at(i); }  // std::out_of_range unless i < size()
-    auto begin() const { return items_->begin(); }                      // for a range-based for
-    auto end() const { return items_->end(); }                          // one past the last
+    std::size_t size() const { return items_->size(); }  // number of modules
+    // The i-th module; IndexError unless i < size().
+    const M& operator[](std::size_t i) const {
+        if (i >= size()) throw IndexError("ModuleList: no module ", i, "; it holds ", size());
+        return (*items_)[i];
+    }
+    auto begin() const { return items_->begin(); }  // for a range-based for
+    auto end() const { return items_->end(); }      // one past the last
 
 private:
     std::shared_ptr<std::vector<M>> items_ = std::make_shared<std::vector<M>>();  // shared by copies

@@ -68,8 +68,8 @@ std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight
 
 // What an update of one parameter reads and changes. A rule of your own is an Options struct with `lr` and
 // `weight_decay`, and three functions in its namespace: moment_names names the tensors to save for each
-// parameter, check throws on bad options, and update changes one parameter, under NoGrad. This rule steps by lr
-// in the direction of each gradient's sign (examples/lion.cpp has a moment too):
+// parameter, check throws on bad options, and update, which must not throw, changes one parameter, under
+// NoGrad. This rule steps by lr in the direction of each gradient's sign (examples/lion.cpp has a moment too):
 //
 //     struct SignOptions {
 //         double lr = 1e-3, weight_decay = 0;
@@ -143,9 +143,9 @@ template <class Options>
 class Optimizer {
 public:
     // Takes groups, named parameters, a module or a list of parameters. ValueError when there is no parameter,
-    // one is in two groups, two share a name, or an option is out of range (lr, eps, weight_decay, momentum ≥ 0
-    // and finite, 0 ≤ β < 1); GraphError on the result of an operation; DTypeError unless floating. A tensor
-    // that occurs twice in one group is one parameter, under its first name.
+    // one is in two groups or an expanded tensor, two share a name, or an option is out of range (lr, eps,
+    // weight_decay, momentum ≥ 0 and finite, 0 ≤ β < 1); GraphError on the result of an operation; DTypeError
+    // unless floating. A tensor that occurs twice in one group is one parameter, under its first name.
     explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {})
         : options_((check(options), options)), slots_(groups, options.weight_decay, moment_names(options)) {}
     explicit Optimizer(const nn::NamedTensors& parameters, Options options = {})

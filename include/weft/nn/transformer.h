@@ -47,6 +47,10 @@ struct TransformerBlock : Module {
         Tensor h = traced("h", x + drop(attn(norm1(x), cache, extra_mask)));  // (B, T, C)
         return traced("y", h + drop(mlp(norm2(h))));                          // (B, T, C)
     }
+
+private:
+    TransformerBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
+                     const TransformerBlockOptions& options);
 };
 
 }  // namespace weft::nn

@@ -1,6 +1,7 @@
 // Checkpoints: a training run saved to one safetensors file, and resumed from it.
 #pragma once
 
+#include <functional>
 #include <utility>
 
 #include "weft/models/io.h"
@@ -12,7 +13,8 @@ namespace weft::training {
 // The version of Weft's arithmetic and random streams: it is raised whenever the same program gives other bits.
 constexpr int arithmetic_version = 2;
 
-// The complete state of a run: a resumed run has the same bits as one that never stopped.
+// The state of a run: the weights, the optimiser, and the positions of the module's generators and of this
+// thread's default_rng(). A run that reads nothing else resumes with the same bits as one that never stopped.
 //
 //     std::int64_t step = 0;
 //     if (std::filesystem::exists(path)) step = training::Checkpoint::load(path).restore(model, optimizer);
@@ -22,7 +24,8 @@ constexpr int arithmetic_version = 2;
 // The file holds the weights under their own names and the optimiser's state under "optimizer.…".
 struct Checkpoint {
     nn::NamedTensors model, optimizer;  // their state_dict(); `optimizer` is empty in a file of weights alone
-    // "step", "arithmetic_version", the generators' states "generator.NAME" and the program's own entries.
+    // "step", "arithmetic_version", the generators' states "generator.NAME" and "default_rng", and the
+    // program's own entries.
     io::Metadata metadata;
 
     // The state of a model, and of any optimiser with state_dict(), after `step` steps. The model's tensors are
@@ -52,17 +55,20 @@ struct Checkpoint {
     bool has_this_arithmetic() const;
 
     // Loads the weights and the states of generators and optimiser, and returns the step. Refuses what
-    // load_state_dict refuses; IoError if a generator's state or the step is missing or malformed.
-    std::int64_t restore(nn::Module& module) const;
+    // load_state_dict refuses; IoError if a generator's state or the step is missing or malformed. If it
+    // throws, nothing has changed. A file of an earlier version lacks default_rng(), which then stays as it is.
+    std::int64_t restore(nn::Module& module) const { return checked(module)(); }
     template <class Optimizer>
     std::int64_t restore(nn::Module& module, Optimizer& target) const {
-        const std::int64_t step = restore(module);
+        const auto load = checked(module);
         target.load_state_dict(optimizer);
-        return step;
+        return load();
     }
 
 private:
     Checkpoint() = default;
+    // Refuses what restore(module) refuses; the result does it.
+    std::function<std::int64_t()> checked(nn::Module& module) const;
 };
 
 }  // namespace weft::training

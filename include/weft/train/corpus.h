@@ -43,7 +43,8 @@ public:
 
     // The batch of one step, inputs and targets (B, T). It depends on the seed and the step alone, so a resumed
     // run gets the batches that it would have had. Each pass over the training part cuts it into blocks at a
-    // new offset and shuffles them: every block is read once before any is read again.
+    // new offset and shuffles them: every block is read once before any is read again. ValueError if `step` is
+    // negative.
     Batch training_batch(std::int64_t step);
     // The validation part as at most `limit` batches of adjacent blocks, (B, T) each and the last maybe with
     // fewer rows; if there are more blocks, evenly spaced ones.

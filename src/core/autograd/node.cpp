@@ -38,6 +38,18 @@ void Node::destroy(Node* node) noexcept {
     deleting = false;
 }
 
+const Tensor& Saved::operator[](std::size_t i) const {
+    if (i >= tensors_.size())
+        throw IndexError("Saved: no tensor ", i, " of ", tensors_.size(), "; name it in save_for_backward");
+    return tensors_[i];
+}
+
+bool Saved::needs_input_grad(std::size_t input) const {
+    if (input >= needs_.size())
+        throw IndexError("Saved: no input ", input, " of ", needs_.size(), "; pass it to record");
+    return needs_[input];
+}
+
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp) {
     TensorImpl& result = y.impl();

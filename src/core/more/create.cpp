@@ -52,6 +52,7 @@ Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng, bo
     shape[-1] = num_samples;
     const Tensor drawn = empty(shape, int64);
     auto* next = drawn.data<std::int64_t>();
+    Rng draws = rng;  // `rng` moves when every row has been drawn
     for (std::int64_t r = 0; r < rows.size(0); ++r) {
         std::vector<double> w = rows[r].to_vector<double>();
         const auto possible = std::count_if(w.begin(), w.end(), [](double p) { return p > 0; });
@@ -59,11 +60,12 @@ Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng, bo
             throw ValueError("multinomial: ", num_samples, " samples without replacement from ", possible,
                              " weights above 0; draw fewer, or with replacement");
         for (std::int64_t i = 0; i < num_samples; ++i) {
-            *next = rng.categorical(w);
+            *next = draws.categorical(w);
             if (!replacement) w[static_cast<std::size_t>(*next)] = 0;
             ++next;
         }
     }
+    rng = draws;
     return drawn;
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "models/io/atomic_file.h"
 #include "models/io/input_file.h"
 #include "models/io/json.h"
 #include "models/text/byte_pairs.h"
@@ -160,8 +161,11 @@ void BytePairs::save(const fs::path& folder) const {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) throw IoError("cannot make the folder ", io::display_path(folder), ": ", error.message());
-    io::save_text(folder / "vocab.json", vocabulary + "}");
-    io::save_text(folder / "merges.txt", merges);
+    io::AtomicFile vocabulary_file(folder / "vocab.json"), merges_file(folder / "merges.txt");
+    vocabulary_file.write(vocabulary + "}");
+    merges_file.write(merges);  // both are written before either is there
+    vocabulary_file.commit();
+    merges_file.commit();
 }
 
 }  // namespace weft::text

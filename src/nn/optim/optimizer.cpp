@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "nn/registry.h"
 #include "norms.h"
 #include "weft/core/text.h"
 
@@ -44,6 +45,9 @@ ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double
             if (!is_floating_point(parameter.dtype()))
                 throw DTypeError("optimiser: '", name, "' is ", weft::name(parameter.dtype()),
                                  "; parameters are float32 or float64");
+            if (nn::is_expanded(parameter))
+                throw ValueError("optimiser: the elements of '", name, "' ", parameter.shape(),
+                                 " share memory, because it is an expanded tensor; clone() it first");
             slots_.push_back({name, parameter, decay});
         }
     }
@@ -76,10 +80,11 @@ void ParameterSlots::step(const std::function<void(const Update&)>& update) {
     }
 
     NoGrad off;
+    for (Slot& slot : slots_)  // all of them before the first update, because memory may run out
+        while (slot.parameter.grad().defined() && slot.moments.size() < moment_names_.size())
+            slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
     for (Slot& slot : slots_) {
         if (!slot.parameter.grad().defined()) continue;
-        while (slot.moments.size() < moment_names_.size())
-            slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
         ++slot.updates;
         const Tensor gradient = slot.parameter.grad().detach().contiguous();
         Tensor values = slot.parameter.detach().contiguous();  // shares storage if already contiguous

@@ -1,0 +1,191 @@
+// Nothing has changed when Weft refuses: every public function that changes something has a row in the table of
+// test_unchanged_*.cpp, or is named below with the reason why it needs none.
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "markdown.h"
+#include "unchanged.h"
+
+namespace {
+
+using unchanged::Row;
+
+std::vector<Row> all_rows() {
+    std::vector<Row> rows;
+    for (const auto& part : {unchanged::tensor_rows(), unchanged::module_rows(), unchanged::constructor_rows(),
+                             unchanged::training_rows(), unchanged::file_rows(), unchanged::picture_rows()})
+        rows.insert(rows.end(), part.begin(), part.end());
+    return rows;
+}
+
+std::set<std::string> words_of(const std::string& text) {
+    std::istringstream words(text);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
+// What changes something and needs no row, by reason.
+const std::map<std::string, std::string> exempt = {
+    {"it refuses nothing",
+     "Rng::uniform Rng::normal Rng::reserve Rng::set_state Shape::begin Shape::end Tensor::bump_version "
+     "Tensor::zero_grad Tensor::remove_hook Trace::add Scoped::Scoped Tensor::Iterator::operator++ "
+     "DataLoader::Iterator::operator++ KeyValueCache::operator= Utf8Stream::push Utf8Stream::finish "
+     "read_number"},
+    {"a refusal by several processes ends them all",
+     "Group::all_gather Group::agree Group::barrier Group::at_step Group::transport evaluate"},
+    {"it prints, and what was printed stays printed",
+     "Progress::step Progress::evaluated Progress::print Progress::warn"},
+};
+
+// ---- what the headers declare
+
+std::string without_comments(const std::string& text) {
+    return std::regex_replace(std::regex_replace(text, std::regex("//[^\n]*"), ""), std::regex("(^|\n)#[^\n]*"),
+                              "");
+}
+
+// The names of functions that change something: member functions without const, functions that take a reference
+// without const (except streams), and writers, whose names begin with "save" or "write".
+class Changers {
+public:
+    std::set<std::string> names;
+
+    // The declarations of a namespace or of the class `owner`.
+    void read(const std::string& text, const std::string& owner, bool is_public) {
+        std::string declaration;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            if (text[i] == ';') {
+                if (is_public) add(std::exchange(declaration, {}), owner);
+                declaration.clear();
+            } else if (text[i] == ':' && ends_in_access(declaration)) {
+                is_public = declaration.find("private") == std::string::npos;
+                declaration.clear();
+            } else if (text[i] == '{') {
+                const std::size_t end = closing(text, i);
+                open(text.substr(i + 1, end - i - 1), declaration, owner, is_public);
+                i = end;
+            } else {
+                declaration += text[i];
+            }
+        }
+    }
+
+private:
+    static bool ends_in_access(const std::string& declaration) {
+        static const std::regex access("\\s*(public|private|protected)");
+        return std::regex_match(declaration, access);
+    }
+    static std::size_t closing(const std::string& text, std::size_t i) {
+        for (int depth = 0; i < text.size(); ++i) {
+            depth += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
+            if (depth == 0) return i;
+        }
+        return text.size();
+    }
+    // Something in braces, after `declaration`: a namespace, a class, a body or a default argument.
+    void open(const std::string& body, std::string& declaration, const std::string& owner, bool is_public) {
+        static const std::regex type(
+            R"(\s*(template\s*<[^{;]*>\s*)?(class|struct)\s+(\[\[\w+\]\]\s*)?(\w+)[^;(]*)"),
+            space(R"(\s*namespace\b[^{]*)"), list(R"(\s*enum\b[^]*)");
+        std::smatch found;
+        if (std::count(declaration.begin(), declaration.end(), '(') !=
+            std::count(declaration.begin(), declaration.end(), ')')) {
+            declaration += "{}";
+            return;
+        }
+        if (std::regex_match(declaration, space))
+            read(body, owner, true);
+        else if (std::regex_match(declaration, found, type)) {
+            if (is_public)
+                read(body, (owner.empty() ? "" : owner + "::") + found[4].str(), found[2] == "struct");
+        } else if (is_public && !std::regex_match(declaration, list)) {
+            add(declaration, owner);
+        }
+        declaration.clear();
+    }
+    void add(std::string text, const std::string& owner) {
+        static const std::regex angles("<[^<>]*>"),
+            skipped(R"(\s*(using|friend|extern|static_assert|enum)\b[^]*)"),
+            defaulted(R"(=\s*(delete|default)\s*$)"),
+            function(R"((operator\s*(\(\)|\[\]|[^\s\w(]+)|~?\w+)\s*\()"),
+            changed(R"((^|,)\s*(?!const\b)([\w:]+)\s*&(?!&))");
+        for (std::string shorter; (shorter = std::regex_replace(text, angles, "")) != text;) text = shorter;
+        text = std::regex_replace(text, std::regex(R"(\brequires\s*\(.*?\)\s*(?=\w))"), "");
+        std::smatch found;
+        if (std::regex_match(text, skipped) || text[text.find_first_not_of(" \n")] == ',' ||
+            std::regex_search(text, defaulted) || !std::regex_search(text, found, function))
+            return;
+        const std::string before = found.prefix(), rest = found.suffix();
+        std::string name = found[1];
+        name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
+        std::size_t end = 0;
+        for (int depth = 1; end < rest.size() && depth > 0; ++end)
+            depth += rest[end] == '(' ? 1 : rest[end] == ')' ? -1 : 0;
+        const std::string parameters = rest.substr(0, end - 1), tail = rest.substr(end);
+        bool changes = name.starts_with("save") || name.starts_with("write");
+        for (std::sregex_iterator at(parameters.begin(), parameters.end(), changed), last; at != last; ++at)
+            changes = changes || !(*at)[2].str().ends_with("ostream");
+        const bool is_constructor = name == owner.substr(owner.rfind(':') + 1);
+        if (!owner.empty() && !is_constructor && name[0] != '~' && before.find("static") == std::string::npos)
+            changes = changes || !std::regex_search(tail, std::regex(R"(^\s*const\b)"));
+        if (changes) names.insert((owner.empty() ? "" : owner + "::") + name);
+    }
+};
+
+std::set<std::string> changers() {
+    Changers found;
+    for (const auto& path : markdown::files_in("include", ".h"))
+        found.read(without_comments(markdown::read(path)), "", true);
+    return found.names;
+}
+
+}  // namespace
+
+TEST_CASE("nothing has changed when a function refuses: the table", "[fault][unchanged]") {
+    int refusals = 0;
+    for (const Row& row : all_rows()) {
+        INFO(row.functions);
+        unchanged::Check check;
+        row.run(check);
+        CHECK(check.refusals > 0);
+        CHECK(check.accepted > 0);
+        refusals += check.refusals;
+    }
+    CHECK(refusals > 300);
+}
+
+TEST_CASE("every public function that changes something is in the table of refusals", "[fault][unchanged]") {
+    std::set<std::string> known;
+    for (const Row& row : all_rows()) known.merge(words_of(row.functions));
+    const std::set<std::string> tested = known;
+    for (const auto& [reason, names] : exempt)
+        for (const std::string& name : words_of(names)) {
+            INFO(name << " needs no row because " << reason);
+            CHECK(!tested.contains(name));
+            known.insert(name);
+        }
+    const std::set<std::string> declared = changers();
+    CHECK(declared.size() > 130);
+    for (const std::string& name : declared) {
+        INFO(name << " changes something: give it a row in tests/test_unchanged_*.cpp");
+        CHECK(known.contains(name));
+    }
+    // A row for what the headers no longer declare, except what changes something through a handle.
+    const std::set<std::string> by_handle = {"Tensor::backward",
+                                             "grad",
+                                             "GradientLedger",
+                                             "batch_norm",
+                                             "sample",
+                                             "generate",
+                                             "clip_grad_norm",
+                                             "update",
+                                             "Optimizer::Optimizer",
+                                             "ParameterSlots::ParameterSlots",
+                                             "OutputFolder::OutputFolder",
+                                             "scaled_dot_product_attention",
+                                             "KeyValueCache::KeyValueCache"};
+    for (const std::string& name : known) {
+        INFO(name << " is not declared, or changes nothing");
+        CHECK((declared.contains(name) || by_handle.contains(name)));
+    }
+}
