@@ -5,7 +5,7 @@
 #include <map>
 
 #include "catch.h"
-#include "markdown.h"
+#include "messages.h"
 
 namespace {
 
@@ -160,4 +160,21 @@ TEST_CASE("a public class is derived from Module, from Error or from nothing", "
         }
     }
     CHECK(classes >= 20);
+}
+
+TEST_CASE("what the library throws is one of the types in error.h, or std::bad_alloc", "[house]") {
+    static const std::regex thrown(R"(\bthrow\s+([\w:]+))"),
+        allowed("(weft::)?((Shape|DType|Index|Value|Graph|Io)?Error)|std::bad_alloc");
+    int throws = 0;
+    for (const char* folder : {"src", "include"})
+        for (const char* extension : {".cpp", ".h"})
+            for (const fs::path& path : markdown::files_in(folder, extension)) {
+                const std::string code = messages::code_of(markdown::read(path));
+                for (std::sregex_iterator found(code.begin(), code.end(), thrown), end; found != end; ++found) {
+                    INFO(path << ": " << found->str());
+                    CHECK(std::regex_match((*found)[1].str(), allowed));
+                    ++throws;
+                }
+            }
+    CHECK(throws >= 200);
 }
