@@ -97,3 +97,13 @@ TEST_CASE("two ranges are parts of one node or they are not", "[dist]") {
     }
     CHECK_FALSE(are_parts(8, {0, 2}, {3, 4}));  // not neighbours
 }
+
+TEST_CASE("a process has one sum where each has the same power of two of grains", "[dist]") {
+    for (std::int64_t each = 1; each <= 16; each *= 2)
+        for (std::int64_t P = 1; P <= 12; ++P)
+            for (std::int64_t r = 0; r < P; ++r) {
+                INFO(each << " grains on each of " << P << " processes");
+                CHECK(nodes_within(each * P, share(each * P, P, r)).size() == 1);
+            }
+    CHECK(nodes_within(12, share(12, 4, 0)).size() == 2);  // 4 is a power of two that divides 12
+}
