@@ -1,0 +1,33 @@
+// Programs whose memory is limited. OpenBLAS asks for buffers of 128 MiB, and for ever.
+#include "programs.h"
+#include "sanitized.h"
+
+#ifdef WEFT_PROGRAMS_DIR
+
+using namespace weft;
+
+TEST_CASE("a program whose memory is limited works, or ends with a message about memory", "[programs]") {
+    if (sanitized) return;  // whose memory is its own
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    const std::string train = tiny + in(scratch) + "--steps 2 --quiet --text " + (scratch / "text").string();
+    const std::string train_message =
+        "train_gpt: out of memory: reduce --d_model, --num_layers, --block_size or --batch_size, or raise the "
+        "limit (ulimit -v)\n";
+    bool refused = false;
+    for (int kilobytes = 100'000; kilobytes <= 700'000; kilobytes += 75'000) {
+        const std::string limit = "ulimit -t 60; ulimit -v " + std::to_string(kilobytes);
+        const Result help = run("train_gpt --help", limit);  // without a product
+        CHECK(help.code == 0);
+        const Result product = run("xor", limit);
+        CHECK((product.code == 0 || contains(product.output, "std::bad_alloc")));
+        const Result trained = run(train, limit);
+        if (trained.code != 0) CHECK(trained.output == train_message);
+        refused |= trained.code != 0;
+    }
+    CHECK(refused);
+    // Without the threads that OpenBLAS starts, each with a buffer, there is room for a small model.
+    CHECK(run(train, "export OPENBLAS_NUM_THREADS=1; ulimit -v 1000000").code == 0);
+}
+
+#endif
