@@ -74,7 +74,8 @@ inline AttentionCase attention_case(std::uint64_t seed) {
     c.mask = random_mask(c.B, c.H, c.T, c.S, rng);
     if (rng.uniform() < 0.2) {
         const Shape shape{1, c.H, c.T, c.S};
-        c.bias = masked_fill(uniform(shape, 2, rng, c.dtype), bools(shape, 0.2, rng), -INFINITY);
+        const Tensor excluded = bools(shape, 0.2, rng);
+        c.bias = masked_fill(uniform(shape, 2, rng, c.dtype), excluded, -INFINITY);
     }
     const double root = std::sqrt(c.largest);
     c.q = uniform({c.B, c.H, c.T, c.d_k}, root, rng, c.dtype);

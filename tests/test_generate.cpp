@@ -278,6 +278,27 @@ TEST_CASE("characters of several tokens are shown when they are whole", "[genera
     CHECK(result.text == thread + "\xF0\x9F");
 }
 
+TEST_CASE("text that is withheld at the end follows the bytes before it", "[generate]") {
+    // What is shown when the model says `bytes` after x, and the stop text has only begun.
+    const auto shown_at_the_end = [](const std::string& bytes, const std::string& stop) {
+        Ids next(256, 0);
+        std::int64_t last = 'x';
+        for (const char c : bytes) last = next[static_cast<std::size_t>(last)] = static_cast<unsigned char>(c);
+        Shown shown;
+        nn::generate_text(model_that_says(next), text::Bytes(), "x",
+                          {.generate = {.max_new_tokens = std::ssize(bytes), .sampling = {.temperature = 0}},
+                           .stop = stop,
+                           .write = shown.write()});
+        return shown.all;
+    };
+    CHECK(shown_at_the_end("\xC3"
+                           "a",
+                           "ab") ==
+          "\xEF\xBF\xBD"
+          "a");
+    CHECK(shown_at_the_end("\xC3\xA9", "\xA9z") == "\xC3\xA9");  // one character, é
+}
+
 TEST_CASE("generate_text stops when write returns false, and at the end-of-text token", "[generate]") {
     const text::Tokenizer letters = text::Characters("ab");
     int calls = 0;

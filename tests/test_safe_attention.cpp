@@ -160,8 +160,8 @@ TEST_CASE("10,000 cases: editing keys and values changes no bit of what cannot s
                 return false;
             };
             const AttentionRun before = run(c, seed, c.q, c.k, c.v, c.dy, path);
-            const AttentionRun after =
-                run(c, seed, c.q, edited(c.k, edit, rng), edited(c.v, edit, rng), c.dy, path);
+            const Tensor v = edited(c.v, edit, rng), k = edited(c.k, edit, rng);
+            const AttentionRun after = run(c, seed, c.q, k, v, c.dy, path);
             for_queries(c, [&](auto b, auto h, auto i, auto row) {
                 if (touched(b, h, i)) return;
                 ++n.untouched_rows;
@@ -198,8 +198,8 @@ TEST_CASE("10,000 cases: editing queries changes no bit of other queries or of k
                 return static_cast<bool>(edit[static_cast<std::size_t>((b * c.H + h) * c.T + i)]);
             };
             const AttentionRun before = run(c, seed, c.q, c.k, c.v, c.dy, path);
-            const AttentionRun after =
-                run(c, seed, edited(c.q, edit, rng), c.k, c.v, edited(c.dy, edit, rng), path);
+            const Tensor dy = edited(c.dy, edit, rng), q = edited(c.q, edit, rng);
+            const AttentionRun after = run(c, seed, q, c.k, c.v, dy, path);
             for_queries(c, [&](auto b, auto h, auto i, auto row) {
                 if (c.fully_masked(b, h, i) && (!zero(after.y, row, c.d_v) || !zero(after.dq, row, c.d_k) ||
                                                 !zero(after.ddq, row, c.d_k) || !zero(after.ddy, row, c.d_v)))

@@ -34,7 +34,8 @@ std::string language(int sentences, Rng& rng) {
     std::string text;
     for (int i = 0; i < sentences; ++i) {
         const bool plural = chance(rng);
-        text += phrase(plural, rng) + " " + any_of(plural ? plural_verbs : verbs, rng) + " ";
+        const std::string verb = any_of(plural ? plural_verbs : verbs, rng);  // not in one expression with the
+        text += phrase(plural, rng) + " " + verb + " ";  // other draws: the order would be the compiler's
         text += phrase(chance(rng), rng) + ". ";
     }
     return text;

@@ -114,7 +114,8 @@ GeneratedText generate_text(const GPT& model, const text::Tokenizer& tokenizer, 
     };
     generate(model, tokenizer.encode(prompt), options.generate, each);
     if (options.write) {
-        const std::string rest = characters.push(output.take(true)) + characters.finish();
+        std::string rest = characters.push(output.take(true));
+        rest += characters.finish();  // a statement of its own: the operands of + may be evaluated in any order
         if (!rest.empty() && result.finish_reason != GeneratedText::cancelled) options.write(rest);
     }
     result.text = output.text();
