@@ -126,7 +126,8 @@ TEST_CASE("folder.h: a folder is locked until the end of the scope", "[header-ex
     const std::filesystem::path folder = scratch / "out";
     {
         const training::OutputFolder lock(folder, {"model.safetensors"});  // until the end of the scope
-        CHECK(contains(message_of<IoError>([&] { training::OutputFolder second(folder); }), "another run"));
+        CHECK(contains(message_of<IoError>([&] { training::OutputFolder second(folder, {}, 0); }),
+                       "another run"));
     }
     CHECK_FALSE(std::filesystem::exists(folder));  // created here, and empty
 }

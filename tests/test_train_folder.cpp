@@ -79,21 +79,27 @@ TEST_CASE("a second run in the folder of one that trains is refused; reading it 
         tiny + text.flag + in(out) + "--steps 1000000 --save_interval 1 --eval_interval 5 ";
     Running running(train, text.scratch / "log");
     wait_for(running, text.scratch / "log", "\nstep       5/");
-    const std::string refusal = "train_gpt: another run trains in " + out.folder().string() +
+    const std::string taken = "another run trains in " + out.folder().string();
+    const std::string refusal = "train_gpt: warning: " + taken +
+                                "; waiting 10 s for its end\ntrain_gpt: " + taken +
                                 "; wait until it has ended, or choose another folder\n";
-    for (const std::string& second : {train, "train_gpt --resume " + in(out)}) {
-        const Result result = run(second + "--stop_at 1");  // should it be let in
-        CHECK(result.code == 1);
-        CHECK(result.output == refusal);
-    }
+    Running again(train + "--stop_at 1", text.scratch / "again"),  // should it be let in
+        resumed("train_gpt --stop_at 1 --resume " + in(out), text.scratch / "resumed");
+    CHECK(again.wait() == 1);
+    CHECK(resumed.wait() == 1);
+    CHECK(io::load_text(text.scratch / "again") == refusal);
+    CHECK(io::load_text(text.scratch / "resumed") == refusal);
     CHECK(run("train_gpt --sample_only --max_new_tokens 3 " + in(out)).code == 0);
     CHECK(run("generate --max_new_tokens 3 --model " + out.folder().string()).code == 0);
     CHECK_FALSE(running.ended());
-    // Killed, it holds nothing any more, and what went on is one run.
+    // Killed, it holds nothing any more, and what went on is one run. Who came before its end has waited.
+    Running next("train_gpt --resume --stop_at 1000000 --steps 1 --max_new_tokens 0 " + in(out),
+                 text.scratch / "next");
+    wait_for(next, text.scratch / "next", "waiting 10 s");
     running.send(SIGKILL);
     CHECK(running.wait() == 128 + SIGKILL);
     CHECK(fs::exists(out / "train.lock"));
-    CHECK(run("train_gpt --resume --stop_at 1000000 --steps 1 --max_new_tokens 0 " + in(out)).code == 0);
+    CHECK(next.wait() == 0);
     const std::int64_t step = std::stoll(io::load_safetensors(out / "model.safetensors").meta("step"));
     CHECK(run("train_gpt --resume --max_new_tokens 0 --stop_at " + std::to_string(step + 2) + " " + in(out))
               .code == 0);

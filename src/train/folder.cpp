@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "weft/core/error.h"
+#include "weft/train/progress.h"
 
 namespace fs = std::filesystem;
 
@@ -39,7 +42,8 @@ bool can_write(int file) {
 }  // namespace
 
 // It delegates to the default constructor, so the destructor runs if it throws.
-OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string>& files) : OutputFolder() {
+OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string>& files, double patience)
+    : OutputFolder() {
     const auto refuse = [&](const std::string& reason) {
         throw IoError("cannot write to the folder ", folder.string(), ": ", reason, "; choose another folder");
     };
@@ -55,6 +59,13 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
     lock_name_ = folder / "train.lock";
     bool taken = false;
     lock_ = open_locked(lock_name_, taken);
+    if (taken && patience > 0)
+        warn(Error("another run trains in ", folder.string(), "; waiting ", patience, " s for its end").what());
+    using Clock = std::chrono::steady_clock;
+    for (const auto start = Clock::now();
+         taken && std::chrono::duration<double>(Clock::now() - start).count() < patience;
+         lock_ = open_locked(lock_name_, taken))
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (taken)
         throw IoError("another run trains in ", folder.string(),
                       "; wait until it has ended, or choose another folder");

@@ -15,9 +15,11 @@ namespace weft::training {
 class OutputFolder {
 public:
     // Creates the folder, locks it and writes to it, so that a run that cannot save fails before it trains.
-    // `files` are the names that it will write. IoError, naming the folder, if another run holds it, it cannot
-    // be written to, or one of `files` is a folder.
-    explicit OutputFolder(const std::filesystem::path& folder, const std::vector<std::string>& files = {});
+    // `files` are the names that it will write. If another run holds the folder, as one that was told to end
+    // may for a moment, it warns and waits up to `patience` seconds. IoError, naming the folder, if it is held
+    // longer, cannot be written to, or has a folder with one of the names.
+    explicit OutputFolder(const std::filesystem::path& folder, const std::vector<std::string>& files = {},
+                          double patience = 10);
     ~OutputFolder();  // unlocks the folder, and removes it if it was created here and is empty
     OutputFolder(const OutputFolder&) = delete;
     OutputFolder& operator=(const OutputFolder&) = delete;
