@@ -129,6 +129,37 @@ TEST_CASE("a loop that goes on from its checkpoint ends with the bytes of one th
     CHECK(training::Checkpoint::load(whole / "best.safetensors").restore(model) == 3);
 }
 
+TEST_CASE("a checkpoint of a module with a child named optimizer comes back", "[train]") {
+    struct Learner : nn::Module {
+        nn::Linear optimizer, _optimizer;
+        explicit Learner(Rng rng)
+            : Module("Learner"),
+              optimizer(register_module("optimizer", nn::Linear(3, 2, rng))),
+              _optimizer(register_module("_optimizer", nn::Linear(2, 1, rng))) {}
+    };
+    const Scratch scratch;
+    const auto path = scratch / "model.safetensors";
+    const auto step = [](Learner& learner, optim::AdamW& optimizer) {
+        optimizer.zero_grad();
+        sum(square(learner._optimizer(learner.optimizer(ones({1, 3}))))).backward();
+        optimizer.step();
+    };
+    Learner saved(Rng(1)), loaded(Rng(2));
+    optim::AdamW first(saved, {.lr = 0.1}), second(loaded, {.lr = 0.1});
+    step(saved, first);
+    training::Checkpoint(saved, first, 7, {{"note", "mine"}}).save(path);
+    const auto checkpoint = training::Checkpoint::load(path);
+    CHECK(checkpoint.metadata == training::Checkpoint(saved, 7, {{"note", "mine"}}).metadata);
+    CHECK(checkpoint.restore(loaded, second) == 7);
+    step(saved, first);
+    step(loaded, second);
+    for (std::size_t i = 0; i < saved.parameters().size(); ++i)
+        CHECK(all(saved.parameters()[i] == loaded.parameters()[i]).item() == 1);
+    // The weights alone.
+    training::Checkpoint(saved, 8).save(path);
+    CHECK(training::Checkpoint::load(path).restore(loaded) == 8);
+}
+
 TEST_CASE("a history comes back as it was saved, up to a step", "[train]") {
     const Scratch scratch;
     const double nan = std::nan("");
@@ -246,7 +277,7 @@ TEST_CASE("an output folder is held by one, and leaves nothing behind", "[train]
     const fs::path folder = scratch / "a" / "b";
     {
         const training::OutputFolder first(folder, {"model.safetensors"});
-        CHECK(contains(message_of<IoError>([&] { training::OutputFolder second(folder); }),
+        CHECK(contains(message_of<IoError>([&] { training::OutputFolder second(folder, {}, 0); }),
                        "another run trains in"));
         CHECK(fs::exists(folder / "train.lock"));
     }

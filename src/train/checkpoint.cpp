@@ -1,12 +1,22 @@
 #include "weft/train/checkpoint.h"
 
+#include <algorithm>
+
 #include "nn/registry.h"
 
 namespace weft::training {
 
 namespace {
 
-const std::string optimizer_prefix = "optimizer.", generator_prefix = "generator.";
+const std::string generator_prefix = "generator.", prefix_key = "optimizer_prefix";
+
+// What names of the optimiser's state begin with in a file, and none of the model's.
+std::string optimizer_prefix(const nn::NamedTensors& model) {
+    std::string prefix = "optimizer.";
+    const auto is_taken = [&](const auto& named) { return named.first.starts_with(prefix); };
+    while (std::ranges::any_of(model, is_taken)) prefix.insert(0, "_");
+    return prefix;
+}
 
 const std::string default_generator = "default_rng";
 
@@ -33,17 +43,22 @@ Checkpoint::Checkpoint(const nn::Module& module, std::int64_t step, io::Metadata
 
 void Checkpoint::save(const std::filesystem::path& path) const {
     nn::NamedTensors tensors = model;
-    for (const auto& [name, tensor] : optimizer) tensors.emplace_back(optimizer_prefix + name, tensor);
-    io::save_safetensors(path, tensors, metadata);
+    io::Metadata entries = metadata;
+    const std::string prefix = optimizer_prefix(model);
+    if (prefix != optimizer_prefix({})) entries[prefix_key] = prefix;
+    for (const auto& [name, tensor] : optimizer) tensors.emplace_back(prefix + name, tensor);
+    io::save_safetensors(path, tensors, entries);
 }
 
 Checkpoint Checkpoint::load(const std::filesystem::path& path) {
     io::SafeTensors file = io::load_safetensors(path);
     Checkpoint checkpoint;
     checkpoint.metadata = std::move(file.metadata);
+    const auto entry = checkpoint.metadata.extract(prefix_key);
+    const std::string prefix = entry ? entry.mapped() : optimizer_prefix({});
     for (const auto& [name, tensor] : file.tensors)
-        if (name.starts_with(optimizer_prefix))
-            checkpoint.optimizer.emplace_back(name.substr(optimizer_prefix.size()), tensor);
+        if (name.starts_with(prefix))
+            checkpoint.optimizer.emplace_back(name.substr(prefix.size()), tensor);
         else
             checkpoint.model.emplace_back(name, tensor);
     return checkpoint;

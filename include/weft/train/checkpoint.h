@@ -21,7 +21,8 @@ constexpr int arithmetic_version = 2;
 //     // train
 //     training::Checkpoint(model, optimizer, step).save(path);
 //
-// The file holds the weights under their own names and the optimiser's state under "optimizer.…".
+// The file holds the weights under their own names and the optimiser's state under "optimizer.…"; if a weight's
+// name begins so, under the metadata's "optimizer_prefix", which none begins with.
 struct Checkpoint {
     nn::NamedTensors model, optimizer;  // their state_dict(); `optimizer` is empty in a file of weights alone
     // "step", "arithmetic_version", the generators' states "generator.NAME" and "default_rng", and the
