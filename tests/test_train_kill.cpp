@@ -122,4 +122,22 @@ TEST_CASE("fault 93: a disk that is full costs a warning on the way, an error at
     CHECK(step_of(scratch / "model.safetensors") == 12);
 }
 
+TEST_CASE("a best checkpoint that could not be written does not count, and the next evaluation writes one",
+          "[programs][train]") {
+    const Scratch scratch, data;
+    io::save_text(data / "text", pangrams());
+    REQUIRE(
+        run(tiny + in(scratch) + "--steps 12 --eval_interval 2 --stop_at 1 --text " + (data / "text").string())
+            .code == 0);
+    fs::create_symlink(data / "gone" / "best", scratch / "best.safetensors");  // nothing can be written there
+    const Result failed = run("train_gpt --resume --stop_at 5 " + in(scratch));
+    CHECK(failed.code == 0);
+    CHECK(contains(failed.output, "train_gpt: warning: cannot write "));
+    CHECK_FALSE(io::load_safetensors(scratch / "model.safetensors").metadata.contains("best_step"));
+    fs::create_directory(data / "gone");
+    CHECK(run("train_gpt --resume --stop_at 7 " + in(scratch)).code == 0);
+    CHECK(io::load_safetensors(scratch / "model.safetensors").meta("best_step") == "6");
+    CHECK(step_of(scratch / "best.safetensors") == 6);
+}
+
 #endif

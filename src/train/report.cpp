@@ -21,7 +21,8 @@ namespace {
 // nine evaluations. Each begins after a line break or space, if one is near, and ends before a line break.
 std::vector<text::Ids> pieces_of(const text::Ids& ids, const text::Tokenizer& tokenizer,
                                  const nn::GPTConfig& config) {
-    constexpr double bytes = 100'000;  // per evaluation
+    if (config.block_size < 2) return {};  // a token attends to itself alone
+    constexpr double bytes = 100'000;      // per evaluation
     const auto heads = static_cast<double>(config.num_layers * config.num_heads);
     const double T = std::max(2.0, std::floor(std::min({std::sqrt(2 * bytes / 12 / heads), 32.0,
                                                         static_cast<double>(config.block_size)})));
