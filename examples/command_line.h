@@ -1,6 +1,7 @@
 // Shared by train_gpt and generate: reading a command line with CLI11, and exit codes.
 #pragma once
 
+#include <sys/resource.h>
 #include <weft/train.h>
 
 #include <CLI/CLI.hpp>
@@ -126,47 +127,56 @@ struct HelpFormatter : CLI::Formatter {
     }
 };
 
-// "--name=value" for a line of a file of settings, `name = value`, where a value may be in quotes and # begins
-// a comment; empty for a line without any.
-inline std::string argument_of(const CLI::App& app, const std::string& line) {
+// {value, "--name"}, the reverse order that CLI11 expects, for a line of a file of settings, `name = value`,
+// where a value may be in quotes and # begins a comment; {"--name=value"} for a switch; {} for a line without
+// any.
+inline std::vector<std::string> arguments_of_line(const CLI::App& app, const std::string& line) {
     const auto trimmed = [](const std::string& text) {
         const std::size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
         return begin == std::string::npos ? "" : text.substr(begin, end + 1 - begin);
     };
     const auto is_comment = [](const std::string& text) { return text.empty() || text[0] == '#'; };
-    if (is_comment(trimmed(line))) return "";
+    if (is_comment(trimmed(line))) return {};
     const std::size_t equals = std::min(line.find('='), line.size());
     std::string name = trimmed(line.substr(0, equals));
     std::string value = trimmed(line.substr(std::min(equals + 1, line.size())));
     bool is_setting = equals < line.size() && !name.empty();
-    if (!value.empty() && (value[0] == '"' || value[0] == '\'')) {
+    const bool is_quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
+    if (is_quoted) {
         const std::size_t end = std::min(value.find(value[0], 1), value.size());
         is_setting = is_setting && end < value.size() && is_comment(trimmed(value.substr(end + 1)));
         value = value.substr(1, end - 1);
     } else {
         value = trimmed(value.substr(0, value.find('#')));
     }
-    if (!is_setting || value.empty())
+    if (!is_setting || (value.empty() && !is_quoted))
         throw UsageError("\"", weft::text::excerpt(line), "\" is not a setting; write name = value");
     std::replace(name.begin(), name.end(), '-', '_');
-    if (app.get_option_no_throw("--" + name) == nullptr) refuse_unknown(app, "--" + weft::text::excerpt(name));
+    const CLI::Option* option = app.get_option_no_throw("--" + name);
+    if (option == nullptr) refuse_unknown(app, "--" + weft::text::excerpt(name));
     if (name == "config" || name == "help" || name == "version")
         throw UsageError("--", name, " belongs on the command line; remove the line");
-    return "--" + name + "=" + value;
+    const std::string flag = "--" + name;
+    if (option->get_expected_max() > 0) return {value, flag};
+    if (const std::string problem = problem_of_switch(flag, value); !problem.empty())
+        throw UsageError(flag, ": ", problem);
+    return {flag + "=" + value};
 }
 
 // The settings in a file, the last first, as CLI11 expects them. Each is tried alone, so that a refusal names
 // its line.
 inline std::vector<std::string> arguments_of(CLI::App& app, const std::string& path) {
-    std::istringstream lines(weft::training::read_text({path}));
+    const std::string text = weft::io::load_text(path);
+    std::istringstream lines(text.substr(text.starts_with("\xEF\xBB\xBF") ? 3 : 0));
     std::vector<std::string> arguments;
     int number = 0;
     for (std::string line; std::getline(lines, line);) try {
             ++number;
-            const std::string argument = argument_of(app, line);
-            if (argument.empty()) continue;
-            app.parse(std::vector<std::string>{argument});
-            arguments.insert(arguments.begin(), argument);
+            if (line.ends_with('\r')) line.pop_back();
+            const std::vector<std::string> setting = arguments_of_line(app, line);
+            if (setting.empty()) continue;
+            app.parse(std::vector(setting));
+            arguments.insert(arguments.begin(), setting.begin(), setting.end());
         } catch (const std::exception& error) {
             throw UsageError(path, ", line ", number, ": ", error.what());
         }
@@ -175,11 +185,12 @@ inline std::vector<std::string> arguments_of(CLI::App& app, const std::string& p
 
 }  // namespace command_line
 
-// --config and --version.
-inline void add_common(CLI::App& app, std::string& config) {
+// --config, whose help shows a setting as an `example`, and --version.
+inline void add_common(CLI::App& app, std::string& config, const std::string& example) {
     add_text(app, "--config", config,
-             "file of settings, a line for each: steps = 5000; text in quotes, comments after #;\n"
-             "flags on the command line take precedence",
+             "file of settings, a line for each: " + example +
+                 "; text in quotes, comments after #;\n"
+                 "flags on the command line take precedence",
              true);
     app.set_version_flag("--version", app.get_name() + " " + WEFT_VERSION, "print the version");
 }
@@ -205,8 +216,11 @@ inline bool parse_command_line(CLI::App& app, const std::string& config, int arg
             std::replace(argument.begin() + 2, argument.begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
             const std::string flag = argument.substr(0, end);
             const CLI::Option* option = app.get_option_no_throw(flag);
-            if (end + 1 == argument.size() && option != nullptr && option->get_expected_max() == 0)
-                throw UsageError(flag, ": ", problem_of_switch(flag, ""));  // CLI11 would accept it
+            if (end + 1 == argument.size() && option != nullptr) {  // "--name=": CLI11 would take the next one
+                if (option->get_expected_max() == 0) throw UsageError(flag, ": ", problem_of_switch(flag, ""));
+                arguments.emplace_back();
+                argument = flag;
+            }
         }
         arguments.push_back(argument);
     }
@@ -268,7 +282,9 @@ inline int run_program(const char* name, const std::string& remedy, const std::f
     } catch (const UsageError& error) {
         return failed(2, error.what());
     } catch (const std::bad_alloc&) {
-        return failed(1, "out of memory: " + remedy);
+        rlimit space{};
+        const bool limited = ::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+        return failed(1, "out of memory: " + remedy + (limited ? ", or raise the limit (ulimit -v)" : ""));
     } catch (const std::exception& error) {
         return failed(1, error.what());
     }

@@ -55,7 +55,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_switch(app, "--stats", s.stats, "print sizes, memory and speed to standard error");
     add_switch(app, "--random", s.random,
                "for --stats, without a model: random weights in GPT-2's sizes (124M); prints ids");
-    add_common(app, s.config);
+    add_common(app, s.config, "top_k = 40");
     if (!parse_command_line(app, s.config, argc, argv)) return false;
     if (s.dtype != "float32" && s.dtype != "float64")
         throw UsageError("--dtype: \"", s.dtype, "\" is neither float32 nor float64");

@@ -5,9 +5,9 @@
 
 #include <cstdio>
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     using namespace weft;
-    if (argc != 2) {
+    if (argc != 2 || argv[1][0] == '-') {
         std::fprintf(stderr, "usage: layers_picture FILE\n");
         return 2;
     }
@@ -41,4 +41,7 @@ int main(int argc, char** argv) {
     d.text(592, y + 24, "xtensor, xsimd,", other).text(592, y + 42, "xtensor-blas,", other);
     d.text(592, y + 60, "OpenBLAS, oneTBB", other);
     io::save_text(argv[1], d.svg());
+} catch (const weft::Error& error) {
+    std::fprintf(stderr, "layers_picture: %s\n", error.what());
+    return 1;
 }

@@ -144,6 +144,13 @@ void set_aside(const fs::path& folder) {
     training::warn("an earlier run used this folder; its checkpoint is now " + previous.string());
 }
 
+// Whether the weights that a step began with are worth going on from: they told characters apart no worse than
+// guessing does. Those of a run that diverges are finite until its last steps.
+bool is_sound(const training::History& history, std::int64_t step, std::int64_t vocab_size) {
+    const auto row = std::ranges::find(history.rows, step, &training::Measured::step);
+    return row != history.rows.end() && row->loss && *row->loss < std::log(vocab_size) + 1;
+}
+
 // Trains up to last_step with evaluations and checkpoints, or until a signal asks it to end. Returns the
 // signal, or 0. Of several processes only the first writes, and none waits for signals: mpirun ends them.
 int train_model(Run& run, const Options& o, CLI::App& app, const default_text::Source& source,
@@ -198,7 +205,8 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
     bool is_new = run.step == 0;    // and nothing has been saved yet
     const auto make_room = [&] {
         fs::create_directories(o.out);
-        if (std::exchange(is_new, false)) set_aside(o.out);
+        if (is_new) set_aside(o.out);
+        is_new = false;
     };
     // loss.csv first: a resumed run removes the lines that are newer than the checkpoint.
     const auto save = [&] {
@@ -218,8 +226,10 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
     const auto try_to = [&](const auto& action) {  // a disk that is full now may have room at the next interval
         try {
             action();
+            return true;
         } catch (const std::exception& error) {
             progress.warn(std::string(error.what()) + "; training continues without it");
+            return false;
         }
     };
     const auto evaluate = [&]() -> std::optional<double> {
@@ -228,8 +238,8 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
         if (o.first) report.evaluated(run.step);
         progress.evaluated(run.step, report.history.mean_since_evaluation().value_or(loss), loss);
         if (run.step > 0 && std::isfinite(loss) && (!run.best || loss < run.best->first)) {
-            run.best = {loss, run.step};
-            try_to(save_best);
+            const auto before = std::exchange(run.best, {{loss, run.step}});
+            if (!try_to(save_best)) run.best = before;  // which the file, if there is one, still holds
         }
         return loss;
     };
@@ -262,9 +272,13 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
                 progress.print(described(check::first_step(run.model, lr, step)));
         } catch (const ValueError& error) {
             if (!is_new && o.first) try_to([&] { report.save(); });
+            const std::string step = std::to_string(saved);
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
                         "\nlower --lr, or raise --warmup_steps",
-                        (saved > 0 ? "; --resume continues from step " + std::to_string(saved) : ""));
+                        saved == 0 ? ""
+                        : is_sound(report.history, saved, run.tokenizer.vocab_size())
+                            ? "; --resume continues from step " + step
+                            : "; the checkpoint of step " + step + " has diverged, too, so begin a new run");
         }
         report.measured({run.step, lr, loss, validation_loss});
         progress.step(++run.step, loss);

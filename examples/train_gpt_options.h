@@ -67,7 +67,7 @@ inline void add_options(CLI::App& app, Options& o) {
     add_number(app, "--page_weights", o.page_weights, 0, billion,
                "report.html carries the model, at 2.7 bytes a parameter, up to so many parameters; 0: never");
     add_switch(app, "--quiet", o.quiet, "print nothing but warnings and errors");
-    add_common(app, o.config);
+    add_common(app, o.config, "steps = 5000");
     app.option_defaults()->group("Model");
     add_number(app, "--num_layers", o.model.num_layers, 1, thousand, "number of transformer blocks");
     add_number(app, "--num_heads", o.model.num_heads, 1, thousand, "attention heads per block");
@@ -176,10 +176,12 @@ inline io::Metadata settings_of(CLI::App& app) {
 
 // Takes the settings that the command line does not give from a checkpoint. IoError if one is missing or
 // invalid, or if they do not fit together; UsageError, listing every difference, if the command line gives
-// another model or a learning rate that does not fit.
+// another model, and UsageError if what it gives does not fit the rest.
 inline void complete_from(const training::Checkpoint& checkpoint, CLI::App& app, const Options& o) {
     const auto all = settings(app);
-    const bool gave_rate = app.count("--lr") + app.count("--min_lr") > 0;
+    std::vector<std::string> given;
+    for (const CLI::Option* option : all)
+        if (option->count() > 0) given.push_back("--" + option->get_single_name() + " ");
     if (std::none_of(all.begin(), all.end(), [&](const CLI::Option* option) {
             return checkpoint.metadata.contains(option->get_single_name());
         }))
@@ -205,7 +207,9 @@ inline void complete_from(const training::Checkpoint& checkpoint, CLI::App& app,
     try {
         check_settings(o);
     } catch (const UsageError& error) {
-        if (gave_rate && std::string(error.what()).starts_with("--min_lr")) throw;
-        throw IoError("its settings do not fit together: ", error.what());
+        const std::string message = error.what();
+        if (std::ranges::any_of(given, [&](const auto& flag) { return message.find(flag) != message.npos; }))
+            throw UsageError(message, "; what the command line does not give is the checkpoint's");
+        throw IoError("its settings do not fit together: ", message);
     }
 }

@@ -159,6 +159,7 @@ TEST_CASE("faults 79, 80 and 92: safetensors: a file shorter than it claims is r
     CHECK(contains(refusal(std::string("\x01\xe1\xf5\x05\0\0\0\0{}", 10)),
                    "claims 100000001 bytes; at most 100000000"));
     CHECK(contains(refusal(std::string(8, '\xff') + "{}"), "claims 18446744073709551615 bytes"));
+    CHECK(contains(refusal("PK\3\4...."), "it is a file of torch.save or another archive"));
     const std::string whole = file_of("{" + entry("x", "F32", "[2]", "[0,8]") + "}", "12345678");
     for (std::size_t length = 0; length < whole.size(); ++length) refusal(whole.substr(0, length));
 }

@@ -256,8 +256,20 @@ TEST_CASE("a training that diverges says at which step, and where to go on from"
     const std::string before = io::load_text(trained.model());
     const Result result = run("train_gpt --resume " + trained.out());
     check_refusal(result, 1, "the training diverged at step 2: ");
-    CHECK(contains(result.output, "lower --lr, or raise --warmup_steps; --resume continues from step 2"));
+    CHECK(
+        contains(result.output,
+                 "lower --lr, or raise --warmup_steps; the checkpoint of step 2 has diverged, too, so begin a "
+                 "new run"));
     CHECK(io::load_text(trained.model()) == before);
+
+    // The weights grow by 10⁵ in each step until they overflow, and are saved on the way.
+    const Trained sound;
+    const std::string wild =
+        "train_gpt --resume --steps 99 --lr 1e6 --min_lr 1e6 --warmup_steps 0 --grad_clip 0 ";
+    check_refusal(run(wild + "--save_interval 99 " + sound.out()), 1, "the training diverged at step ");
+    CHECK(contains(run(wild + "--save_interval 99 " + sound.out()).output, "; --resume continues from step 2"));
+    CHECK(contains(run(wild + "--save_interval 1 " + sound.out()).output,
+                   " has diverged, too, so begin a new run"));
 }
 
 TEST_CASE("a text that is not the checkpoint's costs a warning, and characters that it lacks an error",

@@ -141,7 +141,7 @@ TEST_CASE("a checkpoint of a module with a child named optimizer comes back", "[
     const auto path = scratch / "model.safetensors";
     const auto step = [](Learner& learner, optim::AdamW& optimizer) {
         optimizer.zero_grad();
-        sum(square(learner._optimizer(learner.optimizer(ones({1, 3}))))).backward();
+        mean(learner._optimizer(learner.optimizer(ones({1, 3})))).backward();
         optimizer.step();
     };
     Learner saved(Rng(1)), loaded(Rng(2));
@@ -154,7 +154,7 @@ TEST_CASE("a checkpoint of a module with a child named optimizer comes back", "[
     step(saved, first);
     step(loaded, second);
     for (std::size_t i = 0; i < saved.parameters().size(); ++i)
-        CHECK(all(saved.parameters()[i] == loaded.parameters()[i]).item() == 1);
+        CHECK(all(saved.parameters()[i] == loaded.parameters()[i]));
     // The weights alone.
     training::Checkpoint(saved, 8).save(path);
     CHECK(training::Checkpoint::load(path).restore(loaded) == 8);

@@ -334,8 +334,27 @@ TEST_CASE("--config reads settings from a file, flags win, and a refusal names t
     refused("[model]", "\"[model]\" is not a setting; write name = value");
     refused("steps", "\"steps\" is not a setting; write name = value");
     refused("prompt = \"The", "\"prompt = \"The\" is not a setting; write name = value");
+    refused("best = ''", "--best: \"\" is neither true nor false; write --best or --best=false");
+    refused("lr = \"\"", "--lr: \"\" is not a number");
     refused("config = a.toml", "--config belongs on the command line; remove the line");
     refused("help = true", "--help belongs on the command line; remove the line");
+    // An empty text is a value, as on the command line, and an empty file sets nothing.
+    io::save_text(file, "prompt = \"\"\nmax_new_tokens = 0\n");
+    CHECK(run("train_gpt --sample_only --prompt No? --config " + file.string() + " " + in(scratch)).code == 1);
+    CHECK(run("train_gpt --sample_only --prompt= --config " + file.string() + " " + in(scratch)).output ==
+          "\n\n");
+    CHECK(run("train_gpt --sample_only --config " + file.string() + " " + in(scratch)).output == "\n\n");
+    for (const char* nothing : {"", "\xEF\xBB\xBF"}) {
+        io::save_text(file, nothing);
+        CHECK(run("train_gpt --sample_only --max_new_tokens 0 --config " + file.string() + " " + in(scratch))
+                  .code == 0);
+    }
+    for (const std::string program : {"train_gpt", "generate"}) {  // the example in its help is a setting
+        const std::string help = run(program + " --help").output, words = "a line for each: ";
+        const std::size_t begin = help.find(words) + words.size();
+        io::save_text(file, help.substr(begin, help.find(';', begin) - begin) + "\nunknown = 1\n");
+        check_refusal(run(program + " --config " + file.string()), 2, ", line 2: unknown flag");
+    }
     check_refusal(run("train_gpt --config /no/such/file"), 1, "cannot read /no/such/file: no such file");
     io::save_text(file, "\n");
     check_refusal(run("generate --config " + file.string() + " --model /no/such"), 1, "/no/such");

@@ -132,7 +132,12 @@ TEST_CASE("settings that do not fit together are the checkpoint's fault when it 
         "train_gpt: cannot continue from " + trained.model().string() + ": its settings do not fit together: ";
     with("min_lr", "0.5");
     check_says(go_on, 1, start + "--min_lr 0.5 is above --lr 0.001");
-    check_says(go_on + " --lr 0.1", 2, "train_gpt: --min_lr 0.5 is above --lr 0.1");
+    const std::string rest = "; what the command line does not give is the checkpoint's";
+    check_says(go_on + " --lr 0.1", 2, "train_gpt: --min_lr 0.5 is above --lr 0.1" + rest);
+    with("min_lr", "0.0001");
+    with("micro_batch", "2");
+    check_says(go_on + " --batch_size 3", 2,
+               "train_gpt: --batch_size 3 is not a multiple of --micro_batch 2" + rest);
     with("num_heads", "3");
     check_says(go_on, 1, start + "--d_model 16 is not divisible by --num_heads 3");
     check_says(go_on + " --lr 0.1", 1, start + "--d_model 16 is not divisible by --num_heads 3");
@@ -159,6 +164,19 @@ TEST_CASE("a text file that is given as a model is said to be none", "[programs]
         const Result result = run(call);
         check_refusal(result, 1, ": it is not a safetensors file, or is damaged: its header claims ");
         fs::copy_file(text, scratch / "model.safetensors", fs::copy_options::skip_existing);
+    }
+}
+
+TEST_CASE("a file of torch.save is said to be that, with what converts it", "[programs]") {
+    const Scratch scratch;
+    const std::string model = (scratch / "model.pt").string();
+    for (const std::string begin : {"PK\x03\x04....", "\x80\x02\x8A\nl\xFC\x9C\x46"}) {
+        io::save_text(model, begin + "and more");
+        check_says(
+            "generate --model " + model, 1,
+            "generate: cannot read " + model +
+                ": it is a file of torch.save or another archive, not of safetensors; convert it in Python: "
+                "safetensors.torch.save_file(torch.load(\"model.pt\"), \"model.safetensors\")");
     }
 }
 

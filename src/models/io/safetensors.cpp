@@ -1,6 +1,8 @@
 // The safetensors format: a u64 header length (little-endian), a JSON header
 // {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {…}}, then the values.
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 
 #include "models/io/atomic_file.h"
 #include "models/io/input_file.h"
@@ -72,6 +74,13 @@ private:
             refuse("it has " + std::to_string(in_.size()) +
                    " bytes, and a safetensors file begins with 8 for its header's length");
         in_.take(&header_size_, 8);
+        char first[8];
+        std::memcpy(first, &header_size_, 8);
+        const std::string_view begin(first, 8);
+        if (begin.starts_with("PK\3\4") || begin.starts_with("\x80\2\x8a\n"))
+            refuse(
+                "it is a file of torch.save or another archive, not of safetensors; convert it in Python: "
+                "safetensors.torch.save_file(torch.load(\"model.pt\"), \"model.safetensors\")");
         if (header_size_ > max_header_size)
             refuse("it is not a safetensors file, or is damaged: its header claims " +
                    std::to_string(header_size_) + " bytes; at most 100000000 are read");
