@@ -29,5 +29,16 @@ if(NOT BUILD_SHARED_LIBS)
   string(APPEND WEFT_PC_LIBS " ${WEFT_PC_PRIVATE_LIBS}")
 endif()
 file(RELATIVE_PATH WEFT_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+# Its headers are a system's, so that a user's warnings do not come from them. In /usr/include they are that anyway, and
+# -isystem /usr/include would hide the C library's headers from the C++ library's. (Where that is, is known when it is
+# installed.)
+set(WEFT_PC_INCLUDE "-isystem ")
 configure_file(cmake/weft.pc.in weft.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(WEFT_PC_INCLUDE "-I")
+configure_file(cmake/weft.pc.in usr/weft.pc @ONLY)
+install(CODE "
+  set(file \"${CMAKE_CURRENT_BINARY_DIR}/weft.pc\")
+  if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+    set(file \"${CMAKE_CURRENT_BINARY_DIR}/usr/weft.pc\")
+  endif()
+  file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\" TYPE FILE FILES \"\${file}\")")

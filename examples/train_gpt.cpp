@@ -273,12 +273,13 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
         } catch (const ValueError& error) {
             if (!is_new && o.first) try_to([&] { report.save(); });
             const std::string step = std::to_string(saved);
+            const std::string advice =
+                saved == 0 ? ""
+                : is_sound(report.history, saved, run.tokenizer.vocab_size())
+                    ? "; --resume continues from step " + step
+                    : "; the checkpoint of step " + step + " has diverged, too, so begin a new run";
             throw Error("the training diverged at step ", run.step, ": ", error.what(),
-                        "\nlower --lr, or raise --warmup_steps",
-                        saved == 0 ? ""
-                        : is_sound(report.history, saved, run.tokenizer.vocab_size())
-                            ? "; --resume continues from step " + step
-                            : "; the checkpoint of step " + step + " has diverged, too, so begin a new run");
+                        "\nlower --lr, or raise --warmup_steps", advice);
         }
         report.measured({run.step, lr, loss, validation_loss});
         progress.step(++run.step, loss);

@@ -222,6 +222,16 @@ TEST_CASE("nothing that a training draws is wider than the terminal, and no mess
     }
 }
 
+TEST_CASE("an error takes the place of the line that shows the progress", "[programs][terminal]") {
+    const Trained trained;
+    const Result result =
+        trained.on_terminal(80, "--steps 99 --lr 1e6 --min_lr 1e6 --warmup_steps 0 --grad_clip 0");
+    const Screen screen(result.output);
+    INFO(screen.text());
+    CHECK_FALSE(screen.drawn.empty());
+    CHECK(contains(screen.text(), "\ntrain_gpt: the training diverged at step"));
+}
+
 TEST_CASE("a terminal without Unicode gets ASCII, one without control codes and a file get plain lines",
           "[programs][terminal]") {
     const Trained trained;

@@ -145,7 +145,10 @@ Progress::Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tok
                        .quiet = options.quiet,
                        .pace = Pace(first_step, steps, options.eval_interval, now())}) {}
 
-Progress::~Progress() { state_->clear(); }
+Progress::~Progress() {
+    state_->clear();
+    std::fflush(stdout);  // before an error is printed in its place
+}
 
 void Progress::step(std::int64_t done, double loss) {
     State& s = *state_;

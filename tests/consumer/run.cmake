@@ -24,7 +24,17 @@ if(pkg_config)
   set(ENV{PKG_CONFIG_PATH} ${folder})
   execute_process(COMMAND ${pkg_config} --cflags --libs weft OUTPUT_VARIABLE found COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(found UNIX_COMMAND "${found} ${FLAGS}")
-  run(${COMPILER} -std=c++20 "-DWEFT_HEADER=<weft/weft.h>" ${CONSUMER}/main.cpp -o ${WORK}/by_pkg_config ${found}
+  if(found MATCHES " -m")
+    message(FATAL_ERROR "weft.pc has options of one compiler: ${found}")
+  endif()
+  run(${COMPILER} -std=c++20 -Wall -Wextra -Wshadow -Werror "-DWEFT_HEADER=<weft/weft.h>" ${CONSUMER}/main.cpp -o ${WORK}/by_pkg_config ${found}
       -Wl,-rpath,${libraries})
   run(${WORK}/by_pkg_config)
+  # Where /usr/include is searched anyway, nothing is said of it.
+  run(${CMAKE_COMMAND} -E env DESTDIR=${WORK}/root ${CMAKE_COMMAND} --install ${WEFT_BUILD} --config ${CONFIG} --prefix /usr)
+  file(GLOB_RECURSE file ${WORK}/root/weft.pc)
+  file(READ ${file} text)
+  if(NOT text MATCHES "Cflags: -I")
+    message(FATAL_ERROR "weft.pc of /usr hides the C library's headers: ${text}")
+  endif()
 endif()
