@@ -132,7 +132,16 @@ TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
          [&] {
              multinomial(tensor({0.0, 0, 3}).to(float32), 2, rng);
          }},
-        {"categorical: no weight is above 0", [&] { multinomial(zeros({3}), 1, rng, true); }},
+        {"multinomial: no weight of a row is above 0", [&] { multinomial(zeros({3}), 1, rng, true); }},
+        {"multinomial: 1 samples without replacement from 0",
+         [&] {
+             multinomial(zeros({2, 0}), 1, rng);
+         }},
+        {"multinomial: a weight is -1; use finite weights of 0 or more",
+         [&] {
+             multinomial(tensor({{1.0, 2}, {1, -1}}), 1, rng);
+         }},
+        {"multinomial: a weight is inf", [&] { multinomial(full({2}, INFINITY), 1, rng, true); }},
         {"flatten: the first axis, 1, comes after the last, 0; exchange them", [&] { flatten(x, 1, 0); }},
         {"repeat: -1 times; use 0 or more",
          [&] {
@@ -252,6 +261,55 @@ TEST_CASE("random permutations and samples are what their names say", "[more]") 
     CHECK(std::abs(counts.at({1, 1}) - 2000) < 140);
     const Tensor without = multinomial(weights, 2, rng);
     CHECK(all(sort(without).values == tensor({{0, 2}, {1, 2}}, int64)));
+}
+
+TEST_CASE("multinomial draws what one categorical after another draws", "[more]") {
+    Rng rng(3);
+    for (const std::int64_t n : {1, 2, 3, 7, 64, 100}) {
+        const Tensor weights = floor(8 * rand({n}, rng, float64)) + (arange(n) == n / 2).to(float64);
+        std::vector<double> w = weights.to_vector<double>();
+        const std::int64_t possible = n - static_cast<std::int64_t>(std::ranges::count(w, 0.0));
+        for (const bool replacement : {true, false}) {
+            Rng one(5), other(5);
+            const std::int64_t samples = replacement ? 200 : possible;
+            const Tensor drawn = multinomial(weights, samples, one, replacement);
+            for (std::int64_t i = 0; i < samples; ++i) {
+                const std::int64_t expected = other.categorical(w);
+                CHECK(drawn[i].item() == static_cast<double>(expected));
+                if (!replacement) w[static_cast<std::size_t>(expected)] = 0;
+            }
+            CHECK(one.state().position == other.state().position);
+        }
+    }
+}
+
+TEST_CASE("multinomial keeps small weights beside large ones, and their proportions where the sum overflows",
+          "[more]") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        Rng rng(seed);
+        const Tensor drawn = multinomial(tensor({1.0, 1e300, 1, 0}).to(float64), 3, rng);
+        CHECK(drawn[0].item() == 1);
+        CHECK(all(sort(drawn).values == arange(3)));
+    }
+    Rng rng(1);
+    const Tensor drawn = multinomial(tensor({1e308, 1e308, 1e308, 0}).to(float64), 3000, rng, true);
+    const Tensor counts = sum(one_hot(drawn, 4), 0);
+    std::vector<std::int64_t> single(4);
+    for (int i = 0; i < 3000; ++i)
+        ++single[static_cast<std::size_t>(rng.categorical({1e308, 1e308, 1e308, 0}))];
+    for (const int i : {0, 1, 2}) {
+        CHECK(std::abs(counts[i].item() - 1000) < 120);  // 4.6 standard deviations
+        CHECK(std::abs(static_cast<double>(single[static_cast<std::size_t>(i)]) - 1000) < 120);
+    }
+    CHECK(counts[3].item() == 0);
+    CHECK(single[3] == 0);
+}
+
+TEST_CASE("multinomial that refuses a later row has drawn nothing", "[more]") {
+    Rng rng(1);
+    CHECK_THROWS_AS(multinomial(tensor({{1.0, 2}, {1, -1}}), 1, rng), ValueError);
+    CHECK_THROWS_AS(multinomial(tensor({{1.0, 2}, {0, 1}}), 2, rng), ValueError);
+    CHECK(rng.state().position == 0);
 }
 
 TEST_CASE("batch_norm in training moves its running statistics", "[more]") {

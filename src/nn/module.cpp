@@ -131,8 +131,10 @@ Tensor Module::register_parameter(const std::string& name, Tensor value) {
     if (!value.is_contiguous()) value = value.contiguous();
     value.requires_grad_();
     auto& tensors = registry_->tensors;
-    const auto is_buffer = [](const auto& entry) { return entry.role != Registry::parameter; };
-    tensors.insert(std::find_if(tensors.begin(), tensors.end(), is_buffer), {name, value, Registry::parameter});
+    const auto is_parameter = [](const auto& entry) { return entry.role == Registry::parameter; };
+    tensors.insert(std::partition_point(tensors.begin(), tensors.end(), is_parameter),
+                   {name, value, Registry::parameter});
+    registry_->names.emplace(name, "parameter");
     return value;
 }
 
@@ -140,6 +142,7 @@ Tensor Module::register_buffer(const std::string& name, Tensor value, bool persi
     registry_->check_name(name, "buffer");
     (void)value.shape();  // throws if undefined
     registry_->tensors.push_back({name, value, persistent ? Registry::buffer : Registry::transient_buffer});
+    registry_->names.emplace(name, "buffer");
     return value;
 }
 
@@ -154,6 +157,7 @@ std::shared_ptr<Rng> Module::register_generator(const std::string& name, Rng& rn
     const auto seed = rng.randint(0, std::numeric_limits<std::int64_t>::max());
     auto own = std::make_shared<Rng>(static_cast<std::uint64_t>(seed));
     registry_->generators.emplace_back(name, own);
+    registry_->names.emplace(name, "generator");
     return own;
 }
 
@@ -165,6 +169,7 @@ void Module::add_child(const std::string& name, const Module& module) {
                              " that would be its parent; a module cannot contain itself");
     });
     registry_->children.emplace_back(name, module.registry_);
+    registry_->names.emplace(name, "child");
 }
 
 std::string Module::summary() const {

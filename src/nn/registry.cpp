@@ -12,12 +12,8 @@ void Module::Registry::check_name(const std::string& name, const char* what) con
     const std::string it = kind + ": " + what + " '" + name + "'";
     if (name.empty() || name.find('.') != std::string::npos)
         throw ValueError(it, ": a name must not be empty or contain a dot, which separates modules");
-    const auto refuse = [&](const std::string& taken, const char* by) {
-        if (taken == name) throw ValueError(it, ": there is a ", by, " of that name already");
-    };
-    for (const auto& [taken, value, role] : tensors) refuse(taken, role == parameter ? "parameter" : "buffer");
-    for (const auto& [taken, rng] : generators) refuse(taken, "generator");
-    for (const auto& [taken, child] : children) refuse(taken, "child");
+    if (const auto taken = names.find(name); taken != names.end())
+        throw ValueError(it, ": there is a ", taken->second, " of that name already");
 }
 
 void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <string>
 
 #include "core/array/philox.h"
@@ -64,13 +65,17 @@ std::int64_t Rng::categorical(const std::vector<double>& weights) {
         total += w;
     }
     if (!(total > 0)) throw ValueError("categorical: no weight is above 0; give at least one that is");
+    const double scale = std::isinf(total) ? 0x1p-64 : 1;  // the proportions stay the same
+    if (scale < 1)
+        total = std::accumulate(weights.begin(), weights.end(), 0.0,
+                                [&](double sum, double w) { return sum + scale * w; });
     double remaining = uniform() * total;
     std::int64_t last = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (weights[i] == 0) continue;
         last = static_cast<std::int64_t>(i);
-        if (remaining < weights[i]) break;
-        remaining -= weights[i];
+        if (remaining < scale * weights[i]) break;
+        remaining -= scale * weights[i];
     }
     return last;
 }

@@ -1,4 +1,9 @@
 // Tensors made from numbers, from other tensors' shapes, and from random draws.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <span>
+
 #include "core/kernels/index.h"
 #include "core/ops/common.h"
 #include "weft/core/more.h"
@@ -42,30 +47,85 @@ Tensor randperm(std::int64_t n, Rng& rng) {
     return order;
 }
 
+namespace {
+
+// The sums of weights in a binary tree, so that a draw and a removal take log₂ n steps. A sum is always that of
+// its two parts, never what a subtraction left, which would keep no digit of small weights beside a large one.
+class WeightTree {
+public:
+    explicit WeightTree(std::span<const double> weights)
+        : leaves_(std::bit_ceil(weights.size())), sums_(2 * leaves_) {
+        std::ranges::copy(weights, leaf(0));
+        add_up();
+        if (!std::isinf(sums_[1])) return;
+        std::for_each(leaf(0), sums_.end(), [](double& w) { w *= 0x1p-64; });  // their proportions are the same
+        add_up();
+    }
+    // The i with w_0 + … + w_(i − 1) ≤ u · Σw < w_0 + … + w_i.
+    std::int64_t find(double u) const {
+        double rest = u * sums_[1];
+        std::size_t i = 1;
+        while (i < leaves_) {
+            i *= 2;
+            if (rest < sums_[i] || sums_[i + 1] == 0) continue;  // rounding never leads to a weight of 0
+            rest -= sums_[i++];
+        }
+        return static_cast<std::int64_t>(i - leaves_);
+    }
+    void remove(std::int64_t index) {
+        *leaf(index) = 0;
+        for (auto i = (leaves_ + static_cast<std::size_t>(index)) / 2; i > 0; i /= 2) add(i);
+    }
+
+private:
+    std::size_t leaves_;
+    std::vector<double> sums_;  // at i the sum of those at 2i and 2i + 1; from leaves_ on the weights
+
+    std::vector<double>::iterator leaf(std::int64_t i) {
+        return sums_.begin() + static_cast<std::ptrdiff_t>(leaves_) + i;
+    }
+    void add(std::size_t i) { sums_[i] = sums_[2 * i] + sums_[2 * i + 1]; }
+    void add_up() {
+        for (std::size_t i = leaves_; --i > 0;) add(i);
+    }
+};
+
+}  // namespace
+
 Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng, bool replacement) {
     check_floating("multinomial", weights);
     if (weights.rank() != 1 && weights.rank() != 2)
         throw ShapeError("multinomial: weights of shape ", weights.shape(), "; they must be (n,) or (rows, n)");
     if (num_samples < 1) throw ValueError("multinomial: ", num_samples, " samples; use 1 or more");
-    const Tensor rows = weights.detach().to(float64).reshape({-1, weights.size(-1)});
+    const std::vector<double> w = weights.detach().to(float64).to_vector<double>();
+    const auto n = static_cast<std::size_t>(weights.size(-1));
+    std::vector<std::span<const double>> rows(weights.rank() == 1 ? 1
+                                                                  : static_cast<std::size_t>(weights.size(0)));
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = std::span(w).subspan(r * n, n);
+    for (const auto& row : rows) {  // before anything is drawn
+        std::int64_t possible = 0;
+        for (const double p : row) {
+            if (!(p >= 0) || std::isinf(p))
+                throw ValueError("multinomial: a weight is ", p, "; use finite weights of 0 or more");
+            possible += p > 0;
+        }
+        if (replacement && possible == 0)
+            throw ValueError("multinomial: no weight of a row is above 0; give at least one that is");
+        if (!replacement && possible < num_samples)
+            throw ValueError("multinomial: ", num_samples, " samples without replacement from ", possible,
+                             " weights above 0; draw fewer, or with replacement");
+    }
     Shape shape = weights.shape();
     shape[-1] = num_samples;
     const Tensor drawn = empty(shape, int64);
     auto* next = drawn.data<std::int64_t>();
-    Rng draws = rng;  // `rng` moves when every row has been drawn
-    for (std::int64_t r = 0; r < rows.size(0); ++r) {
-        std::vector<double> w = rows[r].to_vector<double>();
-        const auto possible = std::count_if(w.begin(), w.end(), [](double p) { return p > 0; });
-        if (!replacement && possible < num_samples)
-            throw ValueError("multinomial: ", num_samples, " samples without replacement from ", possible,
-                             " weights above 0; draw fewer, or with replacement");
-        for (std::int64_t i = 0; i < num_samples; ++i) {
-            *next = draws.categorical(w);
-            if (!replacement) w[static_cast<std::size_t>(*next)] = 0;
-            ++next;
+    for (const auto& row : rows) {
+        WeightTree tree(row);
+        for (std::int64_t i = 0; i < num_samples; ++i, ++next) {
+            *next = tree.find(rng.uniform());
+            if (!replacement) tree.remove(*next);
         }
     }
-    rng = draws;
     return drawn;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <unordered_set>
 
 #include "models/io/atomic_file.h"
 #include "models/io/input_file.h"
@@ -173,14 +174,19 @@ void save_safetensors(const fs::path& path, const NamedTensors& tensors, const M
     std::ranges::stable_sort(sorted, std::greater(), [](const auto& e) { return itemsize(e.second.dtype()); });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty()) header[metadata_key] = metadata;
+    // An ordered object looks a name up by going through all of them, so names are compared in a set, and
+    // entries are appended to the list below the object.
+    auto& entries = header.get_ref<nlohmann::ordered_json::object_t&>();
+    std::unordered_set<std::string_view> names{metadata_key};
     std::uint64_t begin = 0;
     for (const auto& [name, x] : sorted) {
-        if (name == metadata_key || header.contains(name))
+        if (!names.insert(name).second)
             throw ValueError("save_safetensors: the name \"", name, "\" is taken; every tensor needs its own");
         const std::uint64_t end = begin + byte_count(x);
-        header[name] = {{"dtype", std::ranges::find(types, x.dtype(), &TypeName::dtype)->name},
-                        {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
-                        {"data_offsets", {begin, end}}};
+        entries.emplace_back(name, nlohmann::ordered_json{
+                                       {"dtype", std::ranges::find(types, x.dtype(), &TypeName::dtype)->name},
+                                       {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
+                                       {"data_offsets", {begin, end}}});
         begin = end;
     }
     std::string text;
