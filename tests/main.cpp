@@ -1,8 +1,12 @@
-#if __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Listener = Catch::EventListenerBase;
+constexpr auto no_match = Catch::WarnAbout::UnmatchedTestSpec;
 #else
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
+using Listener = Catch::TestEventListenerBase;
+constexpr auto no_match = Catch::WarnAbout::NoTests;
 #endif
 
 #include <cxxabi.h>
@@ -18,6 +22,7 @@
 
 #include "environment.h"
 #include "messages.h"
+#include "skipped.h"
 
 // Under AddressSanitizer an allocation that is too large is refused as it is without: by std::bad_alloc, which
 // is tested.
@@ -65,6 +70,28 @@ bool is_of_this_process(const std::filesystem::path& path) {
     return path.string().find("/dist/") == std::string::npos && path.filename() != "gradcheck.cpp";
 }
 
+// The sections that were entered, of all tests.
+std::set<std::string>& sections() {
+    static std::set<std::string> names;
+    return names;
+}
+struct SectionNames : Listener {
+    using Listener::Listener;
+    void sectionStarting(const Catch::SectionInfo& section) override { sections().insert(section.name); }
+};
+CATCH_REGISTER_LISTENER(SectionNames)
+
+// The sections asked for by -c that no test has; 0 or 1 for main to return.
+int missing_sections(const std::vector<std::string>& wanted) {
+    int missing = 0;
+    for (const std::string& name : wanted) {
+        if (sections().contains(name)) continue;
+        std::cout << "No test has the section '" << name << "'\n";
+        missing = 1;
+    }
+    return missing;
+}
+
 // Those of the wanted messages that no test of this run has reached; 0 or 1 for main to return.
 int report(std::set<std::string> wanted) {
     std::vector<std::string> found = markdown::lines_of(printed_by_programs());
@@ -93,8 +120,13 @@ int main(int argc, char** argv) {
     test_program = std::filesystem::absolute(argv[0]).string();
     Catch::Session session;
     if (const int wrong = session.applyCommandLine(argc, argv)) return wrong;
-    const int failed = session.run();
-    if (thrown().empty()) return failed;  // the tests were only listed
+    // A filter that matches nothing is a mistake in what was typed, and a failure.
+    auto& config = session.configData();
+    config.warnings = static_cast<Catch::WarnAbout::What>(config.warnings | no_match);
+    int failed = session.run();
+    if (config.listTests || config.listTags || config.listReporters) return 0;  // Catch2 2 returns their number
+    failed = std::max(failed, missing_sections(config.sectionsToRun));
+    for (const std::string& check : skipped_checks()) std::cout << "Skipped: " << check << "\n";
     const std::vector<std::string>& tests = session.configData().testsOrTags;
     int unreached = 0;  // where CMakeLists.txt says that the run is a whole one
     if (tests == std::vector<std::string>{WEFT_LIBRARY_TESTS})

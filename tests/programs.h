@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "catch.h"
 #include "environment.h"
 #include "scratch.h"
+#include "skipped.h"
 #include "weft/models/io.h"
 
 inline std::string pangrams() {
@@ -53,9 +55,20 @@ inline Result shell(const std::string& command) {
     return result;
 }
 
-// Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8".
-inline Result run(const std::string& arguments, const std::string& before = ":") {
-    return shell("{ " + before + "; " + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1");
+// Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8",
+// and `by` begins the program's own line.
+inline Result run(const std::string& arguments, const std::string& before = ":", const std::string& by = "") {
+    return shell("{ " + before + "; " + by + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1");
+}
+
+// For `by`: takes root's right to read and write every file from a program, so that permissions mean something.
+// Empty where that cannot be done; then the run's last lines say that the check `what` is skipped.
+inline std::optional<std::string> without_privilege(const std::string& what) {
+    if (geteuid() != 0) return "";
+    const std::string by = "setpriv --bounding-set=-dac_override,-dac_read_search ";
+    if (shell(by + "true 2>&1").code == 0) return by;
+    skip("root ignores permissions, and setpriv is missing: " + what);
+    return {};
 }
 
 // Runs "program arguments" of the shell on a terminal of so many columns; the output is as the terminal gets

@@ -102,10 +102,8 @@ TEST_CASE("kernels that round in another way are refused", "[mpi]") {
     const Result result = mpirun(2,
                                  "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && export "
                                  "OPENBLAS_CORETYPE=Nehalem; exec " WEFT_PROCESSES " collectives'");
-    if (count(result.output, "sum ") == 1) {  // a processor without other kernels, or no OpenBLAS
-        WARN("this processor has Nehalem's rounding");
-        return;
-    }
+    if (count(result.output, "sum ") == 1)  // a processor without other kernels, or no OpenBLAS
+        return skip("this processor has Nehalem's rounding: other kernels on one of the processes");
     CHECK(result.code != 0);
     CHECK(contains(result.output, "the processes differ in the arithmetic: process 0 on"));
 }
@@ -113,7 +111,10 @@ TEST_CASE("kernels that round in another way are refused", "[mpi]") {
 TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
     for (const char* scenario : {"throw", "exit", "kill", "stop"})
         for (const int odd : {0, 2}) {
-            if (scenario == std::string("exit") && !asks()) continue;
+            if (scenario == std::string("exit") && !asks()) {
+                skip("MPICH may return 0: a process that leaves by _Exit(0)");
+                continue;
+            }
             INFO(scenario << " " << odd);
             const Result result =
                 processes(3, std::string(scenario) + " " + std::to_string(odd), "WEFT_PATIENCE=2");

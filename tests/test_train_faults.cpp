@@ -195,6 +195,7 @@ TEST_CASE("a checkpoint that lacks something, or holds nonsense, is refused by i
 TEST_CASE("a checkpoint that claims a larger model than it holds costs no memory for it",
           "[fault][programs][train]") {
     const Trained trained;
+    if (sanitized) skip("AddressSanitizer takes terabytes of addresses: a damaged checkpoint within 3 GB");
     const auto refused = [&](const std::string& key, const std::string& value, const std::string& words) {
         const std::string before = trained.change(key, value);
         for (const std::string& program :

@@ -46,23 +46,25 @@ TEST_CASE("a folder that cannot be written to is refused before the training, an
     io::save_text(out / "file", "");
     fs::create_directories(out / "taken" / "model.safetensors");
     fs::create_directory_symlink("nowhere", out / "lost");
-    const auto refused = [&](const std::string& folder, const std::string& why,
-                             const std::string& before = ":") {
-        const Result result = run(tiny + text.flag + "--steps 3 --out " + folder, before);
+    const auto refused = [&](const std::string& folder, const std::string& why, const std::string& before = ":",
+                             const std::string& by = "") {
+        const Result result = run(tiny + text.flag + "--steps 3 --out " + folder, before, by);
         CHECK(result.code == 1);
         CHECK(result.output ==
               "train_gpt: cannot write to the folder " + folder + ": " + why + "; choose another folder\n");
     };
     refused((out / "file").string(), "Not a directory");
     refused((out / "file" / "a").string(), "Not a directory");
-    if (fs::exists("/proc")) refused("/proc/weft", "No such file or directory");
+    if (fs::exists("/proc"))
+        refused("/proc/weft", "No such file or directory");
+    else
+        skip("there is no /proc: a folder in which not even root makes files");
     refused((out / "taken").string(), "its model.safetensors is a folder, not a file");
     refused((out / "full" / "a").string(), "File too large", "ulimit -f 0");
-    if (geteuid() != 0) {  // who may write everywhere
-        fs::create_directory(out / "closed");
-        fs::permissions(out / "closed", fs::perms::owner_read | fs::perms::owner_exec);
-        refused((out / "closed").string(), "Permission denied");
-    }
+    fs::create_directory(out / "closed");
+    fs::permissions(out / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+    if (const auto by = without_privilege("a folder that may not be written to"))
+        refused((out / "closed").string(), "Permission denied", ":", *by);
     CHECK_FALSE(fs::exists(out / "full"));
     CHECK(fs::directory_iterator(out / "taken") != fs::directory_iterator());
     CHECK_FALSE(fs::exists(out / "taken" / "train.lock"));
