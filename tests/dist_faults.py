@@ -79,7 +79,8 @@ def fault(build, text, what, P, victim, moment):
         environment = os.environ | {"WEFT_NUM_THREADS": "1"}
         with open(f"{folder}/stdout", "w") as stdout, open(f"{folder}/stderr", "w") as stderr:
             mpirun = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=environment)
-        if not wait_until(lambda: len(processes_of(mpirun.pid)) == P, 20):
+        begun = lambda: len(processes_of(mpirun.pid)) == P
+        if not wait_until(lambda: begun() or mpirun.poll() is not None, 20) or not begun():
             mpirun.kill()
             with open(f"{folder}/stderr") as file:
                 return LIMIT, False, [f"the run did not begin: {file.read().strip()}"]
@@ -128,6 +129,8 @@ def main():
     parser.add_argument("--stops", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     o = parser.parse_args()
+    if not os.access(f"{o.build}/examples/train_gpt", os.X_OK) or not shutil.which(MPIRUN):
+        parser.error(f"{o.build}/examples/train_gpt or {MPIRUN} is missing")
     rng = random.Random(o.seed)
     text = made_up_text(rng)
     failed = 0
@@ -144,6 +147,9 @@ def main():
                 print(f"{what.name} {i} of process {victim} of {P} after {moment:.2f} s, ended {seconds:.2f} s later: "
                       f"{problem}", flush=True)
         failed += bad
+        if count and not training:
+            failed += 1
+            print(f"{what.name}: no run had begun to train")
         if times:
             times.sort()
             print(f"{what.name}: {count} runs, {training} in training, {bad} failed; seconds until all had ended: min "

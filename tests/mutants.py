@@ -2,14 +2,16 @@
 
     make mutants N=100 [SEED=7] [FOLDER=src/core/ops] [LIST=build/mutants/survivors.txt]
 
-Each of N random places gets one change (mutants_of below lists the kinds). The library is built with it in a copy of
-the tree, below build/mutants, and the tests run: those of the folder first, then all others, and the programs' where
-no test of the library fails. A change that no test notices has survived: write the test, or, where the change makes
-no difference that a test could see, explain why in mutants_equivalent.txt. LIST takes the changes of a file instead
-of random ones: build/mutants/survivors.txt has those of the last run.
+Each of N random places gets one change (mutations.py lists the kinds). The library is built with it in a copy of
+the tree, below build/mutants, and the tests run: those of the folder first, then all others, and with --programs the
+programs' where no other fails. A change that no test notices has survived: write the test, or, where the change makes
+no difference that a test could see, explain why in mutants_equivalent.txt. LIST takes the changes of a file instead of
+random ones: build/mutants/survivors.txt has those of the last run. Ends with 1 if too few are noticed in a part of the
+library, if most do not compile, or if there is nothing to change. What is built with MPI alone is left out.
 """
 
 import argparse
+import functools
 import json
 import os
 import random
@@ -32,23 +34,33 @@ TREE, BUILD, SCRATCH = WORK / "tree", WORK / "build", WORK / "scratch"
 EQUIVALENT = ROOT / "tests/mutants_equivalent.txt"
 
 # The parts of the library, with the least share of mutants that the tests must notice.
-PARTS = {"core": (0.95, ["array", "kernels", "autograd", "ops"]), "nn": (0.95, ["nn", "optim", "check"]),
-         "elsewhere": (0.90, ["io", "text", "viz", "train"])}
+PARTS = {"core": (0.95, ["core/array", "core/kernels", "core/autograd", "core/ops", "core/more"]),
+         "nn": (0.95, ["nn", "nn/optim", "nn/check"]),
+         "elsewhere": (0.90, ["models", "models/io", "models/text", "viz", "train", "dist"])}
 # Test files that run first, as their names begin, without "test_".
 FIRST = {
-    "array": "tensor printing bad_inputs views reproducible kernel refusals",
-    "kernels": "kernel op views bad_inputs attention safe_attention nn_attention cross_entropy refusals reproducible",
-    "autograd": "autograd plain_numbers trace tensor views viz_ledger refusals",
-    "ops": "op kernel refusals bad_inputs plain_numbers views mask tensor autograd attention safe_attention cross_entropy",
+    "core/array": "tensor printing bad_inputs views reproducible kernel refusals",
+    "core/kernels": "kernel op views bad_inputs attention safe_attention nn_attention cross_entropy refusals reproducible",
+    "core/autograd": "autograd plain_numbers trace tensor views viz_ledger refusals",
+    "core/ops": "op kernel refusals bad_inputs plain_numbers views mask tensor autograd attention safe_attention cross_entropy",
+    "core/more": "op refusals_more habits",
     "nn": "nn gpt2 generate golden_modules attention refusals",
-    "optim": "optim golden_training",
-    "check": "check attention_checklist mask_oracle",
-    "io": "io refusals_files",
-    "text": "tokenizer",
+    "nn/optim": "optim golden_training",
+    "nn/check": "check attention_checklist mask_oracle",
+    "models": "gpt2 generate nn_cache nn_gpt refusals",
+    "models/io": "io refusals_files",
+    "models/text": "tokenizer",
     "viz": "viz",
-    "train": "train_library",
+    "train": "train_library train_data train_terminal",
+    "dist": "dist",
 }
 LAST = "~[programs]~[book]~[house]"  # pages and sources are not what is tested here
+
+
+def folder_of(file):
+    """The folder of FIRST that a source is in."""
+    found = [folder for folder in FIRST if file.startswith(f"src/{folder}/")]
+    return max(found, key=len) if found else sys.exit(f"{file}: its folder is missing in FIRST")
 
 
 # ---- changes in a file, written as a diff with a reason
@@ -92,11 +104,18 @@ def ninja(*targets):
     return run(["ninja", "-j", str(arguments.jobs), *targets], cwd=BUILD)
 
 
+def build(link, file):
+    """Builds the libraries, and after a change of a header the tests that include it, and links weft_tests."""
+    parts = re.findall(r"\S*libweft_\w+\.a", link) + (re.findall(r"\S+\.o\b", link) if file.endswith(".h") else [])
+    built = ninja(*parts)
+    return run(["sh", "-c", link], cwd=BUILD) if built.returncode == 0 else built
+
+
 def configure():
     WORK.mkdir(parents=True, exist_ok=True)
     if not arguments.keep:
         sync()
-    cmake = "/usr/bin/cmake" if os.path.exists("/usr/bin/cmake") else "cmake"
+    cmake = os.environ.get("CMAKE") or ("/usr/bin/cmake" if os.path.exists("/usr/bin/cmake") else "cmake")
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -D_GLIBCXX_ASSERTIONS",
                "-DWEFT_BOOK=OFF",
@@ -105,7 +124,18 @@ def configure():
         if done.returncode:
             sys.exit(done.stdout[-4000:] + done.stderr[-4000:])
     commands = run(["ninja", "-t", "commands", "weft_tests"], cwd=BUILD, check=True).stdout.splitlines()
-    return re.sub(r" && :$", "", commands[-1].removeprefix(": && "))
+    link = re.sub(r" && :$", "", commands[-1].removeprefix(": && "))
+    unchanged = build(link, "a.h")  # as changes are built: otherwise each would count as one that does not compile
+    if unchanged.returncode:
+        sys.exit(f"the unchanged library does not build:\n{unchanged.stdout[-4000:]}{unchanged.stderr[-4000:]}")
+    return link
+
+
+def places():
+    """Every change that can be made in a source that is built here."""
+    built = {entry["file"] for entry in json.loads((BUILD / "compile_commands.json").read_text())}
+    return [mutant for path in sorted(TREE.glob("src/**/*")) if path.suffix == ".h" or str(path) in built
+            for mutant in mutants_of(str(path.relative_to(TREE)), path.read_text()) if folder_of(mutant.file)]
 
 
 # ---- the tests
@@ -117,9 +147,15 @@ class Tests:
         listed = run([self.binary, "--list-tests"]).stdout  # fails where the copy does not even start
         assert "test cases" in listed, listed
 
+    def has(self, stage):
+        """Whether a filter matches tests: one that does not is a failure."""
+        return "\n0 matching" not in run([self.sound, "-#", "--list-tests", stage]).stdout
+
+    @functools.cache
     def stages(self, folder):
         names = [f"[#{path.stem}]" for path in sorted((ROOT / "tests").glob("test_*.cpp"))
-                 if path.stem.removeprefix("test_").startswith(tuple(FIRST.get(folder, "-").split()))]
+                 if path.stem.removeprefix("test_").startswith(tuple(FIRST[folder].split()))]
+        names = [name for name in names if self.has(name + LAST)]
         first = ",".join(name + LAST for name in names)
         rest = LAST + "".join("~" + name for name in names)
         return [first] if arguments.first and first else [stage for stage in (first, rest) if stage]
@@ -157,15 +193,13 @@ class Tests:
         """Builds the library with the change and puts the file back: no test that reads the sources sees it."""
         path = TREE / mutant.file
         text = path.read_text()
-        limits = [self.limit(stage) for stage in self.stages(mutant.folder)]
+        stages = self.stages(folder_of(mutant.file))
+        limits = [self.limit(stage) for stage in stages]
         path.write_text(mutant.applied(text))
         try:
-            built = ninja("weft")
-            if built.returncode == 0:
-                built = run(["sh", "-c", self.link], cwd=BUILD)
-            if built.returncode:
+            if build(self.link, mutant.file).returncode:
                 return "no compile"
-            for stage, limit in zip(self.stages(mutant.folder), limits):
+            for stage, limit in zip(stages, limits):
                 if self.fail(self.binary, stage, limit)[0]:
                     return "killed"
             if arguments.programs:
@@ -185,8 +219,14 @@ def bounds():
 
 # ---- what came of it
 def table(results):
-    """results: (folder, verdict) of each mutant."""
-    print(f"{'':12}{'compiled':>9}{'killed':>8}{'equivalent':>12}{'survived':>10}{'score':>8}")
+    """results: (folder, verdict) of each mutant. Returns what is wrong with them, a line each."""
+    wrong = []
+    verdicts = Counter(verdict for _, verdict in results)
+    if not results:
+        wrong.append("nothing was changed")
+    elif 2 * verdicts["no compile"] > len(results):
+        wrong.append(f"{verdicts['no compile']} of {len(results)} changes do not compile")
+    print(f"{'':16}{'compiled':>9}{'killed':>8}{'equivalent':>12}{'survived':>10}{'score':>8}")
     for part, (least, folders) in PARTS.items():
         total = Counter()
         for folder in folders + [""]:
@@ -198,8 +238,11 @@ def table(results):
             if not compiled:
                 continue
             score = f"{100 * count['killed'] / tested:.1f} %" if tested else "–"
-            print(f"{'  ' + folder if folder else part + f' ≥ {100 * least:.0f} %':12}{compiled:9}"
+            print(f"{'  ' + folder if folder else part + f' ≥ {100 * least:.0f} %':16}{compiled:9}"
                   f"{count['killed']:8}{count['equivalent']:12}{count['survived']:10}{score:>8}")
+            if not folder and count["killed"] < least * tested:
+                wrong.append(f"{part}: {score} are noticed, and {100 * least:.0f} % must be")
+    return wrong
 
 
 def main():
@@ -207,18 +250,15 @@ def main():
     if arguments.table:  # of all runs: the last verdict of each change
         verdicts = {}
         for line in (WORK / "results.jsonl").read_text().splitlines():
-            *key, folder, verdict = json.loads(line)
-            verdicts[tuple(key)] = folder, "equivalent" if tuple(key) in equivalent else verdict
+            *key, _, verdict = json.loads(line)
+            verdicts[tuple(key)] = folder_of(key[0]), "equivalent" if tuple(key) in equivalent else verdict
         for key, (_, verdict) in sorted(verdicts.items()):
             if verdict == "survived":
                 print(block_of(key))
-        table(verdicts.values())
-        return
+        return table(list(verdicts.values()))
     link = configure()
     tests = Tests(link)
-    every = [mutant for path in sorted(TREE.glob("src/**/*")) if path.suffix in (".cpp", ".h")
-             for mutant in mutants_of(str(path.relative_to(TREE)), path.read_text())]
-    every = [mutant for mutant in every if mutant.file.startswith(arguments.folder)]
+    every = [mutant for mutant in places() if mutant.file.startswith(arguments.folder)]
     seed = arguments.seed or random.SystemRandom().randrange(10**6)
     if arguments.list:
         wanted = read_list(Path(arguments.list))
@@ -232,10 +272,10 @@ def main():
         for number, mutant in enumerate(chosen, 1):
             begin = time.monotonic()
             verdict = "equivalent" if mutant.key in equivalent else tests.verdict(mutant)
-            results.append((mutant.folder, verdict))
+            results.append((folder_of(mutant.file), verdict))
             print(f"{number:4}  {verdict:10} {time.monotonic() - begin:4.0f} s  {mutant}", flush=True)
             with open(WORK / "results.jsonl", "a") as log:
-                log.write(json.dumps([*mutant.key, mutant.folder, verdict], ensure_ascii=False) + "\n")
+                log.write(json.dumps([*mutant.key, folder_of(mutant.file), verdict], ensure_ascii=False) + "\n")
             if verdict == "survived":
                 survivors.append(mutant)
     except KeyboardInterrupt:
@@ -244,7 +284,7 @@ def main():
     for mutant in survivors:
         print(f"  {mutant}")
     (WORK / "survivors.txt").write_text("\n".join(block_of(mutant.key) for mutant in survivors))
-    table(results)
+    return table(results) + (["stopped before the end"] if len(results) < len(chosen) else [])
 
 
 if __name__ == "__main__":
@@ -259,4 +299,6 @@ if __name__ == "__main__":
     parser.add_argument("--keep", action="store_true", help="the copy of the last run as it is")
     parser.add_argument("--table", action="store_true", help="of all runs so far")
     arguments = parser.parse_args()
-    main()
+    problems = main()
+    print("".join(f"make mutants: {problem}\n" for problem in problems), end="")
+    sys.exit(bool(problems))

@@ -21,10 +21,6 @@ class Mutant:
     line: int
     key: tuple  # file, the line before and after: found again where other lines have changed
 
-    @property
-    def folder(self):
-        return self.file.split("/")[1]
-
     def applied(self, text):
         return text[:self.begin] + self.text + text[self.end:]
 

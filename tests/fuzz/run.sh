@@ -21,7 +21,9 @@ fuzz() {
 export -f fuzz
 
 cd "$build/tests/fuzz"
-find . -maxdepth 1 -type f -executable -name 'fuzz_*' -printf '%f\n' | sort | xargs -P 2 -I{} bash -c 'fuzz {}'
+harnesses=$(find . -maxdepth 1 -type f -executable -name 'fuzz_*' -printf '%f\n' | sort)
+[ -n "$harnesses" ] || { echo "there is no harness in $build/tests/fuzz; build the target fuzz_harnesses"; exit 1; }
+xargs -P 2 -I{} bash -c 'fuzz {}' <<<"$harnesses"
 
 printf '\n%-12s %12s %10s %8s\n' harness executions 'per second' covered
 for log in "$work"/*.log; do
@@ -30,6 +32,7 @@ for log in "$work"/*.log; do
     speed=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
     edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)
     printf '%-12s %12s %10s %8s\n' "$name" "${executions:--}" "${speed:--}" "${edges:--}"
+    ((${executions:-0} > 0)) || touch "$work/$name.failed"
 done
 for failed in "$work"/*.failed; do
     [ -e "$failed" ] || exit 0

@@ -248,7 +248,7 @@ def main():
                 counts["failed"] += 1
                 print(f"seed {program['seed']}, {key}: {difference}\n" + "\n".join(program["lines"]))
     print(", ".join(f"{name}: {n}" for name, n in counts.items()) + f"; largest difference {largest:.2e}")
-    return counts["failed"] > 0
+    return counts["failed"] > 0 or counts["programs"] == 0
 
 
 if __name__ == "__main__":

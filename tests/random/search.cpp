@@ -51,5 +51,5 @@ int main(int argc, char** argv) {
     if (as_json) return 0;
     std::cout << ran << " programs, seeds " << first << " to " << seed << ", " << failed << " failed\n";
     for (const auto& [route, n] : counts) std::cout << "  " << route << ": " << n << '\n';
-    return failed != 0;
+    return failed != 0 || ran == 0;
 }
