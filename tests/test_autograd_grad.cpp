@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "weft/core/ledger.h"
 #include "weft/core/ops.h"
 
 using namespace weft;
@@ -46,6 +47,40 @@ TEST_CASE("grad runs only what lies between the outputs and the inputs", "[autog
     CHECK(runs == 0);
     CHECK(grad({y}, {w})[0].item() == 2);
     CHECK(runs == 1);
+}
+
+TEST_CASE("a seed that no input needs is not visited: no hook, no note in a ledger", "[autograd][hooks]") {
+    const Tensor a = leaf({5});
+    Tensor y = a * 3;
+    std::vector<double> seen;
+    y.register_hook([&](const Tensor& dy) { return seen.push_back(dy.item()), Tensor(); });
+    const Tensor z = y * 2;
+    const auto visited = [&](const std::vector<Tensor>& inputs, GradOptions options = {.retain_graph = true}) {
+        const GradientLedger ledger;
+        (void)grad({z, y}, inputs, {}, options);
+        std::vector<std::string> operations;
+        for (const LedgerEntry& entry : ledger.entries()) operations.push_back(entry.operation);
+        return operations;
+    };
+    using Operations = std::vector<std::string>;
+    const auto z_is = operation_of(z);
+    CHECK(visited({z}) == Operations{z_is});
+    CHECK(visited({z}, {.retain_graph = true, .ready = [](std::size_t, const Tensor&) {}}) == Operations{z_is});
+    CHECK(visited({z}, {.create_graph = true}) == Operations{z_is});
+    CHECK(seen.empty());
+    CHECK(visited({y}) == Operations{z_is, operation_of(y)});
+    CHECK(visited({a}) == Operations{z_is, operation_of(y), "leaf"});
+    CHECK(seen == std::vector<double>{3, 3});  // complete: z's part and the seed
+}
+
+TEST_CASE("a gradient that is not in the graph is refused with the way to put it there", "[autograd]") {
+    const Tensor x = leaf({2});
+    const Tensor dx = grad({x * x}, {x})[0];
+    CHECK(contains(message_of<GraphError>([&] { return grad({dx}, {x}); }), "create_graph = true"));
+    CHECK(contains(message_of<GraphError>([&] { dx.backward(); }), "create_graph = true"));
+    const std::string message = message_of<GraphError>([&] { return x.grad().str(); });
+    CHECK(contains(message, "is the grad() of a tensor that no backward has reached"));
+    CHECK(contains(message, "call backward() first"));
 }
 
 TEST_CASE("an input that nothing depends on is an error, or undefined when that is allowed", "[autograd]") {

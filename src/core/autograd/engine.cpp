@@ -58,7 +58,8 @@ public:
             throw GraphError(
                 operation, ": a tensor of shape ", root.shape(),
                 " is outside the graph: nothing it was made from requires a gradient; call requires_grad_() on "
-                "the leaves before computing it");
+                "the leaves before computing it, or make the gradient it is made from with create_graph = "
+                "true");
         if (seed.defined())
             check_gradient(seed, *node, operation, ": the seed");
         else if (root.numel() != 1)
@@ -69,9 +70,10 @@ public:
         accumulate(nullptr, 0, node, seed.defined() ? seed : ones_like(root));
     }
 
-    // Restricts the run to nodes on a path from the seeds to one of `targets`. If there is a `ready`, it gets
-    // each position in `targets` with its gradient, which is then undefined in the results; for a leaf as soon
-    // as its last consumer has been visited.
+    // Restricts the run to nodes on a path from the seeds to one of `targets`. A seed that no target needs is
+    // dropped, because its gradient would lack what its consumers add. If there is a `ready`, it gets each
+    // position in `targets` with its gradient, which is then undefined in the results; for a leaf as soon as
+    // its last consumer has been visited.
     void keep_paths_to(const std::vector<std::shared_ptr<Node>>& targets, Ready ready) {
         has_targets_ = true;
         ready_ = std::move(ready);
@@ -83,6 +85,7 @@ public:
         for (const auto& [number, pending] : pending_) roots.push_back(pending.node.get());
         for (const auto& [number, node] : ancestors(roots, lowest))  // inputs come first
             if (needs_inputs_of(*node)) needed_.insert(node);
+        std::erase_if(pending_, [&](const auto& seed) { return !needs(seed.second.node); });
         if (!ready_) return;
         for (std::size_t i = 0; i < targets.size(); ++i) positions_[targets[i].get()].push_back(i);
         for (const Node* node : needed_)
