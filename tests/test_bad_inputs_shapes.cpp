@@ -5,7 +5,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
-#include "weft/core/ops.h"
+#include "weft/core/more.h"
 
 using namespace weft;
 
@@ -149,6 +149,23 @@ TEST_CASE("fault 28: squeeze of an axis that is not 1", "[fault]") {
                        (void)broadcast_to(ones({2, 3}), {3});
                    }),
                    {"broadcast_to", "(2, 3)", "(3,)"});
+}
+
+TEST_CASE("a scalar flattens along its own axes only, and an empty axis has as many chunks as others",
+          "[shape]") {
+    const Tensor x = tensor(3.0).requires_grad_();
+    CHECK(flatten(x).shape() == Shape{1});
+    CHECK(flatten(x, -1, 0).requires_grad());
+    for (const auto& [first, last] : std::vector<std::pair<int, int>>{{5, -7}, {1, -1}, {0, 1}, {-2, 0}})
+        CHECK(contains(message_of<IndexError>([&, f = first, l = last] { (void)flatten(x, f, l); }),
+                       "flatten: axis"));
+    for (const auto& part : {chunk(zeros({0}), 3), chunk(zeros({2, 0}), 3, 1)}) CHECK(part.size() == 3);
+    CHECK(chunk(zeros({2, 0}), 3, -1)[2].shape() == Shape{2, 0});
+    CHECK(contains(message_of<ValueError>([] { (void)chunk(zeros({0}), INT64_MAX); }),
+                   "chunk: 9223372036854775807 parts of an empty axis; use at most 2147483647"));
+    const Tensor truths = zeros({2, 3}, boolean);
+    CHECK(contains(message_of<IndexError>([&] { (void)any(truths, {0, -2}); }), "any: axis -2 is named twice"));
+    CHECK(contains(message_of<IndexError>([&] { (void)all(truths, {1, 1}); }), "all: axis 1 is named twice"));
 }
 
 TEST_CASE("fault 29: lists that do not join, and empty ones", "[fault]") {

@@ -136,6 +136,28 @@ TEST_CASE("BatchNorm refuses what it cannot normalise, and its statistics stay a
     CHECK(all(norm.running_var == 1));
 }
 
+TEST_CASE("batch_norm refuses to change running statistics that are in the graph, or share memory", "[nn]") {
+    const Tensor x = tensor({{1.0, 2}, {3, 5}}), leaf = zeros({2}).requires_grad_(), plain = ones({2});
+    const BatchNormOptions training{.training = true};
+    for (const Tensor& wrong : {leaf, leaf * 2, zeros({1}).expand({2})})
+        for (const bool is_mean : {false, true}) {
+            const BatchNormStats running =
+                is_mean ? BatchNormStats{wrong, plain} : BatchNormStats{plain, wrong};
+            const std::string message =
+                message_of<GraphError>([&] { batch_norm(x, running, {}, {}, training); });
+            CHECK(contains(message, wrong.requires_grad() ? "batch_norm: in-place operations are not recorded"
+                                                          : "batch_norm: elements of an expanded tensor"));
+            CHECK(all(plain == 1));
+            CHECK(all(wrong == 0));
+        }
+    {
+        const NoGrad off;  // as `mean += 1` is allowed there
+        batch_norm(x, {leaf, plain}, {}, {}, training);
+    }
+    CHECK(distance(leaf, tensor({0.2, 0.35})) < 1e-6);
+    CHECK(batch_norm(x, {leaf, plain}).requires_grad());  // evaluation reads them
+}
+
 TEST_CASE("the gradients of Conv2d and BatchNorm agree with finite differences, to the second order",
           "[gradcheck][nn]") {
     Rng rng(3);

@@ -67,6 +67,9 @@ struct TensorImpl {
     std::shared_ptr<Node> disabled_node = {};
 };
 
+// The checks of every in-place operation on x, reading `other`.
+void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
+
 // A contiguous copy in storage of its own, converted to `dtype`.
 inline Array copy_of(const Array& x, DType dtype) {
     Array copy = make_array(x.shape, dtype);

@@ -5,10 +5,8 @@
 #include "core/autograd/node.h"
 
 namespace weft {
-namespace {
 
-// The checks of every in-place operation on x, reading `other`.
-void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr) {
+void check_in_place(const char* operation, const Tensor& x, const Tensor* other) {
     if (is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
         throw GraphError(
             operation, ": in-place operations are not recorded, so they do not take ",
@@ -28,6 +26,8 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other 
                          ", the shape of the tensor that holds the result; compute a new tensor");
 }
 
+namespace {
+
 // `other` expanded to x's shape; copied if it shares x's memory in another layout, or may: foreign storages can
 // overlap.
 Array operand(const Tensor& x, const Tensor& other) {
@@ -40,6 +40,20 @@ Array operand(const Tensor& x, const Tensor& other) {
     return broadcast_view(o, x.shape());
 }
 
+// The element at `offset` from x's first, which must be a double.
+double element(const char* operation, const Array& x, std::int64_t offset) {
+    return visit_any(x.dtype, [&]<class T>(T) {
+        const T found = x.data<T>()[offset];
+        const auto value = static_cast<double>(found);
+        if constexpr (std::is_same_v<T, std::int64_t>)
+            if (value == 0x1p63 || static_cast<T>(value) != found)
+                throw DTypeError(
+                    operation, ": the element ", found,
+                    " is not a double; read it with data<std::int64_t>() or to_vector<std::int64_t>()");
+        return value;
+    });
+}
+
 }  // namespace
 
 Tensor::Tensor(Array array) : impl_(std::make_shared<TensorImpl>(TensorImpl{std::move(array), nullptr})) {}
@@ -47,7 +61,8 @@ Tensor::Tensor(Array array) : impl_(std::make_shared<TensorImpl>(TensorImpl{std:
 TensorImpl& Tensor::impl() const {
     if (!impl_)
         throw GraphError(
-            "tensor: this tensor is undefined (default-constructed or moved from); assign one to it first");
+            "tensor: this tensor is undefined: it was never assigned, was moved from, or is the grad() of a "
+            "tensor that no backward has reached; assign one to it, or call backward() first");
     return *impl_;
 }
 const Array& Tensor::array() const { return impl().array; }
@@ -73,7 +88,7 @@ double Tensor::item() const {
     if (numel() != 1)
         throw ShapeError("item: a tensor of shape ", shape(), " has ", numel(),
                          " elements, not one; use at({i, j}) or to_vector()");
-    return visit_any(dtype(), [&](auto zero) { return static_cast<double>(*array().data<decltype(zero)>()); });
+    return element("item", array(), 0);
 }
 
 double Tensor::at(const Shape& index) const {
@@ -87,8 +102,7 @@ double Tensor::at(const Shape& index) const {
                              shape());
         offset += i * strides()[axis];
     }
-    return visit_any(dtype(),
-                     [&](auto zero) { return static_cast<double>(array().data<decltype(zero)>()[offset]); });
+    return element("at", array(), offset);
 }
 
 Tensor& Tensor::fill_(double value) {

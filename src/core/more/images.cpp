@@ -2,6 +2,7 @@
 // H × W pixels.
 #include <limits>
 
+#include "core/autograd/node.h"
 #include "core/ops/common.h"
 #include "weft/core/more.h"
 
@@ -22,11 +23,11 @@ Tensor window_positions(const char* operation, std::int64_t H, std::int64_t W, c
         if (size < span(kernel, o))
             throw ShapeError(operation, ": a window of ", span(kernel, o), " does not fit an image of (", H,
                              ", ", W, "), padding included; use a smaller kernel or dilation, or more padding");
-        const Tensor first = arange(windows(size, kernel, o)) * static_cast<double>(o.stride);
-        return arange(kernel).unsqueeze(1) * static_cast<double>(o.dilation) + first;
+        const Tensor first = arange(windows(size, kernel, o)) * integer(o.stride);
+        return arange(kernel).unsqueeze(1) * integer(o.dilation) + first;
     };
     const Tensor rows = along(H, o.kernel_height), columns = along(W, o.kernel_width);
-    const Tensor both = rows.unsqueeze(1).unsqueeze(-1) * static_cast<double>(W) +  // (kh, kw, nh, nw)
+    const Tensor both = rows.unsqueeze(1).unsqueeze(-1) * integer(W) +  // (kh, kw, nh, nw)
                         columns.unsqueeze(0).unsqueeze(2);
     return both.reshape({o.kernel_height * o.kernel_width, -1});
 }
@@ -152,11 +153,14 @@ Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& 
     Shape wide = Shape::filled(x.rank(), 1);
     wide[1] = C;
     const auto channels = [&](const Tensor& t) { return t.reshape(wide); };
+    const bool collects = options.training && has_running;
+    if (collects)
+        for (const Tensor& t : {running.mean, running.var}) check_in_place("batch_norm", t);
     Tensor centre, spread;
+    const std::int64_t n = C == 0 ? 0 : x.numel() / C;
     if (options.training) {
         std::vector<int> axes{0};
         for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-        const std::int64_t n = C == 0 ? 0 : x.numel() / C;
         if (n < 2)
             throw ValueError("batch_norm: ", n, " value in each channel of ", x.shape(),
                              "; training needs at least 2");
@@ -166,18 +170,19 @@ Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& 
                                  " share memory; clone() the expanded tensor first");
         centre = mean(x, axes, keepdim);
         spread = var(x, axes, keepdim, 0);
-        if (has_running) {
-            const NoGrad off;
-            const double m = options.momentum, unbiased = static_cast<double>(n) / static_cast<double>(n - 1);
-            Tensor(running.mean).mul_(1 - m).add_(centre.detach().reshape({C}), m);
-            Tensor(running.var).mul_(1 - m).add_(spread.detach().reshape({C}), m * unbiased);
-        }
     } else {
         centre = channels(running.mean), spread = channels(running.var);
     }
     Tensor y = (x - centre) / sqrt(spread + options.eps);
     if (weight.defined()) y = y * channels(weight);
-    return bias.defined() ? y + channels(bias) : y;
+    if (bias.defined()) y = y + channels(bias);
+    if (collects) {
+        const NoGrad off;
+        const double m = options.momentum, unbiased = static_cast<double>(n) / static_cast<double>(n - 1);
+        Tensor(running.mean).mul_(1 - m).add_(centre.reshape({C}), m);
+        Tensor(running.var).mul_(1 - m).add_(spread.reshape({C}), m * unbiased);
+    }
+    return y;
 }
 
 }  // namespace weft

@@ -27,7 +27,7 @@ Counted counted(const char* operation, const Tensor& log_p, const Tensor& target
                              " classes; they must be (", V, ",)");
     }
     check_targets(operation, targets.contiguous(), V, ignore_index);
-    const Tensor ignored = targets == static_cast<double>(ignore_index);
+    const Tensor ignored = targets == integer(ignore_index);
     const Tensor index = masked_fill(targets, ignored, 0);
     const Tensor per_class = weight.defined() ? weight : ones({V}, log_p.dtype());
     const Tensor per_target = V == 0 ? zeros(targets.shape(), log_p.dtype())
@@ -62,7 +62,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
     if (smoothing == 0) return loss;
     // The share `smoothing` of each target is spread over all classes, in proportion to their weights.
     const Tensor spread = options.weight.defined() ? log_p * options.weight : log_p;
-    const Tensor ignored = (targets == static_cast<double>(options.ignore_index)).unsqueeze(-1);
+    const Tensor ignored = (targets == integer(options.ignore_index)).unsqueeze(-1);
     const Tensor total = sum(c.weight);
     const Tensor uniform = -sum(masked_fill(spread, ignored, 0)) / masked_fill(total, total == 0, 1);
     return (1 - smoothing) * loss + smoothing / static_cast<double>(logits.size(-1)) * uniform;

@@ -31,11 +31,13 @@ void order_row(std::int64_t* order, const T* x, std::int64_t n, bool descending)
 
 Tensor all(const Tensor& x, const Axes& axes, bool keepdim) {
     check_dtype("all", "x", x, boolean);
+    (void)named_axes("all", x, axes);
     return !any(!x, axes, keepdim);
 }
 
 Tensor any(const Tensor& x, const Axes& axes, bool keepdim) {
     check_dtype("any", "x", x, boolean);
+    (void)named_axes("any", x, axes);
     return sum(x.to(int64), axes, keepdim) != 0;
 }
 

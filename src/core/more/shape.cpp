@@ -35,12 +35,13 @@ Tensor pad_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t aft
 }  // namespace
 
 Tensor flatten(const Tensor& x, int first, int last) {
-    if (x.rank() == 0) return x.reshape({1});
-    first = normalize_axis(first, x.rank(), "flatten");
-    last = normalize_axis(last, x.rank(), "flatten");
+    const int axes = std::max(1, x.rank());  // a scalar is flattened as if it had one
+    first = normalize_axis(first, axes, "flatten");
+    last = normalize_axis(last, axes, "flatten");
     if (first > last)
         throw ValueError("flatten: the first axis, ", first, ", comes after the last, ", last,
                          "; exchange them");
+    if (x.rank() == 0) return x.reshape({1});
     Shape shape;
     std::int64_t merged = 1;
     for (int axis = 0; axis < x.rank(); ++axis) {
@@ -106,12 +107,11 @@ Tensor diag(const Tensor& x, std::int64_t offset) {
     const std::int64_t down = std::max<std::int64_t>(0, -offset), right = std::max<std::int64_t>(0, offset);
     if (x.rank() == 1) {
         const std::int64_t n = x.numel(), size = n + down + right;
-        if (n == 0) return zeros({size, size}, x.dtype());
-        const Tensor columns = (arange(n) + static_cast<double>(right)).unsqueeze(1);
+        const Tensor columns = (arange(n) + integer(right)).unsqueeze(1);
         return pad(scatter_add({n, size}, 1, columns, x.unsqueeze(1)), {0, 0, down, right});
     }
     const std::int64_t n = std::max<std::int64_t>(0, std::min(x.size(0) - down, x.size(1) - right));
-    const Tensor columns = (arange(n) + static_cast<double>(right)).unsqueeze(1);
+    const Tensor columns = (arange(n) + integer(right)).unsqueeze(1);
     return gather(x.slice(0, down, down + n), 1, columns).squeeze(1);
 }
 

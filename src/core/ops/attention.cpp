@@ -19,7 +19,11 @@ Shape shape_of_scores(const Qkv& qkv) {  // (B, H, T, S)
 
 // (…, H, n, d) as (B, H, n, d): the axes before the heads are one axis of samples.
 Tensor with_rank_4(const Tensor& x) {
-    if (x.rank() > 4) return x.reshape({-1, x.size(-3), x.size(-2), x.size(-1)});
+    if (x.rank() > 4) {
+        std::int64_t samples = 1;
+        for (int axis = 0; axis < x.rank() - 3; ++axis) samples *= x.size(axis);
+        return x.reshape({samples, x.size(-3), x.size(-2), x.size(-1)});
+    }
     Tensor y = x;
     while (y.rank() < 4) y = y.unsqueeze(0);
     return y;

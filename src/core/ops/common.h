@@ -50,6 +50,17 @@ inline void check_targets(const char* operation, const Tensor& targets, std::int
 // y, in storage of its own: arguments that change nothing must not make the result a view of x.
 inline Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
 
+// Which axes of x a reduction names; all if it names none. IndexError unless they are x's, each once.
+inline std::vector<bool> named_axes(const char* operation, const Tensor& x, const Axes& names) {
+    std::vector<bool> axes(static_cast<std::size_t>(x.rank()), names.axes.empty());
+    for (int axis : names.axes) {
+        auto named = axes.begin() + normalize_axis(axis, x.rank(), operation);
+        if (*named) throw IndexError(operation, ": axis ", axis, " is named twice; name each axis once");
+        *named = true;
+    }
+    return axes;
+}
+
 // The end of a message about an index that is out of range for an axis of size n.
 inline std::string valid_indices(std::int64_t n) {
     return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);
@@ -61,6 +72,9 @@ inline Tensor scalar_like(const Tensor& x, double value, const char* operation =
     check_representable(operation, value, x.dtype());
     return full({}, value, x.dtype());
 }
+
+// A scalar of int64, exactly.
+inline Tensor integer(std::int64_t n) { return from_vector(std::vector{n}, {}); }
 
 // The result of an operation that has nothing to do: x itself, except that under NoGrad no result is in the
 // graph.

@@ -15,13 +15,19 @@ Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F&
 }
 
 // The same with a plain number. Integers are compared with the number rounded so that the answer is the same
-// (x < 2.5 exactly if x < 3); a number beyond int64 compares with every integer as with 0.
-Tensor compare(const Tensor& a, double b, Tensor (*with)(const Tensor&, const Tensor&),
+// (x < 2.5 exactly if x < 3); a number beyond int64 compares with every integer as with 0. From 2⁵³ on the
+// number may be an integer that C++ has rounded, which matters only beside an element that rounds to it too.
+Tensor compare(const char* operation, const Tensor& a, double b, Tensor (*with)(const Tensor&, const Tensor&),
                double (*round)(double) = nullptr) {
     if (is_floating_point(a.dtype())) return with(a, scalar_like(a, b));
+    if (std::abs(b) >= 0x1p53 && std::abs(b) <= 0x1p63 && any(a.to(float64) == full({}, b, float64)))
+        throw DTypeError(
+            operation, ": ", b,
+            " is a double, which from 2^53 on may be a rounded integer, and an element rounds to it; write "
+            "tensor(n) for the number n");
     const double rounded = round ? round(b) : b;
     if (rounded >= -0x1p63 && rounded < 0x1p63 && rounded == std::trunc(rounded))
-        return with(a.to(int64), full({}, rounded, int64));
+        return with(a.to(int64), integer(static_cast<std::int64_t>(rounded)));
     return full(a.shape(), all(with(zeros({}, float64), full({}, b, float64))), boolean);
 }
 
@@ -44,12 +50,12 @@ Tensor operator<(const Tensor& a, const Tensor& b) { return compare("<", a, b, s
 Tensor operator<=(const Tensor& a, const Tensor& b) { return compare("<=", a, b, std::less_equal<>()); }
 Tensor operator>(const Tensor& a, const Tensor& b) { return compare(">", a, b, std::greater<>()); }
 Tensor operator>=(const Tensor& a, const Tensor& b) { return compare(">=", a, b, std::greater_equal<>()); }
-Tensor operator==(const Tensor& a, double b) { return compare(a, b, operator==); }
-Tensor operator!=(const Tensor& a, double b) { return compare(a, b, operator!=); }
-Tensor operator<(const Tensor& a, double b) { return compare(a, b, operator<, std::ceil); }
-Tensor operator<=(const Tensor& a, double b) { return compare(a, b, operator<=, std::floor); }
-Tensor operator>(const Tensor& a, double b) { return compare(a, b, operator>, std::floor); }
-Tensor operator>=(const Tensor& a, double b) { return compare(a, b, operator>=, std::ceil); }
+Tensor operator==(const Tensor& a, double b) { return compare("==", a, b, operator==); }
+Tensor operator!=(const Tensor& a, double b) { return compare("!=", a, b, operator!=); }
+Tensor operator<(const Tensor& a, double b) { return compare("<", a, b, operator<, std::ceil); }
+Tensor operator<=(const Tensor& a, double b) { return compare("<=", a, b, operator<=, std::floor); }
+Tensor operator>(const Tensor& a, double b) { return compare(">", a, b, operator>, std::floor); }
+Tensor operator>=(const Tensor& a, double b) { return compare(">=", a, b, operator>=, std::ceil); }
 
 Tensor operator||(const Tensor& a, const Tensor& b) { return logic("||", a, b, std::logical_or<>()); }
 Tensor operator&&(const Tensor& a, const Tensor& b) { return logic("&&", a, b, std::logical_and<>()); }

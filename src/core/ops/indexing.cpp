@@ -16,7 +16,7 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
                          text::index(wrong, indices.shape()), " is out of range for size ", n,
                          valid_indices(n));
     if (kernels::first_outside(dense, 0, n) < 0) return Tensor(dense);
-    return where(indices < 0, indices + static_cast<double>(n), indices);
+    return where(indices < 0, indices + integer(n), indices);
 }
 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.

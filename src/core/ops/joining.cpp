@@ -82,7 +82,12 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis) {
     axis = normalize_axis(axis, x.rank(), "chunk");
     if (parts < 1) throw ValueError("chunk: ", parts, " parts; use 1 or more (split takes the size of a part)");
     const std::int64_t n = x.size(axis);
-    return split(x, std::max<std::int64_t>(1, n / parts + (n % parts != 0)), axis);
+    if (n == 0) {  // as many empty parts, as in PyTorch
+        if (parts > INT32_MAX)
+            throw ValueError("chunk: ", parts, " parts of an empty axis; use at most ", INT32_MAX);
+        return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), 0), axis);
+    }
+    return split(x, n / parts + (n % parts != 0), axis);
 }
 
 namespace {
@@ -92,7 +97,7 @@ Tensor triangle(const char* operation, const Tensor& x, std::int64_t diagonal, b
         throw ShapeError(operation, ": a tensor of shape ", x.shape(), " is not a matrix; it needs two axes");
     const std::int64_t m = x.size(-2), n = x.size(-1);
     const Tensor offset = arange(n) - arange(m).unsqueeze(1);  // (m, n): j − i
-    const Tensor limit = from_vector(std::vector{diagonal}, {});
+    const Tensor limit = integer(diagonal);
     return masked_fill(x, upper ? offset < limit : offset > limit, 0);
 }
 

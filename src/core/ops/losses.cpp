@@ -7,7 +7,7 @@ namespace {
 
 // Logits (R, V), targets (R,).
 Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
-    const Tensor ignored = targets == static_cast<double>(ignore_index);
+    const Tensor ignored = targets == integer(ignore_index);
     const double counted = static_cast<double>(targets.numel()) - sum(ignored.to(int64)).item();
     // Ignored rows are set to 0, because NaN · 0 is not 0.
     const Tensor read = any(ignored) ? masked_fill(logits, ignored.unsqueeze(1), 0) : logits;

@@ -100,7 +100,7 @@ Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::in
                          const char* caller) const {
     std::vector<Tensor> parts = rest(B, H, T, S, caller);
     if (causal_) {
-        const Tensor last_visible = arange(T).unsqueeze(1) + static_cast<double>(S - T);  // (T, 1)
+        const Tensor last_visible = arange(T).unsqueeze(1) + integer(S - T);  // (T, 1)
         parts.push_back((arange(S) > last_visible).reshape({1, 1, T, S}));
     }
     if (parts.empty()) return zeros({1, 1, T, S}, boolean);
