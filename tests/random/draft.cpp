@@ -122,6 +122,20 @@ std::vector<int> ProgramBuilder::parameters_of(int module) const {
     return list;
 }
 
+int ProgramBuilder::leaf(bool in_graph) {
+    std::vector<int> found;
+    for (int i = 0; i < static_cast<int>(run_.tensors.size()); ++i) {
+        const Statement& s = program_.statements[static_cast<std::size_t>(i)];
+        const Row& row = row_of(s);
+        const Tensor& x = at(i);
+        const bool made = s.in.empty() || row.cpp.starts_with("$0.parameter");
+        if (made && (row.flags & stored) && !(row.flags & constant) && x.is_leaf() &&
+            x.dtype() == program_.dtype && x.numel() > 0 && (x.requires_grad() || !in_graph))
+            found.push_back(i);
+    }
+    return found.empty() ? -1 : found[static_cast<std::size_t>(number(0, static_cast<int>(found.size()) - 1))];
+}
+
 bool ProgramBuilder::add(Statement statement) {
     const std::size_t i = program_.statements.size();
     program_.statements.push_back(std::move(statement));
@@ -140,7 +154,9 @@ bool ProgramBuilder::add(Statement statement) {
 }
 
 Program ProgramBuilder::make() {
-    const bool islands = coin(0.3), hooks = coin(0.3), changes = coin(0.15), nests = !hooks && coin(0.2);
+    const bool islands = coin(0.3), hooks = coin(0.3), changes = coin(0.15), nests = !hooks && coin(0.2),
+               states = coin(0.12);
+    const std::size_t first_state = row_called("renewed");  // the rows of states follow one another
     const int length = large_ ? number(5, 12) : number(5, 60);
     for (int i = 0; i < 2; ++i) (void)shaped({size(), size()});
     for (int tries = 0; tries < 40 * length && static_cast<int>(program_.statements.size()) < length; ++tries) {
@@ -148,16 +164,19 @@ Program ProgramBuilder::make() {
         s.row = static_cast<std::size_t>(rng.randint(0, static_cast<std::int64_t>(rows().size())));
         if (changes && coin(0.08)) s.row = row_called("changed") + static_cast<std::size_t>(number(0, 2));
         if (nests && coin(0.15)) s.row = row_called("grad") + static_cast<std::size_t>(number(0, 1));
+        if (states && coin(0.15)) s.row = first_state + static_cast<std::size_t>(number(0, 6));
         const Row& row = row_of(s);
-        if (!row.choose || ((row.flags & rare) && coin(0.6)) || ((row.flags & in_place) && !changes) ||
-            ((row.flags & nested) && !nests))
+        if (!row.choose || ((row.flags & rare) && coin(0.6)) ||
+            ((row.flags & in_place) && !(row.flags & state ? states : changes)) ||
+            ((row.flags & nested) && (!nests || hooks)))
             continue;
         try {
             if (!row.choose(*this, s)) continue;
         } catch (const TooLarge&) {
             continue;
         }
-        s.no_grad = islands && !(row.flags & nested) && coin(0.1);
+        s.no_grad = islands && !(row.flags & (nested | state)) && coin(0.1);
+        s.island = islands && !s.no_grad && !(row.flags & state) && coin(0.1);
         if (!add(s)) continue;
         const Tensor& y = run_.tensors.back();
         const auto is_y = [&](const Tensor& x) { return x.handle() == y.handle(); };

@@ -45,7 +45,10 @@ void step(const Program& program, std::size_t i, const RunOptions& run_options,
                 operand = operand * (1 + randn(operand.shape(), rng, operand.dtype()) * perturbation->uses);
     }
     const auto compute = [&] {
-        const GradMode mode(is_grad_enabled() && !s.no_grad);
+        const bool enabled = is_grad_enabled() && !s.no_grad;
+        std::optional<NoGrad> around;
+        if (s.island) around.emplace();
+        const GradMode mode(enabled);
         const Composed composed(run_options.composed);
         return row.run({x, s.numbers, s, run_options.dtype, run, static_cast<int>(i)});
     };
@@ -53,12 +56,12 @@ void step(const Program& program, std::size_t i, const RunOptions& run_options,
     if (perturbation != nullptr && perturbation->held && row.choose && ((row.flags & constant) || s.no_grad) &&
         !changes) {
         y = (*perturbation->values)[i].clone();
-    } else if (perturbation != nullptr && changes && is_floating_point(x[0].dtype())) {
+    } else if (perturbation != nullptr && changes && !(row.flags & state) && is_floating_point(x[0].dtype())) {
         const NoGrad off;
         y = x[0];
         y.add_((*perturbation->changes)[i]);
     } else {
-        const Tensor before = changes && run_options.notes ? copy_of(x[0]) : Tensor();
+        const Tensor before = changes && !(row.flags & state) && run_options.notes ? copy_of(x[0]) : Tensor();
         y = compute();
         if (before.defined() && is_floating_point(y.dtype())) change = copy_of(y) - before;
     }

@@ -27,6 +27,7 @@ struct Statement {
     Numbers numbers;       // axes, sizes, seeds, …: what they mean the row knows
     double hook = 0;       // a hook on its tensor multiplies the gradient by this; 0 for no hook
     bool no_grad = false;  // run under NoGrad
+    bool island = false;   // run under EnableGrad inside a NoGrad
 };
 
 struct Program {
@@ -37,9 +38,10 @@ struct Program {
     std::vector<int> targets;  // … with respect to these
 };
 
-// A module that a program has made: what it does, and its parameters.
+// A module that a program has made: what it does to its operands (in training mode with a seed for dropout, or
+// in evaluation mode with 0), and its parameters.
 struct ModuleInstance {
-    std::function<Tensor(const std::vector<Tensor>&)> call;
+    std::function<Tensor(const std::vector<Tensor>&, std::uint64_t seed)> call;
     std::vector<Tensor> parameters;
 };
 
@@ -104,6 +106,7 @@ enum Flag : unsigned {
     in_place = 16,  // changes its first operand
     rare = 32,
     nested = 64,  // calls grad
+    state = 128,  // changes what a leaf is or holds: in_place too, and no function that differences could check
 };
 
 // One way to use an operation.
@@ -115,6 +118,8 @@ struct Row {
     std::function<Tensor(const Call&)> run;
     unsigned flags = 0;
     std::function<std::string(const Statement&, bool python)> text = {};  // in place of the two patterns
+    // What PyTorch gets in place of the values, such as the factors of dropout; undefined: nothing.
+    std::function<Tensor(const Statement&, const std::vector<Tensor>& values)> drawn = {};
 };
 std::vector<Row>& rows();                          // a test puts a wrong one in, to see it found
 std::size_t row_called(const std::string& begin);  // the first whose C++ begins so
@@ -144,6 +149,7 @@ public:
     int ids(const Shape& shape, std::int64_t high, std::int64_t low = 0);  // int64 in [low, high)
     int bools(const Shape& shape);                                         // bool of this shape
     int module(const std::string& what, const Numbers& numbers);           // a new one, with its parameters
+    int leaf(bool in_graph);  // a statement that made a leaf, of the program's type; −1 where there is none
     std::vector<int> parameters_of(int module) const;
     std::int64_t size() { return sizes_[static_cast<std::size_t>(number(0, 2))]; }
     int axis(const Tensor& x) { return number(-x.rank(), x.rank() - 1); }

@@ -79,8 +79,8 @@ def cross_entropy(logits, targets):
     return F.nll_loss(torch.log_softmax(logits, -1)[counted], targets[counted])
 
 
-def attend(q, k, v, causal=False, blocked=(), lengths=(), bias=None, scale=0, unseen=None):
-    """Output and weights; a query that may attend to nothing has zeros."""
+def attend(q, k, v, causal=False, blocked=(), lengths=(), bias=None, scale=0, unseen=None, factors=None):
+    """Output and weights; a query that may attend to nothing has zeros. `factors` are those of dropout."""
     shape = q.shape
     while q.dim() < 4:
         q, k, v = q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0)
@@ -101,6 +101,7 @@ def attend(q, k, v, causal=False, blocked=(), lengths=(), bias=None, scale=0, un
         scores = scores + bias
     full = mask.all(-1, keepdim=True)
     weights = torch.softmax(scores.masked_fill(mask & ~full, -math.inf), -1).masked_fill(mask, 0)
+    weights = weights if factors is None else weights * factors
     y = weights @ v
     return y.reshape(*shape[:-1], v.shape[-1]), weights.reshape(*shape[:-1], S)
 
@@ -113,13 +114,32 @@ def packed(qkv, heads, **options):
 
 
 class Skipped(Exception):
-    """PyTorch means something else by it."""
+    """PyTorch means something else by it, or draws other numbers."""
 
 
 def changing(x):
     """x, to be changed in place: PyTorch cuts a view that is changed under no_grad off its base's history."""
     if x._is_view():
-        raise Skipped
+        raise Skipped("a view changed in place")
+    return x
+
+
+def stepped(x, y, rule):
+    """Two steps of an optimiser with the gradient of sum(y)."""
+    try:
+        x.grad = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)[0]
+    except RuntimeError as error:  # y is computed from a view of x, and x has been changed
+        if "not have been used" not in str(error):
+            raise
+        raise Skipped("a view changed in place") from error
+    optimizer = [
+        lambda: torch.optim.SGD([x], lr=0.1),
+        lambda: torch.optim.SGD([x], lr=0.1, momentum=0.9, weight_decay=0.1, nesterov=True),
+        lambda: torch.optim.Adam([x], lr=0.1, eps=0.1),
+        lambda: torch.optim.AdamW([x], lr=0.1, eps=0.1),
+    ][rule]()
+    optimizer.step()
+    optimizer.step()
     return x
 
 
@@ -127,8 +147,8 @@ def mlp(x, p):
     return F.linear(F.gelu(F.linear(x, p[0], p[1]), approximate="tanh"), p[2], p[3])
 
 
-def causal_attention(x, p, heads):
-    return F.linear(packed(F.linear(x, p[0], p[1]), heads, causal=True), p[2], p[3])
+def causal_attention(x, p, heads, causal=True):
+    return F.linear(packed(F.linear(x, p[0], p[1]), heads, causal=causal), p[2], p[3])
 
 
 def block(x, p, heads):
@@ -141,6 +161,21 @@ def gpt(ids, p):
     return F.linear(layer_norm(block(x, p[2:14], 2), p[14], p[15]), p[0])
 
 
+def encoder(x, p):
+    x = x + causal_attention(layer_norm(x, p[0], p[1]), p[2:6], 1, causal=False)
+    return x + mlp(layer_norm(x, p[6], p[7]), p[8:12])
+
+
+def decoder(x, p):
+    memory = x
+    x = x + causal_attention(layer_norm(x, p[0], p[1]), p[2:6], 1)
+    C = x.shape[-1]
+    inputs = (layer_norm(x, p[6], p[7]), memory, memory)
+    q, k, v = (F.linear(t, W, b).unsqueeze(-3) for t, W, b in zip(inputs, p[8].split(C), p[9].split(C)))
+    x = x + F.linear(attend(q, k, v)[0].squeeze(-3), p[10], p[11])
+    return x + mlp(layer_norm(x, p[12], p[13]), p[14:18])
+
+
 modules = {
     0: lambda x, p: F.linear(x, p[0], p[1]),
     1: lambda x, p: layer_norm(x, p[0], p[1]),
@@ -149,7 +184,18 @@ modules = {
     4: lambda x, p: block(x, p, 1),
     5: gpt,
     6: lambda x, p: F.conv2d(x, p[0], p[1], padding=1),
+    7: lambda x, p: F.embedding(x, p[0]),
+    8: lambda x, p: F.batch_norm(x, None, None, p[0], p[1], training=True),
+    9: lambda x, p: causal_attention(x, p, 1, causal=False),
+    10: lambda x, p: encoder(x, p),
+    11: lambda x, p: decoder(x, p),
 }
+
+
+def apply(kind, x, p, seed):
+    if seed:
+        raise Skipped("random draws")
+    return modules[kind](x, p)
 
 
 def run(program, noise=None):
@@ -158,11 +204,20 @@ def run(program, noise=None):
         x = tensor(program["stored"][str(i)])
         return (noise(x) if noise else x).requires_grad_(wanted)
 
-    names = dict(globals(), leaf=leaf, drawn=lambda i: tensor(program["stored"][str(i)]))
+    def renewed(x, values):
+        """A new leaf under all names of x, with its hooks: what was computed from x stays with the old one."""
+        new = values.detach().clone().requires_grad_(x.requires_grad)
+        for hook in (x._backward_hooks or {}).values():
+            new.register_hook(hook)
+        for name in [name for name, value in names.items() if value is x]:
+            names[name] = new
+        return new
+
+    names = dict(globals(), leaf=leaf, renewed=renewed, drawn=lambda i: tensor(program["stored"][str(i)]))
     for line in program["lines"]:
         exec(line, names)
         made = re.search(r"\b(r\d+) = (?!leaf)", line)
-        if line.startswith("with torch.no_grad") and re.search("contiguous|sum_to_size", line):
+        if line.startswith("with torch.no_grad():") and re.search("contiguous|sum_to_size", line):
             names[made[1]] = names[made[1]].detach()  # which PyTorch may give back as it is, within the graph
         if noise and made and not program["changes"] and torch.is_tensor(names[made[1]]):
             names[made[1]] = noise(names[made[1]])
@@ -210,7 +265,7 @@ def on_a_kink(program, second):
 
 
 def main():
-    counts = {"programs": 0, "second order": 0, "refused by PyTorch": 0, "a view changed in place": 0, "on a kink": 0, "failed": 0}
+    counts = {"programs": 0, "second order": 0, "refused by PyTorch": 0, "a view changed in place": 0, "random draws": 0, "on a kink": 0, "failed": 0}
     largest = 0.0
     for line in sys.stdin:
         program = json.loads(line)
@@ -223,8 +278,8 @@ def main():
                 continue
             try:
                 outputs, found = gradients(program, second=second)
-            except Skipped:
-                counts["a view changed in place"] += 1
+            except Skipped as reason:
+                counts[str(reason)] += 1
                 break
             except RuntimeError as error:
                 if program["changes"] and "inplace" in str(error):

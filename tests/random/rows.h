@@ -10,6 +10,7 @@ Rows elementwise_rows();
 Rows shape_rows();
 Rows network_rows();
 Rows special_rows();
+Rows state_rows();
 Rows more_rows();
 
 // ---- common choices

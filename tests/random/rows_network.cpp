@@ -4,7 +4,10 @@
 #include "rows.h"
 #include "weft/models/gpt.h"
 #include "weft/nn/attention.h"
+#include "weft/nn/batch_norm.h"
 #include "weft/nn/conv2d.h"
+#include "weft/nn/embedding.h"
+#include "weft/nn/encoder_decoder.h"
 #include "weft/nn/mlp.h"
 
 namespace random_programs {
@@ -78,13 +81,15 @@ std::string loss_text(const Statement& s, bool python) {
 }
 
 // ---- attention. Operands: q, k, v (or one packed tensor), masks, a bias. Numbers:
-enum { form, causal, scale, parts, has_bias, poison, poisoned_key, num_heads, lengths };
+enum { form, causal, scale, parts, has_bias, poison, poisoned_key, num_heads, dropout_seed, lengths };
+constexpr double dropout_probability = 0.3;
 constexpr double plain = 0, output_with_weights = 1, weights = 2, packed = 3;  // forms
 
 void mask_parts(ProgramBuilder& d, Statement& s, std::int64_t B, std::int64_t H, std::int64_t T,
                 std::int64_t S) {
     s.numbers[causal] = d.coin(0.4);
     s.numbers[scale] = d.coin(0.3) ? 0.7 : 0;
+    s.numbers[dropout_seed] = d.coin(0.2) ? d.number(1, 1000) : 0;
     for (int n = d.coin(0.6) ? d.number(1, 2) : 0; n > 0; --n) {
         const Shape shapes[] = {{T, S}, {B, T, S}, {d.coin(0.5) ? B : 1, d.coin(0.5) ? H : 1, T, S}};
         s.in.push_back(d.bools(shapes[d.number(0, 2)]));
@@ -147,6 +152,8 @@ Tensor attend(const Call& c) {
     }
     if (c.n[has_bias] != 0) options.bias = c.x[next];
     if (c.n[scale] != 0) options.scale = c.n[scale];
+    Rng rng(static_cast<std::uint64_t>(c.n[dropout_seed]));
+    if (c.n[dropout_seed] != 0) options.dropout = dropout_probability, options.rng = &rng;
     if (is_packed) return multi_head_attention(c.x[0], c.integer(num_heads), options);
     Tensor k = c.x[1], v = c.x[2];
     if (c.n[poison] != 0) {  // a key that nobody may see holds what is no number
@@ -158,6 +165,21 @@ Tensor attend(const Call& c) {
     if (c.n[form] == plain) return scaled_dot_product_attention(c.x[0], k, v, options);
     const AttentionResult both = scaled_dot_product_attention_with_weights(c.x[0], k, v, options);
     return c.n[form] == weights ? both.weights : both.output;
+}
+
+// The factors of dropout, (B, H, T, S).
+Tensor attention_factors(const Statement& s, const std::vector<Tensor>& values) {
+    if (s.numbers[dropout_seed] == 0) return {};
+    const auto operand = [&](std::size_t i) { return values[static_cast<std::size_t>(s.in[i])].shape(); };
+    const bool is_packed = s.numbers[form] == packed;
+    const Shape q = operand(0), k = is_packed ? q : operand(1);
+    const int full_rank = is_packed ? 3 : 4;
+    const std::int64_t B = q.rank() == full_rank ? q[0] : 1,
+                       H = is_packed      ? static_cast<std::int64_t>(s.numbers[num_heads])
+                           : q.rank() > 2 ? q[q.rank() - 3]
+                                          : 1;
+    Rng rng(static_cast<std::uint64_t>(s.numbers[dropout_seed]));
+    return dropout(ones({B, H, q[q.rank() - 2], k[k.rank() - 2]}, float64), dropout_probability, rng);
 }
 
 std::string attention_text(const Statement& s, bool python) {
@@ -177,7 +199,8 @@ std::string attention_text(const Statement& s, bool python) {
         const std::string options = "causal=" + std::string(n[causal] != 0 ? "True" : "False") + ", blocked=[" +
                                     blocked + "], lengths=[" + list +
                                     "], bias=" + (bias.empty() ? "None" : bias) +
-                                    ", scale=" + number(n[scale]) + ", unseen=" + key;
+                                    ", scale=" + number(n[scale]) + ", unseen=" + key +
+                                    (n[dropout_seed] != 0 ? ", factors=drawn(@)" : "");
         if (is_packed) return "packed(" + r(s.in[0]) + ", " + number(n[num_heads]) + ", " + options + ")";
         return "attend(" + r(s.in[0]) + ", " + r(s.in[1]) + ", " + r(s.in[2]) + ", " + options + ")[" +
                (n[form] == weights ? "1" : "0") + "]";
@@ -197,27 +220,37 @@ std::string attention_text(const Statement& s, bool python) {
     std::string options = "{.mask = " + mask;
     if (!bias.empty()) options += ", .bias = " + bias;
     if (n[scale] != 0) options += ", .scale = " + number(n[scale]);
+    if (n[dropout_seed] != 0) options += ", .dropout = 0.3, .rng = &rng";
     options += "}";
-    if (is_packed)
-        return "multi_head_attention(" + r(s.in[0]) + ", " + number(n[num_heads]) + ", " + options + ")";
-    return std::string("scaled_dot_product_attention") + (n[form] == plain ? "" : "_with_weights") + "(" +
-           r(s.in[0]) + ", " + k + ", " + v + ", " + options + ")" +
-           (n[form] == plain     ? ""
-            : n[form] == weights ? ".weights"
-                                 : ".output");
+    const std::string call =
+        is_packed ? "multi_head_attention(" + r(s.in[0]) + ", " + number(n[num_heads]) + ", " + options + ")"
+                  : std::string("scaled_dot_product_attention") + (n[form] == plain ? "" : "_with_weights") +
+                        "(" + r(s.in[0]) + ", " + k + ", " + v + ", " + options + ")" +
+                        (n[form] == plain     ? ""
+                         : n[form] == weights ? ".weights"
+                                              : ".output");
+    return n[dropout_seed] == 0 ? call
+                                : "[&] { Rng rng(" + number(n[dropout_seed]) + "); return " + call + "; }()";
 }
 
 // ---- modules. Numbers of "module": kind, width, seed.
 constexpr double linear_module = 0, norm = 1, mlp = 2, causal_attention = 3, block = 4, gpt = 5,
-                 convolution = 6;
+                 convolution = 6, table = 7, batch = 8, self_attention = 9, encoder = 10, decoder = 11;
 constexpr std::int64_t vocab_size = 5, block_size = 4;
 
+template <class M, class F>
+std::shared_ptr<ModuleInstance> made(M module, const Call& c, const F& call) {
+    module.to(c.dtype);
+    const auto seeded = [module, call](const std::vector<Tensor>& x, std::uint64_t seed) mutable {
+        module.train(seed != 0);
+        for (const auto& [name, generator] : module.named_generators()) *generator = Rng(seed);
+        return call(module, x);
+    };
+    return std::make_shared<ModuleInstance>(ModuleInstance{seeded, module.parameters()});
+}
 template <class M>
 std::shared_ptr<ModuleInstance> made(M module, const Call& c) {
-    module.to(c.dtype);
-    module.eval();
-    return std::make_shared<ModuleInstance>(
-        ModuleInstance{[module](const std::vector<Tensor>& x) { return module(x[0]); }, module.parameters()});
+    return made(module, c, [](const M& m, const std::vector<Tensor>& x) { return m(x[0]); });
 }
 
 std::shared_ptr<ModuleInstance> make_module(const Call& c) {
@@ -228,17 +261,33 @@ std::shared_ptr<ModuleInstance> make_module(const Call& c) {
     if (kind == norm) return made(nn::LayerNorm(C), c);
     if (kind == mlp) return made(nn::MLP(C, rng, {.dim_feedforward = 3}), c);
     if (kind == causal_attention)
-        return made(nn::CausalMultiHeadAttention(C, C % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true}),
+        return made(nn::CausalMultiHeadAttention(C, C % 2 == 0 ? 2 : 1, rng,
+                                                 {.max_seq_len = 16, .bias = true, .dropout = 0.3}),
                     c);
     if (kind == block)
-        return made(nn::TransformerBlock(C, 1, rng, {.max_seq_len = 16, .bias = true, .dim_feedforward = 3}),
+        return made(nn::TransformerBlock(
+                        C, 1, rng, {.max_seq_len = 16, .bias = true, .dropout = 0.3, .dim_feedforward = 3}),
                     c);
+    if (kind == table) return made(nn::Embedding(vocab_size, C, rng), c);
+    if (kind == batch)  // of the batch's own statistics
+        return made(nn::BatchNorm(C), c, [](nn::BatchNorm norm, const std::vector<Tensor>& x) {
+            norm.train();
+            return norm(x[0]);
+        });
+    if (kind == self_attention)
+        return made(nn::MultiHeadAttention(C, 1, rng, {.bias = true, .dropout = 0.3}), c);
+    if (kind == encoder)
+        return made(nn::EncoderBlock(C, 1, rng, {.bias = true, .dropout = 0.3, .dim_feedforward = 3}), c);
+    if (kind == decoder)  // of x and its own memory
+        return made(nn::DecoderBlock(C, 1, rng, {.bias = true, .dropout = 0.3, .dim_feedforward = 3}), c,
+                    [](const nn::DecoderBlock& m, const std::vector<Tensor>& x) { return m(x[0], x[0]); });
     if (kind == convolution) return made(nn::Conv2d(C, 2, 2, rng, {.padding = 1}), c);
     return made(nn::GPT({.vocab_size = vocab_size,
                          .block_size = block_size,
                          .num_layers = 1,
                          .num_heads = 2,
                          .d_model = 4,
+                         .dropout = 0.3,
                          .bias = true,
                          .dim_feedforward = 3},
                         rng),
@@ -252,28 +301,41 @@ std::string module_text(const Statement& s, bool) {
         "nn::LayerNorm(" + C + ")",
         "nn::MLP(" + C + ", rng, {.dim_feedforward = 3})",
         "nn::CausalMultiHeadAttention(" + C + ", " + C +
-            " % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true})",
-        "nn::TransformerBlock(" + C + ", 1, rng, {.max_seq_len = 16, .bias = true, .dim_feedforward = 3})",
-        "nn::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4, .bias = "
-        "true, .dim_feedforward = "
-        "3}, rng)",
-        "nn::Conv2d(" + C + ", 2, 2, rng, {.padding = 1})"};
+            " % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true, .dropout = 0.3})",
+        "nn::TransformerBlock(" + C +
+            ", 1, rng, {.max_seq_len = 16, .bias = true, .dropout = 0.3, .dim_feedforward = 3})",
+        "nn::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4, .dropout = "
+        "0.3, .bias = true, .dim_feedforward = 3}, rng)",
+        "nn::Conv2d(" + C + ", 2, 2, rng, {.padding = 1})",
+        "nn::Embedding(5, " + C + ", rng)",
+        "nn::BatchNorm(" + C + ")",
+        "nn::MultiHeadAttention(" + C + ", 1, rng, {.bias = true, .dropout = 0.3})",
+        "nn::EncoderBlock(" + C + ", 1, rng, {.bias = true, .dropout = 0.3, .dim_feedforward = 3})",
+        "nn::DecoderBlock(" + C + ", 1, rng, {.bias = true, .dropout = 0.3, .dim_feedforward = 3})"};
     return "made(" + number(s.numbers[2]) + ", [](Rng& rng) { return " + kinds[static_cast<int>(s.numbers[0])] +
            "; })";
 }
 
-// Operands: x, the module, its parameters (which only PyTorch needs to be told).
+// Operands: x, the module, its parameters (which only PyTorch needs to be told). Numbers: kind, and a seed for
+// the dropout of training mode or 0.
 bool apply(ProgramBuilder& d, Statement& s) {
-    const auto kind =
-        d.one_of<double>({linear_module, norm, mlp, mlp, causal_attention, block, gpt, gpt, convolution});
-    s.numbers = {kind};
-    if (kind == gpt) {
+    const auto kind = d.one_of<double>({linear_module, norm, mlp, mlp, causal_attention, block, gpt, gpt,
+                                        convolution, table, batch, self_attention, encoder, decoder});
+    const bool drops = kind >= causal_attention && kind != convolution && kind != table && kind != batch;
+    s.numbers = {kind, drops && d.coin(0.4) ? double(d.number(1, 1000)) : 0.0};
+    if (kind == gpt || kind == table) {
         s.in = {d.ids(d.coin(0.5) ? Shape{d.number(1, 4)} : Shape{2, d.number(1, 4)}, vocab_size)};
     } else {
-        s.in = {kind == convolution ? d.ranked(4, 4) : kind >= causal_attention ? d.ranked(2, 3) : d.ranked(1)};
+        s.in = {kind == convolution ? d.ranked(4, 4)
+                : kind == batch     ? d.ranked(2, 4)
+                : drops             ? d.ranked(2, 3)
+                                    : d.ranked(1)};
         if (s.in[0] < 0 || d.at(s.in[0]).numel() == 0) return false;
     }
-    const double width = kind == gpt ? 4 : double(d.at(s.in[0]).size(kind == convolution ? 1 : -1));
+    const bool by_channel = kind == convolution || kind == batch;
+    const double width = kind == gpt     ? 4
+                         : kind == table ? double(d.number(1, 4))
+                                         : double(d.at(s.in[0]).size(by_channel ? 1 : -1));
     s.in.push_back(d.module("made", {kind, width, double(d.number(1, 1000))}));
     for (const int p : d.parameters_of(s.in[1])) s.in.push_back(p);
     return true;
@@ -299,26 +361,33 @@ Rows network_rows() {
              return true;
          },
          [](const Call& c) { return rms_norm(c.x[0], c.x[1], 1e-5); }},
-        {"dropout(Tensor, double, Rng, bool)", "dropped($0, #0)", "$0 * drawn(@)",
+        {"dropout(Tensor, double, Rng, bool)",
+         "dropped($0, #0)",
+         "$0 * drawn(@)",
          [](ProgramBuilder& d, Statement& s) {
              s.numbers = {double(d.number(1, 1000))};
              return one(d, s);
          },
          [](const Call& c) {
              Rng rng(static_cast<std::uint64_t>(c.n[0]));
-             return dropout(c.x[0], 0.3, rng);
+             return dropout(c.x[0], dropout_probability, rng);
          },
-         stored},
+         stored,
+         {},
+         [](const Statement& s, const std::vector<Tensor>& values) {
+             Rng rng(static_cast<std::uint64_t>(s.numbers[0]));
+             return dropout(ones_like(values[static_cast<std::size_t>(s.in[0])]), dropout_probability, rng);
+         }},
         {"cross_entropy(Tensor, Tensor, int64_t)", "", "", classes, loss, fused, loss_text},
         {"mse_loss(Tensor, Tensor)", "mse_loss($0, $1)", "F.mse_loss($0, $1)", two_of_one_shape,
          [](const Call& c) { return mse_loss(c.x[0], c.x[1]); }},
-        {sdpa, "", "", attention, attend, fused, attention_text},
+        {sdpa, "", "", attention, attend, fused, attention_text, attention_factors},
         {"scaled_dot_product_attention_with_weights(Tensor, Tensor, Tensor, AttentionOptions)", "", "",
-         attention, attend, fused, attention_text},
+         attention, attend, fused, attention_text, attention_factors},
         {"multi_head_attention(Tensor, int64_t, AttentionOptions)", "", "", packed_attention, attend, fused,
-         attention_text},
-        {"", "$1(#0, $0)", "modules[#0]($0, [$2*])", apply, [](const Call& c) { return c.module(1).call(c.x); },
-         fused},
+         attention_text, attention_factors},
+        {"", "$1(#0, $0, #1)", "apply(#0, $0, [$2*], #1)", apply,
+         [](const Call& c) { return c.module(1).call(c.x, static_cast<std::uint64_t>(c.n[1])); }, fused},
         {"",
          "made",
          "None",

@@ -93,7 +93,7 @@ std::vector<Row>& rows() {
     static std::vector<Row> all = [] {
         std::vector<Row> list;
         for (const auto& family :
-             {elementwise_rows(), shape_rows(), network_rows(), special_rows(), more_rows()})
+             {elementwise_rows(), shape_rows(), network_rows(), special_rows(), state_rows(), more_rows()})
             list.insert(list.end(), family.begin(), family.end());
         return list;
     }();

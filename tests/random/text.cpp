@@ -2,6 +2,7 @@
 // fails.
 #include <algorithm>
 #include <charconv>
+#include <regex>
 
 #include "program.h"
 
@@ -44,7 +45,8 @@ std::string filled(const std::string& pattern, const Statement& s, int self, boo
 std::string text_of(const Program& program, std::size_t i, bool python) {
     const Statement& s = program.statements[i];
     const Row& row = row_of(s);
-    if (row.text && !(python && row.cpp == "made")) return row.text(s, python);
+    if (row.text && !(python && row.cpp == "made"))
+        return std::regex_replace(row.text(s, python), std::regex("@"), std::to_string(i));
     return filled(python && !row.python.empty() ? row.python : row.cpp, s, static_cast<int>(i), python);
 }
 
@@ -57,7 +59,7 @@ std::string list_of(const std::vector<int>& registers) {
 }  // namespace
 
 std::string as_cpp(const Program& program) {
-    // What the text calls, as the rows do it. In a test: #include "weft/models/gpt.h" and "weft/nn/mlp.h".
+    // What the text calls, as the rows do it. In a test: #include "weft/weft.h" and "core/array/array.h".
     std::string text = "// seed " + std::to_string(program.seed) + "\n" +
                        "const DType type = " + name(program.dtype) + ";\n" +
                        R"(const auto drawn = [](auto seed) { return Rng(static_cast<std::uint64_t>(seed)); };
@@ -82,25 +84,57 @@ const auto changed = [](Tensor x, auto change) {
     change(x);
     return x;
 };
+const auto blob = [&](const Shape& shape, auto seed, bool turned, bool wanted) {
+    const Tensor x = leaf(shape, seed, false);
+    Strides strides = x.strides();
+    if (turned && shape.rank() == 2) strides = {1, shape[0]};
+    return from_blob(x.array().storage->data, shape, strides, [x](void*) {}, type).requires_grad_(wanted);
+};
+const auto random = [&](const Shape& shape, auto seed, bool uniform, bool wanted) {
+    manual_seed(static_cast<std::uint64_t>(seed));
+    return (uniform ? rand(shape, float64) : tanh(randn(shape, float64))).to(type).requires_grad_(wanted);
+};
+const auto renewed = [](Tensor x, const Tensor& values) { return x.set_data(values); };
+const auto with_grad = [](Tensor x, const Tensor& g) { return x.set_grad(g), x; };
+const auto without_grad = [](Tensor x) { return x.zero_grad(), x; };
+const auto backward = [](Tensor x, const Tensor& y) { return sum(y).backward({}, true), x; };
+const auto requires_grad = [](Tensor x, bool wanted) { return x.requires_grad_(wanted); };
+const auto stepped = [](Tensor x, const Tensor& y, int rule) {
+    x.set_grad(grad({sum(y)}, {x}, {}, {.retain_graph = true})[0]);
+    const auto twice = [](auto optimizer) { optimizer.step(), optimizer.step(); };
+    if (rule == 0) twice(optim::SGD(std::vector{x}, {.lr = 0.1}));
+    if (rule == 1)
+        twice(optim::SGD(std::vector{x}, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true}));
+    if (rule == 2) twice(optim::Adam(std::vector{x}, {.lr = 0.1, .eps = 0.1}));
+    if (rule == 3) twice(optim::AdamW(std::vector{x}, {.lr = 0.1, .eps = 0.1}));
+    return x;
+};
 struct Made {
-    std::function<Tensor(const Tensor&)> call;
+    std::function<Tensor(const Tensor&, std::uint64_t)> call;
     std::vector<Tensor> parameters;
-    Tensor operator()(int, const Tensor& x) const { return call(x); }
+    Tensor operator()(int, const Tensor& x, std::uint64_t seed) const { return call(x, seed); }
     Tensor parameter(int i) const { return parameters[static_cast<std::size_t>(i)]; }
 };
 const auto made = [&](auto seed, auto make) {
     Rng rng = drawn(seed);
     auto module = make(rng);
     module.to(type);
-    module.eval();
-    return Made{[module](const Tensor& x) { return module(x); }, module.parameters()};
+    return Made{[module](const Tensor& x, std::uint64_t seed) mutable {
+                    module.train(seed != 0);
+                    for (const auto& [name, generator] : module.named_generators()) *generator = Rng(seed);
+                    return module(x);
+                },
+                module.parameters()};
 };
-(void)leaf, (void)ids, (void)bools, (void)dropped, (void)changed, (void)made;
+(void)leaf, (void)ids, (void)bools, (void)dropped, (void)changed, (void)made, (void)blob, (void)random;
+(void)renewed, (void)with_grad, (void)without_grad, (void)backward, (void)requires_grad, (void)stepped;
 )";
     for (std::size_t i = 0; i < program.statements.size(); ++i) {
         const Statement& s = program.statements[i];
         std::string value = text_of(program, i, false);
-        if (s.no_grad) value = "[&] { const NoGrad off; return Tensor(" + value + "); }()";
+        if (s.no_grad || s.island)
+            value = std::string("[&] { const NoGrad off; ") + (s.island ? "const EnableGrad on; " : "") +
+                    "return Tensor(" + value + "); }()";
         text += (row_of(s).cpp == "made" ? "const Made " : "Tensor ") + r(static_cast<int>(i)) + " = " + value +
                 ";\n";
         if (s.hook != 0)
@@ -120,7 +154,9 @@ std::vector<std::string> as_python(const Program& program) {
         const Statement& s = program.statements[i];
         const std::string self = r(static_cast<int>(i)), line = self + " = " + text_of(program, i, true);
         const bool off = s.no_grad || (row_of(s).flags & in_place);
-        lines.push_back(off ? "with torch.no_grad(): " + line : line);
+        lines.push_back(off        ? "with torch.no_grad(): " + line
+                        : s.island ? "with torch.no_grad(), torch.enable_grad(): " + line
+                                   : line);
         if (s.hook != 0)
             lines.push_back("if " + self + ".requires_grad: " + self + ".register_hook(lambda g: g * " +
                             number(s.hook) + ")");
@@ -205,10 +241,10 @@ Program minimised(const Program& program, const std::string& route) {
                 smaller = true;
                 continue;
             }
-            if (s.hook != 0 || s.no_grad) {
+            if (s.hook != 0 || s.no_grad || s.island) {
                 Program p = best;
-                p.statements[static_cast<std::size_t>(i)].hook = 0;
-                p.statements[static_cast<std::size_t>(i)].no_grad = false;
+                Statement& plain = p.statements[static_cast<std::size_t>(i)];
+                plain.hook = 0, plain.no_grad = plain.island = false;
                 smaller = better(p) || smaller;
             }
             if (s.in.empty() || row_of(s).cpp.starts_with("$0.parameter")) continue;
