@@ -136,7 +136,8 @@ std::vector<Case> large_operations() {
     add("sum", 64, "reduce.cpp", [](const auto& x) { return sum(x[0]); }, {a});
     add("var", 64, "reduce.cpp", [](const auto& x) { return var(x[0], 0); }, {a});
     add("max", 64, "reduce.cpp", [](const auto& x) { return max(x[0], 0).values; }, {a});
-    add("cumsum", 64, "reduce.cpp", [](const auto& x) { return cumsum(x[0], 0) + cumsum(x[0], 1); }, {a});
+    add("cumsum", 64, "scan.cpp", [](const auto& x) { return cumsum(x[0], 0) + cumsum(x[0], 1); }, {a});
+    add("cumprod", 64, "scan.cpp", [](const auto& x) { return cumprod(x[0], 0) + cumprod(x[0], 1); }, {a});
     add("softmax over columns", 64, "softmax.cpp", [](const auto& x) { return softmax(x[0], -1); }, {a});
     add("softmax over rows", 64, "softmax.cpp", [](const auto& x) { return softmax(x[0], 0); }, {a});
     add("log_softmax", 64, "softmax.cpp", [](const auto& x) { return log_softmax(x[0], 1); }, {a});

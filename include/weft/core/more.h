@@ -1,4 +1,4 @@
-// Operations composed of those in ops.h, from whose gradients theirs follow.
+// Operations, most of them composed of those in ops.h, from whose gradients theirs follow.
 // What ops.h says of broadcasting, types, axes and errors holds here, too.
 #pragma once
 
@@ -15,7 +15,7 @@ Tensor rsqrt(const Tensor& x);     // 1 / √x
 Tensor isnan(const Tensor& x);     // bool: x is NaN
 Tensor isinf(const Tensor& x);     // bool: x is ∞ or −∞
 Tensor silu(const Tensor& x);      // x · σ(x)  (Elfwing et al., "Sigmoid-weighted linear units", 2018, eq. 3)
-Tensor softplus(const Tensor& x);  // ln(1 + eˣ), without overflow; x itself above 20, as in PyTorch
+Tensor softplus(const Tensor& x);  // ln(1 + eˣ), without overflow
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);  // x where x > 0, else negative_slope · x
 Tensor elu(const Tensor& x, double alpha = 1);                     // x where x > 0, else alpha · (eˣ − 1)
 // where with plain numbers, of the other tensor's type: where(mask, -1e9, scores). float32 if both are numbers.
@@ -37,11 +37,11 @@ Tensor minimum(const Tensor& a, double b);
 Tensor all(const Tensor& x, const Axes& axes, bool keepdim = false);
 // bool: whether some element over the axes is true. DTypeError unless x is bool.
 Tensor any(const Tensor& x, const Axes& axes, bool keepdim = false);
-// √var; where it is 0, so is its gradient. In a file with `using namespace weft` write weft::std(x), because
-// std is also a namespace.
+// √var, without overflow of squares; where it is 0, so is its gradient. In a file with `using namespace weft`
+// write weft::std(x), because std is also a namespace.
 Tensor std(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int correction = 1);
-// (Σ|x|ᵖ)^(1/p) over the axes, the largest |x| for p = ∞; without overflow. The gradient of a zero vector is 0.
-// ValueError unless p > 0.
+// (Σ|x|ᵖ)^(1/p) over the axes, the largest |x| for p = ∞; without overflow. A zero vector has a gradient of 0,
+// each zero too if p < 1; for p = ∞ the first of equals gets the whole. ValueError unless p > 0.
 Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
 // Πx along the axis, or of all elements; 1 if empty. Gradients are right where elements are 0.
 Tensor prod(const Tensor& x, int axis, bool keepdim = false);

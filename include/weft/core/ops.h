@@ -67,14 +67,14 @@ Tensor isfinite(const Tensor& x);         // bool: neither NaN nor infinite
 [[nodiscard]] bool any(const Tensor& x);  // whether some element of a bool tensor is true
 
 // ---- elementwise functions of one floating tensor
-Tensor exp(const Tensor& x);      // eˣ; inf above 88.7 (float32) or 709.7 (float64)
+Tensor exp(const Tensor& x);      // eˣ; inf from 88.73 (float32) or 709.79 (float64) on
 Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf
 Tensor sqrt(const Tensor& x);     // √x; gradient at 0 is inf
 Tensor tanh(const Tensor& x);     // (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), without overflow
 Tensor sigmoid(const Tensor& x);  // 1 / (1 + e⁻ˣ), without overflow
 Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
 Tensor abs(const Tensor& x);      // |x|; gradient at 0 is 0
-Tensor sign(const Tensor& x);     // −1, 0 or 1; gradient 0
+Tensor sign(const Tensor& x);     // −1, 0 or 1, NaN of NaN; gradient 0
 Tensor sin(const Tensor& x);      // x in radians
 // The cosine of x in radians.
 //
@@ -97,7 +97,7 @@ Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
 // min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError if low > high.
 Tensor clamp(const Tensor& x, double low, double high);
 
-// The larger of a and b; NaN where either is NaN. Where they are equal each gets half of the gradient.
+// The larger of a and b, or NaN if either is. Equal, each gets half of the gradient; beside NaN, the whole.
 Tensor maximum(const Tensor& a, const Tensor& b);
 // The smaller of a and b; otherwise as maximum.
 //

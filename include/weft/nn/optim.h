@@ -255,8 +255,8 @@ struct OneCycleOptions {
 double one_cycle_lr(std::int64_t step, const OneCycleOptions& options);
 
 // Multiplies each gradient by min(1, max_norm / (n + 1e-6)), as PyTorch does, and returns n = ‖all gradients
-// together‖₂. Parameters without a gradient are skipped, tied ones count once. If n is NaN or infinite, it
-// changes nothing, and step() names the parameter. ValueError when max_norm is negative or NaN.
+// together‖₂ (inf beyond float64). Parameters without a gradient are skipped, tied ones count once. A gradient
+// that is NaN or infinite changes nothing, and step() names it. ValueError when max_norm is negative or NaN.
 //
 //     const double norm = optim::clip_grad_norm(model, 1.0);  // the norm before clipping
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <numbers>
 
 #include "core/kernels/rows.h"
 #include "core/kernels/runs.h"
@@ -66,6 +68,38 @@ void where(const Array& out, const Array& condition, const Array& a, const Array
                 }
             },
             condition, a, b);
+    });
+}
+
+// xsimd's eˣ is inf a little before the type's end, and 0 where the result is denormal; there it is (e^(x/2))².
+void exp(const Array& out, const Array& x) {
+    visit_floating(x.dtype, [&]<class T>(T) {
+        using B = xsimd::batch<T>;
+        constexpr bool narrow = std::is_same_v<T, float>;
+        const auto f = [low = B(narrow ? T(-87) : T(-708)), high = B(narrow ? T(88) : T(709))](const B& x) {
+            const B e = xsimd::exp(x);
+            const auto near_end = x < low || x > high;
+            if (!xsimd::any(near_end)) return e;
+            const B root = xsimd::exp(x * B(T(0.5)));
+            return xsimd::select(near_end, root * root, e);
+        };
+        for_runs_of<T, T>(
+            out, [&](std::int64_t n, T* y, const T* p) { simd_run(n, y, f, p); }, x);
+    });
+}
+
+// xsimd's logarithm takes a denormal float64 for a larger number, so it gets x·2⁵⁴.
+void log(const Array& out, const Array& x) {
+    visit_floating(x.dtype, [&]<class T>(T) {
+        using B = xsimd::batch<T>;
+        const auto f = [](const B& x) {
+            const B y = xsimd::log(x);
+            const auto small = x < B(std::numeric_limits<T>::min());
+            if (std::is_same_v<T, float> || !xsimd::any(small)) return y;
+            return xsimd::select(small, xsimd::log(x * B(T(0x1p54))) - B(T(54 * std::numbers::ln2)), y);
+        };
+        for_runs_of<T, T>(
+            out, [&](std::int64_t n, T* y, const T* p) { simd_run(n, y, f, p); }, x);
     });
 }
 

@@ -13,6 +13,8 @@ void axpy(const Array& out, double alpha, const Array& x);        // out ← out
 void multiply(const Array& out, const Array& a, const Array& b);  // a · b
 void scale(const Array& out, const Array& x, double factor);      // factor · x
 void where(const Array& out, const Array& condition, const Array& a, const Array& b);  // bool condition ? a : b
+void exp(const Array& out, const Array& x);                                            // eˣ, floating
+void log(const Array& out, const Array& x);                                            // ln x, floating
 constexpr double gelu_factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;     // 2√(2/π)
 // The gradient of gelu's tanh approximation, y = x·g with g = σ(2u):  dx = dy · (g + x·g·(1 − g)·2u′). Written
 // with vectors, because an expression would compute g three times.

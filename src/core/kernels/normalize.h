@@ -13,7 +13,8 @@ void softmax(const Array& y, const Array& x);
 // y = x − max − ln Σ e^(x − max); a row of −inf stays −inf.
 void log_softmax(const Array& y, const Array& x);
 
-// y = (x − mean) · rstd · weight + bias, with weight and bias (C,); mean and rstd (R,) are saved for backward.
+// y = (x − mean) · rstd · weight + bias, with weight and bias (C,); mean (R, 2), rounded and what the rounding
+// left, and rstd (R,) are saved for backward.
 void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array& weight,
                 const Array& bias, double eps);
 // dx, and dweight and dbias (C,), which are left out if they have no storage.

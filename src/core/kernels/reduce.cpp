@@ -97,20 +97,4 @@ MinMax min_max(const Array& x, int axis, bool largest) {
     return result;
 }
 
-void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
-    const Array dense = contiguous(x);
-    const Layout l(x.shape, axis, axis + 1);
-    visit_wrapping(x.dtype, [&]<class T>(T) {
-        parallel_for(l.outer * l.inner, l.n, reduce_grain, [&](std::int64_t task) {
-            const std::int64_t start = task / l.inner * l.n * l.inner + task % l.inner;
-            T total = 0;
-            for (std::int64_t i = 0; i < l.n; ++i) {
-                const std::int64_t at = start + (reverse ? l.n - 1 - i : i) * l.inner;
-                total += dense.data<T>()[at];
-                out.data<T>()[at] = total;
-            }
-        });
-    });
-}
-
 }  // namespace weft::kernels

@@ -28,6 +28,4 @@ struct MinMax {
 };
 MinMax min_max(const Array& x, int axis, bool largest);  // NaN comes first; the axis is not empty
 
-void cumsum(const Array& out, const Array& x, int axis, bool reverse);  // out contiguous
-
 }  // namespace weft::kernels

@@ -19,11 +19,16 @@ Tensor silu(const Tensor& x) {
     return x * sigmoid(x);
 }
 
-// Above 20, e⁻ˣ no longer changes x + ln(1 + e⁻ˣ) in float32, and eˣ would overflow.
 Tensor softplus(const Tensor& x) {
     check_floating("softplus", x);
-    const Tensor is_large = x > 20;
-    return where(is_large, x, log1p(exp(masked_fill(x, is_large, 0))));
+    Tensor y;
+    {
+        const NoGrad off;
+        y = relu(x) + log1p(exp(-abs(x)));
+    }
+    // y = ln(1 + eˣ):  dx = dy·σ(x)
+    return record("softplus", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(saved[0])}; });
 }
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {

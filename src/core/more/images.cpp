@@ -126,8 +126,15 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 
 Tensor max_pool2d(const Tensor& x, const WindowOptions& window) {
     WindowOptions options = of_pooling("max_pool2d", window);
-    options.pad_value = -std::numeric_limits<double>::infinity();
-    return as_image(max(channel_windows("max_pool2d", x, options), 2).values, x, options);
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    options.pad_value = -inf;
+    const Tensor pixels = channel_windows("max_pool2d", x, options);  // (N, C, kh·kw, L)
+    const ValuesIndices largest = max(pixels, 2);
+    if (options.padding == 0 || !any(largest.values == -inf)) return as_image(largest.values, x, options);
+    // A pixel of −∞ gets the gradient, and not the padding before it.
+    const Tensor is_pixel = channel_windows("max_pool2d", zeros_like(x), options);  // −∞ in the padding
+    const Tensor index = where(largest.values == -inf, max(is_pixel, 2).indices, largest.indices);
+    return as_image(gather(pixels, 2, index.unsqueeze(2)).squeeze(2), x, options);
 }
 
 Tensor avg_pool2d(const Tensor& x, const WindowOptions& window) {
@@ -156,7 +163,7 @@ Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& 
     const bool collects = options.training && has_running;
     if (collects)
         for (const Tensor& t : {running.mean, running.var}) check_in_place("batch_norm", t);
-    Tensor centre, spread;
+    Tensor means, rest, spread;  // the means, x without them, and the variance
     const std::int64_t n = C == 0 ? 0 : x.numel() / C;
     if (options.training) {
         std::vector<int> axes{0};
@@ -168,18 +175,19 @@ Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& 
             if (has_running && t.array().overlaps_itself())
                 throw GraphError("batch_norm: the elements of running statistics of shape ", t.shape(),
                                  " share memory; clone() the expanded tensor first");
-        centre = mean(x, axes, keepdim);
-        spread = var(x, axes, keepdim, 0);
+        const Centred c = centred(x, axes);
+        means = c.mean, rest = c.rest;
+        spread = mean(rest * rest, axes, keepdim);
     } else {
-        centre = channels(running.mean), spread = channels(running.var);
+        rest = x - channels(running.mean), spread = channels(running.var);
     }
-    Tensor y = (x - centre) / sqrt(spread + options.eps);
+    Tensor y = rest / sqrt(spread + options.eps);
     if (weight.defined()) y = y * channels(weight);
     if (bias.defined()) y = y + channels(bias);
     if (collects) {
         const NoGrad off;
         const double m = options.momentum, unbiased = static_cast<double>(n) / static_cast<double>(n - 1);
-        Tensor(running.mean).mul_(1 - m).add_(centre.reshape({C}), m);
+        Tensor(running.mean).mul_(1 - m).add_(means.reshape({C}), m);
         Tensor(running.var).mul_(1 - m).add_(spread.reshape({C}), m * unbiased);
     }
     return y;

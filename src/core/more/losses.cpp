@@ -41,6 +41,25 @@ Tensor weighted_mean(const Tensor& losses, const Tensor& weight) {
     return sum(masked_fill(losses * weight, weight == 0, 0)) / masked_fill(total, total == 0, 1);
 }
 
+// ln(1 + eˣ) − x·t elementwise, without the cancellation of its terms where t is 0 or 1.
+Tensor logistic_losses(const Tensor& x, const Tensor& t) {
+    Tensor y;
+    {
+        const NoGrad off;
+        y = relu(x) - x * t + log1p(exp(-abs(x)));
+    }
+    // y = ln(1 + eˣ) − x·t:  dx = σ(x) − t = (1 − t)·σ(x) − t·σ(−x),  dt = −x
+    return record(
+        "binary_cross_entropy_with_logits", y, {x, t}, {x, t}, [](const Saved& saved, const Tensor& dy) {
+            const Tensor &x = saved[0], &t = saved[1], is_negative = x < 0;
+            const Tensor small = sigmoid(where(is_negative, x, -x)),
+                         large = 1 - small;  // all digits, at any order
+            const Tensor p = where(is_negative, small, large),
+                         q = where(is_negative, large, small);  // σ(x), σ(−x)
+            return Grads{dy * ((1 - t) * p - t * q), saved.needs_input_grad(1) ? -(dy * x) : Tensor()};
+        });
+}
+
 }  // namespace
 
 Tensor nll_loss(const Tensor& log_p, const Tensor& targets, const Tensor& weight, std::int64_t ignore_index) {
@@ -70,7 +89,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets) {
     check_same_shape("binary_cross_entropy_with_logits", logits, targets);
-    return mean(softplus(logits) - logits * targets);
+    check_floating("binary_cross_entropy_with_logits", logits);
+    return mean(logistic_losses(logits, targets));
 }
 
 Tensor l1_loss(const Tensor& prediction, const Tensor& target) {
@@ -81,8 +101,9 @@ Tensor l1_loss(const Tensor& prediction, const Tensor& target) {
 Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta) {
     check_same_shape("huber_loss", prediction, target);
     if (!(delta > 0)) throw ValueError("huber_loss: delta is ", delta, "; it must be above 0");
-    const Tensor difference = prediction - target, size = abs(difference);
-    return mean(where(size < delta, 0.5 * difference * difference, delta * (size - 0.5 * delta)));
+    // d²/2 or delta·(|d| − delta/2), by the part of d that counts: an infinite d has the slope ±delta, not NaN.
+    const Tensor d = prediction - target, clipped = clamp(d, -delta, delta);
+    return mean(clipped * (d - 0.5 * clipped));
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Reductions, scans and sorting that are composed of other operations.
+// Reductions and sorting that are composed of other operations.
 #include <cmath>
 #include <numeric>
 
@@ -43,7 +43,13 @@ Tensor any(const Tensor& x, const Axes& axes, bool keepdim) {
 
 Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("std", x);
-    return root_of(var(x, axes, keepdim, correction), [](const Tensor& v) { return sqrt(v); });
+    const Tensor v = var(x, axes, keepdim, correction);
+    const double elements = static_cast<double>(x.numel()) / static_cast<double>(v.numel());
+    // Squares that may have left the type's range are scaled first, as in norm, which also gives a variance of
+    // 0 its gradient.
+    const double smallest = x.dtype() == float32 ? 0x1p-100 : 0x1p-960;
+    if (elements <= correction || all(v >= smallest && isfinite(v))) return sqrt(v);
+    return norm(centred(x, axes).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
 }
 
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
@@ -62,41 +68,14 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     if (std::isinf(p)) return squeezed(largest);
     const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0 || isinf(largest), 1);
     // |x|² as x·x, because |x| hides the curvature at 0 from a second derivative.
-    const Tensor scaled = x / unit, powers = p == 2 ? scaled * scaled : pow(size / unit, p);
+    const auto power = [p](const Tensor& v) { return pow(v, p); };
+    const Tensor scaled = x / unit;
+    const Tensor powers = p == 2 ? scaled * scaled : p < 1 ? root_of(size / unit, power) : power(size / unit);
     const Tensor total = sum(powers, Axes(reduced), weft::keepdim);
-    return squeezed(unit * root_of(total, [p](const Tensor& v) { return pow(v, 1 / p); }));
-}
-
-// Halves the axis again and again, so gradients are right where factors are 0, without a division.
-Tensor prod(const Tensor& x, int axis, bool keepdim) {
-    check_arithmetic("prod", x);
-    axis = normalize_axis(axis, x.rank(), "prod");
-    Tensor y = x;
-    if (x.size(axis) == 0) {
-        Shape shape = x.shape();
-        shape[axis] = 1;
-        y = ones(shape, x.dtype());
-    }
-    while (y.size(axis) > 1) {
-        const std::int64_t half = y.size(axis) / 2;
-        const Tensor product = y.slice(axis, 0, half) * y.slice(axis, half, 2 * half);
-        y = y.size(axis) % 2 == 0 ? product : cat({product, y.slice(axis, 2 * half, 2 * half + 1)}, axis);
-    }
-    return copied(keepdim ? y : y.squeeze(axis), x);
-}
-
-Tensor prod(const Tensor& x) { return prod(x.reshape({-1}), 0); }
-
-// After step k each element is the product of the 2ᵏ elements that end with it (Hillis and Steele, "Data
-// parallel algorithms", 1986).
-Tensor cumprod(const Tensor& x, int axis) {
-    check_arithmetic("cumprod", x);
-    axis = normalize_axis(axis, x.rank(), "cumprod");
-    const std::int64_t n = x.size(axis);
-    Tensor y = x;
-    for (std::int64_t step = 1; step < n; step *= 2)
-        y = cat({y.slice(axis, 0, step), y.slice(axis, step, n) * y.slice(axis, 0, n - step)}, axis);
-    return copied(y, x);
+    if (p >= 1) return squeezed(unit * root_of(total, [p](const Tensor& v) { return pow(v, 1 / p); }));
+    // The root of a small p may leave the range that its product with `unit` is in: half of it, twice.
+    const Tensor half = root_of(total, [p](const Tensor& v) { return pow(v, 0.5 / p); });
+    return squeezed(unit * half * half);
 }
 
 Tensor argmin(const Tensor& x, int axis, bool keepdim) { return min(x.detach(), axis, keepdim).indices; }

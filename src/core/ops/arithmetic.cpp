@@ -13,14 +13,15 @@ Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     return scalar_like(x, number, operation);
 }
 
-// Records y = compare(a, b) ? a : b. Where a and b are equal, each gets half of dy.
+// Records y = compare(a, b) ? a : b. Where a and b are equal, each gets half of dy;
+// beside NaN, where neither is the smaller, each gets all of it, as in PyTorch.
 Tensor record_choice(const char* operation, const Tensor& y, Tensor (*compare)(const Tensor&, const Tensor&),
                      const Tensor& a, const Tensor& b) {
     return record(operation, y, {a, b}, {a, b}, [compare](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
-        const Tensor half = (a == b).to(dy.dtype()) * 0.5;
-        return Grads{sum_to(dy * (compare(a, b).to(dy.dtype()) + half), a.shape()),
-                     sum_to(dy * (compare(b, a).to(dy.dtype()) + half), b.shape())};
+        const Tensor shared = where(a == b, dy * 0.5, dy);
+        return Grads{sum_to(masked_fill(shared, compare(b, a), 0), a.shape()),
+                     sum_to(masked_fill(shared, compare(a, b), 0), b.shape())};
     });
 }
 
@@ -102,10 +103,10 @@ Tensor pow(const Tensor& x, const Tensor& p) {
         const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
         Grads grads(2);
         if (saved.needs_input_grad(0)) {
-            // At x = p = 0, where 0·0⁻¹ is undefined, the slope is 0. For other x it is 0 at p = 0 without
-            // help, and must not be filled in, because it has a derivative with respect to p.
-            const Tensor undecided = broadcast_to(x == 0 && p == 0, y.shape());
-            const Tensor slope = masked_fill(p * pow(x, p - 1.0), undecided, 0);
+            // At p = 0 the slope is 0. It is filled in only where xᵖ⁻¹ leaves the type (x = 0, NaN, or too
+            // small to have a reciprocal): elsewhere it has a derivative with respect to p.
+            const Tensor power = pow(x, p - 1.0);
+            const Tensor slope = masked_fill(p * power, p == 0 && !isfinite(power), 0);
             grads[0] = sum_to(dy * slope, x.shape());
         }
         if (saved.needs_input_grad(1)) {

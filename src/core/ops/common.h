@@ -61,6 +61,13 @@ inline std::vector<bool> named_axes(const char* operation, const Tensor& x, cons
     return axes;
 }
 
+// A mean over axes, which have size 1, and what remains of x without it.
+struct Centred {
+    Tensor mean;  // outside the graph
+    Tensor rest;  // x − mean, in x's shape
+};
+Centred centred(const Tensor& x, const Axes& axes);
+
 // The end of a message about an index that is out of range for an axis of size n.
 inline std::string valid_indices(std::int64_t n) {
     return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);

@@ -8,15 +8,25 @@
 
 namespace weft {
 
+namespace {
+using Kernel = void (*)(const Array& out, const Array& x);
+Tensor by_kernel(const char* operation, const Tensor& x, Kernel kernel) {
+    check_floating(operation, x);
+    Array y = make_array(x.shape(), x.dtype());
+    kernel(y, x.array());
+    return Tensor(std::move(y));
+}
+}  // namespace
+
 Tensor exp(const Tensor& x) {
-    Tensor y = elementwise("exp", x, [](const auto& x) { return xt::exp(x); });
+    Tensor y = by_kernel("exp", x, kernels::exp);
     // y = eˣ:  dx = dy·y
     return record("exp", y, {x}, {y},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
 }
 
 Tensor log(const Tensor& x) {
-    Tensor y = elementwise("log", x, [](const auto& x) { return xt::log(x); });
+    Tensor y = by_kernel("log", x, kernels::log);
     // y = ln x:  dx = dy/x
     return record("log", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
@@ -108,9 +118,9 @@ Tensor log1p(const Tensor& x) {
 
 Tensor expm1(const Tensor& x) {
     Tensor y = elementwise("expm1", x, by_element([](const auto& x) { return xt::expm1(x); }));
-    // y = eˣ − 1:  dx = dy·(y + 1)
-    return record("expm1", y, {x}, {y},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * (saved[0] + 1)}; });
+    // y = eˣ − 1:  dx = dy·eˣ, and not dy·(y + 1), which is 0 where y rounds to −1
+    return record("expm1", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * exp(saved[0])}; });
 }
 
 namespace {
@@ -191,7 +201,7 @@ Tensor clamp(const Tensor& x, double low, double high) {
     // y = min(max(x, low), high):  dx = dy where low ≤ x ≤ high, else 0
     return record("clamp", y, {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
-        return Grads{masked_fill(dy, x < low || x > high, 0)};
+        return Grads{where(x >= low && x <= high, dy, scalar_like(dy, 0))};
     });
 }
 

@@ -8,8 +8,8 @@ namespace weft {
 namespace {
 
 Tensor layer_norm_reference(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    const Tensor centred = x - mean(x, -1, keepdim);
-    Tensor y = centred / sqrt(mean(centred * centred, -1, keepdim) + eps);
+    const Tensor rest = centred(x, -1).rest;
+    Tensor y = rest / sqrt(mean(rest * rest, -1, keepdim) + eps);
     if (weight.defined()) y = y * weight;
     return bias.defined() ? y + bias : y;
 }
@@ -44,7 +44,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
     Shape rows = x.shape();
     rows.erase(rows.rank() - 1);
-    Array y = make_array(x.shape(), x.dtype()), mean = make_array(rows, x.dtype()),
+    Array y = make_array(x.shape(), x.dtype()), mean = make_array({rows.numel(), 2}, x.dtype()),
           rstd = make_array(rows, x.dtype());
     kernels::layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x), row_or(bias, 0, x),
                         eps);

@@ -1,7 +1,10 @@
 #include "core/kernels/reduce.h"
 
+#include <limits>
+
 #include "core/autograd/node.h"
 #include "core/kernels/normalize.h"
+#include "core/kernels/scan.h"
 #include "core/ops/common.h"
 
 namespace weft {
@@ -69,13 +72,30 @@ Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
                   [=](const Saved&, const Tensor& dy) { return Grads{cumulative_sum(dy, axis, !reverse)}; });
 }
 
-// The maximum over the axes, which get size 1; 0 where it is not finite; () for an x without elements.
+// The largest finite element over the axes, which get size 1; 0 where there is none, or NaN; () for an x
+// without elements.
 Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
     if (x.numel() == 0) return scalar_like(x, 0);
     Tensor m = x;
     for (int axis = 0; axis < x.rank(); ++axis)
         if (reduced[static_cast<std::size_t>(axis)]) m = min_max("max", m, axis, weft::keepdim, true).values;
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    if (any(m == inf)) return largest_finite(masked_fill(x, x == inf, -inf), reduced);
     return masked_fill(m, !isfinite(m), 0);
+}
+
+// The mean is rounded, in float32 to 0.03 near 10⁶, so what remains has a mean, too, which is then taken out.
+// The first needs no gradient: the second would take it out again.
+Centred centred(const Tensor& x, const Reduction& r) {
+    const double n = static_cast<double>(r.elements);
+    Tensor first;
+    {
+        const NoGrad off;
+        first = sum_over(x, r.axes, r.kept) / n;
+        if (!all(isfinite(first))) first = sum_over(x / n, r.axes, r.kept);  // the sum may have overflowed
+    }
+    const Tensor rest = x - first, second = sum_over(rest, r.axes, r.kept) / n;
+    return {first + second.detach(), rest - second};
 }
 
 // Applies a kernel for the last axis to any axis.
@@ -89,6 +109,8 @@ Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
 }
 
 }  // namespace
+
+Centred centred(const Tensor& x, const Axes& axes) { return centred(x, Reduction("mean", x, axes)); }
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
     if (x.dtype() == boolean) return sum(x.to(int64), axes, keepdim);
@@ -106,9 +128,18 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("var", x);
     const Reduction r("var", x, axes);
-    const double n = static_cast<double>(r.elements);
-    const Tensor centred = x - sum_over(x, r.axes, r.kept) / n;
-    return sum_over(centred * centred, r.axes, r.shape(keepdim)) / std::max(0.0, n - correction);
+    const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
+    Tensor c, y;
+    {
+        const NoGrad off;
+        c = centred(x, r).rest;
+        y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
+    }
+    // y = Σc²/(n − correction) with c = x − mean:  dx = dy·2c/(n − correction), because Σc = 0
+    return record("var", y, {x}, {x, c}, [=](const Saved& saved, const Tensor& dy) {
+        const Tensor c = is_grad_enabled() ? centred(saved[0], r).rest : saved[1];
+        return Grads{c * (dy.reshape(r.kept) * (2 / divisor))};
+    });
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {

@@ -15,15 +15,18 @@ namespace {
 
 // Eight partial sums, so no addition waits for the previous one.
 template <class T>
-double squares(const T* x, std::int64_t n) {
+double squares(const T* x, std::int64_t n, double scale) {
     std::array<double, 8> sums{};
     std::int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (std::size_t lane = 0; lane < 8; ++lane) {
-            const double value = static_cast<double>(x[i + static_cast<std::int64_t>(lane)]);
+            const double value = scale * static_cast<double>(x[i + static_cast<std::int64_t>(lane)]);
             sums[lane] += value * value;
         }
-    for (; i < n; ++i) sums[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    for (; i < n; ++i) {
+        const double value = scale * static_cast<double>(x[i]);
+        sums[0] += value * value;
+    }
     double total = 0;
     for (const double sum : sums) total += sum;
     return total;
@@ -58,11 +61,24 @@ auto of_blocks(const Tensor& x, const F& f) {
 
 }  // namespace
 
-double sum_of_squares(const Tensor& x) {
+double sum_of_squares(const Tensor& x, double scale) {
     double total = 0;
-    for (const double part : of_blocks(x, [](const auto*values, std::int64_t n) { return squares(values, n); }))
+    for (const double part :
+         of_blocks(x, [=](const auto*values, std::int64_t n) { return squares(values, n, scale); }))
         total += part;
     return total;
+}
+
+double largest_of(const Tensor& x) {
+    double largest = 0;
+    for (const double part : of_blocks(x, [](const auto*values, std::int64_t n) {
+             double most = 0;
+             for (std::int64_t i = 0; i < n; ++i)
+                 most = std::max(most, std::abs(static_cast<double>(values[i])));
+             return most;
+         }))
+        largest = std::max(largest, part);
+    return largest;
 }
 
 bool all_finite(const Tensor& x) {
@@ -79,11 +95,21 @@ double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
         if (seen.insert(&parameter.impl()).second && parameter.grad().defined())
             gradients.push_back(parameter.grad());
 
-    double squares = 0;
-    for (const Tensor& gradient : gradients) squares += sum_of_squares(gradient);
-    const double norm = std::sqrt(squares);
-    const double factor = max_norm / (norm + 1e-6);
-    if (std::isfinite(norm) && factor < 1) {
+    const auto squares_of = [&](double scale) {
+        double total = 0;
+        for (const Tensor& gradient : gradients) total += sum_of_squares(gradient, scale);
+        return total;
+    };
+    double unit = 1, squares = squares_of(1);
+    if (!(squares > 1e-280 &&
+          std::isfinite(squares))) {  // squares left the range: of the quotients by the largest
+        double largest = 0;
+        for (const Tensor& gradient : gradients) largest = std::max(largest, largest_of(gradient));
+        if (largest > 1e-300 && std::isfinite(largest)) unit = largest, squares = squares_of(1 / unit);
+    }
+    const double root = std::sqrt(squares), norm = unit * root;
+    const double factor = std::isfinite(norm) ? max_norm / (norm + 1e-6) : max_norm / unit / root;
+    if (std::isfinite(squares) && factor < 1) {
         NoGrad off;
         for (Tensor& gradient : gradients) gradient.mul_(factor);
     }
