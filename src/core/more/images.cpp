@@ -171,10 +171,6 @@ Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& 
         if (n < 2)
             throw ValueError("batch_norm: ", n, " value in each channel of ", x.shape(),
                              "; training needs at least 2");
-        for (const Tensor& t : {running.mean, running.var})
-            if (has_running && t.array().overlaps_itself())
-                throw GraphError("batch_norm: the elements of running statistics of shape ", t.shape(),
-                                 " share memory; clone() the expanded tensor first");
         const Centred c = centred(x, axes);
         means = c.mean, rest = c.rest;
         spread = mean(rest * rest, axes, keepdim);
