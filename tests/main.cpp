@@ -77,7 +77,10 @@ std::set<std::string>& sections() {
 }
 struct SectionNames : Listener {
     using Listener::Listener;
-    void sectionStarting(const Catch::SectionInfo& section) override { sections().insert(section.name); }
+    void sectionStarting(const Catch::SectionInfo& section) override {
+        Listener::sectionStarting(section);
+        sections().insert(section.name);
+    }
 };
 CATCH_REGISTER_LISTENER(SectionNames)
 

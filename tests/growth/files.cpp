@@ -10,31 +10,31 @@ std::vector<growth::Case> growth::files() {
              io::save_safetensors(scratch("a"), named(n));
              return [] { (void)io::load_safetensors(scratch("a")); };
          }},
-        {"save_safetensors: metadata", 2000,
+        {"save_safetensors: metadata", 1000,
          [](auto n) {
              io::Metadata metadata;
              for (std::int64_t i = 0; i < n; ++i) metadata["key " + std::to_string(i)] = "value";
              return [metadata] { io::save_safetensors(scratch("a"), {}, metadata); };
          }},
-        {"load_safetensors: metadata", 2000,
+        {"load_safetensors: metadata", 1000,
          [](auto n) {
              io::Metadata metadata;
              for (std::int64_t i = 0; i < n; ++i) metadata["key " + std::to_string(i)] = "value";
              io::save_safetensors(scratch("a"), {}, metadata);
              return [] { (void)io::load_safetensors(scratch("a")); };
          }},
-        {"save_npz: members", 500,
+        {"save_npz: members", 200,
          [](auto n) { return [state = named(n)] { io::save_npz(scratch("a"), state); }; }},
-        {"load_npz: members", 500,
+        {"load_npz: members", 200,
          [](auto n) {
              io::save_npz(scratch("a"), named(n));
              return [] { (void)io::load_npz(scratch("a")); };
          }},
-        {"save_npz: compressed bytes", 5000,
+        {"save_npz: compressed bytes", 2000,
          [](auto n) { return [x = arange(n)] {
                           io::save_npz(scratch("a"), {{"x", x}}, true);
                       }; }},
-        {"load_npz: compressed bytes", 5000,
+        {"load_npz: compressed bytes", 2000,
          [](auto n) {
              io::save_npz(scratch("a"), {{"x", arange(n)}}, true);
              return [] { (void)io::load_npz(scratch("a")); };
@@ -72,7 +72,7 @@ std::vector<growth::Case> growth::files() {
                  (void)training::read_text(paths);
              };
          }},
-        {"Checkpoint: parameters", 100,
+        {"Checkpoint: parameters", 48,
          [](auto n) {
              return [module = Many(n)]() mutable {
                  optim::AdamW optimizer(module);

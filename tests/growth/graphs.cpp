@@ -21,8 +21,8 @@ std::vector<Tensor> leaves(std::int64_t n) {
 
 std::vector<growth::Case> growth::graphs() {
     return {
-        {"backward: a chain", 500, [](auto n) { return [n] { chain(leaf(), n).backward(); }; }},
-        {"backward: a leaf used often", 500,
+        {"backward: a chain", 200, [](auto n) { return [n] { chain(leaf(), n).backward(); }; }},
+        {"backward: a leaf used often", 200,
          [](auto n) {
              return [n, x = leaf()] {
                  Tensor y = x;
@@ -30,7 +30,7 @@ std::vector<growth::Case> growth::graphs() {
                  sum(y).backward();
              };
          }},
-        {"backward: diamonds", 500,
+        {"backward: diamonds", 200,
          [](auto n) {
              return [n] {
                  Tensor y = leaf();
@@ -38,7 +38,7 @@ std::vector<growth::Case> growth::graphs() {
                  sum(y).backward();
              };
          }},
-        {"backward: leaves", 500, [](auto n) { return [all = leaves(n)] { sum(stack(all)).backward(); }; }},
+        {"backward: leaves", 200, [](auto n) { return [all = leaves(n)] { sum(stack(all)).backward(); }; }},
         {"backward: passes over a kept graph", 200,
          [](auto n) {
              return [n] {
@@ -46,8 +46,8 @@ std::vector<growth::Case> growth::graphs() {
                  for (std::int64_t i = 0; i < n; ++i) y.backward({}, true);
              };
          }},
-        {"grad: inputs", 500, [](auto n) { return [all = leaves(n)] { (void)grad({sum(stack(all))}, all); }; }},
-        {"grad: inputs along a chain", 500,
+        {"grad: inputs", 200, [](auto n) { return [all = leaves(n)] { (void)grad({sum(stack(all))}, all); }; }},
+        {"grad: inputs along a chain", 200,
          [](auto n) {
              return [n] {
                  std::vector<Tensor> all{leaf()};
@@ -55,7 +55,7 @@ std::vector<growth::Case> growth::graphs() {
                  (void)grad({sum(all.back())}, all);
              };
          }},
-        {"grad: outputs", 500,
+        {"grad: outputs", 200,
          [](auto n) {
              return [n, x = leaf()] {
                  std::vector<Tensor> outputs;
@@ -71,7 +71,7 @@ std::vector<growth::Case> growth::graphs() {
                  sum(grad({sum(y)}, {x}, {}, {.create_graph = true})[0]).backward();
              };
          }},
-        {"hooks of a tensor", 500,
+        {"hooks of a tensor", 200,
          [](auto n) {
              return [n] {
                  Tensor x = leaf();
@@ -79,7 +79,7 @@ std::vector<growth::Case> growth::graphs() {
                  sum(x).backward();
              };
          }},
-        {"retain_grad along a chain", 500,
+        {"retain_grad along a chain", 200,
          [](auto n) {
              return [n] {
                  Tensor x = leaf();
@@ -91,7 +91,7 @@ std::vector<growth::Case> growth::graphs() {
              };
          }},
         {"graph_nodes: a chain", 1000, [](auto n) { return [y = chain(leaf(), n)] { (void)graph_nodes(y); }; }},
-        {"graph_nodes: outputs", 500, [](auto n) { return [all = leaves(n)] { (void)graph_nodes(all); }; }},
+        {"graph_nodes: outputs", 200, [](auto n) { return [all = leaves(n)] { (void)graph_nodes(all); }; }},
         {"Trace: entries", 1000,
          [](auto n) {
              return [n, x = leaf()] {
@@ -106,23 +106,7 @@ std::vector<growth::Case> growth::graphs() {
                  chain(leaf(), n).backward();
              };
          }},
-        {"backward: rows of a matrix", 200,
-         [](auto n) {
-             return [n] {
-                 const Tensor x = ones({n, 100}).requires_grad_();
-                 Tensor y = zeros({100});
-                 for (const Tensor row : x) y = y + row;
-                 sum(y).backward();
-             };
-         }},
-        {"backward: split", 200,
-         [](auto n) {
-             return [n] {
-                 const Tensor x = ones({n, 100}).requires_grad_();
-                 sum(stack(split(x, 1))).backward();
-             };
-         }},
-        {"in-place changes under NoGrad", 500,
+        {"in-place changes under NoGrad", 200,
          [](auto n) {
              return [n] {
                  const NoGrad off;

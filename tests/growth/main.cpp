@@ -2,7 +2,8 @@
 // and one of size 4n; 4n may take at most 6 times as many:
 //     growth            every case, in a run under valgrind's callgrind
 //     growth NAME…      those whose names contain one of these
-// Left out are n calls that each look through a short list: remove_hook, Report::setting and Mask's |.
+// Left out are n calls that each look through a list that is short in use (remove_hook, Report::setting, Mask's
+// |), and backward through n slices of one tensor, each of which has a gradient of the tensor's size.
 // Instructions do not depend on what else the machine does. Ends with 1 if a case grows faster, or could not be
 // counted.
 #include <unistd.h>
@@ -30,20 +31,28 @@ std::vector<Case> all_cases() {
     return all;
 }
 
-// Within valgrind: runs every case at n and at 4n, and has the counts written to a file each.
+std::string current;  // the call that is prepared or counted, whose files are its own
+
+// Within valgrind: runs every case at n and at 4n, and has the counts written to a file each. Everything is
+// prepared first, because valgrind translates the program anew whenever it begins to count.
 int count(const std::vector<Case>& cases) {
     set_num_threads(1);
-    for (const Case& c : cases)
+    std::vector<std::pair<std::string, std::function<void()>>> calls;
+    for (const Case& c : cases) {
+        c.prepare(c.n / 4)();  // what happens once is not counted
         for (const std::int64_t factor : {1, 4}) {
-            c.prepare(c.n / 4)();  // what happens once is not counted
-            const auto call = c.prepare(factor * c.n);
-            const std::string name = std::to_string(factor) + " " + c.name;
-            CALLGRIND_START_INSTRUMENTATION;
-            CALLGRIND_ZERO_STATS;
-            call();
-            CALLGRIND_DUMP_STATS_AT(name.c_str());
-            CALLGRIND_STOP_INSTRUMENTATION;
+            current = std::to_string(factor) + " " + c.name;
+            calls.emplace_back(current, c.prepare(factor * c.n));
         }
+    }
+    CALLGRIND_START_INSTRUMENTATION;
+    for (const auto& [name, call] : calls) {
+        current = name;
+        CALLGRIND_ZERO_STATS;
+        call();
+        CALLGRIND_DUMP_STATS_AT(name.c_str());
+    }
+    CALLGRIND_STOP_INSTRUMENTATION;
     return 0;
 }
 
@@ -67,7 +76,7 @@ std::map<std::string, double> counts_in(const std::filesystem::path& folder) {
 
 std::filesystem::path growth::scratch(const std::string& name) {
     static const Scratch folder;
-    return folder / name;
+    return folder / (current + " " + name);
 }
 
 int main(int argc, char** argv) {

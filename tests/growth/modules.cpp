@@ -5,7 +5,7 @@ namespace {
 using namespace growth;
 
 // A call with a module of n parameters that have gradients.
-Case parameters(const char* name, void (*f)(Many&), std::int64_t n = 400) {
+Case parameters(const char* name, void (*f)(Many&), std::int64_t n = 200) {
     return {name, n, [f](auto size) {
                 Many module(size);
                 sum(stack(module.all)).backward();

@@ -31,7 +31,7 @@ const text::BytePairs& pairs() {
 
 std::vector<growth::Case> growth::texts() {
     return {
-        {"Characters: encode and decode", 2000,
+        {"Characters: encode and decode", 1000,
          [](auto n) {
              return [text = words(n)] {
                  const text::Characters tokenizer(text);
@@ -47,11 +47,11 @@ std::vector<growth::Case> growth::texts() {
                  (void)tokenizer.decode(tokenizer.encode(tokenizer.vocabulary()));
              };
          }},
-        {"Bytes: encode and decode", 2000,
+        {"Bytes: encode and decode", 4000,
          [](auto n) { return [text = words(n)] { (void)text::Bytes().decode(text::Bytes().encode(text)); }; }},
         {"BytePairs: train, words", 500,
          [](auto n) { return [text = words(n)] { (void)text::BytePairs::train(text, 400); }; }},
-        {"BytePairs: train, a long word", 1000,
+        {"BytePairs: train, a long word", 500,
          [](auto n) {
              std::string text = words(n);
              std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
@@ -61,7 +61,7 @@ std::vector<growth::Case> growth::texts() {
          [](auto n) { return [n, text = words(4000)] { (void)text::BytePairs::train(text, 257 + n, 1); }; }},
         {"BytePairs: encode and decode", 2000,
          [](auto n) { return [text = words(n)] { (void)pairs().decode(pairs().encode(text)); }; }},
-        {"BytePairs: encode, a long word", 4000,
+        {"BytePairs: encode, a long word", 2000,
          [](auto n) {
              std::string text = words(n);
              std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
