@@ -147,3 +147,18 @@ TEST_CASE("a value of a movie has the same colour in every frame", "[viz][storag
         CHECK(fills.size() == 1);
     }
 }
+
+TEST_CASE("memory and tensor of many cells are narrow enough to stand within the picture's margins",
+          "[viz][storage]") {
+    viz::StorageMovie movie;
+    movie.show("x", ones({40}));
+    const SvgTag svg = read_svg(movie.svg());
+    const double width = svg.number("width"), margin = 16;
+    double right = 0;
+    for (const SvgTag* cell : svg.all("rect")) {
+        if (!cell->attributes.contains("x")) continue;  // the background
+        CHECK(cell->number("x") >= margin);
+        right = std::max(right, cell->number("x") + cell->number("width"));
+    }
+    CHECK(std::abs(right - (width - margin)) < 1);
+}
