@@ -117,21 +117,9 @@ class Skipped(Exception):
     """PyTorch means something else by it, or draws other numbers."""
 
 
-def changing(x):
-    """x, to be changed in place: PyTorch cuts a view that is changed under no_grad off its base's history."""
-    if x._is_view():
-        raise Skipped("a view changed in place")
-    return x
-
-
 def stepped(x, y, rule):
     """Two steps of an optimiser with the gradient of sum(y)."""
-    try:
-        x.grad = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)[0]
-    except RuntimeError as error:  # y is computed from a view of x, and x has been changed
-        if "not have been used" not in str(error):
-            raise
-        raise Skipped("a view changed in place") from error
+    x.grad = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)[0]
     optimizer = [
         lambda: torch.optim.SGD([x], lr=0.1),
         lambda: torch.optim.SGD([x], lr=0.1, momentum=0.9, weight_decay=0.1, nesterov=True),
@@ -213,13 +201,20 @@ def run(program, noise=None):
             names[name] = new
         return new
 
-    names = dict(globals(), leaf=leaf, renewed=renewed, drawn=lambda i: tensor(program["stored"][str(i)]))
+    def changing(x):
+        """x, to be changed in place: PyTorch cuts views that are changed under no_grad off their base's history."""
+        if x._is_view() or any(torch.is_tensor(v) and v._is_view() and v._base is x for v in names.values()):
+            raise Skipped("a view changed in place")
+        return x
+
+    names = dict(globals(), leaf=leaf, renewed=renewed, changing=changing, drawn=lambda i: tensor(program["stored"][str(i)]))
     for line in program["lines"]:
         exec(line, names)
         made = re.search(r"\b(r\d+) = (?!leaf)", line)
         if line.startswith("with torch.no_grad():") and re.search("contiguous|sum_to_size", line):
             names[made[1]] = names[made[1]].detach()  # which PyTorch may give back as it is, within the graph
-        if noise and made and not program["changes"] and torch.is_tensor(names[made[1]]):
+        keeps = program["changes"] and line.startswith("with torch.no_grad():")  # what is changed stays itself
+        if noise and made and not keeps and torch.is_tensor(names[made[1]]):
             names[made[1]] = noise(names[made[1]])
     return names
 
@@ -260,7 +255,10 @@ def on_a_kink(program, second):
         def noise(x):
             return x + 1e-9 * torch.randn(x.shape, generator=generator, dtype=x.dtype) if x.is_floating_point() else x
 
-        moved.append([g for g in gradients(program, noise, second)[1] if g is not None])
+        try:
+            moved.append([g for g in gradients(program, noise, second)[1] if g is not None])
+        except (RuntimeError, Skipped):  # of a program that changes tensors, which are others with noise
+            return False
     return any((a - b).abs().max() > 1e-6 * (1 + a.abs().max()) for m in moved[1:] for a, b in zip(m, moved[0]) if a.numel())
 
 

@@ -114,7 +114,7 @@ Rows state_rows() {
         {"", "requires_grad($0, true)", "$0.requires_grad_(True)",
          [](ProgramBuilder& d, Statement& s) { return leaf(d, s, false); },
          [](const Call& c) { return after(c.x[0], [](Tensor& x) { x.requires_grad_(); }); }, in_place | state},
-        {"", "stepped($0, $1, #0)", "", leaf_and_loss,
+        {"", "stepped($0, $1, #0)", "stepped(changing($0), $1, #0)", leaf_and_loss,
          [](const Call& c) { return stepped(c.x[0], c.x[1], c.n[0]); }, in_place | state},
     };
 }

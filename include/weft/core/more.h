@@ -161,7 +161,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 Tensor max_pool2d(const Tensor& x, const WindowOptions& options);  // the largest element of each window
 Tensor avg_pool2d(const Tensor& x, const WindowOptions& options);  // the mean of each window, padding included
 
-// The running statistics of batch_norm, changed in place in training: (C,) each, or undefined.
+// The running statistics of batch_norm, changed in place in training, so outside the graph: (C,) each.
 struct BatchNormStats {
     Tensor mean = {}, var = {};  // of the batches seen so far
 };

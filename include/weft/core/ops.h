@@ -193,8 +193,8 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);
 //     const std::vector<Tensor> by_count = chunk(arange(10), 3);  // 3 parts: 4, 4, 2
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
-// `chunks` parts of size ⌈n / chunks⌉; the last may be smaller or, as in PyTorch, missing. ValueError if
-// chunks < 1.
+// `chunks` parts of size ⌈n / chunks⌉; the last may be smaller or, as in PyTorch, missing. An empty axis
+// has as many. ValueError if chunks < 1.
 [[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int axis = 0);
 Tensor flip(const Tensor& x, int axis);                   // in reverse order along the axis
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≥ diagonal, else 0

@@ -26,7 +26,7 @@ class Rng {
 public:
     // All that a generator remembers.
     struct State {
-        std::uint64_t seed = 0, position = 0;  // the position is the count of numbers drawn so far
+        std::uint64_t seed = 0, position = 0;  // n numbers move the position by n, dropout's by less
     };
 
     explicit Rng(std::uint64_t seed = 0) : state_{seed, 0} {}  // at position 0

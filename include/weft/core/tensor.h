@@ -69,9 +69,9 @@ public:
     T* data() const {
         return static_cast<T*>(data(dtype_of<T>()));
     }
-    double item() const;  // the only element, as double; ShapeError unless there is exactly one
+    double item() const;  // the only element, as double (DTypeError if none equals it); ShapeError unless one
     // One element, as double; negative indices count from the end. IndexError if one is out of range, or
-    // unless there is one for each axis.
+    // unless there is one for each axis; DTypeError if no double equals the element.
     double at(const Shape& index) const;
     // at(0, 1) is at({0, 1}).
     template <std::integral... Indices>
@@ -108,7 +108,7 @@ public:
     Tensor squeeze() const;                        // removes every axis of size 1
     Tensor unsqueeze(int axis) const;  // adds an axis of size 1 before `axis` (−1: after the last)
     // Stretches axes of size 1 and adds axes in front, with strides of 0; −1 keeps a size. ShapeError for any
-    // other change. The result cannot be written to.
+    // other change. Where an axis is stretched the result cannot be written to.
     Tensor expand(const Shape& shape) const;
     // With the sizes or axes one by one: reshape(2, 3) is reshape({2, 3}).
     template <std::integral... Sizes>
@@ -206,7 +206,7 @@ public:
     // ---- in place: they change the values, increment version(), and are seen through every view. They are not
     // recorded: GraphError, except under NoGrad, if this tensor or the operand is in the graph, and always for
     // an expanded tensor, whose elements share memory. The operand has this tensor's type (DTypeError) and
-    // broadcasts to its shape (ShapeError); the type must hold a plain number (DTypeError for 0.5 and int64).
+    // broadcasts to its shape (ShapeError); the type must hold a plain number (int64: not 0.5, nor 2⁵³).
     //
     //     const NoGrad off;
     //     w.add_(w.grad(), -0.1);  // a step of gradient descent

@@ -11,9 +11,21 @@
 
 namespace weft {
 
-Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype()); }
-Tensor randn_like(const Tensor& x, Rng& rng) { return randn(x.shape(), rng, x.dtype()); }
-Tensor rand_like(const Tensor& x, Rng& rng) { return rand(x.shape(), rng, x.dtype()); }
+Tensor full_like(const Tensor& x, double value) try {
+    return full(x.shape(), value, x.dtype());
+} catch (const Error&) {
+    rethrow_as("full_like");
+}
+Tensor randn_like(const Tensor& x, Rng& rng) try {
+    return randn(x.shape(), rng, x.dtype());
+} catch (const Error&) {
+    rethrow_as("randn_like");
+}
+Tensor rand_like(const Tensor& x, Rng& rng) try {
+    return rand(x.shape(), rng, x.dtype());
+} catch (const Error&) {
+    rethrow_as("rand_like");
+}
 
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype) {
     if (steps < 0) throw ValueError("linspace: ", steps, " steps; use 0 or more");

@@ -42,7 +42,7 @@ Tensor elu(const Tensor& x, double alpha) {
     return where(is_positive, x, alpha * expm1(masked_fill(x, is_positive, 0)));
 }
 
-bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) try {
     check_same_dtype("allclose", a, b);
     if (!is_floating_point(a.dtype())) return all(a == b);
     // Infinities are close only to themselves: their difference is NaN or infinite.
@@ -50,6 +50,8 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
     Tensor is_close = x == y || (isfinite(y) && abs(x - y) <= atol + rtol * abs(y));
     if (equal_nan) is_close = is_close || (isnan(x) && isnan(y));
     return all(is_close);
+} catch (const Error&) {
+    rethrow_as("allclose");
 }
 
 }  // namespace weft

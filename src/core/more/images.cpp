@@ -87,7 +87,7 @@ Tensor unfold(const Tensor& x, const WindowOptions& options) {
     return columns_of("unfold", x, with_stride(options));
 }
 
-Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, const WindowOptions& window) {
+Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, const WindowOptions& window) try {
     const WindowOptions options = with_stride(window);
     check_window("fold", options);
     if (height < 1 || width < 1 || height > max_window || width > max_window)
@@ -103,9 +103,11 @@ Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, cons
         scatter_add({N, C, H * W}, 2, index, columns.reshape({N, C, k * L})).reshape({N, C, H, W});
     const std::int64_t p = options.padding;
     return p == 0 ? image : pad(image, {-p, -p, -p, -p});
+} catch (const Error&) {
+    rethrow_as("fold");
 }
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) try {
     check_same_dtype("conv2d", x, weight);
     const std::int64_t groups = options.groups;
     if (x.rank() != 4 || weight.rank() != 4 || groups < 1 || weight.size(0) % groups != 0 ||
@@ -122,6 +124,8 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     const Tensor filters = weight.reshape({groups, out / groups, k});
     const Tensor y = matmul(filters, columns.reshape({N, groups, k, L})).reshape({N, out, L});
     return as_image(bias.defined() ? y + bias.unsqueeze(1) : y, x, o);
+} catch (const Error&) {
+    rethrow_as("conv2d");
 }
 
 Tensor max_pool2d(const Tensor& x, const WindowOptions& window) {

@@ -21,7 +21,7 @@ ValuesIndices Tensor::topk(std::int64_t k, int axis, bool largest) const {
 }
 Tensor Tensor::flatten(int first, int last) const { return weft::flatten(*this, first, last); }
 
-Tensor Tensor::operator[](const Tensor& index) const {
+Tensor Tensor::operator[](const Tensor& index) const try {
     if (index.dtype() == boolean) {
         bool fits = index.rank() > 0 && index.rank() <= rank();
         for (int axis = 0; fits && axis < index.rank(); ++axis) fits = index.size(axis) == size(axis);
@@ -36,6 +36,8 @@ Tensor Tensor::operator[](const Tensor& index) const {
     Shape shape = index.shape();
     for (int axis = 1; axis < rank(); ++axis) shape.push_back(size(axis));
     return rows.reshape(shape);
+} catch (const Error&) {
+    rethrow_as("[]");
 }
 
 Tensor where(const Tensor& condition, double a, const Tensor& b) {

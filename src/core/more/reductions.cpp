@@ -29,19 +29,21 @@ void order_row(std::int64_t* order, const T* x, std::int64_t n, bool descending)
 
 }  // namespace
 
-Tensor all(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor all(const Tensor& x, const Axes& axes, bool keepdim) try {
     check_dtype("all", "x", x, boolean);
-    (void)named_axes("all", x, axes);
     return !any(!x, axes, keepdim);
+} catch (const Error&) {
+    rethrow_as("all");
 }
 
-Tensor any(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor any(const Tensor& x, const Axes& axes, bool keepdim) try {
     check_dtype("any", "x", x, boolean);
-    (void)named_axes("any", x, axes);
     return sum(x.to(int64), axes, keepdim) != 0;
+} catch (const Error&) {
+    rethrow_as("any");
 }
 
-Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
+Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) try {
     check_floating("std", x);
     const Tensor v = var(x, axes, keepdim, correction);
     const double elements = static_cast<double>(x.numel()) / static_cast<double>(v.numel());
@@ -50,11 +52,13 @@ Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     const double smallest = x.dtype() == float32 ? 0x1p-100 : 0x1p-960;
     if (elements <= correction || all(v >= smallest && isfinite(v))) return sqrt(v);
     return norm(centred(x, axes).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
+} catch (const Error&) {
+    rethrow_as("std");
 }
 
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
 // on that divisor, so it needs no gradient.
-Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
+Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) try {
     check_floating("norm", x);
     if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
     const Tensor size = abs(x);
@@ -76,11 +80,19 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     // The root of a small p may leave the range that its product with `unit` is in: half of it, twice.
     const Tensor half = root_of(total, [p](const Tensor& v) { return pow(v, 0.5 / p); });
     return squeezed(unit * half * half);
+} catch (const Error&) {
+    rethrow_as("norm");
 }
 
-Tensor argmin(const Tensor& x, int axis, bool keepdim) { return min(x.detach(), axis, keepdim).indices; }
+Tensor argmin(const Tensor& x, int axis, bool keepdim) try {
+    return min(x.detach(), axis, keepdim).indices;
+} catch (const Error&) {
+    rethrow_as("argmin");
+}
 Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
-Tensor argmin(const Tensor& x) { return argmin(x.reshape({-1}), 0); }
+Tensor argmin(const Tensor& x) try { return argmin(x.reshape({-1}), 0); } catch (const Error&) {
+    rethrow_as("argmin");
+}
 
 Tensor argsort(const Tensor& x, int axis, bool descending) {
     check_arithmetic("argsort", x);
@@ -95,18 +107,22 @@ Tensor argsort(const Tensor& x, int axis, bool descending) {
     return order.transpose(axis, -1);
 }
 
-ValuesIndices sort(const Tensor& x, int axis, bool descending) {
+ValuesIndices sort(const Tensor& x, int axis, bool descending) try {
     const Tensor order = argsort(x, axis, descending);
     return {gather(x, axis, order), order};
+} catch (const Error&) {
+    rethrow_as("sort");
 }
 
-ValuesIndices topk(const Tensor& x, std::int64_t k, int axis, bool largest) {
+ValuesIndices topk(const Tensor& x, std::int64_t k, int axis, bool largest) try {
     axis = normalize_axis(axis, x.rank(), "topk");
     if (k < 0 || k > x.size(axis))
         throw ValueError("topk: k is ", k, ", but axis ", axis, " of ", x.shape(), " has ", x.size(axis),
                          " elements; use 0 to ", x.size(axis));
     const Tensor order = argsort(x, axis, largest).slice(axis, 0, k);
     return {gather(x, axis, order), order};
+} catch (const Error&) {
+    rethrow_as("topk");
 }
 
 }  // namespace weft

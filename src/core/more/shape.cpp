@@ -82,7 +82,7 @@ Tensor repeat(const Tensor& x, const Shape& times) {
     return copied(y, x);
 }
 
-Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value) {
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value) try {
     if (padding.size() % 2 != 0 || static_cast<int>(padding.size()) > 2 * x.rank())
         throw ShapeError("pad: ", padding.size(), " numbers for a tensor of shape ", x.shape(),
                          "; give two for each padded axis, the last axis first");
@@ -90,6 +90,8 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double val
     for (std::size_t i = 0; i < padding.size(); i += 2)
         y = pad_axis(y, x.rank() - 1 - static_cast<int>(i / 2), padding[i], padding[i + 1], value);
     return copied(y, x);
+} catch (const Error&) {
+    rethrow_as("pad");
 }
 
 Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
@@ -100,7 +102,7 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
     return cat({x.slice(axis, cut, n), x.slice(axis, 0, cut)}, axis);
 }
 
-Tensor diag(const Tensor& x, std::int64_t offset) {
+Tensor diag(const Tensor& x, std::int64_t offset) try {
     if (x.rank() != 1 && x.rank() != 2)
         throw ShapeError("diag: a tensor of shape ", x.shape(), "; it must be (n,) or (m, n)");
     offset = std::clamp<std::int64_t>(offset, -max_border, max_border);  // beyond any diagonal
@@ -113,19 +115,25 @@ Tensor diag(const Tensor& x, std::int64_t offset) {
     const std::int64_t n = std::max<std::int64_t>(0, std::min(x.size(0) - down, x.size(1) - right));
     const Tensor columns = (arange(n) + integer(right)).unsqueeze(1);
     return gather(x.slice(0, down, down + n), 1, columns).squeeze(1);
+} catch (const Error&) {
+    rethrow_as("diag");
 }
 
-Tensor outer(const Tensor& a, const Tensor& b) {
+Tensor outer(const Tensor& a, const Tensor& b) try {
     if (a.rank() != 1 || b.rank() != 1)
         throw ShapeError("outer: tensors of shape ", a.shape(), " and ", b.shape(), "; both must be vectors");
     return a.unsqueeze(1) * b;
+} catch (const Error&) {
+    rethrow_as("outer");
 }
 
-Tensor dot(const Tensor& a, const Tensor& b) {
+Tensor dot(const Tensor& a, const Tensor& b) try {
     if (a.rank() != 1 || a.shape() != b.shape())
         throw ShapeError("dot: tensors of shape ", a.shape(), " and ", b.shape(),
                          "; both must be vectors of one length");
     return sum(a * b);
+} catch (const Error&) {
+    rethrow_as("dot");
 }
 
 Tensor nonzero(const Tensor& x) {

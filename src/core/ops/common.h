@@ -32,6 +32,7 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
 }
 
 inline void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
+    check_same_dtype(operation, prediction, target);
     if (prediction.shape() != target.shape())
         throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
                          " must have one shape; reshape one of them");
@@ -47,19 +48,12 @@ inline void check_targets(const char* operation, const Tensor& targets, std::int
                              " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
 }
 
+// For the catch block of an operation composed of others: throws what was caught, with the operation's name in
+// place of that of the operation within.
+[[noreturn]] void rethrow_as(const char* operation);
+
 // y, in storage of its own: arguments that change nothing must not make the result a view of x.
 inline Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
-
-// Which axes of x a reduction names; all if it names none. IndexError unless they are x's, each once.
-inline std::vector<bool> named_axes(const char* operation, const Tensor& x, const Axes& names) {
-    std::vector<bool> axes(static_cast<std::size_t>(x.rank()), names.axes.empty());
-    for (int axis : names.axes) {
-        auto named = axes.begin() + normalize_axis(axis, x.rank(), operation);
-        if (*named) throw IndexError(operation, ": axis ", axis, " is named twice; name each axis once");
-        *named = true;
-    }
-    return axes;
-}
 
 // A mean over axes, which have size 1, and what remains of x without it.
 struct Centred {
@@ -67,7 +61,6 @@ struct Centred {
     Tensor rest;  // x − mean, in x's shape
 };
 Centred centred(const Tensor& x, const Axes& axes);
-
 // The end of a message about an index that is out of range for an axis of size n.
 inline std::string valid_indices(std::int64_t n) {
     return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);

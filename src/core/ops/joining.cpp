@@ -33,7 +33,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
                   [sizes, axis](const Saved&, const Tensor& dy) { return Grads(split(dy, sizes, axis)); });
 }
 
-Tensor stack(const std::vector<Tensor>& tensors, int axis) {
+Tensor stack(const std::vector<Tensor>& tensors, int axis) try {
     if (tensors.empty()) throw ShapeError("stack: the list is empty; give at least one tensor");
     axis = normalize_axis(axis, tensors[0].rank() + 1, "stack");
     std::vector<Tensor> rows;
@@ -45,6 +45,8 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) {
         rows.push_back(tensors[i].unsqueeze(axis));
     }
     return cat(rows, axis);
+} catch (const Error&) {
+    rethrow_as("stack");
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {

@@ -1,9 +1,31 @@
-// The functions of weft/core/ops.h as methods of Tensor; those of more.h are in src/core/more.
+// The functions of weft/core/ops.h as methods of Tensor; those of more.h are in src/core/more. And the names of
+// composed operations in refusals.
+#include <algorithm>
 #include <ostream>
 
 #include "core/ops/common.h"
 
 namespace weft {
+
+void rethrow_as(const char* operation) {
+    const auto renamed = [&](const Error& error) {
+        const std::string what = error.what();
+        return operation + what.substr(std::min(what.find(": "), what.size()));
+    };
+    try {
+        throw;
+    } catch (const ShapeError& error) {
+        throw ShapeError(renamed(error));
+    } catch (const DTypeError& error) {
+        throw DTypeError(renamed(error));
+    } catch (const IndexError& error) {
+        throw IndexError(renamed(error));
+    } catch (const ValueError& error) {
+        throw ValueError(renamed(error));
+    } catch (const GraphError& error) {
+        throw GraphError(renamed(error));
+    }
+}
 
 Tensor Tensor::sum(const Axes& axes, bool keepdim) const { return weft::sum(*this, axes, keepdim); }
 Tensor Tensor::mean(const Axes& axes, bool keepdim) const { return weft::mean(*this, axes, keepdim); }

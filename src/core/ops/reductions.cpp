@@ -17,7 +17,12 @@ struct Reduction {
     std::int64_t elements = 1;  // that each result is made from
 
     Reduction(const char* operation, const Tensor& x, const Axes& names)
-        : axes(named_axes(operation, x, names)), kept(x.shape()) {
+        : axes(static_cast<std::size_t>(x.rank()), names.axes.empty()), kept(x.shape()) {
+        for (int axis : names.axes) {
+            auto reduced = axes.begin() + normalize_axis(axis, x.rank(), operation);
+            if (*reduced) throw IndexError(operation, ": axis ", axis, " is named twice; name each axis once");
+            *reduced = true;
+        }
         for (int i = 0; i < x.rank(); ++i)
             if (axes[static_cast<std::size_t>(i)])
                 elements *= kept[i], kept[i] = 1;
