@@ -1,6 +1,6 @@
 // Run by the build: every function declared in weft/core/ops.h and more.h, and every member of Tensor that
 // returns a Tensor in the graph, must have a row in the table of operations, and every row must belong to a
-// declaration.
+// declaration. Every operation must be among the random programs and the rows of hostile inputs, too.
 //
 //     op_table_check path/to/ops.h path/to/more.h path/to/tensor.h
 #include <fstream>
@@ -87,6 +87,15 @@ int main(int argc, char** argv) try {
     for (const auto& name : declared)
         if (!in_programs.count(name))
             ++wrong, std::cerr << "declared, but not in tests/random/rows_*.cpp: " << name << '\n';
+    const Golden hostile("hostile.safetensors");
+    for (const auto& name : declared) {  // what is random has no golden values: test_hostile.cpp
+        bool compared = false, found = false;
+        for (const Op& op : op_table())
+            if (op.declaration == name)
+                compared |= op.compared, found |= op.compared && hostile.has(op.golden + "/float32");
+        if (compared && !found)
+            ++wrong, std::cerr << "declared, but not in golden/hostile_rows.py: " << name << '\n';
+    }
     if (wrong == 0) std::cout << declared.size() << " operations, " << op_table().size() << " samples\n";
     return wrong != 0;
 } catch (const std::exception& error) {

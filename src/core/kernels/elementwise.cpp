@@ -108,8 +108,10 @@ void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
         using B = xsimd::batch<T>;
         constexpr T factor = T(gelu_factor);
         const auto rule = [](const B& x, const B& dy) {
-            const B g = B(T(1)) / (B(T(1)) + xsimd::exp(B(-factor) * (x + B(T(0.044715)) * x * x * x)));
-            const B du = B(factor) * (B(T(1)) + B(T(3 * 0.044715)) * x * x);
+            // Beyond ±50 g is exactly 0 or 1, and x³ might overflow.
+            const B t = xsimd::min(B(T(50)), xsimd::max(B(T(-50)), x));
+            const B g = B(T(1)) / (B(T(1)) + xsimd::exp(B(-factor) * (t + B(T(0.044715)) * t * t * t)));
+            const B du = B(factor) * (B(T(1)) + B(T(3 * 0.044715)) * t * t);
             return dy * (g + x * g * (B(T(1)) - g) * du);
         };
         for_runs_of<T, T, T>(
