@@ -35,7 +35,8 @@ FUZZ_PACKAGES   := clang-14 libclang-rt-14-dev
 GROWTH_PACKAGES := valgrind
 MPICH_PACKAGES  := mpich libmpich-dev
 DEBS_PACKAGES   := dpkg-dev file lintian mmdebstrap
-CI_PACKAGES     := git $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES) $(GROWTH_PACKAGES)
+PROOF_PACKAGES  := python3-sympy python3-numpy
+CI_PACKAGES     := git $(PROOF_PACKAGES) $(FUZZ_PACKAGES) $(FORMAT_PACKAGES) $(BENCH_PACKAGES) $(GROWTH_PACKAGES)
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
@@ -102,6 +103,13 @@ test: configure default-text  ## build everything and run every test
 gradcheck: ready  ## compare the gradients of every operation and module with finite differences, a line each
 	$(CMAKE) --build $(BUILD) --target gradcheck
 	$(BUILD)/tests/gradcheck
+
+.PHONY: proofs
+proofs: ready  ## prove every gradient rule by computer algebra (SymPy), from the graphs that the library records: docs/rules.md
+	@$(call install,$(PROOF_PACKAGES))
+	$(CMAKE) --build $(BUILD) --target export_graphs
+	/usr/bin/python3 tests/proofs/test_zero.py
+	set -o pipefail; $(BUILD)/tests/export_graphs | /usr/bin/python3 tests/proofs/prove.py --page docs/rules.md
 
 toy: ready  ## a training loop that checks that gradients flow through its whole graph
 	$(CMAKE) --build $(BUILD) --target toy_attention

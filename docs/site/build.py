@@ -24,7 +24,7 @@ TRAINED = ROOT / "build/docs/training"
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
 APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
-LIBRARY = ["readme", "architecture", "performance", "python", "comparison", "names", "contributing"]
+LIBRARY = ["readme", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
 
 
 def outside_of_code(text, change):

@@ -78,6 +78,8 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
                          : SavedTensor{x.array(), x.version(), is_output ? nullptr : x.impl().node, is_output});
     }
     result.node = std::move(node);
+    if (record_observer != nullptr) [[unlikely]]
+        (*record_observer)(operation, y, inputs, save_for_backward);
     return y;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -69,6 +70,12 @@ struct TensorImpl {
 
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
+
+// Told by `record` of every operation that this thread adds to the graph: its result, its inputs and what it
+// saves, with those outside the graph, which no node keeps. Null, except where tests/proofs exports a graph.
+using RecordObserver = std::function<void(const char* operation, const Tensor& y,
+                                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& saved)>;
+constinit inline thread_local const RecordObserver* record_observer = nullptr;
 
 // A contiguous copy in storage of its own, converted to `dtype`.
 inline Array copy_of(const Array& x, DType dtype) {
