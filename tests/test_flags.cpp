@@ -115,7 +115,7 @@ TEST_CASE("every flag of train_gpt at both ends of its range runs two steps or i
             toggle("bias"),
             file("text", {trained.scratch / "text", path, long_name}),
             number("steps", "1", billion, above_billion, "--stop_at 2"),
-            number("batch_size", "1", million, above_million, "--d_model 2"),
+            number("batch_size", "1", million, above_million, "--d_model 256"),
             number("micro_batch", "0", million, above_million),
             number("lr", "0", million, above_million),
             number("min_lr", "0", million, above_million, "--lr 1e6"),

@@ -23,12 +23,12 @@ if(pkg_config)
   get_filename_component(libraries ${folder} DIRECTORY)
   set(ENV{PKG_CONFIG_PATH} ${folder})
   execute_process(COMMAND ${pkg_config} --cflags --libs weft OUTPUT_VARIABLE found COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(found UNIX_COMMAND "${found} ${FLAGS}")
   if(found MATCHES " -m")
     message(FATAL_ERROR "weft.pc has options of one compiler: ${found}")
   endif()
-  run(${COMPILER} -std=c++20 -Wall -Wextra -Wshadow -Werror "-DWEFT_HEADER=<weft/weft.h>" ${CONSUMER}/main.cpp -o ${WORK}/by_pkg_config ${found}
-      -Wl,-rpath,${libraries})
+  separate_arguments(found UNIX_COMMAND "${found} ${FLAGS}")
+  run(${COMPILER} -std=c++20 -Wall -Wextra -Wshadow -Werror "-DWEFT_HEADER=<weft/weft.h>" ${CONSUMER}/main.cpp
+      -o ${WORK}/by_pkg_config ${found} -Wl,-rpath,${libraries})
   run(${WORK}/by_pkg_config)
   # Where /usr/include is searched anyway, nothing is said of it.
   run(${CMAKE_COMMAND} -E env DESTDIR=${WORK}/root ${CMAKE_COMMAND} --install ${WEFT_BUILD} --config ${CONFIG} --prefix /usr)
@@ -37,4 +37,13 @@ if(pkg_config)
   if(NOT text MATCHES "Cflags: -I")
     message(FATAL_ERROR "weft.pc of /usr hides the C library's headers: ${text}")
   endif()
+endif()
+
+# Another version of C++ is one error.
+execute_process(COMMAND ${COMPILER} -std=c++17 -fsyntax-only -I${WORK}/moved/include "-DWEFT_HEADER=<weft/weft.h>"
+                ${CONSUMER}/main.cpp ERROR_VARIABLE errors RESULT_VARIABLE code)
+string(REGEX MATCHALL "error:" all "${errors}")
+list(LENGTH all count)
+if(NOT count EQUAL 1 OR NOT errors MATCHES "Weft needs C..20: add -std=c..20")
+  message(FATAL_ERROR "C++17 is refused in ${count} errors:\n${errors}")
 endif()

@@ -2,6 +2,10 @@
 // boolean holds masks; neither takes a gradient. Types never mix silently: convert with Tensor::to.
 #pragma once
 
+#if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors
+#include "Weft needs C++20: add -std=c++20"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
