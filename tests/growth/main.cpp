@@ -31,28 +31,20 @@ std::vector<Case> all_cases() {
     return all;
 }
 
-std::string current;  // the call that is prepared or counted, whose files are its own
-
-// Within valgrind: runs every case at n and at 4n, and has the counts written to a file each. Everything is
-// prepared first, because valgrind translates the program anew whenever it begins to count.
+// Within valgrind: runs every case at n and at 4n, and has the counts written to a file each.
 int count(const std::vector<Case>& cases) {
     set_num_threads(1);
-    std::vector<std::pair<std::string, std::function<void()>>> calls;
-    for (const Case& c : cases) {
-        c.prepare(c.n / 4)();  // what happens once is not counted
+    for (const Case& c : cases)
         for (const std::int64_t factor : {1, 4}) {
-            current = std::to_string(factor) + " " + c.name;
-            calls.emplace_back(current, c.prepare(factor * c.n));
+            c.prepare(c.n / 4)();  // what happens once is not counted
+            const auto call = c.prepare(factor * c.n);
+            const std::string name = std::to_string(factor) + " " + c.name;
+            CALLGRIND_START_INSTRUMENTATION;
+            CALLGRIND_ZERO_STATS;
+            call();
+            CALLGRIND_DUMP_STATS_AT(name.c_str());
+            CALLGRIND_STOP_INSTRUMENTATION;
         }
-    }
-    CALLGRIND_START_INSTRUMENTATION;
-    for (const auto& [name, call] : calls) {
-        current = name;
-        CALLGRIND_ZERO_STATS;
-        call();
-        CALLGRIND_DUMP_STATS_AT(name.c_str());
-    }
-    CALLGRIND_STOP_INSTRUMENTATION;
     return 0;
 }
 
@@ -76,7 +68,7 @@ std::map<std::string, double> counts_in(const std::filesystem::path& folder) {
 
 std::filesystem::path growth::scratch(const std::string& name) {
     static const Scratch folder;
-    return folder / (current + " " + name);
+    return folder / name;
 }
 
 int main(int argc, char** argv) {
