@@ -90,10 +90,9 @@ TEST_CASE("a number that int64 does not hold is refused by every operation it ca
         if (std::string(name) != "arange: ")
             for (const double value : {std::nan(""), infinity, 0x1p63})
                 CHECK(contains(message_of<DTypeError>([&, &run = operation] { run(value); }), "does not hold"));
-        if (std::string(name) != "tensor: ")
-            for (const double value : {0x1p53, -0x1p53, 0x1p62, -0x1p63})
-                CHECK(contains(message_of<DTypeError>([&, &run = operation] { run(value); }),
-                               name + std::string(value < 0 ? "-" : "")));
+        for (const double value : {0x1p53, -0x1p53, 0x1p62, -0x1p63})
+            CHECK(contains(message_of<DTypeError>([&, &run = operation] { run(value); }),
+                           name + std::string(value < 0 ? "-" : "")));
     }
     CHECK(values_of(ids) == before);
     CHECK(values_of(ids * 2.0) == std::vector<std::int64_t>{0, 2, 4, 6});

@@ -23,11 +23,11 @@ TEST_CASE("random programs: their gradients are the same by every route", "[rand
         statements += program.statements.size();
     }
     const auto share = [&](const char* route) { return double(counts[route]) / double(programs); };
-    for (const char* route :
-         {"repeated", "backward", "two backwards", "threads", "copies", "create_graph", "composed"}) {
+    for (const char* route : {"repeated", "backward", "two backwards", "threads", "create_graph", "composed"}) {
         INFO(route);
         CHECK(share(route) > 0.8);
     }
+    CHECK(share("copies") > 0.7);  // not of programs that change a tensor in place
     CHECK(share("float64") > 0.15);
     CHECK(share("differences") > 0.5);
     CHECK(share("second order") > 0.35);

@@ -211,7 +211,7 @@ def run(program, noise=None):
     for line in program["lines"]:
         exec(line, names)
         made = re.search(r"\b(r\d+) = (?!leaf)", line)
-        if line.startswith("with torch.no_grad():") and re.search("contiguous|sum_to_size", line):
+        if line.startswith("with torch.no_grad():") and re.search("contiguous|sum_to_size|dropout", line):
             names[made[1]] = names[made[1]].detach()  # which PyTorch may give back as it is, within the graph
         keeps = program["changes"] and line.startswith("with torch.no_grad():")  # what is changed stays itself
         if noise and made and not keeps and torch.is_tensor(names[made[1]]):
@@ -293,8 +293,9 @@ def main():
             expected = [e if f"r{i}.register_hook" not in lines else None if g is None else array(g)
                         for e, g, i in zip(expected, found, program["targets"])]
             difference = max(apart(found, expected), 0 if second else apart(outputs, program["values"]))
-            if difference <= 1e-9:
-                largest = max(largest, difference)
+            # A gradient that passes float32 is rounded there, to one of two neighbours.
+            if difference <= (1e-6 if "torch.float32" in lines else 1e-9):
+                largest = max(largest, 0 if "torch.float32" in lines else difference)
             elif on_a_kink(program, second):
                 counts["on a kink"] += 1
             else:

@@ -128,7 +128,7 @@ Rows more_rows() {
              return true;
          },
          [](const Call& c) { return c.x[0][c.x[1]]; }},
-        {"dropout(Tensor, double, bool)", "dropout($0, 0.5, false)", "$0 * 1.0", one,
+        {"dropout(Tensor, double, bool)", "dropout($0, 0.5, false)", "F.dropout($0, 0.5, False)", one,
          [](const Call& c) { return dropout(c.x[0], 0.5, false); }, rare},
         {"allclose(Tensor, Tensor, double, double, bool)", "full({}, allclose($0, $1), boolean)",
          "torch.tensor(torch.allclose($0, $1))", two_of_one_shape,

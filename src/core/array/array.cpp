@@ -29,23 +29,19 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
     return {std::move(storage), shape, contiguous_strides(shape), 0, dtype};
 }
 
-void check_held(const char* operation, double value, DType dtype) {
-    const bool is_held = is_floating_point(dtype) ||
-                         (dtype == boolean ? value == 0 || value == 1
-                                           : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value));
-    if (is_held) return;
-    throw DTypeError(operation, ": ", name(dtype), " does not hold ", value, " exactly; use ",
-                     (dtype == boolean ? "0 or 1" : "a 64-bit integer"),
-                     ", or float64 (to() converts a tensor)");
-}
-
-void check_plain_number(const char* operation, double value, DType dtype) {
-    check_held(operation, value, dtype);
-    if (dtype == int64 && std::abs(value) >= 0x1p53)
-        throw DTypeError(
-            operation, ": ", value,
-            " beside int64 is a double, which from 2^53 on may be a rounded integer; write tensor(n) "
-            "for the number n");
+// A plain number was a double before it came here: from 2⁵³ on it may be an integer that C++ has rounded.
+void check_representable_exactly(const char* operation, double value, DType dtype) {
+    const bool is_representable = dtype == boolean
+                                      ? value == 0 || value == 1
+                                      : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
+    if (!is_representable)
+        throw DTypeError(operation, ": ", name(dtype), " does not hold ", value, " exactly; use ",
+                         (dtype == boolean ? "0 or 1" : "a 64-bit integer"),
+                         ", or float64 (to() converts a tensor)");
+    if (std::abs(value) >= 0x1p53)
+        throw DTypeError(operation, ": ", value,
+                         " beside int64 is a double, which from 2^53 on may be a rounded integer; write "
+                         "tensor(n) for the number n");
 }
 
 bool Array::is_contiguous() const {

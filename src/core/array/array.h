@@ -59,12 +59,9 @@ std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation)
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");
 
 // DTypeError, naming `operation`, unless int64 or bool holds `value` exactly. (A floating type rounds it.)
-void check_held(const char* operation, double value, DType dtype);
-// The same for a plain number that a caller passed: from 2⁵³ on it may be an integer that C++ has rounded to a
-// double, so int64 refuses it too.
-void check_plain_number(const char* operation, double value, DType dtype);
+void check_representable_exactly(const char* operation, double value, DType dtype);
 inline void check_representable(const char* operation, double value, DType dtype) {
-    if (!is_floating_point(dtype)) check_plain_number(operation, value, dtype);
+    if (!is_floating_point(dtype)) check_representable_exactly(operation, value, dtype);
 }
 
 // Views of x's storage. broadcast_view takes a shape that x broadcasts to; the sizes that it stretches get

@@ -138,7 +138,7 @@ Tensor tensor(const Nested& values, std::optional<DType> wanted) {
     std::vector<double> numbers;
     for (const Nested* number : flat) {
         const bool is_whole = number->dtype != float32 && number->value == static_cast<double>(number->integer);
-        if (!is_whole || dtype == boolean) check_held("tensor", number->value, dtype);
+        if (!is_whole || dtype == boolean) check_representable("tensor", number->value, dtype);
         if (dtype == int64)
             integers.push_back(is_whole ? number->integer : static_cast<std::int64_t>(number->value));
         else
