@@ -14,7 +14,7 @@ Finite differences and PyTorch measure a gradient at some points. Here it is als
 second time: `make proofs` runs each operation of the [table of operations](../tests/op_table.h) on a small sample (most axes have 1 to 3
 elements), with `Composed`, takes the gradient with `create_graph = true`, then the gradient of that, and writes down every operation that was
 recorded, with its inputs. [SymPy](https://www.sympy.org) reads these graphs: the elements of the inputs are symbols, each recorded operation is a
-formula of its inputs' elements ([reading.py](../tests/proofs/reading.py) has them all), and the results are expressions. Then it shows that two
+formula of its inputs' elements ([formulas.py](../tests/proofs/formulas.py) has them), and the results are expressions. Then it shows that two
 differences are 0 for all values of the symbols:
 
 - **first order**: what the rule computes, minus SymPy's derivative of what the operation computes
@@ -33,8 +33,8 @@ What this does not prove:
 - **Rounding.** The formulas are those of real numbers, and a constant such as 0.7071067811865476 is read as √½.
 - **The fused kernels** of linear, layer_norm, gelu, cross_entropy and attention. Other tests compare them with the reference implementation that
   is proved here.
-- **The formulas of the recorded operations themselves**: that tanh computes tanh is measured. Each reading has to give the recorded values of two
-  runs, to 1 part in 10¹¹, or the proof stops.
+- **The formulas of the recorded operations themselves**: that tanh computes tanh is measured. Each reading has to give the
+  recorded values, to 1 part in 10¹¹, or the proof stops.
 
 A check that cannot fail proves nothing, so [some rules that are wrong on purpose](../tests/proofs/wrong_rules.cpp) are in the list, and each of the
 {refuted} has to be refuted.
@@ -42,7 +42,7 @@ A check that cannot fail proves nothing, so [some rules that are wrong on purpos
 The last line of each entry says how the rule is checked: **algebra**, to which order and on how many samples; **differences**, finite ones, of
 which orders (`make gradcheck`); **PyTorch**, golden values of it for the value and the gradient; **programs**, random ones that use the operation
 in combination with others. An operation that is *composed* has no rule of its own: the rules of the operations that it is made of give the
-gradient that is shown.
+gradient that is shown. The formulas of the entries are written by hand for you to read; what is proved is what the library computes.
 """
 
 
