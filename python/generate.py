@@ -98,7 +98,7 @@ def modules(text, known):
     for name in re.findall(r"struct (\w+) : Module \{", text):
         constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", text)]
         for parameters in constructors:
-            if not any(kind == "Rng&" and default is None for kind, _, default in parameters) and parameters and "All" not in parameters[0][0]:
+            if not any("Rng" in kind and default is None for kind, _, default in parameters) and parameters and "All" not in parameters[0][0]:
                 written, taken, passed = arguments_of(name, parameters, known, "nn::")
                 yield f'    layer<nn::{name}>(nn, "{name}({written})", []({taken}) {{ return nn::{name}({passed}); }});\n'
 
