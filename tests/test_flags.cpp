@@ -56,7 +56,7 @@ void check_flags(const std::string& program, const std::string& call, const std:
         const auto with_value = [&](const std::string& value) {
             return run(call + row.with + " --" + row.flag + "=" + value, limits);
         };
-        for (const std::string& value : row.ends) {
+        for (const std::string& value : sanitized ? std::vector<std::string>{} : row.ends) {
             const Result result = with_value(value);
             const bool by_name =
                 contains(result.output, row.flag) || contains(result.output, value.substr(0, 40));
@@ -70,6 +70,8 @@ void check_flags(const std::string& program, const std::string& call, const std:
         }
     }
     CHECK(known == flags_of(program));
+    if (sanitized)
+        skip("AddressSanitizer admits no limit of memory: the ends of the ranges of flags of " + program);
 }
 
 // A run of the tiny model that has made a step, and the call that makes two.
