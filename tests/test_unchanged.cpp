@@ -112,8 +112,9 @@ private:
         for (std::string shorter; (shorter = std::regex_replace(text, angles, "")) != text;) text = shorter;
         text = std::regex_replace(text, std::regex(R"(\brequires\s*\(.*?\)\s*(?=\w))"), "");
         std::smatch found;
-        if (std::regex_match(text, skipped) || text[text.find_first_not_of(" \n")] == ',' ||
-            std::regex_search(text, defaulted) || !std::regex_search(text, found, function))
+        text.erase(0, text.find_first_not_of(" \n"));
+        if (std::regex_match(text, skipped) || text.starts_with(',') || std::regex_search(text, defaulted) ||
+            !std::regex_search(text, found, function))
             return;
         const std::string before = found.prefix(), rest = found.suffix();
         std::string name = found[1];
