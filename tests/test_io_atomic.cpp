@@ -1,13 +1,11 @@
 // Writing a file whole or not at all, when the disk, the folder or another writer is in the way.
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -15,6 +13,7 @@
 #include "catch.h"
 #include "models/io/atomic_file.h"
 #include "scratch.h"
+#include "small_disk.h"
 #include "weft/core/ops.h"
 #include "weft/models/io.h"
 
@@ -56,26 +55,6 @@ namespace {
 std::ptrdiff_t files_in(const Scratch& scratch) {
     return std::distance(fs::directory_iterator(scratch.folder()), {});
 }
-
-// While it lives no file may grow beyond `bytes`.
-class SmallDisk {
-public:
-    explicit SmallDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-        getrlimit(RLIMIT_FSIZE, &before_);
-        const rlimit small{bytes, before_.rlim_max};
-        setrlimit(RLIMIT_FSIZE, &small);
-    }
-    ~SmallDisk() {
-        setrlimit(RLIMIT_FSIZE, &before_);
-        std::signal(SIGXFSZ, handler_);
-    }
-    SmallDisk(const SmallDisk&) = delete;
-    SmallDisk& operator=(const SmallDisk&) = delete;
-
-private:
-    rlimit before_{};
-    void (*handler_)(int);
-};
 
 // The exit code of `action` as a user who may not write everywhere.
 template <class Action>

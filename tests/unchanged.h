@@ -2,9 +2,6 @@
 // that what a caller can see of the objects involved is afterwards what it was before.
 #pragma once
 
-#include <sys/resource.h>
-
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -15,6 +12,7 @@
 
 #include "catch.h"
 #include "scratch.h"
+#include "small_disk.h"
 #include "weft/weft.h"
 
 namespace unchanged {
@@ -93,26 +91,6 @@ State watch(Objects&... objects) {
 // ---- rows
 
 using Action = std::function<void()>;
-
-// While it lives no file may grow beyond `bytes`.
-class SmallDisk {
-public:
-    explicit SmallDisk(rlim_t bytes = 1) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-        getrlimit(RLIMIT_FSIZE, &before_);
-        const rlimit small{bytes, before_.rlim_max};
-        setrlimit(RLIMIT_FSIZE, &small);
-    }
-    ~SmallDisk() {
-        setrlimit(RLIMIT_FSIZE, &before_);
-        std::signal(SIGXFSZ, handler_);
-    }
-    SmallDisk(const SmallDisk&) = delete;
-    SmallDisk& operator=(const SmallDisk&) = delete;
-
-private:
-    rlimit before_{};
-    void (*handler_)(int);
-};
 
 // What a row does. Each row has at least one of either.
 class Check {
