@@ -1,5 +1,15 @@
 #include "growth.h"
 
+namespace {
+
+weft::io::Metadata metadata_of(std::int64_t n) {
+    weft::io::Metadata metadata;
+    for (std::int64_t i = 0; i < n; ++i) metadata["key " + std::to_string(i)] = "value";
+    return metadata;
+}
+
+}  // namespace
+
 std::vector<growth::Case> growth::files() {
     using training::Checkpoint;
     return {
@@ -12,15 +22,11 @@ std::vector<growth::Case> growth::files() {
          }},
         {"save_safetensors: metadata", 1000,
          [](auto n) {
-             io::Metadata metadata;
-             for (std::int64_t i = 0; i < n; ++i) metadata["key " + std::to_string(i)] = "value";
-             return [metadata] { io::save_safetensors(scratch("a"), {}, metadata); };
+             return [metadata = metadata_of(n)] { io::save_safetensors(scratch("a"), {}, metadata); };
          }},
         {"load_safetensors: metadata", 1000,
          [](auto n) {
-             io::Metadata metadata;
-             for (std::int64_t i = 0; i < n; ++i) metadata["key " + std::to_string(i)] = "value";
-             io::save_safetensors(scratch("a"), {}, metadata);
+             io::save_safetensors(scratch("a"), {}, metadata_of(n));
              return [] { (void)io::load_safetensors(scratch("a")); };
          }},
         {"save_npz: members", 200,
