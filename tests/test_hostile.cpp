@@ -99,7 +99,7 @@ constexpr Precision precision{std::numeric_limits<T>::epsilon() / 2, std::numeri
 
 bool agrees(double found, double expected, double bound, const Precision& type) {
     if (found == expected || (std::isnan(found) && std::isnan(expected)) || std::isinf(bound)) return true;
-    const double tolerance = 4 * type.unit * bound + type.smallest;
+    const double tolerance = 8 * type.unit * bound + type.smallest;
     if (std::isinf(found) || std::isinf(expected))  // at the edge of the range
         return std::copysign(1, found) == std::copysign(1, expected) &&
                std::abs(std::isinf(found) ? expected : found) >= type.largest - tolerance;
