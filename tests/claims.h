@@ -96,7 +96,8 @@ inline std::map<std::string, std::vector<std::string>> of_the_project() {
     std::map<std::string, std::vector<std::string>> found;
     for (const fs::path& header : files_in("include", ".h"))
         found[fs::relative(header, root).generic_string()] = of_header(read(header));
-    for (const char* page : {"README.md", "CONTRIBUTING.md", "docs/architecture.md"})
+    for (const char* page : {"README.md", "docs/features.md", "docs/training.md", "docs/installing.md",
+                             "CONTRIBUTING.md", "docs/architecture.md"})
         found[page] = of_page(read(root / page));
     std::erase_if(found, [](const auto& file) { return file.second.empty(); });
     return found;

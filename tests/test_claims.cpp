@@ -1,5 +1,5 @@
-// What headers, README, CONTRIBUTING and architecture claim with words like "never" and "every" is tested: each
-// such sentence is in claims.txt with the test that would fail if it were false.
+// What headers, README, CONTRIBUTING and some pages of docs claim with words like "never" and "every" is
+// tested: each such sentence is in claims.txt with the test that would fail if it were false.
 #include "claims.h"
 
 #include "catch.h"

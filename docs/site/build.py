@@ -24,7 +24,7 @@ TRAINED = ROOT / "build/docs/training"
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
 APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
-LIBRARY = ["readme", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
+LIBRARY = ["readme", "features", "training", "installing", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
 
 
 def outside_of_code(text, change):
@@ -87,7 +87,7 @@ def front(found):
              '<p class="show-title">A report of every training run</p>', report,
              '<p><a class="live-report" href="report.html">Open a live report</a>: a small GPT, trained while this site was '
              "built.</p>" if live else "Every training run leaves a report of what its model has learned.",
-             "`make train` trains a larger one in minutes, [on a text of yours](readme.md#training-and-generating) if you like.",
+             "`make train` trains a larger one in minutes, [on a text of yours](training.md) if you like.",
              "</div>"]
     return "\n\n".join(f"```{{raw}} html\n{part}\n```" if part.startswith("<") else part for part in parts) + "\n\n"
 
