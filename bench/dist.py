@@ -117,7 +117,7 @@ def bytes_sent(o):
                 most, mean = max(r["bytes_per_step"]), statistics.mean(r["bytes_per_step"])
                 rows.append([str(P), bound, int(mean), most, f"{mean / bound:.3f}", f"{most / bound:.3f}"])
             table(f"{workload}, {G} grains, {r['parameters']:,} parameters: bytes that a process sends in a step, "
-                  "and the bound 2 · parameters · 4 · (P − 1)/P",
+                  "and the bound 2 · parameters · 4 · (P - 1)/P",
                   ["P", "bound", "mean", "most", "mean/bound", "most/bound"], rows)
 
 

@@ -118,7 +118,7 @@ TEST_CASE("fault 26: −1 beside a size of 0 could be anything", "[fault]") {
     check_contains(message_of<ShapeError>([] {
                        return zeros({0, 3}).reshape({0, -1});
                    }),
-                   {"reshape", "0", "−1"});
+                   {"reshape", "0", "-1"});
     CHECK(zeros({0, 3}).reshape({3, -1}).shape() == Shape{3, 0});
 }
 

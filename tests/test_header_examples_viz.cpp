@@ -153,11 +153,11 @@ TEST_CASE("header example: mask_grid", "[header-examples]") {
     const Printed printed;
     std::cout << viz::mask_grid(Mask::causal(), 1, 1, 2, 2);
     // Q ↓ / K →   1   2
-    // 1           1  −∞
+    // 1           1  -∞
     // 2           1   1
     CHECK(printed.str() ==
           "Q ↓ / K →   1   2\n"
-          "1           1  −∞\n"
+          "1           1  -∞\n"
           "2           1   1\n");
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("refusals of shapes", "[fault]") {
     const Tensor x = zeros({2, 3}), scalar = zeros({});
     check_refusals<ShapeError>({
         {"expand: (2, 3) to (3,): fewer axes", [&] { x.expand({3}); }},
-        {"expand: (2, 3) to (-1, 2, 3): −1 keeps a size",
+        {"expand: (2, 3) to (-1, 2, 3): -1 keeps a size",
          [&] {
              x.expand({-1, 2, 3});
          }},

@@ -116,10 +116,10 @@ TEST_CASE("S2.01 tensor_story works on any module and input", "[S2.01][source]")
 TEST_CASE("S3.13 the causal grid of \"this is a sample sequence\"", "[S3.13][source]") {
     CHECK(grid(Mask::causal(), sample, 5) ==
           "Q/K       this  is   a  sample  sequence\n"
-          "this         1  −∞  −∞      −∞        −∞\n"
-          "is           1   1  −∞      −∞        −∞\n"
-          "a            1   1   1      −∞        −∞\n"
-          "sample       1   1   1       1        −∞\n"
+          "this         1  -∞  -∞      -∞        -∞\n"
+          "is           1   1  -∞      -∞        -∞\n"
+          "a            1   1   1      -∞        -∞\n"
+          "sample       1   1   1       1        -∞\n"
           "sequence     1   1   1       1         1\n");
 }
 
@@ -128,22 +128,22 @@ TEST_CASE("S3.14 the grids of causal attention and of an encoder with padding", 
     words.insert(words.end(), {"<pad>", "<pad>"});
     CHECK(grid(Mask::causal() | padded(), words, 7) ==
           "Q/K       this  is   a  sample  sequence  <pad>  <pad>\n"
-          "this         1  −∞  −∞      −∞        −∞     −∞     −∞\n"
-          "is           1   1  −∞      −∞        −∞     −∞     −∞\n"
-          "a            1   1   1      −∞        −∞     −∞     −∞\n"
-          "sample       1   1   1       1        −∞     −∞     −∞\n"
-          "sequence     1   1   1       1         1     −∞     −∞\n"
-          "<pad>       −∞  −∞  −∞      −∞        −∞     −∞     −∞\n"
-          "<pad>       −∞  −∞  −∞      −∞        −∞     −∞     −∞\n");
+          "this         1  -∞  -∞      -∞        -∞     -∞     -∞\n"
+          "is           1   1  -∞      -∞        -∞     -∞     -∞\n"
+          "a            1   1   1      -∞        -∞     -∞     -∞\n"
+          "sample       1   1   1       1        -∞     -∞     -∞\n"
+          "sequence     1   1   1       1         1     -∞     -∞\n"
+          "<pad>       -∞  -∞  -∞      -∞        -∞     -∞     -∞\n"
+          "<pad>       -∞  -∞  -∞      -∞        -∞     -∞     -∞\n");
     CHECK(grid(padded(), words, 7) ==
           "Q/K       this  is   a  sample  sequence  <pad>  <pad>\n"
-          "this         1   1   1       1         1     −∞     −∞\n"
-          "is           1   1   1       1         1     −∞     −∞\n"
-          "a            1   1   1       1         1     −∞     −∞\n"
-          "sample       1   1   1       1         1     −∞     −∞\n"
-          "sequence     1   1   1       1         1     −∞     −∞\n"
-          "<pad>       −∞  −∞  −∞      −∞        −∞     −∞     −∞\n"
-          "<pad>       −∞  −∞  −∞      −∞        −∞     −∞     −∞\n");
+          "this         1   1   1       1         1     -∞     -∞\n"
+          "is           1   1   1       1         1     -∞     -∞\n"
+          "a            1   1   1       1         1     -∞     -∞\n"
+          "sample       1   1   1       1         1     -∞     -∞\n"
+          "sequence     1   1   1       1         1     -∞     -∞\n"
+          "<pad>       -∞  -∞  -∞      -∞        -∞     -∞     -∞\n"
+          "<pad>       -∞  -∞  -∞      -∞        -∞     -∞     -∞\n");
 }
 
 TEST_CASE("S4.02 visible and blocked, with positions counted from 1", "[S4.02][source]") {

@@ -168,7 +168,7 @@ TEST_CASE("the weights of a run come layer by layer, one softmax each", "[viz][m
 TEST_CASE("a mask is a grid, one for each sample and head that differ", "[viz][masks]") {
     CHECK(viz::mask_grid(Mask::causal(), 4, 2, 2, 3, {.queries = {"a", "b"}, .keys = {"x", "y", "z"}}) ==
           "Q ↓ / K →   x   y   z\n"
-          "a           1   1  −∞\n"
+          "a           1   1  -∞\n"
           "b           1   1   1\n");
     CHECK(viz::mask_grid(Mask::padding({1, 2}), 2, 1, 1, 2, {.visible = "+", .blocked = "-", .corner = ""}) ==
           "sample 1\n   1  2\n1  +  -\n"
@@ -182,7 +182,7 @@ TEST_CASE("a mask is a grid, one for each sample and head that differ", "[viz][m
           "-\n\nsample "
           "2, head 2\n   1\n1  +\n");
     CHECK(contains(viz::mask_grid(Mask::blocked(heads.slice(0, 1, 2)), 5, 2, 1, 1),
-                   "head 1\nQ ↓ / K →   1\n1          −∞\n"));
+                   "head 1\nQ ↓ / K →   1\n1          -∞\n"));
     CHECK(contains(message_of<ShapeError>([] { viz::mask_grid({}, 1, 1, 2, 2, {.keys = {"a"}}); }),
                    "mask_grid: 1 labels for 2 keys"));
     CHECK_THROWS_AS(viz::mask_grid(Mask::padding({1}), 2, 1, 1, 1), ShapeError);

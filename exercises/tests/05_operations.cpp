@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
         });
     exercise.write("swish",
                    {"Two parts: the values, without a graph, and the rule, which record stores.",
-                    "The product rule on x · s with s = σ(x): s + x · s′, and s′ = s (1 − s).",
+                    "The product rule on x · s with s = σ(x): s + x · s′, and s′ = s (1 - s).",
                     "y = x * sigmoid(x) under NoGrad; the rule returns Grads{dy * s * (1 + x * (1 - s))}, with "
                     "x = saved[0] and s = sigmoid(x)."},
                    [] {
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     exercise.write(
         "logcosh",
         {"Take the larger of eˣ and e⁻ˣ out of the logarithm.",
-         "With |x| taken out, ln(1 + e^(−2|x|)) is left, whose exponential is never above 1.",
+         "With |x| taken out, ln(1 + e^(-2|x|)) is left, whose exponential is never above 1.",
          "The values are abs(x) + log(1 + exp(-2 * abs(x))) - std::log(2.0). The derivative is tanh x."},
         [] {
             expect_equal("logcosh of (-1, 0, 2)", logcosh(tensor({-1, 0, 2}, float64)),
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
     const auto [a, b] = best_step(3, 1e-15);
     exercise.paper("best_step_on_paper", best_step_on_paper,
                    {{"h in units of 10⁻⁵", a}, {"the error in units of 10⁻¹⁰", b}},
-                   {"Where the sum is smallest, its derivative by h is 0.", "h/3 · M − ε/h² = 0, so h³ = 3ε/M.",
+                   {"Where the sum is smallest, its derivative by h is 0.", "h/3 · M - ε/h² = 0, so h³ = 3ε/M.",
                     "h³ = 10⁻¹⁵. Put that h into both parts of the sum."},
                    1e-3);
     return exercise.finish();

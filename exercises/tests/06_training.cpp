@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     exercise.write("largest_stable_rate",
                    {"The steepest direction decides. What measures the steepness of a quadratic loss?",
                     "The largest rate is 2 (1 + momentum) over the larger eigenvalue of the Hessian.",
-                    "The eigenvalues of (xx, xy; xy, yy) are (xx + yy) / 2 ± √(((xx − yy) / 2)² + xy²)."},
+                    "The eigenvalues of (xx, xy; xy, yy) are (xx + yy) / 2 ± √(((xx - yy) / 2)² + xy²)."},
                    [] {
                        expect_equal("the largest rate for (4, 0; 0, 1)", largest_stable_rate(4, 0, 1, 0), 0.5);
                        expect_equal(
@@ -122,6 +122,6 @@ int main(int argc, char** argv) {
          {"the factor of y", w_after(1, 0.2, 1, true)},
          {"the factor of x", w_after(9, 0.2, 1, true)}},
         {"The gradient is (9x, y): each direction takes its own steps.",
-         "A step multiplies x by 1 − 9 · lr and y by 1 − lr. When does the first leave the range −1 … 1?"});
+         "A step multiplies x by 1 - 9 · lr and y by 1 - lr. When does the first leave the range -1 … 1?"});
     return exercise.finish();
 }

@@ -54,9 +54,9 @@ int main(int argc, char** argv) {
         });
     exercise.write(
         "loss_and_gradient",
-        {"The loss is the mean of −ln p of the targets, and its gradient is (softmax − one-hot) / N.",
+        {"The loss is the mean of -ln p of the targets, and its gradient is (softmax - one-hot) / N.",
          "gather picks one element of each row by an index (N, 1), and scatter_add puts one into each row of "
-         "zeros. ln of softmax is −∞ where softmax is 0; log_softmax is not.",
+         "zeros. ln of softmax is -∞ where softmax is 0; log_softmax is not.",
          "With column = targets.unsqueeze(-1): the loss is -mean(gather(log_softmax(logits, -1), 1, column)), "
          "and scatter_add(logits.shape(), 1, column, ones({N, 1}, logits.dtype())) is one-hot."},
         [] {

@@ -16,11 +16,11 @@ int main(int argc, char** argv) {
     exercise.predict(
         "prediction_of_masked_row", prediction_of_masked_row, sum_of_masked_row,
         "Weft gives a fully masked row weights of 0, because there is nothing to share out.",
-        {"Softmax would divide by the sum of e^(−∞), which is 0. What does the chapter say instead?"});
+        {"Softmax would divide by the sum of e^(-∞), which is 0. What does the chapter say instead?"});
     exercise.mend("causal_weights", "what row 0 of the weights sums to",
                   {"Print the sums of the rows.",
                    "softmax has given the blocked keys their shares before they are blocked.",
-                   "masked_fill with −INFINITY has to come before softmax."},
+                   "masked_fill with -INFINITY has to come before softmax."},
                   [] {
                       Rng rng(10);
                       const Tensor scores = randn({4, 4}, rng, float64);
@@ -39,9 +39,9 @@ int main(int argc, char** argv) {
                   });
     exercise.write(
         "causal_mask",
-        {"Query i of the T queries is token i + (S − T) of all S.",
+        {"Query i of the T queries is token i + (S - T) of all S.",
          "arange(S) has the keys, arange(T).reshape({T, 1}) the queries; a comparison broadcasts to (T, S).",
-         "Key j is blocked where j > i + (S − T)."},
+         "Key j is blocked where j > i + (S - T)."},
         [] {
             expect_equal("causal_mask(3, 3)", causal_mask(3, 3),
                          tensor({{0, 1, 1}, {0, 0, 1}, {0, 0, 0}}, boolean));
@@ -65,8 +65,8 @@ int main(int argc, char** argv) {
         });
     exercise.write(
         "safe_softmax",
-        {"As plain softmax with −∞ where blocked. What goes wrong in a fully masked row, and where first?",
-         "Its maximum is −∞, and −∞ − (−∞) is NaN; later its sum is 0, and 0/0 is NaN. It is safest not to let "
+        {"As plain softmax with -∞ where blocked. What goes wrong in a fully masked row, and where first?",
+         "Its maximum is -∞, and -∞ - (-∞) is NaN; later its sum is 0, and 0/0 is NaN. It is safest not to let "
          "NaN arise at all.",
          "masked_fill(largest, largest == -INFINITY, 0) before subtracting, and masked_fill(total, total == 0, "
          "1) before dividing."},

@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
         });
     exercise.write("sampling_probabilities",
                    {"Three steps: leave out, divide, softmax. What must happen at temperature 0?",
-                    "A logit of −∞ gets the probability 0. Temperature 0 must not divide: it is top_k = 1.",
+                    "A logit of -∞ gets the probability 0. Temperature 0 must not divide: it is top_k = 1.",
                     "topk(logits, k).values.at({k - 1}) is the k-th largest; masked_fill(logits, logits < it, "
                     "-INFINITY). k must not be above V."},
                    [] {

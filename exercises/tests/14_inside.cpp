@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
                             [](const std::vector<Tensor>& in) { return without_head(in[0], 1); }, {leaf});
         });
     exercise.write("previous_score",
-                   {"Which elements of the map are the weights of i on i − 1?",
-                    "weights.at({i, i - 1}) for i = 1 … T − 1. How many are there?"},
+                   {"Which elements of the map are the weights of i on i - 1?",
+                    "weights.at({i, i - 1}) for i = 1 … T - 1. How many are there?"},
                    [] {
                        expect_equal("the score of {{1, 0}, {0.75, 0.25}}",
                                     previous_score(tensor({{1, 0}, {0.75, 0.25}}, float64)), 0.75);
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
         "induction_score",
         {"For each position: has its id occurred before, and where was the last time?",
          "What followed it is one position later. Take the mean over the positions that count.",
-         "Go back from j = i − 1 while ids[j] differs from ids[i]; if j ends below 0, the position does not "
+         "Go back from j = i - 1 while ids[j] differs from ids[i]; if j ends below 0, the position does not "
          "count, otherwise weights.at({i, j + 1}) does."},
         [] {
             const Tensor weights = tensor({{1, 0, 0}, {0.5, 0.5, 0}, {0.25, 0.625, 0.125}}, float64);

@@ -63,8 +63,8 @@ int main(int argc, char** argv) {
         "merge",
         {"Both sums were taken relative to a largest score of their own. What are they relative to a larger "
          "one?",
-         "They shrink by the factor exp(old largest − new largest), which is never above 1.",
-         "Take the larger of both; scale the sums of each part, and add. Beware of −∞ − (−∞)."},
+         "They shrink by the factor exp(old largest - new largest), which is never above 1.",
+         "Take the larger of both; scale the sums of each part, and add. Beware of -∞ - (-∞)."},
         [] {
             expect_part("merge of scores {1, 3} and {2, 5}", merge(of({1, 3}, {4, 0}), of({2, 5}, {1, -2})),
                         of({1, 3, 2, 5}, {4, 0, 1, -2}));

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
                     {"the largest rate", 2 / (3.5 + std::hypot(1.5, 2))},
                     {"the first element of H v", Hv.at(0, 0)},
                     {"the second element of H v", Hv.at(1, 0)}},
-                   {"The eigenvalues have the sum 5 + 2 and the product 5 · 2 − 2 · 2.",
+                   {"The eigenvalues have the sum 5 + 2 and the product 5 · 2 - 2 · 2.",
                     "The largest rate is 2 over the larger eigenvalue."},
                    1e-3);
     return exercise.finish();

@@ -34,9 +34,9 @@ int main(int argc, char** argv) {
                      {"How many binary digits has a float32, and what becomes of 2²⁴ + 1?",
                       "The second process adds 1 + 1 first."});
     exercise.predict("prediction_of_sent", prediction_of_sent, sent_in_a_ring,
-                     "2 · 3 messages of 1200 / 4 numbers: 2 n (P − 1) / P.",
+                     "2 · 3 messages of 1200 / 4 numbers: 2 n (P - 1) / P.",
                      {"Into how many pieces are the numbers cut?",
-                      "In each of the two phases a process sends P − 1 pieces."});
+                      "In each of the two phases a process sends P - 1 pieces."});
     exercise.mend("shifted", "deadlock: process 0 waits to send to 1",
                   {"Every process does the same. Which of them is the first to receive?",
                    "send returns when the other process has received. Someone has to receive at that time.",
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
         "all_reduce",
         {"First the sums go up a tree to process 0, then the result comes down the same tree.",
          "At distance 1, 2, 4, …: a process whose rank is a multiple of twice the distance receives from "
-         "rank + distance, if there is such a process, and adds; another one sends to rank − distance, and "
+         "rank + distance, if there is such a process, and adds; another one sends to rank - distance, and "
          "has nothing more to add.",
          "Afterwards each but process 0 receives the result from where it sent its sum, and passes it on to "
          "those from whom it received, the furthest first."},
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
                     {"the speed-up without overlap", 8 / (compute + bytes + latency)},
                     {"the speed-up with overlap", 8 / (compute + 0.1)},
                     {"the largest speed-up", 8 / 0.2}},
-                   {"In a ring each process sends 2 n (P − 1) / P, in 2 (P − 1) messages for each bucket.",
+                   {"In a ring each process sends 2 n (P - 1) / P, in 2 (P - 1) messages for each bucket.",
                     "7.8 s are shared out to the hosts, and 0.2 s are not.",
                     "With ever more hosts, the 7.8 s shrink towards nothing."},
                    0.003);

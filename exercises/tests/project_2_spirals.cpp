@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
         });
     exercise.accept("a first loss near ln 3",
                     {"The logits should be small at first. What decides on their size?",
-                     "nn::Linear draws from −1/√n … 1/√n if it has n inputs; with inputs near 1 the "
+                     "nn::Linear draws from -1/√n … 1/√n if it has n inputs; with inputs near 1 the "
                      "logits are small."},
                     [&] {
                         const Classifier& classifier = trained(1);

@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
                                                      ", and should be less than half of " + shown(pairs));
                     });
     exercise.accept("a loss that does not cheat",
-                    {"The loss of a text of n characters is a mean over n − 1 of them. Is a character ever "
+                    {"The loss of a text of n characters is a mean over n - 1 of them. Is a character ever "
                      "given to the model that it must predict?",
                      "logits at position t are compared with the character at t + 1."},
                     [] {

@@ -16,8 +16,8 @@ int main(int argc, char** argv) {
     const Tensor q = leaf({4, 3}), k = leaf({7, 3}), v = leaf({7, 2});
     exercise.accept(
         "the values",
-        {"Begin with a largest score of −∞ and sums of 0, for each query. What does a tile change?",
-         "With now = the larger of both: each sum becomes exp(largest − now) · sum + that of the tile.",
+        {"Begin with a largest score of -∞ and sums of 0, for each query. What does a tile change?",
+         "With now = the larger of both: each sum becomes exp(largest - now) · sum + that of the tile.",
          "scores (T, tile) = matmul(q, k.slice(0, from, to).T()) / √d; e = exp(scores - now); total += sum(e, "
          "1, keepdim), and weighted += matmul(e, v.slice(0, from, to)), after scaling both."},
         [&] {

@@ -63,7 +63,7 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (std::isnan(scores[i]) || scores[i] == INFINITY)
             throw ValueError("sample: logit ", i, " is ", scores[i],
-                             "; logits must be finite, or −inf to exclude a token");
+                             "; logits must be finite, or -inf to exclude a token");
 
     const auto best = std::max_element(scores.begin(), scores.end());
     const double highest = *best;

@@ -98,7 +98,7 @@ class MasksTest(WidgetCase):
     SAFE = "'-inf, safe softmax'"
 
     def test_the_masks_and_weights_are_the_chapter_s(self):
-        grid = [["−∞" not in word for word in line.split()[-7:]] for line in block("10_masks", "sample  sequence")[1:8]]
+        grid = [["-∞" not in word for word in line.split()[-7:]] for line in block("10_masks", "sample  sequence")[1:8]]
         blocked = in_node(self.NAME, "w.joined(['causal', 'padding', 'no padded queries'])")
         self.assertEqual([[not cell for cell in row] for row in blocked], grid)
         scores = [[2.0, 1.5, 0.8, 0.3], [1.2, 1.8, 0.9, 0.4], [0.5, 1.1, 2.1, 0.7], [0.3, 0.6, 1.3, 1.9]]

@@ -63,14 +63,14 @@ function inferred(operation, x, wanted) {
     const size = numel(x.shape);
     let known = 1, unknown = false;
     for (const s of wanted) {
-        if (s < -1) refuse(`negative size ${s}; use 0 or more, or one −1`);
-        if (s === -1 && unknown) refuse("two sizes are −1, so neither is known; give one of them");
+        if (s < -1) refuse(`negative size ${s}; use 0 or more, or one -1`);
+        if (s === -1 && unknown) refuse("two sizes are -1, so neither is known; give one of them");
         if (s === -1) unknown = true;
         else known *= s;
     }
     if (!unknown && known !== size) refuse(`${size} elements do not fit ${known}; the products must be equal`);
-    if (unknown && known === 0) refuse("−1 is ambiguous beside a size of 0; give every size");
-    if (unknown && size % known !== 0) refuse(`${size} elements are not a multiple of ${known}; −1 cannot be inferred`);
+    if (unknown && known === 0) refuse("-1 is ambiguous beside a size of 0; give every size");
+    if (unknown && size % known !== 0) refuse(`${size} elements are not a multiple of ${known}; -1 cannot be inferred`);
     return wanted.map((s) => (s === -1 ? size / known : s));
 }
 
@@ -138,9 +138,9 @@ export const operations = {
         const shape = [...wanted];
         for (let i = 1; i <= shape.length; ++i) {
             const at = shape.length - i, own = at >= added ? x.shape[at - added] : 1;
-            if (shape[at] === -1 && at < added) refuse("−1 keeps a size, but a new axis has none; give its size");
+            if (shape[at] === -1 && at < added) refuse("-1 keeps a size, but a new axis has none; give its size");
             if (shape[at] === -1) shape[at] = own;
-            if (shape[at] < 0) refuse(`negative size ${shape[at]}; use 0 or more, or −1 to keep`);
+            if (shape[at] < 0) refuse(`negative size ${shape[at]}; use 0 or more, or -1 to keep`);
             if (own !== shape[at] && own !== 1)
                 refuse(`axis ${-i} has size ${own} and cannot become ${shape[at]}; only a size of 1 stretches`);
         }

@@ -125,7 +125,7 @@ void save_svg(const std::filesystem::path& path, const std::string& dot);
 // Options of mask_grid.
 struct MaskGridOptions {
     std::vector<std::string> queries = {}, keys = {};  // labels as in MapOptions
-    std::string visible = "1", blocked = "−∞";         // texts of the cells
+    std::string visible = "1", blocked = "-∞";         // texts of the cells
     std::string corner = "Q ↓ / K →";                  // above the queries' labels
 };
 // The mask as a table with a line per query and a column per key, one table for each sample or head if they
@@ -133,7 +133,7 @@ struct MaskGridOptions {
 //
 //     std::cout << viz::mask_grid(Mask::causal(), 1, 1, 2, 2);
 //     // Q ↓ / K →   1   2
-//     // 1           1  −∞
+//     // 1           1  -∞
 //     // 2           1   1
 std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                       const MaskGridOptions& options = {});

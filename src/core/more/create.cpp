@@ -41,7 +41,7 @@ Tensor one_hot(const Tensor& ids, std::int64_t num_classes) {
     check_dtype("one_hot", "the ids", ids, int64);
     if (num_classes == -1) num_classes = ids.numel() == 0 ? 0 : *(max(ids) + 1).data<std::int64_t>();  // wraps
     if (num_classes < 0)
-        throw ValueError("one_hot: ", num_classes, " classes; use 0 or more, or −1 for the largest id + 1");
+        throw ValueError("one_hot: ", num_classes, " classes; use 0 or more, or -1 for the largest id + 1");
     const Tensor dense = ids.contiguous();
     const std::int64_t wrong = kernels::first_outside(dense.array(), 0, num_classes);
     if (wrong >= 0)

@@ -75,7 +75,7 @@ AttentionOptions completed(const char* caller, AttentionOptions o, const Qkv& qk
     o.bias = with_rank_4(o.bias);
     const Tensor blocked = o.bias == -INFINITY;
     if (!all(isfinite(o.bias) || blocked))
-        throw ValueError(caller, ": the bias holds NaN or +inf; use finite values, or −inf to block");
+        throw ValueError(caller, ": the bias holds NaN or +inf; use finite values, or -inf to block");
     // −∞ alone would not block a score that overflowed to +∞.
     if (any(blocked)) o.mask = o.mask | Mask::blocked(blocked.expand({-1, -1, scores[2], scores[3]}));
     return o;

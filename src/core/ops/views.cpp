@@ -19,9 +19,9 @@ Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
     Shape shape = wanted;
     std::int64_t known = 1, *unknown = nullptr;
     for (std::int64_t& size : shape) {
-        if (size < -1) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or one −1");
+        if (size < -1) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or one -1");
         if (size == -1 && unknown)
-            throw ShapeError(prefix(), "two sizes are −1, so neither is known; give one of them");
+            throw ShapeError(prefix(), "two sizes are -1, so neither is known; give one of them");
         if (size == -1)
             unknown = &size;
         else
@@ -30,10 +30,10 @@ Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
     if (!unknown && known != x.numel())
         throw ShapeError(prefix(), x.numel(), " elements do not fit ", known, "; the products must be equal");
     if (unknown && known == 0)
-        throw ShapeError(prefix(), "−1 is ambiguous beside a size of 0; give every size");
+        throw ShapeError(prefix(), "-1 is ambiguous beside a size of 0; give every size");
     if (unknown && x.numel() % known != 0)
         throw ShapeError(prefix(), x.numel(), " elements are not a multiple of ", known,
-                         "; −1 cannot be inferred");
+                         "; -1 cannot be inferred");
     if (unknown) *unknown = x.numel() / known;
     return shape;
 }
@@ -137,9 +137,9 @@ Tensor Tensor::expand(const Shape& wanted) const {
         std::int64_t& size = target[target.rank() - i];
         const std::int64_t own = i <= rank() ? shape()[rank() - i] : 1;
         if (size == -1 && i > rank())
-            throw ShapeError(prefix(), "−1 keeps a size, but a new axis has none; give its size");
+            throw ShapeError(prefix(), "-1 keeps a size, but a new axis has none; give its size");
         if (size == -1) size = own;
-        if (size < 0) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or −1 to keep");
+        if (size < 0) throw ShapeError(prefix(), "negative size ", size, "; use 0 or more, or -1 to keep");
         if (own != size && own != 1)
             throw ShapeError(prefix(), "axis ", -i, " has size ", own, " and cannot become ", size,
                              "; only a size of 1 stretches");
