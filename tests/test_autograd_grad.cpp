@@ -35,6 +35,23 @@ TEST_CASE("grad takes several outputs and seeds, inputs twice, and tensors insid
     CHECK(grad({w}, {w}, {a})[0].to_vector<double>() == std::vector<double>{1, 10});
 }
 
+TEST_CASE("what grad returns is never the gradient that was passed to it", "[autograd]") {
+    for (const bool create_graph : {false, true}) {
+        const Tensor x = leaf({2, 3}), a = leaf({1, 10});
+        const GradOptions options{.create_graph = create_graph};
+        for (Tensor g : {grad({x + 1.0}, {x}, {a}, options)[0],
+                         grad({x.view({2, 1})}, {x}, {a.view({2, 1})}, options)[0]}) {
+            CHECK_FALSE(g.shares_storage(a));
+            if (create_graph)
+                CHECK(grad({sum(g * g)}, {a})[0].to_vector<double>() == std::vector<double>{2, 20});
+            const NoGrad off;
+            Tensor changed = g.detach();
+            changed *= 7;
+            CHECK(a.to_vector<double>() == std::vector<double>{1, 10});
+        }
+    }
+}
+
 TEST_CASE("grad runs only what lies between the outputs and the inputs", "[autograd]") {
     const Tensor x = leaf({2}), w = leaf({3});
     int runs = 0;

@@ -236,6 +236,12 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         backward.seed("grad", outputs[i], grad_outputs.empty() ? Tensor() : grad_outputs[i]);
     backward.keep_paths_to(targets, options.ready);
     const Results results = backward.run();
+    // Under create_graph a gradient stays what the rules made of it, and so may be one that was passed in.
+    const auto own = [&](const Tensor& g) {
+        const EnableGrad on;
+        const auto is_given = [&](const Tensor& given) { return given.defined() && g.shares_storage(given); };
+        return std::ranges::any_of(grad_outputs, is_given) ? g.clone() : g;
+    };
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const auto found = results.find(targets[i]);
@@ -247,7 +253,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         if (found == results.end())
             gradients.emplace_back();
         else
-            gradients.push_back(options.create_graph ? found->second : made_exclusive(found->second));
+            gradients.push_back(options.create_graph ? own(found->second) : made_exclusive(found->second));
     }
     backward.commit_ledger();
     return gradients;
