@@ -217,6 +217,13 @@ TEST_CASE("npz: members that are forged, doubled, hidden or packed otherwise are
     REQUIRE(bomb.find(size) != std::string::npos);
     for (auto at = bomb.find(size); at != std::string::npos; at = bomb.find(size)) bomb.replace(at, 4, claim);
     CHECK(contains(refusal(bomb), "claims 4000000000 bytes, more than its"));
+    // The directory's end says on which disk it is, and how many of its members are on that one.
+    const std::string whole = io::load_text(scratch / "b");
+    for (const std::size_t field : {4, 8}) {
+        std::string split = whole;
+        split[whole.size() - 22 + field] = '\x05';
+        CHECK(contains(refusal(split), "it is part of an archive on several disks"));
+    }
     CHECK(contains(refusal("no archive at all, but long enough to be one"), "it has no directory at its end"));
 }
 

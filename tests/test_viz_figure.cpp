@@ -503,6 +503,7 @@ TEST_CASE("what figures cannot draw is refused by name", "[viz][figure]") {
     refused([&] { d.arrow(5, 5, 5, 5); }, "Drawing::arrow: the length is 0");
     refused([&] { d.bend(5, 5, 5, 5); }, "Drawing::bend: the length is 0");
     refused([&] { d.bend(5, NAN, 5, 5); }, "Drawing::bend: a length is nan");
+    refused([&] { d.bend(0, 0, 1, 0, {.width = -1}); }, "Drawing::bend: the stroke's width is -1");
     refused([&] { d.path({{1, 1}}); }, "Drawing::path: 1 points");
     refused([&] { d.path({{1, 1}, {NAN, 1}}); }, "Drawing::path: a length is nan");
     refused([&] { d.circle(1, 1, -2); }, "Drawing::circle: the radius is -2");
