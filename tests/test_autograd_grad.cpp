@@ -1,4 +1,5 @@
 // weft::grad, and graphs of graphs.
+#include <algorithm>
 #include <cmath>
 
 #include "catch.h"
@@ -35,21 +36,29 @@ TEST_CASE("grad takes several outputs and seeds, inputs twice, and tensors insid
     CHECK(grad({w}, {w}, {a})[0].to_vector<double>() == std::vector<double>{1, 10});
 }
 
-TEST_CASE("what grad returns is never the gradient that was passed to it", "[autograd]") {
+TEST_CASE("what grad returns or hands over is never the gradient that was passed to it", "[autograd]") {
+    const Tensor x = leaf({2, 3}), a = leaf({1, 10});
+    std::vector<Tensor> found;
     for (const bool create_graph : {false, true}) {
-        const Tensor x = leaf({2, 3}), a = leaf({1, 10});
-        const GradOptions options{.create_graph = create_graph};
-        for (Tensor g : {grad({x + 1.0}, {x}, {a}, options)[0],
-                         grad({x.view({2, 1})}, {x}, {a.view({2, 1})}, options)[0]}) {
-            CHECK_FALSE(g.shares_storage(a));
-            if (create_graph)
-                CHECK(grad({sum(g * g)}, {a})[0].to_vector<double>() == std::vector<double>{2, 20});
-            const NoGrad off;
-            Tensor changed = g.detach();
-            changed *= 7;
-            CHECK(a.to_vector<double>() == std::vector<double>{1, 10});
-        }
+        GradOptions options{.create_graph = create_graph};
+        found.push_back(grad({x + 1.0}, {x}, {a}, options)[0]);
+        found.push_back(grad({x.view({2, 1})}, {x}, {a.view({2, 1})}, options)[0]);
+        options.ready = [&](std::size_t, const Tensor& g) { found.push_back(g); };
+        CHECK(grad({x + 1.0}, {x}, {a}, options).empty());
+        const Tensor y = x + 1.0;  // no leaf
+        CHECK(grad({y}, {y}, {a}, options).empty());
     }
+    CHECK(found.size() == 8);
+    for (Tensor& g : found) {
+        CHECK_FALSE(g.shares_storage(a));
+        if (g.requires_grad())
+            CHECK(grad({sum(g * g)}, {a})[0].to_vector<double>() == std::vector<double>{2, 20});
+        const NoGrad off;
+        Tensor changed = g.detach();
+        changed *= 7;
+        CHECK(a.to_vector<double>() == std::vector<double>{1, 10});
+    }
+    CHECK(std::ranges::count_if(found, &Tensor::requires_grad) == 4);  // those under create_graph
 }
 
 TEST_CASE("grad runs only what lies between the outputs and the inputs", "[autograd]") {

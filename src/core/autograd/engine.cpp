@@ -67,7 +67,10 @@ public:
                 operation, ": a tensor of shape ", root.shape(),
                 " does not have exactly one element, so backward needs a seed; reduce it (sum, mean) or pass a "
                 "seed of its shape");
-        accumulate(nullptr, 0, node, seed.defined() ? seed : ones_like(root));
+        // Under create_graph gradients stay what the rules make of them: none may be the caller's seed.
+        const GradMode mode(create_);
+        const NoTrace no_trace;
+        accumulate(nullptr, 0, node, !seed.defined() ? ones_like(root) : create_ ? seed.clone() : seed);
     }
 
     // Restricts the run to nodes on a path from the seeds to one of `targets`. A seed that no target needs is
@@ -236,12 +239,6 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         backward.seed("grad", outputs[i], grad_outputs.empty() ? Tensor() : grad_outputs[i]);
     backward.keep_paths_to(targets, options.ready);
     const Results results = backward.run();
-    // Under create_graph a gradient stays what the rules made of it, and so may be one that was passed in.
-    const auto own = [&](const Tensor& g) {
-        const EnableGrad on;
-        const auto is_given = [&](const Tensor& given) { return given.defined() && g.shares_storage(given); };
-        return std::ranges::any_of(grad_outputs, is_given) ? g.clone() : g;
-    };
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const auto found = results.find(targets[i]);
@@ -253,7 +250,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
         if (found == results.end())
             gradients.emplace_back();
         else
-            gradients.push_back(options.create_graph ? own(found->second) : made_exclusive(found->second));
+            gradients.push_back(options.create_graph ? found->second : made_exclusive(found->second));
     }
     backward.commit_ledger();
     return gradients;
