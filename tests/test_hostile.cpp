@@ -97,9 +97,9 @@ template <class T>
 constexpr Precision precision{std::numeric_limits<T>::epsilon() / 2, std::numeric_limits<T>::max(),
                               std::numeric_limits<T>::denorm_min()};
 
-bool agrees(double found, double expected, double bound, const Precision& type) {
+bool agrees(double found, double expected, double bound, const Precision& type, double units = 4) {
     if (found == expected || (std::isnan(found) && std::isnan(expected)) || std::isinf(bound)) return true;
-    const double tolerance = 8 * type.unit * bound + type.smallest;
+    const double tolerance = units * type.unit * bound + type.smallest;
     if (std::isinf(found) || std::isinf(expected))  // at the edge of the range
         return std::copysign(1, found) == std::copysign(1, expected) &&
                std::abs(std::isinf(found) ? expected : found) >= type.largest - tolerance;
@@ -136,6 +136,9 @@ void compare(const Op& op, const std::string& row, DType dtype, Comparison& resu
     auto kinds = kinds_of(dtype);
     if (golden.size(0) == 1) kinds = {"ordinary"};  // no floating operand
     for (std::size_t k = 0; k < kinds.size(); ++k) {
+        // The bounds leave out how the deviations from a large mean are added up, which depends on the
+        // compiler.
+        const double units = row.starts_with("layer_norm.") && kinds[k] == "offset" ? 8 : 4;
         auto found = results_of(op, operands(row, kinds[k], dtype));
         CHECK(found.size() <= size);
         found.resize(size, refused);
@@ -143,7 +146,7 @@ void compare(const Op& op, const std::string& row, DType dtype, Comparison& resu
             const std::size_t at = k * size + i;
             const double bound = bounds.empty() ? std::abs(expected[at]) : std::exp2(bounds[at]);
             ++result.values, result.open += std::isinf(bound);
-            if (agrees(found[i], expected[at], bound, type)) continue;
+            if (agrees(found[i], expected[at], bound, type, units)) continue;
             const auto known = std::find_if(deliberate.begin(), deliberate.end(), [&](const Deliberate& d) {
                 return d.row == row && d.kind == kinds[k];
             });
