@@ -95,7 +95,7 @@ inline std::string markdown_prose(const std::string& page) {
     return prose;
 }
 
-// Where the Jargon File is: installed, or unpacked by the Makefile into the project's folder build.
+// Where the Jargon File is: installed, or unpacked by make train into the project's folder build.
 inline std::vector<fs::path> places(const fs::path& project) {
     const fs::path installed = "/usr/share/doc/jargon-text/jargon.txt.gz";
     return {installed, project / "build/jargon-text" / installed.relative_path()};
