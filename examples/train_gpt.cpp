@@ -10,6 +10,8 @@
 using namespace weft;
 namespace fs = std::filesystem;
 
+extern const char* const project_folder;  // of Weft; CMake writes it
+
 namespace {
 
 // ---- the text
@@ -17,7 +19,7 @@ namespace {
 // The text to train on: a file, or the default.
 default_text::Source load_text(const Options& o) {
     if (!o.text.empty()) return {fs::path(o.text).filename().string(), training::read_text({o.text})};
-    const fs::path project = WEFT_SOURCE_DIR;
+    const fs::path project = project_folder;
     default_text::Source source = default_text::load(project, default_text::places(project));
     if (!source.warning.empty() && o.first) training::warn(source.warning);
     return source;

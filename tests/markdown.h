@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "places.h"
+
 namespace markdown {
 
 namespace fs = std::filesystem;
 
-inline const fs::path root = WEFT_SOURCE_DIR;
+inline const fs::path root = places::source();
 
 inline std::string read(const fs::path& path) {
     std::ifstream in(path, std::ios::binary);

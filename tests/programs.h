@@ -22,6 +22,7 @@
 
 #include "catch.h"
 #include "environment.h"
+#include "places.h"
 #include "scratch.h"
 #include "skipped.h"
 #include "weft/models/io.h"
@@ -33,7 +34,7 @@ inline std::string pangrams() {
     return text;
 }
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 struct Result {
     int code = -1;       // of exit; −1 when a signal ended it
@@ -58,7 +59,7 @@ inline Result shell(const std::string& command) {
 // Runs "program arguments" of the shell; `before` is what the shell is to do first, for example "ulimit -f 8",
 // and `by` begins the program's own line.
 inline Result run(const std::string& arguments, const std::string& before = ":", const std::string& by = "") {
-    return shell("{ " + before + "; " + by + WEFT_PROGRAMS_DIR + "/" + arguments + "; } 2>&1");
+    return shell("{ " + before + "; " + by + places::programs() + "/" + arguments + "; } 2>&1");
 }
 
 // For `by`: takes root's right to read and write every file from a program, so that permissions mean something.
@@ -75,7 +76,7 @@ inline std::optional<std::string> without_privilege(const std::string& what) {
 // it.
 inline Result run_on_terminal(const std::string& arguments, int columns, const std::string& variables = "") {
     const std::string command = "unset NO_COLOR LC_CTYPE; export TERM=xterm LC_ALL=C.UTF-8 COLUMNS=7 " +
-                                variables + "; exec " WEFT_PROGRAMS_DIR "/" + arguments;
+                                variables + "; exec " + places::programs() + "/" + arguments;
     winsize size{};
     size.ws_row = 24;
     size.ws_col = static_cast<unsigned short>(columns);
@@ -106,7 +107,7 @@ public:
         std::vector<std::string> words;
         std::istringstream in(arguments);
         for (std::string word; in >> word;) words.push_back(word);
-        words.at(0).insert(0, WEFT_PROGRAMS_DIR "/");
+        words.at(0).insert(0, places::programs() + "/");
         std::vector<char*> pointers;
         for (std::string& word : words) pointers.push_back(word.data());
         pointers.push_back(nullptr);

@@ -256,7 +256,7 @@ TEST_CASE("the golden case that CONTRIBUTING shows is one of those in the script
     CHECK(blocks == 1);
 }
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 TEST_CASE("the dictionaries' expressions give what they should", "[programs][book][dictionary]") {
     CHECK(run("dictionary").code == 0);

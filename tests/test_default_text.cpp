@@ -7,6 +7,7 @@
 #include "../examples/default_text.h"
 #include "catch.h"
 #include "markdown.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/models/io.h"
 
@@ -128,12 +129,12 @@ TEST_CASE("the default text is the first Jargon File that exists, packed or not,
 
 TEST_CASE("the project's own pages, and the Jargon File where it is, leave enough clean prose", "[train]") {
     const auto marks = [](const std::string& text) { return text.find_first_of("|`*#<>{}_=$\\\t\x80"); };
-    const default_text::Source pages = default_text::load(WEFT_SOURCE_DIR, {});
+    const default_text::Source pages = default_text::load(places::source(), {});
     CHECK(pages.text.size() > 80'000);
     CHECK(marks(pages.text) == std::string::npos);
-    for (const fs::path& path : default_text::places(WEFT_SOURCE_DIR))
+    for (const fs::path& path : default_text::places(places::source()))
         if (fs::exists(path)) {
-            const default_text::Source jargon = default_text::load(WEFT_SOURCE_DIR, {path});
+            const default_text::Source jargon = default_text::load(places::source(), {path});
             CHECK(jargon.text.size() > 1'000'000);
             CHECK(marks(jargon.text) == std::string::npos);
             CHECK(text::Characters(jargon.text).vocab_size() < 90);

@@ -1,5 +1,6 @@
 // weft::dist under mpirun: the same bits at any number of processes, and what happens when one fails.
 #ifdef WEFT_PROCESSES
+#include "places.h"
 #include "programs.h"
 
 namespace {
@@ -9,7 +10,7 @@ namespace fs = std::filesystem;
 // Whether mpirun is Open MPI's, which asks processes to end. MPICH's kills them, so they say nothing, and may
 // return 0 when one has left by _Exit(0).
 bool asks() {
-    static const bool found = contains(shell(WEFT_MPIRUN " --version").output, "Open");
+    static const bool found = contains(shell(places::mpirun() + " --version").output, "Open");
     return found;
 }
 
@@ -18,13 +19,13 @@ Result mpirun(int P, const std::string& command, const std::string& variables = 
     return shell(
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
         "ASAN_OPTIONS=detect_leaks=0 " +
-        variables + " timeout --foreground 100 " WEFT_MPIRUN + (asks() ? " --oversubscribe" : "") + " -n " +
-        std::to_string(P) + " " + command + " 2>&1");
+        variables + " timeout --foreground 100 " + places::mpirun() + (asks() ? " --oversubscribe" : "") +
+        " -n " + std::to_string(P) + " " + command + " 2>&1");
 }
 // In mpirun's message that a process was killed.
 std::string killed(int rank) { return asks() ? "rank " + std::to_string(rank) : "Killed (signal 9)"; }
 Result processes(int P, const std::string& scenario, const std::string& variables = "") {
-    return mpirun(P, WEFT_PROCESSES " " + scenario, variables);
+    return mpirun(P, places::processes() + " " + scenario, variables);
 }
 
 // The line of the output that begins with these words.
@@ -55,7 +56,7 @@ TEST_CASE("collective operations between 1 to 5 processes", "[mpi]") {
 }
 
 TEST_CASE("training has the same bits at 1 to 6 processes and without mpirun", "[mpi]") {
-    const Result alone = shell(WEFT_PROCESSES " train");
+    const Result alone = shell(places::processes() + " train");
     REQUIRE(alone.code == 0);
     const std::string bits = line_with(alone.output, "bits ");
     REQUIRE(bits.size() > 1000);
@@ -65,7 +66,7 @@ TEST_CASE("training has the same bits at 1 to 6 processes and without mpirun", "
         CHECK(line_with(result.output, "bits ") == bits);
     }
     // and other bits with other grains, so the comparison can fail
-    CHECK(line_with(shell(WEFT_PROCESSES " train3").output, "bits ") != bits);
+    CHECK(line_with(shell(places::processes() + " train3").output, "bits ") != bits);
 }
 
 TEST_CASE("evaluation has the bits of one process", "[mpi]") {
@@ -101,7 +102,8 @@ TEST_CASE("processes that differ are refused, with both sides", "[mpi]") {
 TEST_CASE("kernels that round in another way are refused", "[mpi]") {
     const Result result = mpirun(2,
                                  "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && export "
-                                 "OPENBLAS_CORETYPE=Nehalem; exec " WEFT_PROCESSES " collectives'");
+                                 "OPENBLAS_CORETYPE=Nehalem; exec " +
+                                     places::processes() + " collectives'");
     if (count(result.output, "sum ") == 1)  // a processor without other kernels, or no OpenBLAS
         return skip("this processor has Nehalem's rounding: other kernels on one of the processes");
     CHECK(result.code != 0);
@@ -137,9 +139,8 @@ TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
 }
 
 TEST_CASE("a process that never makes its group is not waited for", "[mpi]") {
-    const Result result =
-        mpirun(2, "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && kill -STOP $$; exec " WEFT_PROCESSES
-                  " collectives'");
+    const Result result = mpirun(2, "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && kill -STOP $$; exec " +
+                                        places::processes() + " collectives'");
     CHECK(result.code != 0);
     CHECK(result.code != 124);
     CHECK(contains(result.output, "has waited 8 s for the others to make their groups"));
@@ -157,14 +158,14 @@ TEST_CASE("a process that computes for longer than the patience is not taken for
 }
 
 TEST_CASE("the example prints the same numbers on one process and on four", "[mpi]") {
-    const Result alone = shell(WEFT_PROGRAMS_DIR "/data_parallel 2>&1");
+    const Result alone = shell(places::programs() + "/data_parallel 2>&1");
     CHECK(alone.code == 0);
     CHECK(contains(alone.output, "step 300  loss 0.0"));
     double right = 0;
     CHECK(std::sscanf(alone.output.substr(alone.output.rfind('\n', alone.output.size() - 2)).c_str(), " %lf %%",
                       &right) == 1);
     CHECK(right >= 99);
-    const Result four = mpirun(4, WEFT_PROGRAMS_DIR "/data_parallel");
+    const Result four = mpirun(4, places::programs() + "/data_parallel");
     std::string lines = four.output;
     lines.erase(std::remove(lines.begin(), lines.end(), '\r'), lines.end());  // a terminal's
     CHECK(contains(lines, alone.output));
@@ -175,7 +176,7 @@ TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with
           "[mpi]") {
     const Scratch scratch;
     weft::io::save_text(scratch / "text.txt", pangrams());
-    const std::string program = WEFT_PROGRAMS_DIR "/" + tiny + "--text " + (scratch / "text.txt").string() +
+    const std::string program = places::programs() + "/" + tiny + "--text " + (scratch / "text.txt").string() +
                                 " --batch_size 8 --micro_batch 1 --dropout 0.1 --steps 12 --eval_interval 4 "
                                 "--save_interval 4 --threads 1 ";
     const auto out = [&](const std::string& name) { return " --out " + (scratch / name).string() + " "; };
@@ -213,8 +214,8 @@ TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with
                                        program + out("texts") + "$more'");
     CHECK(texts.code != 0);
     CHECK(contains(texts.output, "the processes differ in the text"));
-    const Result sample = mpirun(
-        2, std::string(WEFT_PROGRAMS_DIR) + "/generate --prompt The --model " + (scratch / "2").string());
+    const Result sample =
+        mpirun(2, places::programs() + "/generate --prompt The --model " + (scratch / "2").string());
     CHECK(sample.code == 0);
     CHECK(count(sample.output, "The") == 1);
 }
@@ -223,7 +224,7 @@ TEST_CASE("train_gpt goes on after a kill and a Ctrl-C with other numbers of pro
           "[mpi]") {
     const Scratch scratch;
     weft::io::save_text(scratch / "text.txt", pangrams());
-    const std::string program = WEFT_PROGRAMS_DIR "/" + tiny + "--text " + (scratch / "text.txt").string() +
+    const std::string program = places::programs() + "/" + tiny + "--text " + (scratch / "text.txt").string() +
                                 " --batch_size 8 --micro_batch 1 --dropout 0.1 --steps 100000 "
                                 "--eval_interval 20 --save_interval 5 --threads 1 --out ";
     const std::string alone = (scratch / "alone").string(), moved = (scratch / "moved").string();

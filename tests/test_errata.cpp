@@ -42,7 +42,7 @@ TEST_CASE("errata.md names each statement that differs, and only tests that exis
     CHECK(commands >= 14);
 }
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 TEST_CASE("errata.md's tables are what examples/errata prints", "[programs][errata]") {
     const auto [code, output] = run("errata");

@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "fuzz/readers.h"
+#include "places.h"
 #include "programs.h"
 
 using namespace weft;
@@ -12,7 +13,7 @@ namespace {
 
 std::vector<fs::path> corpus(const std::string& folder) {
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(fs::path(WEFT_SOURCE_DIR) / "tests/fuzz/corpus" / folder))
+    for (const auto& entry : fs::directory_iterator(fs::path(places::source()) / "tests/fuzz/corpus" / folder))
         files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
@@ -125,11 +126,11 @@ TEST_CASE("every file of the corpus is read as it should be, or refused", "[io][
     }
     for (const auto& [name, words] : said) {  // no name that stands for nothing
         INFO(name);
-        CHECK(fs::exists(fs::path(WEFT_SOURCE_DIR) / "tests/fuzz/corpus" / name));
+        CHECK(fs::exists(fs::path(places::source()) / "tests/fuzz/corpus" / name));
     }
 }
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 TEST_CASE("every checkpoint and loss.csv of the corpus is gone on from, or refused",
           "[programs][train][corpus]") {
@@ -150,7 +151,7 @@ TEST_CASE("every checkpoint and loss.csv of the corpus is gone on from, or refus
     std::string text;
     for (int i = 0; i < 400; ++i) text += "ab\n";
     io::save_text(data / "text", text);
-    const fs::path trained = fs::path(WEFT_SOURCE_DIR) / "tests/fuzz/corpus/checkpoint/trained.safetensors";
+    const fs::path trained = fs::path(places::source()) / "tests/fuzz/corpus/checkpoint/trained.safetensors";
     for (const fs::path& file : corpus("history")) {
         fs::copy_file(trained, scratch / "model.safetensors", fs::copy_options::overwrite_existing);
         fs::copy_file(file, scratch / "loss.csv", fs::copy_options::overwrite_existing);

@@ -3,10 +3,11 @@
 #include <regex>
 #include <set>
 
+#include "places.h"
 #include "programs.h"
 #include "sanitized.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 namespace fs = std::filesystem;
@@ -163,7 +164,7 @@ TEST_CASE("every flag of generate at both ends of its range writes two tokens or
 TEST_CASE("every other program that takes arguments runs or refuses them, and is not aborted",
           "[programs][flags]") {
     std::set<std::string> found;
-    for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/examples"))
+    for (const auto& entry : fs::directory_iterator(places::source() + "/examples"))
         if (entry.path().extension() == ".cpp" && contains(io::load_text(entry.path()), "argv"))
             found.insert(entry.path().stem().string());
     const std::set<std::string>

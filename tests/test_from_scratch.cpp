@@ -4,6 +4,7 @@
 
 #include "agree.h"
 #include "markdown.h"
+#include "places.h"
 #include "programs.h"
 
 using namespace markdown;
@@ -178,11 +179,11 @@ TEST_CASE("what the pages of the second track show is what their steps print",
           "[programs][book][from-scratch]") {
     int outputs = 0;
     const auto run = [](const std::string& program) {
-        return shell("cd " + root.string() + " && " WEFT_FROM_SCRATCH_DIR "/" + program + " 2>&1").output;
+        return shell("cd " + root.string() + " && " + places::from_scratch() + "/" + program + " 2>&1").output;
     };
     for (int step = 1; step <= steps; ++step) {
         std::string printed = run("step_" + two_digits(step));
-        if (fs::exists(fs::path(WEFT_FROM_SCRATCH_DIR) / ("program_" + two_digits(step))))
+        if (fs::exists(fs::path(places::from_scratch()) / ("program_" + two_digits(step))))
             printed += run("program_" + two_digits(step));
         if (step == steps) printed += run("compare_with_weft");
         const fs::path page = page_of(step);

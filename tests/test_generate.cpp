@@ -4,6 +4,7 @@
 #include <set>
 
 #include "catch.h"
+#include "places.h"
 #include "weft/weft.h"
 
 using namespace weft;
@@ -62,7 +63,7 @@ struct Shown {
     }
 };
 
-const std::filesystem::path golden_folder = WEFT_GOLDEN_DIR;
+const std::filesystem::path golden_folder = places::golden();
 
 }  // namespace
 

@@ -3,16 +3,17 @@
 #include <chrono>
 #include <thread>
 
+#include "places.h"
 #include "programs.h"
 #include "weft/weft.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 
 namespace {
 
-const std::string gpt2 = WEFT_GOLDEN_DIR "/gpt2";
+const std::string gpt2 = places::golden() + "/gpt2";
 
 Result generate(const std::string& arguments, const std::string& before = ":") {
     return run("generate " + arguments, before);
@@ -191,7 +192,7 @@ TEST_CASE("fault 113: generate survives an output that is closed or full, and te
     const std::string call = "generate --model " + gpt2 + " --max_new_tokens 1000000 --ignore-eos --prompt x ";
     const Scratch scratch;
     const std::string code = (scratch / "code").string();
-    const int piped = std::system(("{ " WEFT_PROGRAMS_DIR "/" + call + "2>" + (scratch / "said").string() +
+    const int piped = std::system(("{ " + places::programs() + "/" + call + "2>" + (scratch / "said").string() +
                                    "; echo $? >" + code + "; } | head -c 1 >" + (scratch / "got").string())
                                       .c_str());
     CHECK(piped == 0);

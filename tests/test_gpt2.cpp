@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/weft.h"
 
@@ -11,7 +12,7 @@ using namespace weft;
 
 namespace {
 
-const std::filesystem::path golden_folder = WEFT_GOLDEN_DIR;
+const std::filesystem::path golden_folder = places::golden();
 
 const Golden& golden() {
     static const Golden file("gpt2.safetensors");

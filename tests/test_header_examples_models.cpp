@@ -1,5 +1,6 @@
 // The examples in the headers of weft::models, word for word, and what they claim.
 #include "catch.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/models.h"
 
@@ -7,7 +8,7 @@ using namespace weft;
 
 namespace {
 
-const std::filesystem::path golden = WEFT_GOLDEN_DIR;
+const std::filesystem::path golden = places::golden();
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "catch.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/weft.h"
 
@@ -117,7 +118,7 @@ TEST_CASE("what a file holds is cut and escaped in every message about it", "[io
     check_message(refusal("{" + nasty + "}", config));
 
     const Scratch scratch;
-    fs::copy(fs::path(WEFT_GOLDEN_DIR) / "gpt2", scratch.folder(), fs::copy_options::recursive);
+    fs::copy(fs::path(places::golden()) / "gpt2", scratch.folder(), fs::copy_options::recursive);
     const auto load = [&] { text::BytePairs::load(scratch.folder()); };
     const std::string vocabulary = io::load_text(scratch / "vocab.json").substr(1);
     for (const std::string& first :
@@ -135,7 +136,7 @@ TEST_CASE("what a file holds is cut and escaped in every message about it", "[io
 }
 
 TEST_CASE("config.json with a zero byte, or with more after its object, is refused", "[io][gpt2]") {
-    const std::string config = io::load_text(fs::path(WEFT_GOLDEN_DIR) / "gpt2/config.json");
+    const std::string config = io::load_text(fs::path(places::golden()) / "gpt2/config.json");
     const auto why = [&](const std::string& end) {
         return refusal(config + end, [](const fs::path& path) { nn::gpt2_config(path); });
     };

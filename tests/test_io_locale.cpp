@@ -9,6 +9,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "places.h"
 #include "programs.h"
 #include "weft/weft.h"
 
@@ -153,7 +154,7 @@ TEST_CASE("text::read reads what std::from_chars does", "[io]") {
 TEST_CASE("fault 102: under a German locale the same files are written, and read as they were", "[fault][io]") {
     const Scratch scratch;
     const std::string before = written();
-    const fs::path python = fs::path(WEFT_GOLDEN_DIR) / "io";
+    const fs::path python = fs::path(places::golden()) / "io";
     const German german(scratch.folder());
     char text[16];
     std::snprintf(text, sizeof text, "%.1f", 1.5);
@@ -164,7 +165,7 @@ TEST_CASE("fault 102: under a German locale the same files are written, and read
     CHECK(io::load_npz(python / "savez.npz").size() == 7);
 }
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 TEST_CASE("fault 102: train_gpt under a German locale writes the same files", "[fault][programs][train]") {
     const Scratch data, plain, other, locales;
     io::save_text(data / "text", pangrams());

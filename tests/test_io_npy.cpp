@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/core/ops.h"
 #include "weft/models/io.h"
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(WEFT_GOLDEN_DIR) / "io";
+const fs::path golden = fs::path(places::golden()) / "io";
 
 // The rules of make_io_golden.py.
 Tensor counted(const Shape& shape, DType dtype) {

@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "golden/golden.h"
 #include "models/io/zip.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/core/ops.h"
 #include "weft/models/io.h"
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path golden = fs::path(WEFT_GOLDEN_DIR) / "io";
+const fs::path golden = fs::path(places::golden()) / "io";
 
 Tensor halves(const Shape& shape, DType dtype) {
     return ((arange(shape.numel()).to(float64) - 2) / 2).to(dtype).reshape(shape);

@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/core/ops.h"
 #include "weft/models/gpt.h"
@@ -83,7 +84,7 @@ TEST_CASE("safetensors: the bytes are those of the format", "[io]") {
 }
 
 TEST_CASE("safetensors: what Python's safetensors writes is read, and written again byte for byte", "[io]") {
-    const fs::path golden = fs::path(WEFT_GOLDEN_DIR) / "io/python.safetensors";  // by make_io_golden.py
+    const fs::path golden = fs::path(places::golden()) / "io/python.safetensors";  // by make_io_golden.py
     const auto halves = [](const Shape& shape, DType dtype) {
         return ((arange(shape.numel()).to(float64) - 2) / 2).to(dtype).reshape(shape);
     };

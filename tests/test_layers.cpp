@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "messages.h"
+#include "places.h"
 
 namespace {
 
@@ -96,7 +97,7 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
 }  // namespace
 
 TEST_CASE("every file includes only its own layer and those below", "[house]") {
-    const fs::path root = WEFT_SOURCE_DIR;
+    const fs::path root = places::source();
     std::vector<std::string> found;
     int files = 0;
     for (const char* folder : {"src", "include"})

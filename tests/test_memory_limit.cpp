@@ -2,7 +2,7 @@
 #include "programs.h"
 #include "sanitized.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/weft.h"
 
@@ -32,7 +33,7 @@ std::string refusal(const nn::NamedTensors& params, const Layers& layers = dense
 }  // namespace
 
 TEST_CASE("a Flax tree from numpy.savez gives the output and weights of NumPy's formula", "[nn][flax]") {
-    const io::NamedTensors file = io::load_npz(std::filesystem::path(WEFT_GOLDEN_DIR) / "flax.npz");
+    const io::NamedTensors file = io::load_npz(std::filesystem::path(places::golden()) / "flax.npz");
     nn::NamedTensors params;
     std::map<std::string, Tensor> other;
     for (const auto& [name, value] : file)

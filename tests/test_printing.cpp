@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "golden/golden.h"
+#include "places.h"
 #include "weft/core/ops.h"
 
 using namespace weft;
@@ -14,7 +15,7 @@ namespace {
 
 // Name → text, from "=== name" lines and what follows each.
 std::map<std::string, std::string> expected_texts() {
-    std::ifstream file(WEFT_GOLDEN_DIR "/printing.txt");
+    std::ifstream file(places::golden() + "/printing.txt");
     std::map<std::string, std::string> texts;
     std::string line, name;
     std::getline(file, line);  // the version of NumPy

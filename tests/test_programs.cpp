@@ -5,7 +5,7 @@
 
 #include "programs.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 

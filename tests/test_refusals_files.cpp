@@ -11,6 +11,7 @@
 #include "models/io/input_file.h"
 #include "models/io/json.h"
 #include "models/io/npy.h"
+#include "places.h"
 #include "refusal.h"
 #include "scratch.h"
 #include "weft/weft.h"
@@ -109,7 +110,7 @@ TEST_CASE("refusals of archives whose directory says too much or too little", "[
 
 TEST_CASE("a special token that is another token's bytes is refused", "[fault][tokenizer]") {
     const Scratch scratch;
-    const fs::path golden = fs::path(WEFT_GOLDEN_DIR) / "gpt2";
+    const fs::path golden = fs::path(places::golden()) / "gpt2";
     std::string vocabulary = io::load_text(golden / "vocab.json");
     const std::string last = "\"<|endoftext|>\":383";
     vocabulary.replace(vocabulary.find(last), last.size(), last + ",\"two words\":384,\"two\u0120words\":385");

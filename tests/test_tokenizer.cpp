@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "models/text/byte_pairs.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/core/random.h"
 #include "weft/core/text.h"
@@ -15,7 +16,7 @@ using text::Ids;
 
 namespace {
 
-const std::filesystem::path golden_folder = WEFT_GOLDEN_DIR;
+const std::filesystem::path golden_folder = places::golden();
 
 const nlohmann::json& golden() {
     static const auto file = nlohmann::json::parse(io::load_text(golden_folder / "tokenizer_cases.json"));

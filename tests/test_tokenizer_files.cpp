@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "catch.h"
+#include "places.h"
 #include "scratch.h"
 #include "weft/models/io.h"
 #include "weft/models/tokenizer.h"
@@ -15,7 +16,7 @@ namespace {
 // The golden tokeniser's files, changed.
 class Changed {
 public:
-    Changed() { std::filesystem::copy(std::filesystem::path(WEFT_GOLDEN_DIR) / "gpt2", scratch_.folder()); }
+    Changed() { std::filesystem::copy(std::filesystem::path(places::golden()) / "gpt2", scratch_.folder()); }
 
     std::string read(const char* file) const { return io::load_text(scratch_ / file); }
     void write(const char* file, const std::string& text) const { io::save_text(scratch_ / file, text); }

@@ -1,17 +1,18 @@
 // A run that the first edition of train_gpt left (golden/first_edition, stopped at step 3 of 6) goes on. Its
 // dropout drew other masks, so the later losses are only close.
+#include "places.h"
 #include "programs.h"
 #include "report_reader.h"
 #include "weft/weft.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 namespace fs = std::filesystem;
 
 TEST_CASE("a run of the first edition goes on to losses close to those that edition measured",
           "[programs][train]") {
-    const fs::path golden = fs::path(WEFT_GOLDEN_DIR) / "first_edition";
+    const fs::path golden = fs::path(places::golden()) / "first_edition";
     const Scratch scratch, data;
     for (const char* name : {"model.safetensors", "loss.csv", "report.html"})
         fs::copy_file(golden / name, scratch / name);

@@ -7,7 +7,7 @@
 
 #include "programs.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 namespace fs = std::filesystem;

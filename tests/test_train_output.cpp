@@ -6,10 +6,11 @@
 #include <chrono>
 #include <thread>
 
+#include "places.h"
 #include "programs.h"
 #include "weft/weft.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 namespace fs = std::filesystem;
@@ -37,7 +38,7 @@ TEST_CASE("output that cannot be written ends every program with 1 and a message
     CHECK(io::load_safetensors(trained.scratch / "model.safetensors").meta("step") == "4");
     for (const char* program : {"train_gpt --help", "generate --help", "tensor_story", "first_steps"}) {
         const std::string name = program;
-        if (!fs::exists(fs::path(WEFT_PROGRAMS_DIR) / name.substr(0, name.find(' ')))) continue;
+        if (!fs::exists(fs::path(places::programs()) / name.substr(0, name.find(' ')))) continue;
         const Result result = run(name + " >/dev/full");
         CHECK(result.code == 1);
         CHECK(

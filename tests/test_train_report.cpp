@@ -10,7 +10,7 @@
 #include "report_reader.h"
 #include "weft/weft.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 using nlohmann::json;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <regex>
 
+#include "places.h"
 #include "programs.h"
 #include "train/pace.h"
 #include "viz/text.h"
@@ -175,7 +176,7 @@ TEST_CASE("colours and links are for terminals that show them", "[train][termina
     CHECK_FALSE(training::Terminal(pseudo.slave).has_unicode());
 }
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 namespace {
 
@@ -264,8 +265,8 @@ TEST_CASE("the command that continues a run is printed as a shell reads it", "[p
         return output.substr(at + 3, output.find("\n", at + 3) - at - 3);
     };
     const auto type = [](const std::string& command) {
-        REQUIRE(command.starts_with(WEFT_PROGRAMS_DIR "/"));
-        return run(command.substr(std::string(WEFT_PROGRAMS_DIR "/").size()));
+        REQUIRE(command.starts_with(places::programs() + "/"));
+        return run(command.substr((places::programs() + "/").size()));
     };
     const Result stopped = run(tiny + "--steps 6 --stop_at 4 --prompt 'The $HOME' --text " +
                                (scratch / "text").string() + " --out \"" + out + "\"");

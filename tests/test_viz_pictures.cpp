@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "catch.h"
+#include "places.h"
 #include "weft/viz/figure.h"
 #include "weft/viz/storage.h"
 #include "weft/weft.h"
@@ -16,7 +17,7 @@ using viz::Plot;
 namespace {
 
 void same_picture(const std::string& name, const std::string& svg) {
-    const std::string path = WEFT_GOLDEN_DIR "/pictures/" + name + ".svg";
+    const std::string path = places::golden() + "/pictures/" + name + ".svg";
     if (std::getenv("WEFT_DRAW") != nullptr) io::save_text(path, svg);
     INFO(path);
     CHECK(svg == io::load_text(path));

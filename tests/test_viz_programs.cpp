@@ -5,7 +5,7 @@
 #include "programs.h"
 #include "svg_reader.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 

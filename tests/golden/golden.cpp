@@ -6,13 +6,14 @@
 #include <cstring>
 #include <limits>
 
+#include "places.h"
 #include "weft/core/ops.h"
 #include "weft/models/io.h"
 
 using namespace weft;
 
 Golden::Golden(const std::string& file) {
-    for (auto& [name, tensor] : io::load_safetensors(WEFT_GOLDEN_DIR "/" + file).tensors)
+    for (auto& [name, tensor] : io::load_safetensors(places::golden() + "/" + file).tensors)
         tensors_[name] = tensor;
 }
 
