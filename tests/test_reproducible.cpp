@@ -209,9 +209,8 @@ std::vector<Case> large_operations() {
 
 }  // namespace
 
-TEST_CASE(
-    "fault 99: every kernel gives the same bytes at 1, 2, 3, 4, 7, 16 and 64 threads, which all take part",
-    "[fault][threads]") {
+TEST_CASE("every kernel gives the same bytes at 1, 2, 3, 4, 7, 16 and 64 threads, which all take part",
+          "[fault][threads]") {
     for (const Case& operation : large_operations()) {
         INFO(operation.name);
         std::vector<Tensor> expected;
@@ -227,8 +226,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("fault 99: training gives the same bytes at 1, 2 and 4 threads, and in every run",
-          "[fault][threads]") {
+TEST_CASE("training gives the same bytes at 1, 2 and 4 threads, and in every run", "[fault][threads]") {
     std::vector<Tensor> expected;
     {
         const Threads one(1);
@@ -257,8 +255,7 @@ TEST_CASE("20 steps of the char model give the same bytes at 1, 2 and 4 threads,
     }
 }
 
-TEST_CASE("fault 98: two models trained in two threads equal the same trained one after the other",
-          "[fault][threads]") {
+TEST_CASE("two models trained in two threads equal the same trained one after the other", "[fault][threads]") {
     const auto first = train(1, 4), second = train(2, 4);
     for (int trial = 0; trial < 3; ++trial) {
         std::vector<Tensor> a, b;
@@ -270,7 +267,7 @@ TEST_CASE("fault 98: two models trained in two threads equal the same trained on
     }
 }
 
-TEST_CASE("fault 98: one thread's graph may be walked, and die, on another", "[fault][threads]") {
+TEST_CASE("one thread's graph may be walked, and die, on another", "[fault][threads]") {
     const Tensor x = ones({3}).requires_grad_();
     Tensor y = sum(exp(x) * x);
     std::thread([&] {
@@ -348,7 +345,7 @@ TEST_CASE("Philox gives the published numbers", "[rng]") {
           std::array<std::uint32_t, 4>{0x4d18d7d2, 0x430ac65a, 0xbd2fa22a, 0x0afae10d});
 }
 
-TEST_CASE("fault 101: the streams are these numbers, with every compiler", "[fault][rng]") {
+TEST_CASE("the streams are these numbers, with every compiler", "[fault][rng]") {
     Rng rng(42);
     CHECK(rng.uniform() == 0.6129598811894158);
     CHECK(rng.uniform() == 0.9877186509145105);
