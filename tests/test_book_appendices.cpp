@@ -195,7 +195,7 @@ std::vector<std::string> heads_of_tests() {
 }  // namespace
 
 TEST_CASE("every statement of the sources has a test, and [source] runs all of these", "[book][sources]") {
-    constexpr int statements[] = {12, 13, 12, 19, 5};  // of S0 to S4
+    constexpr int statements[] = {12, 13, 12, 19, 5};  // counts for S0 to S4
     std::set<std::string> tested;
     static const std::regex statement("S[0-4]\\.[0-9]{2}");
     for (const std::string& head : heads_of_tests())

@@ -77,7 +77,7 @@ public:
         kernels::run_tasks_instead = run;
     }
     ~Everyone() { kernels::run_tasks_instead = nullptr; }
-    std::int64_t tasks = 0;  // of the largest region so far that this file started
+    std::int64_t tasks = 0;  // number of tasks of the largest region that this file started
 
 private:
     static void run(std::int64_t n, kernels::Task task, const void* context, kernels::Line line) {

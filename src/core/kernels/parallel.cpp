@@ -120,12 +120,12 @@ void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
     }
     std::atomic<std::int64_t>* const counted = multiply_adds;
     std::atomic<bool> failed{false};
-    std::exception_ptr error;  // of a task. None passes through oneTBB, whose C++ library may be another.
+    std::exception_ptr error;  // a task's exception; none passes through oneTBB, whose C++ library may differ
     team(threads).arena.execute([&] {
         tbb::parallel_for(
             tbb::blocked_range<std::int64_t>(0, tasks, 1),
             [&](const tbb::blocked_range<std::int64_t>& range) {
-                struct Here {  // what belongs to the thread, for as long as it runs the task
+                struct Here {  // the thread's state while it runs the task
                     std::atomic<std::int64_t>* const before;
                     explicit Here(std::atomic<std::int64_t>* now) : before(std::exchange(multiply_adds, now)) {
                         in_task = true;

@@ -166,7 +166,7 @@ Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands) {
 
     Named total = terms[0];
     for (std::size_t k = 1; k < terms.size(); ++k) {
-        std::string kept = result;  // what the result and the terms that follow need
+        std::string kept = result;  // axes that the result and the terms that follow need
         for (std::size_t later = k + 1; later < terms.size(); ++later) kept += terms[later].axes;
         total = contracted(total, terms[k], kept);
     }
