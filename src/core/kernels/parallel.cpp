@@ -110,12 +110,13 @@ int cgroup_processors(const std::string& groups, const std::string& mounted) {
     return least == INFINITY ? 0 : static_cast<int>(std::ceil(std::min<double>(least, max_threads)));
 }
 
-void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
-    if (run_tasks_instead != nullptr) [[unlikely]]
-        return run_tasks_instead(tasks, task, context, line);
+void run_tasks(const Loop& loop) {
+    if (loop_observer != nullptr) [[unlikely]]
+        return loop_observer(loop);
+    const std::int64_t tasks = loop.tasks;
     const int threads = get_num_threads();
     if (threads <= 1 || tasks <= 1 || in_task || is_forked) {
-        for (std::int64_t i = 0; i < tasks; ++i) task(context, i);
+        for (std::int64_t i = 0; i < tasks; ++i) loop.task(loop.context, i);
         return;
     }
     std::atomic<std::int64_t>* const counted = multiply_adds;
@@ -136,7 +137,8 @@ void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
                     }
                 } here(counted);
                 try {
-                    for (std::int64_t i = range.begin(); i < range.end() && !failed; ++i) task(context, i);
+                    for (std::int64_t i = range.begin(); i < range.end() && !failed; ++i)
+                        loop.task(loop.context, i);
                 } catch (...) {
                     if (!failed.exchange(true)) error = std::current_exception();
                 }
