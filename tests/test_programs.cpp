@@ -33,6 +33,26 @@ TEST_CASE("xor is learned", "[programs]") {
     CHECK(contains(result.output, "1 xor 1 = 0.0"));
 }
 
+TEST_CASE("a chapter's program refuses a folder of figures that does not exist, with 2", "[programs][fault]") {
+    int programs = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(WEFT_PROGRAMS_DIR)) {
+        const std::string name = entry.path().filename().string();
+        if (name.size() != 10 || !name.starts_with("chapter_")) continue;
+        const Result result = run(name + " --figures /no/such/folder");
+        CHECK(result.code == 2);
+        CHECK(contains(result.output, name + ": --figures /no/such/folder: no such folder; create it first\n"));
+        ++programs;
+    }
+    CHECK((programs == 0 || programs == 19));  // without the book there are none
+}
+
+TEST_CASE("a program that cannot write its picture prints the reason and exits with 1", "[programs][fault]") {
+    const Result result = run("layers_picture /no/such/folder/layers.svg");
+    CHECK(result.code == 1);
+    CHECK(result.output.starts_with("layers_picture: "));
+    CHECK(contains(result.output, "/no/such/folder/layers.svg"));
+}
+
 TEST_CASE("toy_attention learns to copy, and a gradient reaches each of its parameters", "[programs]") {
     const Result result = run("toy_attention");
     CHECK(contains(result.output, "a gradient reached 12 of the 12 nodes of the graph"));
