@@ -1,15 +1,18 @@
 #include "span.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
+#include <cstdlib>
 #include <iomanip>
 #include <limits>
 #include <numeric>
 #include <ostream>
 #include <queue>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 #include "core/kernels/parallel.h"
@@ -18,8 +21,7 @@
 namespace weft::bench {
 namespace {
 
-using kernels::Line;
-using kernels::Task;
+using kernels::Loop;
 using Clock = std::chrono::steady_clock;
 
 constexpr double forever = std::numeric_limits<double>::infinity();
@@ -30,7 +32,7 @@ double milliseconds(Clock::time_point from, Clock::time_point to) {
 
 // The tasks of a region, and the serial time before it.
 struct Region {
-    Line line;
+    const std::type_info* body;
     double before;
     std::vector<double> tasks;
 };
@@ -44,10 +46,10 @@ public:
         current = this;
         now_.clear();
         last_ = Clock::now();
-        kernels::run_tasks_instead = run;
+        kernels::loop_observer = run;
         step();
-        run(0, nullptr, nullptr, Line::here());  // for the serial time after the last region
-        kernels::run_tasks_instead = nullptr;
+        run({0, nullptr, nullptr, typeid(void)});  // for the serial time after the last region
+        kernels::loop_observer = nullptr;
         const bool is_same =
             std::equal(now_.begin(), now_.end(), regions.begin(), regions.end(),
                        [](const Region& a, const Region& b) { return a.tasks.size() == b.tasks.size(); });
@@ -65,13 +67,14 @@ public:
     std::vector<Region> regions;
 
 private:
-    static void run(std::int64_t tasks, Task task, const void* context, Line line) {
+    static void run(const Loop& loop) {
+        const auto& [tasks, task, context, body] = loop;
         if (current->in_task_) {
             for (std::int64_t i = 0; i < tasks; ++i) task(context, i);
             return;
         }
         auto& [regions, now, last, in_task] = *current;
-        now.push_back({line, milliseconds(last, Clock::now()), {}});
+        now.push_back({&body, milliseconds(last, Clock::now()), {}});
         std::vector<double>& durations = now.back().tasks;
         durations.reserve(static_cast<std::size_t>(tasks));
         in_task = true;
@@ -122,8 +125,14 @@ double cost_of_start() {
     return fastest;
 }
 
-std::string name(Line line) {
-    return std::filesystem::path(line.file).filename().string() + ":" + std::to_string(line.number);
+// The type of a loop's function, which names the function that the loop is in.
+std::string name(const std::type_info& body) {
+    char* const text = abi::__cxa_demangle(body.name(), nullptr, nullptr, nullptr);
+    std::string full = text != nullptr ? text : body.name();
+    std::free(text);
+    for (const std::string omitted : {"(anonymous namespace)::", "weft::kernels::", "weft::"})
+        for (std::size_t at; (at = full.find(omitted)) != std::string::npos;) full.erase(at, omitted.size());
+    return full.size() <= 80 ? full : full.substr(0, 77) + "...";
 }
 
 }  // namespace
@@ -165,7 +174,7 @@ Span measure_span(const std::function<double()>& step, int repetitions, int line
         share.on_64 += on(64);
     };
     for (const Region& region : recorder.regions) {
-        const std::string here = region.tasks.empty() ? "the end" : name(region.line);
+        const std::string here = region.tasks.empty() ? "the end" : name(*region.body);
         add("serial, " + previous + " to " + here, region.before, region.before, 1,
             [&](int) { return region.before; });
         previous = here;

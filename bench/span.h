@@ -16,8 +16,8 @@ struct Span {
 };
 
 // Runs `step` at least `repetitions` times on one thread, which records the duration of every task and of the
-// serial parts between regions, and alternately as it is on one and two threads. Writes the `lines` source
-// lines that take the most time on 64 cores to `out`.
+// serial parts between regions, and alternately as it is on one and two threads. Writes the `lines` loops
+// that take the most time on 64 cores to `out`.
 //
 // The time on P cores is that of the serial parts and, for every region, of a greedy schedule: each task
 // starts, in order, on the first core that is free. Such a schedule takes at most work/P + span (Brent, "The

@@ -45,10 +45,9 @@ int main(int argc, char** argv) {
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--composed", composed, "use reference implementations instead of fused operations");
     app.add_option("--dropout", dropout, "dropout of the modules that have it")->check(CLI::Range(0.0, 0.99));
-    const auto* span =
-        app.add_option("--span", lines, "print work, span and speed-ups; list so many lines of the source")
-            ->expected(0, 1)
-            ->check(CLI::NonNegativeNumber);
+    const auto* span = app.add_option("--span", lines, "print work, span and speed-ups; list so many loops")
+                           ->expected(0, 1)
+                           ->check(CLI::NonNegativeNumber);
     CLI11_PARSE(app, argc, argv);
 
     set_num_threads(threads);

@@ -15,7 +15,7 @@ struct Piece {
     bool number = false;
     bool whole = false;  // a count, which rounding does not touch
     double value = 0;
-    double unit = 0;  // of the last digit
+    double unit = 0;  // value of one unit in the last digit
 };
 
 // A line as words and numbers, in turn. A number is [−]digits[.digits][e[±]digits].

@@ -48,7 +48,7 @@ inline std::vector<Form> all_forms() {
         };
         forms.push_back(composed);
     };
-    const auto one = [](const auto& call) {  // of the first sample alone, without a batch axis
+    const auto one = [](const auto& call) {  // calls with the first sample alone, without a batch axis
         return [call](const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask) {
             const Tensor first = q[0];
             return call(first, k.handle() == q.handle() ? first : k[0], v.handle() == q.handle() ? first : v[0],

@@ -66,7 +66,7 @@ inline std::vector<fs::path> chapters() {
 }
 
 struct Block {
-    int line = 0;      // of its first fence, from 1
+    int line = 0;      // line of its first fence, from 1
     std::string info;  // after the fence: "cpp", "text varies"
     std::vector<std::string> lines;
     std::string output_of;  // the command in <!-- output of: … --> on the line before, or empty

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-json rows(const Tensor& x) {  // of any rank
+json rows(const Tensor& x) {  // accepts any rank
     if (x.rank() == 0) return x.item();
     json list = json::array();
     for (std::int64_t i = 0; i < x.size(0); ++i) list.push_back(rows(x[i]));

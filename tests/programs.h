@@ -37,8 +37,8 @@ inline std::string pangrams() {
 #ifdef WEFT_PROGRAMS
 
 struct Result {
-    int code = -1;       // of exit; −1 when a signal ended it
-    std::string output;  // and errors, as they came
+    int code = -1;       // exit code; −1 when a signal ended it
+    std::string output;  // output and errors, as they came
 };
 
 // Runs a command of the shell.

@@ -287,7 +287,7 @@ TEST_CASE(
     CHECK(not_applicable(several) == of_blocked + of_masks);
     CHECK(contains(several.str(), "n/a     masked before softmax             nothing is blocked\n"));
     CHECK(several.str().ends_with("all 13 checks passed, 5 not applicable\n"));
-    CHECK(several["blocked tokens have no influence"].passed());  // of other samples
+    CHECK(several["blocked tokens have no influence"].passed());  // tokens of other samples
 
     const auto single = check::attention({without_mask, H, {}, attention.named_parameters(), false}, x[0]);
     CHECK(not_applicable(single) ==
@@ -330,7 +330,7 @@ TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention 
     for (std::int64_t b = 0; b < B; ++b)
         for (std::int64_t h = 0; h < H; ++h)
             for (std::int64_t i = 0; i < T; ++i) {
-                double visible = 0;  // what is left where the mask comes after softmax
+                double visible = 0;  // sum that remains where the mask comes after softmax
                 for (std::int64_t j = 0; j <= i; ++j) {
                     least = std::min(least, scores.at({b, h, i, j}));
                     visible += shares.at({b, h, i, j});

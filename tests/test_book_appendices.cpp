@@ -192,26 +192,10 @@ std::vector<std::string> heads_of_tests() {
     return heads;
 }
 
-// The numbers in "fault 7", "faults 79, 80 and 92" and "faults 84 to 87".
-std::set<int> faults_in(const std::string& head) {
-    static const std::regex list("faults? (\\d+(?:(?:, | and | to )\\d+)*)"), item("(to )?(\\d+)");
-    std::set<int> numbers;
-    for (std::sregex_iterator at(head.begin(), head.end(), list), end; at != end; ++at) {
-        const std::string text = (*at)[1];
-        int before = 0;
-        for (std::sregex_iterator one(text.begin(), text.end(), item); one != end; ++one) {
-            const int number = std::stoi((*one)[2]);
-            for (int i = (*one)[1].matched ? before : number; i <= number; ++i) numbers.insert(i);
-            before = number;
-        }
-    }
-    return numbers;
-}
-
 }  // namespace
 
 TEST_CASE("every statement of the sources has a test, and [source] runs all of these", "[book][sources]") {
-    constexpr int statements[] = {12, 13, 12, 19, 5};  // of S0 to S4
+    constexpr int statements[] = {12, 13, 12, 19, 5};  // counts for S0 to S4
     std::set<std::string> tested;
     static const std::regex statement("S[0-4]\\.[0-9]{2}");
     for (const std::string& head : heads_of_tests())
@@ -226,22 +210,6 @@ TEST_CASE("every statement of the sources has a test, and [source] runs all of t
             INFO("no test is named for " << id);
             CHECK(tested.count(id) == 1);
         }
-}
-
-TEST_CASE("every fault from 1 to 115 has a test that is named for it", "[book]") {
-    CHECK(faults_in("faults 79, 80 and 92: x") == std::set<int>{79, 80, 92});
-    CHECK(faults_in("left (faults 7, 84 to 86)") == std::set<int>{7, 84, 85, 86});
-    std::set<int> tested;
-    for (const std::string& head : heads_of_tests()) {
-        INFO(head);
-        const std::set<int> faults = faults_in(head);
-        CHECK((faults.empty() || contains(head, "[fault]")));
-        tested.insert(faults.begin(), faults.end());
-    }
-    for (int fault = 1; fault <= 115; ++fault) {
-        INFO("no test is named for fault " << fault);
-        CHECK(tested.count(fault) == 1);
-    }
 }
 
 TEST_CASE("the golden case that CONTRIBUTING shows is one of those in the script", "[book][contributing]") {

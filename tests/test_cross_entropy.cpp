@@ -39,7 +39,7 @@ TEST_CASE("rows that cross_entropy leaves out change nothing, whatever they hold
                 CHECK(found.loss == expected.loss);
                 CHECK(found.gradient == expected.gradient);
                 CHECK(found.second == expected.second);
-                CHECK(found.gradient[3] == 0);  // of the rows left out
+                CHECK(found.gradient[3] == 0);  // the ignored row has no gradient
                 CHECK(found.gradient[9] == 0);
 
                 const Computed none = computed(logits, full({4}, -100, int64), composed, create_graph);

@@ -107,7 +107,7 @@ TEST_CASE("with one grain DataParallel has the bits of a plain backward, dropout
         const Tensor loss = task.loss(plain, 0, 1);
         loss.backward();
         CHECK(parallel.backward([&](std::int64_t) { return task.loss(net, 0, 1); }) == loss.item());
-        CHECK(gradients_of(net) == gradients_of(plain));  // of all the steps so far
+        CHECK(gradients_of(net) == gradients_of(plain));  // sums over all the steps so far
     }
     CHECK(group.size() == 1);
     CHECK(parallel.bytes_sent() == 0);

@@ -45,7 +45,7 @@ std::string file(const fs::path& path) { return weft::io::load_text(path); }
 }  // namespace
 
 TEST_CASE("collective operations between 1 to 5 processes", "[mpi]") {
-    const char* sums[] = {"0.1", "0.3", "0.6", "1", "1.5"};  // of float32, in the tree of the ranks
+    const char* sums[] = {"0.1", "0.3", "0.6", "1", "1.5"};  // float32 sums in the tree of the ranks
     for (int P = 1; P <= 5; ++P) {
         const Result result = processes(P, "collectives");
         CHECK(result.code == 0);
@@ -191,7 +191,7 @@ TEST_CASE("train_gpt writes the same files at 1 to 5 processes, and goes on with
         const Result result = mpirun(P, program + out(name));
         REQUIRE(result.code == 0);
         CHECK(count(result.output, "title ") == 1);      // process 0 alone prints
-        CHECK(count(result.output, "step 12/12") == 1);  // and not of the bar
+        CHECK(count(result.output, "step 12/12") == 1);  // no bar is written
         same(name);
     }
     REQUIRE(mpirun(4, program + out("moved") + "--stop_at 5").code == 0);

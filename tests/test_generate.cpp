@@ -191,11 +191,11 @@ TEST_CASE("top_p keeps the likeliest whose probabilities first sum to p, of thos
     CHECK(shares(0.39)[1] == Approx(1));
     CHECK(shares(1e-9)[1] == Approx(1));
     CHECK(shares(0.95)[0] == Approx(0.1).margin(0.02));
-    const auto both = shares(0.75, 3);  // of 4/9, 3/9, 2/9 the first two
+    const auto both = shares(0.75, 3);  // the first two of 4/9, 3/9, 2/9
     CHECK(both[0] + both[2] == 0);
     CHECK(both[3] == Approx(3.0 / 7).margin(0.03));
-    CHECK(shares(0.6, 0, 0.5)[3] == Approx(9.0 / 25).margin(0.03));  // of 16/30, 9/30, 4/30, 1/30 the first two
-    CHECK(nn::sample(tensor({1.0, 1, 1}), {.rng = &rng, .top_p = 0.1}) == 0);  // of equals the first
+    CHECK(shares(0.6, 0, 0.5)[3] == Approx(9.0 / 25).margin(0.03));  // the first two of 16/30, 9/30, 4/30, 1/30
+    CHECK(nn::sample(tensor({1.0, 1, 1}), {.rng = &rng, .top_p = 0.1}) == 0);  // the first of equals
     for (int i = 0; i < 50; ++i)                                               // two reach a half exactly
         CHECK(nn::sample(tensor({1.0, 1, 1, 1}), {.rng = &rng, .top_p = 0.5}) < 2);
     for (const double wrong : {0.0, -0.5, 1.5, std::nan("")})

@@ -83,8 +83,7 @@ TEST_CASE("generate goes on by a GPT-2 as the library does", "[programs]") {
     CHECK(generate("--model " + gpt2 + options + "1").output != drawn);
 }
 
-TEST_CASE("generate goes on by what train_gpt left (faults 91, 108, 110, 114), and stops where it is told to",
-          "[programs][fault]") {
+TEST_CASE("generate continues with what train_gpt left, and stops where it is told to", "[programs][fault]") {
     const Scratch scratch;
     io::save_text(scratch / "text", pangrams());
     const std::string text = "--text " + (scratch / "text").string() + " ";
@@ -153,7 +152,7 @@ TEST_CASE("generate refuses a GPT-2 that is not whole or whose tokeniser is anot
     CHECK(contains(longer.output, " tokens, of which the model sees the last 24\n"));
 }
 
-TEST_CASE("faults 103 and 104: generate ends wrong usage with 2, and a suggestion", "[programs][fault]") {
+TEST_CASE("generate ends wrong usage with 2, and a suggestion", "[programs][fault]") {
     check_refused(generate("--temprature 1"), 2, "unknown flag --temprature; did you mean --temperature?");
     check_refused(generate("--no-cash"), 2, "did you mean --no_cache?");
     check_refused(generate("The"), 2, "unexpected argument The");
@@ -174,8 +173,7 @@ TEST_CASE("faults 103 and 104: generate ends wrong usage with 2, and a suggestio
     CHECK(contains(help.output, "--top_p"));
 }
 
-TEST_CASE("fault 105: generate ends a model that is missing, a folder or something else with 1",
-          "[programs][fault]") {
+TEST_CASE("generate ends a model that is missing, a folder or something else with 1", "[programs][fault]") {
     const Scratch scratch;
     check_refused(generate("--model " + (scratch / "none").string()), 1,
                   "none does not exist; set --model to a folder with a model");
@@ -188,7 +186,7 @@ TEST_CASE("fault 105: generate ends a model that is missing, a folder or somethi
     check_refused(generate("--model " + scratch.folder().string()), 1, "it is a directory");
 }
 
-TEST_CASE("fault 113: generate survives an output that is closed or full, and tells", "[programs][fault]") {
+TEST_CASE("generate survives an output that is closed or full, and tells", "[programs][fault]") {
     const std::string call = "generate --model " + gpt2 + " --max_new_tokens 1000000 --ignore-eos --prompt x ";
     const Scratch scratch;
     const std::string code = (scratch / "code").string();
@@ -204,7 +202,7 @@ TEST_CASE("fault 113: generate survives an output that is closed or full, and te
     CHECK(contains(full.output, "No space left on device"));
 }
 
-TEST_CASE("fault 112: Ctrl-C ends what generate writes, with 130", "[programs][fault]") {
+TEST_CASE("Ctrl-C ends what generate writes, with 130", "[programs][fault]") {
     const Scratch scratch;
     const auto log = scratch / "log";
     Running running("generate --model " + gpt2 + " --max_new_tokens 1000000 --ignore-eos --prompt weft", log);

@@ -92,7 +92,7 @@ TEST_CASE("iteration over the first axis", "[habits]") {
     std::vector<double> sums;
     for (const Tensor& row : x) sums.push_back(row.sum().item());
     CHECK(sums == std::vector<double>{1, 5, 9});
-    for (Tensor row : arange(4).reshape(2, 2)) row += 1;  // of a temporary, which lives as long as the loop
+    for (Tensor row : arange(4).reshape(2, 2)) row += 1;  // the temporary lives as long as the loop
     const Tensor y = zeros({2, 2});
     for (Tensor row : y) row += 1;  // views: y changes
     CHECK(same(y, ones({2, 2})));

@@ -129,7 +129,7 @@ TEST_CASE("example: Heads", "[header-examples]") {
     const Heads heads = Heads::packed(qkv, 4);                           // qkv (B, T, 3C)
     const Tensor y = scaled_dot_product_attention(heads);                // (B, 4, T, C/4)
     const Tensor merged = Heads::merge(y);                               // (B, T, C)
-    const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // of three tensors
+    const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // takes the three tensors as one
     CHECK(y.shape() == Shape{B, 4, T, C / 4});
     CHECK(merged.shape() == Shape{B, T, C});
     CHECK(distance(merged, multi_head_attention(qkv, 4)) < 1e-12);

@@ -140,7 +140,7 @@ TEST_CASE("history.h: a resumed run's rows, and one more", "[header-examples]") 
     nn::Linear model(2, 3, rng);
     optim::AdamW optimizer(model, {.lr = 1e-2});
     for (const std::int64_t step : {0, 1}) {
-        training::History history = training::History::load(path, step);  // of a resumed run
+        training::History history = training::History::load(path, step);  // history of a resumed run
         history.rows.push_back({step, optimizer.lr(), loss.item()});
         history.save(path);
         CHECK(std::ssize(history.rows) == step + 1);

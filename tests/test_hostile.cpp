@@ -108,7 +108,7 @@ bool agrees(double found, double expected, double bound, const Precision& type, 
 
 struct Comparison {
     std::vector<std::string> wrong;
-    std::set<std::string> met;  // of the deliberate differences
+    std::set<std::string> met;  // the deliberate differences that occurred
     std::int64_t values = 0, open = 0;
 };
 
@@ -167,7 +167,7 @@ void compare(const Op& op, const std::string& row, DType dtype, Comparison& resu
 }  // namespace
 
 TEST_CASE("every operation is right for hostile inputs: values and gradients", "[ops][hostile]") {
-    std::map<std::string, std::set<std::string>> rows;  // of each sample
+    std::map<std::string, std::set<std::string>> rows;  // rows by sample
     for (const std::string& array : hostile().names())
         if (const std::string row = array.substr(0, array.find('/')); array.ends_with("/float32"))
             rows[row.substr(0, row.find('+'))].insert(row);

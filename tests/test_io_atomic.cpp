@@ -71,7 +71,7 @@ int as_nobody(Action action) {
 
 }  // namespace
 
-TEST_CASE("fault 93: a disk that fills up leaves the old file, and nothing of the new one", "[fault][io]") {
+TEST_CASE("a disk that fills up leaves the old file, and nothing of the new one", "[fault][io]") {
     const Scratch scratch;
     io::save_safetensors(scratch / "a", {{"x", ones({1000})}});
     const std::string before = io::load_text(scratch / "a");
@@ -88,7 +88,7 @@ TEST_CASE("fault 93: a disk that fills up leaves the old file, and nothing of th
     CHECK(files_in(scratch) == 1);
 }
 
-TEST_CASE("fault 93: without a standard input, whose number the file then takes, it is the same",
+TEST_CASE("a full disk leaves the old file also without standard input, whose number the file takes",
           "[fault][io]") {
     const Scratch scratch;
     fs::permissions(scratch.folder(), fs::perms::all);
@@ -105,7 +105,7 @@ TEST_CASE("fault 93: without a standard input, whose number the file then takes,
     CHECK(code == 0);
 }
 
-TEST_CASE("fault 93: a sync that fails leaves the old file, and nothing of the new one", "[fault][io]") {
+TEST_CASE("a sync that fails leaves the old file, and nothing of the new one", "[fault][io]") {
     const Scratch scratch;
     io::save_text(scratch / "a", "old");
     failing_syncs = 1;
@@ -118,7 +118,7 @@ TEST_CASE("fault 93: a sync that fails leaves the old file, and nothing of the n
     CHECK(io::load_text(scratch / "a") == "new");
 }
 
-TEST_CASE("fault 93: permissions that cannot be kept, and a name that is taken before the end, change nothing",
+TEST_CASE("permissions that cannot be kept, and a name that is taken before the end, change nothing",
           "[fault][io]") {
     const Scratch scratch;
     io::save_text(scratch / "a", "old");
@@ -137,8 +137,7 @@ TEST_CASE("fault 93: permissions that cannot be kept, and a name that is taken b
     CHECK(files_in(scratch) == 2);
 }
 
-TEST_CASE("fault 94: a thousand names of temporary files that are taken end the search for one",
-          "[fault][io]") {
+TEST_CASE("a thousand names of temporary files that are taken end the search for one", "[fault][io]") {
     const Scratch scratch;
     std::string start;
     unsigned count = 0;
@@ -181,7 +180,7 @@ TEST_CASE("a symbolic link that leads nowhere, or in a circle, is neither replac
     CHECK(files_in(scratch) == entries);
 }
 
-TEST_CASE("fault 94: what killed writers left is removed, and what living ones are at is not", "[fault][io]") {
+TEST_CASE("what killed writers left is removed, and what living ones are at is not", "[fault][io]") {
     const Scratch scratch;
     for (const char* left : {"a.17.0.part", "a.17.1.part"}) std::ofstream(scratch / left) << "half";
     for (const char* other : {"a.17.0", "b.17.0.part", "a.old.part", "a.17.0.part.bak", "a..part.x"})
@@ -197,7 +196,7 @@ TEST_CASE("fault 94: what killed writers left is removed, and what living ones a
     CHECK(files_in(scratch) == 6);
 }
 
-TEST_CASE("fault 95: a folder that may not be written to is named with the reason", "[fault][io]") {
+TEST_CASE("a folder that may not be written to is named with the reason", "[fault][io]") {
     const Scratch scratch;
     fs::create_directory(scratch / "folder");
     io::save_text(scratch / "folder/a", "old");
@@ -218,7 +217,7 @@ TEST_CASE("fault 95: a folder that may not be written to is named with the reaso
     fs::permissions(scratch / "folder", fs::perms(0755));
 }
 
-TEST_CASE("fault 96: a file that is written again keeps its permissions, and links stay links", "[fault][io]") {
+TEST_CASE("a file that is written again keeps its permissions, and links stay links", "[fault][io]") {
     const Scratch scratch;
     io::save_text(scratch / "real", "old");
     for (const int mode : {0600, 0640, 0755, 0444}) {
@@ -238,7 +237,7 @@ TEST_CASE("fault 96: a file that is written again keeps its permissions, and lin
     for (const char* link : {"link", "to link", "early link"}) CHECK(fs::is_symlink(scratch / link));
 }
 
-TEST_CASE("fault 97: of two savers on one path, each reader sees one whole file", "[fault][io]") {
+TEST_CASE("of two savers on one path, each reader sees one whole file", "[fault][io]") {
     const Scratch scratch;
     const fs::path path = scratch / "a";
     const auto of = [](float value) {

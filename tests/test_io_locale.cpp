@@ -151,7 +151,7 @@ TEST_CASE("text::read reads what std::from_chars does", "[io]") {
 }
 #endif
 
-TEST_CASE("fault 102: under a German locale the same files are written, and read as they were", "[fault][io]") {
+TEST_CASE("under a German locale the same files are written, and read as they were", "[fault][io]") {
     const Scratch scratch;
     const std::string before = written();
     const fs::path python = fs::path(places::golden()) / "io";
@@ -166,7 +166,7 @@ TEST_CASE("fault 102: under a German locale the same files are written, and read
 }
 
 #ifdef WEFT_PROGRAMS
-TEST_CASE("fault 102: train_gpt under a German locale writes the same files", "[fault][programs][train]") {
+TEST_CASE("train_gpt under a German locale writes the same files", "[fault][programs][train]") {
     const Scratch data, plain, other, locales;
     io::save_text(data / "text", pangrams());
     const std::string command =

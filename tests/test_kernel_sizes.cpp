@@ -17,7 +17,9 @@ void check_map(std::int64_t rows, std::int64_t columns, DType dtype) {
     INFO(rows << " × " << columns << " of " << name(dtype));
     const std::int64_t n = rows * columns;
     const Tensor x = small_integers({rows, columns}, dtype), y = small_integers({columns, rows}, dtype);
-    const auto at = [&](std::int64_t i, std::int64_t j) { return small_integer(j * rows + i); };  // of yᵀ
+    const auto at = [&](std::int64_t i, std::int64_t j) {
+        return small_integer(j * rows + i);
+    };  // element of yᵀ
     std::vector<double> sums(static_cast<std::size_t>(n)), products(sums), row_sums(sums);
     for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j) {

@@ -134,7 +134,7 @@ std::set<std::string> unknown_names(const std::string& page) {
                     declared.insert(name);
             }
             const bool member = before == "." || before == "->" || before == "::" || after == "::";
-            std::size_t outermost = i;  // of a::b::name
+            std::size_t outermost = i;  // start of a::b::name
             while (outermost > 1 && text(outermost - 1) == "::") outermost -= 2;
             if (text(outermost) == "std" || text(outermost) == "xt") continue;
             if (name == "std" || name == "xt" || declared.count(name) || standard.count(name)) continue;

@@ -298,6 +298,6 @@ TEST_CASE("attention dropout acts on the weights in training only", "[nn][attent
         else
             CHECK(kept_values[i] == Approx(2 * plain_values[i]));
     }
-    CHECK(dropped > 20);  // of 90, about 45
+    CHECK(dropped > 20);  // about 45 of 90
     CHECK(dropped < 70);
 }

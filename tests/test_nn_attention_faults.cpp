@@ -1,4 +1,4 @@
-// Faults 40–43 and 46–48 in every form of multi-head attention: what a mask hides, and values at the edges.
+// Bad inputs in every form of multi-head attention: what a mask hides, and values at the edges.
 #include <cmath>
 #include <type_traits>
 
@@ -23,11 +23,12 @@ bool finite_gradients(const Form& form, const Tensor& y, const std::vector<Tenso
 }
 
 static_assert(!std::is_convertible_v<Tensor, Mask> && !std::is_constructible_v<Mask, Tensor>,
-              "fault 42: a bare tensor is no mask; its polarity is said by name");
+              "a bare tensor is no mask; the name of its factory states its polarity");
 
 }  // namespace
 
-TEST_CASE("fault 40 in every form: fully masked rows give the output's bias and no gradient", "[nn][fault]") {
+TEST_CASE("in every form of attention, fully masked rows give the output's bias and no gradient",
+          "[nn][fault]") {
     CHECK(forms().size() == 46);
     for_each_form([](const Form& form) {
         Tensor x = random({B, T, C}, 1).requires_grad_(), y = random({B, S, C}, 2).requires_grad_();
@@ -43,7 +44,7 @@ TEST_CASE("fault 40 in every form: fully masked rows give the output's bias and 
     });
 }
 
-TEST_CASE("fault 40 in every form: a fully masked row does not affect the others", "[nn][fault]") {
+TEST_CASE("in every form of attention, a fully masked row does not affect the others", "[nn][fault]") {
     for_each_form([](const Form& form) {
         const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
         Tensor blocked = all_false({T, form.keys()});
@@ -55,7 +56,8 @@ TEST_CASE("fault 40 in every form: a fully masked row does not affect the others
     });
 }
 
-TEST_CASE("fault 41 in every form: a mask that does not fit is named with the scores' shape", "[nn][fault]") {
+TEST_CASE("in every form of attention, a mask that does not fit is named with the scores' shape",
+          "[nn][fault]") {
     for_each_form([](const Form& form) {
         const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
         const std::int64_t n = form.keys(), batch = form.is_unbatched ? 1 : B;
@@ -79,8 +81,7 @@ TEST_CASE("fault 41 in every form: a mask that does not fit is named with the sc
     });
 }
 
-TEST_CASE("faults 42 and 43 in every form: a mask's polarity is in its name, and its type is bool",
-          "[nn][fault]") {
+TEST_CASE("in every form of attention, a mask's polarity is in its name, and its type is bool", "[nn][fault]") {
     for_each_form([](const Form& form) {
         const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
         Rng rng(3);
@@ -96,7 +97,7 @@ TEST_CASE("faults 42 and 43 in every form: a mask's polarity is in its name, and
     });
 }
 
-TEST_CASE("fault 46 in every form: no samples or no tokens give empty outputs and zero gradients",
+TEST_CASE("in every form of attention, no samples or no tokens give empty outputs and zero gradients",
           "[nn][fault]") {
     for_each_form([](const Form& form) {
         for (const Shape& shape : {Shape{0, T, C}, Shape{B, 0, C}}) {
@@ -119,7 +120,7 @@ TEST_CASE("fault 46 in every form: no samples or no tokens give empty outputs an
         [](const Form& form) { return form.is_cross; });
 }
 
-TEST_CASE("fault 47 in every cross form: a causal mask lets the last query see every key", "[nn][fault]") {
+TEST_CASE("in every cross form of attention, a causal mask lets the last query see every key", "[nn][fault]") {
     for_each_form(
         [](const Form& form) {
             const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
@@ -139,7 +140,7 @@ TEST_CASE("fault 47 in every cross form: a causal mask lets the last query see e
         [](const Form& form) { return form.is_cross; });
 }
 
-TEST_CASE("fault 48 in every form: logits of ten thousand and more give finite values and gradients",
+TEST_CASE("in every form of attention, logits of ten thousand and more give finite values and gradients",
           "[nn][fault]") {
     for_each_form([](const Form& form) {
         Tensor x = (random({B, T, C}, 1) * 300).detach().requires_grad_(),

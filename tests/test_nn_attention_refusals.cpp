@@ -1,4 +1,4 @@
-// Faults 44, 45 and 49–51 in every form of multi-head attention: what is refused, and the messages that say so.
+// Bad inputs in every form of multi-head attention: what is refused, and the messages that say so.
 #include <cmath>
 
 #include "attention_forms.h"
@@ -8,8 +8,7 @@ using namespace attention_forms;
 using source::random;
 using source::same_bits;
 
-TEST_CASE("fault 44: heads that do not divide d_model are refused at construction, in every module",
-          "[nn][fault]") {
+TEST_CASE("heads that do not divide d_model are refused at construction, in every module", "[nn][fault]") {
     Rng rng(1);
     const std::pair<std::int64_t, std::int64_t> sizes[] = {{8, 3}, {8, 0}, {8, -2}, {0, 1}, {-8, 2}, {4, 8}};
     for (const auto& [d_model, num_heads] : sizes) {
@@ -29,7 +28,8 @@ TEST_CASE("fault 44: heads that do not divide d_model are refused at constructio
     }
 }
 
-TEST_CASE("fault 45 in every causal form: more tokens than max_seq_len are refused, never cut", "[nn][fault]") {
+TEST_CASE("in every causal form of attention, more tokens than max_seq_len are refused, never cut",
+          "[nn][fault]") {
     for_each_form(
         [](const Form& form) {
             const Tensor x = random({B, max_seq_len + 1, C}, 1);
@@ -43,7 +43,7 @@ TEST_CASE("fault 45 in every causal form: more tokens than max_seq_len are refus
         [](const Form& form) { return form.is_causal; });
 }
 
-TEST_CASE("fault 49 in every cross form: keys and values of different lengths or batches are refused",
+TEST_CASE("in every cross form of attention, keys and values of different lengths or batches are refused",
           "[nn][fault]") {
     for_each_form(
         [](const Form& form) {
@@ -83,7 +83,7 @@ TEST_CASE("every form refuses tokens of another width, rank or type by name", "[
     });
 }
 
-TEST_CASE("fault 50: dropout outside [0, 1) is refused; 0 is the identity, bit for bit, also in training",
+TEST_CASE("dropout outside [0, 1) is refused; 0 is the identity, bit for bit, also in training",
           "[nn][fault]") {
     Rng rng(1);
     for (const double p : {1.0, -0.1, 1.5, double(NAN)}) {
@@ -102,7 +102,7 @@ TEST_CASE("fault 50: dropout outside [0, 1) is refused; 0 is the identity, bit f
     CHECK(same_bits(b(x).detach(), trained_causal));
 }
 
-TEST_CASE("fault 51: a block of constant rows has finite outputs and gradients", "[nn][fault]") {
+TEST_CASE("a block of constant rows has finite outputs and gradients", "[nn][fault]") {
     Rng rng(1);
     for (const bool bias : {false, true}) {
         auto block = in_double(nn::TransformerBlock(C, H, rng, {.max_seq_len = 8, .bias = bias}));

@@ -217,7 +217,7 @@ TEST_CASE("cached attention beyond max_seq_len, or with a mask that does not fit
     CHECK(contains(message_of<ShapeError>([&] { return attention(x.slice(1, 0, 2), cache); }),
                    "2 tokens in (2, 2, 12) after 7 in the cache, but max_seq_len is 8"));
     CHECK(cache.length() == 7);
-    const Mask of_two = Mask::blocked(zeros({1, 7}, boolean));  // of 7 keys; there are 8
+    const Mask of_two = Mask::blocked(zeros({1, 7}, boolean));  // a mask of 7 keys; there are 8
     CHECK(
         contains(message_of<ShapeError>([&] { return attention(x.slice(1, 0, 1), cache, of_two); }), "(1, 7)"));
     CHECK(cache.length() == 7);

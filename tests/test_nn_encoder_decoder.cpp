@@ -101,9 +101,9 @@ TEST_CASE("an encoder block sees later tokens, and no padding", "[nn]") {
     const Tensor x = randn({2, 5, 8}, rng, float64);  // (B, S, C)
     const Tensor y = block(x, padding);
     CHECK_FALSE(same(block(changed(x, 0, 4), padding), y, 0, 0, 1));  // the last word moves the first
-    CHECK(same(block(changed(x, 0, 4), padding), y, 1, 0, 5));        // of its own sentence only
+    CHECK(same(block(changed(x, 0, 4), padding), y, 1, 0, 5));        // changes its own sentence only
     CHECK(same(block(changed(x, 1, 3), padding), y, 1, 0, 3));        // padding moves nothing
-    CHECK_FALSE(same(block(changed(x, 1, 3)), block(x), 1, 0, 1));    // but for the mask it would
+    CHECK_FALSE(same(block(changed(x, 1, 3)), block(x), 1, 0, 1));    // without the mask it would
     // A sentence alone, without its padding and without a batch.
     CHECK(distance(block(x[1].slice(0, 0, 3)), y[1].slice(0, 0, 3)) < 1e-14);
 }

@@ -157,7 +157,7 @@ TEST_CASE("GPT refuses sizes that make no model, long sequences and foreign ids"
     CHECK(contains(foreign, "token id 11 at position (0, 2) is outside the vocabulary of 11 (0 to 10)"));
 }
 
-TEST_CASE("fault 55: temperature 0 takes the first of the largest logits", "[fault][nn][sample]") {
+TEST_CASE("temperature 0 takes the first of the largest logits", "[fault][nn][sample]") {
     CHECK(nn::sample(tensor({1.0, 5, 5, 2}), {.temperature = 0}) == 1);
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("samples follow the softmax of logits over temperature", "[nn][sample]
     CHECK(two[1] == Approx(0.2 / 0.9).margin(0.016));
 }
 
-TEST_CASE("fault 56: top_k of 1 is greedy, of equals the first; more than the vocabulary is all of it",
+TEST_CASE("top_k of 1 is greedy, of equals the first; more than the vocabulary is all of it",
           "[fault][nn][sample]") {
     Rng rng(1), same(1), all(1);
     for (int i = 0; i < 50; ++i) CHECK(nn::sample(tensor({1.0, 5, 5, 2}), {.top_k = 1, .rng = &rng}) == 1);
@@ -197,7 +197,7 @@ TEST_CASE("temperatures that underflow or logits that are far apart still sample
     CHECK(nn::sample(tensor({-1e4, 1e4}), {.rng = &rng}) == 1);
 }
 
-TEST_CASE("fault 55: sampling refuses a negative temperature, a missing generator, and logits without sense",
+TEST_CASE("sampling refuses a negative temperature, a missing generator, and logits without sense",
           "[fault][nn][sample]") {
     Rng rng(1);
     const Tensor logits = tensor({1.0, 2});

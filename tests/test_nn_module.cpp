@@ -139,9 +139,8 @@ TEST_CASE("a state that was saved is loaded into other modules, by value", "[nn]
     CHECK_FALSE(to.offset.shares_storage(from.offset));
 }
 
-TEST_CASE(
-    "faults 89 and 90: a state that does not fit is refused with everything that is wrong, and changes nothing",
-    "[fault][nn][module]") {
+TEST_CASE("a state that does not fit is refused with everything that is wrong, and changes nothing",
+          "[fault][nn][module]") {
     Pair pair;
     nn::NamedTensors state{{"offset", tensor({0.0, 0})},
                            {"first.weight", tensor({0.0, 0, 0})},

@@ -58,7 +58,7 @@ TEST_CASE("rotary's gradient is right, and it is its own turn back", "[nn][rotar
     CHECK(check::gradgradcheck("rotary", turn, {x.clone().requires_grad_()}).message == "");
     Tensor leaf = x.clone().requires_grad_();
     const Tensor y = nn::rotary(leaf, 9);
-    y.backward(y.detach());  // of a rotation R: Rᵀ R x = x
+    y.backward(y.detach());  // for a rotation R, Rᵀ R x = x
     CHECK(distance(leaf.grad(), x) < 1e-14);
 }
 

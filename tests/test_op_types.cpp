@@ -57,7 +57,7 @@ TEST_CASE(
             Outputs wanted(std::vector<Tensor>{});
             try {
                 wanted = op.function(numbers);
-            } catch (const DTypeError&) {  // of truths alone
+            } catch (const DTypeError&) {  // this operation accepts bool alone
                 continue;
             }
             REQUIRE(found.size() == wanted.size());

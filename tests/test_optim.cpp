@@ -139,7 +139,7 @@ TEST_CASE("matrices decay and vectors do not", "[optim]") {
     CHECK(values(layer.vector) == Doubles{5, 6});
 }
 
-TEST_CASE("fault 73: a parameter without a gradient is skipped, and counts its own updates", "[fault][optim]") {
+TEST_CASE("a parameter without a gradient is skipped, and counts its own updates", "[fault][optim]") {
     Tensor p = leaf({1}), q = leaf({1});
     optim::Adam optimizer({p, q}, {.lr = 0.5, .eps = 0, .weight_decay = 0.1});
     give(p, {3});
@@ -155,7 +155,7 @@ TEST_CASE("fault 73: a parameter without a gradient is skipped, and counts its o
     CHECK(optimizer.steps() == 3);
 }
 
-TEST_CASE("fault 76: a tied parameter is updated once", "[fault][optim]") {
+TEST_CASE("a tied parameter is updated once", "[fault][optim]") {
     Tensor p = leaf({1});
     optim::SGD optimizer({p, p}, {.lr = 0.5});
     give(p, {1});
@@ -172,7 +172,7 @@ TEST_CASE("fault 76: a tied parameter is updated once", "[fault][optim]") {
     CHECK(values(tied.b) == Doubles{0.5});
 }
 
-TEST_CASE("fault 74: a gradient that is not finite refuses the whole step by name and changes nothing",
+TEST_CASE("a gradient that is not finite refuses the whole step by name and changes nothing",
           "[fault][optim]") {
     for (const double bad : {not_a_number, inf, -inf}) {
         Layer layer;
@@ -228,8 +228,7 @@ TEST_CASE("zero_grad clears every gradient", "[optim]") {
     CHECK_FALSE(layer.vector.grad().defined());
 }
 
-TEST_CASE("fault 75: rates that are negative or not finite are refused, and the old one stays",
-          "[fault][optim]") {
+TEST_CASE("rates that are negative or not finite are refused, and the old one stays", "[fault][optim]") {
     Tensor p = leaf({1});
     for (const double bad : {-1.0, not_a_number, inf}) {
         CHECK(contains(message_of<ValueError>([&] { optim::SGD({p}, {.lr = bad}); }), "lr must be finite"));

@@ -134,7 +134,7 @@ TEST_CASE("gradients within the norm are left as they are, bit for bit", "[optim
     CHECK(values(a.grad()) == Doubles{0.3, 0.4});
 }
 
-TEST_CASE("fault 77: clipping a zero norm divides by nothing", "[fault][optim]") {
+TEST_CASE("clipping a zero norm divides by nothing", "[fault][optim]") {
     Tensor a = zeros({2}).requires_grad_();
     CHECK(optim::clip_grad_norm({a}, 1) == 0);  // no gradient at all
     a.set_grad(zeros({2}));

@@ -33,6 +33,26 @@ TEST_CASE("xor is learned", "[programs]") {
     CHECK(contains(result.output, "1 xor 1 = 0.0"));
 }
 
+TEST_CASE("a chapter's program refuses a folder of figures that does not exist, with 2", "[programs][fault]") {
+    int programs = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(WEFT_PROGRAMS_DIR)) {
+        const std::string name = entry.path().filename().string();
+        if (name.size() != 10 || !name.starts_with("chapter_")) continue;
+        const Result result = run(name + " --figures /no/such/folder");
+        CHECK(result.code == 2);
+        CHECK(contains(result.output, name + ": --figures /no/such/folder: no such folder; create it first\n"));
+        ++programs;
+    }
+    CHECK((programs == 0 || programs == 19));  // without the book there are none
+}
+
+TEST_CASE("a program that cannot write its picture prints the reason and exits with 1", "[programs][fault]") {
+    const Result result = run("layers_picture /no/such/folder/layers.svg");
+    CHECK(result.code == 1);
+    CHECK(result.output.starts_with("layers_picture: "));
+    CHECK(contains(result.output, "/no/such/folder/layers.svg"));
+}
+
 TEST_CASE("toy_attention learns to copy, and a gradient reaches each of its parameters", "[programs]") {
     const Result result = run("toy_attention");
     CHECK(contains(result.output, "a gradient reached 12 of the 12 nodes of the graph"));
@@ -67,7 +87,7 @@ TEST_CASE("train_gpt trains, saves, goes on and samples", "[programs]") {
     CHECK(run(tiny + in(scratch) + "--sample-only --prompt Pack").output == sampled.output);
 }
 
-TEST_CASE("fault 100: a run that was done goes on when it gets more steps, with the bits of one that had them",
+TEST_CASE("a run that was done goes on when it gets more steps, with the bits of one that had them",
           "[fault][programs]") {
     const Scratch whole, parts;
     io::save_text(whole / "text", pangrams());
@@ -102,16 +122,14 @@ TEST_CASE("train_gpt --help names every setting and ends with 0", "[programs]") 
         CHECK(contains(result.output, flag));
 }
 
-TEST_CASE("fault 103: train_gpt refuses an unknown flag with 2 and names the nearest one",
-          "[fault][programs]") {
+TEST_CASE("train_gpt refuses an unknown flag with 2 and names the nearest one", "[fault][programs]") {
     check_refusal(run("train_gpt --num_layer 3"), 2, "unknown flag --num_layer; did you mean --num_layers?");
     check_refusal(run("train_gpt --wieght_decay=0.1"), 2, "did you mean --weight_decay?");
     check_refusal(run("train_gpt --blocksize 8"), 2, "did you mean --block_size?");
     check_refusal(run("train_gpt book.txt"), 2, "unexpected argument book.txt");
 }
 
-TEST_CASE("fault 104: train_gpt refuses values that are no numbers, or out of range, with 2",
-          "[fault][programs]") {
+TEST_CASE("train_gpt refuses values that are no numbers, or out of range, with 2", "[fault][programs]") {
     check_refusal(run("train_gpt --lr abc"), 2, "--lr: \"abc\" is not a number");
     check_refusal(run("train_gpt --lr 0,001"), 2, "--lr: \"0,001\" is not a number");
     check_refusal(run("train_gpt --lr nan"), 2, "--lr: nan is out of range; use at least 0");
@@ -128,8 +146,7 @@ TEST_CASE("fault 104: train_gpt refuses values that are no numbers, or out of ra
     check_refusal(run("train_gpt --lr 0.1 --min_lr 0.2"), 2, "--min_lr 0.2 is above --lr 0.1");
 }
 
-TEST_CASE("fault 105: train_gpt refuses a text that is missing, a directory or unreadable with 1",
-          "[fault][programs]") {
+TEST_CASE("train_gpt refuses a text that is missing, a directory or unreadable with 1", "[fault][programs]") {
     const Scratch scratch;
     check_refusal(run(tiny + in(scratch) + "--text /no/such/file"), 1,
                   "cannot read /no/such/file: no such file");
@@ -144,8 +161,7 @@ TEST_CASE("fault 105: train_gpt refuses a text that is missing, a directory or u
                       "cannot be opened");
 }
 
-TEST_CASE("faults 106 and 107: train_gpt refuses a text that is empty or too short, naming the minimum",
-          "[fault][programs]") {
+TEST_CASE("train_gpt refuses a text that is empty or too short, naming the minimum", "[fault][programs]") {
     check_refusal(train_on(""), 1, "it is empty");
     check_refusal(train_on("\xEF\xBB\xBF"), 1, "it is empty");
     check_refusal(train_on(std::string(80, 'a') + std::string(80, 'b')), 1,
@@ -153,8 +169,7 @@ TEST_CASE("faults 106 and 107: train_gpt refuses a text that is empty or too sho
     CHECK(train_on(std::string(81, 'a') + std::string(80, 'b')).code == 0);
 }
 
-TEST_CASE("fault 108: train_gpt refuses a text that is not UTF-8, naming the byte's offset",
-          "[fault][programs]") {
+TEST_CASE("train_gpt refuses a text that is not UTF-8, naming the byte's offset", "[fault][programs]") {
     const std::string good(200, 'a');
     check_refusal(train_on(good + "\xFF" + good), 1, "not UTF-8: byte 0xFF at offset 200");
     check_refusal(train_on("é" + good + "\xC3"), 1, "not UTF-8: byte 0xC3 at offset 202");  // cut short
@@ -169,7 +184,7 @@ TEST_CASE("fault 108: train_gpt refuses a text that is not UTF-8, naming the byt
     check_refusal(train_on("\xEF\xBB\xBF" + good + "\xFF"), 1, "not UTF-8: byte 0xFF at offset 203");
 }
 
-TEST_CASE("fault 109: train_gpt drops a byte-order mark and reads CR LF as LF", "[fault][programs]") {
+TEST_CASE("train_gpt drops a byte-order mark and reads CR LF as LF", "[fault][programs]") {
     std::string plain, windows = "\xEF\xBB\xBF";
     for (int i = 0; i < 30; ++i)
         plain += "día\n", plain += "noche\n", windows += "día\r\n", windows += "noche\r\n";
@@ -185,7 +200,7 @@ TEST_CASE("a learning rate of 0 is no reason to stop at the first step", "[progr
     CHECK(contains(result.output, "gradients reach all 9 parameters\n"));
 }
 
-TEST_CASE("fault 111: train_gpt learns from a text of one character", "[fault][programs]") {
+TEST_CASE("train_gpt learns from a text of one character", "[fault][programs]") {
     const Result result = train_on(std::string(200, 'a'), "--steps 2 --max_new_tokens 5");
     CHECK(result.code == 0);
     // Its loss is 0, and so, rightly, is every gradient: this is said, and no error.
@@ -194,8 +209,7 @@ TEST_CASE("fault 111: train_gpt learns from a text of one character", "[fault][p
     CHECK(contains(result.output, "aaaaaa\n"));
 }
 
-TEST_CASE("fault 110: train_gpt refuses a prompt that the model cannot read before it trains",
-          "[fault][programs]") {
+TEST_CASE("train_gpt refuses a prompt that the model cannot read before it trains", "[fault][programs]") {
     const Result result = train_on(std::string(200, 'a'), "--prompt aaß");
     check_refusal(result, 1, "--prompt: Characters: \"ß\" at position 2 of the text is not one of the 1");
     CHECK_FALSE(contains(result.output, "step"));

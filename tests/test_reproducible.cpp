@@ -72,17 +72,18 @@ bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 // task, so as many take part as there are threads, or tasks.
 class Everyone {
 public:
-    explicit Everyone(std::string_view file) : file_(file) {
+    explicit Everyone(std::string_view function) : function_(function) {
         current = this;
-        kernels::run_tasks_instead = run;
+        kernels::loop_observer = run;
     }
-    ~Everyone() { kernels::run_tasks_instead = nullptr; }
-    std::int64_t tasks = 0;  // of the largest region so far that this file started
+    ~Everyone() { kernels::loop_observer = nullptr; }
+    std::int64_t tasks = 0;  // number of tasks of the largest region that this function started
 
 private:
-    static void run(std::int64_t n, kernels::Task task, const void* context, kernels::Line line) {
-        if (std::string_view(line.file).ends_with(current->file_)) current->tasks = std::max(current->tasks, n);
-        kernels::run_tasks_instead = nullptr;
+    static void run(const kernels::Loop& loop) {
+        const std::int64_t n = loop.tasks;
+        if (contains(loop.body.name(), current->function_)) current->tasks = std::max(current->tasks, n);
+        kernels::loop_observer = nullptr;
         const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(n, get_num_threads()));
         std::mutex mutex;
         std::condition_variable arrived;
@@ -92,20 +93,20 @@ private:
                 arrived.notify_all();
                 arrived.wait_for(lock, std::chrono::seconds(60), [&] { return seen.size() == wanted; });
             }
-            task(context, i);
+            loop.task(loop.context, i);
         });
-        kernels::run_tasks_instead = run;
+        kernels::loop_observer = run;
         if (seen.size() != wanted) FAIL(seen.size() << " of " << wanted << " threads took part");
     }
 
     static inline Everyone* current = nullptr;
-    const std::string_view file_;
+    const std::string function_;
 };
 
 struct Case {
     std::string name;
-    std::int64_t tasks;  // at least so many in the largest region that this file starts
-    std::string_view file;
+    std::int64_t tasks;  // at least so many in the largest region that this function starts
+    std::string_view function;
     std::function<std::vector<Tensor>()> results;
 };
 
@@ -115,9 +116,9 @@ std::vector<Case> large_operations() {
     const auto leaf = [&](const Shape& shape) { return randn(shape, *rng).requires_grad_(); };
     std::vector<Case> cases;
     using Function = std::function<Tensor(const std::vector<Tensor>&)>;
-    const auto add = [&](const char* name, std::int64_t tasks, const char* file, const Function& f,
+    const auto add = [&](const char* name, std::int64_t tasks, const char* function, const Function& f,
                          const std::vector<Tensor>& x) {
-        cases.push_back({name, tasks, file, [=] {
+        cases.push_back({name, tasks, function, [=] {
                              Tensor y = f(x);
                              const Tensor dy = fill_pattern(y.shape());
                              std::vector<Tensor> results = grad({y}, x, {dy});
@@ -126,67 +127,68 @@ std::vector<Case> large_operations() {
                          }});
     };
     const Tensor a = leaf({2100, 1021}), b = leaf({2100, 1021}), row = leaf({1021}), bias = leaf({1021});
-    add("a·row + eᵃ/(row² + 1)", 64, "runs.cpp",
+    add("a·row + eᵃ/(row² + 1)", 64, "for_runs",
         [](const auto& x) { return x[0] * x[1] + exp(x[0]) / (x[1] * x[1] + 1); }, {a, row});
-    add("2a, clamped", 64, "runs.cpp", [](const auto& x) { return clamp(2.0 * x[0], -1, 1); }, {a});
-    add("gelu", 64, "runs.cpp", [](const auto& x) { return gelu(x[0]); }, {a});
-    add("where", 64, "runs.cpp", [](const auto& x) { return where(x[0] > 0, x[0], x[1]); }, {a, b});
-    add("sum over rows", 64, "reduce.cpp", [](const auto& x) { return sum(x[0], 0); }, {a});
-    add("sum over columns", 64, "reduce.cpp", [](const auto& x) { return sum(x[0], 1); }, {a});
-    add("sum", 64, "reduce.cpp", [](const auto& x) { return sum(x[0]); }, {a});
-    add("var", 64, "reduce.cpp", [](const auto& x) { return var(x[0], 0); }, {a});
-    add("max", 64, "reduce.cpp", [](const auto& x) { return max(x[0], 0).values; }, {a});
-    add("cumsum", 64, "scan.cpp", [](const auto& x) { return cumsum(x[0], 0) + cumsum(x[0], 1); }, {a});
-    add("cumprod", 64, "scan.cpp", [](const auto& x) { return cumprod(x[0], 0) + cumprod(x[0], 1); }, {a});
-    add("softmax over columns", 64, "softmax.cpp", [](const auto& x) { return softmax(x[0], -1); }, {a});
-    add("softmax over rows", 64, "softmax.cpp", [](const auto& x) { return softmax(x[0], 0); }, {a});
-    add("log_softmax", 64, "softmax.cpp", [](const auto& x) { return log_softmax(x[0], 1); }, {a});
-    add("logsumexp", 64, "runs.cpp", [](const auto& x) { return logsumexp(x[0], 0); }, {a});
-    add("layer_norm", 64, "layer_norm.cpp", [](const auto& x) { return layer_norm(x[0], x[1], x[2]); },
+    add("2a, clamped", 64, "for_runs", [](const auto& x) { return clamp(2.0 * x[0], -1, 1); }, {a});
+    add("gelu", 64, "for_runs", [](const auto& x) { return gelu(x[0]); }, {a});
+    add("where", 64, "for_runs", [](const auto& x) { return where(x[0] > 0, x[0], x[1]); }, {a, b});
+    add("sum over rows", 64, "sum_parts", [](const auto& x) { return sum(x[0], 0); }, {a});
+    add("sum over columns", 64, "sum_parts", [](const auto& x) { return sum(x[0], 1); }, {a});
+    add("sum", 64, "sum_parts", [](const auto& x) { return sum(x[0]); }, {a});
+    add("var", 64, "sum_parts", [](const auto& x) { return var(x[0], 0); }, {a});
+    add("max", 64, "min_max", [](const auto& x) { return max(x[0], 0).values; }, {a});
+    add("cumsum", 64, "cumsum", [](const auto& x) { return cumsum(x[0], 0) + cumsum(x[0], 1); }, {a});
+    add("cumprod", 64, "cumprod", [](const auto& x) { return cumprod(x[0], 0) + cumprod(x[0], 1); }, {a});
+    add("softmax over columns", 64, "softmax", [](const auto& x) { return softmax(x[0], -1); }, {a});
+    add("softmax over rows", 64, "softmax", [](const auto& x) { return softmax(x[0], 0); }, {a});
+    add("log_softmax", 64, "log_softmax", [](const auto& x) { return log_softmax(x[0], 1); }, {a});
+    add("logsumexp", 64, "for_runs", [](const auto& x) { return logsumexp(x[0], 0); }, {a});
+    add("layer_norm", 64, "layer_norm", [](const auto& x) { return layer_norm(x[0], x[1], x[2]); },
         {a, row, bias});
-    add("rms_norm", 64, "runs.cpp", [](const auto& x) { return rms_norm(x[0], x[1]); }, {a, row});
-    add("transposed copy", 64, "runs.cpp", [](const auto& x) { return x[0].T().reshape({-1}); }, {a});
-    add("cat", 64, "runs.cpp", [](const auto& x) { return cat({x[0], x[1]}, 1); }, {a, b});
+    add("rms_norm", 64, "for_runs", [](const auto& x) { return rms_norm(x[0], x[1]); }, {a, row});
+    add("transposed copy", 64, "for_runs", [](const auto& x) { return x[0].T().reshape({-1}); }, {a});
+    add("cat", 64, "for_runs", [](const auto& x) { return cat({x[0], x[1]}, 1); }, {a, b});
     const Tensor classes = randint(0, 1021, {2100}, *rng);
-    add("cross_entropy", 64, "softmax.cpp", [=](const auto& x) { return cross_entropy(x[0], classes); }, {a});
+    add("cross_entropy", 64, "softmax", [=](const auto& x) { return cross_entropy(x[0], classes); }, {a});
     const Tensor each = randint(0, 1021, {2100, 900}, *rng), along = randint(0, 2100, {700, 1021}, *rng);
-    add("gather", 64, "index.cpp", [=](const auto& x) { return gather(x[0], 1, each); }, {a});
-    add("gather along rows", 64, "index.cpp", [=](const auto& x) { return gather(x[0], 0, along); }, {a});
+    add("gather", 64, "gather", [=](const auto& x) { return gather(x[0], 1, each); }, {a});
+    add("gather along rows", 64, "gather", [=](const auto& x) { return gather(x[0], 0, along); }, {a});
     const Tensor ids = randint(0, 50, {6, 100}, *rng);
-    add("embedding", 64, "index.cpp", [=](const auto& x) { return embedding(x[0], ids); }, {leaf({50, 4100})});
-    add("dropout", 64, "elementwise.cpp",
+    add("embedding", 64, "index_select", [=](const auto& x) { return embedding(x[0], ids); },
+        {leaf({50, 4100})});
+    add("dropout", 64, "generate",
         [](const auto& x) {
             Rng draws(5);
             return dropout(x[0], 0.3, draws);
         },
         {a});
-    add("wide product", 64, "gemm.cpp", [](const auto& x) { return matmul(x[0], x[1]); },
+    add("wide product", 64, "gemm", [](const auto& x) { return matmul(x[0], x[1]); },
         {leaf({33, 110}), leaf({110, 60'001})});
-    add("long sum of a product", 32, "gemm.cpp", [](const auto& x) { return matmul(x[0], x[1]); },
+    add("long sum of a product", 32, "gemm", [](const auto& x) { return matmul(x[0], x[1]); },
         {leaf({70, 60'001}), leaf({60'001, 50})});
-    add("tall product", 32, "gemm.cpp", [](const auto& x) { return matmul(x[0].T(), x[1]); },
+    add("tall product", 32, "gemm", [](const auto& x) { return matmul(x[0].T(), x[1]); },
         {leaf({257, 5003}), leaf({257, 301})});
-    add("linear", 32, "gemm.cpp", [](const auto& x) { return linear(x[0], x[1], x[2]); },
+    add("linear", 32, "gemm", [](const auto& x) { return linear(x[0], x[1], x[2]); },
         {leaf({2, 131, 300}), leaf({2305, 300}), leaf({2305})});
-    add("a batch of large products", 16, "gemm.cpp",
+    add("a batch of large products", 16, "gemm",
         [](const auto& x) { return matmul(x[0], x[1].transpose(-2, -1)); },
         {leaf({4, 400, 130}), leaf({4, 391, 130})});
-    add("a batch of small products", 64, "gemm.cpp", [](const auto& x) { return matmul(x[0], x[1]); },
+    add("a batch of small products", 64, "matmul", [](const auto& x) { return matmul(x[0], x[1]); },
         {leaf({128, 70, 64}), leaf({128, 64, 61})});
     AttentionOptions causal;
     causal.mask = Mask::causal();
-    add("attention", 64, "attention.cpp",
+    add("attention", 64, "9attention",
         [=](const auto& x) { return scaled_dot_product_attention(x[0], x[1], x[2], causal); },
         {leaf({8, 8, 130, 16}), leaf({8, 8, 130, 16}), leaf({8, 8, 130, 16})});
     const std::int64_t n = 64 * 16384 + 11;
-    cases.push_back({"draws", 64, "elementwise.cpp", [=] {
+    cases.push_back({"draws", 64, "generate", [=] {
                          Rng draws(9);
                          return std::vector<Tensor>{randn({n}, draws), rand({n}, draws, float64),
                                                     randint(-5, 1000, {n}, draws)};
                      }});
     const Tensor gradient = randn({n}, *rng);
     const auto optimised = [&]<class Optimizer>(const char* name, std::type_identity<Optimizer>, auto options) {
-        cases.push_back({name, 64, "parallel.cpp", [=] {
+        cases.push_back({name, 64, "function", [=] {
                              Tensor p = fill_pattern({n}).requires_grad_();
                              Optimizer optimizer({{"p", p}}, options);
                              std::vector<Tensor> results;
@@ -209,16 +211,15 @@ std::vector<Case> large_operations() {
 
 }  // namespace
 
-TEST_CASE(
-    "fault 99: every kernel gives the same bytes at 1, 2, 3, 4, 7, 16 and 64 threads, which all take part",
-    "[fault][threads]") {
+TEST_CASE("every kernel gives the same bytes at 1, 2, 3, 4, 7, 16 and 64 threads, which all take part",
+          "[fault][threads]") {
     for (const Case& operation : large_operations()) {
         INFO(operation.name);
         std::vector<Tensor> expected;
         for (const int n : sanitized ? std::vector{1, 7} : std::vector{1, 2, 3, 4, 7, 16, 64}) {
             INFO(n << " threads");
             const Threads threads(n);
-            const Everyone waits(operation.file);
+            const Everyone waits(operation.function);
             const auto found = operation.results();
             CHECK(waits.tasks >= operation.tasks);
             if (expected.empty()) expected = found;
@@ -227,8 +228,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("fault 99: training gives the same bytes at 1, 2 and 4 threads, and in every run",
-          "[fault][threads]") {
+TEST_CASE("training gives the same bytes at 1, 2 and 4 threads, and in every run", "[fault][threads]") {
     std::vector<Tensor> expected;
     {
         const Threads one(1);
@@ -257,8 +257,7 @@ TEST_CASE("20 steps of the char model give the same bytes at 1, 2 and 4 threads,
     }
 }
 
-TEST_CASE("fault 98: two models trained in two threads equal the same trained one after the other",
-          "[fault][threads]") {
+TEST_CASE("two models trained in two threads equal the same trained one after the other", "[fault][threads]") {
     const auto first = train(1, 4), second = train(2, 4);
     for (int trial = 0; trial < 3; ++trial) {
         std::vector<Tensor> a, b;
@@ -270,7 +269,7 @@ TEST_CASE("fault 98: two models trained in two threads equal the same trained on
     }
 }
 
-TEST_CASE("fault 98: one thread's graph may be walked, and die, on another", "[fault][threads]") {
+TEST_CASE("one thread's graph may be walked, and die, on another", "[fault][threads]") {
     const Tensor x = ones({3}).requires_grad_();
     Tensor y = sum(exp(x) * x);
     std::thread([&] {
@@ -348,7 +347,7 @@ TEST_CASE("Philox gives the published numbers", "[rng]") {
           std::array<std::uint32_t, 4>{0x4d18d7d2, 0x430ac65a, 0xbd2fa22a, 0x0afae10d});
 }
 
-TEST_CASE("fault 101: the streams are these numbers, with every compiler", "[fault][rng]") {
+TEST_CASE("the streams are these numbers, with every compiler", "[fault][rng]") {
     Rng rng(42);
     CHECK(rng.uniform() == 0.6129598811894158);
     CHECK(rng.uniform() == 0.9877186509145105);

@@ -31,7 +31,7 @@ bool finite(const std::vector<double>& x) {
 bool finite(const AttentionRun& r) { return finite(r.y) && finite(r.dq) && finite(r.dk) && finite(r.dv); }
 
 bool zero(const std::vector<double>& x, std::int64_t row, std::int64_t width) {
-    if (x.empty()) return true;  // not computed
+    if (x.empty()) return true;  // was not computed
     const auto first = x.begin() + row * width;
     return std::all_of(first, first + width, [](double value) { return value == 0; });
 }
@@ -45,7 +45,7 @@ AttentionRun run(const AttentionCase& c, std::uint64_t seed, const Tensor& q, co
 bool same_row(const std::vector<double>& a, const std::vector<double>& b, std::int64_t row,
               std::int64_t width) {
     const auto at = static_cast<std::size_t>(row * width);
-    if (a.empty()) return true;  // not computed
+    if (a.empty()) return true;  // was not computed
     return std::memcmp(a.data() + at, b.data() + at, static_cast<std::size_t>(width) * sizeof(double)) == 0;
 }
 

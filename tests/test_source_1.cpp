@@ -89,7 +89,7 @@ TEST_CASE("S1.04 the causal mask is triu(ones, 1) of 1024 by default, a buffer, 
 
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = 9}));
     const Tensor x = random({B, T, C});
-    const Composed composed;  // which names its steps
+    const Composed composed;  // Composed names the steps
     CHECK(distance(attention(x), chapter(attention, attention.W_qkv, x, future(T))) < 1e-14);
     const Trace trace;
     const Tensor mask = attention.mask();
@@ -272,7 +272,7 @@ TEST_CASE("S1.11 reshape, permute, transpose and indexing pass gradients, and a 
     INFO(checked.message);
     CHECK(checked.passed);
 
-    const auto block = [&](const std::string& cut, std::int64_t i) {  // of Q, K or V in W's gradient
+    const auto block = [&](const std::string& cut, std::int64_t i) {  // the block of Q, K or V in W's gradient
         Tensor weight = W();
         const Tensor y = chain(weight, x, cut);
         if (!y.requires_grad()) return 0.0;

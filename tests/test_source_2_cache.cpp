@@ -61,7 +61,7 @@ TEST_CASE("S2.10 only the new token's q, k and v are computed; it attends to the
     const auto attention = causal();
     const Tensor x = random({B, T, C});
     const NoGrad off;
-    const Composed composed;  // which names its steps
+    const Composed composed;  // Composed names the steps
     const auto [Q, K, V] = nn::split_qkv(attention.W_qkv(x), H);
     nn::KeyValueCache cache;
     (void)attention(x.slice(1, 0, 3), cache);
@@ -71,7 +71,7 @@ TEST_CASE("S2.10 only the new token's q, k and v are computed; it attends to the
         CHECK(cache.length() == t + 1);
         for (const auto& [name, tensor] : trace.entries()) {
             INFO(name << " " << tensor.shape().str());
-            if (name == "QKV") CHECK(tensor.shape() == Shape{B, 1, 3 * C});  // of one token
+            if (name == "QKV") CHECK(tensor.shape() == Shape{B, 1, 3 * C});  // only one token is projected
             if (name == "q") CHECK(distance(tensor, Q.slice(2, t, t + 1)) < 1e-14);
             if (name == "k")
                 CHECK(distance(tensor, K.slice(2, 0, t + 1)) < 1e-14);  // the past as it was, and one more

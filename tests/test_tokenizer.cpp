@@ -186,7 +186,7 @@ TEST_CASE("characters are numbered in the order of their code points", "[tokeniz
     CHECK(contains(unknown, "\"\xC3\xA8\" at position 2 of the text is not one of the 4 known characters"));
 }
 
-TEST_CASE("fault 108: characters refuse what is not UTF-8, by its offset", "[tokenizer][fault]") {
+TEST_CASE("characters refuse what is not UTF-8, by its offset", "[tokenizer][fault]") {
     const std::pair<const char*, const char*> wrong[] = {
         {"ab\xFFz", "byte 0xFF at offset 2"},     {"a\xC3", "byte 0xC3 at offset 1"},
         {"\xC0\x80", "0xC0 at offset 0"},         {"ab\xED\xA0\x80", "0xED at offset 2"},

@@ -50,9 +50,8 @@ void wait_for(const Running& running, const fs::path& log, const std::string& wo
 
 }  // namespace
 
-TEST_CASE(
-    "fault 112: Ctrl-C and the other requests to end save, say how to go on, and end with 128 + the signal",
-    "[fault][programs][train]") {
+TEST_CASE("Ctrl-C and the other requests to end save, say how to go on, and end with 128 + the signal",
+          "[fault][programs][train]") {
     const Scratch data;
     io::save_text(data / "text", pangrams());
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -76,8 +75,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("fault 112: interrupted in an evaluation, a run does not wait for its end",
-          "[fault][programs][train]") {
+TEST_CASE("interrupted in an evaluation, a run does not wait for its end", "[fault][programs][train]") {
     const Scratch scratch, data;
     std::string text;
     for (int i = 0; i < 4000; ++i) text += pangrams();  // so that an evaluation takes its time
@@ -93,7 +91,7 @@ TEST_CASE("fault 112: interrupted in an evaluation, a run does not wait for its 
     CHECK(io::load_text(scratch / "loss.csv") == "step,learning_rate,loss,validation_loss\n");
 }
 
-TEST_CASE("fault 112: a signal that is ignored stays ignored, as under nohup", "[fault][programs][train]") {
+TEST_CASE("a signal that is ignored stays ignored, as under nohup", "[fault][programs][train]") {
     const Trained trained;
     const Result result =
         run("train_gpt --resume --max_new_tokens 5 " + trained.out(), "trap '' HUP; kill -HUP $$");
@@ -101,8 +99,7 @@ TEST_CASE("fault 112: a signal that is ignored stays ignored, as under nohup", "
     CHECK(contains(result.output, "step 4/4"));
 }
 
-TEST_CASE("fault 113: a reader that goes away costs neither the training nor the checkpoint",
-          "[fault][programs][train]") {
+TEST_CASE("a reader that goes away costs neither the training nor the checkpoint", "[fault][programs][train]") {
     const Trained trained;
     const std::string log = (trained.data / "code").string();
     run("train_gpt --resume --steps 40 --eval_interval 1 " + trained.out() + "; echo $? >" + log +
@@ -116,7 +113,7 @@ TEST_CASE("fault 113: a reader that goes away costs neither the training nor the
     CHECK(io::load_safetensors(trained.model()).meta("step") == "42");
 }
 
-TEST_CASE("fault 114: without a terminal there are no control codes", "[fault][programs][train]") {
+TEST_CASE("without a terminal there are no control codes", "[fault][programs][train]") {
     const Trained trained;
     const Result result = run("train_gpt --resume --steps 300 " + trained.out());
     CHECK(result.code == 0);
@@ -142,7 +139,7 @@ TEST_CASE("a checkpoint of another architecture: every difference is listed, and
               .code == 0);
 }
 
-TEST_CASE("faults 89 and 90: a checkpoint whose tensors do not fit its settings: all of them are listed",
+TEST_CASE("a checkpoint whose tensors do not fit its settings: all of them are listed",
           "[fault][programs][train]") {
     const Trained trained;
     trained.rewrite([](io::SafeTensors& file) {
@@ -229,8 +226,7 @@ TEST_CASE("what a checkpoint holds is cut and escaped in messages", "[fault][pro
     }
 }
 
-TEST_CASE("fault 91: weights that are not finite are loaded, and named in a warning",
-          "[fault][programs][train]") {
+TEST_CASE("weights that are not finite are loaded, and named in a warning", "[fault][programs][train]") {
     const Trained trained;
     trained.rewrite([](io::SafeTensors& file) {
         for (auto& [name, tensor] : file.tensors) {
@@ -289,7 +285,7 @@ TEST_CASE("a text that is not the checkpoint's costs a warning, and characters t
                       ": Characters: \"!\" at position 3167 of the text is not one of the 31 known characters");
 }
 
-TEST_CASE("fault 110: prompts that are empty, longer than the block, or of characters never seen",
+TEST_CASE("prompts that are empty, longer than the block, or of characters never seen",
           "[fault][programs][train]") {
     const Trained trained;
     const auto sampled = [&](const std::string& prompt, const std::string& errors = "2>&1") {

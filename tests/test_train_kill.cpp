@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-TEST_CASE("fault 94: killed at 100 random moments, a run leaves a file that loads, and loses no bit of its way",
+TEST_CASE("killed at 100 random moments, a run leaves a file that loads, and loses no bit of its way",
           "[fault][programs][train]") {
     const Scratch scratch, whole, data;
     io::save_text(data / "text", pangrams());
@@ -75,7 +75,7 @@ TEST_CASE("fault 94: killed at 100 random moments, a run leaves a file that load
     CHECK(files_in(scratch.folder(), ".part") == 0);
 }
 
-TEST_CASE("fault 92: a checkpoint cut at any length is refused, naming the file", "[fault][programs][train]") {
+TEST_CASE("a checkpoint cut at any length is refused, naming the file", "[fault][programs][train]") {
     const Scratch scratch;
     io::save_text(scratch / "text", std::string(81, 'a') + std::string(80, 'b'));
     REQUIRE(run("train_gpt --num_layers 1 --num_heads 1 --d_model 2 --block_size 2 --batch_size 2 --steps 1 "
@@ -101,7 +101,7 @@ TEST_CASE("fault 92: a checkpoint cut at any length is refused, naming the file"
     WARN(size << " lengths of a checkpoint, " << refused << " refused");
 }
 
-TEST_CASE("fault 93: a disk that is full costs a warning on the way, an error at the end, and no checkpoint",
+TEST_CASE("a disk that is full costs a warning on the way, an error at the end, and no checkpoint",
           "[fault][programs][train]") {
     const Scratch scratch, data;
     io::save_text(data / "text", pangrams());

@@ -181,9 +181,8 @@ TEST_CASE("the report of a run says that it is still training, also when it was 
     CHECK(about["steps"] == 1000000);
 }
 
-TEST_CASE(
-    "fault 115: a disk that is full for the report costs a warning, an error at the end, and no checkpoint",
-    "[fault][programs][train]") {
+TEST_CASE("a disk that is full for the report costs a warning, an error at the end, and no checkpoint",
+          "[fault][programs][train]") {
     const Scratch scratch;
     const std::string arguments =
         "train_gpt --num_layers 1 --num_heads 1 --d_model 4 --block_size 8 --batch_size 2 --max_new_tokens 5 " +

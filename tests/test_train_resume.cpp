@@ -48,7 +48,7 @@ Outcome uninterrupted(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("fault 100: a run resumed at any of six points ends with the bytes of one that never stopped",
+TEST_CASE("a run resumed at any of six points ends with the bytes of one that never stopped",
           "[fault][programs][train]") {
     const Scratch data;
     io::save_text(data / "text", pangrams());
@@ -69,7 +69,7 @@ TEST_CASE("fault 100: a run resumed at any of six points ends with the bytes of 
     }
 }
 
-TEST_CASE("fault 100: a run stopped and resumed at every step ends with the bytes of one that never stopped",
+TEST_CASE("a run stopped and resumed at every step ends with the bytes of one that never stopped",
           "[fault][programs][train]") {
     const Scratch data, scratch;
     io::save_text(data / "text", pangrams());

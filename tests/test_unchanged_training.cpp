@@ -159,7 +159,7 @@ std::vector<Row> training_rows() {
                  INFO(file.tensors[i].first);
                  c.refuses(all, [&] { checkpoint.restore(model, optimizer); });
              }
-             const training::Checkpoint alone(model, 1);  // without an optimiser
+             const training::Checkpoint alone(model, 1);  // has no optimiser
              c.refuses(all, [&] { alone.restore(model, optimizer); });
              nn::GPT other = model_of(6, 0.5), without = model_of(5, 0);
              const auto right = training::Checkpoint::load(scratch / "right");
@@ -187,7 +187,7 @@ std::vector<Row> training_rows() {
                  };
                  c.changes(state, [&] { (void)parallel.backward(part); });
                  const std::vector<std::function<Tensor(const Tensor&)>> wrong = {
-                     [](const Tensor&) -> Tensor { throw Stop(); },        // of the caller's own
+                     [](const Tensor&) -> Tensor { throw Stop(); },        // an exception of the caller's own
                      [](const Tensor& loss) { return loss + ones({2}); },  // no scalar
                      [](const Tensor& loss) { return loss.detach(); },     // outside the graph
                      [&](const Tensor&) {

@@ -136,7 +136,7 @@ TEST_CASE("a value of a movie has the same colour in every frame", "[viz][storag
     movie.show("m", m).show("T", m.T().contiguous()).show("wider", m * 10).show("slice", m.slice(1, 1, 3));
     const std::string svg = movie.svg();
     static const std::regex cell(R"re(<rect [^>]*fill="(#\w+)"[^>]*/>\n<text [^>]*>(\d+)</text>)re");
-    std::map<std::string, std::set<std::string>> colours;  // of each value
+    std::map<std::string, std::set<std::string>> colours;  // colours by value
     int cells = 0;
     for (std::sregex_iterator found(svg.begin(), svg.end(), cell), end; found != end; ++found, ++cells)
         colours[(*found)[2]].insert((*found)[1]);

@@ -78,7 +78,7 @@ TEST_CASE("the colour map's lightness rises in even steps", "[viz][svg]") {
     CHECK(viz::viridis(0.5).hex() == "#21908d");  // half way between the two points in the middle
     constexpr int steps = 32;
     const double even = (lightness(viz::viridis(1)) - lightness(viz::viridis(0))) / steps;
-    CHECK(even * steps > 70);  // of 100
+    CHECK(even * steps > 70);  // steps that are even, of 100
     for (int i = 0; i < steps; ++i) {
         const double step =
             lightness(viz::viridis((i + 1.0) / steps)) - lightness(viz::viridis(1.0 * i / steps));

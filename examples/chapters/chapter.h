@@ -17,6 +17,10 @@ public:
     Chapter(int argc, char** argv) {
         if (argc == 3 && std::string(argv[1]) == "--figures") {
             folder_ = argv[2];
+            if (!std::filesystem::is_directory(folder_)) {
+                std::fprintf(stderr, "%s: --figures %s: no such folder; create it first\n", argv[0], argv[2]);
+                std::exit(2);
+            }
         } else if (argc != 1) {
             std::fprintf(stderr, "usage: %s [--figures FOLDER]\n", argv[0]);
             std::exit(2);

@@ -35,11 +35,11 @@ public:
 private:
     struct Lane {
         std::int64_t elements = 0;
-        Tensor sum;  // of the grains
+        Tensor sum;  // sum over the grains
     };
     struct Bucket {
         Lane& lane;
-        Range range;  // of the lane
+        Range range;  // range in the lane
         Tensor out, in;
         std::int64_t filled = 0;  // elements that have been laid in
         std::unique_ptr<Request> exchange = {}, completion = {};
@@ -59,10 +59,10 @@ private:
     Transport& transport_;
     const std::vector<Tensor> parameters_;
     const std::int64_t grains_;
-    std::vector<Range> nodes_;  // of all processes, in order
-    std::vector<int> counts_;   // of nodes of each process
+    std::vector<Range> nodes_;  // the nodes of all processes, in order
+    std::vector<int> counts_;   // number of nodes of each process
     std::map<DType, Lane> lanes_;
-    std::vector<Range> places_;  // of the parameters, in their lanes
+    std::vector<Range> places_;  // ranges of the parameters in their lanes
     std::vector<Bucket> buckets_;
     Clock::time_point start_;
     std::size_t sent_ = 0, added_ = 0, received_ = 0;  // buckets, in this backward

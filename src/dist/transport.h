@@ -27,8 +27,8 @@ public:
     virtual ~Transport() = default;
 
     int rank = 0, size = 1;
-    std::vector<std::string> hosts = {};  // by rank
-    std::uint64_t bytes_sent = 0;         // by this process, to others
+    std::vector<std::string> hosts = {};  // host names by rank
+    std::uint64_t bytes_sent = 0;         // bytes that this process sent to others
 
     // The bytes of each process, by rank, on all of them. `call` describes the call; Error unless all made the
     // same one.

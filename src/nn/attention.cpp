@@ -132,7 +132,7 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
         traced("X of keys", key);
         traced("X of values", value);
     }
-    std::vector<Tensor> weights, biases(3);  // of W_q, W_k and W_v, or their rows in W_qkv
+    std::vector<Tensor> weights, biases(3);  // those of W_q, W_k and W_v, or their rows in W_qkv
     if (W_qkv) {
         const std::vector<std::int64_t> rows{num_heads * d_k, num_kv_heads * d_k, num_kv_heads * d_v};
         weights = weft::split(W_qkv->weight, rows);

@@ -169,7 +169,7 @@ NamedTensors from_gpt2_attention(const NamedTensors& state, const std::string& p
 
 NamedTensors from_flax(const NamedTensors& params,
                        const std::vector<std::pair<std::string, std::string>>& layers) {
-    std::map<std::string, std::pair<Tensor, bool>> all;  // and whether a layer has taken it
+    std::map<std::string, std::pair<Tensor, bool>> all;  // each tensor, and whether a layer has taken it
     for (const auto& [name, value] : params)
         if (!all.emplace(name, std::pair(value.detach(), false)).second)
             throw ValueError("from_flax: '", name, "' occurs twice");

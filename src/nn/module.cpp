@@ -16,18 +16,19 @@ namespace {
 
 thread_local int eval_modes = 0;  // guards active on this thread
 
-// Calls visit(prefix, registry) for a registry and its descendants, "", "child.", "child.grandchild.", …
-template <class Registry, class Visit>
-void for_each_module(const std::string& prefix, Registry& registry, const Visit& visit) {
+// Calls visit(prefix, registry) for a registry and its descendants: "", "child.", "child.grandchild.", … Node
+// is Module::Registry, which is private, or const.
+template <class Node, class Visit>
+void for_each_module(const std::string& prefix, Node& registry, const Visit& visit) {
     visit(prefix, registry);
     for (const auto& [name, child] : registry.children) for_each_module(prefix + name + ".", *child, visit);
 }
 
 // The tensors of a registry and its descendants whose role `is_wanted`.
-template <class Registry, class Wanted>
-NamedTensors tensors_of(const Registry& root, const Wanted& is_wanted) {
+template <class Node, class Wanted>
+NamedTensors tensors_of(const Node& root, const Wanted& is_wanted) {
     NamedTensors result;
-    for_each_module("", root, [&](const std::string& prefix, const Registry& registry) {
+    for_each_module("", root, [&](const std::string& prefix, const Node& registry) {
         for (const auto& [name, value, role] : registry.tensors)
             if (is_wanted(role)) result.emplace_back(prefix + name, value);
     });

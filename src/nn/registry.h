@@ -19,7 +19,7 @@ struct Module::Registry {
     std::vector<Entry> tensors;  // parameters, then buffers
     NamedGenerators generators;
     std::vector<std::pair<std::string, std::shared_ptr<Registry>>> children;
-    std::map<std::string, const char*> names;  // of all of them, with what each is: "parameter", "child", …
+    std::map<std::string, const char*> names;  // all names, and what each one names: "parameter", "child", …
 
     // ValueError unless `name` is valid and free for a new `what` ("parameter", "child", …).
     void check_name(const std::string& name, const char* what) const;

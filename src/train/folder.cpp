@@ -24,7 +24,8 @@ int open_locked(const fs::path& name, bool& taken) {
     for (;;) {
         const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (file < 0) return file;
-        taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // without locks, no one has one
+        taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 &&
+                errno == EWOULDBLOCK;  // a file system without locks has no other owner
         struct stat own {};
         if (!taken && ::fstat(file, &own) == 0 && own.st_nlink > 0) return file;
         ::close(file);

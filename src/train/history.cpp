@@ -16,7 +16,7 @@ std::string field(const std::optional<double>& number) { return number ? text::c
 
 std::optional<double> measured(const std::string& name, const std::string& text) {
     if (text.empty()) return {};
-    if (text == "nan" || text == "-nan") return NAN;  // of a run that diverged
+    if (text == "nan" || text == "-nan") return NAN;  // written by a run that diverged
     return number_of<double>(name, text, -INFINITY, INFINITY);
 }
 

@@ -14,14 +14,15 @@ public:
     Pace(std::int64_t first_step, std::int64_t steps, std::int64_t eval_interval, double now);
 
     void step(std::int64_t done, double now);       // `done` steps are done
-    void evaluated(std::int64_t done, double now);  // and an evaluation after them
+    void evaluated(std::int64_t done, double now);  // called when an evaluation has ended
 
     double seconds_per_step() const;  // the mean of up to 100 steps; 0 before the first
-    double seconds_left() const;      // with the evaluations still to come, each as long as the last three
+    double seconds_left()
+        const;  // includes the evaluations still to come, each as long as the mean of the last three
 
 private:
     std::int64_t first_, steps_, interval_, done_, evaluated_ = -1;
-    double start_;  // of the step or evaluation that comes next
+    double start_;  // when the next step or evaluation started
     std::deque<double> step_seconds_, evaluation_seconds_;
 };
 

@@ -112,7 +112,7 @@ std::string Progress::State::last_line() const {
     };
     const std::string shown_loss = fitting(with_digits("loss %.4f", loss)),
                       left = fitting(duration(pace.seconds_left()) + " left");
-    std::size_t bar = std::min<std::size_t>(width - used, 12);  // with a space on its right
+    std::size_t bar = std::min<std::size_t>(width - used, 12);  // includes a space on its right
     used += bar = bar < 6 ? 0 : bar;
     const std::string tokens = fitting(speed());
     std::string curve;

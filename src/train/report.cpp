@@ -117,7 +117,7 @@ void RunReport::evaluated(std::int64_t step) {
                           {.generate = {.max_new_tokens = 100, .sampling = sampling}, .stop_at_eos = false});
     page.sample(step, sample.text, options_.prompt);
 
-    const nn::EvalMode eval_mode;  // without dropout, and without drawing for it
+    const nn::EvalMode eval_mode;  // no dropout, and no draws for it
     for (const text::Ids& piece : pieces_) {
         std::vector<std::string> tokens;
         for (const std::int64_t id : piece) tokens.push_back(tokenizer_.piece(id));

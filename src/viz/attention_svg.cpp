@@ -31,7 +31,7 @@ struct CellLabels {
     const std::vector<std::string>& texts;
     double cell;
     bool beside;
-    double size = std::clamp(std::floor(cell * 0.8), 8.0, 12.0);  // of the font
+    double size = std::clamp(std::floor(cell * 0.8), 8.0, 12.0);  // font size
     double width = widest(texts, size);
     bool upright = !beside && width + 4 > cell;
     double extent = beside || upright ? width : size;  // the room that the labels take away from the cells
@@ -140,7 +140,7 @@ std::string sheet(const AttentionMap& map, const std::string& title, const char*
         "</linearGradient>\n<pattern id=\"blocked\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
         "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f3f3f3\"/><rect width=\"1.6\" "
         "height=\"6\" fill=\"#c9c9c9\"/></pattern>\n</defs>\n";
-    constexpr double bar_room = 96;  // with its numbers
+    constexpr double bar_room = 96;  // width of the colour bar with its numbers
     const double bar = std::clamp(height, 60.0, 240.0), bar_x = left + width + 24;
     const double legend = map.leaks ? 52 : map.has_mask ? 32 : 0;
     std::string heading;

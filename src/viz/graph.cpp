@@ -1,7 +1,7 @@
 // The graph in DOT, Graphviz's language, and as drawn by Graphviz, which runs without a shell.
 #ifdef __APPLE__
 #include <crt_externs.h>
-#define environ (*_NSGetEnviron())  // where a shared library has no other
+#define environ (*_NSGetEnviron())  // a shared library on macOS has no other
 #endif
 #include <fcntl.h>
 #include <spawn.h>

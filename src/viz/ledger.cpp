@@ -30,7 +30,7 @@ std::string format_gradient(const Tensor& gradient) {
     return nested(gradient.to(float64).to_vector<double>(), gradient.shape(), 0, at);
 }
 
-using Names = std::map<std::uint64_t, std::string>;  // of nodes
+using Names = std::map<std::uint64_t, std::string>;  // names of nodes by number
 
 // The operations of the nodes without a name, numbered in the order of creation if there are several of a kind.
 Names numbered(const std::vector<LedgerEntry>& entries, const Names& named) {

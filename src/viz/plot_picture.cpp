@@ -95,7 +95,7 @@ void PlotPicture::set_frame() {
     if (groups > 0) {
         const double slot = (frame.right - frame.left) / (x.high - x.low), name = widest(plot.names_);
         rotated_names = name + 6 > slot;
-        if (rotated_names) {  // by 30 degrees
+        if (rotated_names) {  // rotated by 30 degrees
             frame.left = std::max(frame.left, std::min(name * 0.87 - slot / 2 + 8, options.width / 4));
             frame.bottom -= std::min(name * 0.5, options.height / 4);
             y.from = values.from = frame.bottom;

@@ -191,7 +191,7 @@ void Report::attention(std::int64_t step, const std::vector<std::string>& tokens
         throw ValueError("report: the sentence was already recorded at step ", step, "; record it once");
 
     Snapshot snapshot = snapshot_of(map, step);
-    std::size_t bytes = snapshot.bytes.size();  // of all sentences at this step
+    std::size_t bytes = snapshot.bytes.size();  // bytes of all sentences at this step
     for (const Sentence& other : c.sentences)
         if (other.snapshots.back().step == step) bytes += other.snapshots.back().bytes.size();
     if (static_cast<std::int64_t>(bytes) > c.attention_bytes)

@@ -11,7 +11,8 @@
 namespace weft::viz {
 
 inline constexpr const char* report_format = "weft report 2";
-inline constexpr const char* first_format = "weft report 1";      // without facts, the run and compared runs
+inline constexpr const char* first_format =
+    "weft report 1";  // this format has no facts, no run and no compared runs
 inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // JavaScript's numbers are exact up to here
 
 // A value at each of many steps. When there are `max_bins` bins (an even number), every two neighbours become
@@ -82,7 +83,7 @@ inline std::size_t num_weights(std::size_t T, bool causal) { return causal ? T *
 
 struct Sentence {
     std::vector<std::string> tokens;
-    std::vector<std::int64_t> heads;  // of each layer
+    std::vector<std::int64_t> heads;  // number of heads of each layer
     std::vector<Snapshot> snapshots;
 };
 

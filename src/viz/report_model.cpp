@@ -37,7 +37,7 @@ PackedTensor packed(const std::string& name, const Tensor& x) {
     double largest = 0;
     for (const float value : values) {
         const double size = std::fabs(static_cast<double>(value));
-        if (!(size <= largest)) largest = size;  // and NaN stays
+        if (!(size <= largest)) largest = size;  // keeps NaN
         if (std::isnan(size)) break;
     }
     const bool half = largest == 0 || (largest >= smallest_normal && largest <= largest_half);

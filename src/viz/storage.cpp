@@ -84,9 +84,10 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
 
 // The sizes of a frame that depend on its tensor.
 struct Layout {
-    double cell = 0;                               // width, in memory
-    std::int64_t size = 0, rows = 0, columns = 0;  // of the memory and the tensor, in cells
-    double arc = 0;                                // height of the jumps above and below the memory
+    double cell = 0;  // width, in memory
+    std::int64_t size = 0, rows = 0,
+                 columns = 0;  // size of the memory, rows and columns of the tensor, in cells
+    double arc = 0;            // height of the jumps above and below the memory
     double height = 0;
     std::vector<std::string> refusal;
 };
@@ -115,7 +116,7 @@ Layout layout_of(const StorageFrame& frame) {
 void draw_jump(Drawing& drawing, double from, double to, double y, double height) {
     const Stroke stroke{"#d55e00", 1.5, false};
     const double up = to > from ? -1 : 1, edge = to > from ? y - 1 : y + cell_height + 1;
-    const double inset = to > from ? 4 : -4;  // so that jumps that meet in a cell do not touch
+    const double inset = to > from ? 4 : -4;  // keeps jumps that meet in a cell apart
     Points points;
     const double pi = std::acos(-1.0);
     for (int i = 0; i <= 12; ++i) {

@@ -223,9 +223,9 @@ inline std::string report(const std::string& data) {
         for (; step < (std::int64_t{1} << 52) + 5; ++step) {
             report.loss(step, {.training = 1, .validation = 2, .learning_rate = 3});
             report.sample(step, "text");
-            refusal_of([&] { report.attention(step, {"a"}, {ones({1, 1, 1})}); });  // where there is room
+            refusal_of([&] { report.attention(step, {"a"}, {ones({1, 1, 1})}); });  // accepted if there is room
         }
-        refusal_of([&] { report.gradients(step, nn::Module("None")); });  // of another model
+        refusal_of([&] { report.gradients(step, nn::Module("None")); });  // gradients of another model
         const std::string after = report.html();
         require(viz::Report::load(File(after).path()).html() == after, "a page that goes on can be read");
         report.truncate(3);
@@ -258,7 +258,7 @@ inline std::string gzip(const std::string& bytes) {
 }
 
 struct Reader {
-    const char* name;  // of the folder of its corpus
+    const char* name;  // folder of its corpus
     std::string (*read)(const std::string& bytes);
 };
 inline constexpr Reader readers[] = {{"npy", npy},

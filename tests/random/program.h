@@ -22,7 +22,7 @@ using namespace weft;
 using Numbers = std::vector<double>;
 
 struct Statement {
-    std::size_t row = 0;   // of rows()
+    std::size_t row = 0;   // index into rows()
     std::vector<int> in;   // the statements whose tensors it takes
     Numbers numbers;       // axes, sizes, seeds, …: what they mean the row knows
     double hook = 0;       // a hook on its tensor multiplies the gradient by this; 0 for no hook
@@ -57,8 +57,8 @@ struct RunOptions {
 // differentiate: what that run held constant (NoGrad, detach) is constant, a hook's factor is a factor, and
 // what a statement changes in place it changes by the same amount.
 struct Perturbation {
-    const std::vector<Tensor>* values = nullptr;   // of each statement, when it was made
-    const std::vector<Tensor>* changes = nullptr;  // of each in-place statement; undefined elsewhere
+    const std::vector<Tensor>* values = nullptr;   // value of each statement when it was made
+    const std::vector<Tensor>* changes = nullptr;  // change by each in-place statement; undefined elsewhere
     std::map<int, Tensor> shift;                   // added to these statements' tensors
     bool graph = false;                            // whether the graph is recorded
     bool held = true;  // whether indices, and what is outside the graph, are those of `values`
@@ -66,7 +66,7 @@ struct Perturbation {
 };
 
 struct Run {
-    std::vector<Tensor> tensors;          // of each statement
+    std::vector<Tensor> tensors;          // tensor of each statement
     std::vector<Tensor> points;           // the same, before a hook's factor: what is a target
     std::vector<Tensor> values, changes;  // as Perturbation takes them
     std::map<int, std::shared_ptr<ModuleInstance>> modules;  // by the statement that made them
@@ -142,7 +142,7 @@ public:
     const Tensor& at(int i) const { return run_.tensors[static_cast<std::size_t>(i)]; }
     // A statement whose tensor passes, later ones more often; −1 where none does.
     int any(const std::function<bool(const Tensor&)>& passes);
-    int floating();                       // of the program's type
+    int floating();                       // a floating tensor of the program's type
     int ranked(int least, int most = 8);  // floating, of such a rank
     int shaped(const Shape& shape);       // floating of this shape: one that is there, or a new leaf
     int fits(const Shape& shape);         // floating that broadcasts with it

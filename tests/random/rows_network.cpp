@@ -269,7 +269,7 @@ std::shared_ptr<ModuleInstance> make_module(const Call& c) {
                         C, 1, rng, {.max_seq_len = 16, .bias = true, .dropout = 0.3, .dim_feedforward = 3}),
                     c);
     if (kind == table) return made(nn::Embedding(vocab_size, C, rng), c);
-    if (kind == batch)  // of the batch's own statistics
+    if (kind == batch)  // uses the batch's own statistics
         return made(nn::BatchNorm(C), c, [](nn::BatchNorm norm, const std::vector<Tensor>& x) {
             norm.train();
             return norm(x[0]);
@@ -278,7 +278,7 @@ std::shared_ptr<ModuleInstance> make_module(const Call& c) {
         return made(nn::MultiHeadAttention(C, 1, rng, {.bias = true, .dropout = 0.3}), c);
     if (kind == encoder)
         return made(nn::EncoderBlock(C, 1, rng, {.bias = true, .dropout = 0.3, .dim_feedforward = 3}), c);
-    if (kind == decoder)  // of x and its own memory
+    if (kind == decoder)  // takes x and its own memory
         return made(nn::DecoderBlock(C, 1, rng, {.bias = true, .dropout = 0.3, .dim_feedforward = 3}), c,
                     [](const nn::DecoderBlock& m, const std::vector<Tensor>& x) { return m(x[0], x[0]); });
     if (kind == convolution) return made(nn::Conv2d(C, 2, 2, rng, {.padding = 1}), c);

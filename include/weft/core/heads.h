@@ -14,7 +14,7 @@ namespace weft {
 //     const Heads heads = Heads::packed(qkv, 4);                           // qkv (B, T, 3C)
 //     const Tensor y = scaled_dot_product_attention(heads);                // (B, 4, T, C/4)
 //     const Tensor merged = Heads::merge(y);                               // (B, T, C)
-//     const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // of three tensors
+//     const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // takes the three tensors as one
 struct Heads {
     std::vector<Tensor> tensors;  // {q, k, v}, or {the packed projection}
     // Of a packed projection (B, T, H·d_k + G·d_k + G·d_v) or (T, …): the columns of q, then k, then v.

@@ -18,7 +18,7 @@ namespace weft {
 //     for (const LedgerTerm& term : ledger.entries().back().terms) total += term.gradient.item();  // 3 + 3
 struct LedgerTerm {
     std::uint64_t from = 0;  // the number of the node whose rule returned it (see graph_number); 0 for the seed
-    std::string operation;   // of that node; "seed" for the seed
+    std::string operation;   // operation of that node; "seed" for the seed
     std::size_t input = 0;   // which input of that operation the receiver is
     Tensor gradient;         // a copy, outside the graph
 };
@@ -26,7 +26,7 @@ struct LedgerTerm {
 // A node that backward visited. Σ terms = gradient, unless a hook replaced it.
 struct LedgerEntry {
     int backward = 1;               // which backward of this ledger, counted from 1
-    std::uint64_t number = 0;       // of the node; see graph_number
+    std::uint64_t number = 0;       // number of the node; see graph_number
     std::string operation;          // "leaf" for a leaf
     std::vector<LedgerTerm> terms;  // in the order in which they arrived
     Tensor gradient;                // ∂(the root)/∂(the node's output): a copy, outside the graph

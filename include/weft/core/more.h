@@ -49,7 +49,7 @@ Tensor prod(const Tensor& x);
 Tensor cumprod(const Tensor& x, int axis);                       // y_i = Π_{j ≤ i} x_j along the axis
 Tensor argmin(const Tensor& x, int axis, bool keepdim = false);  // min(x, axis, keepdim).indices
 Tensor argmax(const Tensor& x);                                  // the flat index of the largest element: ()
-Tensor argmin(const Tensor& x);                                  // of the smallest
+Tensor argmin(const Tensor& x);                                  // index of the smallest element
 // The indices that sort x along the axis; equal elements keep their order, NaN counts as the largest.
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);
 // x sorted along the axis, and those indices.
@@ -81,11 +81,12 @@ Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng = d
 
 // ---- shape and indexing
 
+// Merges the axes first … last.
 //
 //     const Tensor y = flatten(ones({2, 3, 4}), 1);  // (2, 12)
-Tensor flatten(const Tensor& x, int first = 0, int last = -1);  // merges the axes first … last
-Tensor movedim(const Tensor& x, int from, int to);              // moves one axis, keeps the order of the others
-Tensor repeat(const Tensor& x, const Shape& times);             // x, times[i] times along axis i, as in PyTorch
+Tensor flatten(const Tensor& x, int first = 0, int last = -1);
+Tensor movedim(const Tensor& x, int from, int to);   // moves one axis, keeps the order of the others
+Tensor repeat(const Tensor& x, const Shape& times);  // x, times[i] times along axis i, as in PyTorch
 // `value` around x: two numbers for each axis, before and after, the last axis first, as in PyTorch. Negative
 // numbers cut.
 //
@@ -134,10 +135,10 @@ Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta =
 // A window that moves over an image.
 struct WindowOptions {
     std::int64_t kernel_height = 1, kernel_width = 1;  // its size
-    std::int64_t stride = 0;    // for both axes; 0: the kernel's size for pooling, 1 for unfold and fold
+    std::int64_t stride = 0;  // stride along both axes; 0: the kernel's size for pooling, 1 for unfold and fold
     std::int64_t padding = 0;   // pixels added around the image
     std::int64_t dilation = 1;  // the distance between the pixels of a window
-    double pad_value = 0;       // of the added pixels; for max_pool2d it is −∞
+    double pad_value = 0;       // value of the added pixels; for max_pool2d it is −∞
 };
 // (N, C, H, W) → (N, C·kh·kw, L): the windows as columns, L in all, row by row.
 Tensor unfold(const Tensor& x, const WindowOptions& options);
@@ -149,7 +150,7 @@ Tensor unfold(const Tensor& x, const WindowOptions& options);
 Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, const WindowOptions& options);
 // Options of conv2d.
 struct ConvOptions {
-    std::int64_t stride = 1, padding = 0, dilation = 1;  // as in WindowOptions
+    std::int64_t stride = 1, padding = 0, dilation = 1;  // see WindowOptions
     std::int64_t groups = 1;                             // each reads and makes its own share of the channels
 };
 // The cross-correlation of x (N, C, H, W) with weight (out, C / groups, kh, kw), plus bias (out,) or undefined
@@ -163,7 +164,7 @@ Tensor avg_pool2d(const Tensor& x, const WindowOptions& options);  // the mean o
 
 // The running statistics of batch_norm, changed in place in training, so outside the graph: (C,) each.
 struct BatchNormStats {
-    Tensor mean = {}, var = {};  // of the batches seen so far
+    Tensor mean = {}, var = {};  // running values over the batches seen so far
 };
 // Options of batch_norm.
 struct BatchNormOptions {

@@ -131,7 +131,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 // What max and min along an axis return.
 struct [[nodiscard]] ValuesIndices {
-    Tensor values, indices;  // of the same shape; the indices are int64
+    Tensor values, indices;  // both have the same shape; the indices are int64
 };
 // The largest value along an axis, and the index of its first occurrence, which alone gets the gradient. NaN
 // counts as the largest. ShapeError over an empty axis.
@@ -253,8 +253,8 @@ struct AttentionOptions {
     Mask mask = {};                    // which keys a query may not attend to
     Tensor bias = {};                  // added to the scores, see below
     std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
-    double dropout = 0;                // of the weights, after softmax, in [0, 1) or ValueError; needs rng
-    Rng* rng = nullptr;                // for dropout
+    double dropout = 0;  // probability for the weights, after softmax, in [0, 1) or ValueError; needs rng
+    Rng* rng = nullptr;  // generator of dropout
 };
 
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).

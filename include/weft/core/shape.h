@@ -22,7 +22,7 @@ namespace weft {
 //     const std::string text = shape.str();         // "(2, 3, 4)"
 class Shape {
 public:
-    static constexpr int max_rank = 8;  // of every tensor
+    static constexpr int max_rank = 8;  // the most axes a tensor can have
 
     Shape() = default;  // rank 0: a scalar
     // One axis, as in zeros(5).
@@ -102,7 +102,7 @@ Strides contiguous_strides(const Shape& shape);
 //     const Axes outer{0, -1};
 //     const Tensor y = sum(ones({2, 3, 4}), outer);  // (3,), each 8
 struct Axes {
-    std::vector<int> axes;  // as passed, so possibly negative
+    std::vector<int> axes;  // axes as passed, so possibly negative
     Axes() = default;       // every axis
     // One axis, or several.
     Axes(int axis) : axes{axis} {}

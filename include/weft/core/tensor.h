@@ -58,8 +58,8 @@ public:
     const Strides& strides() const;                         // in elements
     bool is_contiguous() const;                             // row-major without gaps
     bool shares_storage(const Tensor& other) const;         // whether both are views of one memory
-    std::uint64_t version() const;                          // of the storage; in-place changes increment it
-    std::string str() const;                                // printed as by NumPy's str()
+    std::uint64_t version() const;  // version of the storage; in-place changes increment it
+    std::string str() const;        // printed as by NumPy's str()
 
     // ---- values
 
@@ -75,7 +75,9 @@ public:
     double at(const Shape& index) const;
     // at(0, 1) is at({0, 1}).
     template <std::integral... Indices>
-    requires(sizeof...(Indices) > 1) double at(Indices... indices) const { return at(listed(indices...)); }
+    double at(Indices... indices) const requires(sizeof...(Indices) > 1) {
+        return at(listed(indices...));
+    }
     // All elements in row-major order. DTypeError unless T is the tensor's type.
     template <class T>
     std::vector<T> to_vector() const {
@@ -100,7 +102,7 @@ public:
     // The same elements in row-major order with another shape; one size may be −1. Copies if strides cannot
     // express it. ShapeError unless the numbers of elements are equal.
     Tensor reshape(const Shape& shape) const;
-    Tensor view(const Shape& shape) const;    // as reshape, but ShapeError instead of a copy
+    Tensor view(const Shape& shape) const;    // reshape without a copy, or ShapeError
     Tensor permute(const Shape& axes) const;  // y.size(i) = x.size(axes[i]); ShapeError unless a permutation
     Tensor transpose(int axis0, int axis1) const;  // exchanges two axes
     Tensor T() const;                              // (m, n) → (n, m); ShapeError unless rank 2
@@ -112,17 +114,21 @@ public:
     Tensor expand(const Shape& shape) const;
     // With the sizes or axes one by one: reshape(2, 3) is reshape({2, 3}).
     template <std::integral... Sizes>
-    requires(sizeof...(Sizes) > 1) Tensor reshape(Sizes... sizes)
-    const { return reshape(listed(sizes...)); }
+    Tensor reshape(Sizes... sizes) const requires(sizeof...(Sizes) > 1) {
+        return reshape(listed(sizes...));
+    }
     template <std::integral... Sizes>
-    requires(sizeof...(Sizes) > 1) Tensor view(Sizes... sizes)
-    const { return view(listed(sizes...)); }
+    Tensor view(Sizes... sizes) const requires(sizeof...(Sizes) > 1) {
+        return view(listed(sizes...));
+    }
     template <std::integral... Sizes>
-    requires(sizeof...(Sizes) > 1) Tensor permute(Sizes... axes)
-    const { return permute(listed(axes...)); }
+    Tensor permute(Sizes... axes) const requires(sizeof...(Sizes) > 1) {
+        return permute(listed(axes...));
+    }
     template <std::integral... Sizes>
-    requires(sizeof...(Sizes) > 1) Tensor expand(Sizes... sizes)
-    const { return expand(listed(sizes...)); }
+    Tensor expand(Sizes... sizes) const requires(sizeof...(Sizes) > 1) {
+        return expand(listed(sizes...));
+    }
     // Indices start, start + step, … before end of one axis, as Python's x[start:end:step]; ValueError unless
     // step ≥ 1.
     Tensor slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1) const;
@@ -262,7 +268,7 @@ public:
     //     sum(x).backward();  // x.grad() is [10, 10]
     //     x.remove_hook(number);
     std::uint64_t register_hook(Hook hook);
-    void remove_hook(std::uint64_t number);  // by the number that register_hook returned
+    void remove_hook(std::uint64_t number);  // takes the number that register_hook returned
 
     // Adds ∂(Σ gradient · this)/∂x to x.grad() for every leaf x that this depends on. `gradient`, the *seed*,
     // has this tensor's shape and type, and is 1 if left out, which needs a single element. Saved tensors are
@@ -334,10 +340,10 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng
 //     const Nested rows = {{1.0, 2}, {3, 4}};
 //     const Tensor x = tensor(rows, float64);  // (2, 2)
 struct Nested {
-    double value = 0;          // of a number
-    std::int64_t integer = 0;  // of a whole number, exactly
-    DType dtype = float32;  // of a number: boolean, int64, or float32 for a fraction; of a list: of its items
-    std::vector<Nested> items;  // of a list
+    double value = 0;           // the value of a number
+    std::int64_t integer = 0;   // the exact value of a whole number
+    DType dtype = float32;      // boolean, int64, or float32 for a fraction; of a list, the type of its items
+    std::vector<Nested> items;  // the items of a list
     bool is_list = false;       // which of the two it is
     // A fraction; 1.0 is one.
     template <std::floating_point T>

@@ -53,7 +53,7 @@ struct Decoded {
     };
     char32_t value = 0;      // the code point of a character
     std::size_t length = 0;  // in bytes, at least 1; if broken or cut, of the part that could start a character
-    Kind kind = character;   // what was found
+    Kind kind = character;   // the first fault of the text
 };
 
 // The character that starts at text[at], at < text.size().

@@ -13,7 +13,7 @@ namespace weft {
 
 // A tensor with the name that the run gave it.
 struct TraceEntry {
-    std::string name;  // as passed to traced()
+    std::string name;  // the name passed to traced()
     Tensor tensor;     // the tensor itself, not a copy
 };
 
@@ -100,8 +100,8 @@ private:
 struct GraphNode {
     std::uint64_t number = 0;  // larger than those of its inputs
     std::string operation;     // "leaf" for a leaf
-    Shape shape;               // of its output
-    DType dtype = float32;     // of its output
+    Shape shape;
+    DType dtype = float32;
     // Positions in the list from graph_nodes, in the operation's order, without inputs outside the graph.
     std::vector<std::size_t> inputs;
 };

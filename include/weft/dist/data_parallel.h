@@ -16,7 +16,7 @@ struct DataParallelOptions {
 // What happened in a backward: a grain was computed, or a bucket of gradients was on its way.
 struct Span {
     const char* what;    // "grain" or "bucket"
-    std::int64_t index;  // of the grain in the batch, or of the bucket, from 0
+    std::int64_t index;  // index of the grain in the batch, or of the bucket, from 0
     double begin, end;   // seconds since the beginning of the backward
 };
 
@@ -58,8 +58,8 @@ public:
 
     std::int64_t grains() const;                   // G
     std::vector<std::int64_t> own_grains() const;  // those of this process, ascending
-    std::uint64_t bytes_sent() const;              // by this process for gradients, since it was made
-    const std::vector<Span>& timeline() const;     // of the last backward, on this process
+    std::uint64_t bytes_sent() const;              // what this process sent for gradients, since it was made
+    const std::vector<Span>& timeline() const;     // spans of the last backward, on this process
 
 private:
     struct State;

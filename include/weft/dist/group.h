@@ -39,10 +39,10 @@ public:
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
 
-    int rank() const;                                         // of this process, from 0
+    int rank() const;                                         // this process's number, from 0
     int size() const;                                         // P, the number of processes
-    const std::string& host(int rank) const;                  // where a process runs
-    const std::string& host() const { return host(rank()); }  // where this one does
+    const std::string& host(int rank) const;                  // the machine that a process runs on
+    const std::string& host() const { return host(rank()); }  // the machine that this process runs on
 
     // [x of process 0, …, x of process P − 1], on every process. Error unless they have one shape and type.
     std::vector<Tensor> all_gather(const Tensor& x);
@@ -60,7 +60,7 @@ public:
     void agree(const std::string& what, const std::string& value);
     void barrier();  // returns when every process has called it
 
-    void at_step(std::int64_t step);  // for the messages of a process that ends
+    void at_step(std::int64_t step);  // the step that messages name when a process ends
 
     Transport& transport() { return *transport_; }  // for DataParallel
 

@@ -51,7 +51,7 @@ struct GeneratedText {
         end_of_text,  // <|endoftext|> was sampled
         cancelled     // `write` returned false
     };
-    std::string text;  // what follows the prompt: the tokens' bytes, which need not be UTF-8 with Bytes
+    std::string text;  // the bytes of the tokens after the prompt; with Bytes they need not be UTF-8
     text::Ids ids;     // every id that was sampled, including those of the stop
     FinishReason finish_reason = length;  // why it ends
 };

@@ -16,10 +16,10 @@ struct GPTConfig {
     std::int64_t num_layers = 4;    // the number of blocks
     std::int64_t num_heads = 4;     // H, in each block
     std::int64_t d_model = 128;     // C
-    double dropout = 0;  // in training, of attention weights, of what a block adds to x, and of the embeddings
+    double dropout = 0;  // probability for attention weights, what a block adds to x, and the embeddings
     bool bias = false;   // whether linear layers and norms have one
     std::int64_t dim_feedforward = 0;  // hidden size of each block's MLP; 4 · d_model when 0
-    double layer_norm_eps = 1e-5;      // of every norm
+    double layer_norm_eps = 1e-5;      // eps of every norm
 };
 
 // logits = head(norm(blocks(x))), x = token_embedding(ids) + position_embedding(0 … T − 1); the head shares the
@@ -37,10 +37,10 @@ struct GPTConfig {
 // are ≥ 1 (dim_feedforward ≥ 0), num_heads divides d_model and layer_norm_eps > 0; ShapeError if T >
 // block_size; IndexError for an id out of range.
 struct GPT : Module {
-    GPTConfig config;                     // what the constructor was given
+    GPTConfig config;                     // the constructor's argument
     Embedding token_embedding;            // (V, C)
     Embedding position_embedding;         // (block_size, C)
-    Dropout drop;                         // of the embeddings' sum
+    Dropout drop;                         // applied to the sum of the embeddings
     ModuleList<TransformerBlock> blocks;  // num_layers of them
     LayerNorm norm;                       // after the last block
     Linear head;                          // C → V, its weight tied to token_embedding

@@ -36,7 +36,7 @@ NamedTensors from_gpt2(const NamedTensors& state, const GPTConfig& config);
 //     const nn::GPT2Options exact{.dtype = float64};  // for load_gpt2(folder, exact)
 struct GPT2Options {
     DType dtype = float32;  // or float64: the file's values are converted
-    double dropout = 0;     // for training; those of config.json are ignored
+    double dropout = 0;     // probability in training; the file's are ignored
 };
 
 // The model in a folder, in evaluation mode: call train() to fine-tune it.

@@ -15,7 +15,7 @@
 
 namespace weft::io {
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // what Module::state_dict returns
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // the type of Module::state_dict()
 using Metadata = std::map<std::string, std::string>;               // names and texts
 
 // The contents of a safetensors file.

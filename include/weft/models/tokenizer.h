@@ -15,7 +15,7 @@
 
 namespace weft::text {
 
-using Ids = std::vector<std::int64_t>;  // of tokens, in the order of the text
+using Ids = std::vector<std::int64_t>;  // token ids, in the order of the text
 
 // One id for each distinct character (Unicode code point) of a text, in the order of the code points.
 //
@@ -87,7 +87,7 @@ public:
 
     std::int64_t vocab_size() const;                                    // V
     std::int64_t num_merges() const;                                    // the number of learned merges
-    std::optional<std::int64_t> id_of(const std::string& piece) const;  // of the token with exactly these bytes
+    std::optional<std::int64_t> id_of(const std::string& piece) const;  // the token with exactly these bytes
     Ids encode(const std::string& text) const;           // a special token's name in the text is that token
     Ids encode_ordinary(const std::string& text) const;  // a special token's name is ordinary text
     std::string piece(std::int64_t id) const;  // the bytes of a token, which may be part of a character

@@ -39,9 +39,9 @@ std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* 
 //     const nn::MultiHeadAttentionOptions options{.num_kv_heads = 2, .rotary_base = 10000};
 //     const nn::MultiHeadAttention grouped(64, 8, options);  // eight heads of queries, two of keys and values
 struct MultiHeadAttentionOptions {
-    bool bias = false;                       // of every projection
+    bool bias = false;                       // whether every projection has a bias
     bool fused = true;                       // one W_qkv with the rows of Q, K, V; otherwise W_q, W_k and W_v
-    double dropout = 0;                      // of the weights, after softmax, in training
+    double dropout = 0;                      // probability for the weights, after softmax, in training
     std::int64_t num_kv_heads = 0;           // G: H / G query heads share each key-value head [num_heads]
     std::int64_t d_k = 0;                    // width of a query or key head [d_model / num_heads]
     std::int64_t d_v = 0;                    // width of a value head [d_model / num_heads]
@@ -63,9 +63,9 @@ struct MultiHeadAttentionOptions {
 // all sizes are at least 1, 0 ≤ dropout < 1, kdim = vdim = d_model if fused, and d_k is even if rotary. When
 // called: ShapeError when sizes do not fit, ValueError on cross-attention with rotary positions.
 struct MultiHeadAttention : Module {
-    std::int64_t d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim;  // with defaults filled in
-    double dropout;                                                       // as in the options
-    std::optional<double> rotary_base;                                    // as in the options
+    std::int64_t d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim;  // sizes after defaults are filled in
+    double dropout;
+    std::optional<double> rotary_base;
     std::optional<Linear> W_qkv;          // fused: C → H·d_k + G·d_k + G·d_v, by default 3C
     std::optional<Linear> W_q, W_k, W_v;  // separate: C → H·d_k, kdim → G·d_k, vdim → G·d_v
     Linear W_out;                         // H·d_v → C
@@ -100,7 +100,7 @@ struct MultiHeadAttention : Module {
     }
 
 private:
-    std::shared_ptr<Rng> rng_;  // of dropout
+    std::shared_ptr<Rng> rng_;  // generator of dropout
     MultiHeadAttention(const MultiHeadAttentionOptions& all, std::int64_t d_model, std::int64_t num_heads,
                        const RngGuard& rng);
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
@@ -113,8 +113,8 @@ private:
 // Options of CausalMultiHeadAttention.
 struct CausalMultiHeadAttentionOptions {
     std::int64_t max_seq_len = 1024;         // longest sequence
-    bool bias = false;                       // of both projections
-    double dropout = 0;                      // of the weights, after softmax, in training
+    bool bias = false;                       // whether both projections have a bias
+    double dropout = 0;                      // probability for the weights, after softmax, in training
     std::int64_t num_kv_heads = 0;           // G: H / G query heads share each key-value head [num_heads]
     std::optional<double> rotary_base = {};  // rotates queries and keys by their positions, see rotary.h
 };
@@ -126,11 +126,11 @@ struct CausalMultiHeadAttentionOptions {
 //     nn::CausalMultiHeadAttention attention(64, 8, rng, {.max_seq_len = 128});
 //     const Tensor y = attention(x);  // (B, T, 64) → (B, T, 64)
 struct CausalMultiHeadAttention : Module {
-    std::int64_t d_model, num_heads, num_kv_heads, d_k, max_seq_len;  // with defaults filled in
-    double dropout;                                                   // as in the options
-    std::optional<double> rotary_base;                                // as in the options
-    Linear W_qkv;                                                     // C → (H + 2G)·d_k, by default 3C
-    Linear W_out;                                                     // C → C
+    std::int64_t d_model, num_heads, num_kv_heads, d_k, max_seq_len;  // sizes after defaults are filled in
+    double dropout;
+    std::optional<double> rotary_base;
+    Linear W_qkv;  // C → (H + 2G)·d_k, by default 3C
+    Linear W_out;  // C → C
 
     // Draws initial values from `rng`, and the seed of dropout's own generator.
     CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
@@ -167,7 +167,7 @@ struct CausalMultiHeadAttention : Module {
     Tensor mask() const;
 
 private:
-    std::shared_ptr<Rng> rng_;  // of dropout
+    std::shared_ptr<Rng> rng_;  // generator of dropout
     Heads project(const Tensor& x, KeyValueCache* cache) const;
     AttentionOptions options(std::int64_t T, const KeyValueCache* cache, const Mask& extra_mask) const;
     AttentionResult forward(const Tensor& x, KeyValueCache* cache, const Mask& extra_mask,

@@ -14,7 +14,7 @@ namespace weft::check {
 struct GradcheckOptions {
     double eps = 1e-3;        // step h of the differences, relative to max(1, |x|)
     double tolerance = 1e-8;  // allowed |expected − found| / max(1, |expected|)
-    std::uint64_t seed = 1;   // of the random weights that reduce the output to one number
+    std::uint64_t seed = 1;   // seed of the random weights that reduce the output to one number
     // Leaves that the function uses beside its inputs; checked too. Their values change during the check, and
     // are restored.
     std::vector<Tensor> parameters = {};
@@ -67,8 +67,8 @@ GradcheckReport gradgradcheck(const std::string& operation, const Function& f,
 //     for (const check::FlowRow& row : check::gradient_flow(layer).rows)
 //         norms[row.name] = row.norm;  // weight and bias
 struct FlowRow {
-    std::string name;     // as in named_parameters()
-    Shape shape;          // of the parameter
+    std::string name;  // name in named_parameters()
+    Shape shape;
     double norm = 0;      // ‖gradient‖₂
     std::string problem;  // "", "absent", "zero" or "not finite"
     bool frozen = false;  // does not require a gradient, which is no problem

@@ -8,7 +8,7 @@ namespace weft::nn {
 
 // Options of Conv2d.
 struct Conv2dOptions {
-    std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1;  // as in ConvOptions
+    std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1;  // see ConvOptions
     bool bias = true;                                                // whether to add one
 };
 

@@ -15,12 +15,12 @@ namespace weft::nn {
 //     const nn::EncoderBlockOptions options{.dropout = 0.1, .dim_feedforward = 128};
 //     const nn::EncoderBlock block(64, 8, options);
 struct EncoderBlockOptions {
-    bool bias = false;                 // of every linear layer and norm
-    double dropout = 0;                // of the attention weights and of what is added to x, in training
-    std::int64_t dim_feedforward = 0;  // of the MLP; 0 means 4 · d_model
-    double layer_norm_eps = 1e-5;      // of every norm
+    bool bias = false;   // whether every linear layer and norm has a bias
+    double dropout = 0;  // probability for attention weights and for what is added to x, in training
+    std::int64_t dim_feedforward = 0;  // hidden width of the MLP; 0 means 4 · d_model
+    double layer_norm_eps = 1e-5;      // eps of every norm
 };
-using DecoderBlockOptions = EncoderBlockOptions;  // the same options
+using DecoderBlockOptions = EncoderBlockOptions;
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token attends to every token, earlier or later, that
 // `mask` does not block. x (B, S, C) → (B, S, C), or (S, C) → (S, C). For sentences of different lengths use
@@ -29,11 +29,11 @@ using DecoderBlockOptions = EncoderBlockOptions;  // the same options
 //     nn::EncoderBlock encoder(64, 8, rng);
 //     const Tensor memory = encoder(source, Mask::padding(lengths));  // (B, S, 64) → (B, S, 64)
 struct EncoderBlock : Module {
-    LayerNorm norm1;          // before attn
+    LayerNorm norm1;          // applied before attn
     MultiHeadAttention attn;  // self-attention
-    LayerNorm norm2;          // before mlp
-    MLP mlp;                  // of each token
-    Dropout drop;             // of what is added to x
+    LayerNorm norm2;          // applied before mlp
+    MLP mlp;                  // applied to each token
+    Dropout drop;             // applied to what is added to x
 
     // Draws initial values from `rng`.
     EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, EncoderBlockOptions options = {});
@@ -59,13 +59,13 @@ private:
 //     nn::DecoderBlock decoder(64, 8, rng);
 //     const Tensor y = decoder(target, memory, Mask::padding(lengths));  // (B, T, 64) → (B, T, 64)
 struct DecoderBlock : Module {
-    LayerNorm norm1;           // before attn
+    LayerNorm norm1;           // applied before attn
     MultiHeadAttention attn;   // self-attention, causal
-    LayerNorm norm2;           // before cross
+    LayerNorm norm2;           // applied before cross
     MultiHeadAttention cross;  // queries from x, keys and values from memory
-    LayerNorm norm3;           // before mlp
-    MLP mlp;                   // of each token
-    Dropout drop;              // of what is added to x
+    LayerNorm norm3;           // applied before mlp
+    MLP mlp;                   // applied to each token
+    Dropout drop;              // applied to what is added to x
 
     // Draws initial values from `rng`.
     DecoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, DecoderBlockOptions options = {});

@@ -20,7 +20,7 @@ namespace weft::nn {
 //     cache.truncate(5);                               // the first five tokens
 class KeyValueCache {
 public:
-    KeyValueCache() = default;  // without a limit: storage doubles when full
+    KeyValueCache() = default;  // has no limit: storage doubles when full
     // Holds at most `capacity` tokens, in storage allocated once. ValueError below 1.
     explicit KeyValueCache(std::int64_t capacity);
     // Moves the tokens, which leaves the other empty. Not copyable: two caches would write to one storage.

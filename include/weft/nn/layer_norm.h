@@ -23,9 +23,9 @@ struct LayerNormOptions {
 struct LayerNorm : Module {
     Tensor weight;  // (dim,)
     Tensor bias;    // (dim,), undefined without bias
-    double eps;     // as in the options
+    double eps;     // eps of the options
 
-    explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});  // for tokens of width dim
+    explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});  // normalises tokens of width dim
     // x (…, dim) → (…, dim).
     Tensor operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
 };

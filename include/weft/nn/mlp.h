@@ -11,7 +11,7 @@ namespace weft::nn {
 //     const nn::MLP narrow(64, options);  // 64 → 128 → 64
 struct MLPOptions {
     std::int64_t dim_feedforward = 0;  // width of the hidden layer; 0 means 4 · d_model
-    bool bias = true;                  // of both layers
+    bool bias = true;                  // whether both layers have a bias
 };
 
 // y = W_out gelu(W_in x), with GELU in its tanh form as in GPT-2 (Vaswani et al., "Attention is all you need",

@@ -22,7 +22,7 @@ namespace weft::nn {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;                   // in order of registration
 using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in order of registration
 
-class RngGuard;  // for constructors that draw more than once (src/nn/rng_guard.h)
+class RngGuard;  // used by constructors that draw more than once (src/nn/rng_guard.h)
 
 // A guard: while it is alive, every module is in evaluation mode on this thread. It changes no module, so
 // several threads can evaluate one model. Guards nest.
@@ -51,7 +51,7 @@ public:
 
     // Returns all parameters, also the children's ("child.name"), tied ones once, under their first name.
     NamedTensors named_parameters() const;
-    std::vector<Tensor> parameters() const;  // the same without names
+    std::vector<Tensor> parameters() const;  // the tensors of named_parameters()
     // Returns every buffer, persistent or not, each tensor once.
     NamedTensors named_buffers() const;
     // Returns every generator (of dropout): to resume a run exactly, save their states beside the state_dict.

@@ -50,8 +50,9 @@ struct AdamWOptions {
 
 // Parameters that share a weight decay.
 struct ParameterGroup {
-    nn::NamedTensors parameters;              // as from named_parameters()
-    std::optional<double> weight_decay = {};  // of these parameters; by default that of the options
+    nn::NamedTensors parameters;  // names and tensors, for example those of named_parameters()
+    std::optional<double> weight_decay =
+        {};  // weight decay of these parameters; by default that of the options
 };
 
 // Names each parameter by its position: "0", "1", …
@@ -85,7 +86,7 @@ struct Update {
     const Tensor& gradient;        // contiguous
     std::vector<Tensor>& moments;  // one per moment name, of the parameter's shape; initially zeros
     std::int64_t t;                // number of this parameter's updates, including this one
-    double weight_decay;           // of this parameter's group
+    double weight_decay;           // weight decay of this parameter's group
 };
 
 // The parameters of an optimiser and their state, whatever the rule. For Optimizer.
@@ -98,11 +99,11 @@ public:
     ParameterSlots& operator=(ParameterSlots&&) noexcept = default;  // empties the other
     const ParameterSlots& checked() const;  // returns itself; ValueError if it was moved from
 
-    void step(const std::function<void(const Update&)>& update);  // as in Optimizer
-    void zero_grad();                                             // as in Optimizer
-    std::int64_t steps() const { return checked().steps_; }       // as in Optimizer
-    nn::NamedTensors state_dict() const;                          // as in Optimizer
-    void load_state_dict(const nn::NamedTensors& state);          // as in Optimizer
+    void step(const std::function<void(const Update&)>& update);  // the same as Optimizer's
+    void zero_grad();                                             // the same as Optimizer's
+    std::int64_t steps() const { return checked().steps_; }       // the same as Optimizer's
+    nn::NamedTensors state_dict() const;                          // the same as Optimizer's
+    void load_state_dict(const nn::NamedTensors& state);          // the same as Optimizer's
 
 private:
     struct Slot {
@@ -223,8 +224,8 @@ double step_lr(std::int64_t step, const StepOptions& options);
 // Options of linear_lr.
 struct LinearOptions {
     double lr = 1e-3;               // the rate that the factors multiply
-    double start_factor = 1.0 / 3;  // at step 0
-    double end_factor = 1;          // from step total_iters on
+    double start_factor = 1.0 / 3;  // factor at step 0
+    double end_factor = 1;          // reached at step total_iters
     std::int64_t total_iters = 5;   // at least 1
 };
 // lr · f, where f goes in a line from start_factor to end_factor and stays there.
@@ -241,9 +242,9 @@ enum class Anneal {
 // Options of one_cycle_lr.
 struct OneCycleOptions {
     double max_lr = 1e-3;                  // highest rate
-    std::int64_t total_steps = 1;          // of the training, at least 1
+    std::int64_t total_steps = 1;          // steps of the whole training, at least 1
     double pct_start = 0.3;                // share of the steps in which the rate rises, in [0, 1]
-    Anneal anneal_strategy = Anneal::cos;  // of each phase
+    Anneal anneal_strategy = Anneal::cos;  // the curve of each phase
     double div_factor = 25;                // the first rate is max_lr / div_factor; above 0
     double final_div_factor = 1e4;         // the last rate is the first one / final_div_factor; above 0
     bool three_phase = false;              // down to the first rate as fast as it rose, then to the last

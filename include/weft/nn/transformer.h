@@ -11,11 +11,11 @@ namespace weft::nn {
 
 // Options of TransformerBlock.
 struct TransformerBlockOptions {
-    std::int64_t max_seq_len = 1024;   // longest sequence
-    bool bias = false;                 // of every linear layer and norm
-    double dropout = 0;                // of the attention weights and of what is added to x, in training
-    std::int64_t dim_feedforward = 0;  // of the MLP; 0 means 4 · d_model
-    double layer_norm_eps = 1e-5;      // of every norm
+    std::int64_t max_seq_len = 1024;  // longest sequence
+    bool bias = false;                // whether every linear layer and norm has a bias
+    double dropout = 0;  // probability for attention weights and for what is added to x, in training
+    std::int64_t dim_feedforward = 0;  // hidden width of the MLP; 0 means 4 · d_model
+    double layer_norm_eps = 1e-5;      // eps of every norm
 };
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)), with causal attention, in pre-norm order (Xiong et al., "On
@@ -25,11 +25,11 @@ struct TransformerBlockOptions {
 //     nn::TransformerBlock block(64, 8, rng, {.max_seq_len = 128, .dropout = 0.1});
 //     const Tensor y = block(x);  // (B, T, 64) → (B, T, 64)
 struct TransformerBlock : Module {
-    LayerNorm norm1;                // before attn
+    LayerNorm norm1;                // applied before attn
     CausalMultiHeadAttention attn;  // self-attention
-    LayerNorm norm2;                // before mlp
-    MLP mlp;                        // of each token
-    Dropout drop;                   // of what is added to x
+    LayerNorm norm2;                // applied before mlp
+    MLP mlp;                        // applied to each token
+    Dropout drop;                   // applied to what is added to x
 
     // Draws initial values from `rng`.
     TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,

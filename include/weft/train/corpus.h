@@ -32,7 +32,7 @@ public:
     struct Options {
         std::int64_t block_size = 64;  // T
         std::int64_t batch_size = 12;  // B
-        std::uint64_t seed = 0;        // of the order of the training batches
+        std::uint64_t seed = 0;        // seed of the order of the training batches
     };
     // ValueError if block_size or batch_size is below 1, or if the validation part is shorter than block_size +
     // 1, naming the smallest N that suffices.
@@ -55,7 +55,7 @@ private:
     Options options_;
 
     std::int64_t pass_ = -1;            // the pass that was drawn last
-    std::vector<std::int64_t> starts_;  // where its blocks begin, shuffled
+    std::vector<std::int64_t> starts_;  // positions where its blocks begin, shuffled
     void draw_pass(std::int64_t pass);
 };
 

@@ -44,7 +44,7 @@ TensorDataset(T...) -> TensorDataset<sizeof...(T)>;
 // Sequences of different lengths in one tensor.
 struct PaddedSequences {
     Tensor values;                      // (B, longest, …)
-    std::vector<std::int64_t> lengths;  // of each sequence, for Mask::padding
+    std::vector<std::int64_t> lengths;  // length of each sequence, for Mask::padding
 };
 // Sequences (T_b, …) → (B, max T_b, …), each followed by `padding_value`. The batch comes first, which PyTorch
 // calls batch_first=True. ValueError for an empty list; ShapeError if they differ in more than the first size;

@@ -15,13 +15,13 @@ namespace weft::training {
 struct Measured {
     std::int64_t step = 0;                       // counted from 0
     double learning_rate = 0;                    // that the step used
-    std::optional<double> loss = {};             // of the step's batch; empty after the last step
-    std::optional<double> validation_loss = {};  // before the step, if there was an evaluation
+    std::optional<double> loss = {};             // loss of the step's batch; empty after the last step
+    std::optional<double> validation_loss = {};  // measured before the step, if there was an evaluation
 };
 
 // The rows of a run, ascending by step.
 //
-//     training::History history = training::History::load(path, step);  // of a resumed run
+//     training::History history = training::History::load(path, step);  // history of a resumed run
 //     history.rows.push_back({step, optimizer.lr(), loss.item()});
 //     history.save(path);
 struct History {

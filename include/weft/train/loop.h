@@ -19,7 +19,7 @@ namespace weft::training {
 //     const auto square = [&] { return sum(w * w); };
 //     const double last = training::minimise(optimizer, 30, square, options);  // near 0
 struct MinimiseOptions {
-    std::optional<optim::CosineOptions> schedule = {};  // of the learning rate; constant without one
+    std::optional<optim::CosineOptions> schedule = {};  // schedule of the learning rate; constant without one
     std::int64_t print_every = 50;                      // prints every so many steps; 0 prints nothing
 };
 

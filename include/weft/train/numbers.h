@@ -23,7 +23,7 @@ std::string read_number(const std::string& text, Number low, Number high, Number
     constexpr bool real = std::is_floating_point_v<Number>;
     const char* last = text.data() + text.size();
     const auto read = text::read(text, value);
-    const auto bound = [](Number number) {  // without an exponent
+    const auto bound = [](Number number) {  // writes the bound without an exponent
         if constexpr (real) return text::chars(number, std::chars_format::fixed);
         return text::chars(number);
     };

@@ -14,13 +14,13 @@ namespace weft::training {
 
 // Options of RunReport.
 struct ReportOptions {
-    std::string title = {};            // of the page
-    std::int64_t steps = 1;            // of the whole run
+    std::string title = {};            // title of the page
+    std::int64_t steps = 1;            // number of steps of the whole run
     std::int64_t eval_interval = 1;    // evaluated() adds to the page at about 32 multiples of it
-    std::string prompt = {};           // of the samples, at least one token
+    std::string prompt = {};           // prompt of the samples, at least one token
     nn::SampleOptions sample = {};     // how they are drawn; its `rng` is ignored
-    std::uint64_t seed = 0;            // of each sample
-    std::int64_t tokens_per_step = 0;  // for the speed; 0: not shown
+    std::uint64_t seed = 0;            // seed of each sample
+    std::int64_t tokens_per_step = 0;  // used to compute the speed; 0: not shown
     // The page carries the weights of a model with at most so many parameters, at 2.7 bytes each; see
     // viz::Report::model.
     std::int64_t max_parameters = 4'000'000;
@@ -39,7 +39,7 @@ struct ReportOptions {
 //     report.save();  // at the end
 class RunReport {
 public:
-    viz::Report page;  // for what the program adds, such as its settings
+    viz::Report page;  // the page, to which the program can add, such as its settings
     History history;   // every measured row
 
     // The page shows attention over up to twelve pieces of the `validation` text.
@@ -62,8 +62,8 @@ private:
     ReportOptions options_;
     nn::GPT model_;
     text::Tokenizer tokenizer_;
-    std::vector<text::Ids> pieces_;  // of the validation text
-    viz::ReportRun earlier_;         // before this process
+    std::vector<text::Ids> pieces_;  // pieces of the validation text
+    viz::ReportRun earlier_;         // the part of the run before this process
     std::int64_t trained_ = 0;       // steps of this process
     using Clock = std::chrono::steady_clock;
     Clock::time_point start_ = Clock::now(), saved_ = start_;

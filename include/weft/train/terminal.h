@@ -25,7 +25,7 @@ public:
         cyan = 36     // a curve
     };
 
-    explicit Terminal(int file = STDOUT_FILENO);  // for the file descriptor of an output
+    explicit Terminal(int file = STDOUT_FILENO);  // takes the file descriptor of an output
 
     bool is_drawn() const { return drawn_; }       // whether control codes may be written
     bool has_unicode() const { return unicode_; }  // whether the locale (LC_ALL, LC_CTYPE or LANG) is UTF-8

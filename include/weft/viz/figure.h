@@ -89,7 +89,7 @@ public:
 
     double width() const { return width_; }    // in pixels
     double height() const { return height_; }  // in pixels
-    std::string svg() const;                   // what has been drawn so far
+    std::string svg() const;                   // the drawing so far
 
 private:
     double width_, height_;
@@ -178,7 +178,7 @@ private:
     PlotOptions options_;
     std::vector<Series> series_;
     std::vector<Annotation> annotations_;
-    std::vector<std::string> names_;  // of bars
+    std::vector<std::string> names_;  // names of the bars
     Tensor field_;
     std::pair<double, double> field_x_, field_y_;
     int contours_ = 0;

@@ -23,7 +23,7 @@ struct ReportLoss {
 
 // How far a run was when its page was saved.
 struct ReportRun {
-    std::int64_t steps = 0;   // of the whole run; 0: not known
+    std::int64_t steps = 0;   // number of steps of the whole run; 0: not known
     std::int64_t tokens = 0;  // trained on in `seconds`
     double seconds = 0;       // that the run has taken, without its interruptions
     std::int64_t saved = 0;   // the time of the save in seconds since 1970; 0: not known
@@ -33,7 +33,7 @@ struct ReportRun {
 // The model that a page carries, with the values that the page has.
 struct PageModel {
     nn::GPT gpt;                 // in evaluation mode
-    text::Characters tokenizer;  // of its characters
+    text::Characters tokenizer;  // tokenizer of the model's characters
 };
 
 // A report of bounded size: the page stays at a few megabytes however long the run, plus the weights of the
@@ -81,7 +81,7 @@ public:
     std::string compare(const std::filesystem::path& path);
     // Records how far the run is. ValueError unless all numbers are in 0 … 2⁵³.
     void run(const ReportRun& run);
-    const ReportRun& run() const;  // what was recorded last
+    const ReportRun& run() const;  // the run that was recorded last
 
     // Records what was measured at a step; NaN and infinities are shown as such.
     void loss(std::int64_t step, const ReportLoss& measured);

@@ -80,7 +80,7 @@ Array transposed_view(const Array& x, int a, int b) {
 std::optional<Strides> reshaped_strides(const Array& x, const Shape& shape) {
     Strides strides = contiguous_strides(shape);
     if (x.is_contiguous()) return strides;
-    Shape sizes, steps;  // of x's axes, joined where they are contiguous with each other
+    Shape sizes, steps;  // x's axes, joined where they are contiguous with each other
     for (int i = 0; i < x.rank(); ++i) {
         if (x.shape[i] == 1) continue;
         if (sizes.empty() || steps[-1] != x.strides[i] * x.shape[i])

@@ -26,7 +26,7 @@ struct Storage {
 
     void* data = nullptr;
     std::size_t bytes = 0;
-    std::function<void(void*)> deleter = {};  // of foreign memory, called with its address
+    std::function<void(void*)> deleter = {};  // frees foreign memory; called with its address
     std::uint64_t version = 0;                // incremented by every in-place change
 };
 
@@ -35,7 +35,7 @@ struct Array {
     std::shared_ptr<Storage> storage;
     Shape shape;
     Strides strides;
-    std::int64_t offset = 0;  // of the first element, in elements
+    std::int64_t offset = 0;  // position of the first element, in elements
     DType dtype = float32;
 
     template <class T>

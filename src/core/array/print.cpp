@@ -142,7 +142,7 @@ std::string format(const Array& x) {
         std::vector<T> shown;
         collect(x, 0, x.data<T>(), shown);
         std::vector<std::string> all = words(shown);
-        std::size_t width = x.dtype == boolean ? 5 : 0;  // of False, even if all are True
+        std::size_t width = x.dtype == boolean ? 5 : 0;  // width of False, even if all are True
         for (const std::string& word : all) width = std::max(width, word.size());
         for (std::string& word : all) word.insert(0, width - word.size(), ' ');
         const std::string* first = all.data();

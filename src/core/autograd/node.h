@@ -17,8 +17,8 @@ namespace weft {
 
 // A tensor saved for backward.
 struct SavedTensor {
-    Array array;                 // without storage if the tensor was undefined
-    std::uint64_t version = 0;   // of the storage when it was saved
+    Array array;                 // has no storage if the tensor was undefined
+    std::uint64_t version = 0;   // version of the storage when it was saved
     std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
     bool is_output = false;      // the node's own output: saved without its node, which would own itself
 };
@@ -36,7 +36,7 @@ struct Node : std::enable_shared_from_this<Node> {
 
     const std::uint64_t number;  // larger than its inputs' numbers: descending order is topological
     const char* const operation;
-    const Shape shape;  // of its output, and so of its gradient
+    const Shape shape;  // shape of its output, and so of its gradient
     const DType dtype;
 
     std::vector<std::shared_ptr<Node>> inputs;  // null for an input outside the graph

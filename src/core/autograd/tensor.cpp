@@ -159,7 +159,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
     };
     auto node = renewed(impl().node);
     auto disabled_node = is_floating_point(other.dtype()) ? renewed(impl().disabled_node) : nullptr;
-    impl().node = std::move(node);  // from here on nothing throws
+    impl().node = std::move(node);  // nothing throws from here on
     impl().disabled_node = std::move(disabled_node);
     impl().array = std::move(values);
     return *this;

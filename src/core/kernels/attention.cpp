@@ -23,7 +23,7 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
     T* max = stats.max.data<T>() + row0;
     T* inverse_sum = stats.inverse_sum.data<T>() + row0;
     T* const wanted = weights.storage ? weights.data<T>() + row0 * head.S : nullptr;  // n_q rows of S weights
-    std::vector<T> shifts;  // of each tile of those: what was subtracted in its rows
+    std::vector<T> shifts;  // for each of those tiles, what was subtracted in its rows
     T largest[tile_max_queries], total[tile_max_queries], factors[tile_max_keys];
     std::fill(largest, largest + n_q, -INFINITY);
     std::fill(total, total + n_q, T(0));

@@ -15,7 +15,7 @@ namespace weft::kernels {
 constexpr std::int64_t tile_queries = 64, tile_max_queries = 128, tile_many_keys = 2048,
                        tile_keys_per_query = 4, tile_max_keys = tile_keys_per_query * tile_max_queries;
 constexpr std::int64_t attention_grain = 1 << 16;  // multiply-adds of the scores of one task
-constexpr std::int64_t attention_tasks = 128;      // so many tasks of backward, where the sizes allow
+constexpr std::int64_t attention_tasks = 128;      // number of tasks of backward, where the sizes allow
 
 // q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), or their gradients. G divides H; last strides are 1.
 struct QkvArrays {
@@ -27,8 +27,9 @@ struct AttentionParams {
     bool causal = false;  // query i attends to key j only if j ≤ i + (S − T)
     // (B, H, T, S), with strides of 0 where broadcast; the bias is without storage if there is none.
     std::vector<Array> blocked;  // bool, true = masked; a pair that any of them masks is masked
-    Array bias;                  // of q's type, added to the scores
-    Dropout dropout = {};  // of the weights, whose element (b, h, i, j) has the number ((b H + h) T + i) S + j
+    Array bias;                  // added to the scores; has q's type
+    Dropout dropout =
+        {};  // applied to the weights; element (b, h, i, j) has the number ((b H + h) T + i) S + j
 };
 
 // Backward recomputes the weights from these as e^(score − max) · inverse_sum. Each is (B, H, T) and

@@ -162,7 +162,7 @@ struct Units {
 // the same gradient, and each gradient is added up in the order of the rounds.
 struct Parts {
     std::int64_t T_, S;
-    std::int64_t keys, queries, count;  // of a part, of a part, of parts
+    std::int64_t keys, queries, count;  // keys and queries of a part, and the number of parts
     Parts(std::int64_t units, const Tile& tile, std::int64_t queries_in_all, std::int64_t keys_in_all,
           const Array& dbias)
         : T_(queries_in_all), S(keys_in_all) {

@@ -40,7 +40,7 @@ struct Head {
 
     // The number of query i among all (B, H, T).
     std::int64_t row(std::int64_t i) const { return (b * H + h) * T_ + i; }
-    Matrix<T> rows(const Array& x, std::int64_t first) const {  // of x (B, H or G, n, d), from row `first`
+    Matrix<T> rows(const Array& x, std::int64_t first) const {  // rows of x (B, H or G, n, d), from row `first`
         const std::int64_t own = h / (H / x.shape[1]);          // a head of keys serves H / G heads of queries
         return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
     }

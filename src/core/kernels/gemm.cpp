@@ -121,7 +121,7 @@ void gemm_parallel(std::span<const Product<T>> products) {
     struct Blocks {
         Cut cut;
         std::int64_t first;  // task
-        Array parts;         // of the sum, except the first, which is in c: (cut.k − 1, m, n)
+        Array parts;         // parts of the sum, except the first, which is in c: (cut.k − 1, m, n)
     };
     std::vector<Blocks> blocks;
     std::int64_t tasks = 0;

@@ -10,7 +10,7 @@ namespace weft::kernels {
 
 constexpr std::int64_t dot_grain = 1 << 16, batch_grain = 1 << 18;  // multiply-adds of one task
 constexpr std::int64_t least_parallel = 1 << 21;  // multiply-adds of products that several threads share
-constexpr std::int64_t least_block = 3 << 20;     // and of one block of a product
+constexpr std::int64_t least_block = 3 << 20;     // multiply-adds of one block of a product
 constexpr std::int64_t most_blocks = 64, block_multiple = 16;  // the sides are multiples, except the last
 constexpr std::int64_t largest_part = 1 << 18;  // elements of c where the sum may be cut, which takes memory
 // What twice as many blocks are worth, over their number and as a share of the product. More for products of

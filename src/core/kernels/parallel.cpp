@@ -110,22 +110,23 @@ int cgroup_processors(const std::string& groups, const std::string& mounted) {
     return least == INFINITY ? 0 : static_cast<int>(std::ceil(std::min<double>(least, max_threads)));
 }
 
-void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
-    if (run_tasks_instead != nullptr) [[unlikely]]
-        return run_tasks_instead(tasks, task, context, line);
+void run_tasks(const Loop& loop) {
+    if (loop_observer != nullptr) [[unlikely]]
+        return loop_observer(loop);
+    const std::int64_t tasks = loop.tasks;
     const int threads = get_num_threads();
     if (threads <= 1 || tasks <= 1 || in_task || is_forked) {
-        for (std::int64_t i = 0; i < tasks; ++i) task(context, i);
+        for (std::int64_t i = 0; i < tasks; ++i) loop.task(loop.context, i);
         return;
     }
     std::atomic<std::int64_t>* const counted = multiply_adds;
     std::atomic<bool> failed{false};
-    std::exception_ptr error;  // of a task. None passes through oneTBB, whose C++ library may be another.
+    std::exception_ptr error;  // a task's exception; none passes through oneTBB, whose C++ library may differ
     team(threads).arena.execute([&] {
         tbb::parallel_for(
             tbb::blocked_range<std::int64_t>(0, tasks, 1),
             [&](const tbb::blocked_range<std::int64_t>& range) {
-                struct Here {  // what belongs to the thread, for as long as it runs the task
+                struct Here {  // the thread's state while it runs the task
                     std::atomic<std::int64_t>* const before;
                     explicit Here(std::atomic<std::int64_t>* now) : before(std::exchange(multiply_adds, now)) {
                         in_task = true;
@@ -136,7 +137,8 @@ void run_tasks(std::int64_t tasks, Task task, const void* context, Line line) {
                     }
                 } here(counted);
                 try {
-                    for (std::int64_t i = range.begin(); i < range.end() && !failed; ++i) task(context, i);
+                    for (std::int64_t i = range.begin(); i < range.end() && !failed; ++i)
+                        loop.task(loop.context, i);
                 } catch (...) {
                     if (!failed.exchange(true)) error = std::current_exception();
                 }

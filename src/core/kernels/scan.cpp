@@ -16,10 +16,9 @@ using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 // f(start) for each row along the axis, whose elements are l.inner apart.
 template <class F>
-void for_rows(const Layout& l, const F& f, Line line = Line::here()) {
-    parallel_for(
-        l.outer * l.inner, l.n, reduce_grain,
-        [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner); }, line);
+void for_rows(const Layout& l, const F& f) {
+    parallel_for(l.outer * l.inner, l.n, reduce_grain,
+                 [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner); });
 }
 
 // value · 2^exponent, so that a product of many factors neither overflows nor underflows.

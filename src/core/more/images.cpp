@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t max_window = INT32_MAX;  // of every number that describes a window
+constexpr std::int64_t max_window = INT32_MAX;  // limit of every number that describes a window
 
 // The pixels that a window spans along an axis, and how many windows an axis has, padding included.
 std::int64_t span(std::int64_t kernel, const WindowOptions& o) { return o.dilation * (kernel - 1) + 1; }

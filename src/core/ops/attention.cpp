@@ -132,7 +132,7 @@ AttentionResult fused(const char* caller, const Heads& heads, const Qkv& qkv, At
         blocked.push_back(broadcast_view(part.array(), shape));
     kernels::AttentionParams params{*o.scale, o.mask.is_causal(), blocked,
                                     o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
-    Rng::State draws;  // where dropout's begin
+    Rng::State draws;  // where the draws of dropout begin
     if (o.dropout > 0) {
         draws = o.rng->state();
         params.dropout = {o.dropout, draws.seed, o.rng->reserve(kernels::dropout_positions(shape.numel()))};

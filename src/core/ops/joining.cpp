@@ -84,7 +84,7 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t parts, int axis) {
     axis = normalize_axis(axis, x.rank(), "chunk");
     if (parts < 1) throw ValueError("chunk: ", parts, " parts; use 1 or more (split takes the size of a part)");
     const std::int64_t n = x.size(axis);
-    if (n == 0) {  // as many empty parts, as in PyTorch
+    if (n == 0) {  // PyTorch returns as many empty parts
         if (parts > INT32_MAX)
             throw ValueError("chunk: ", parts, " parts of an empty axis; use at most ", INT32_MAX);
         return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), 0), axis);

@@ -58,7 +58,7 @@ void AtomicFile::open() {
         temporary_ = target_;
         temporary_ += "." + std::to_string(::getpid()) + "." + std::to_string(count++) + ".part";
         file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file_ < 0 && errno == EEXIST) continue;  // from a process with our number on another machine
+        if (file_ < 0 && errno == EEXIST) continue;  // a process with our number on another machine made it
         if (file_ < 0) fail("open a temporary file beside it");
         ::flock(file_, LOCK_EX | LOCK_NB);  // without locks in the file system, no one else gets one
         struct stat own {};

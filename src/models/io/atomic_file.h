@@ -11,7 +11,7 @@ public:
     // Opens a temporary file "name.….part" next to `path`, and removes those of writers of the same file that
     // were killed. IoError if it cannot.
     explicit AtomicFile(const std::filesystem::path& path);
-    ~AtomicFile();  // without commit(), removes the temporary file and leaves the old one
+    ~AtomicFile();  // removes the temporary file unless commit() was called
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
 

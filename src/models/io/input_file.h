@@ -8,7 +8,7 @@
 
 namespace weft::io {
 
-std::string display_path(const std::filesystem::path& path);  // for a message
+std::string display_path(const std::filesystem::path& path);  // the path as messages show it
 
 // IoError "cannot read PATH: REASON".
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason);

@@ -44,7 +44,7 @@ private:
     const std::string& what_;
     json root_;
     std::vector<json*> open_;  // the arrays and objects around the next value
-    json* value_ = nullptr;    // of the last name
+    json* value_ = nullptr;    // value of the last name
 
     json* insert(json value) {
         if (open_.empty()) return &(root_ = std::move(value));

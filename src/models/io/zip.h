@@ -16,7 +16,7 @@ namespace weft::io {
 struct ZipMember {
     std::string name;                    // UTF-8
     std::uint64_t packed = 0, size = 0;  // bytes in the file, and uncompressed
-    std::uint64_t begin = 0;             // of the packed bytes
+    std::uint64_t begin = 0;             // where the packed bytes begin
     std::uint32_t crc = 0;
     bool deflated = false;
 };

@@ -66,7 +66,7 @@ void ZipWriter::add(const std::string& name, const Parts& parts, bool deflate) {
     const std::string packed = deflate ? deflated(parts) : "";
     const std::uint64_t packed_size = deflate ? packed.size() : size, begin = written_;
 
-    Fields common;  // of the local header and of the directory: 2.0, UTF-8, method, 1 January 1980, sizes
+    Fields common;  // fields of the local header and the directory: 2.0, UTF-8, method, 1 January 1980, sizes
     common(20, 2)(1 << 11, 2)(deflate ? 8 : 0, 2)(0, 2)(33, 2)(crc, 4)(packed_size, 4)(size, 4)(name.size(), 2)(
         0, 2);
     write("PK\3\4" + common.bytes + name);

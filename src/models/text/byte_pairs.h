@@ -17,14 +17,14 @@ struct BytePairs::Model {
         std::int64_t left, right, result;  // ids
     };
     std::vector<std::string> pieces;                       // the bytes of each token, by id
-    std::unordered_map<std::string, std::int64_t> ids;     // of each piece
-    std::array<std::int64_t, 256> byte_ids;                // of the tokens that are one byte
+    std::unordered_map<std::string, std::int64_t> ids;     // id of each piece
+    std::array<std::int64_t, 256> byte_ids;                // ids of the tokens that are one byte
     std::vector<Merge> merges;                             // in the order in which they were learned
     std::unordered_map<std::uint64_t, std::size_t> ranks;  // pair_key → index in merges
     std::vector<std::string> special;
 
     bool is_special(const std::string& piece) const;
-    void add_piece(const std::string& piece);  // with the next id
+    void add_piece(const std::string& piece);  // gives the piece the next id
     void add_merge(const Merge& merge);
 };
 

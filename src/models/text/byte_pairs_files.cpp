@@ -53,7 +53,7 @@ std::string first_of(const std::vector<std::string>& names) {
 
 void read_vocabulary(const fs::path& path, const std::vector<std::string>& special, Model& model) {
     const json vocabulary = io::load_json(path);
-    std::map<std::uint64_t, std::string> names;  // by id
+    std::map<std::uint64_t, std::string> names;  // names by id
     for (const auto& [name, id] : vocabulary.items()) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocabulary.size())
             refuse(path, "the id of \"" + excerpt(name) + "\" is " + excerpt(id.dump()) + "; the ids of " +
@@ -83,7 +83,8 @@ void read_vocabulary(const fs::path& path, const std::vector<std::string>& speci
 }
 
 void read_merges(const fs::path& path, Model& model) {
-    std::set<std::string> made(single_bytes().begin(), single_bytes().end());  // and by earlier lines
+    std::set<std::string> made(single_bytes().begin(),
+                               single_bytes().end());  // pieces that exist, as earlier lines add to them
     std::string text = io::load_text(path);
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     std::istringstream lines(text);
@@ -149,7 +150,8 @@ BytePairs BytePairs::load(const fs::path& folder, const std::vector<std::string>
 }
 
 void BytePairs::save(const fs::path& folder) const {
-    std::string vocabulary = "{";  // by id: nlohmann's ordered objects take quadratic time
+    std::string vocabulary =
+        "{";  // ordered by id and written by hand, as nlohmann's ordered objects take quadratic time
     for (std::size_t id = 0; id < model_->pieces.size(); ++id) {
         const std::string& piece = model_->pieces[id];
         const std::string name = json(model_->is_special(piece) ? piece : to_printable(piece)).dump();

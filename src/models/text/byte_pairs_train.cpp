@@ -99,7 +99,7 @@ private:
     void merge_in(std::size_t w, std::int64_t left, std::int64_t right, std::int64_t result) {
         Word& word = words_[w];
         Ids& old = word.tokens;
-        std::size_t end = 0;  // of the tokens that are final
+        std::size_t end = 0;  // one past the tokens that are final
         for (std::size_t i = 0; i < old.size(); ++i) {
             if (i + 1 == old.size() || old[i] != left || old[i + 1] != right) {
                 old[end++] = old[i];

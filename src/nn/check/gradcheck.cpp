@@ -61,14 +61,14 @@ struct Gradcheck {
     const bool absent_is_zero = false;  // whether an absent gradient is right where f does not change
 
     Tensor seed = {};
-    Tensors copies = {};  // of the inputs
+    Tensors copies = {};  // copies of the inputs
     GradcheckReport report = {};
 
     GradcheckReport run() {
         // New leaves over the inputs' storage, with the same strides, leave the caller's gradients alone.
         Tensors leaves, variables,
             changed;                     // all inputs; those to check, and parameters; what to change in them
-        std::vector<std::string> names;  // of the variables
+        std::vector<std::string> names;  // names of the variables
         std::vector<std::uint64_t> versions;
         for (const Tensor& x : inputs) {  // copies, in which every element has its own memory
             leaves.push_back(x.detach());

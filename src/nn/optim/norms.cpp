@@ -64,14 +64,14 @@ auto of_blocks(const Tensor& x, const F& f) {
 double sum_of_squares(const Tensor& x, double scale) {
     double total = 0;
     for (const double part :
-         of_blocks(x, [=](const auto*values, std::int64_t n) { return squares(values, n, scale); }))
+         of_blocks(x, [=](auto values, std::int64_t n) { return squares(values, n, scale); }))
         total += part;
     return total;
 }
 
 double largest_of(const Tensor& x) {
     double largest = 0;
-    for (const double part : of_blocks(x, [](const auto*values, std::int64_t n) {
+    for (const double part : of_blocks(x, [](auto values, std::int64_t n) {
              double most = 0;
              for (std::int64_t i = 0; i < n; ++i)
                  most = std::max(most, std::abs(static_cast<double>(values[i])));

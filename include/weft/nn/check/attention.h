@@ -45,7 +45,7 @@ struct AttentionSubject {
     // "weights" (B, H, T, T), "heads" (B, H, T, d_v) and "merged" (B, T, H·d_v).
     std::function<Tensor(const Tensor& x, const Mask& extra_mask)> run;
     std::int64_t num_heads = 1;  // H
-    Mask mask = {};              // what it blocks by itself
+    Mask mask = {};              // mask that the attention applies by itself
     // Parameters that a gradient must reach, in every head; without any, q, k and v.
     nn::NamedTensors parameters = {};
     bool takes_mask = true;  // false: it ignores `extra_mask`; the two checks that need it are not applicable
