@@ -35,7 +35,7 @@ TEST_CASE("xor is learned", "[programs]") {
 
 TEST_CASE("a chapter's program refuses a folder of figures that does not exist, with 2", "[programs][fault]") {
     int programs = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(WEFT_PROGRAMS_DIR)) {
+    for (const auto& entry : std::filesystem::directory_iterator(places::programs())) {
         const std::string name = entry.path().filename().string();
         if (name.size() != 10 || !name.starts_with("chapter_")) continue;
         const Result result = run(name + " --figures /no/such/folder");
