@@ -44,6 +44,6 @@ function(weft_use_ccache)
         CCACHE_EXTRAFILES=${PROJECT_SOURCE_DIR}/cmake/sanitize_ignore.txt ${WEFT_CCACHE} PARENT_SCOPE)
     # For precompiled headers; and debug information that is the same in every folder: gdb finds it from that of the project.
     target_compile_options(weft_flags INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
-      "$<IF:$<CXX_COMPILER_ID:GNU>,-fpch-preprocess,SHELL:-Xclang -fno-pch-timestamp>")
+                           $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   endif()
 endfunction()
