@@ -36,14 +36,16 @@ enum class Bug {
 struct UsersAttention : nn::Module {
     nn::Linear W_q, W_k, W_v, W_out;
     Bug bug;
+    double blocked_score;  // a blocked score, unless the bug says another
 
-    UsersAttention(Rng& rng, Bug bug)
+    UsersAttention(Rng& rng, Bug bug, double blocked_score = -INFINITY)
         : Module("UsersAttention"),
           W_q(register_module("W_q", nn::Linear(C, C, rng))),
           W_k(register_module("W_k", nn::Linear(C, C, rng))),
           W_v(register_module("W_v", nn::Linear(C, C, rng))),
           W_out(register_module("W_out", nn::Linear(C, C, rng))),
-          bug(bug) {
+          bug(bug),
+          blocked_score(blocked_score) {
         to(float64);
     }
 
@@ -73,7 +75,7 @@ struct UsersAttention : nn::Module {
             weights = masked_fill(softmax(scores, -1), blocked, 0);
         } else {
             const Tensor masked = traced(
-                "masked scores", masked_fill(scores, blocked, bug == Bug::finite_mask ? -1e9 : -INFINITY));
+                "masked scores", masked_fill(scores, blocked, bug == Bug::finite_mask ? -1e9 : blocked_score));
             weights = softmax(masked, bug == Bug::softmax_over_queries ? -2
                                       : bug == Bug::softmax_over_heads ? 1
                                                                        : -1);
@@ -300,6 +302,26 @@ TEST_CASE(
     CHECK(not_applicable(check::attention(attention, x, Mask::causal())).empty());
     const auto causal = [&](const Tensor& in, const Mask&) { return attention(in, Mask::causal()); };
     CHECK(not_applicable(check::attention({causal, H, Mask::causal(), {}, false}, x)) == of_masks.substr(2));
+}
+
+TEST_CASE("a blocked score that is 1000 below the visible ones is low enough, and a larger one is not",
+          "[attention checklist]") {
+    const auto check_of = [](double blocked_score) {
+        Rng rng(2);
+        const UsersAttention attention(rng, Bug::none, blocked_score);
+        {
+            const NoGrad off;
+            for (Tensor parameter : attention.W_q.parameters()) parameter.zero_();  // every visible score is 0
+        }
+        const auto report = check::attention(
+            {[&](const Tensor& in, const Mask& extra_mask) { return attention(in, extra_mask); }, H,
+             Mask::causal(), attention.named_parameters()},
+            random({B, T, C}));
+        return report["masked before softmax"];
+    };
+    CHECK(check_of(-1000).passed());
+    CHECK(check_of(-1000).evidence == "the largest blocked score is -1000, the smallest visible one 0");
+    CHECK(check_of(-999.5).failed());
 }
 
 TEST_CASE("the checklist's evidence gives the numbers as they are", "[attention checklist]") {

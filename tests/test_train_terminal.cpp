@@ -3,10 +3,13 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
+#include <thread>
 
 #include "places.h"
 #include "programs.h"
@@ -139,6 +142,46 @@ TEST_CASE("a terminal's width is asked each time, and COLUMNS counts where there
     CHECK(terminal.folded({"command", "--a", "--b"}, " ", " \\") == "command \\\n  --a --b");
     CHECK(terminal.folded({"longer than ten columns", "a"}) == "longer than ten columns\n  a");
     CHECK(terminal.folded({}).empty());
+}
+
+TEST_CASE("the curve of the losses has eight cells or more, and no width of the terminal makes a line too wide",
+          "[train][terminal]") {
+    Variables environment;
+    environment.set("TERM", "xterm");
+    environment.set("LC_ALL", "C.UTF-8");
+    environment.set("NO_COLOR", nullptr);
+    const PseudoTerminal pseudo;
+    std::fflush(stdout);
+    const int before = ::dup(STDOUT_FILENO);
+    ::dup2(pseudo.slave, STDOUT_FILENO);
+    std::vector<std::pair<std::size_t, std::string>> lines;  // each with the columns of its terminal
+    {
+        training::Progress progress(0, 100, 64);
+        std::int64_t done = 0;
+        while (done < 30) progress.step(++done, 3.0);
+        for (int columns = 60; columns <= 78; ++columns) {
+            pseudo.resize(columns);
+            std::this_thread::sleep_for(std::chrono::milliseconds(110));  // a line is drawn ten times a second
+            progress.step(++done, 3.0);
+            char text[4096];
+            const ssize_t n = ::read(pseudo.master, text, sizeof text);
+            const Screen screen(std::string(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0))));
+            lines.emplace_back(columns, screen.lines.back());
+        }
+    }
+    ::dup2(before, STDOUT_FILENO);
+    ::close(before);
+    std::set<std::size_t> curves;
+    for (const auto& [columns, line] : lines) {
+        INFO(columns << " columns: " << line);
+        CHECK(contains(line, "/100"));
+        CHECK(viz::display_width(line) + 3 <= columns);
+        std::size_t cells = 0;
+        for (std::size_t at = 0; (at = line.find("▁", at)) != std::string::npos; ++at) ++cells;
+        curves.insert(cells);
+    }
+    CHECK(curves.contains(8));  // in a line that has just room for it
+    CHECK((curves.erase(0) == 1 && *curves.begin() == 8));
 }
 
 TEST_CASE("colours and links are for terminals that show them", "[train][terminal]") {
