@@ -44,14 +44,12 @@ std::uint64_t fingerprint(const std::string& text) {
 
 // ---- the run: what a checkpoint contains
 
-struct Run {
+struct Trained {
     text::Characters tokenizer;
     nn::GPT model;
     optim::AdamW optimizer;
-    std::int64_t step = 0;
-    std::optional<std::pair<double, std::int64_t>> best = {};  // the lowest validation loss, and its step
-    std::uint64_t text = 0;                                    // fingerprint of the training text
-    std::string title = {};                                    // and what it is
+    training::RunState state = {};
+    std::uint64_t text = 0;  // fingerprint of the training text
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
@@ -59,7 +57,8 @@ std::string words(const auto&... parts) { return Error(parts...).what(); }
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
 fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 
-Run new_run(const Options& o, const text::Characters& tokenizer, const training::Checkpoint* last = nullptr) {
+Trained new_run(const Options& o, const text::Characters& tokenizer,
+                const training::Checkpoint* last = nullptr) {
     nn::GPTConfig config = o.model;
     config.vocab_size = tokenizer.vocab_size();
     if (last != nullptr) nn::check_state_dict(config, last->model);  // before a model of these sizes is made
@@ -69,7 +68,7 @@ Run new_run(const Options& o, const text::Characters& tokenizer, const training:
             optim::AdamW(optim::decay_groups(model, o.weight_decay), {.lr = o.rate.lr, .beta2 = o.beta2})};
 }
 
-Run resumed_run(const Options& o, CLI::App& app) {
+Trained resumed_run(const Options& o, CLI::App& app) {
     const fs::path path = in(o, o.best ? "best.safetensors" : "model.safetensors");
     const training::Checkpoint last = load_checkpoint(path);
     try {
@@ -79,11 +78,10 @@ Run resumed_run(const Options& o, CLI::App& app) {
             training::warn(words("the checkpoint was trained with --micro_batch ", micro_batch, "; with ",
                                  o.micro_batch,
                                  " the run continues, but not with the bits of one that never stopped"));
-        Run run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
-        run.step = o.best ? last.restore(run.model) : last.restore(run.model, run.optimizer);
+        Trained run = new_run(o, text::Characters(last.meta("vocabulary")), &last);
+        run.state.step = o.best ? last.restore(run.model) : last.restore(run.model, run.optimizer);
         run.text = last.number<std::uint64_t>("text_fingerprint");
-        if (last.metadata.contains("best_loss"))
-            run.best = {last.number<double>("best_loss"), last.number<std::int64_t>("best_step")};
+        run.state.best = training::best_of(last);
         if (o.first) warn_of_nonfinite(path.string(), last.model);
         if (o.resume && o.first && !last.has_this_arithmetic())
             training::warn(
@@ -96,66 +94,32 @@ Run resumed_run(const Options& o, CLI::App& app) {
     }
 }
 
-io::Metadata metadata_of(const Run& run, CLI::App& app) {
+io::Metadata metadata_of(const Trained& run, const std::string& title, CLI::App& app) {
     io::Metadata metadata = settings_of(app);
     metadata["vocabulary"] = run.tokenizer.vocabulary();
     metadata["text_fingerprint"] = std::to_string(run.text);
-    metadata["text_title"] = run.title;
-    if (run.best) {
-        metadata["best_loss"] = text::chars(run.best->first);
-        metadata["best_step"] = std::to_string(run.best->second);
-    }
+    metadata["text_title"] = title;
     return metadata;
 }
 
 // ---- training
 
-std::int64_t last_step(const Options& o) {
-    return o.stop_at > 0 ? std::min(o.stop_at, o.rate.steps) : o.rate.steps;
+training::RunOptions run_options(const Options& o) {
+    return {.folder = o.first ? o.out : "",
+            .rate = o.rate,
+            .stop_at = o.stop_at,
+            .eval_interval = o.eval_interval,
+            .save_interval = o.save_interval,
+            .tokens_per_step = o.batch_size * o.model.block_size,
+            .grad_clip = o.grad_clip,
+            .quiet = o.quiet,
+            .remedy = "lower --lr, or raise --warmup_steps",
+            .resume = "--resume"};
 }
 
-// Whether there is nothing left to do. A run at its last step may have been interrupted before the last
-// evaluation, and a full disk may have prevented the report, which is saved last.
-bool is_done(const Run& run, const Options& o) {
-    if (run.step != o.rate.steps) return run.step >= last_step(o);
-    std::error_code missing;
-    const auto written = [&](const char* name) { return fs::last_write_time(in(o, name), missing); };
-    if (written("report.html") < written("model.safetensors")) return false;
-    const training::History history = training::History::load(in(o, "loss.csv"), run.step + 1);
-    return !history.rows.empty() && history.rows.back().step == run.step;
-}
-
-std::string described(const check::FlowReport& flow) {
-    std::string zero;
-    for (const check::FlowRow& row : flow.rows)
-        if (!row.problem.empty()) zero += " " + row.name;
-    if (!zero.empty()) zero = ", and are exactly 0 for" + zero;
-    return "gradients reach all " + std::to_string(flow.rows.size()) + " parameters" + zero;
-}
-
-// Gives the checkpoint of an earlier run another name, before a new run saves its own.
-void set_aside(const fs::path& folder) {
-    const fs::path model = folder / "model.safetensors", previous = folder / "previous.safetensors";
-    std::error_code error;
-    fs::remove(folder / "best.safetensors", error);
-    if (!fs::exists(model, error)) return;
-    fs::remove(previous, error);
-    fs::create_hard_link(model, previous, error);  // so the old name exists until the new file replaces it
-    if (error) fs::copy_file(model, previous, error);
-    if (error) throw IoError("cannot keep ", model.string(), " of an earlier run: ", error.message());
-    training::warn("an earlier run used this folder; its checkpoint is now " + previous.string());
-}
-
-// Whether the weights that a step began with are worth going on from: they told characters apart no worse than
-// guessing does. Those of a run that diverges are finite until its last steps.
-bool is_sound(const training::History& history, std::int64_t step, std::int64_t vocab_size) {
-    const auto row = std::ranges::find(history.rows, step, &training::Measured::step);
-    return row != history.rows.end() && row->loss && *row->loss < std::log(vocab_size) + 1;
-}
-
-// Trains up to last_step with evaluations and checkpoints, or until a signal asks it to end. Returns the
-// signal, or 0. Of several processes only the first writes, and none waits for signals: mpirun ends them.
-int train_model(Run& run, const Options& o, CLI::App& app, const default_text::Source& source,
+// Trains up to --steps or --stop_at, or until a signal asks it to end. Returns the signal, or 0. Of several
+// processes only the first writes, and none waits for signals: mpirun ends them.
+int train_model(Trained& trained, const Options& o, CLI::App& app, const default_text::Source& source,
                 const std::string& prompt, dist::Group& group) {
     std::optional<training::Interrupt> interrupt;
     if (group.size() == 1) interrupt.emplace();
@@ -164,15 +128,13 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
     group.agree("--stop_at", std::to_string(o.stop_at));
     group.agree("the text",
                 words(source.text.size(), " bytes, fingerprint ", text::chars(fingerprint(source.text), 16)));
-    group.agree("the checkpoint", words("step ", run.step));
-    dist::DataParallel parallel(run.model, group, {.grains = grains_of(o)});
-    run.title = source.title;
-    training::Corpus corpus(encode(run.tokenizer, source.text, o.text.empty() ? source.title : o.text),
+    group.agree("the checkpoint", words("step ", trained.state.step));
+    dist::DataParallel parallel(trained.model, group, {.grains = grains_of(o)});
+    const bool resumes = trained.state.step > 0 && o.first;
+    const std::uint64_t text_before = std::exchange(trained.text, fingerprint(source.text));
+    training::Corpus corpus(encode(trained.tokenizer, source.text, o.text.empty() ? source.title : o.text),
                             {.block_size = o.model.block_size, .batch_size = o.batch_size, .seed = seed_of(o)});
     const std::vector<training::Batch> validation = corpus.validation_batches();
-    const auto loss_of = [&](const training::Batch& batch) {
-        return cross_entropy(run.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
-    };
     training::RunReport report(in(o, "report.html"),
                                {.title = source.title,
                                 .steps = o.rate.steps,
@@ -182,130 +144,57 @@ int train_model(Run& run, const Options& o, CLI::App& app, const default_text::S
                                 .seed = seed_of(o),
                                 .tokens_per_step = o.batch_size * o.model.block_size,
                                 .max_parameters = o.page_weights},
-                               run.model, run.tokenizer, corpus.validation());
-    if (run.step > 0 && o.first) report.resume(run.step, training::History::load(in(o, "loss.csv"), run.step));
+                               trained.model, trained.tokenizer, corpus.validation());
+    training::RunOptions options = run_options(o);
+    options.stop = requested;
+    options.at_step = [&](std::int64_t step) { group.at_step(step); };
+    options.guessing = std::log(trained.tokenizer.vocab_size());
+    options.metadata = metadata_of(trained, source.title, app);
+    training::Run run(trained.model, trained.optimizer, report, trained.state, options);
     for (const auto& [name, value] : settings_of(app))
         report.page.setting(name, name == "text" && value.empty() ? source.title : value);
-    report.page.fact(run.step > 0 ? "resumed with" : "command", o.command);
+    report.page.fact(trained.state.step > 0 ? "resumed with" : "command", o.command);
     report.page.fact("Weft", WEFT_VERSION);
     for (const std::string& other : o.compare) report.page.compare(other);
-    training::Progress progress(run.step, o.rate.steps, o.batch_size * o.model.block_size,
-                                {.eval_interval = o.eval_interval, .quiet = o.quiet});
-    progress.print("title   " + text::excerpt(source.title));
-    progress.print(words("text    ", corpus.training().size(), " characters to train on, ",
-                         corpus.validation().size(), " for validation, ", run.tokenizer.vocab_size(),
-                         " different"));
-    if (group.size() > 1) progress.print(words("group   ", group.size(), " processes"));
-    progress.print(words("model   ", o.model.num_layers, " layers, ", o.model.num_heads, " heads, d_model ",
-                         o.model.d_model, ", block_size ", o.model.block_size, ": ", run.model.num_parameters(),
-                         " parameters"));
-    if (run.step > 0 && o.first && run.text != fingerprint(source.text))
-        progress.warn("the checkpoint was trained on another text; the run continues with this one");
-    run.text = fingerprint(source.text);
+    run.progress.print("title   " + text::excerpt(source.title));
+    run.progress.print(words("text    ", corpus.training().size(), " characters to train on, ",
+                             corpus.validation().size(), " for validation, ", trained.tokenizer.vocab_size(),
+                             " different"));
+    if (group.size() > 1) run.progress.print(words("group   ", group.size(), " processes"));
+    run.progress.print(words("model   ", o.model.num_layers, " layers, ", o.model.num_heads, " heads, d_model ",
+                             o.model.d_model, ", block_size ", o.model.block_size, ": ",
+                             trained.model.num_parameters(), " parameters"));
+    if (resumes && text_before != trained.text)
+        run.progress.warn("the checkpoint was trained on another text; the run continues with this one");
 
-    std::int64_t saved = run.step;  // the step of the last checkpoint
-    bool is_new = run.step == 0;    // and nothing has been saved yet
-    const auto make_room = [&] {
-        fs::create_directories(o.out);
-        if (is_new) set_aside(o.out);
-        is_new = false;
+    const auto loss_of = [&](const training::Batch& batch) {
+        return cross_entropy(trained.model(batch.inputs), batch.targets);  // (B, T, V), (B, T) → ()
     };
-    // loss.csv first: a resumed run removes the lines that are newer than the checkpoint.
-    const auto save = [&] {
-        if (!o.first) return;
-        make_room();
-        report.history.save(in(o, "loss.csv"));
-        training::Checkpoint(run.model, run.optimizer, run.step, metadata_of(run, app))
-            .save(in(o, "model.safetensors"));
-        saved = run.step;
-        report.save(/*running=*/run.step < last_step(o) && !requested());
+    const auto backward = [&](std::int64_t step) {
+        const training::Batch batch = corpus.training_batch(step);
+        const std::int64_t rows = o.batch_size / parallel.grains();
+        return parallel.backward([&](std::int64_t grain) {
+            const auto part = [&](const Tensor& x) { return x.slice(0, grain * rows, (grain + 1) * rows); };
+            return loss_of({part(batch.inputs), part(batch.targets)});
+        });
     };
-    const auto save_best = [&] {
-        if (!o.first) return;
-        make_room();
-        training::Checkpoint(run.model, run.step, metadata_of(run, app)).save(in(o, "best.safetensors"));
-    };
-    const auto try_to = [&](const auto& action) {  // a disk that is full now may have room at the next interval
-        try {
-            action();
-            return true;
-        } catch (const std::exception& error) {
-            progress.warn(std::string(error.what()) + "; training continues without it");
-            return false;
-        }
-    };
-    const auto evaluate = [&]() -> std::optional<double> {
-        const double loss = dist::evaluate(validation, loss_of, group, requested);
-        if (requested()) return {};
-        if (o.first) report.evaluated(run.step);
-        progress.evaluated(run.step, report.history.mean_since_evaluation().value_or(loss), loss);
-        if (run.step > 0 && std::isfinite(loss) && (!run.best || loss < run.best->first)) {
-            const auto before = std::exchange(run.best, {{loss, run.step}});
-            if (!try_to(save_best)) run.best = before;  // which the file, if there is one, still holds
-        }
-        return loss;
-    };
-
-    while (run.step < last_step(o) && !requested()) {
-        group.at_step(run.step);
-        std::optional<double> validation_loss;
-        if (run.step % o.eval_interval == 0) validation_loss = evaluate();
-        if (run.step % o.save_interval == 0 && run.step > saved) try_to(save);
-        if (requested()) break;
-        const double lr = optim::cosine_lr(run.step, o.rate);
-        double loss = 0;
-        const auto step = [&] {
-            run.optimizer.set_lr(lr);
-            run.optimizer.zero_grad();
-            const training::Batch batch = corpus.training_batch(run.step);
-            const std::int64_t rows = o.batch_size / parallel.grains();
-            loss = parallel.backward([&](std::int64_t grain) {
-                const auto part = [&](const Tensor& x) { return x.slice(0, grain * rows, (grain + 1) * rows); };
-                return loss_of({part(batch.inputs), part(batch.targets)});
-            });
-            if (o.first) report.gradients(run.step);
-            if (o.grad_clip > 0) optim::clip_grad_norm(run.model, o.grad_clip);
-            run.optimizer.step();
-        };
-        try {
-            if (run.step > 0)
-                step();
-            else
-                progress.print(described(check::first_step(run.model, lr, step)));
-        } catch (const ValueError& error) {
-            if (!is_new && o.first) try_to([&] { report.save(); });
-            const std::string step = std::to_string(saved);
-            const std::string advice =
-                saved == 0 ? ""
-                : is_sound(report.history, saved, run.tokenizer.vocab_size())
-                    ? "; --resume continues from step " + step
-                    : "; the checkpoint of step " + step + " has diverged, too, so begin a new run";
-            throw Error("the training diverged at step ", run.step, ": ", error.what(),
-                        "\nlower --lr, or raise --warmup_steps", advice);
-        }
-        report.measured({run.step, lr, loss, validation_loss});
-        progress.step(++run.step, loss);
-        if (!is_new && o.first && report.due()) try_to([&] { report.save(/*running=*/true); });
-    }
-    if (run.step == o.rate.steps && !requested())
-        if (const auto loss = evaluate())
-            report.measured({run.step, optim::cosine_lr(run.step, o.rate), {}, loss});
-    save();
+    run.train(backward, [&] { return dist::evaluate(validation, loss_of, group, requested); });
     return interrupt ? interrupt->signal() : 0;
 }
 
 // ---- the program
 
 // What was written and, with what to type, how the run goes on.
-void print_end(const Options& o, const Run& run, CLI::App& app, const std::string& program,
+void print_end(const Options& o, const Trained& run, CLI::App& app, const std::string& program,
                const std::string& stopped, bool ended) {
     const training::Terminal terminal;
     std::vector<std::string> command = resume_command("  " + quoted(program), app);
-    if (ended) command.push_back("--steps=" + std::to_string(2 * run.step));
+    if (ended) command.push_back("--steps=" + std::to_string(2 * run.state.step));
     const std::string report = in(o, "report.html").string();
     std::istringstream message(
         ended ? words("wrote ", in(o, "model.safetensors").string(), ", ", in(o, "loss.csv").string(), " and")
-              : words(stopped, " after ", run.step, " of ", o.rate.steps, " steps, and saved; the report is"));
+              : words(stopped, " after ", run.state.step, " of ", o.rate.steps,
+                      " steps, and saved; the report is"));
     std::vector<std::string> parts;
     for (std::string word; std::getline(message, word, ' ');) parts.push_back(word);
     parts.push_back(report);
@@ -332,7 +221,7 @@ int train_gpt(int argc, char** argv) {
     default_text::Source source;
     const bool continues = o.resume || o.sample_only;
     if (!continues) source = load_text(o);
-    Run run = continues ? resumed_run(o, app) : new_run(o, text::Characters(source.text));
+    Trained run = continues ? resumed_run(o, app) : new_run(o, text::Characters(source.text));
     const std::string prompt = o.prompt.empty() ? default_prompt(run.tokenizer) : o.prompt;
     const std::size_t length =
         encode(run.tokenizer, prompt, "--prompt").size();  // an unknown character fails now
@@ -341,13 +230,16 @@ int train_gpt(int argc, char** argv) {
                      "train_gpt: the prompt has %zu characters, of which the model sees the last %lld\n",
                      length, whole(o.model.block_size));
 
-    const bool done = o.resume && group.broadcast(o.first && is_done(run, o) ? "done" : "") == "done";
+    const bool done =
+        o.resume &&
+        group.broadcast(o.first && training::is_done(run.state, run_options(o)) ? "done" : "") == "done";
     if (done) {
-        const bool stops = last_step(o) < o.rate.steps;
+        const bool stops = o.stop_at > 0 && o.stop_at < o.rate.steps;
         if (!o.quiet)
             std::printf(
                 "nothing to train: the checkpoint in %s is at step %lld and %s is %lld; give a larger one\n\n",
-                o.out.c_str(), whole(run.step), stops ? "--stop_at" : "--steps", whole(last_step(o)));
+                o.out.c_str(), whole(run.state.step), stops ? "--stop_at" : "--steps",
+                whole(stops ? o.stop_at : o.rate.steps));
         if (!o.compare.empty() && o.first) {
             viz::Report page = viz::Report::load(in(o, "report.html"));
             for (const std::string& other : o.compare) page.compare(other);
@@ -356,7 +248,7 @@ int train_gpt(int argc, char** argv) {
     } else if (!o.sample_only) {
         if (continues) source = load_text(o);
         const int signal = train_model(run, o, app, source, prompt, group);
-        const bool ended = signal == 0 && run.step == o.rate.steps;
+        const bool ended = signal == 0 && run.state.step == o.rate.steps;
         if (!o.quiet) print_end(o, run, app, argv[0], signal != 0 ? "interrupted" : "stopped", ended);
         if (!ended) return signal != 0 ? 128 + signal : 0;
     }

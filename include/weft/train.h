@@ -9,5 +9,6 @@
 #include "weft/train/loop.h"
 #include "weft/train/progress.h"
 #include "weft/train/report.h"
+#include "weft/train/run.h"
 #include "weft/train/terminal.h"
 #include "weft/viz.h"
