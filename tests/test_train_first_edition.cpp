@@ -5,7 +5,7 @@
 #include "report_reader.h"
 #include "weft/weft.h"
 
-#ifdef WEFT_PROGRAMS_DIR
+#ifdef WEFT_PROGRAMS
 
 using namespace weft;
 namespace fs = std::filesystem;
