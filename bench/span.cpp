@@ -125,14 +125,16 @@ double cost_of_start() {
     return fastest;
 }
 
-// The type of a loop's function, which names the function that the loop is in.
+// "gemm_parallel<float> #2" for the second lambda of that function, from the type of a loop's body.
 std::string name(const std::type_info& body) {
+    if (body == typeid(std::function<void(std::int64_t, std::int64_t)>)) return "weft::parallel_for";
     char* const text = abi::__cxa_demangle(body.name(), nullptr, nullptr, nullptr);
     std::string full = text != nullptr ? text : body.name();
     std::free(text);
     for (const std::string omitted : {"(anonymous namespace)::", "weft::kernels::", "weft::"})
         for (std::size_t at; (at = full.find(omitted)) != std::string::npos;) full.erase(at, omitted.size());
-    return full.size() <= 80 ? full : full.substr(0, 77) + "...";
+    const std::size_t number = full.rfind('#');
+    return full.substr(0, full.find('(')) + (number == std::string::npos ? "" : " " + full.substr(number, 2));
 }
 
 }  // namespace

@@ -164,8 +164,7 @@ TEST_CASE("a text that gzip packed is unpacked, and one that is damaged refused"
     CHECK(read("\x1F") == "\x1F");
 
     std::string damaged = bytes;
-    damaged[damaged.size() - 6] =
-        static_cast<char>(damaged[damaged.size() - 6] ^ 1);  // flips one bit of the checksum
+    damaged[damaged.size() - 6] = static_cast<char>(damaged[damaged.size() - 6] ^ 1);  // in the checksum
     CHECK(contains(refusal(damaged), "text.gz: it is a damaged gzip file; fetch it again"));
     CHECK(contains(refusal("\x1F\x8B text"), "damaged gzip file"));
     CHECK(contains(refusal(bytes + "more"), "damaged gzip file"));

@@ -127,8 +127,7 @@ TEST_CASE("lenet reads digits it has not seen, with the network that it saved an
     const double after = number(result, R"(saved and loaded: ([\d.]+) %)");
     CHECK(before < 25);
     CHECK(after >= 97);
-    CHECK(number(result, R"((\d+) mistakes)") ==
-          Approx(20 * (100 - after)).margin(1.01));  // mistakes in 2,000 images
+    CHECK(number(result, R"((\d+) mistakes)") == Approx(20 * (100 - after)).margin(1.01));  // 2,000 images
     CHECK(number(result, R"(pass 2  mean loss ([\d.]+))") < number(result, R"(pass 1  mean loss ([\d.]+))"));
 }
 

@@ -55,8 +55,8 @@ TEST_CASE("S1.12 maps of \"The cat sat\" are made from real weights, a bar for e
 TEST_CASE("S1.12 the first of the two pictures is a causal head's, the second no causal head can make",
           "[S1.12][source]") {
     const std::vector<std::string> words{"The", "cat", "sat"};
-    const auto picture = [&](const Tensor& scores,
-                             const Mask& mask) {  // picture of the weights that these scores give
+    // The picture of the weights that these scores give.
+    const auto picture = [&](const Tensor& scores, const Mask& mask) {
         const Tensor one = eye(3),
                      weights = scaled_dot_product_attention(scores, one, one, {.mask = mask, .scale = 1});
         return viz::attention_text(weights, {.queries = words});

@@ -50,8 +50,7 @@ TEST_CASE("the story's shapes and strides are those that follow from B, T, C and
             REQUIRE(expected.count(row.name) == 1);
             const auto& [shape, strides] = expected.at(row.name);
             CHECK(row.shape == shape);
-            for (int axis = 0; axis < strides.rank();
-                 ++axis)  // skips axes of one element, whose stride says nothing
+            for (int axis = 0; axis < strides.rank(); ++axis)  // one element has no stride
                 if (shape[axis] > 1) CHECK(row.strides[axis] == strides[axis]);
             CHECK(row.dtype == (row.name == "mask" ? boolean : float32));
         }

@@ -17,8 +17,8 @@ public:
     void evaluated(std::int64_t done, double now);  // called when an evaluation has ended
 
     double seconds_per_step() const;  // the mean of up to 100 steps; 0 before the first
-    double seconds_left()
-        const;  // includes the evaluations still to come, each as long as the mean of the last three
+    // Includes the evaluations still to come, each as long as the last three were on average.
+    double seconds_left() const;
 
 private:
     std::int64_t first_, steps_, interval_, done_, evaluated_ = -1;

@@ -11,8 +11,7 @@
 namespace weft::viz {
 
 inline constexpr const char* report_format = "weft report 2";
-inline constexpr const char* first_format =
-    "weft report 1";  // this format has no facts, no run and no compared runs
+inline constexpr const char* first_format = "weft report 1";      // has no facts, run or compared runs
 inline constexpr std::int64_t last_step = std::int64_t{1} << 53;  // JavaScript's numbers are exact up to here
 
 // A value at each of many steps. When there are `max_bins` bins (an even number), every two neighbours become

@@ -88,8 +88,8 @@ void bins(Fields f, Bins<Value>& b, std::size_t max_bins) {
     f.whole("end", b.end, -1);
     f.whole("steps", b.steps);
     const auto too_close = [&](std::int64_t step, std::int64_t next) { return next - step < b.size; };
-    const std::int64_t length =
-        b.steps.empty() ? 0 : b.end - b.steps.back() + 1;  // length of the last bin, in steps
+    // The length of the last bin, in steps.
+    const std::int64_t length = b.steps.empty() ? 0 : b.end - b.steps.back() + 1;
     const bool ends = b.steps.empty() ? b.last == 0 && b.end == -1
                                       : b.last > 0 && length >= b.last && (b.size > 1 || length == 1);
     if (!ends || b.steps.size() > max_bins || std::ranges::adjacent_find(b.steps, too_close) != b.steps.end())

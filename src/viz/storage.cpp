@@ -84,10 +84,10 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
 
 // The sizes of a frame that depend on its tensor.
 struct Layout {
-    double cell = 0;  // width, in memory
-    std::int64_t size = 0, rows = 0,
-                 columns = 0;  // size of the memory, rows and columns of the tensor, in cells
-    double arc = 0;            // height of the jumps above and below the memory
+    double cell = 0;                     // width, in memory
+    std::int64_t size = 0;               // length of the memory in cells
+    std::int64_t rows = 0, columns = 0;  // size of the tensor in cells
+    double arc = 0;                      // height of the jumps above and below the memory
     double height = 0;
     std::vector<std::string> refusal;
 };

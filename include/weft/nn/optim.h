@@ -50,9 +50,8 @@ struct AdamWOptions {
 
 // Parameters that share a weight decay.
 struct ParameterGroup {
-    nn::NamedTensors parameters;  // names and tensors, for example those of named_parameters()
-    std::optional<double> weight_decay =
-        {};  // weight decay of these parameters; by default that of the options
+    nn::NamedTensors parameters;              // names and tensors, for example those of named_parameters()
+    std::optional<double> weight_decay = {};  // for these parameters; by default that of the options
 };
 
 // Names each parameter by its position: "0", "1", …

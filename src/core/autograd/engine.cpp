@@ -198,15 +198,14 @@ private:
 
     const bool retain_, create_;
     GradientLedger* const ledger_ = GradientLedger::current_;  // null if none is active
-    const Scoped<GradientLedger*> no_ledger_{GradientLedger::current_,
-                                             nullptr};  // a backward inside a rule writes no ledger
+    // A backward that a rule starts writes no ledger.
+    const Scoped<GradientLedger*> no_ledger_{GradientLedger::current_, nullptr};
     std::vector<LedgerEntry> notes_;
     bool has_targets_ = false;
     std::set<Node*> targets_;
     std::set<Node*> needed_;  // the targets, and the nodes on a path to one
     Ready ready_;
-    std::map<const Node*, std::vector<std::size_t>>
-        positions_;                                 // positions of the targets, if there is a ready_
+    std::map<const Node*, std::vector<std::size_t>> positions_;  // the targets', if there is a ready_
     std::map<const Node*, std::size_t> consumers_;  // for leaves among them, the edges not yet visited
     std::map<std::uint64_t, Pending, std::greater<>> pending_;
     Results results_;

@@ -28,8 +28,8 @@ struct AttentionParams {
     // (B, H, T, S), with strides of 0 where broadcast; the bias is without storage if there is none.
     std::vector<Array> blocked;  // bool, true = masked; a pair that any of them masks is masked
     Array bias;                  // added to the scores; has q's type
-    Dropout dropout =
-        {};  // applied to the weights; element (b, h, i, j) has the number ((b H + h) T + i) S + j
+    // Applied to the weights, whose element (b, h, i, j) has the number ((b H + h) T + i) S + j.
+    Dropout dropout = {};
 };
 
 // Backward recomputes the weights from these as e^(score − max) · inverse_sum. Each is (B, H, T) and

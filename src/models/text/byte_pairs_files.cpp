@@ -83,8 +83,8 @@ void read_vocabulary(const fs::path& path, const std::vector<std::string>& speci
 }
 
 void read_merges(const fs::path& path, Model& model) {
-    std::set<std::string> made(single_bytes().begin(),
-                               single_bytes().end());  // pieces that exist, as earlier lines add to them
+    // The pieces that exist so far.
+    std::set<std::string> made(single_bytes().begin(), single_bytes().end());
     std::string text = io::load_text(path);
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     std::istringstream lines(text);
@@ -150,8 +150,7 @@ BytePairs BytePairs::load(const fs::path& folder, const std::vector<std::string>
 }
 
 void BytePairs::save(const fs::path& folder) const {
-    std::string vocabulary =
-        "{";  // ordered by id and written by hand, as nlohmann's ordered objects take quadratic time
+    std::string vocabulary = "{";  // by hand, as nlohmann's ordered objects take quadratic time
     for (std::size_t id = 0; id < model_->pieces.size(); ++id) {
         const std::string& piece = model_->pieces[id];
         const std::string name = json(model_->is_special(piece) ? piece : to_printable(piece)).dump();
