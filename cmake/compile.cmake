@@ -39,9 +39,7 @@ endfunction()
 function(weft_use_ccache)
   find_program(WEFT_CCACHE ccache)
   if(WEFT_CCACHE AND CMAKE_GENERATOR MATCHES Ninja)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-        CCACHE_EXTRAFILES=${PROJECT_SOURCE_DIR}/cmake/sanitize_ignore.txt ${WEFT_CCACHE} PARENT_SCOPE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/ccache.sh ${PROJECT_SOURCE_DIR} PARENT_SCOPE)
     # For precompiled headers; and debug information that is the same in every folder: gdb finds it from that of the project.
     target_compile_options(weft_flags INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
                            $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Calls a compiler through ccache such that a tree that was compiled in another folder compiles from the cache:
+#   ccache.sh FOLDER COMPILER ARGUMENTS…
+# The paths below the project's folder become relative; the rest lets ccache take in precompiled headers.
+export CCACHE_BASEDIR="$1" CCACHE_NOHASHDIR=1 CCACHE_EXTRAFILES="${0%/*}/sanitize_ignore.txt"
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+shift
+# The precompiled header that is to be replaced would be read first, and no two of GCC's have the same bytes.
+before=""
+for argument; do
+    case $before$argument in -o*.gch) rm -f "$argument" ;; esac
+    before=$argument
+done
+exec ccache "$@"
