@@ -219,3 +219,43 @@ TEST_CASE("report.h: a run's page is continued and saved", "[header-examples]") 
     }
     CHECK(contains(io::load_text(path), "My text"));
 }
+
+TEST_CASE("run.h: a run goes to its end, and is done", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch.folder();
+    const text::Characters tokenizer(pangrams());
+    const auto go = [&](bool resumes) {
+        nn::GPT model = small_gpt(tokenizer.vocab_size());
+        optim::AdamW optimizer(model, {});
+        training::Corpus corpus(tokenizer.encode(pangrams()), {.block_size = 64});
+        const text::Ids validation = corpus.validation();
+        const auto loss_of = [&](const training::Batch& batch) {
+            return cross_entropy(model(batch.inputs), batch.targets);
+        };
+        const training::RunOptions options{
+            .folder = folder, .rate = {.lr = 1e-2, .steps = 6}, .eval_interval = 2};
+        training::RunState state;
+        if (resumes) {
+            const auto last = training::Checkpoint::load(folder / "model.safetensors");
+            state = {last.restore(model, optimizer), training::best_of(last)};
+        }
+        if (training::is_done(state, options)) return;
+        training::RunReport report(folder / "report.html", {.prompt = "a"}, model, tokenizer, validation);
+        training::Run run(model, optimizer, report, state, options);
+        const auto backward = [&](std::int64_t step) {
+            const Tensor loss = loss_of(corpus.training_batch(step));
+            loss.backward();
+            return loss.item();
+        };
+        run.train(backward, [&] { return training::evaluate(corpus.validation_batches(), loss_of); });
+        CHECK(state.step == 6);
+        CHECK(state.best->second == 6);
+    };
+    go(false);
+    const std::string before = io::load_text(folder / "model.safetensors");
+    std::filesystem::remove(folder / "report.html");
+    go(true);  // which is the file that is_done misses
+    go(true);
+    CHECK(io::load_text(folder / "model.safetensors") == before);
+    CHECK(std::filesystem::exists(folder / "report.html"));
+}

@@ -233,6 +233,43 @@ std::vector<Row> training_rows() {
              c.refuses(state, [&] { (void)corpus.training_batch(INT64_MAX); });
              ++c.accepted;  // a batch depends on its step alone
          }},
+        {"Run::Run Run::train",
+         [](Check& c) {
+             const Scratch scratch;
+             const text::Characters tokenizer("abc");
+             Rng rng(1);
+             const nn::GPT model(
+                 {.vocab_size = 3, .block_size = 2, .num_layers = 1, .num_heads = 1, .d_model = 2}, rng);
+             optim::AdamW optimizer(model, {});
+             training::RunState at;
+             const auto train = [&](double loss, const training::RunOptions& options) {
+                 training::RunReport report(scratch / "report.html", {.prompt = "a"}, model, tokenizer, {});
+                 training::Run run(model, optimizer, report, at, options);
+                 const auto backward = [&](std::int64_t) {
+                     const Tensor y = sum(model(tensor({{0, 1}}, int64)) * tensor({1.0, 2, 4})) * loss;
+                     y.backward();
+                     return y.item();
+                 };
+                 run.train(backward, [] { return 1.0; });
+             };
+             // A step that is refused has called backward; weights, moments, state and files are as before.
+             const State all = [&] {
+                 return unchanged::state(model.state_dict()) + unchanged::state(optimizer.state_dict()) +
+                        std::to_string(at.step) + (at.best ? "best" : "") + unchanged::state(scratch);
+             };
+             training::RunOptions options{
+                 .folder = scratch.folder(), .rate = {.warmup_steps = 0, .steps = 1}, .quiet = true};
+             c.refuses(all, [&] { train(NAN, options); });
+             c.changes(all, [&] { train(1, options); });
+             options.rate.steps = 2;
+             options.folder.clear();
+             c.refuses(all, [&] { train(NAN, options); });
+             options.save_interval = 0;
+             c.refuses(all, [&] { train(1, options); });
+             options = {.folder = scratch.folder(), .rate = {.steps = 2}, .quiet = true};
+             io::save_text(scratch / "loss.csv", "no columns");
+             c.refuses(all, [&] { train(1, options); });
+         }},
         {"minimise",
          [](Check& c) {
              Tensor w = ones({2}).requires_grad_();

@@ -1,6 +1,7 @@
 // The loop of a program that trains a language model, with everything around its steps.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <optional>
 
@@ -43,20 +44,20 @@ std::optional<std::pair<double, std::int64_t>> best_of(const Checkpoint& last);
 // Trains with evaluations, checkpoints and a report. A run that was stopped and resumed has the bits of one
 // that never stopped.
 //
-//     training::RunState state;
-//     if (resumes) {
+//     const training::RunOptions options{.folder = folder, .rate = {.lr = 1e-2, .steps = 6}, .eval_interval =
+//     2}; training::RunState state; if (resumes) {
 //         const auto last = training::Checkpoint::load(folder / "model.safetensors");
 //         state = {last.restore(model, optimizer), training::best_of(last)};
 //     }
-//     training::RunReport report(folder / "report.html", {.prompt = "a"}, model, tokenizer,
-//     corpus.validation()); training::Run run(model, optimizer, report, state, {.folder = folder, .rate = rate,
-//     .eval_interval = 5}); run.train(
-//         [&](std::int64_t step) {
-//             const Tensor loss = loss_of(corpus.training_batch(step));
-//             loss.backward();
-//             return loss.item();
-//         },
-//         [&] { return training::evaluate(corpus.validation_batches(), loss_of); });
+//     if (training::is_done(state, options)) return;
+//     training::RunReport report(folder / "report.html", {.prompt = "a"}, model, tokenizer, validation);
+//     training::Run run(model, optimizer, report, state, options);
+//     const auto backward = [&](std::int64_t step) {
+//         const Tensor loss = loss_of(corpus.training_batch(step));
+//         loss.backward();
+//         return loss.item();
+//     };
+//     run.train(backward, [&] { return training::evaluate(corpus.validation_batches(), loss_of); });
 class Run {
 public:
     Progress progress;  // for what the program prints
