@@ -30,12 +30,19 @@ class Browser:
 
     def open(self, path, width=1280, height=900, dark=False):
         """The page at that size. Errors and requests of the pages before are forgotten."""
+        self.emulate(width, height, dark)
+        self.visit(path)
+
+    def emulate(self, width=1280, height=900, dark=False):
         command = self.driver.execute_cdp_cmd
         command("Emulation.setEmulatedMedia",
                 {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
                               {"name": "prefers-reduced-motion", "value": "reduce"}]})
         command("Emulation.setDeviceMetricsOverride",
                 {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
+
+    def visit(self, path):
+        """The page as the one before was seen."""
         self.driver.get_log("browser"), self.driver.get_log("performance")
         self.driver.get(str(path) if str(path).startswith("http://") else pathlib.Path(path).as_uri())
         self.run("localStorage.removeItem('weft-theme')")

@@ -4,12 +4,14 @@ the run measured.
     /usr/bin/python3 tests/browser/run.py BUILD [NAME…] [--pictures FOLDER]
 
 BUILD holds examples/train_gpt and tests/page_model, and the site is in build/site, where `make docs` puts it. With --pictures pages are
-photographed, at both widths and in both colours. NAMEs are parts of the names of the tests to run: SiteTest, say. `make
-test-browser` installs what this needs, and calls it."""
+photographed, at both widths and in both colours. NAMEs are parts of the names of the tests to run: SiteTest, say. Without
+them two browsers share the tests. `make test-browser` installs what this needs, and calls it."""
 import argparse
 import pathlib
 import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
 from case import ReportCase
@@ -27,12 +29,26 @@ from widget_case import WidgetCase
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def both_halves(build):
+    """Everything, in two browsers beside each other; the output of the site's comes at the end."""
+    command = [sys.executable, __file__, str(build), "--half"]
+    with tempfile.TemporaryFile("w+") as said:
+        site = subprocess.Popen([*command, "site"], stdout=said, stderr=subprocess.STDOUT)
+        failed = [subprocess.call([*command, "report"]), site.wait()]
+        said.seek(0)
+        sys.stdout.write(said.read())
+    return int(any(failed))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--pictures", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--half", choices=["site", "report"], help="the tests of the site alone, or those of a training's report")
     arguments = parser.parse_args()
+    if not (arguments.names or arguments.half or arguments.pictures):
+        return both_halves(arguments.build)
     if arguments.pictures:
         arguments.pictures.mkdir(parents=True, exist_ok=True)
     loader = unittest.TestLoader()
@@ -42,6 +58,10 @@ def main():
     widgets = unittest.TestSuite(map(loader.loadTestsFromModule, modules))
     cases = [ReportTest, RunsTest, ExplorerTest, ModelTest, TextTest]
     report = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in cases)
+    if arguments.half == "site":
+        report = unittest.TestSuite()
+    if arguments.half == "report":
+        site = widgets = unittest.TestSuite()
     if report.countTestCases():
         ReportCase.begin(arguments.build.resolve(), arguments.pictures)
     SiteTest.begin(ReportCase.browser, ROOT / "build/site", arguments.pictures)
