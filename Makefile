@@ -161,6 +161,11 @@ test-browser: browser-packages configure  ## every page of the site, and a train
 	$(MAKE) docs
 	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
 
+.PHONY: errors
+errors: configure  ## the messages on docs/errors.md written anew from the sources
+	$(CMAKE) --build $(BUILD) --target weft_tests
+	WEFT_WRITE_ERRORS=1 $(BUILD)/tests/weft_tests "[errors]"
+
 .PHONY: test-python
 PYTHON ?= /usr/bin/python3
 test-python:  ## the Python module (docs/python.md), built and compared with the golden values and, where it is installed, PyTorch: make test-python PYTHON=python3
