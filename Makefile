@@ -88,6 +88,9 @@ test-browser: browser-packages configure  ## every page of the site, and a train
 	$(CMAKE) --build $(BUILD) --target train_gpt page_model
 	$(MAKE) docs
 	/usr/bin/python3 tests/browser/run.py $(BUILD) $(ARGS)
+errors: configure  ## the messages on docs/errors.md written anew from the sources
+	$(CMAKE) --build $(BUILD) --target weft_tests
+	WEFT_WRITE_ERRORS=1 $(BUILD)/tests/weft_tests "[errors]"
 test-python: python-packages  ## the Python module (docs/python.md), built and compared with the golden values and, where it is installed, PyTorch: make test-python PYTHON=python3
 	$(CMAKE) -S . -B build/python -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEFT_PYTHON=ON -DWEFT_TESTS=OFF -DWEFT_EXAMPLES=OFF -DPython_EXECUTABLE=$(shell command -v $(PYTHON))
 	$(CMAKE) --build build/python --target _weft
