@@ -232,8 +232,8 @@ TEST_CASE("run.h: a run goes to its end, and is done", "[header-examples]") {
         const auto loss_of = [&](const training::Batch& batch) {
             return cross_entropy(model(batch.inputs), batch.targets);
         };
-        const training::RunOptions options{
-            .folder = folder, .rate = {.lr = 1e-2, .steps = 6}, .eval_interval = 2};
+        const optim::CosineOptions rate{.lr = 1e-2, .steps = 6};
+        const training::RunOptions options{.folder = folder, .rate = rate, .eval_interval = 2};
         training::RunState state;
         if (resumes) {
             const auto last = training::Checkpoint::load(folder / "model.safetensors");

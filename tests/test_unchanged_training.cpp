@@ -254,8 +254,10 @@ std::vector<Row> training_rows() {
              };
              // A step that is refused has called backward; weights, moments, state and files are as before.
              const State all = [&] {
-                 return unchanged::state(model.state_dict()) + unchanged::state(optimizer.state_dict()) +
-                        std::to_string(at.step) + (at.best ? "best" : "") + unchanged::state(scratch);
+                 std::string text;
+                 for (const auto& [name, value] : model.state_dict()) text += values(value);
+                 return text + unchanged::state(optimizer.state_dict()) + std::to_string(at.step) +
+                        (at.best ? "best" : "") + unchanged::state(scratch);
              };
              training::RunOptions options{
                  .folder = scratch.folder(), .rate = {.warmup_steps = 0, .steps = 1}, .quiet = true};

@@ -21,14 +21,14 @@ struct RunState {
 // Options of Run.
 struct RunOptions {
     // Gets model.safetensors, best.safetensors and loss.csv, and is where the report belongs. Empty: the run
-    // writes nothing, as in a group every process but the first.
+    // writes nothing, as where another process of its group writes.
     std::filesystem::path folder = {};
     optim::CosineOptions rate = {};  // the learning rate of each step, and the number of steps
     std::int64_t stop_at = 0;        // saves and stops at this step; 0: at rate.steps
     std::int64_t eval_interval = 250, save_interval = 250;  // in steps
     std::int64_t tokens_per_step = 0;                       // for the speed
-    double grad_clip = 0;                            // maximum norm of all gradients together; 0: no clipping
-    bool quiet = false;                              // print nothing but warnings
+    double grad_clip = 0;                                   // as for clip_grad_norm; 0: no clipping
+    bool quiet = false;                                     // print nothing but warnings
     std::function<bool()> stop = {};                 // saves and stops once it is true, as Interrupt::requested
     std::function<void(std::int64_t)> at_step = {};  // called as a step begins, as Group::at_step
     io::Metadata metadata = {};                      // of the checkpoints, beside "best_loss" and "best_step"
@@ -44,8 +44,10 @@ std::optional<std::pair<double, std::int64_t>> best_of(const Checkpoint& last);
 // Trains with evaluations, checkpoints and a report. A run that was stopped and resumed has the bits of one
 // that never stopped.
 //
-//     const training::RunOptions options{.folder = folder, .rate = {.lr = 1e-2, .steps = 6}, .eval_interval =
-//     2}; training::RunState state; if (resumes) {
+//     const optim::CosineOptions rate{.lr = 1e-2, .steps = 6};
+//     const training::RunOptions options{.folder = folder, .rate = rate, .eval_interval = 2};
+//     training::RunState state;
+//     if (resumes) {
 //         const auto last = training::Checkpoint::load(folder / "model.safetensors");
 //         state = {last.restore(model, optimizer), training::best_of(last)};
 //     }
