@@ -6,7 +6,6 @@ PYTHON ?= /usr/bin/python3
 
 # Debian's own CMake where there are several. Looked up late: it may have been installed a moment ago.
 CMAKE = $(shell test -x /usr/bin/cmake && echo /usr/bin/cmake || echo cmake)
-CTEST = $(dir $(filter /%,$(CMAKE)))ctest
 
 # Homebrew keeps OpenBLAS away from the system's libraries, and has no xtensor-blas.
 MAC = $(if $(filter Darwin,$(shell uname)),-DCMAKE_PREFIX_PATH="$(shell brew --prefix openblas);$(CURDIR)/build/xtensor-blas")
@@ -49,10 +48,8 @@ hint: ready  ## the next hint for the first part of an exercise that does not pa
 figures: ready  ## draw the figures of the book and of docs/architecture.md anew, in docs/figures
 	$(CMAKE) --build $(BUILD) --target chapters
 	@tools/figures.sh $(BUILD)
-test: configure default-text  ## build everything and run every test
-	$(CMAKE) --build $(BUILD)
-	$(CTEST) --test-dir $(BUILD) --no-tests=error --output-on-failure --parallel $(shell getconf _NPROCESSORS_ONLN)
-	@grep -hE '^(All tests passed|test cases:|assertions:|Skipped:)' $(BUILD)/Testing/Temporary/LastTest.log
+test: configure default-text  ## build everything and run every test; or those of one room: make test ROOM=nn
+	@tools/test.sh $(CMAKE) $(BUILD) $(ROOM) $(ARGS)
 gradcheck: ready  ## compare the gradients of every operation and module with finite differences, a line each
 	$(call run,tests/gradcheck)
 proofs: proofs-packages ready  ## prove every gradient rule by computer algebra (SymPy), from the graphs that the library records: docs/rules.md
@@ -63,13 +60,13 @@ toy: ready  ## a training loop that checks that gradients flow through its whole
 	$(call run,examples/toy_attention)
 step:  ## a step of docs/from_scratch with your files: make step N=3; with the solution: SOLUTION=1; enter there: FROM=solution
 	@command -v g++ >/dev/null || tools/packages.sh compiler
-	@N="$(N)" SOLUTION="$(SOLUTION)" FROM="$(FROM)" bash from_scratch/step.sh
+	@N="$(N)" SOLUTION="$(SOLUTION)" FROM="$(FROM)" bash exercises/from_scratch/step.sh
 compare-from-scratch: ready  ## the GPT of docs/from_scratch beside Weft's: the same loss, and how much slower
-	$(call run,from_scratch/compare_with_weft)
+	$(call run,exercises/from_scratch/compare_with_weft)
 fuzz: ready  ## random programs of new seeds, compared by every route: make fuzz MINUTES=60
 	$(call run,tests/random_programs,--minutes $(or $(MINUTES),60))
-mutants: packages  ## change one thing of the library at a time: do the tests notice? make mutants N=100 FOLDER=src/core/ops SEED=7
-	/usr/bin/python3 tests/mutants.py $(or $(N),100) $(if $(SEED),--seed $(SEED)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(LIST),--list $(LIST)) $(ARGS)
+mutants: packages  ## change one thing of the library at a time: do the tests notice? make mutants N=100 FOLDER=src/ops SEED=7
+	/usr/bin/python3 tests/mutants/mutants.py $(or $(N),100) $(if $(SEED),--seed $(SEED)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(LIST),--list $(LIST)) $(ARGS)
 fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many seconds each: make fuzz-files EACH=600
 	$(CMAKE) --preset sanitize
 	$(CMAKE) --build build/sanitize --target fuzz_harnesses
@@ -80,7 +77,7 @@ growth: growth-packages configure  ## does four times the input cost at most six
 	$(call run,tests/growth,$(ARGS))
 matrix: packages  ## other compilers, versions, generators, processors, in two hours; or some: make matrix ARGS="shared arm64"
 	.ci/matrix $(ARGS)
-debs:  ## the Debian packages, tried in a fresh system (packaging/README.md)
+debs:  ## the Debian packages, tried in a fresh system (tools/packaging/README.md)
 	.ci/debs
 docs: docs-packages  ## the book and the reference as a site, in build/site
 	/usr/bin/python3 docs/site/build.py
@@ -98,7 +95,7 @@ test-python: python-packages  ## the Python module (docs/python.md), built and c
 bench: bench-packages configure  ## Weft beside the floor and, where torch is installed, PyTorch: make bench ARGS="char gpt2"
 	$(CMAKE) -S . -B $(BUILD) -DWEFT_BENCH=ON
 	$(CMAKE) --build $(BUILD) --target compare kernels_bench
-	@set -o pipefail; bash bench/record.sh $(BUILD) compare $(ARGS) | tee build/bench.txt
+	@set -o pipefail; bash tools/bench/record.sh $(BUILD) compare $(ARGS) | tee build/bench.txt
 	@echo "build/bench.txt has this, to be kept in docs/measured, whose tables docs/performance.md shows"
 examples: configure  ## build the examples and run all but train_gpt and generate
 	$(CMAKE) --build $(BUILD)

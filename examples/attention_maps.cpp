@@ -28,7 +28,7 @@ std::vector<std::int64_t> letters(std::int64_t start, std::int64_t count) {
     return ids;
 }
 
-double learn(nn::GPT& model, Rng& rng) {
+double learn(lm::GPT& model, Rng& rng) {
     optim::AdamW optimizer(model, {.lr = 3e-3});
     const auto loss_of_a_batch = [&] {
         std::vector<std::int64_t> inputs, targets;
@@ -53,7 +53,7 @@ int main(int argc, char** argv) try {
     }
     set_num_threads(1);  // the operations are too small to share among threads
     Rng rng(1);
-    nn::GPT model({.vocab_size = 27, .block_size = block_size, .num_layers = 2, .num_heads = 4, .d_model = 32},
+    lm::GPT model({.vocab_size = 27, .block_size = block_size, .num_layers = 2, .num_heads = 4, .d_model = 32},
                   rng);
     const double loss = learn(model, rng);
     std::printf("loss after %d steps: %.3f\n\n", steps, loss);

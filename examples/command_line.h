@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sys/resource.h>
-#include <weft/train.h>
+#include <weft/training.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -45,18 +45,16 @@ CLI::Option* add_number(CLI::App& app, const std::string& flag, Number& value, s
                         std::type_identity_t<Number> high, const std::string& help) {
     const auto check = [=](std::string& text) {
         Number number{};
-        const std::string problem = weft::training::read_number(text, low, high, number);
-        if (problem.empty()) text = weft::text::chars(number);
+        const std::string problem = weft::read_number(text, low, high, number);
+        if (problem.empty()) text = weft::to_chars(number);
         return problem;
     };
-    const auto set = [=, &value](const std::string& text) {
-        weft::training::read_number(text, low, high, value);
-    };
+    const auto set = [=, &value](const std::string& text) { weft::read_number(text, low, high, value); };
     return app.add_option_function<std::string>(flag, set, help)
         ->type_name(std::is_integral_v<Number> ? "N" : "X")
         ->take_last()
         ->transform(CLI::Validator(check, ""))
-        ->default_str(weft::text::chars(value));
+        ->default_str(weft::to_chars(value));
 }
 
 // An option that takes a text or, with `file`, the name of a file or folder, which must not be empty.
@@ -79,8 +77,8 @@ inline CLI::Option* add_text(CLI::App& app, const std::string& flag, std::string
 inline std::string problem_of_switch(const std::string& flag, const std::string& value) {
     std::string message;
     if (value != "true" && value != "false")
-        message = "\"" + weft::text::excerpt(value) + "\" is neither true nor false; write " + flag + " or " +
-                  flag + "=false";
+        message = "\"" + weft::excerpt(value) + "\" is neither true nor false; write " + flag + " or " + flag +
+                  "=false";
     return message;
 }
 
@@ -150,10 +148,10 @@ inline std::vector<std::string> arguments_of_line(const CLI::App& app, const std
         value = trimmed(value.substr(0, value.find('#')));
     }
     if (!is_setting || (value.empty() && !is_quoted))
-        throw UsageError("\"", weft::text::excerpt(line), "\" is not a setting; write name = value");
+        throw UsageError("\"", weft::excerpt(line), "\" is not a setting; write name = value");
     std::replace(name.begin(), name.end(), '-', '_');
     const CLI::Option* option = app.get_option_no_throw("--" + name);
-    if (option == nullptr) refuse_unknown(app, "--" + weft::text::excerpt(name));
+    if (option == nullptr) refuse_unknown(app, "--" + weft::excerpt(name));
     if (name == "config" || name == "help" || name == "version")
         throw UsageError("--", name, " belongs on the command line; remove the line");
     const std::string flag = "--" + name;

@@ -2,7 +2,7 @@
 // jargon-text, or else that of this project's own pages. One paragraph a line, in ASCII.
 #pragma once
 
-#include <weft/train.h>
+#include <weft/training.h>
 
 #include <algorithm>
 #include <cctype>

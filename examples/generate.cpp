@@ -63,7 +63,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
 }
 
 struct Language {
-    nn::GPT model;
+    lm::GPT model;
     text::Tokenizer tokenizer;
 };
 
@@ -80,15 +80,15 @@ Language load_trained(const fs::path& path, DType dtype) {
         if (const std::string problem = problem_of_switch("bias", bias); !problem.empty())
             throw IoError("its bias: ", problem);
         const text::Characters characters(file.meta("vocabulary"));
-        const nn::GPTConfig config{.vocab_size = characters.vocab_size(),
+        const lm::GPTConfig config{.vocab_size = characters.vocab_size(),
                                    .block_size = size("block_size"),
                                    .num_layers = size("num_layers"),
                                    .num_heads = size("num_heads"),
                                    .d_model = size("d_model"),
                                    .bias = bias == "true"};
-        nn::check_state_dict(config, file.model);  // before a model of these sizes is made
+        lm::check_state_dict(config, file.model);  // before a model of these sizes is made
         Rng rng = Rng::skip_init();
-        nn::GPT model(config, rng);
+        lm::GPT model(config, rng);
         model.load_state_dict(file.model);
         model.to(dtype);
         return {model, characters};
@@ -108,7 +108,7 @@ Language load(const Settings& s) {
     if (type == fs::file_type::not_found)
         throw IoError(path.string(), " does not exist; set --model to a folder with a model");
     if (type != fs::file_type::directory) return load_trained(path, dtype);
-    if (contains("config.json")) return {nn::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
+    if (contains("config.json")) return {lm::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
     if (contains("model.safetensors")) return load_trained(path / "model.safetensors", dtype);
     throw IoError(
         path.string(),
@@ -148,7 +148,7 @@ class Stats {
 public:
     explicit Stats(bool enabled) : enabled_(enabled), last_(Clock::now()) {}
 
-    void model(const nn::GPT& model) {
+    void model(const lm::GPT& model) {
         std::int64_t bytes = 0;
         for (const Tensor& parameter : model.parameters())
             bytes += parameter.numel() * static_cast<std::int64_t>(itemsize(parameter.dtype()));
@@ -187,7 +187,7 @@ private:
     }
 };
 
-nn::GenerateOptions options_of(const Settings& s, Rng& rng) {
+lm::GenerateOptions options_of(const Settings& s, Rng& rng) {
     return {.max_new_tokens = s.max_new_tokens,
             .sampling = {.temperature = s.temperature, .top_k = s.top_k, .rng = &rng, .top_p = s.top_p},
             .use_cache = !s.no_cache};
@@ -195,7 +195,7 @@ nn::GenerateOptions options_of(const Settings& s, Rng& rng) {
 
 void run_random(const Settings& s, Stats& stats, Output& output) {
     Rng rng(static_cast<std::uint64_t>(s.seed));
-    const nn::GPT model({.vocab_size = 50257,
+    const lm::GPT model({.vocab_size = 50257,
                          .block_size = 1024,
                          .num_layers = 12,
                          .num_heads = 12,
@@ -204,7 +204,7 @@ void run_random(const Settings& s, Stats& stats, Output& output) {
                         rng);
     stats.model(model);
     const text::Ids prompt = randint(0, 50257, {64}, rng).to_vector<std::int64_t>();
-    const text::Ids ids = nn::generate(model, prompt, options_of(s, rng), [&](std::int64_t id) {
+    const text::Ids ids = lm::generate(model, prompt, options_of(s, rng), [&](std::int64_t id) {
         stats.token();
         return output.write(std::to_string(id) + " ");
     });
@@ -229,7 +229,7 @@ void run(const Settings& s, Stats& stats, Output& output) {
         begun = true;
         return output.write(before + text);
     };
-    const nn::GeneratedText result = nn::generate_text(
+    const lm::GeneratedText result = lm::generate_text(
         language.model, language.tokenizer, prompt,
         {.generate = options_of(s, rng), .stop = s.stop, .stop_at_eos = !s.ignore_eos, .write = write});
     if (!begun) output.write(s.prompt);

@@ -1,6 +1,6 @@
-// Draws the picture of docs/architecture.md: the layers of the library, and the other libraries that each one
-// uses.
+// Draws the picture of docs/architecture.md: the libraries of Weft, and the other libraries that each one uses.
 //     layers_picture docs/figures/layers.svg
+#include <weft/io.h>
 #include <weft/viz.h>
 
 #include <cstdio>
@@ -15,15 +15,17 @@ int main(int argc, char** argv) try {
         const char *target, *contents, *uses, *fill;
     };
     const Layer layers[] = {
+        {"weft::training", "batches, checkpoints, progress, Ctrl-C, evaluation", "", "#f6e3ea"},
+        {"weft::report", "the page of a run", "JSON", "#f4e7d8"},
+        {"weft::lm", "GPT, GPT-2, generation", "JSON", "#fbf6d9"},
+        {"weft::io", "files of tensors; tokenisers", "JSON, zlib, PCRE2", "#fbf6d9"},
+        {"weft::viz", "pictures in the terminal and as SVG, stories", "", "#f4e7d8"},
         {"weft::dist", "training on several processes and machines", "MPI, if it is there", "#e6e9f5"},
-        {"weft::train", "batches, checkpoints, progress, Ctrl-C, evaluation", "", "#f6e3ea"},
-        {"weft::viz", "pictures in the terminal and as SVG, stories, reports", "", "#f4e7d8"},
-        {"weft::models", "GPT, GPT-2, generation, tokenisers, files", "JSON, zlib, PCRE2", "#fbf6d9"},
         {"weft::nn", "modules, attention, optimisers, checks", "", "#e3f1e6"},
     };
     const viz::Label name{.size = 15, .anchor = "start", .bold = true}, small{.size = 13, .anchor = "start"},
         other{.size = 13, .anchor = "start", .colour = "#555"};
-    viz::Drawing d(760, 450, "The layers of Weft: each is built on those below it");
+    viz::Drawing d(760, 566, "The libraries of Weft: each is built on some of those below it");
     d.text(592, 24, "uses", {.size = 13, .anchor = "start", .colour = "#555", .bold = true});
     double y = 40;
     for (const Layer& layer : layers) {
@@ -33,10 +35,10 @@ int main(int argc, char** argv) try {
     }
     d.box(20, y, 552, 104, "", {}).text(36, y + 24, "weft::core", name);
     d.text(172, y + 24, "tensors, gradients, operations, masks, random numbers", small);
-    const char* rooms[] = {"array", "kernels", "autograd", "ops"};
-    for (int i = 0; i < 4; ++i) {
-        d.box(36 + 134 * i, y + 48, 112, 38, rooms[i], {.fill = "#fff"});
-        if (i > 0) d.arrow(36 + 134 * i, y + 67, 36 + 134 * i - 20, y + 67);
+    const char* rooms[] = {"base", "tensor", "kernels", "autograd", "ops"};
+    for (int i = 0; i < 5; ++i) {
+        d.box(36 + 107 * i, y + 48, 85, 38, rooms[i], {.fill = "#fff"});
+        if (i > 0) d.arrow(36 + 107 * i, y + 67, 36 + 107 * i - 20, y + 67);
     }
     d.text(592, y + 24, "xtensor, xsimd,", other).text(592, y + 42, "xtensor-blas,", other);
     d.text(592, y + 60, "OpenBLAS, oneTBB", other);

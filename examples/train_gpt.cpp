@@ -35,7 +35,7 @@ text::Ids encode(const text::Characters& tokenizer, const std::string& text, con
 std::uint64_t fingerprint(const std::string& text) {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (std::size_t at = 0; at < text.size();) {
-        const text::Decoded c = text::decode_at(text, at);
+        const Decoded c = decode_at(text, at);
         hash = (hash ^ c.value) * 0x100000001b3;
         at += c.length;
     }
@@ -46,7 +46,7 @@ std::uint64_t fingerprint(const std::string& text) {
 
 struct Trained {
     text::Characters tokenizer;
-    nn::GPT model;
+    lm::GPT model;
     optim::AdamW optimizer;
     training::RunState state = {};
     std::uint64_t text = 0;  // fingerprint of the training text
@@ -59,11 +59,11 @@ fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name;
 
 Trained new_run(const Options& o, const text::Characters& tokenizer,
                 const training::Checkpoint* last = nullptr) {
-    nn::GPTConfig config = o.model;
+    lm::GPTConfig config = o.model;
     config.vocab_size = tokenizer.vocab_size();
-    if (last != nullptr) nn::check_state_dict(config, last->model);  // before a model of these sizes is made
+    if (last != nullptr) lm::check_state_dict(config, last->model);  // before a model of these sizes is made
     Rng rng(seed_of(o));
-    const nn::GPT model(config, rng);
+    const lm::GPT model(config, rng);
     return {tokenizer, model,
             optim::AdamW(optim::decay_groups(model, o.weight_decay), {.lr = o.rate.lr, .beta2 = o.beta2})};
 }
@@ -127,7 +127,7 @@ int train_model(Trained& trained, const Options& o, CLI::App& app, const default
     for (const auto& [name, value] : settings_of(app)) group.agree("--" + name, name == "text" ? "" : value);
     group.agree("--stop_at", std::to_string(o.stop_at));
     group.agree("the text",
-                words(source.text.size(), " bytes, fingerprint ", text::chars(fingerprint(source.text), 16)));
+                words(source.text.size(), " bytes, fingerprint ", to_chars(fingerprint(source.text), 16)));
     group.agree("the checkpoint", words("step ", trained.state.step));
     dist::DataParallel parallel(trained.model, group, {.grains = grains_of(o)});
     const bool resumes = trained.state.step > 0 && o.first;
@@ -156,7 +156,7 @@ int train_model(Trained& trained, const Options& o, CLI::App& app, const default
     report.page.fact(trained.state.step > 0 ? "resumed with" : "command", o.command);
     report.page.fact("Weft", WEFT_VERSION);
     for (const std::string& other : o.compare) report.page.compare(other);
-    run.progress.print("title   " + text::excerpt(source.title));
+    run.progress.print("title   " + excerpt(source.title));
     run.progress.print(words("text    ", corpus.training().size(), " characters to train on, ",
                              corpus.validation().size(), " for validation, ", trained.tokenizer.vocab_size(),
                              " different"));
@@ -178,7 +178,7 @@ int train_model(Trained& trained, const Options& o, CLI::App& app, const default
             return loss_of({part(batch.inputs), part(batch.targets)});
         });
     };
-    run.train(backward, [&] { return dist::evaluate(validation, loss_of, group, requested); });
+    run.train(backward, [&] { return training::evaluate(validation, loss_of, group, requested); });
     return interrupt ? interrupt->signal() : 0;
 }
 
@@ -241,7 +241,7 @@ int train_gpt(int argc, char** argv) {
                 o.out.c_str(), whole(run.state.step), stops ? "--stop_at" : "--steps",
                 whole(stops ? o.stop_at : o.rate.steps));
         if (!o.compare.empty() && o.first) {
-            viz::Report page = viz::Report::load(in(o, "report.html"));
+            report::Report page = report::Report::load(in(o, "report.html"));
             for (const std::string& other : o.compare) page.compare(other);
             page.save(in(o, "report.html"));
         }
@@ -255,8 +255,8 @@ int train_gpt(int argc, char** argv) {
     if (o.quiet) return 0;
     Rng rng(seed_of(o));
     o.sampling.rng = &rng;
-    const nn::GenerateOptions options{.max_new_tokens = o.max_new_tokens, .sampling = o.sampling};
-    const std::string sample = nn::generate_text(run.model, run.tokenizer, prompt, {.generate = options}).text;
+    const lm::GenerateOptions options{.max_new_tokens = o.max_new_tokens, .sampling = o.sampling};
+    const std::string sample = lm::generate_text(run.model, run.tokenizer, prompt, {.generate = options}).text;
     std::printf("%s%s\n", prompt.c_str(), sample.c_str());
     return 0;
 }

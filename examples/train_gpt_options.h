@@ -19,7 +19,7 @@ struct Options {
     std::string command;               // that started this process, as a shell would take it
     bool first = true;                 // of the processes: prints and writes
     // of the model and its training
-    nn::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
+    lm::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     std::string text;  // empty: the Jargon File, or else the project's own pages
     optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 100, .steps = 2000};
     std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch_size = 12, micro_batch = 0;
@@ -27,7 +27,7 @@ struct Options {
     // of the sample
     std::string prompt;  // empty: a line break
     std::int64_t max_new_tokens = 500;
-    nn::SampleOptions sampling = {.temperature = 0.8};
+    lm::SampleOptions sampling = {.temperature = 0.8};
 };
 
 inline void add_options(CLI::App& app, Options& o) {
@@ -135,7 +135,7 @@ inline bool parse(CLI::App& app, Options& o, int argc, char** argv) {
     if (!parse_command_line(app, o.config, argc, argv)) return false;
     if (app.count("--min_lr") == 0) {
         o.rate.min_lr = o.rate.lr / 10;
-        app.get_option("--min_lr")->default_str(text::chars(o.rate.min_lr));
+        app.get_option("--min_lr")->default_str(to_chars(o.rate.min_lr));
     }
     check_settings(o);
     return true;
@@ -199,7 +199,7 @@ inline void complete_from(const training::Checkpoint& checkpoint, CLI::App& app,
                 throw IoError("a setting is invalid: ", error.what());
             }
         else if (option->get_group() == "Model")
-            differences += "\n  --" + name + " " + value + "; the checkpoint has " + text::excerpt(saved);
+            differences += "\n  --" + name + " " + value + "; the checkpoint has " + excerpt(saved);
     }
     if (!differences.empty())
         throw UsageError("the settings differ from the checkpoint's model:", differences,

@@ -1,6 +1,6 @@
 """Writes the binding of what the headers declare, so a new operation is in Python when it is declared: generate.py include out
 writes out_0.cpp and out_1.cpp.
-That is the functions of weft/core/ops.h and more.h or of weft/ops, Tensor's methods, the modules of weft/nn with their constructors, and the schedules
+That is the functions of weft/ops, Tensor's methods, the modules of weft/nn with their constructors, and the schedules
 and optimisers. A parameter gets PyTorch's name, and a structure of options becomes arguments. What Python writes in another way is in
 python/src, and left out here."""
 import pathlib
@@ -109,13 +109,14 @@ DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndi
 
 def main(include, out):
     folder = pathlib.Path(include) / "weft"
-    tensor, optim = (code_of(folder / name) for name in ["core/tensor.h", "nn/optim.h"])
-    ops = " ".join(map(code_of, [path for name in ["core/ops.h", "core/more.h", "ops/*.h"] for path in sorted(folder.glob(name))]))
-    layers = [code_of(path) for path in sorted((folder / "nn").glob("*.h"))] + [code_of(folder / "models/gpt.h")]
+    tensor = code_of(folder / "autograd/tensor.h")
+    optim = " ".join(code_of(path) for path in sorted((folder / "optim").glob("*.h")))
+    ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask")]))
+    layers = [code_of(path) for path in sorted((folder / "nn").glob("*.h"))] + [code_of(folder / "lm/gpt.h")]
     known = {name: members for text in [ops, optim] + layers for name, members in structures(text).items()}
     known["DecoderBlockOptions"] = known["EncoderBlockOptions"]  # an alias
     lines, methods = [], set()
-    for text in [ops, tensor[tensor.index(" Tensor zeros(") - 1:]]:
+    for text in [ops]:
         for result, name, parameters in re.findall(DECLARATION + "(?=;)", text):
             parameters = list(split(parameters))
             if name in OTHERWISE or any("Nested" in kind or "std::vector<T>" in kind for kind, _, _ in parameters):

@@ -44,7 +44,7 @@ struct SmallGPT : nn::Module {
     nn::LayerNorm norm;  // C
     nn::Linear head;     // C → V; its weight is the token embedding's
 
-    SmallGPT(const nn::GPTConfig& c, Rng& rng)
+    SmallGPT(const lm::GPTConfig& c, Rng& rng)
         : token_embedding(register_module("token_embedding", nn::Embedding(c.vocab_size, c.d_model, rng))),
           position_embedding(
               register_module("position_embedding", nn::Embedding(c.block_size, c.d_model, rng))),
@@ -70,7 +70,7 @@ Tensor ids_of_sentence() {
     return from_vector(ids, {1, std::ssize(ids)});  // (1, 40)
 }
 
-nn::GPTConfig small(std::int64_t num_layers) {
+lm::GPTConfig small(std::int64_t num_layers) {
     return {.vocab_size = tokenizer.vocab_size(),
             .block_size = 64,
             .num_layers = num_layers,
@@ -81,19 +81,19 @@ nn::GPTConfig small(std::int64_t num_layers) {
 
 void same_as_the_library() {
     Rng rng(1);
-    nn::GPT library(small(2), rng);
+    lm::GPT library(small(2), rng);
     SmallGPT mine(small(2), rng);
     mine.load_state_dict(library.state_dict());  // refused unless every name and shape is the same
 
     const Tensor ids = ids_of_sentence();  // (1, 40)
     const Tensor logits = mine(ids);       // (1, 40, V)
-    std::printf("logits %s, largest difference from nn::GPT's: %g\n", logits.shape().str().c_str(),
+    std::printf("logits %s, largest difference from lm::GPT's: %g\n", logits.shape().str().c_str(),
                 max(abs(logits - library(ids))).item());
 }
 
 void shapes() {
     Rng rng(1);
-    const nn::GPT model(small(1), rng);
+    const lm::GPT model(small(1), rng);
     const Composed definitions;  // the textbook's steps, each of which has a name
     const Trace trace;
     (void)model(ids_of_sentence());
@@ -118,15 +118,15 @@ void count_parameters() {
     std::printf("sum                 %11lld\n", whole(V * C + P * C + L * block + 2 * C));
 
     Rng zeros = Rng::skip_init();  // values do not matter here
-    const nn::GPT gpt2(
+    const lm::GPT gpt2(
         {.vocab_size = V, .block_size = P, .num_layers = L, .num_heads = 12, .d_model = C, .bias = true},
         zeros);
-    std::printf("nn::GPT's count     %11lld\n", whole(gpt2.num_parameters()));
+    std::printf("lm::GPT's count     %11lld\n", whole(gpt2.num_parameters()));
 }
 
 void all_predictions_at_once() {
     Rng rng(3);
-    nn::GPT model(small(2), rng);
+    lm::GPT model(small(2), rng);
     model.to(float64);
     const NoGrad off;
     const Tensor ids = ids_of_sentence();  // (1, 40)
@@ -143,7 +143,7 @@ void all_predictions_at_once() {
 }
 
 // The mean of −ln p of every next character: N − 1 predictions in one pass.
-Tensor loss_of(const nn::GPT& model, const Tensor& ids) {  // (B, N)
+Tensor loss_of(const lm::GPT& model, const Tensor& ids) {  // (B, N)
     const std::int64_t N = ids.size(1);
     const Tensor logits = model(ids.slice(1, 0, N - 1));  // (B, N − 1, V)
     return cross_entropy(logits, ids.slice(1, 1, N));     // ()
@@ -151,7 +151,7 @@ Tensor loss_of(const nn::GPT& model, const Tensor& ids) {  // (B, N)
 
 void first_loss() {
     Rng rng(4);
-    nn::GPT model(small(2), rng);
+    lm::GPT model(small(2), rng);
     model.to(float64);
     const NoGrad off;
     const Tensor ids = randint(0, model.config.vocab_size, {64, 33}, rng);  // characters at random
@@ -163,7 +163,7 @@ void first_loss() {
 
 void overfit_one_batch() {
     Rng rng(5);
-    nn::GPT model(small(2), rng);
+    lm::GPT model(small(2), rng);
     model.to(float64);
     const Tensor ids = ids_of_sentence();
     optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
@@ -198,7 +198,7 @@ Tensor block_in_order(const nn::TransformerBlock& b, const Tensor& x, Order orde
     return b(x);
 }
 
-Tensor through_blocks(const nn::GPT& model, const Tensor& ids, Order order) {               // (1, T)
+Tensor through_blocks(const lm::GPT& model, const Tensor& ids, Order order) {               // (1, T)
     Tensor x = model.token_embedding(ids) + model.position_embedding(arange(ids.size(1)));  // (1, T, C)
     for (const nn::TransformerBlock& block : model.blocks) x = block_in_order(block, x, order);
     return x;  // (1, T, C)
@@ -206,7 +206,7 @@ Tensor through_blocks(const nn::GPT& model, const Tensor& ids, Order order) {   
 
 Tensor first_ids() { return ids_of_sentence().slice(1, 0, 19); }  // (1, 19): "to be or not to be,"
 
-Tensor loss_in_order(const nn::GPT& model, Order order) {
+Tensor loss_in_order(const lm::GPT& model, Order order) {
     const Tensor x = through_blocks(model, first_ids().slice(1, 0, 18), order);    // (1, T, C)
     return cross_entropy(model.head(model.norm(x)), first_ids().slice(1, 1, 19));  // ()
 }
@@ -214,9 +214,9 @@ Tensor loss_in_order(const nn::GPT& model, Order order) {
 // A deep and narrow GPT. Each W_out is multiplied by its factor: `undivided` undoes the division by √(2L) = 4.
 constexpr double undivided = 4;
 
-nn::GPT deep_model(std::uint64_t seed, double attention_factor, double mlp_factor) {
+lm::GPT deep_model(std::uint64_t seed, double attention_factor, double mlp_factor) {
     Rng rng(seed);
-    nn::GPT model({.vocab_size = tokenizer.vocab_size(),
+    lm::GPT model({.vocab_size = tokenizer.vocab_size(),
                    .block_size = 64,
                    .num_layers = layers,
                    .num_heads = 2,
@@ -239,7 +239,7 @@ double difference_of_tokens(const Tensor& x) {  // (1, T, C)
 }
 
 // Norm of the first gradient of W_in in each layer's MLP.
-std::vector<double> first_gradients(const nn::GPT& model, Order order) {
+std::vector<double> first_gradients(const lm::GPT& model, Order order) {
     loss_in_order(model, order).backward();
     std::vector<double> norms;
     for (const nn::TransformerBlock& block : model.blocks) {
@@ -272,7 +272,7 @@ std::vector<Series> before_training() {
             std::vector<std::vector<double>> gradients(layers);
             std::vector<double> apart;
             for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-                const nn::GPT model = deep_model(seed, factor, factor);
+                const lm::GPT model = deep_model(seed, factor, factor);
                 const std::vector<double> norms = first_gradients(model, order);
                 for (std::size_t l = 0; l < norms.size(); ++l) gradients[l].push_back(norms[l]);
                 const NoGrad off;
@@ -297,7 +297,7 @@ void factors_of_neither() {
     const auto row = [](const char* what, double attention_factor, double mlp_factor) {
         std::vector<double> deviations, norms;
         for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-            const nn::GPT model = deep_model(seed, attention_factor, mlp_factor);
+            const lm::GPT model = deep_model(seed, attention_factor, mlp_factor);
             norms.push_back(first_gradients(model, Order::neither)[0]);
             const NoGrad off;
             const Tensor x = through_blocks(model, first_ids().slice(1, 0, 18), Order::neither);  // (1, T, C)
@@ -313,7 +313,7 @@ void factors_of_neither() {
 // The mean loss of the last ten of 80 steps.
 double train_deep(Order order, std::uint64_t seed, double factor, double lr, int warmup_steps) {
     constexpr int steps = 80;
-    nn::GPT model = deep_model(seed, factor, factor);
+    lm::GPT model = deep_model(seed, factor, factor);
     optim::AdamW optimizer(model, {.weight_decay = 0});
     double last_ten = 0;
     for (int step = 0; step < steps; ++step) {

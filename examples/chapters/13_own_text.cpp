@@ -87,9 +87,9 @@ void text_to_batches(const Corpus& corpus) {
     std::printf("targets  \"%s\"\n", corpus.characters.decode(first.targets.to_vector<std::int64_t>()).c_str());
 }
 
-nn::GPT new_model(const Corpus& corpus) {
+lm::GPT new_model(const Corpus& corpus) {
     Rng rng(1);
-    nn::GPT model({.vocab_size = corpus.characters.vocab_size(),
+    lm::GPT model({.vocab_size = corpus.characters.vocab_size(),
                    .block_size = T,
                    .num_layers = 2,
                    .num_heads = 2,
@@ -111,7 +111,7 @@ struct Trained {
     nn::NamedTensors best, last;  // weights: with the lowest validation loss, and of the last step
 };
 
-Trained train(nn::GPT& model, const Corpus& corpus) {
+Trained train(lm::GPT& model, const Corpus& corpus) {
     Rng rng(2);
     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.beta2 = 0.99});
     const Batch validation = corpus.validation_batch();
@@ -156,7 +156,7 @@ double train_in(const std::filesystem::path& folder, std::int64_t until) {
     const text::Characters characters(tale);
     training::Corpus corpus(characters.encode(tale), {.block_size = T, .batch_size = B, .seed = 2});
     Rng rng(1);
-    nn::GPT model({.vocab_size = characters.vocab_size(),
+    lm::GPT model({.vocab_size = characters.vocab_size(),
                    .block_size = T,
                    .num_layers = 1,
                    .num_heads = 2,
@@ -193,7 +193,7 @@ void stopped_and_resumed() {
 }
 
 // The logits (V,) of the character after `prompt`.
-Tensor next_logits(const nn::GPT& model, const Corpus& corpus, const std::string& prompt) {
+Tensor next_logits(const lm::GPT& model, const Corpus& corpus, const std::string& prompt) {
     const NoGrad off;
     const text::Ids ids = corpus.characters.encode(prompt);
     const Tensor read = from_vector(ids, {static_cast<std::int64_t>(ids.size())});  // (T,)
@@ -201,7 +201,7 @@ Tensor next_logits(const nn::GPT& model, const Corpus& corpus, const std::string
 }
 
 // The probability of each next character, at three temperatures.
-void next_character(const nn::GPT& model, const Corpus& corpus) {
+void next_character(const lm::GPT& model, const Corpus& corpus) {
     const std::string prompt = "and the ";
     const Tensor logits = next_logits(model, corpus, prompt);  // (V,)
     std::printf("after \"%s\"\n", prompt.c_str());
@@ -224,15 +224,15 @@ void next_character(const nn::GPT& model, const Corpus& corpus) {
 }
 
 // The `length` characters that the model writes after "and the ".
-std::string written(const nn::GPT& model, const Corpus& corpus, nn::SampleOptions how, std::int64_t length,
+std::string written(const lm::GPT& model, const Corpus& corpus, lm::SampleOptions how, std::int64_t length,
                     std::uint64_t seed = 7) {
     Rng rng(seed);
     how.rng = &rng;
-    const nn::GenerateTextOptions options{.generate = {.max_new_tokens = length, .sampling = how}};
-    return nn::generate_text(model, corpus.characters, "and the ", options).text;
+    const lm::GenerateTextOptions options{.generate = {.max_new_tokens = length, .sampling = how}};
+    return lm::generate_text(model, corpus.characters, "and the ", options).text;
 }
 
-using Ways = std::vector<std::pair<const char*, nn::SampleOptions>>;
+using Ways = std::vector<std::pair<const char*, lm::SampleOptions>>;
 const Ways ways = {{"greedy", {.temperature = 0}},
                    {"temperature 0.5", {.temperature = 0.5}},
                    {"temperature 1", {.temperature = 1}},
@@ -240,7 +240,7 @@ const Ways ways = {{"greedy", {.temperature = 0}},
                    {"the same, top 3", {.temperature = 2, .top_k = 3}},
                    {"the same, top-p", {.temperature = 2, .top_p = 0.7}}};
 
-void sampling(nn::GPT& model, const Corpus& corpus, const nn::NamedTensors& best,
+void sampling(lm::GPT& model, const Corpus& corpus, const nn::NamedTensors& best,
               const nn::NamedTensors& last) {
     for (const auto& [name, weights] : {std::pair{"best", best}, std::pair{"last", last}}) {
         model.load_state_dict(weights);
@@ -289,7 +289,7 @@ struct Mean {
 };
 
 // Means of forty samples of forty characters each.
-void sampling_measured(nn::GPT& model, const Corpus& corpus, const nn::NamedTensors& best,
+void sampling_measured(lm::GPT& model, const Corpus& corpus, const nn::NamedTensors& best,
                        const nn::NamedTensors& last) {
     const std::string text = tale.substr(0, static_cast<std::size_t>(corpus.training.numel()));
     double words_error = 0, copied_error = 0;
@@ -318,11 +318,11 @@ struct Work {
 };
 
 // Generates 32 ids, and counts the work.
-Work generate_and_count(const nn::GPT& model, const text::Ids& prompt, bool cache) {
+Work generate_and_count(const lm::GPT& model, const text::Ids& prompt, bool cache) {
     Work work;
     const Trace trace;
     work.ids =
-        nn::generate(model, prompt, {.max_new_tokens = 32, .sampling = {.temperature = 0}, .use_cache = cache});
+        lm::generate(model, prompt, {.max_new_tokens = 32, .sampling = {.temperature = 0}, .use_cache = cache});
     std::int64_t past = 0;  // tokens in the cache
     for (const auto& [name, tensor] : trace.entries()) {
         if (name != "embedded") continue;
@@ -336,7 +336,7 @@ Work generate_and_count(const nn::GPT& model, const text::Ids& prompt, bool cach
 }
 
 // The largest difference between logits computed token by token, with caches, and all at once.
-double token_by_token(const nn::GPT& model, const text::Ids& prompt) {
+double token_by_token(const lm::GPT& model, const text::Ids& prompt) {
     const NoGrad off;
     const auto count = static_cast<std::int64_t>(prompt.size());
     const Tensor ids = from_vector(prompt, {count});  // (T,)
@@ -350,7 +350,7 @@ double token_by_token(const nn::GPT& model, const text::Ids& prompt) {
     return largest;
 }
 
-void cache_counted(const nn::GPT& model, const Corpus& corpus) {
+void cache_counted(const lm::GPT& model, const Corpus& corpus) {
     const text::Ids prompt = corpus.characters.encode("the weaver said ");  // 16 characters
     const Work without = generate_and_count(model, prompt, false),
                with = generate_and_count(model, prompt, true);
@@ -365,7 +365,7 @@ void cache_counted(const nn::GPT& model, const Corpus& corpus) {
 }
 
 void break_it(const Corpus& corpus) {
-    nn::GPT model = new_model(corpus);
+    lm::GPT model = new_model(corpus);
     Rng rng(2);
     optim::AdamW optimizer(model, {.lr = 4e-3});
     const Batch validation = corpus.validation_batch(0);
@@ -456,7 +456,7 @@ int main(int argc, char** argv) {
     chapter.section("A text as batches");
     text_to_batches(corpus);
     chapter.section("Training");
-    nn::GPT model = new_model(corpus);
+    lm::GPT model = new_model(corpus);
     const Trained result = train(model, corpus);
     chapter.section("Stopped and resumed");
     stopped_and_resumed();

@@ -208,7 +208,7 @@ void one_or_three() {
 
 struct Training {
     Rng rng{1};
-    nn::GPT model{{.vocab_size = V, .block_size = T, .num_layers = L, .num_heads = H, .d_model = C}, rng};
+    lm::GPT model{{.vocab_size = V, .block_size = T, .num_layers = L, .num_heads = H, .d_model = C}, rng};
     optim::AdamW optimizer{model, {.lr = 1e-3}};
     Tensor tokens = randint(0, V, {B, T + 1}, rng);
 
@@ -366,7 +366,7 @@ std::vector<Snapshot> snapshots(std::uint64_t seed, double rounding) {
     const text::Characters characters(tale);
     training::Corpus corpus(characters.encode(tale), {.block_size = 32, .batch_size = 8, .seed = 2});
     Rng rng(seed);
-    nn::GPT model({.vocab_size = characters.vocab_size(),
+    lm::GPT model({.vocab_size = characters.vocab_size(),
                    .block_size = 32,
                    .num_layers = 1,
                    .num_heads = 2,

@@ -169,9 +169,9 @@ const std::string config_json = R"({"model_type": "gpt2", "vocab_size": 340, "n_
  "n_embd": 32, "n_layer": 2, "n_head": 4})";
 
 // A GPT trained in float64 until it has memorised the text. ids (N,)
-nn::GPT trained_on(const Tensor& ids, const nn::GPTConfig& config, std::uint64_t seed) {
+lm::GPT trained_on(const Tensor& ids, const lm::GPTConfig& config, std::uint64_t seed) {
     Rng rng(seed);
-    nn::GPT model(config, rng);
+    lm::GPT model(config, rng);
     model.to(float64);
     const std::int64_t N = ids.numel(), T = config.block_size;
     const auto loss_of = [&] {
@@ -190,34 +190,34 @@ Tensor ids_of(const text::BytePairs& tokenizer, const std::string& text) {  // (
     return from_vector(ids, {static_cast<std::int64_t>(ids.size())});
 }
 
-nn::GPT write_checkpoint(const fs::path& folder) {
+lm::GPT write_checkpoint(const fs::path& folder) {
     io::save_text(folder / "config.json", config_json);
     const auto tokenizer = text::BytePairs::train(rhyme(), 340);
     tokenizer.save(folder);  // vocab.json and merges.txt
     const Tensor ids = ids_of(tokenizer, rhyme());
-    nn::GPT trained = trained_on(ids, nn::gpt2_config(folder / "config.json"), 16);
+    lm::GPT trained = trained_on(ids, lm::gpt2_config(folder / "config.json"), 16);
     io::save_safetensors(folder / "model.safetensors", to_file(trained.state_dict()));
     return trained;
 }
 
 // What a model writes after a prompt, at most to the end of the line, always taking the likeliest token.
-std::string written(const nn::GPT& model, const text::BytePairs& tokenizer, const std::string& prompt) {
-    const nn::GenerateOptions greedy = {.max_new_tokens = 30, .sampling = {.temperature = 0}};
-    return nn::generate_text(model, tokenizer, prompt, {.generate = greedy, .stop = "\n"}).text;
+std::string written(const lm::GPT& model, const text::BytePairs& tokenizer, const std::string& prompt) {
+    const lm::GenerateOptions greedy = {.max_new_tokens = 30, .sampling = {.temperature = 0}};
+    return lm::generate_text(model, tokenizer, prompt, {.generate = greedy, .stop = "\n"}).text;
 }
 
 void write_and_load(const fs::path& folder) {
-    const nn::GPT trained = write_checkpoint(folder);
-    const nn::GPT loaded = nn::load_gpt2(folder, {.dtype = float64});
+    const lm::GPT trained = write_checkpoint(folder);
+    const lm::GPT loaded = lm::load_gpt2(folder, {.dtype = float64});
 
     const nn::NamedTensors file = io::load_safetensors(folder / "model.safetensors").tensors;
     Rng zeros = Rng::skip_init();  // the initial values are overwritten
-    nn::GPT filled(nn::gpt2_config(folder / "config.json"), zeros);
+    lm::GPT filled(lm::gpt2_config(folder / "config.json"), zeros);
     filled.to(float64);
     filled.load_state_dict(from_file(file));
 
     const Tensor ids = ids_of(text::BytePairs::load(folder), rhyme()).slice(0, 0, 48);  // (T,)
-    const auto difference = [&](const nn::GPT& other) {                                 // to `loaded`
+    const auto difference = [&](const lm::GPT& other) {                                 // to `loaded`
         const NoGrad off;
         return max(abs(loaded(ids) - other(ids))).item();
     };
@@ -226,7 +226,7 @@ void write_and_load(const fs::path& folder) {
 }
 
 void from_text_to_text(const fs::path& folder) {
-    const nn::GPT model = nn::load_gpt2(folder, {.dtype = float64});
+    const lm::GPT model = lm::load_gpt2(folder, {.dtype = float64});
     const auto tokenizer = text::BytePairs::load(folder);
     std::cout << ids_of(tokenizer, rhyme()).numel() << " tokens for " << rhyme().size() << " bytes\n";
     std::cout << pieces_of(tokenizer, "This is the cow with the farmer") << "\n";
@@ -286,7 +286,7 @@ nn::NamedTensors mistaken(nn::NamedTensors file, const std::string& layer) {
 }
 
 // The mean of −ln p over the first tokens, as many as the model reads at once.
-double loss_of(const nn::GPT& model, const Tensor& ids) {  // (N,)
+double loss_of(const lm::GPT& model, const Tensor& ids) {  // (N,)
     const NoGrad off;
     const std::int64_t T = model.config.block_size;
     return cross_entropy(model(ids.slice(0, 0, T)), ids.slice(0, 1, T + 1)).item();  // (T, V), (T,) → ()
@@ -294,20 +294,20 @@ double loss_of(const nn::GPT& model, const Tensor& ids) {  // (N,)
 
 void break_it(const fs::path& folder) {
     try {
-        nn::from_gpt2(mistaken(io::load_safetensors(folder / "model.safetensors").tensors, "mlp.c_fc"),
-                      nn::gpt2_config(folder / "config.json"));
+        lm::from_gpt2(mistaken(io::load_safetensors(folder / "model.safetensors").tensors, "mlp.c_fc"),
+                      lm::gpt2_config(folder / "config.json"));
     } catch (const ValueError& error) {
         std::cout << error.what() << "\n\n";
     }
-    const nn::GPTConfig config = nn::gpt2_config(folder / "config.json");
+    const lm::GPTConfig config = lm::gpt2_config(folder / "config.json");
     const auto tokenizer = text::BytePairs::load(folder);
     const Tensor ids = ids_of(tokenizer, rhyme());
     std::vector<double> right_losses, wrong_losses;
     for (std::uint64_t seed = 16; seed < 21; ++seed) {
-        nn::GPT model = trained_on(ids, config, seed);
+        lm::GPT model = trained_on(ids, config, seed);
         right_losses.push_back(loss_of(model, ids));
         const nn::NamedTensors wrong = mistaken(to_file(model.state_dict()), "attn.c_proj");
-        model.load_state_dict(nn::from_gpt2(wrong, config));  // no error
+        model.load_state_dict(lm::from_gpt2(wrong, config));  // no error
         wrong_losses.push_back(loss_of(model, ids));
         if (seed == 16)
             std::cout << "This is the cow" << written(model, tokenizer, "This is the cow") << "\n\n";

@@ -207,7 +207,7 @@ constexpr std::int64_t G = 8, B = 16, T = 32;  // grains, sequences in a batch, 
 
 struct Training {
     Rng rng;
-    nn::GPT model;
+    lm::GPT model;
     optim::AdamW optimizer;
 
     explicit Training(std::uint64_t seed, double dropout = 0)
@@ -227,7 +227,7 @@ training::Corpus make_corpus() {
 }
 
 // The mean loss of part i of n of a batch: B / n sequences.
-Tensor loss_of_part(const nn::GPT& model, const training::Batch& batch, std::int64_t i, std::int64_t n) {
+Tensor loss_of_part(const lm::GPT& model, const training::Batch& batch, std::int64_t i, std::int64_t n) {
     const std::int64_t begin = B * i / n, end = B * (i + 1) / n;
     return cross_entropy(model(batch.inputs.slice(0, begin, end)), batch.targets.slice(0, begin, end));
 }
@@ -244,7 +244,7 @@ void accumulate(Training& t, const training::Batch& batch) {
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].set_grad(sum_in_tree(grains[i], {0, G}));
 }
 
-bool same_bits(const nn::GPT& a, const nn::GPT& b) {
+bool same_bits(const lm::GPT& a, const lm::GPT& b) {
     const std::vector<Tensor> of_a = a.parameters(), of_b = b.parameters();
     for (std::size_t i = 0; i < of_a.size(); ++i)
         if (of_a[i].to_vector<float>() != of_b[i].to_vector<float>()) return false;
@@ -312,7 +312,7 @@ void overlap() {
 // What each process did in a backward of a GPT of 1.6 million parameters, the fastest of 40, in milliseconds.
 void print_timeline(dist::Group& group) {
     Rng rng(1);
-    nn::GPT model({.vocab_size = 65, .block_size = 64, .num_layers = 2, .num_heads = 4, .d_model = 256}, rng);
+    lm::GPT model({.vocab_size = 65, .block_size = 64, .num_layers = 2, .num_heads = 4, .d_model = 256}, rng);
     const Tensor ids = randint(0, 65, {16, 65}, rng);  // (B, T + 1)
     dist::DataParallel parallel(model, group, {.grains = 4});
     std::vector<dist::Span> fastest;
@@ -430,7 +430,7 @@ double trained_by_two(std::uint64_t seed, std::uint64_t other_seed) {
         const training::Batch batch = corpus.training_batch(step);
         std::array<std::vector<Tensor>, 2> gradients;
         for (std::int64_t r = 0; r < 2; ++r) {
-            const nn::GPT& model = processes[r].model;
+            const lm::GPT& model = processes[r].model;
             gradients[r] = grad({loss_of_part(model, batch, r, 2)}, model.parameters());
         }
         for (Training& t : processes) {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/core/error.h"
+#include "weft/base/error.h"
 
 using Values = std::vector<double>;
 

@@ -362,7 +362,7 @@ void masked_scores(Chapter& chapter) {
 }
 
 // At inference the tokens come one at a time.
-void generate(nn::GPT& model, const Tensor& ids) {
+void generate(lm::GPT& model, const Tensor& ids) {
     optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
     const auto loss_of_all = [&] { return cross_entropy(model(ids.slice(0, 0, 3)), ids.slice(0, 1, 4)); };
     training::minimise(optimizer, 60, loss_of_all, {.print_every = 0});
@@ -394,7 +394,7 @@ void generate(nn::GPT& model, const Tensor& ids) {
 void all_prefixes(Chapter& chapter) {
     chapter.section("How does masking enable training on N examples simultaneously?");
     manual_seed(1);
-    nn::GPT model({.vocab_size = 4, .block_size = 4, .num_layers = 2, .num_heads = 2, .d_model = 16});
+    lm::GPT model({.vocab_size = 4, .block_size = 4, .num_layers = 2, .num_heads = 2, .d_model = 16});
     model.to(float64);
     const Tensor ids = arange(4);  // The cat sat on
     const auto gradients = [&] {

@@ -10,7 +10,7 @@
 // 1. Predict. The loss of a new GPT with a vocabulary of 65 characters on random text, to one decimal.
 inline double first_loss() {
     Rng rng(12);
-    const nn::GPT model({.vocab_size = 65, .block_size = 16, .num_layers = 2, .num_heads = 2, .d_model = 32},
+    const lm::GPT model({.vocab_size = 65, .block_size = 16, .num_layers = 2, .num_heads = 2, .d_model = 32},
                         rng);
     const NoGrad off;
     const Tensor ids = randint(0, 65, {8, 16}, rng), next = randint(0, 65, {8, 16}, rng);  // (B, T)
@@ -21,7 +21,7 @@ double prediction_of_first_loss() { return 4.2; }
 // 2. Predict. How many more parameters would this GPT have if its head were not tied to the token embedding?
 inline double more_without_tying() {
     Rng rng(12);
-    const nn::GPT model({.vocab_size = 65, .block_size = 16, .num_layers = 2, .num_heads = 2, .d_model = 32},
+    const lm::GPT model({.vocab_size = 65, .block_size = 16, .num_layers = 2, .num_heads = 2, .d_model = 32},
                         rng);
     return static_cast<double>(model.head.weight.numel());
 }

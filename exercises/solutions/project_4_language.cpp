@@ -41,9 +41,9 @@ LanguageModel train_language_model(const std::string& text, std::uint64_t seed) 
     const auto tokenizer = std::make_shared<text::Characters>(text);
     const Tensor ids = from_vector(tokenizer->encode(text));  // (N,)
     Rng rng(seed);
-    const nn::GPTConfig config = {
+    const lm::GPTConfig config = {
         .vocab_size = tokenizer->vocab_size(), .block_size = T, .num_layers = 2, .num_heads = 4, .d_model = 64};
-    const auto model = std::make_shared<nn::GPT>(config, rng);
+    const auto model = std::make_shared<lm::GPT>(config, rng);
     optim::AdamW optimizer(*model, {.lr = 3e-3});
     LanguageModel result;
     constexpr int steps = 700;
@@ -78,7 +78,7 @@ LanguageModel train_language_model(const std::string& text, std::uint64_t seed) 
     result.write = [=](const std::string& prompt, int length, double temperature, std::uint64_t drawn) {
         Rng chance(drawn);
         return tokenizer->decode(
-            nn::generate(*model, tokenizer->encode(prompt),
+            lm::generate(*model, tokenizer->encode(prompt),
                          {.max_new_tokens = length, .sampling = {.temperature = temperature, .rng = &chance}}));
     };
     return result;

@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
             expect_count(50257, 1024, 12, 768, 124439808);    // GPT-2 small
             expect_count(50257, 1024, 48, 1600, 1557611200);  // GPT-2 XL
             Rng zeros = Rng::skip_init();
-            const nn::GPT model({.vocab_size = 11,
+            const lm::GPT model({.vocab_size = 11,
                                  .block_size = 7,
                                  .num_layers = 3,
                                  .num_heads = 1,

@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
     exercise.accept(
         "words of the language",
         {"Print what it writes. Is the training long enough, and the temperature used?",
-         "nn::generate divides the logits by the temperature that it is given in `sampling`."},
+         "lm::generate divides the logits by the temperature that it is given in `sampling`."},
         [] {
             double words = 0, known = 0;
             std::string strange;

@@ -1,7 +1,6 @@
-// weft::dist: training on several processes and machines, by MPI, with everything from weft::train.
+// weft::dist: training on several processes and machines, by MPI, with weft::nn.
 #pragma once
 
 #include "weft/dist/data_parallel.h"
-#include "weft/dist/evaluate.h"
 #include "weft/dist/group.h"
-#include "weft/train.h"
+#include "weft/nn.h"

@@ -1,9 +1,10 @@
-// weft::viz: pictures in the terminal and as SVG, stories and reports, and the layers below.
+// weft::viz: pictures in the terminal and as SVG, and stories, with weft::nn.
 #pragma once
 
-#include "weft/models.h"
+#include "weft/nn.h"
+#include "weft/viz/attention_map.h"
 #include "weft/viz/figure.h"
 #include "weft/viz/ledger.h"
 #include "weft/viz/pictures.h"
-#include "weft/viz/report.h"
 #include "weft/viz/storage.h"
+#include "weft/viz/text.h"

@@ -1,4 +1,5 @@
-// Everything, except the bridge to xtensor (weft/xtensor.h).
+// Everything, except the bridges to xtensor (weft/xtensor.h) and nlohmann::json (weft/io/json.h).
 #pragma once
 
-#include "weft/dist.h"
+#include "weft/before.h"
+#include "weft/training.h"

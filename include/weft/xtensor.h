@@ -14,7 +14,7 @@
 #include <xtensor/xeval.hpp>
 #endif
 
-#include "weft/core/tensor.h"
+#include "weft/autograd/tensor.h"
 
 namespace weft {
 

@@ -1,8 +1,11 @@
 // The base of modules, checks and files.
 #include "modules.h"
 
-#include "weft/models/gpt2.h"
-#include "weft/models/io.h"
+#include "weft/io/files.h"
+#include "weft/io/npy.h"
+#include "weft/io/npz.h"
+#include "weft/io/safetensors.h"
+#include "weft/lm/gpt2.h"
 
 namespace {
 
@@ -49,7 +52,7 @@ void bind_modules(Modules m, Modules nn) {
     def(type, "__repr__(self)", &M::summary);
     py::class_<optim::ParameterGroup>(nn, "ParameterGroup");
     using Path = const std::filesystem::path&;
-    def(nn, "load_gpt2(folder)", [](Path folder) { return nn::load_gpt2(folder); });
+    def(nn, "load_gpt2(folder)", [](Path folder) { return lm::load_gpt2(folder); });
     def(nn, "from_torch_multihead_attention(state, prefix='')",
         [](const py::dict& state, const std::string& prefix) {
             return dict_of(nn::from_torch_multihead_attention(named(state), prefix));
@@ -90,7 +93,7 @@ void bind_attention(Modules m, Modules nn) {
         });
     def(nn.attr("GPT"),
         "generate(self, ids, max_new_tokens, temperature=1.0, top_k=0, top_p=1.0, generator=default_generator)",
-        [](nn::GPT& f, T ids, I n, double temperature, I k, double p, Rng& rng) {
+        [](lm::GPT& f, T ids, I n, double temperature, I k, double p, Rng& rng) {
             return f.generate(ids, n, {temperature, k, &rng, p});
         });
     def(check, "attention(module, x, mask=Mask())",

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bind.h"
-#include "weft/models/gpt.h"
+#include "weft/lm/gpt.h"
 
 using Groups = std::vector<optim::ParameterGroup>;
 

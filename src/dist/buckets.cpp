@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "models/io/raw.h"
-#include "weft/core/ops.h"
-#include "weft/core/threads.h"
+#include "weft/autograd/raw.h"
+#include "weft/kernels/threads.h"
+#include "weft/ops.h"
 
 namespace weft::dist {
 
@@ -73,8 +73,8 @@ void Buckets::lay(std::size_t parameter, const std::vector<Tensor>& at_nodes) {
                 if (part.size() <= 0) continue;
                 const std::int64_t at =
                     own_nodes() * (cut.begin - bucket.range.begin) + node * cut.size() + part.begin - cut.begin;
-                std::memcpy(io::bytes_at(bucket.out) + static_cast<std::size_t>(at) * width,
-                            io::bytes_at(at_nodes[static_cast<std::size_t>(node)]) +
+                std::memcpy(bytes_at(bucket.out) + static_cast<std::size_t>(at) * width,
+                            bytes_at(at_nodes[static_cast<std::size_t>(node)]) +
                                 static_cast<std::size_t>(part.begin - place.begin) * width,
                             static_cast<std::size_t>(part.size()) * width);
             }
@@ -120,20 +120,20 @@ void Buckets::send(Bucket& bucket) {
     bucket.begin = now();
     const std::int64_t mine = piece(bucket, transport_.rank).size();
     bucket.exchange = transport_.exchange(
-        reinterpret_cast<const char*>(io::bytes_at(bucket.out)),
+        reinterpret_cast<const char*>(bytes_at(bucket.out)),
         piece_bytes(bucket, [&](std::int64_t q) { return own_nodes() * piece(bucket, q).size(); }),
-        reinterpret_cast<char*>(io::bytes_at(bucket.in)),
+        reinterpret_cast<char*>(bytes_at(bucket.in)),
         piece_bytes(bucket, [&](std::int64_t q) { return counts_[static_cast<std::size_t>(q)] * mine; }));
 }
 
 void Buckets::add_up(Bucket& bucket) {
     const Range mine = piece(bucket, transport_.rank);
     const std::size_t width = itemsize(bucket.dtype());
-    std::byte* in = io::bytes_at(bucket.in);
+    std::byte* in = bytes_at(bucket.in);
     const auto node = [&](std::size_t i) { return in + i * static_cast<std::size_t>(mine.size()) * width; };
     add_in_tree(grains_, nodes_,
                 [&](std::size_t i, std::size_t j) { add(bucket.dtype(), node(i), node(j), mine.size()); });
-    std::byte* sum = io::bytes_at(bucket.lane.sum);
+    std::byte* sum = bytes_at(bucket.lane.sum);
     if (mine.size() > 0)
         std::memcpy(sum + static_cast<std::size_t>(mine.begin) * width, in,
                     static_cast<std::size_t>(mine.size()) * width);

@@ -6,7 +6,10 @@
 
 #include "dist/buckets.h"
 #include "dist/probe.h"
-#include "weft/core/ops.h"
+#include "weft/autograd/grad.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/base/numbers.h"
+#include "weft/ops.h"
 
 namespace weft::dist {
 
@@ -89,7 +92,7 @@ struct DataParallel::State {
         std::string lines = words("grains ", options.grains, ", buckets of ", options.bucket_elements);
         for (const auto& [name, x] : parameters)
             lines += words("\nparameter ", name, " ", x.shape(), " ", weft::name(x.dtype()), ", values ",
-                           text::chars(checksum(x), 16));
+                           to_chars(checksum(x), 16));
         for (const auto& [name, rng] : generators)
             lines += words("\ngenerator ", name, ", seed ", rng->seed(), ", position ", rng->state().position);
         return lines;

@@ -11,10 +11,12 @@
 #include "dist/probe.h"
 #include "dist/transport.h"
 #include "dist/tree.h"
-#include "models/io/raw.h"
-#include "weft/core/error.h"
-#include "weft/core/ops.h"
-#include "weft/core/threads.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/autograd/raw.h"
+#include "weft/base/error.h"
+#include "weft/base/utf8.h"
+#include "weft/kernels/threads.h"
+#include "weft/ops.h"
 
 namespace weft::dist {
 
@@ -26,7 +28,7 @@ std::string described(const char* call, const Tensor& x) {
 
 // Copies bytes of the values of x into x, which is contiguous.
 void take(Tensor& x, const std::string& bytes) {
-    if (!bytes.empty()) std::memcpy(io::bytes_at(x), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(bytes_at(x), bytes.data(), bytes.size());
 }
 
 int checked_source(int source, int size) {
@@ -87,7 +89,7 @@ std::vector<Tensor> Group::all_gather(const Tensor& x) {
     const Tensor dense = x.contiguous();
     std::vector<Tensor> all;
     for (const std::string& bytes :
-         transport_->all_gather(described("all_gather", x), std::string(io::raw_values(dense)))) {
+         transport_->all_gather(described("all_gather", x), std::string(raw_values(dense)))) {
         all.push_back(zeros(x.shape(), x.dtype()));
         take(all.back(), bytes);
     }
@@ -110,7 +112,7 @@ void Group::broadcast(Tensor& x, int source) {
     const Doing doing("broadcast");
     const Tensor dense = x.contiguous();
     const auto all = transport_->all_gather(words(described("broadcast", x), " from process ", source),
-                                            rank() == source ? std::string(io::raw_values(dense)) : "");
+                                            rank() == source ? std::string(raw_values(dense)) : "");
     if (rank() == source) return;
     Tensor received = zeros(x.shape(), x.dtype());
     take(received, all[static_cast<std::size_t>(source)]);
@@ -131,8 +133,8 @@ void Group::agree(const std::string& what, const std::string& value) {
     for (int r = 1; r < size(); ++r)
         if (const std::string& other = all[static_cast<std::size_t>(r)]; other != all[0])
             throw Error("the processes differ in ", what, ": process 0 on ", host(0), " has ",
-                        text::excerpt(all[0], 200), "; process ", r, " on ", host(r), " has ",
-                        text::excerpt(other, 200), "; give all the same");
+                        excerpt(all[0], 200), "; process ", r, " on ", host(r), " has ", excerpt(other, 200),
+                        "; give all the same");
 }
 
 void Group::barrier() {

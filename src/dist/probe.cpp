@@ -5,16 +5,21 @@
 #include <cstring>
 
 #include "dist/transport.h"
-#include "models/io/raw.h"
-#include "weft/core/ops.h"
-#include "weft/models/gpt.h"
-#include "weft/train/checkpoint.h"
+#include "weft/autograd/grad.h"
+#include "weft/autograd/raw.h"
+#include "weft/base/numbers.h"
+#include "weft/nn/embedding.h"
+#include "weft/nn/layer_norm.h"
+#include "weft/nn/linear.h"
+#include "weft/nn/sequential.h"
+#include "weft/nn/transformer.h"
+#include "weft/ops.h"
 
 namespace weft::dist {
 
 std::uint64_t checksum(const Tensor& x, std::uint64_t hash) {
     const Tensor dense = x.contiguous();
-    std::string_view rest = io::raw_values(dense);
+    std::string_view rest = raw_values(dense);
     while (!rest.empty()) {
         std::uint64_t word = 0;
         const std::size_t n = std::min(sizeof word, rest.size());
@@ -27,14 +32,14 @@ std::uint64_t checksum(const Tensor& x, std::uint64_t hash) {
 
 std::string arithmetic() {
     Rng rng(7);
-    const nn::GPT model({.vocab_size = 65, .block_size = 48, .num_layers = 1, .num_heads = 3, .d_model = 96},
-                        rng);
+    const nn::Sequential model{nn::Embedding(65, 96, rng),
+                               nn::TransformerBlock(96, 3, rng, {.max_seq_len = 48}), nn::LayerNorm(96),
+                               nn::Linear(96, 65, rng)};
     const Tensor ids = randint(0, 65, {4, 49}, rng);
     const Tensor loss = cross_entropy(model(ids.slice(1, 0, 48)), ids.slice(1, 1, 49));
     std::uint64_t hash = checksum(loss);
     for (const Tensor& g : grad({loss}, model.parameters())) hash = checksum(g, hash);
-    return words("Weft ", WEFT_VERSION, ", arithmetic ", training::arithmetic_version, ", compiler ",
-                 __VERSION__, ", rounding ", text::chars(hash, 16));
+    return words("Weft ", WEFT_VERSION, ", compiler ", __VERSION__, ", rounding ", to_chars(hash, 16));
 }
 
 }  // namespace weft::dist

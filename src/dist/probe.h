@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "weft/core/tensor.h"
+#include "weft/autograd/tensor.h"
 
 namespace weft::dist {
 
@@ -11,7 +11,7 @@ namespace weft::dist {
 std::uint64_t checksum(const Tensor& x, std::uint64_t hash = 0xcbf29ce484222325);
 
 // How this process computes: the version of Weft, the compiler, and a checksum of one training step of a small
-// GPT, which is another one where kernels round in another way.
+// model, which is another one where kernels round in another way.
 std::string arithmetic();
 
 }  // namespace weft::dist

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/error.h"
+#include "weft/base/error.h"
 
 namespace weft::dist {
 

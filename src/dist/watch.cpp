@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "dist/transport.h"
-#include "weft/core/error.h"
-#include "weft/train/numbers.h"
+#include "weft/base/error.h"
+#include "weft/base/read_number.h"
 
 namespace weft::dist {
 
@@ -22,7 +22,7 @@ double patience() {
     const char* text = std::getenv("WEFT_PATIENCE");
     double seconds = 5;
     if (text == nullptr) return seconds;
-    if (const std::string problem = training::read_number(text, 0.1, 86400.0, seconds); !problem.empty())
+    if (const std::string problem = read_number(text, 0.1, 86400.0, seconds); !problem.empty())
         throw ValueError("Group: WEFT_PATIENCE, in seconds: ", problem);
     return seconds;
 }

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "nn/cache_guard.h"
-#include "nn/rng_guard.h"
-#include "weft/core/trace.h"
+#include "weft/autograd/trace.h"
+#include "weft/nn/cache_guard.h"
 #include "weft/nn/dropout.h"
+#include "weft/nn/rng_guard.h"
 #include "weft/nn/rotary.h"
 
 namespace weft::nn {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "weft/core/autograd.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/ops/creation.h"
 
 namespace weft::nn {
 

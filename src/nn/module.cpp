@@ -8,7 +8,9 @@
 #include <set>
 
 #include "nn/registry.h"
-#include "nn/table.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/autograd/record.h"
+#include "weft/base/table.h"
 
 namespace weft::nn {
 
@@ -194,7 +196,8 @@ std::string Module::summary() const {
         }
     };
     visit(visit, *registry_, "", 1);
-    return text::table(rows) + "parameters: " + grouped(num_parameters()) + " (" + grouped(bytes) + " bytes)\n";
+    return format_table(rows) + "parameters: " + grouped(num_parameters()) + " (" + grouped(bytes) +
+           " bytes)\n";
 }
 
 std::ostream& operator<<(std::ostream& out, const Module& module) { return out << module.summary(); }

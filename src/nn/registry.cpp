@@ -3,8 +3,10 @@
 
 #include <map>
 
-#include "nn/error_list.h"
-#include "weft/core/text.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/base/error_list.h"
+#include "weft/base/numbers.h"
+#include "weft/base/utf8.h"
 
 namespace weft::nn {
 
@@ -20,7 +22,7 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
                  const NamedTensors& state, bool strict) {
     std::map<std::string, Tensor> given;
     ErrorList names, shapes, types;
-    const auto shown = [](const std::string& name) { return text::excerpt(name, 200); };
+    const auto shown = [](const std::string& name) { return excerpt(name, 200); };
     for (const auto& [name, value] : state)
         if (!given.emplace(name, value).second) names.add("repeated: " + shown(name));
 

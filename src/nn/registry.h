@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "weft/nn/module.h"
+#include "weft/nn/state.h"
 
 namespace weft::nn {
 
@@ -27,17 +27,5 @@ struct Module::Registry {
 
 // Whether elements share memory, so that nothing can be written to x.
 bool is_expanded(const Tensor& x);
-
-// One entry of a module's state_dict.
-struct ExpectedTensor {
-    std::string name;
-    Shape shape;
-    DType dtype;
-};
-// Throws what load_state_dict of a module with these tensors throws; the module need not exist.
-void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,
-                 const NamedTensors& state, bool strict);
-// Throws what module.load_state_dict(state, strict) throws, and changes nothing.
-void check_load(const Module& module, const NamedTensors& state, bool strict = true);
 
 }  // namespace weft::nn

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "weft/core/ops.h"
+#include "weft/ops.h"
 
 namespace weft::nn {
 

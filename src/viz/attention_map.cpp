@@ -1,11 +1,14 @@
 // Attention maps: recorded, checked, and written as text; and masks as text.
-#include "viz/attention_map.h"
+#include "weft/viz/attention_map.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "weft/core/trace.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/autograd/trace.h"
+#include "weft/base/numbers.h"
+#include "weft/base/table.h"
 
 namespace weft::viz {
 namespace {
@@ -49,7 +52,8 @@ std::vector<double> checked_values(const char* operation, const Tensor& head) {
     for (std::size_t i = 0; i < values.size(); ++i)
         if (!std::isfinite(values[i]) || values[i] < 0)
             throw ValueError(operation, ": the weight at (query, key) = ",
-                             text::index(static_cast<std::int64_t>(i), head.shape()), " is ", number(values[i]),
+                             format_index(static_cast<std::int64_t>(i), head.shape()), " is ",
+                             format_number(values[i]),
                              "; weights are finite and at least 0 (apply softmax to scores first)");
     return values;
 }
@@ -71,7 +75,7 @@ AttentionMap make_attention_map(const char* operation, const std::vector<Tensor>
                                 const MapOptions& options) {
     if (layers.empty()) throw ValueError(operation, ": no layers; give the weights of at least one");
     if (!(options.top >= 0) || !std::isfinite(options.top))
-        throw ValueError(operation, ": top = ", number(options.top),
+        throw ValueError(operation, ": top = ", format_number(options.top),
                          "; give the weight to draw strongest, finite and above 0, or 0 for the largest");
     AttentionMap map;
     map.has_mask = !options.mask.blocks_nothing();
@@ -130,7 +134,8 @@ std::string attention_text(const Tensor& weights, const MapOptions& options) {
         }
     }
     for (const char* height : heights) text += height;
-    return text + " eighths of " + (options.top > 0 ? number(options.top, 3) : "the row's largest weight") +
+    return text + " eighths of " +
+           (options.top > 0 ? format_number(options.top, 3) : "the row's largest weight") +
            (map.has_mask ? std::string("   ") + blocked_cell + " blocked" : "") +
            (map.leaks ? std::string("   ") + leak + " blocked, yet above 0" : "") + "\n";
 }
@@ -159,7 +164,7 @@ std::string mask_grid(const Mask& mask, std::int64_t B, std::int64_t H, std::int
                                                    display_width(rows[0][s + 1])));
                 }
             }
-            text += table(rows);
+            text += format_table(rows);
         }
     return text;
 }

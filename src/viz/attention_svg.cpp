@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viz/attention_map.h"
 #include "viz/svg.h"
+#include "weft/base/numbers.h"
+#include "weft/base/table.h"
+#include "weft/viz/attention_map.h"
 
 namespace weft::viz {
 namespace {
@@ -73,7 +75,7 @@ std::string cell_svg(const AttentionMap& map, const HeadMap& head, std::size_t i
                                  leaks ? Stroke{leak_colour, 1, false} : no_stroke);
     svg.resize(svg.rfind("/>"));
     svg += "><title>" + xml(map.labels.queries[t] + " → " + map.labels.keys[s]) +
-           (leaks ? ": blocked, yet " : ": ") + (hatched ? "blocked" : number(head.weights[i])) +
+           (leaks ? ": blocked, yet " : ": ") + (hatched ? "blocked" : format_number(head.weights[i])) +
            "</title></rect>\n";
     const char* const ink = leaks ? leak_colour : colour.is_dark() ? "#fff" : "#111";
     if (size < numbers_from || hatched) return svg;
@@ -103,7 +105,7 @@ std::string panel_svg(const AttentionMap& map, const HeadMap& head, double x, do
                       const std::string& title) {
     const double width = static_cast<double>(map.S) * size, height = static_cast<double>(map.T) * size;
     return "<g><title>" + xml(title) + "</title>\n" + rect_shape(x, y, width, height, {hatch}) +
-           "<g transform=\"translate(" + decimal(x) + " " + decimal(y) + ") scale(" + number(size, 9) +
+           "<g transform=\"translate(" + decimal(x) + " " + decimal(y) + ") scale(" + format_number(size, 9) +
            ")\" shape-rendering=\"crispEdges\">\n" + cells_svg(head, map) + "</g>\n" +
            rect_shape(x, y, width, height, {}, {"#999", 0.5, false}) + "</g>\n";
 }
@@ -115,7 +117,8 @@ std::string colour_bar(const AttentionMap& map, double x, double y, double heigh
     for (int i = 0; i <= steps; ++i) {
         const double at = y + height * (1 - static_cast<double>(i) / steps);
         svg += "<path d=\"M" + point_data({x + bar_width, at}) + "h4\" stroke=\"#222\"/>\n" +
-               svg_text(x + bar_width + 7, at, number(map.top * i / steps, 3), {.size = 11, .anchor = "start"});
+               svg_text(x + bar_width + 7, at, format_number(map.top * i / steps, 3),
+                        {.size = 11, .anchor = "start"});
     }
     svg += svg_text(x, y - 18, "weight", {.size = 11, .anchor = "start"});
     const auto swatch = [&](double under, const char* fill, const char* what) {
@@ -134,7 +137,8 @@ std::string sheet(const AttentionMap& map, const std::string& title, const char*
     std::string defs = "<defs>\n<linearGradient id=\"viridis\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">\n";
     for (int i = 0; i < 16; ++i) {
         const double offset = i / 15.0;
-        defs += "<stop offset=\"" + number(offset, 4) + "\" stop-color=\"" + viridis(offset).hex() + "\"/>\n";
+        defs += "<stop offset=\"" + format_number(offset, 4) + "\" stop-color=\"" + viridis(offset).hex() +
+                "\"/>\n";
     }
     defs +=
         "</linearGradient>\n<pattern id=\"blocked\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "

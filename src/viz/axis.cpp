@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "weft/base/numbers.h"
+
 namespace weft::viz {
 namespace {
 
@@ -86,7 +88,9 @@ std::vector<Tick> logarithmic_ticks(double low, double high, double max_ticks) {
     return decades >= 3 || ticks.size() >= 2 ? ticks : linear_ticks(low, high, max_ticks);
 }
 
-std::string range_text(const Range& range) { return number(range.first) + " … " + number(range.second); }
+std::string range_text(const Range& range) {
+    return format_number(range.first) + " … " + format_number(range.second);
+}
 
 void Axis::widen(double below, double above) {
     if (!std::isfinite(high - low))

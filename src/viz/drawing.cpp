@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "viz/axis.h"
+#include "weft/base/numbers.h"
 
 namespace weft::viz {
 namespace {

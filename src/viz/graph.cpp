@@ -13,10 +13,13 @@
 #include <cstring>
 #include <map>
 
-#include "viz/text.h"
-#include "weft/core/trace.h"
-#include "weft/models/io.h"
+#include "weft/autograd/trace.h"
+#include "weft/io/files.h"
+#include "weft/io/npy.h"
+#include "weft/io/npz.h"
+#include "weft/io/safetensors.h"
 #include "weft/viz/pictures.h"
+#include "weft/viz/text.h"
 
 #ifndef __APPLE__
 extern char** environ;

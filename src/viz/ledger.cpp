@@ -4,9 +4,11 @@
 #include <cmath>
 #include <map>
 
-#include "nn/optim/norms.h"
-#include "viz/text.h"
-#include "weft/core/trace.h"
+#include "weft/autograd/trace.h"
+#include "weft/base/numbers.h"
+#include "weft/base/table.h"
+#include "weft/optim/norms.h"
+#include "weft/viz/text.h"
 
 namespace weft::viz {
 namespace {
@@ -16,7 +18,7 @@ constexpr int digits = 4;
 
 // "[[1 2] [3 4]]" from the values at position `at`, which advances past them.
 std::string nested(const std::vector<double>& values, const Shape& shape, int axis, std::size_t& at) {
-    if (axis == shape.rank()) return number(values[at++], digits);
+    if (axis == shape.rank()) return format_number(values[at++], digits);
     std::string text = "[";
     for (std::int64_t i = 0; i < shape[axis]; ++i)
         text += (i > 0 ? " " : "") + nested(values, shape, axis + 1, at);
@@ -25,7 +27,8 @@ std::string nested(const std::vector<double>& values, const Shape& shape, int ax
 
 std::string format_gradient(const Tensor& gradient) {
     if (gradient.numel() > max_in_full)
-        return gradient.shape().str() + ", norm " + number(std::sqrt(optim::sum_of_squares(gradient)), digits);
+        return gradient.shape().str() + ", norm " +
+               format_number(std::sqrt(optim::sum_of_squares(gradient)), digits);
     std::size_t at = 0;
     return nested(gradient.to(float64).to_vector<double>(), gradient.shape(), 0, at);
 }
@@ -74,7 +77,7 @@ std::string ledger_table(const GradientLedger& ledger, const nn::NamedTensors& g
         else if (entry.terms.size() > 1)
             add("sum", entry.gradient);
     }
-    return rows.size() == 1 ? "" : table(rows);
+    return rows.size() == 1 ? "" : format_table(rows);
 }
 
 }  // namespace weft::viz

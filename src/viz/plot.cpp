@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viz/plot_picture.h"
+#include "weft/base/numbers.h"
 
 namespace weft::viz {
 namespace {
@@ -18,7 +19,7 @@ void check_range(const std::string& what, const Range& range) {
 Plot::Plot(PlotOptions options) : options_(std::move(options)) {
     for (const auto& [what, size] : {std::pair("width", options_.width), std::pair("height", options_.height)})
         if (!(size >= 120) || !std::isfinite(size))
-            throw ValueError("Plot: a ", what, " of ", number(size),
+            throw ValueError("Plot: a ", what, " of ", format_number(size),
                              " leaves no room for the axes; give 120 or more");
     for (const auto& [name, logarithmic, range] : {std::tuple("x", options_.log_x, options_.x_range),
                                                    std::tuple("y", options_.log_y, options_.y_range)}) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "viz/plot_picture.h"
+#include "weft/base/numbers.h"
 
 namespace weft::viz {
 namespace {
@@ -52,9 +53,9 @@ std::string PlotPicture::field_svg() const {
     const double low = unit(plot.field_y_, y.low, rows), high = unit(plot.field_y_, y.high, rows);
     std::string svg = "<svg x=\"" + decimal(frame.left) + "\" y=\"" + decimal(frame.top) + "\" width=\"" +
                       decimal(frame.right - frame.left) + "\" height=\"" + decimal(frame.bottom - frame.top) +
-                      "\" viewBox=\"" + number(left, 9) + " " +
-                      number(static_cast<double>(extent(rows)) - high, 9) + " " + number(right - left, 9) +
-                      " " + number(high - low, 9) +
+                      "\" viewBox=\"" + format_number(left, 9) + " " +
+                      format_number(static_cast<double>(extent(rows)) - high, 9) + " " +
+                      format_number(right - left, 9) + " " + format_number(high - low, 9) +
                       "\" preserveAspectRatio=\"none\" shape-rendering=\"crispEdges\">\n";
     for (const auto& [colour, data] : paths)
         svg += path_shape(data, no_stroke, {viridis(static_cast<double>(colour) / (shades - 1)).hex()});

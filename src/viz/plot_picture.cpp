@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "weft/base/numbers.h"
+
 namespace weft::viz {
 namespace {
 
@@ -103,7 +105,7 @@ void PlotPicture::set_frame() {
         }
     }
     if (frame.right - frame.left < 40 || frame.bottom - frame.top < 40)
-        throw ValueError("Plot::svg: ", number(options.width), " × ", number(options.height),
+        throw ValueError("Plot::svg: ", format_number(options.width), " × ", format_number(options.height),
                          " leaves no room for the plot beside its labels; make it larger or shorten them");
     x.from = frame.left, x.to = frame.right;
     x_ticks = x.ticks(x.logarithmic ? 45 : 70);

@@ -8,7 +8,10 @@
 #include <sstream>
 
 #include "viz/svg.h"
-#include "weft/core/error.h"
+#include "weft/base/error.h"
+#include "weft/base/numbers.h"
+#include "weft/base/table.h"
+#include "weft/ops/creation.h"
 
 namespace weft::viz {
 namespace {
@@ -144,7 +147,7 @@ void draw_frame(Drawing& drawing, const StorageFrame& frame, const Layout& l, do
     };
     CellsStyle memory, tensor;
     for (const double value : frame.memory) {
-        memory.texts.push_back(number(value, 4));
+        memory.texts.push_back(format_number(value, 4));
         memory.fills.push_back(colours.at(value));
     }
     for (const std::size_t position : frame.at) {
@@ -223,12 +226,12 @@ std::string StorageMovie::str() const {
             continue;
         }
         std::string memory, at, reads;
-        for (const double value : frame.memory) memory += " " + number(value);
+        for (const double value : frame.memory) memory += " " + format_number(value);
         for (std::size_t i = 0; i < frame.at.size(); ++i) {
             const char* const between =
                 i > 0 && static_cast<std::int64_t>(i) % row_of(frame.tensor) == 0 ? " | " : " ";
             at += between + std::to_string(frame.at[i]);
-            reads += between + number(frame.memory[frame.at[i]]);
+            reads += between + format_number(frame.memory[frame.at[i]]);
         }
         text += "   " + layout(frame.tensor) + "; " + storage_text(frame) + "\n   memory" + memory +
                 "\n   at    " + at + "\n   reads " + reads + "\n";

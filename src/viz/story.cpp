@@ -4,9 +4,11 @@
 #include <map>
 #include <set>
 
-#include "viz/text.h"
-#include "weft/core/trace.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/autograd/trace.h"
+#include "weft/base/table.h"
 #include "weft/viz/pictures.h"
+#include "weft/viz/text.h"
 
 namespace weft::viz {
 namespace {
@@ -146,7 +148,7 @@ std::string Story::str() const {
         lines.push_back({visible(row.name), row.shape.str() + type, row.strides.str(),
                          row.contiguous ? "contiguous" : "strided", describe(row.made_by), describe(row)});
     }
-    std::string text = table(lines);
+    std::string text = format_table(lines);
     for (const StoryRow& row : rows)
         if (row.values.defined()) text += "\n" + visible(row.name) + " =\n" + row.values.str() + "\n";
     return text;

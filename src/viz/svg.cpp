@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "weft/base/numbers.h"
+#include "weft/base/table.h"
+
 namespace weft::viz {
 namespace {
 
@@ -33,8 +36,7 @@ std::string with_minus(const std::string& text) { return text[0] == '-' ? "−" 
 }  // namespace
 
 std::string Colour::hex() const {
-    return "#" +
-           text::chars(1u << 24 | std::uint32_t{red} << 16 | std::uint32_t{green} << 8 | blue, 16).substr(1);
+    return "#" + to_chars(1u << 24 | std::uint32_t{red} << 16 | std::uint32_t{green} << 8 | blue, 16).substr(1);
 }
 
 bool Colour::is_dark() const {
@@ -144,7 +146,7 @@ std::string figure_number(double value, int digits) {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
     if (value == 0) return "0";
-    const std::string text = number(value, digits);
+    const std::string text = format_number(value, digits);
     const std::size_t e = text.find('e');
     if (e == std::string::npos) return with_minus(text);
     const int exponent = std::stoi(text.substr(e + 1));
@@ -153,18 +155,19 @@ std::string figure_number(double value, int digits) {
 }
 
 std::string fixed_number(double value, int decimals) {
-    return with_minus(text::chars(value + 0.0, std::chars_format::fixed, decimals));
+    return with_minus(to_chars(value + 0.0, std::chars_format::fixed, decimals));
 }
 
 void check_finite(const char* operation, std::initializer_list<double> lengths) {
     for (const double length : lengths)
         if (!std::isfinite(length))
-            throw ValueError(operation, ": a length is ", number(length), "; give finite lengths");
+            throw ValueError(operation, ": a length is ", format_number(length), "; give finite lengths");
 }
 
 void check_positive(const char* operation, const char* what, double size) {
     if (!(size > 0) || !std::isfinite(size))
-        throw ValueError(operation, ": ", what, " is ", number(size), "; give a positive, finite number");
+        throw ValueError(operation, ": ", what, " is ", format_number(size),
+                         "; give a positive, finite number");
 }
 
 void check_label(const char* operation, const Label& label) {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "viz/text.h"
 #include "weft/viz/figure.h"
+#include "weft/viz/text.h"
 
 namespace weft::viz {
 

@@ -1,11 +1,15 @@
-#include "viz/text.h"
+#include "weft/viz/text.h"
 
 #include <algorithm>
+
+#include "weft/base/numbers.h"
+#include "weft/base/table.h"
+#include "weft/base/utf8.h"
 
 namespace weft::viz {
 
 std::string decimal(double value) {
-    std::string text = text::chars(value, std::chars_format::fixed, 2);
+    std::string text = to_chars(value, std::chars_format::fixed, 2);
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();
     return text == "-0" ? "0" : text;
@@ -25,7 +29,7 @@ std::string truncated(const std::string& text, std::size_t to) {
     if (display_width(text) <= to) return text;
     std::size_t end = 0;
     for (std::size_t next = 0, taken = 0; next < text.size(); end = next) {
-        text::displayed(text, next);
+        displayed(text, next);
         taken += display_width(std::string_view(text).substr(end, next - end));
         if (taken + 1 > to) break;
     }
@@ -36,7 +40,7 @@ std::string shown(std::string_view text) {
     std::string shown;
     for (std::size_t at = 0; at < text.size();) {
         const char* const mark = text[at] == '\n' ? "↵" : text[at] == '\t' ? "⇥" : nullptr;
-        shown += mark != nullptr ? (++at, mark) : text::displayed(text, at);
+        shown += mark != nullptr ? (++at, mark) : displayed(text, at);
     }
     return shown;
 }

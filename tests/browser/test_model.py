@@ -11,7 +11,7 @@ from case import DESKTOP, HEADS, LAYERS, PHONE, ReportCase, number
 import checkpoint
 import pages
 
-MODEL_JS = pathlib.Path(__file__).resolve().parents[2] / "src/viz/report/model.js"
+MODEL_JS = pathlib.Path(__file__).resolve().parents[2] / "src/report/page/model.js"
 TAG = '<script type="application/json" id="model">'
 TEXTS = ["The quiet weaver counts seven knots.\n"[:32], "A", "aa", "One tired loom", "  \n\n  ", "Every thread remembers its own c",
          "No shuttle follows the red", "knots.\nThe patient loom crosses", "sss...TTT", "mornings mornings mornings morni"]

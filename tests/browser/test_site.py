@@ -187,14 +187,14 @@ class SiteTest(unittest.TestCase):
                                           "document.activeElement.className, document.activeElement.value]"),
                          [False, "sidebar-search", ""])
         # From a page in a folder, too; text stays text.
-        self.assertIn("api/core/ledger.html#GradientLedger", [a for a, _ in self.search("GradientLed", "api/core/ops.html")])
+        self.assertIn("api/autograd/ledger.html#GradientLedger", [a for a, _ in self.search("GradientLed", "api/ops/reductions.html")])
         self.assertEqual(self.search("<b>zzz"), [])
         self.assertIn("Nothing found for “<b>zzz”", self.browser.text(".sidebar-results"))
 
     def test_the_search_ranks_titles_first(self):
         for word, first in [("masks", "10_masks.html"), ("glossary", "glossary.html"), ("tensors", "02_tensors.html"),
-                            ("attention", "08_attention.html"), ("clip_grad_n", "api/nn/optim.html"),
-                            ("conv2d", "api/core/more.html")]:
+                            ("attention", "08_attention.html"), ("clip_grad_n", "api/optim/clipping.html"),
+                            ("conv2d", "api/ops/convolution.html")]:
             self.assertEqual(self.search(word)[0][0].split("#")[0], first.split("#")[0], word)
         in_text = self.search("backprop")  # words of the text come after titles and names
         self.browser.focus(".sidebar-search")
@@ -283,7 +283,7 @@ class SiteTest(unittest.TestCase):
 
     def test_listings_link_the_file_where_they_stand(self):
         """Each at the line where it begins; every listing of a chapter has a link."""
-        for page in ["04_backward", "14_inside", "from_scratch/step_05_tensor", "api/core/ops"]:
+        for page in ["04_backward", "14_inside", "from_scratch/step_05_tensor", "api/ops/reductions"]:
             self.browser.open(self.site / f"{page}.html", **DESKTOP)
             found = self.browser.run("""return [...document.querySelectorAll("div.highlight-cpp")].map((block) => [
                 block.querySelector("pre").textContent, block.nextElementSibling?.matches(".listing-source")
@@ -367,7 +367,7 @@ class SiteTest(unittest.TestCase):
         if self.pictures is None:
             self.skipTest("no --pictures")
         for name in ["index", "search", "dictionary", "04_backward", "08_attention", "glossary", "readme",
-                     "api/index", "api/core/ops", "api/models/gpt"]:
+                     "api/index", "api/ops/reductions", "api/lm/gpt"]:
             for size in [DESKTOP, PHONE]:
                 for dark in [False, True]:
                     self.browser.open(self.site / f"{name}.html", dark=dark, **size)

@@ -30,7 +30,7 @@ class SoftmaxTest(WidgetCase):
     def test_the_generator_is_weft_s(self):
         expected = [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
         self.assertIn("{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}",
-                      (ROOT / "tests/test_reproducible.cpp").read_text(encoding="utf-8"))
+                      (ROOT / "tests/golden/test_reproducible.cpp").read_text(encoding="utf-8"))
         self.assertEqual(in_node("numbers", "w.philox(0, 0)"), expected)
 
     def test_the_medians_of_ten_seeds_are_the_chapter_s(self):
@@ -122,7 +122,7 @@ class MasksTest(WidgetCase):
     def test_the_rules_do_what_the_oracle_s_do(self):
         lines = block("10_masks", "two keys allowed")[1:]
         self.assertEqual(len(lines), 5)
-        words = (ROOT / "src/nn/check/mask_oracle.cpp").read_text(encoding="utf-8")
+        words = (ROOT / "src/check/mask_oracle.cpp").read_text(encoding="utf-8")
         for line in lines:
             rule, kind = re.match(r"(.*?) +(float\d\d) ", line).groups()
             name = f"{rule}, {kind}" if rule == "add -1e9" else rule
@@ -168,7 +168,7 @@ class MasksTest(WidgetCase):
             self.assertEqual(rows, [int(nan), int(zero)], rule)
 
     def test_the_checks_are_those_of_the_header(self):
-        header = (ROOT / "include/weft/nn/check/attention.h").read_text(encoding="utf-8")
+        header = (ROOT / "include/weft/check/attention.h").read_text(encoding="utf-8")
         for names, count in [([], 2), (["causal"], 5)]:  # how many of the header's checks are decided
             lines = in_node(self.NAME, f"w.report(w.chapterModule(), w.joined(x), {self.SAFE})", names)
             checks = [line for line in lines if f'"{line[1]}"' in header]

@@ -22,7 +22,7 @@ def in_node(name, expression, argument=None):
 
 
 def outputs(chapter):
-    """The ```text blocks of docs/CHAPTER.md, which are what the chapter's program prints: tests/test_book.cpp sees to it."""
+    """The ```text blocks of docs/CHAPTER.md, which are what the chapter's program prints: tests/book/test_book.cpp sees to it."""
     text = (ROOT / f"docs/{chapter}.md").read_text(encoding="utf-8")
     return re.findall(r"^```text[^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 

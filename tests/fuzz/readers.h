@@ -10,12 +10,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "models/io/gzip.h"
-#include "models/io/json.h"
+#include "report/content.h"
 #include "scratch.h"
-#include "viz/report_content.h"
-#include "viz/text.h"
-#include "weft/core/text.h"
+#include "weft/base/numbers.h"
+#include "weft/base/utf8.h"
+#include "weft/io/gzip.h"
+#include "weft/io/json.h"
+#include "weft/viz/text.h"
 #include "weft/weft.h"
 
 namespace fuzz {
@@ -49,9 +50,9 @@ private:
 inline std::string checked(const std::string& message) {
     require(message.size() < 8000, "a message that is too long");
     for (std::size_t at = 0; at < message.size();) {
-        const text::Decoded c = text::decode_at(message, at);
-        require(c.kind == text::Decoded::character, "a message that is not UTF-8");
-        require(c.value == '\n' || !text::is_hidden(c.value), "a message with control characters");
+        const Decoded c = decode_at(message, at);
+        require(c.kind == Decoded::character, "a message that is not UTF-8");
+        require(c.value == '\n' || !is_hidden(c.value), "a message with control characters");
         at += c.length;
     }
     return message;
@@ -125,9 +126,9 @@ inline std::string config(const std::string& bytes) {
         require(nlohmann::json::parse(bytes) == value, "what the library's own parser reads");
     });
     return refusal_of([&] {
-        const nn::GPTConfig config = nn::gpt2_config(file.path());
+        const lm::GPTConfig config = lm::gpt2_config(file.path());
         require(config.d_model % config.num_heads == 0, "heads that divide d_model");
-        nn::check_state_dict(config, {});
+        lm::check_state_dict(config, {});
     });
 }
 
@@ -166,10 +167,10 @@ inline std::string tokenizer(const std::string& text) {
     shown += whole.finish();
     for (std::size_t at = 0; at < text.size(); at += 3) pieces += parts.push(text.substr(at, 3));
     pieces += parts.finish();
-    require(pieces == shown && text::is_utf8(shown), "a stream that pieces do not change");
+    require(pieces == shown && is_utf8(shown), "a stream that pieces do not change");
     return refusal_of([&] {
         const text::Characters characters(text);
-        require(text::is_utf8(text), "characters of UTF-8 alone");
+        require(is_utf8(text), "characters of UTF-8 alone");
         require(characters.decode(characters.encode(text)) == text, "characters that come back");
         require(text::Characters(characters.vocabulary()).vocab_size() == characters.vocab_size(),
                 "one vocabulary");
@@ -181,26 +182,26 @@ inline std::string tokenizer(const std::string& text) {
 inline std::string utf8(const std::string& text) {
     std::string again;
     for (std::size_t at = 0; at < text.size();) {
-        const text::Decoded c = text::decode_at(text, at);
+        const Decoded c = decode_at(text, at);
         require(c.length > 0 && at + c.length <= text.size(), "a length inside the text");
-        if (c.kind == text::Decoded::character)
-            text::append_utf8(again, c.value);
+        if (c.kind == Decoded::character)
+            append_utf8(again, c.value);
         else
             again += text.substr(at, c.length);
         at += c.length;
     }
     require(again == text, "characters and broken bytes that make up the text");
-    checked(text::excerpt(text));
-    checked(text::excerpt(text, 3));
+    checked(excerpt(text));
+    checked(excerpt(text, 3));
     const std::string visible = viz::visible(text);
     checked(visible.substr(0, visible.size() < 8000 ? visible.size() : 0));
-    require(viz::display_width(viz::truncated(visible, 12)) <= 12, "a text that is cut to 12 columns");
+    require(display_width(viz::truncated(visible, 12)) <= 12, "a text that is cut to 12 columns");
     try {  // nlohmann's own idea of UTF-8
         const std::string quoted = nlohmann::json(text).dump();
-        require(text::is_utf8(text), "UTF-8 where the JSON library sees some");
+        require(is_utf8(text), "UTF-8 where the JSON library sees some");
         require(nlohmann::json::parse(quoted) == text, "a text that comes back from JSON");
     } catch (const nlohmann::json::type_error&) {
-        require(!text::is_utf8(text), "no UTF-8 where the JSON library sees none");
+        require(!is_utf8(text), "no UTF-8 where the JSON library sees none");
         return "not UTF-8";
     }
     return "";
@@ -208,12 +209,12 @@ inline std::string utf8(const std::string& text) {
 
 // The data of a report, in a page that is short.
 inline std::string report(const std::string& data) {
-    const std::string before(viz::page_before_data.substr(viz::page_before_data.rfind('<')));
+    const std::string before(report::page_before_data.substr(report::page_before_data.rfind('<')));
     return refusal_of([&] {
         const File file(before + data + "</script>");
-        viz::Report report = viz::Report::load(file.path());
+        report::Report report = report::Report::load(file.path());
         const std::string page = report.html();
-        require(viz::Report::load(File(page).path()).html() == page, "the same page after writing");
+        require(report::Report::load(File(page).path()).html() == page, "the same page after writing");
         report.truncate(std::int64_t{1} << 52);
         report.parameters(nn::Module("None"));
         report.run(report.run());
@@ -227,7 +228,7 @@ inline std::string report(const std::string& data) {
         }
         refusal_of([&] { report.gradients(step, nn::Module("None")); });  // gradients of another model
         const std::string after = report.html();
-        require(viz::Report::load(File(after).path()).html() == after, "a page that goes on can be read");
+        require(report::Report::load(File(after).path()).html() == after, "a page that goes on can be read");
         report.truncate(3);
         report.loss(3, {.training = 1});
     });
@@ -235,14 +236,14 @@ inline std::string report(const std::string& data) {
 
 // The model in a report's page.
 inline std::string page_model(const std::string& model) {
-    const std::string page = viz::Report("").html();
-    const std::string_view tag = viz::page_before_model.substr(viz::page_before_model.rfind('<'));
+    const std::string page = report::Report("").html();
+    const std::string_view tag = report::page_before_model.substr(report::page_before_model.rfind('<'));
     const std::size_t start = page.find(tag) + tag.size(), end = page.find("</script>", start);
     return refusal_of([&] {
-        const auto report = viz::Report::load(File(page.substr(0, start) + model + page.substr(end)).path());
+        const auto report = report::Report::load(File(page.substr(0, start) + model + page.substr(end)).path());
         const std::string again = report.html();
-        require(viz::Report::load(File(again).path()).html() == again, "the same page after writing");
-        const viz::PageModel found = report.model();
+        require(report::Report::load(File(again).path()).html() == again, "the same page after writing");
+        const report::PageModel found = report.model();
         const Tensor logits = found.gpt(zeros({1}, int64));  // (1, V)
         require(logits.size(-1) == found.tokenizer.vocab_size(), "a logit for each character");
     });

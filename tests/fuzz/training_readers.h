@@ -10,16 +10,16 @@ inline std::string checkpoint(const std::string& bytes) {
     return refusal_of([&] {
         const auto saved = training::Checkpoint::load(file.path());
         const auto size = [&](const char* name) { return saved.number<std::int64_t>(name, 1'000'000); };
-        const nn::GPTConfig config{.vocab_size = text::Characters(saved.meta("vocabulary")).vocab_size(),
+        const lm::GPTConfig config{.vocab_size = text::Characters(saved.meta("vocabulary")).vocab_size(),
                                    .block_size = size("block_size"),
                                    .num_layers = size("num_layers"),
                                    .num_heads = size("num_heads"),
                                    .d_model = size("d_model"),
                                    .dropout = saved.number<double>("dropout", 0.99),
                                    .bias = saved.meta("bias") == "true"};
-        nn::check_state_dict(config, saved.model);
+        lm::check_state_dict(config, saved.model);
         Rng rng(1);
-        nn::GPT model(config, rng);
+        lm::GPT model(config, rng);
         optim::AdamW optimizer(model);
         const std::int64_t step = saved.restore(model, optimizer);
         training::Checkpoint(model, optimizer, step, saved.metadata).save(folder() / "again");

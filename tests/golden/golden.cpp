@@ -7,8 +7,11 @@
 #include <limits>
 
 #include "places.h"
-#include "weft/core/ops.h"
-#include "weft/models/io.h"
+#include "weft/core.h"
+#include "weft/io.h"
+#include "weft/io/files.h"
+#include "weft/io/npy.h"
+#include "weft/io/npz.h"
 
 using namespace weft;
 

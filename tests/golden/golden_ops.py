@@ -1,4 +1,4 @@
-"""Golden values and gradients of every operation in weft/core/ops.h, one case a line: name, PyTorch's function, inputs."""
+"""Golden values and gradients of every operation in weft/ops.h, one case a line: name, PyTorch's function, inputs."""
 import math
 
 import numpy as np

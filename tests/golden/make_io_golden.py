@@ -4,7 +4,7 @@
     python3 make_io_golden.py          writes io/*.npy, io/*.npz and io/python.safetensors (numpy, safetensors)
     python3 make_io_golden.py check    reads io/weft*.npz, which Weft wrote, and compares every value
 
-What each file holds follows from its name and shape; tests/test_io_npy.cpp knows the same rules.
+What each file holds follows from its name and shape; tests/io/test_io_npy.cpp knows the same rules.
 io/weft*.npz are written by `weft_tests "[write-golden]"`. .npy and .safetensors need no such files: Weft's bytes
 are those of numpy.save and of Python's safetensors.
 """

@@ -79,10 +79,10 @@ std::vector<growth::Case> growth::modules() {
          [](auto n) {
              return [n] {
                  Rng rng(1);
-                 const nn::GPT model(
+                 const lm::GPT model(
                      {.vocab_size = 4, .block_size = 2, .num_layers = n, .num_heads = 1, .d_model = 2}, rng);
                  sum(model(zeros({1, 2}, int64))).backward();
-                 nn::check_state_dict(model.config, model.state_dict());
+                 lm::check_state_dict(model.config, model.state_dict());
              };
          }},
         {"fused_state, separate_state: attentions", 100,
@@ -94,7 +94,7 @@ std::vector<growth::Case> growth::modules() {
          }},
         {"from_gpt2: layers", 20,
          [](auto n) {
-             const nn::GPTConfig config{
+             const lm::GPTConfig config{
                  .vocab_size = 4, .block_size = 2, .num_layers = n, .num_heads = 1, .d_model = 2, .bias = true};
              nn::NamedTensors state{{"wte.weight", ones({4, 2})},
                                     {"wpe.weight", ones({2, 2})},
@@ -113,7 +113,7 @@ std::vector<growth::Case> growth::modules() {
                      state.emplace_back(h + name + ".bias", ones({out}));
                  }
              }
-             return [state, config] { (void)nn::from_gpt2(state, config); };
+             return [state, config] { (void)lm::from_gpt2(state, config); };
          }},
         {"from_flax: layers", 200,
          [](auto n) {

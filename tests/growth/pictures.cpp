@@ -120,7 +120,7 @@ std::vector<growth::Case> growth::pictures() {
         {"Report: steps", 2500,
          [](auto n) {
              return [n] {
-                 viz::Report report("title");
+                 report::Report report("title");
                  for (std::int64_t i = 0; i < n; ++i) report.loss(i, {.training = 1.5, .validation = 2.5});
                  report.truncate(n / 2);
                  (void)report.html();
@@ -129,7 +129,7 @@ std::vector<growth::Case> growth::pictures() {
         {"Report: samples", 500,
          [](auto n) {
              return [n] {
-                 viz::Report report("title");
+                 report::Report report("title");
                  for (std::int64_t i = 0; i < n; ++i) report.sample(i, "a sample", "a");
                  (void)report.html();
              };
@@ -137,14 +137,14 @@ std::vector<growth::Case> growth::pictures() {
         {"Report: attention", 100,
          [](auto n) {
              return [n, layers = std::vector{full({1, 1, 2, 2}, 0.5)}] {
-                 viz::Report report("title", 100);
+                 report::Report report("title", 100);
                  for (std::int64_t i = 0; i < n; ++i) report.attention(i, {"a", "b"}, layers);
                  (void)report.html();
              };
          }},
         {"Report: settings", 500,
          [](auto n) {
-             const auto report = std::make_shared<viz::Report>("title");
+             const auto report = std::make_shared<report::Report>("title");
              for (const std::string& name : labels(n)) report->setting(name, "1");
              return [report] { (void)report->html(); };
          }},
@@ -153,13 +153,13 @@ std::vector<growth::Case> growth::pictures() {
              const Many module(n);
              sum(stack(module.all)).backward();
              return [module] {
-                 viz::Report report("title");
+                 report::Report report("title");
                  for (std::int64_t step = 0; step < 4; ++step) {
                      report.gradients(step, module);
                      report.parameters(module);
                  }
                  report.save(scratch("report.html"));
-                 (void)viz::Report::load(scratch("report.html"));
+                 (void)report::Report::load(scratch("report.html"));
              };
          }},
     };

@@ -5,9 +5,9 @@ namespace {
 using namespace growth;
 
 // A model that takes no time, and one id after another.
-nn::GPT small_gpt(std::int64_t vocab_size) {
+lm::GPT small_gpt(std::int64_t vocab_size) {
     Rng rng(1);
-    return nn::GPT({.vocab_size = vocab_size, .block_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 4},
+    return lm::GPT({.vocab_size = vocab_size, .block_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 4},
                    rng);
 }
 
@@ -15,10 +15,10 @@ std::function<void()> generated(std::int64_t n, const std::string& stop) {
     return [n, stop, model = small_gpt(256)] {
         Rng rng(1);
         std::string seen;
-        nn::GenerateTextOptions options{.generate = {.max_new_tokens = n, .sampling = {.rng = &rng}},
+        lm::GenerateTextOptions options{.generate = {.max_new_tokens = n, .sampling = {.rng = &rng}},
                                         .stop = stop};
         options.write = [&](const std::string& part) { return seen += part, true; };
-        (void)nn::generate_text(model, text::Bytes(), "a", options);
+        (void)lm::generate_text(model, text::Bytes(), "a", options);
     };
 }
 
@@ -41,7 +41,7 @@ std::vector<growth::Case> growth::texts() {
         {"Characters: vocabulary", 2000,
          [](auto n) {
              std::string text;
-             for (std::int64_t i = 0; i < n; ++i) text::append_utf8(text, static_cast<char32_t>(0x4E00 + i));
+             for (std::int64_t i = 0; i < n; ++i) append_utf8(text, static_cast<char32_t>(0x4E00 + i));
              return [text] {
                  const text::Characters tokenizer(text);
                  (void)tokenizer.decode(tokenizer.encode(tokenizer.vocabulary()));
@@ -94,21 +94,21 @@ std::vector<growth::Case> growth::texts() {
         {"is_utf8, excerpt", 5000,
          [](auto n) {
              return [text = words(n)] {
-                 (void)text::is_utf8(text);
-                 (void)text::excerpt(text, text.size());
+                 (void)is_utf8(text);
+                 (void)excerpt(text, text.size());
              };
          }},
         {"generate: tokens", 50,
          [](auto n) {
              return [n, model = small_gpt(16)] {
                  Rng rng(1);
-                 (void)nn::generate(model, {1}, {.max_new_tokens = n, .sampling = {.rng = &rng}});
+                 (void)lm::generate(model, {1}, {.max_new_tokens = n, .sampling = {.rng = &rng}});
              };
          }},
         {"generate: prompt", 20000,
          [](auto n) {
              return [model = small_gpt(16), ids = text::Ids(static_cast<std::size_t>(n), 1)] {
-                 (void)nn::generate(model, ids, {.max_new_tokens = 1, .sampling = {.temperature = 0}});
+                 (void)lm::generate(model, ids, {.max_new_tokens = 1, .sampling = {.temperature = 0}});
              };
          }},
         {"generate_text: tokens", 50, [](auto n) { return generated(n, ""); }},
@@ -118,7 +118,7 @@ std::vector<growth::Case> growth::texts() {
          [](auto n) {
              return [x = rand({n})] {
                  Rng rng(1);
-                 (void)nn::sample(x, {.top_k = 100, .rng = &rng, .top_p = 0.9});
+                 (void)lm::sample(x, {.top_k = 100, .rng = &rng, .top_p = 0.9});
              };
          }},
         {"Corpus: ids", 20000,

@@ -13,8 +13,8 @@
 #include <set>
 
 #include "../random/program.h"
-#include "core/autograd/node.h"
-#include "weft/core/trace.h"
+#include "autograd/node.h"
+#include "weft/autograd/trace.h"
 #include "wrong_rules.h"
 
 using namespace weft;

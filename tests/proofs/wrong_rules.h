@@ -1,7 +1,7 @@
 // Operations whose gradient rules are wrong on purpose. make proofs fails unless it refutes each of them.
 #pragma once
 
-#include "../op_table.h"
+#include "op_table.h"
 
 struct WrongRule {
     Op op;

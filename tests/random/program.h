@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/autograd.h"
-#include "weft/core/ops.h"
+#include "weft/core.h"
 #include "weft/nn/module.h"
 
 namespace random_programs {

@@ -31,15 +31,15 @@ Tensors picked(const std::vector<int>& which, const Tensors& from) {
     return result;
 }
 
-double dot(const Tensor& a, const Tensor& b) {
+double inner_product(const Tensor& a, const Tensor& b) {
     const NoGrad off;
     return sum(a.detach().to(float64) * b.to(float64)).item();
 }
 
-double dot(const Tensors& a, const Tensors& b) {
+double inner_product(const Tensors& a, const Tensors& b) {
     double total = 0;
     for (std::size_t i = 0; i < a.size(); ++i)
-        if (a[i].defined()) total += dot(a[i], b[i]);
+        if (a[i].defined()) total += inner_product(a[i], b[i]);
     return total;
 }
 
@@ -202,10 +202,10 @@ public:
             perturbation.shift[program_.targets[i]] = direction_[i] * t;
         const Run r = run(program_, {.dtype = program_.dtype}, &perturbation);
         const Tensors outputs = picked(program_.outputs, r.tensors), seeds = drawn(program_, outputs, 1);
-        if (!second_) return dot(outputs, seeds);
+        if (!second_) return inner_product(outputs, seeds);
         const Tensors targets = picked(program_.targets, r.points);
         const Tensors gradients = grad(outputs, targets, seeds, {.allow_unused = true});
-        return dot(gradients, drawn(program_, targets, 2));
+        return inner_product(gradients, drawn(program_, targets, 2));
     }
 
 private:
@@ -376,10 +376,11 @@ private:
 
     void differences(const std::string& route, const Tensors& gradients, bool second) {
         const Along f(program_, second);
-        const double expected = dot(gradients, f.direction());
+        const double expected = inner_product(gradients, f.direction());
         double scale = 1;
         for (std::size_t i = 0; i < gradients.size(); ++i)
-            if (gradients[i].defined()) scale += dot(abs(gradients[i].detach()), abs(f.direction()[i]));
+            if (gradients[i].defined())
+                scale += inner_product(abs(gradients[i].detach()), abs(f.direction()[i]));
         const double tolerance = 1e-6 * scale;
         const Difference d = difference(f, tolerance);
         if (!d.smooth) {

@@ -1,8 +1,8 @@
-// The operations of weft/core/more.h.
+// The operations of weft/ops.h.
 #include <cmath>
 
 #include "rows.h"
-#include "weft/core/more.h"
+#include "weft/core.h"
 
 namespace random_programs {
 namespace {

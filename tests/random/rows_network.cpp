@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "rows.h"
-#include "weft/models/gpt.h"
+#include "weft/lm/gpt.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/batch_norm.h"
 #include "weft/nn/conv2d.h"
@@ -282,7 +282,7 @@ std::shared_ptr<ModuleInstance> make_module(const Call& c) {
         return made(nn::DecoderBlock(C, 1, rng, {.bias = true, .dropout = 0.3, .dim_feedforward = 3}), c,
                     [](const nn::DecoderBlock& m, const std::vector<Tensor>& x) { return m(x[0], x[0]); });
     if (kind == convolution) return made(nn::Conv2d(C, 2, 2, rng, {.padding = 1}), c);
-    return made(nn::GPT({.vocab_size = vocab_size,
+    return made(lm::GPT({.vocab_size = vocab_size,
                          .block_size = block_size,
                          .num_layers = 1,
                          .num_heads = 2,
@@ -304,7 +304,7 @@ std::string module_text(const Statement& s, bool) {
             " % 2 == 0 ? 2 : 1, rng, {.max_seq_len = 16, .bias = true, .dropout = 0.3})",
         "nn::TransformerBlock(" + C +
             ", 1, rng, {.max_seq_len = 16, .bias = true, .dropout = 0.3, .dim_feedforward = 3})",
-        "nn::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4, .dropout = "
+        "lm::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4, .dropout = "
         "0.3, .bias = true, .dim_feedforward = 3}, rng)",
         "nn::Conv2d(" + C + ", 2, 2, rng, {.padding = 1})",
         "nn::Embedding(5, " + C + ", rng)",

@@ -3,7 +3,9 @@
 #include <numeric>
 
 #include "rows.h"
-#include "weft/nn/optim.h"
+#include "weft/optim/clipping.h"
+#include "weft/optim/optimizer.h"
+#include "weft/optim/schedules.h"
 
 namespace random_programs {
 namespace {

@@ -8,8 +8,8 @@ from docutils import nodes
 from . import sources
 
 # Where a listing is looked for, in this order.
-PLACES = ["examples/*.cpp", "examples/*.h", "examples/*/*.cpp", "examples/*/*.h", "from_scratch/**/*.h", "from_scratch/**/*.cpp",
-          "exercises/**/*.cpp", "exercises/**/*.h", "tests/test_header_examples_*.cpp", "src/**/*.cpp", "src/**/*.h",
+PLACES = ["examples/*.cpp", "examples/*.h", "examples/*/*.cpp", "examples/*/*.h", "exercises/from_scratch/**/*.h", "exercises/from_scratch/**/*.cpp",
+          "exercises/**/*.cpp", "exercises/**/*.h", "tests/book/test_header_examples_*.cpp", "src/**/*.cpp", "src/**/*.h",
           "include/**/*.h", "tests/**/*.cpp", "tests/**/*.h", "tests/**/*.py"]
 LANGUAGES = ["cpp", "c++", "python"]
 
@@ -36,9 +36,9 @@ def nearest(page):
     """Which files a page means first: its chapter's program, its step's solution, the tests of the headers' examples."""
     name = pathlib.PurePosixPath(page).name
     if page.startswith("from_scratch/"):
-        return lambda path: not path.startswith("from_scratch/")
+        return lambda path: not path.startswith("exercises/from_scratch/")
     if page.startswith("api/"):
-        return lambda path: not path.startswith("tests/test_header_examples_")
+        return lambda path: not path.startswith("tests/book/test_header_examples_")
     return lambda path: not pathlib.PurePosixPath(path).name.startswith(name[:3] if re.match(r"\d", name) else name)
 
 

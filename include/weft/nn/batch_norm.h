@@ -1,8 +1,8 @@
 // BatchNorm: normalises each channel over the batch.
 #pragma once
 
-#include "weft/core/more.h"
 #include "weft/nn/module.h"
+#include "weft/ops.h"
 
 namespace weft::nn {
 

@@ -1,8 +1,8 @@
 // Conv2d: a convolution with learned filters.
 #pragma once
 
-#include "weft/core/more.h"
 #include "weft/nn/module.h"
+#include "weft/ops.h"
 
 namespace weft::nn {
 

@@ -2,7 +2,7 @@
 // pre-norm order of TransformerBlock. B batch, S source tokens, T target tokens, C = d_model.
 #pragma once
 
-#include "weft/core/trace.h"
+#include "weft/autograd/trace.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/layer_norm.h"

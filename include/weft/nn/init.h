@@ -1,7 +1,7 @@
 // Initial values of parameters.
 #pragma once
 
-#include "weft/core/tensor.h"
+#include "weft/autograd/tensor.h"
 
 namespace weft::nn {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "weft/core/tensor.h"
+#include "weft/autograd/tensor.h"
 
 namespace weft::nn {
 

@@ -15,14 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/ops.h"
+#include "weft/ops.h"
 
 namespace weft::nn {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;                   // in order of registration
 using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in order of registration
 
-class RngGuard;  // used by constructors that draw more than once (src/nn/rng_guard.h)
+class RngGuard;  // used by constructors that draw more than once (include/weft/nn/rng_guard.h)
 
 // A guard: while it is alive, every module is in evaluation mode on this thread. It changes no module, so
 // several threads can evaluate one model. Guards nest.

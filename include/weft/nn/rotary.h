@@ -1,7 +1,7 @@
 // Rotary positions (Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021, §3.2).
 #pragma once
 
-#include "weft/core/tensor.h"
+#include "weft/autograd/tensor.h"
 
 namespace weft::nn {
 

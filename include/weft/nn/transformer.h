@@ -1,7 +1,7 @@
 // TransformerBlock: causal attention, then an MLP, each added to its input.
 #pragma once
 
-#include "weft/core/trace.h"
+#include "weft/autograd/trace.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/layer_norm.h"

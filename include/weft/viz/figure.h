@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/tensor.h"
+#include "weft/autograd/tensor.h"
 
 namespace weft::viz {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "weft/core/ledger.h"
+#include "weft/autograd/ledger.h"
 #include "weft/nn/module.h"
 
 namespace weft::viz {

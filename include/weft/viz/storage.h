@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/tensor.h"
+#include "weft/autograd/tensor.h"
 
 namespace weft::viz {
 

@@ -1,0 +1,66 @@
+// Which operations are recorded, and whether fused ones run as they are read.
+#pragma once
+
+#include "weft/base/scoped.h"
+
+namespace weft {
+
+// Whether this thread records operations; true at first.
+//
+//     const Tensor w = ones({2}).requires_grad_();
+//     const NoGrad off;
+//     const bool recorded = is_grad_enabled();  // false
+//     const EnableGrad on;
+//     const std::string last = operation_of(w * 2);  // "multiply"
+//     const GradMode mode(false);                    // as NoGrad, from a value
+//     const std::string none = operation_of(w * 2);  // "": not recorded
+bool is_grad_enabled();
+
+// Turns recording off (NoGrad) or on (EnableGrad) in this thread until the guard goes out of scope, which
+// restores the previous mode. Guards nest.
+//
+//     const Tensor w = ones({2}).requires_grad_();
+//     Tensor y;
+//     {
+//         const NoGrad off;
+//         y = w * 2;  // not recorded: y.requires_grad() is false
+//     }
+//     const Tensor z = w * 2;  // recorded
+class [[nodiscard]] GradMode {
+public:
+    explicit GradMode(bool enabled);  // is_grad_enabled() becomes `enabled`
+
+private:
+    Scoped<bool> mode_;
+};
+// Stops recording.
+struct [[nodiscard]] NoGrad : GradMode {
+    NoGrad() : GradMode(false) {}  // until it goes out of scope
+};
+// Resumes recording inside a NoGrad.
+struct [[nodiscard]] EnableGrad : GradMode {
+    EnableGrad() : GradMode(true) {}  // until it goes out of scope
+};
+
+// While a Composed guard is active, every fused operation (linear, layer_norm, gelu, cross_entropy,
+// attention) runs its reference implementation, built from small operations, so you can step through the
+// textbook arithmetic. Guards nest and belong to one thread.
+//
+//     const Tensor x = randn({4, 8}, rng);
+//     const Tensor fast = gelu(x);
+//     const Composed readable;
+//     const Tensor slow = gelu(x);  // the same values up to rounding
+class [[nodiscard]] Composed {
+public:
+    explicit Composed(bool composed = true);  // false: fused again, inside another Composed
+
+private:
+    Scoped<bool> mode_;
+};
+// Whether a Composed guard is active in this thread.
+//
+//     const Composed readable;
+//     const bool composed = composed_mode();  // true
+bool composed_mode();
+
+}  // namespace weft

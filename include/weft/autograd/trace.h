@@ -1,0 +1,130 @@
+// Looking into a run: the tensors that operations and modules gave a name to, the multiply-adds of its
+// products, and the graph of a result.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/autograd/tensor.h"
+#include "weft/base/scoped.h"
+
+namespace weft {
+
+// A tensor with the name that the run gave it.
+struct TraceEntry {
+    std::string name;  // the name passed to traced()
+    Tensor tensor;     // the tensor itself, not a copy
+};
+
+// While a Trace is active, it collects what traced() is called with on this thread. Traces nest, and the
+// innermost receives everything. The fused kernel of attention has no scores and no weights to name, so
+// combine it with Composed:
+//
+//     const Composed readable;
+//     const Trace trace;
+//     const Tensor y = scaled_dot_product_attention(q, k, v);
+//     std::vector<std::string> names;  // q, k, v, scores, weights, heads
+//     for (const TraceEntry& entry : trace.entries()) names.push_back(entry.name);
+class [[nodiscard]] Trace {
+public:
+    Trace() : here_(current_, this) {}
+
+    const std::vector<TraceEntry>& entries() const { return entries_; }  // in the order of the run
+    void add(const char* name, const Tensor& x);                         // called by traced()
+
+    static Trace* current() { return current_; }  // the innermost of this thread, or null
+
+private:
+    friend class NoTrace;
+    static constinit inline thread_local Trace* current_ = nullptr;
+    Scoped<Trace*> here_;
+    std::vector<TraceEntry> entries_;
+};
+
+// While it is active, no Trace of this thread collects anything. Backward holds one around gradient rules.
+//
+//     const Trace trace;
+//     const NoTrace quiet;
+//     const Tensor y = traced("y", ones({2}));
+//     const std::size_t noted = trace.entries().size();  // 0
+class [[nodiscard]] NoTrace {
+public:
+    NoTrace();
+    ~NoTrace();  // goes back to the trace before
+
+private:
+    Scoped<Trace*> none_;
+};
+
+// Returns x, and adds it under `name` to the active Trace, if there is one and x is defined.
+//
+//     const Tensor hidden = traced("hidden", relu(x));
+inline const Tensor& traced(const char* name, const Tensor& x) {
+    if (Trace::current() != nullptr) [[unlikely]]
+        Trace::current()->add(name, x);
+    return x;
+}
+inline Tensor traced(const char* name, Tensor&& x) {
+    traced(name, x);
+    return std::move(x);
+}
+
+// While a CountMultiplyAdds is active, it counts the multiply-adds that this thread's matrix products really
+// run, on all threads of Weft's team: m·n·k for (m, k) @ (k, n). Every product counts, forward and backward,
+// whether it is matmul's, linear's or one inside the fused kernel of attention; elementwise operations and sums
+// do not. What a kernel skips is not counted: fused attention leaves out tiles of keys that a causal mask
+// blocks, and in backward computes the scores a second time. Counters nest, and an inner one adds its count to
+// the outer when it goes out of scope. PyTorch's FlopCounterMode is the same idea, with two FLOPs for a
+// multiply-add.
+//
+//     const Tensor a = ones({2, 3}), b = ones({3, 4});
+//     const CountMultiplyAdds counter;
+//     const Tensor c = matmul(a, b);
+//     const std::int64_t ran = counter.count();  // 2 · 4 · 3 = 24
+class [[nodiscard]] CountMultiplyAdds {
+public:
+    CountMultiplyAdds();
+    ~CountMultiplyAdds();
+    CountMultiplyAdds(const CountMultiplyAdds&) = delete;
+    CountMultiplyAdds& operator=(const CountMultiplyAdds&) = delete;
+
+    std::int64_t count() const { return count_; }  // so far
+
+private:
+    std::atomic<std::int64_t> count_{0};
+    std::atomic<std::int64_t>* const outer_;
+};
+
+// A node of the graph, described.
+struct GraphNode {
+    std::uint64_t number = 0;  // larger than those of its inputs
+    std::string operation;     // "leaf" for a leaf
+    Shape shape;
+    DType dtype = float32;
+    // Positions in the list from graph_nodes, in the operation's order, without inputs outside the graph.
+    std::vector<std::size_t> inputs;
+};
+
+// Every node that x was computed from, each once, inputs before what uses them, so x's own is last; empty if
+// x is outside the graph. Tensors that need no gradient (data, masks) have no node.
+//
+//     const Tensor x = ones({2}).requires_grad_();
+//     const std::vector<GraphNode> nodes = graph_nodes(sum(x * x));  // leaf, multiply, sum
+std::vector<GraphNode> graph_nodes(const Tensor& x);
+// The same for several tensors together, in the order of the nodes' numbers.
+std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs);
+
+// The number of x's node; 0 outside the graph.
+std::uint64_t graph_number(const Tensor& x);
+
+// Identifies the storage of x's values: equal for two tensors exactly if shares_storage() is true.
+//
+//     const Tensor x = ones({2, 3}).requires_grad_();
+//     const Tensor y = x.reshape({3, 2});
+//     const bool later = graph_number(y) > graph_number(x);  // true
+//     const bool view = storage_of(y) == storage_of(x);      // true
+const void* storage_of(const Tensor& x);
+
+}  // namespace weft

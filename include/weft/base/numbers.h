@@ -1,0 +1,43 @@
+// Numbers as text, in every locale the same.
+#pragma once
+
+#if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors
+#include "Weft needs C++20: add -std=c++20"
+#endif
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace weft {}
+
+namespace weft {
+// A number as std::to_chars writes it, in every locale the same; the shortest text that reads back as the
+// same value unless a format says otherwise.
+//
+//     const std::string shortest = to_chars(0.1);                            // "0.1"
+//     const std::string fixed = to_chars(2.0, std::chars_format::fixed, 2);  // "2.00"
+//     const std::string rounded = format_number(1.0 / 3, 3);                     // "0.333"
+//     const std::string position = format_index(2, {2, 2});                      // "(1, 0)"
+//     const std::string harmless = excerpt("one\ntwo three", 8);          // "one\x0atwo …"
+template <class T, class... Format>
+std::string to_chars(T value, Format... format) {
+    std::array<char, 512> buffer;
+    return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format...).ptr};
+}
+// Reads the number at the beginning of `text` into `value`, as std::from_chars does and in every locale the
+// same; not every standard library has std::from_chars for floating numbers.
+//
+//     double rate = 0;
+//     const auto read = from_chars("1e-3,", rate);  // rate is 0.001, read.ptr at the comma
+std::from_chars_result from_chars(std::string_view text, double& value);
+template <std::integral T>
+std::from_chars_result from_chars(std::string_view text, T& value) {
+    return std::from_chars(text.data(), text.data() + text.size(), value);
+}
+// A number with at most `digits` significant digits: "0.25", "1e-07".
+std::string format_number(double value, int digits = 6);
+
+}  // namespace weft

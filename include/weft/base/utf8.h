@@ -1,0 +1,51 @@
+// UTF-8 one character at a time (The Unicode Standard, §3.9, table 3-7: no overlong forms, no surrogates,
+// nothing above U+10FFFF).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+// A decoded character, or bytes that do not form one.
+struct Decoded {
+    // What the bytes are.
+    enum Kind {
+        character,  // a complete character
+        broken,     // bytes that no character contains
+        cut         // the text ends inside a character
+    };
+    char32_t value = 0;      // the code point of a character
+    std::size_t length = 0;  // in bytes, at least 1; if broken or cut, of the part that could start a character
+    Kind kind = character;   // the first fault of the text
+};
+
+// The character that starts at text[at], at < text.size().
+//
+//     std::string word = "α";
+//     append_utf8(word, U'β');                         // "αβ"
+//     const Decoded first = decode_at(word, 0);  // U'α', 2 bytes
+//     const bool whole = is_utf8(word);                // true
+Decoded decode_at(std::string_view text, std::size_t at);
+// Appends c as UTF-8.
+void append_utf8(std::string& text, char32_t c);
+
+// Whether the whole text is valid UTF-8.
+bool is_utf8(std::string_view text);
+
+// Whether c is a control character, changes the direction of writing, has no width, or is forbidden in XML.
+bool is_hidden(char32_t c);
+
+// The character at text[at] for display; moves `at` past it. Hidden characters and bytes that are not UTF-8
+// become escapes: "\x1b", "\u202e".
+//
+//     std::size_t at = 0;
+//     const std::string shown = displayed("\x1b[0m", at);  // "\\x1b"; at is 1
+//     const bool hidden = is_hidden(0x1b);                 // true
+std::string displayed(std::string_view text, std::size_t& at);
+
+// Text of unknown origin for use in a message: at most `characters` of them, as `displayed` writes them, then
+// "…" if there are more.
+std::string excerpt(std::string_view text, std::size_t characters = 60);
+
+}  // namespace weft

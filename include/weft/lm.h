@@ -1,0 +1,9 @@
+// weft::lm: language models and generation, with weft::nn and weft::io.
+#pragma once
+
+#include "weft/io.h"
+#include "weft/lm/generate.h"
+#include "weft/lm/gpt.h"
+#include "weft/lm/gpt2.h"
+#include "weft/lm/sample.h"
+#include "weft/nn.h"

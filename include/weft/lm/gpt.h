@@ -1,0 +1,84 @@
+// GPT: a language model of causal transformer blocks (Radford et al., "Language models are unsupervised
+// multitask learners", 2019, §2.3). B batch, T tokens, C = d_model, V vocabulary.
+#pragma once
+
+#include "weft/lm/sample.h"
+#include "weft/nn/embedding.h"
+#include "weft/nn/module_list.h"
+#include "weft/nn/transformer.h"
+
+namespace weft::lm {
+
+// The sizes and options of a GPT.
+struct GPTConfig {
+    std::int64_t vocab_size = 256;  // V
+    std::int64_t block_size = 64;   // the largest number of tokens in a sequence
+    std::int64_t num_layers = 4;    // the number of blocks
+    std::int64_t num_heads = 4;     // H, in each block
+    std::int64_t d_model = 128;     // C
+    double dropout = 0;  // probability for attention weights, what a block adds to x, and the embeddings
+    bool bias = false;   // whether linear layers and norms have one
+    std::int64_t dim_feedforward = 0;  // hidden size of each block's MLP; 4 · d_model when 0
+    double layer_norm_eps = 1e-5;      // eps of every norm
+};
+
+// logits = head(norm(blocks(x))), x = token_embedding(ids) + position_embedding(0 … T − 1); the head shares the
+// weight of token_embedding (Press and Wolf, "Using the output embedding to improve language models", 2017).
+// ids int64 (B, T) or (T,), each in 0 … V − 1, → logits (B, T, V) or (T, V).
+//
+//     Rng rng(1);
+//     lm::GPT model({.vocab_size = 65, .block_size = 32, .d_model = 64}, rng);
+//     const Tensor ids = randint(0, 65, {2, 16}, rng);  // (B, T)
+//     const Tensor logits = model(ids);                 // (B, T, V)
+//
+// Initial values are normal: embeddings with standard deviation 0.02, a projection from n inputs with 1/√n
+// (GPT-2's 0.02 suits its width of 1600; at a width of 128 this learns much faster). As in GPT-2, a projection
+// into the residual stream is divided by √(2 · num_layers). Biases are 0. ValueError unless the config's sizes
+// are ≥ 1 (dim_feedforward ≥ 0), num_heads divides d_model and layer_norm_eps > 0; ShapeError if T >
+// block_size; IndexError for an id out of range.
+struct GPT : nn::Module {
+    GPTConfig config;                             // the constructor's argument
+    nn::Embedding token_embedding;                // (V, C)
+    nn::Embedding position_embedding;             // (block_size, C)
+    nn::Dropout drop;                             // applied to the sum of the embeddings
+    nn::ModuleList<nn::TransformerBlock> blocks;  // num_layers of them
+    nn::LayerNorm norm;                           // after the last block
+    nn::Linear head;                              // C → V, its weight tied to token_embedding
+
+    GPT(const GPTConfig& config, Rng& rng = default_rng());  // initial values from `rng`
+    Tensor operator()(const Tensor& ids) const;              // ids (B, T) → logits (B, T, V)
+    // ids (B, T) of the T tokens that follow the S in the caches → their logits (B, T, V), to rounding the last
+    // T of a pass over all S + T. The caches then hold S + T tokens, at most block_size.
+    //
+    //     const NoGrad no_grad;
+    //     std::vector<nn::KeyValueCache> caches = model.make_caches();
+    //     model(ids.slice(1, 0, 15), caches);                       // fills the caches
+    //     const Tensor last = model(ids.slice(1, 15, 16), caches);  // (B, 1, V)
+    //
+    // ValueError unless there is one cache per block, all of one length; ShapeError if S + T > block_size;
+    // GraphError if keys would enter the graph: call it under NoGrad. If it throws, the caches are unchanged.
+    Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
+    std::vector<nn::KeyValueCache> make_caches() const;  // one empty cache of block_size tokens for each block
+
+    // ids (T,) or (B, T), T ≥ 1, → (T + n,) or (B, T + n), n = max_new_tokens: appends n ids, each sampled from
+    // the logits of the last block_size ids before it, with caches as weft::lm::generate.
+    //
+    //     const Tensor more = model.generate(ids, 8, {.rng = &rng});  // (B, T + 8)
+    //
+    // Runs in evaluation mode and under NoGrad, and restores both modes. ShapeError for other shapes;
+    // ValueError if n < 0; and what `sample` refuses.
+    Tensor generate(const Tensor& ids, std::int64_t max_new_tokens, const SampleOptions& options);
+
+private:
+    GPT(const GPTConfig& config, const nn::RngGuard& rng);
+    std::int64_t count_tokens(const Tensor& ids, std::int64_t past) const;
+};
+
+// Refuses what GPT(config).load_state_dict(state) would, with the same errors, without making that GPT: sizes
+// of unknown origin cost no memory before names, shapes and types (float32) are checked.
+//
+//     const lm::GPTConfig config{.vocab_size = 5, .block_size = 8, .num_layers = 1};
+//     lm::check_state_dict(config, lm::GPT(config).state_dict());  // throws nothing
+void check_state_dict(const GPTConfig& config, const nn::NamedTensors& state);
+
+}  // namespace weft::lm

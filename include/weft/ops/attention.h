@@ -1,0 +1,52 @@
+// Attention: fused, with a reference implementation beside it: see Composed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/ops/mask.h"
+
+namespace weft {
+
+// Options of attention.
+struct AttentionOptions {
+    Mask mask = {};                    // which keys a query may not attend to
+    Tensor bias = {};                  // added to the scores, see below
+    std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
+    double dropout = 0;  // probability for the weights, after softmax, in [0, 1) or ValueError; needs rng
+    Rng* rng = nullptr;  // generator of dropout
+};
+
+// softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
+//
+//     const AttentionOptions options = {.mask = Mask::causal()};
+//     const Tensor y = scaled_dot_product_attention(q, k, v, options);  // (B, H, T, d_v)
+//
+// Shapes: q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v) → (…, H, T, d_v), or one head as (T, d_k),
+// (S, d_k), (S, d_v) → (T, d_v). The axes before the heads are samples, B in all, equal for q, k and v. G is H
+// or divides H; head h then reads the keys and values of head ⌊h / (H/G)⌋ (Ainslie et al., "GQA", 2023,
+// §2.2). The bias broadcasts to (B, H, T, S); −inf blocks a key. ShapeError if sizes do not fit, ValueError if
+// the bias holds NaN or +inf.
+//
+// Masking: a fully masked row, a query that may attend to nothing, gives 0 with gradient 0. A blocked key and
+// its value change nothing for that query, even if they are NaN or infinite.
+//
+// Memory grows with T + S, and with T × S only if weights are asked for, the mask or the bias holds a tensor of
+// that size, the scale is 0 in float32, or a Composed guard is active.
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options = {});
+// The output of attention, and its weights.
+struct [[nodiscard]] AttentionResult {
+    Tensor output, weights;  // (…, H, T, d_v), (…, H, T, S)
+};
+// As scaled_dot_product_attention, with the weights that multiply v, after dropout. Memory grows with T × S.
+AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                          const AttentionOptions& options = {});
+// Attention of a packed projection, read in place: qkv (B, T, 3C) or (T, 3C), the columns of q, then k, then
+// v; head h is columns h·C/H … of each. Merged → (B, T, C) or (T, C). ShapeError unless the rank is 2 or 3 and
+// num_heads divides C.
+//
+//     const Tensor y = multi_head_attention(randn({2, 8, 192}), 4, {.mask = Mask::causal()});  // (2, 8, 64)
+Tensor multi_head_attention(const Tensor& qkv, std::int64_t num_heads, const AttentionOptions& options = {});
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+// Functions of each element of one floating tensor.
+#pragma once
+
+#include "weft/autograd/tensor.h"
+
+namespace weft {
+
+Tensor exp(const Tensor& x);      // eˣ; inf from 88.73 (float32) or 709.79 (float64) on
+Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf
+Tensor sqrt(const Tensor& x);     // √x; gradient at 0 is inf
+Tensor tanh(const Tensor& x);     // (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), without overflow
+Tensor sigmoid(const Tensor& x);  // 1 / (1 + e⁻ˣ), without overflow
+Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
+Tensor abs(const Tensor& x);      // |x|; gradient at 0 is 0
+Tensor sign(const Tensor& x);     // −1, 0 or 1, NaN of NaN; gradient 0
+Tensor sin(const Tensor& x);      // x in radians
+// The cosine of x in radians.
+//
+//     const Tensor y = cos(tensor({0.0}));  // [1]
+Tensor cos(const Tensor& x);
+Tensor erf(const Tensor& x);    // 2/√π ∫₀ˣ e^(−t²) dt
+Tensor log1p(const Tensor& x);  // ln(1 + x), exact for small x; gradient at −1 is inf
+Tensor expm1(const Tensor& x);  // eˣ − 1, exact for small x
+Tensor floor(const Tensor& x);  // ⌊x⌋; gradient 0
+Tensor round(const Tensor& x);  // the nearest integer, halves to the even one, as in PyTorch; gradient 0
+
+// The formula of gelu.
+enum class Gelu {
+    exact,  // x · ½(1 + erf(x/√2))
+    tanh    // ½x(1 + tanh(√(2/π)(x + 0.044715x³))), an approximation
+};
+// x·Φ(x), Φ the normal distribution function (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2).
+Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
+
+// min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError if low > high.
+Tensor clamp(const Tensor& x, double low, double high);
+
+Tensor rsqrt(const Tensor& x);     // 1 / √x
+Tensor silu(const Tensor& x);      // x · σ(x)  (Elfwing et al., "Sigmoid-weighted linear units", 2018, eq. 3)
+Tensor softplus(const Tensor& x);  // ln(1 + eˣ), without overflow
+Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);  // x where x > 0, else negative_slope · x
+Tensor elu(const Tensor& x, double alpha = 1);                     // x where x > 0, else alpha · (eˣ − 1)
+
+}  // namespace weft

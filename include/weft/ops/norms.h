@@ -1,0 +1,38 @@
+// Normalisation. layer_norm is fused, with a reference implementation beside it: see Composed.
+#pragma once
+
+#include <optional>
+
+#include "weft/autograd/tensor.h"
+
+namespace weft {
+
+// (x − mean) / √(var + eps) · weight + bias over the last axis, var with correction 0 (Ba, Kiros and Hinton,
+// "Layer normalization", 2016, eq. 4). x (…, C), weight and bias (C,) or undefined → (…, C). A constant row
+// gives bias, with finite gradients. ShapeError if they do not fit, ValueError unless eps > 0.
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, double eps = 1e-5);
+// x / √(mean x² + eps) · weight over the last axis (Zhang and Sennrich, "Root mean square layer
+// normalization", 2019, eq. 4). x (…, C), weight (C,) or undefined → (…, C). The default of eps is the
+// machine epsilon of x's type, as in PyTorch. Errors as layer_norm.
+Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, std::optional<double> eps = {});
+
+// The running statistics of batch_norm, changed in place in training, so outside the graph: (C,) each.
+struct BatchNormStats {
+    Tensor mean = {}, var = {};  // running values over the batches seen so far
+};
+// Options of batch_norm.
+struct BatchNormOptions {
+    bool training = false;  // whether the batch's own statistics are used, and collected
+    double momentum = 0.1;  // running ← (1 − momentum) · running + momentum · new
+    double eps = 1e-5;      // added to the variance
+};
+// (x − mean) / √(var + eps) · weight + bias for each channel of x (N, C, …): the statistics of the batch in
+// training, else the running ones (Ioffe and Szegedy, "Batch normalization", 2015, algorithms 1 and 2).
+//
+//     const BatchNormStats running{zeros({3}), ones({3})};
+//     const BatchNormOptions options{.training = true};
+//     const Tensor y = batch_norm(x, running, {}, {}, options);  // (8, 3): columns of mean 0
+Tensor batch_norm(const Tensor& x, const BatchNormStats& running, const Tensor& weight = {},
+                  const Tensor& bias = {}, const BatchNormOptions& options = {});
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+// The same elements in other shapes, and parts joined.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/autograd/tensor.h"
+
+namespace weft {
+
+// x, expanded to `shape`. ShapeError if x does not broadcast to it.
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+// The tensors joined along an axis that they have. ShapeError for an empty list, or if other sizes differ.
+//
+//     const Tensor a = ones({2, 3}), b = zeros({2, 3});
+//     const Tensor rows = cat({a, b});         // (4, 3)
+//     const Tensor columns = cat({a, b}, -1);  // (2, 6)
+//     const Tensor pair = stack({a, b});       // (2, 2, 3)
+Tensor cat(const std::vector<Tensor>& tensors, int axis = 0);
+// The tensors along a new axis. ShapeError for an empty list, or if shapes differ.
+Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);
+// Parts of one size along the axis, the last one smaller if needed; or parts of the given sizes, which must sum
+// to the axis (ShapeError). ValueError for a size below 1, in a list below 0.
+//
+//     const std::vector<Tensor> by_size = split(arange(10), 3);   // parts of size 3: 3, 3, 3, 1
+//     const std::vector<Tensor> by_count = chunk(arange(10), 3);  // 3 parts: 4, 4, 2
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0);
+// `chunks` parts of size ⌈n / chunks⌉; the last may be smaller or, as in PyTorch, missing. An empty axis
+// has as many. ValueError if chunks < 1.
+[[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int axis = 0);
+Tensor flip(const Tensor& x, int axis);                   // in reverse order along the axis
+Tensor triu(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≥ diagonal, else 0
+Tensor tril(const Tensor& x, std::int64_t diagonal = 0);  // (…, m, n): x_ij where j − i ≤ diagonal, else 0
+
+// Merges the axes first … last.
+//
+//     const Tensor y = flatten(ones({2, 3, 4}), 1);  // (2, 12)
+Tensor flatten(const Tensor& x, int first = 0, int last = -1);
+Tensor movedim(const Tensor& x, int from, int to);   // moves one axis, keeps the order of the others
+Tensor repeat(const Tensor& x, const Shape& times);  // x, times[i] times along axis i, as in PyTorch
+// `value` around x: two numbers for each axis, before and after, the last axis first, as in PyTorch. Negative
+// numbers cut.
+//
+//     const Tensor y = pad(ones({2, 3}), {1, 0, 0, 2});  // (4, 4): a column on the left, two rows below
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value = 0);
+Tensor roll(const Tensor& x, std::int64_t shift, int axis);  // x_(i − shift), around the end
+// (n,) → (n + |offset|, n + |offset|) with x on a diagonal; (m, n) → that diagonal.
+Tensor diag(const Tensor& x, std::int64_t offset = 0);
+
+}  // namespace weft

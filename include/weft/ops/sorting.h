@@ -1,0 +1,20 @@
+// Elements in order.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/autograd/tensor.h"
+#include "weft/ops/reductions.h"
+
+namespace weft {
+
+// The indices that sort x along the axis; equal elements keep their order, NaN counts as the largest.
+Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);
+// x sorted along the axis, and those indices.
+//
+//     const auto [values, indices] = sort(tensor({3.0, 1, 2}));  // [1, 2, 3] and [1, 2, 0]
+ValuesIndices sort(const Tensor& x, int axis = -1, bool descending = false);
+// The k largest elements along the axis (or the smallest), in that order. ValueError unless 0 ≤ k ≤ size.
+ValuesIndices topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);
+
+}  // namespace weft

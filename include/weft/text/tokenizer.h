@@ -1,0 +1,142 @@
+// Tokenisers: texts as the ids that a language model reads, and back. V = vocab_size(); ids are 0 … V − 1. Each
+// has encode(text) → ids and decode(ids) → text, the concatenated pieces of the ids, with
+// decode(encode(text)) == text. IndexError for another id; that of decode names its position.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "weft/base/error.h"
+
+namespace weft::text {
+
+using Ids = std::vector<std::int64_t>;  // token ids, in the order of the text
+
+// One id for each distinct character (Unicode code point) of a text, in the order of the code points.
+//
+//     const text::Characters tokenizer("hello");       // e, h, l, o
+//     const text::Ids ids = tokenizer.encode("hole");  // 1, 3, 2, 0
+//     const std::string text = tokenizer.decode(ids);  // "hole"
+class Characters {
+public:
+    // The characters of `text`. ValueError if it is not UTF-8, naming the offset of the first wrong byte.
+    explicit Characters(const std::string& text);
+
+    std::int64_t vocab_size() const { return static_cast<std::int64_t>(characters_.size()); }  // V
+    std::string vocabulary() const;  // each character once: Characters(vocabulary()) is the same tokeniser
+    // The ids of the characters. ValueError if the text is not UTF-8, or has a character that is not in the
+    // vocabulary, naming the character and its position.
+    Ids encode(const std::string& text) const;
+    std::string piece(std::int64_t id) const;  // one character
+    std::string decode(const Ids& ids) const;  // the characters
+
+private:
+    std::u32string characters_;  // sorted
+};
+
+// One id for each of the 256 bytes, whatever the text's encoding.
+//
+//     const text::Ids ids = text::Bytes().encode("hi");  // 104, 105
+class Bytes {
+public:
+    std::int64_t vocab_size() const { return 256; }  // V
+    Ids encode(const std::string& text) const;       // the value of each byte
+    std::string piece(std::int64_t id) const;        // one byte
+    std::string decode(const Ids& ids) const;        // the bytes
+};
+
+// GPT-2's byte pair encoding (Sennrich, Haddow and Birch, "Neural machine translation of rare words with
+// subword units", 2016, §3.2; Radford et al., GPT-2, 2019, §2.2; openai/gpt-2, encoder.py). A pattern cuts the
+// text into pieces, with Unicode 14 as in Hugging Face's tokenizers, or a later version if PCRE2 has one. Each
+// piece starts as bytes; then the pair of neighbours that was learned first is merged, the leftmost first,
+// until no learned pair is left. A text may hold any bytes: what is not UTF-8 counts as neither letter, number
+// nor space.
+//
+//     const text::BytePairs tokenizer = text::BytePairs::train("low lower lowest", 260);
+//     const text::Ids ids = tokenizer.encode("low");  // one token, made by two merges
+//     tokenizer.save(folder);                         // vocab.json and merges.txt
+//     const text::BytePairs same = text::BytePairs::load(folder);
+class BytePairs {
+public:
+    inline static const std::string eos_token = "<|endoftext|>";  // ends a text
+
+    // Reads vocab.json and merges.txt in GPT-2's form, where bytes are written as printable characters (0x20 as
+    // Ġ). `special_tokens` are whole tokens that no merge makes; those that vocab.json does not have are
+    // ignored, and so are a byte-order mark and the CR of CR LF. IoError, naming the file and the line or
+    // token, for: a file that is not UTF-8, or no JSON object of whole numbers; ids that are not 0 … V − 1,
+    // each once; a missing byte; a token that is neither byte, merge nor special, or is not written in those
+    // characters; a merge that is repeated, makes no token of the vocabulary, or is not of two tokens, each a
+    // byte or made by an earlier line.
+    static BytePairs load(const std::filesystem::path& folder,
+                          const std::vector<std::string>& special_tokens = {eos_token});
+
+    // Learns up to V = vocab_size tokens: the 256 bytes in GPT-2's order, one token per merge, then
+    // <|endoftext|>. Each merge is of the most frequent pair of neighbours in the pieces of the text, of
+    // equally frequent ones that with the smallest ids. V is smaller once no pair occurs min_frequency times.
+    // ValueError unless vocab_size ≥ 257 and min_frequency ≥ 1.
+    static BytePairs train(const std::string& text, std::int64_t vocab_size, std::int64_t min_frequency = 2);
+
+    // Writes the files that load and transformers' GPT2Tokenizer read. Creates the folder if it is missing;
+    // IoError if it cannot; the files of before are then unchanged.
+    void save(const std::filesystem::path& folder) const;
+
+    std::int64_t vocab_size() const;                                    // V
+    std::int64_t num_merges() const;                                    // the number of learned merges
+    std::optional<std::int64_t> id_of(const std::string& piece) const;  // the token with exactly these bytes
+    Ids encode(const std::string& text) const;           // a special token's name in the text is that token
+    Ids encode_ordinary(const std::string& text) const;  // a special token's name is ordinary text
+    std::string piece(std::int64_t id) const;  // the bytes of a token, which may be part of a character
+    std::string decode(const Ids& ids) const;  // the bytes of all tokens
+
+    struct Model;  // src/text/byte_pairs.h
+
+private:
+    std::shared_ptr<const Model> model_;
+    explicit BytePairs(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+};
+
+// Any of the three, with the functions and errors of the one it holds.
+//
+//     const text::Tokenizer tokenizer = text::Characters("hello");
+//     const std::int64_t V = tokenizer.vocab_size();  // 4
+class Tokenizer {
+public:
+    // Holds one of them.
+    Tokenizer(Characters kind) : kind_(std::move(kind)) {}
+    Tokenizer(Bytes kind) : kind_(kind) {}
+    Tokenizer(BytePairs kind) : kind_(std::move(kind)) {}
+
+    std::int64_t vocab_size() const;                   // V
+    Ids encode(const std::string& text) const;         // the ids of a text
+    std::string piece(std::int64_t id) const;          // the text of one id
+    std::string decode(const Ids& ids) const;          // the text of ids
+    std::optional<std::int64_t> eos_token_id() const;  // the id of <|endoftext|>, if there is one
+    const Characters* characters() const { return std::get_if<Characters>(&kind_); }  // null: it holds another
+
+private:
+    std::variant<Characters, Bytes, BytePairs> kind_;
+};
+
+// Turns pieces of tokens into whole characters, for display while they arrive. An unfinished character waits
+// for the next piece; bytes that are not UTF-8 become U+FFFD, one for each stretch that could have begun a
+// character (The Unicode Standard, §3.9, "U+FFFD substitution of maximal subparts"; Python's errors="replace").
+//
+//     text::Utf8Stream stream;
+//     const std::string first = stream.push("caf\xC3");  // "caf"
+//     const std::string second = stream.push("\xA9");    // "é"
+//     const std::string rest = stream.finish();          // ""
+class Utf8Stream {
+public:
+    std::string push(const std::string& piece);  // the characters that are complete by now
+    std::string finish();                        // U+FFFD if a character is unfinished, else ""
+
+private:
+    std::string pending_;
+};
+
+}  // namespace weft::text

@@ -1,0 +1,72 @@
+// report.html: a page about a language model's run, during the training and after it.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "weft/lm/generate.h"
+#include "weft/report/report.h"
+#include "weft/training/history.h"
+
+namespace weft::training {
+
+// Options of RunReport.
+struct ReportOptions {
+    std::string title = {};            // title of the page
+    std::int64_t steps = 1;            // number of steps of the whole run
+    std::int64_t eval_interval = 1;    // evaluated() adds to the page at about 32 multiples of it
+    std::string prompt = {};           // prompt of the samples, at least one token
+    lm::SampleOptions sample = {};     // how they are drawn; its `rng` is ignored
+    std::uint64_t seed = 0;            // seed of each sample
+    std::int64_t tokens_per_step = 0;  // used to compute the speed; 0: not shown
+    // The page carries the weights of a model with at most so many parameters, at 2.7 bytes each; see
+    // report::Report::model.
+    std::int64_t max_parameters = 4'000'000;
+};
+
+// The history of a run and its page: a report::Report that chooses which steps show gradients, samples and
+// attention, and continues when the run is resumed.
+//
+//     const training::ReportOptions options = {.title = "My text", .steps = steps, .prompt = "The"};
+//     training::RunReport report(path, options, model, tokenizer, corpus.validation());
+//     report.resume(step, history);  // in a resumed run
+//     report.gradients(step);        // after backward
+//     report.measured(row);          // after each step
+//     report.evaluated(step);        // after each evaluation
+//     if (report.due()) report.save(/*running=*/true);
+//     report.save();  // at the end
+class RunReport {
+public:
+    report::Report page;  // the page, to which the program can add, such as its settings
+    History history;      // every measured row
+
+    // The page shows attention over up to twelve pieces of the `validation` text.
+    RunReport(std::filesystem::path path, ReportOptions options, const lm::GPT& model,
+              const text::Tokenizer& tokenizer, const text::Ids& validation);
+
+    // Continues the page at `path` from `step` on. If it cannot be read, warns and shows only the losses.
+    void resume(std::int64_t step, const History& before);
+    void gradients(std::int64_t step);   // adds the parameters' gradients, at up to 256 of the steps
+    void measured(const Measured& row);  // adds a row to the history and the curves; steps ascend
+    void evaluated(std::int64_t step);   // adds a sample, and attention over the pieces
+    // Writes the page, with the run's duration, speed and machine, and with the model as it is now if the
+    // tokeniser is text::Characters; IoError if it cannot. While the run is
+    // `running`, an open page reloads itself.
+    void save(bool running = false);
+    bool due() const;  // whether the last save was 10 seconds ago
+
+private:
+    std::filesystem::path path_;
+    ReportOptions options_;
+    lm::GPT model_;
+    text::Tokenizer tokenizer_;
+    std::vector<text::Ids> pieces_;  // pieces of the validation text
+    report::ReportRun earlier_;      // the part of the run before this process
+    std::int64_t trained_ = 0;       // steps of this process
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point start_ = Clock::now(), saved_ = start_;
+};
+
+}  // namespace weft::training

@@ -1,0 +1,268 @@
+// Backward: nodes with a gradient wait in a map, the highest number first. All consumers of a node have higher
+// numbers, so when its turn comes its gradient is complete, and its rule runs once.
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "autograd/node.h"
+#include "weft/autograd/ledger.h"
+#include "weft/autograd/trace.h"
+#include "weft/base/scoped.h"
+
+namespace weft {
+namespace {
+
+// The gradients of a run, by node.
+using Results = std::map<std::shared_ptr<Node>, Tensor>;
+using Ready = decltype(GradOptions::ready);
+
+// 1, with x's shape and type.
+Tensor one(const Tensor& x) {
+    Array y = make_array(x.shape(), x.dtype());
+    kernels::fill(y, 1);
+    return Tensor(std::move(y));
+}
+
+// a + b as a new tensor. (The engine is below ops.)
+Tensor add(const Tensor& a, const Tensor& b) {
+    Array sum = make_array(a.shape(), a.dtype());
+    kernels::add(sum, a.array(), b.array());
+    return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
+        return Grads{dy, dy};
+    });
+}
+
+// Throws unless g has the shape and type of the node's output; `what` begins the message.
+void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
+    if (g.shape() != node.shape)
+        throw ShapeError(what..., " has shape ", g.shape(), ", but the tensor has ", node.shape,
+                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
+    if (g.dtype() != node.dtype)
+        throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
+                         "; convert it with to()");
+}
+
+// Whether nothing else holds g or its storage, so it can be changed in place. Foreign memory has another owner.
+bool is_unshared(const Tensor& g) {
+    const Array& x = g.array();
+    return g.handle().use_count() == 1 && x.storage.use_count() == 1 && !x.storage->is_foreign() &&
+           x.is_contiguous();
+}
+
+// A gradient that nothing else holds, because it may be changed in place later (clipping).
+Tensor made_exclusive(const Tensor& g) { return is_unshared(g) ? g.detach() : Tensor(copy_of(g.array())); }
+
+}  // namespace
+
+class Backward {
+public:
+    Backward(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
+
+    void seed(const char* operation, const Tensor& root, const Tensor& seed) {
+        const std::shared_ptr<Node>& node = root.impl().node;
+        if (!node)
+            throw GraphError(
+                operation, ": a tensor of shape ", root.shape(),
+                " is outside the graph: nothing it was made from requires a gradient; call requires_grad_() on "
+                "the leaves before computing it, or make the gradient it is made from with create_graph = "
+                "true");
+        if (seed.defined())
+            check_gradient(seed, *node, operation, ": the seed");
+        else if (root.numel() != 1)
+            throw GraphError(
+                operation, ": a tensor of shape ", root.shape(),
+                " does not have exactly one element, so backward needs a seed; reduce it (sum, mean) or pass a "
+                "seed of its shape");
+        // Under create_graph gradients stay what the rules make of them: none may be the caller's seed.
+        const GradMode mode(create_);
+        const NoTrace no_trace;
+        accumulate(nullptr, 0, node, !seed.defined() ? one(root) : create_ ? seed.clone() : seed);
+    }
+
+    // Restricts the run to nodes on a path from the seeds to one of `targets`. A seed that no target needs is
+    // dropped, because its gradient would lack what its consumers add. If there is a `ready`, it gets each
+    // position in `targets` with its gradient, which is then undefined in the results; for a leaf as soon as
+    // its last consumer has been visited.
+    void keep_paths_to(const std::vector<std::shared_ptr<Node>>& targets, Ready ready) {
+        has_targets_ = true;
+        ready_ = std::move(ready);
+        std::uint64_t lowest = UINT64_MAX;
+        for (const auto& target : targets) lowest = std::min(lowest, target->number);
+        for (const auto& target : targets) targets_.insert(target.get());
+        needed_ = targets_;
+        std::vector<Node*> roots;
+        for (const auto& [number, pending] : pending_) roots.push_back(pending.node.get());
+        for (const auto& [number, node] : ancestors(roots, lowest))  // inputs come first
+            if (needs_inputs_of(*node)) needed_.insert(node);
+        std::erase_if(pending_, [&](const auto& seed) { return !needs(seed.second.node); });
+        if (!ready_) return;
+        for (std::size_t i = 0; i < targets.size(); ++i) positions_[targets[i].get()].push_back(i);
+        for (const Node* node : needed_)
+            for (const auto& input : node->inputs)
+                if (input && input->is_leaf && targets_.count(input.get()) > 0) ++consumers_[input.get()];
+    }
+
+    // Returns the gradients of the targets or, without targets, of the nodes that store theirs.
+    Results run() {
+        const GradMode mode(create_);
+        while (!pending_.empty()) visit(std::move(pending_.extract(pending_.begin()).mapped()));
+        return std::move(results_);
+    }
+
+    // Adds the notes to the ledger. Call it once the results have been used without an error.
+    void commit_ledger() {
+        if (ledger_) std::ranges::move(notes_, std::back_inserter(ledger_->entries_));
+    }
+
+private:
+    struct Pending {
+        std::shared_ptr<Node> node;
+        Tensor gradient;
+        std::vector<LedgerTerm> terms;  // if a ledger is active
+    };
+
+    bool needs(const std::shared_ptr<Node>& input) const {
+        return input && (!has_targets_ || needed_.count(input.get()) > 0);
+    }
+    bool needs_inputs_of(const Node& node) const {
+        return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const auto& x) { return needs(x); });
+    }
+
+    // One edge: the rule of `consumer` returned g for its input `position`; null for the seed.
+    void accumulate(const Node* consumer, std::size_t position, const std::shared_ptr<Node>& node, Tensor g) {
+        Pending& pending = pending_.try_emplace(node->number, Pending{node, {}, {}}).first->second;
+        if (ledger_)
+            pending.terms.push_back({consumer ? consumer->number : 0, consumer ? consumer->operation : "seed",
+                                     position, Tensor(copy_of(g.array()))});
+        Tensor& sum = pending.gradient;
+        if (!sum.defined()) {
+            sum = std::move(g);
+            return;
+        }
+        if (!create_ && is_unshared(sum)) return kernels::add(sum.array(), sum.array(), g.array());
+        const GradMode mode(create_);
+        sum = add(sum, g);
+    }
+
+    // Without create_graph, everyone gets a tensor of its own.
+    void hand_over(const Node& node, Tensor& gradient) {
+        std::size_t left = positions_[&node].size();
+        for (const std::size_t i : positions_[&node]) {
+            const bool is_last = --left == 0 && node.is_leaf;
+            ready_(i, create_ ? gradient
+                              : made_exclusive(is_last ? std::exchange(gradient, {}) : Tensor(gradient)));
+        }
+    }
+
+    void visit(Pending next) {
+        Node& node = *next.node;
+        Tensor& gradient = next.gradient;
+        bool hooked = false;
+        const auto hooks = node.hooks;  // a hook may remove itself
+        for (const auto& [number, hook] : hooks) {
+            const Tensor replaced = hook(gradient);
+            if (!replaced.defined()) continue;
+            check_gradient(replaced, node, node.operation, ": the gradient that a hook returned");
+            gradient = replaced;
+            hooked = true;
+        }
+        if (ledger_) {
+            const int backward = ledger_->entries_.empty() ? 1 : ledger_->entries_.back().backward + 1;
+            notes_.push_back({backward, node.number, node.operation, std::move(next.terms),
+                              Tensor(copy_of(gradient.array())), hooked});
+        }
+        if (has_targets_ ? targets_.count(&node) > 0 : node.retains_gradient) {
+            results_[next.node] = ready_ ? Tensor() : gradient;
+            if (ready_) hand_over(node, gradient);
+        }
+        if (!needs_inputs_of(node)) return;
+        if (node.is_released)
+            throw GraphError(node.operation,
+                             ": an earlier backward released the saved tensors; pass retain_graph = true to "
+                             "that backward, or compute the output again");
+        Grads gradients = [&] {
+            const NoTrace no_trace;  // its operations are not part of the run being traced
+            return node.vjp(node.unpack(create_), gradient);
+        }();
+        if (gradients.size() != node.inputs.size())
+            throw GraphError(node.operation, ": its gradient rule returned ", gradients.size(),
+                             " gradients for ", node.inputs.size(),
+                             " inputs; return one for each, undefined if there is none");
+        if (!retain_) node.release();
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+            const std::shared_ptr<Node>& input = node.inputs[i];
+            if (!needs(input)) continue;
+            if (gradients[i].defined()) {
+                check_gradient(gradients[i], *input, node.operation, ": the gradient of input ", i);
+                accumulate(&node, i, input, std::move(gradients[i]));
+            }
+            const auto found = consumers_.find(input.get());
+            if (found == consumers_.end() || --found->second > 0) continue;
+            if (auto leaf = pending_.extract(input->number)) visit(std::move(leaf.mapped()));
+        }
+    }
+
+    const bool retain_, create_;
+    GradientLedger* const ledger_ = GradientLedger::current_;  // null if none is active
+    // A backward that a rule starts writes no ledger.
+    const Scoped<GradientLedger*> no_ledger_{GradientLedger::current_, nullptr};
+    std::vector<LedgerEntry> notes_;
+    bool has_targets_ = false;
+    std::set<Node*> targets_;
+    std::set<Node*> needed_;  // the targets, and the nodes on a path to one
+    Ready ready_;
+    std::map<const Node*, std::vector<std::size_t>> positions_;  // the targets', if there is a ready_
+    std::map<const Node*, std::size_t> consumers_;  // for leaves among them, the edges not yet visited
+    std::map<std::uint64_t, Pending, std::greater<>> pending_;
+    Results results_;
+};
+
+void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
+    Backward backward(retain_graph, false);
+    backward.seed("backward", *this, gradient);
+    Results results = backward.run();
+    const NoGrad off;
+    for (auto& [node, g] : results)  // all sums are computed before any gradient changes
+        g = node->gradient.defined() ? add(node->gradient, g) : made_exclusive(g);
+    backward.commit_ledger();
+    for (const auto& [node, g] : results) node->gradient = g;
+}
+
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs, GradOptions options) {
+    if (!grad_outputs.empty() && grad_outputs.size() != outputs.size())
+        throw ValueError("grad: ", grad_outputs.size(), " grad_outputs for ", outputs.size(),
+                         " outputs; pass one for each, or none");
+    std::vector<std::shared_ptr<Node>> targets;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        targets.push_back(inputs[i].impl().node);
+        if (!targets.back())
+            throw GraphError(
+                "grad: input ", i, " of shape ", inputs[i].shape(),
+                " does not require a gradient; call requires_grad_() on it before computing the outputs");
+    }
+    Backward backward(options.retain_graph || options.create_graph, options.create_graph);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        backward.seed("grad", outputs[i], grad_outputs.empty() ? Tensor() : grad_outputs[i]);
+    backward.keep_paths_to(targets, options.ready);
+    const Results results = backward.run();
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const auto found = results.find(targets[i]);
+        if (found == results.end() && !options.allow_unused)
+            throw GraphError(
+                "grad: no output depends on input ", i, " of shape ", inputs[i].shape(),
+                "; leave it out, or pass allow_unused = true for an undefined tensor in its place");
+        if (options.ready) continue;
+        if (found == results.end())
+            gradients.emplace_back();
+        else
+            gradients.push_back(options.create_graph ? found->second : made_exclusive(found->second));
+    }
+    backward.commit_ledger();
+    return gradients;
+}
+
+}  // namespace weft

@@ -1,0 +1,89 @@
+// The graph: Node, a node of it, and TensorImpl, what a Tensor is a handle to. The node of a leaf has no inputs
+// and holds the gradient; every other node has a gradient rule.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/elementwise.h"
+#include "tensor/array.h"
+#include "weft/autograd/grad.h"
+#include "weft/autograd/record.h"
+
+namespace weft {
+
+// A tensor saved for backward.
+struct SavedTensor {
+    Array array;                 // has no storage if the tensor was undefined
+    std::uint64_t version = 0;   // version of the storage when it was saved
+    std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
+    bool is_output = false;      // the node's own output: saved without its node, which would own itself
+};
+
+struct Node : std::enable_shared_from_this<Node> {
+    // The node of a new tensor. Nodes are destroyed iteratively and without allocating, so a chain of a million
+    // can be freed on a small stack.
+    static std::shared_ptr<Node> make(const char* operation, const Array& output);
+
+    // The saved tensors for the rule; GraphError if one was changed in place. They are outside the graph. With
+    // create_graph each is a variable of its own (an alias), so a rule may differentiate a function of them:
+    // one tensor saved twice is two variables, and the rule does not see how inputs depend on each other.
+    Saved unpack(bool create_graph);
+    void release();  // frees what backward needs, so another backward is refused
+
+    const std::uint64_t number;  // larger than its inputs' numbers: descending order is topological
+    const char* const operation;
+    const Shape shape;  // shape of its output, and so of its gradient
+    const DType dtype;
+
+    std::vector<std::shared_ptr<Node>> inputs;  // null for an input outside the graph
+    std::vector<SavedTensor> saved;
+    Vjp vjp;
+    bool is_leaf = true;
+    bool is_alias = false;  // made by unpack, with the values of its input
+    bool is_released = false;
+
+    bool retains_gradient = true;  // leaves do
+    Tensor gradient;
+    std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
+    std::uint64_t next_hook = 0;  // never reused
+
+private:
+    Node(const char* made_by, const Array& output);
+    static void destroy(Node* node) noexcept;
+    Node* next_to_delete = nullptr;
+};
+
+// The nodes in `stack` and all that they were computed from, by number, so inputs come before what uses them.
+// Null pointers and nodes numbered below `lowest` are left out.
+std::map<std::uint64_t, Node*> ancestors(std::vector<Node*> stack, std::uint64_t lowest = 0);
+
+struct TensorImpl {
+    Array array;
+    std::shared_ptr<Node> node;  // null outside the graph
+    // Of a leaf after requires_grad_(false), for the next requires_grad_().
+    std::shared_ptr<Node> disabled_node = {};
+};
+
+// The checks of every in-place operation on x, reading `other`.
+void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
+
+// Told by `record` of every operation that this thread adds to the graph: its result, its inputs and what it
+// saves, with those outside the graph, which no node keeps. Null, except where tests/proofs exports a graph.
+using RecordObserver = std::function<void(const char* operation, const Tensor& y,
+                                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& saved)>;
+constinit inline thread_local const RecordObserver* record_observer = nullptr;
+
+// A contiguous copy in storage of its own, converted to `dtype`.
+inline Array copy_of(const Array& x, DType dtype) {
+    Array copy = make_array(x.shape, dtype);
+    kernels::copy(copy, x);
+    return copy;
+}
+inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
+
+}  // namespace weft

@@ -1,0 +1,239 @@
+#include "weft/autograd/tensor.h"
+
+#include <ostream>
+
+#include "autograd/node.h"
+
+namespace weft {
+
+void check_in_place(const char* operation, const Tensor& x, const Tensor* other) {
+    if (is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
+        throw GraphError(
+            operation, ": in-place operations are not recorded, so they do not take ",
+            (x.requires_grad() ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
+                               : "an operand in the graph"),
+            ", of shape ", (x.requires_grad() ? x : *other).shape(),
+            "; call it under NoGrad, or compute a new tensor, as in x = x + y");
+    if (x.array().overlaps_itself())
+        throw GraphError(operation, ": elements of an expanded tensor of shape ", x.shape(),
+                         " share memory; clone() it first");
+    if (!other) return;
+    if (other->dtype() != x.dtype())
+        throw DTypeError(operation, ": ", name(x.dtype()), " and ", name(other->dtype()),
+                         " do not mix; convert one with to()");
+    if (broadcast_shapes(x.shape(), other->shape(), operation) != x.shape())
+        throw ShapeError(operation, ": ", other->shape(), " does not broadcast to ", x.shape(),
+                         ", the shape of the tensor that holds the result; compute a new tensor");
+}
+
+namespace {
+
+// `other` expanded to x's shape; copied if it shares x's memory in another layout, or may: foreign storages can
+// overlap.
+Array operand(const Tensor& x, const Tensor& other) {
+    const Array& target = x.array();
+    Array o = other.array();
+    if ((o.storage == target.storage || o.storage->is_foreign() || target.storage->is_foreign()) &&
+        !(o.storage->data == target.storage->data && o.offset == target.offset && o.strides == target.strides &&
+          o.shape == target.shape))
+        o = copy_of(o);
+    return broadcast_view(o, x.shape());
+}
+
+// The element at `offset` from x's first, which must be a double.
+double element(const char* operation, const Array& x, std::int64_t offset) {
+    return visit_any(x.dtype, [&]<class T>(T) {
+        const T found = x.data<T>()[offset];
+        const auto value = static_cast<double>(found);
+        if constexpr (std::is_same_v<T, std::int64_t>)
+            if (value == 0x1p63 || static_cast<T>(value) != found)
+                throw DTypeError(
+                    operation, ": the element ", found,
+                    " is not a double; read it with data<std::int64_t>() or to_vector<std::int64_t>()");
+        return value;
+    });
+}
+
+}  // namespace
+
+Tensor::Tensor(Array array) : impl_(std::make_shared<TensorImpl>(TensorImpl{std::move(array), nullptr})) {}
+
+TensorImpl& Tensor::impl() const {
+    if (!impl_)
+        throw GraphError(
+            "tensor: this tensor is undefined: it was never assigned, was moved from, or is the grad() of a "
+            "tensor that no backward has reached; assign one to it, or call backward() first");
+    return *impl_;
+}
+const Array& Tensor::array() const { return impl().array; }
+const Shape& Tensor::shape() const { return array().shape; }
+std::int64_t Tensor::size(int axis) const { return shape()[normalize_axis(axis, rank(), "size")]; }
+DType Tensor::dtype() const { return array().dtype; }
+const Strides& Tensor::strides() const { return array().strides; }
+bool Tensor::is_contiguous() const { return array().is_contiguous(); }
+bool Tensor::shares_storage(const Tensor& other) const { return array().storage == other.array().storage; }
+std::uint64_t Tensor::version() const { return array().storage->version; }
+std::string Tensor::str() const { return format(array()); }
+std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.str(); }
+
+void* Tensor::data(DType wanted) const {
+    if (dtype() != wanted)
+        throw DTypeError("data: the tensor is ", name(dtype()), ", not ", name(wanted),
+                         "; convert it with to()");
+    return static_cast<char*>(array().storage->data) +
+           array().offset * static_cast<std::int64_t>(itemsize(wanted));
+}
+
+double Tensor::item() const {
+    if (numel() != 1)
+        throw ShapeError("item: a tensor of shape ", shape(), " has ", numel(),
+                         " elements, not one; use at({i, j}) or to_vector()");
+    return element("item", array(), 0);
+}
+
+double Tensor::at(const Shape& index) const {
+    if (index.rank() != rank())
+        throw IndexError("at: ", index.rank(), " indices for shape ", shape(), "; give one for each axis");
+    std::int64_t offset = 0;
+    for (int axis = 0; axis < rank(); ++axis) {
+        const std::int64_t n = shape()[axis], i = index[axis] < 0 ? index[axis] + n : index[axis];
+        if (i < 0 || i >= n)
+            throw IndexError("at: index ", index[axis], " is out of range for axis ", axis, " of shape ",
+                             shape());
+        offset += i * strides()[axis];
+    }
+    return element("at", array(), offset);
+}
+
+Tensor& Tensor::fill_(double value) {
+    check_in_place("fill_", *this);
+    check_representable("fill_", value, dtype());
+    kernels::fill(array(), value);
+    return bump_version();
+}
+
+Tensor& Tensor::add_(const Tensor& other, double alpha) {
+    check_in_place("add_", *this, &other);
+    if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
+    check_representable("add_", alpha, dtype());
+    kernels::axpy(array(), alpha, operand(*this, other));
+    return bump_version();
+}
+
+Tensor& Tensor::mul_(const Tensor& other) {
+    check_in_place("mul_", *this, &other);
+    if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
+    kernels::multiply(array(), array(), operand(*this, other));
+    return bump_version();
+}
+
+Tensor& Tensor::mul_(double factor) {
+    check_in_place("mul_", *this);
+    if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
+    check_representable("mul_", factor, dtype());
+    kernels::scale(array(), array(), factor);
+    return bump_version();
+}
+
+Tensor& Tensor::copy_(const Tensor& other) {
+    check_in_place("copy_", *this, &other);
+    kernels::copy(array(), operand(*this, other));
+    return bump_version();
+}
+
+Tensor& Tensor::set_data(const Tensor& other) {
+    if (!is_leaf())
+        throw GraphError("set_data: a tensor made by ", impl().node->operation,
+                         " cannot take new values; only a leaf can");
+    if (requires_grad() && !is_floating_point(other.dtype()))
+        throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
+                         "; only float32 and float64 take one");
+    Array values = copy_of(other.array());
+    const auto renewed = [&](const std::shared_ptr<Node>& before) {
+        if (!before) return before;
+        auto node = Node::make("leaf", values);
+        node->hooks = before->hooks;
+        node->next_hook = before->next_hook;
+        node->retains_gradient = before->retains_gradient;
+        return node;
+    };
+    auto node = renewed(impl().node);
+    auto disabled_node = is_floating_point(other.dtype()) ? renewed(impl().disabled_node) : nullptr;
+    impl().node = std::move(node);  // nothing throws from here on
+    impl().disabled_node = std::move(disabled_node);
+    impl().array = std::move(values);
+    return *this;
+}
+
+Tensor& Tensor::bump_version() {
+    ++array().storage->version;
+    return *this;
+}
+
+bool Tensor::requires_grad() const { return impl().node != nullptr; }
+bool Tensor::is_leaf() const { return !impl().node || impl().node->is_leaf; }
+
+Tensor& Tensor::requires_grad_(bool wanted) {
+    if (!is_leaf()) {
+        if (wanted) return *this;
+        throw GraphError("requires_grad_: a tensor made by ", impl().node->operation,
+                         " requires a gradient because its inputs do; use detach() for one outside the graph");
+    }
+    if (wanted && !is_floating_point(dtype()))
+        throw DTypeError("requires_grad_: only float32 and float64 take a gradient, not ", name(dtype()),
+                         "; write 1.0 for 1, or convert it with to()");
+    if (wanted == requires_grad()) return *this;
+    if (wanted && !impl().disabled_node)
+        impl().node = Node::make("leaf", array());
+    else
+        std::swap(impl().node, impl().disabled_node);
+    (wanted ? impl().node : impl().disabled_node)->retains_gradient = wanted;
+    return *this;
+}
+
+Tensor Tensor::grad() const { return impl().node ? impl().node->gradient : Tensor(); }
+
+void Tensor::set_grad(const Tensor& g) {
+    if (!impl().node)
+        throw GraphError("set_grad: this tensor does not require a gradient; call requires_grad_() first");
+    if (g.defined() && g.shape() != shape())
+        throw ShapeError("set_grad: a gradient of shape ", g.shape(), " for a tensor of shape ", shape(),
+                         "; they must be equal");
+    if (g.defined() && g.dtype() != dtype())
+        throw DTypeError("set_grad: a gradient of ", name(g.dtype()), " for a tensor of ", name(dtype()),
+                         "; convert it with to()");
+    impl().node->gradient = g.defined() ? g.detach().clone() : g;
+}
+
+void Tensor::zero_grad() {
+    for (Node* node : {impl().node.get(), impl().disabled_node.get()})
+        if (node) node->gradient = Tensor();
+}
+
+void Tensor::retain_grad() {
+    if (!impl().node)
+        throw GraphError(
+            "retain_grad: this tensor does not require a gradient; call requires_grad_() on the leaves before "
+            "computing it");
+    impl().node->retains_gradient = true;
+}
+
+Tensor Tensor::detach() const { return Tensor(array()); }
+
+std::uint64_t Tensor::register_hook(Hook hook) {
+    if (!impl().node)
+        throw GraphError(
+            "register_hook: this tensor does not require a gradient, so its hook would never run; call "
+            "requires_grad_() first");
+    Node& node = *impl().node;
+    const std::uint64_t number = node.next_hook++;
+    node.hooks.emplace_back(number, std::move(hook));
+    return number;
+}
+
+void Tensor::remove_hook(std::uint64_t number) {
+    for (Node* node : {impl().node.get(), impl().disabled_node.get()})
+        if (node) std::erase_if(node->hooks, [&](const auto& hook) { return hook.first == number; });
+}
+
+}  // namespace weft

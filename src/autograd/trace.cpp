@@ -1,0 +1,55 @@
+#include "weft/autograd/trace.h"
+
+#include <map>
+
+#include "autograd/node.h"
+#include "kernels/parallel.h"
+
+namespace weft {
+
+void Trace::add(const char* name, const Tensor& x) {
+    if (x.defined()) entries_.push_back({name, x});
+}
+
+// Not in the header, where GCC 13 warns that a Trace which another destructor has yet to leave would dangle.
+NoTrace::NoTrace() : none_(Trace::current_, nullptr) {}
+NoTrace::~NoTrace() = default;
+
+CountMultiplyAdds::CountMultiplyAdds() : outer_(std::exchange(kernels::multiply_adds, &count_)) {}
+
+CountMultiplyAdds::~CountMultiplyAdds() {
+    kernels::multiply_adds = outer_;
+    if (outer_ != nullptr) *outer_ += count_;
+}
+
+namespace {
+// The number of the node that computed an input: aliases are not operations.
+std::uint64_t number_of(const Node* node) {
+    while (node->is_alias) node = node->inputs[0].get();
+    return node->number;
+}
+}  // namespace
+
+std::vector<GraphNode> graph_nodes(const Tensor& x) { return graph_nodes(std::vector{x}); }
+
+std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
+    std::vector<Node*> roots;
+    for (const Tensor& x : outputs) roots.push_back(x.impl().node.get());
+    std::map<std::uint64_t, std::size_t> position;
+    std::vector<GraphNode> nodes;
+    for (const auto& [number, node] : ancestors(roots)) {
+        if (node->is_alias) continue;
+        position[number] = nodes.size();
+        GraphNode entry{number, node->operation, node->shape, node->dtype, {}};
+        for (const auto& input : node->inputs)
+            if (input) entry.inputs.push_back(position.at(number_of(input.get())));
+        nodes.push_back(std::move(entry));
+    }
+    return nodes;
+}
+
+std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? number_of(x.impl().node.get()) : 0; }
+
+const void* storage_of(const Tensor& x) { return x.array().storage.get(); }
+
+}  // namespace weft

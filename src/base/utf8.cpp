@@ -1,0 +1,75 @@
+#include "weft/base/utf8.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "weft/base/numbers.h"
+
+namespace weft {
+
+Decoded decode_at(std::string_view text, std::size_t at) {
+    const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+    const std::uint8_t first = byte(at);
+    if (first < 0x80) return {first, 1};
+    const std::size_t length = first < 0xC2 || first > 0xF4 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (length == 0) return {0, 1, Decoded::broken};
+    // The range of the second byte excludes overlong forms (after E0, F0), surrogates (ED) and code points
+    // above U+10FFFF (F4).
+    std::uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    std::uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    char32_t value = first & (0xFFU >> (length + 1));
+    for (std::size_t i = 1; i < length; ++i) {
+        if (at + i == text.size()) return {0, i, Decoded::cut};
+        const std::uint8_t next = byte(at + i);
+        if (next < low || next > high) return {0, i, Decoded::broken};
+        value = value << 6 | (next & 0x3FU);
+        low = 0x80, high = 0xBF;
+    }
+    return {value, length};
+}
+
+void append_utf8(std::string& text, char32_t c) {
+    constexpr char32_t first[] = {0, 0xC0, 0xE0, 0xF0};  // marks of the first byte
+    int following = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    text.push_back(static_cast<char>(first[following] | c >> 6 * following));
+    while (following-- > 0) text.push_back(static_cast<char>(0x80 | (c >> 6 * following & 0x3F)));
+}
+
+bool is_utf8(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const Decoded c = decode_at(text, at);
+        if (c.kind != Decoded::character) return false;
+        at += c.length;
+    }
+    return true;
+}
+
+bool is_hidden(char32_t c) {
+    constexpr std::pair<char32_t, char32_t> ranges[] = {{0, 0x1F},        {0x7F, 0x9F},     {0xAD, 0xAD},
+                                                        {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
+                                                        {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF}};
+    return std::any_of(std::begin(ranges), std::end(ranges),
+                       [&](const auto& range) { return c >= range.first && c <= range.second; });
+}
+
+std::string displayed(std::string_view text, std::size_t& at) {
+    const Decoded c = decode_at(text, at);
+    const bool is_character = c.kind == Decoded::character;
+    const std::string_view bytes = text.substr(at, is_character ? c.length : 1);
+    at += bytes.size();
+    if (is_character && !is_hidden(c.value)) return std::string(bytes);
+    const std::uint32_t value = is_character ? c.value : static_cast<unsigned char>(bytes[0]);
+    const std::string digits = to_chars(value, 16);
+    const std::size_t width = value < 0x100 ? 2 : 4;
+    return (width == 2 ? "\\x" : "\\u") + std::string(width - std::min(width, digits.size()), '0') + digits;
+}
+
+std::string excerpt(std::string_view text, std::size_t characters) {
+    std::string shown;
+    std::size_t at = 0;
+    for (; at < text.size() && characters > 0; --characters) shown += displayed(text, at);
+    return shown + (at < text.size() ? "…" : "");
+}
+
+}  // namespace weft

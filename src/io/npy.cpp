@@ -1,0 +1,187 @@
+#include "io/npy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "weft/autograd/raw.h"
+#include "weft/base/numbers.h"
+#include "weft/base/utf8.h"
+#include "weft/io/atomic_file.h"
+#include "weft/io/files.h"
+#include "weft/io/input_file.h"
+#include "weft/io/npy.h"
+#include "weft/io/npz.h"
+#include "weft/io/safetensors.h"
+#include "weft/ops/creation.h"
+
+namespace weft::io {
+
+namespace {
+
+constexpr std::uint64_t largest_header = 1'000'000;
+
+// A type in a file, and the tensor's type that holds all its values.
+struct FileType {
+    const char* name;  // kind and bytes of one value
+    std::size_t bytes;
+    DType dtype;
+    void (*convert)(const std::byte* source, std::byte* target);  // one value; null if the bytes are the same
+};
+
+template <class T>
+void widen(const std::byte* source, std::byte* target) {
+    T value;
+    std::memcpy(&value, source, sizeof value);
+    const std::int64_t wide = value;
+    std::memcpy(target, &wide, sizeof wide);
+}
+
+// IEEE 754 binary16: a sign, five bits of exponent, ten of fraction. float32 holds all of its values.
+void widen_half(const std::byte* source, std::byte* target) {
+    std::uint16_t bits;
+    std::memcpy(&bits, source, sizeof bits);
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float value =
+        std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 1024), std::max(exponent, 1) - 25);
+    if (exponent == 31)  // infinities, and NaN with its fraction
+        value = std::bit_cast<float>(0x7F800000U | static_cast<std::uint32_t>(fraction) << 13);
+    if (bits >> 15 != 0) value = -value;
+    std::memcpy(target, &value, sizeof value);
+}
+
+constexpr FileType file_types[] = {
+    {"f4", 4, float32, nullptr},
+    {"f8", 8, float64, nullptr},
+    {"i8", 8, int64, nullptr},
+    {"b1", 1, boolean, nullptr},
+    {"f2", 2, float32, widen_half},
+    {"i1", 1, int64, widen<std::int8_t>},
+    {"i2", 2, int64, widen<std::int16_t>},
+    {"i4", 4, int64, widen<std::int32_t>},
+    {"u1", 1, int64, widen<std::uint8_t>},
+    {"u2", 2, int64, widen<std::uint16_t>},
+    {"u4", 4, int64, widen<std::uint32_t>},
+};
+
+// The type of values described as "<f4".
+FileType type_of(const std::string& descr, const ByteSource& source) {
+    for (const FileType& type : file_types)
+        for (const char order : {'<', '>', '|'})
+            if (descr == order + std::string(type.name) && (order != '|' || type.bytes == 1)) return type;
+    source.refuse("its type is '" + excerpt(descr) +
+                  "'; bool, float16, float32, float64, int8 to int64 and uint8 to uint32 are read");
+}
+
+// The length of the header: two bytes in version 1, four in 2 and 3.
+std::uint64_t take_header_length(ByteSource& source) {
+    unsigned char start[8];
+    if (source.left < 10)
+        source.refuse("it has " + std::to_string(source.left) +
+                      " bytes, and an .npy file begins with 10 before its header");
+    source.take(start, 8);
+    if (std::memcmp(start, "\x93NUMPY", 6) != 0) source.refuse("it does not begin like an .npy file");
+    if (start[6] < 1 || start[6] > 3 || start[7] != 0)
+        source.refuse("its version is " + std::to_string(start[6]) + "." + std::to_string(start[7]) +
+                      "; 1.0, 2.0 and 3.0 are read");
+    std::uint64_t length = 0;  // little-endian, like this machine
+    const std::uint64_t width = start[6] == 1 ? 2 : 4;
+    source.take(&length, width);
+    return length;
+}
+
+// The header; its shape and type must take exactly the bytes that are left.
+NpyHeader take_header(ByteSource& source) {
+    const std::uint64_t length = take_header_length(source);
+    if (length > largest_header || length > source.left)
+        source.refuse("its header claims " + std::to_string(length) + " bytes, and " +
+                      std::to_string(source.left) + " follow; at most 1000000 are read");
+    std::string text(length, '\0');
+    source.take(text.data(), length);
+    NpyHeader header = parse_npy_header(text, source);
+    std::uint64_t bytes = 0;
+    if (!bytes_of(header.shape, type_of(header.descr, source).bytes, bytes))
+        source.refuse("its shape " + header.shape.str() + " overflows");
+    if (bytes != source.left)
+        source.refuse("its shape " + header.shape.str() + " of '" + header.descr + "' takes " +
+                      std::to_string(bytes) + " bytes, and " + std::to_string(source.left) + " follow");
+    return header;
+}
+
+}  // namespace
+
+void ByteSource::refuse(const std::string& reason) const { throw IoError("cannot read ", what, ": ", reason); }
+
+void ByteSource::take(void* to, std::uint64_t bytes) {
+    if (bytes > left) refuse("it ends " + std::to_string(bytes - left) + " bytes too early");
+    read(to, bytes);
+    left -= bytes;
+}
+
+std::uint64_t npy_tensor_bytes(ByteSource& source) {
+    const NpyHeader header = take_header(source);
+    const FileType type = type_of(header.descr, source);
+    return source.left / type.bytes * itemsize(type.dtype);
+}
+
+Tensor read_npy(ByteSource& source) {
+    const NpyHeader header = take_header(source);
+    const FileType type = type_of(header.descr, source);
+    const std::uint64_t bytes = source.left;
+    if (bytes == 0) return empty(header.shape, type.dtype);
+    Shape stored = header.shape;  // column-major is row-major with the axes reversed
+    if (header.fortran_order) std::reverse(stored.begin(), stored.end());
+    const Tensor x = empty(stored, type.dtype);
+    std::byte* values = bytes_at(x);
+    std::vector<std::byte> raw(type.convert != nullptr ? bytes : 0);
+    std::byte* read = raw.empty() ? values : raw.data();
+    source.take(read, bytes);
+    if (header.descr[0] == '>')
+        for (std::uint64_t i = 0; i < bytes; i += type.bytes) std::reverse(read + i, read + i + type.bytes);
+    if (type.convert != nullptr)
+        for (std::uint64_t i = 0; i * type.bytes < bytes; ++i)
+            type.convert(read + i * type.bytes, values + i * itemsize(type.dtype));
+    if (type.dtype == boolean && !all_valid_bools(values, bytes))
+        source.refuse("it holds a byte that is neither 0 nor 1");
+    if (!header.fortran_order || x.rank() < 2) return x;
+    Shape axes;
+    for (int axis = x.rank() - 1; axis >= 0; --axis) axes.push_back(axis);
+    return x.permute(axes).contiguous();
+}
+
+std::string npy_header(const Tensor& x) {
+    std::string sizes;
+    for (const std::int64_t size : x.shape()) sizes += std::to_string(size) + ", ";
+    if (x.rank() == 1) sizes.pop_back();               // "(3,)"
+    if (x.rank() > 1) sizes.resize(sizes.size() - 2);  // "(3, 4)"
+    const FileType* type = file_types;                 // the first four are the tensors' own
+    while (type->dtype != x.dtype()) ++type;
+    std::string header = std::string("{'descr': '") + (type->bytes == 1 ? "|" : "<") + type->name +
+                         "', 'fortran_order': False, 'shape': (" + sizes + "), }";
+    constexpr std::size_t before = 10;                                         // magic, version and length
+    header.resize((before + header.size() + 64) / 64 * 64 - before - 1, ' ');  // aligns the values to 64 bytes
+    header += '\n';
+    const auto length = static_cast<unsigned>(header.size());
+    return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(length & 0xFF) +
+           static_cast<char>(length >> 8) + header;
+}
+
+void save_npy(const std::filesystem::path& path, const Tensor& x) {
+    const std::string header = npy_header(x);
+    const Tensor values = x.detach().contiguous();
+    AtomicFile file(path);
+    file.write(header);
+    file.write(raw_values(values));
+    file.commit();
+}
+
+Tensor load_npy(const std::filesystem::path& path) {
+    InputFile file(path);
+    ByteSource source{display_path(path), file.size(),
+                      [&](void* to, std::uint64_t bytes) { file.take(to, bytes); }};
+    return read_npy(source);
+}
+
+}  // namespace weft::io

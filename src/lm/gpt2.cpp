@@ -1,0 +1,191 @@
+// GPT-2's config.json, and the tensors of a GPT under both names. C = d_model, F hidden size of the MLP.
+#include "weft/lm/gpt2.h"
+
+#include <algorithm>
+#include <map>
+
+#include "nn/registry.h"
+#include "weft/autograd/raw.h"
+#include "weft/base/error_list.h"
+#include "weft/base/numbers.h"
+#include "weft/base/utf8.h"
+#include "weft/io/files.h"
+#include "weft/io/input_file.h"
+#include "weft/io/json.h"
+#include "weft/io/npy.h"
+#include "weft/io/npz.h"
+#include "weft/io/safetensors.h"
+
+namespace weft::lm {
+
+namespace {
+
+struct GPTEntry {
+    std::string weft_name, gpt2_name;
+    Shape shape;              // in GPT-2
+    bool transposed = false;  // in Weft
+};
+
+// All tensors but the tied head.
+std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
+    const std::int64_t C = config.d_model, F = config.dim_feedforward == 0 ? 4 * C : config.dim_feedforward;
+    std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}},
+                              {"position_embedding.weight", "wpe.weight", {config.block_size, C}}};
+    // A norm of weight (C,) or a linear layer of weight (in, out), which in Weft is (out, in).
+    const auto layer = [&](const std::string& weft_name, const std::string& gpt2_name, const Shape& weight) {
+        all.push_back({weft_name + ".weight", gpt2_name + ".weight", weight, weight.rank() == 2});
+        if (config.bias) all.push_back({weft_name + ".bias", gpt2_name + ".bias", {weight.back()}});
+    };
+    for (std::int64_t i = 0; i < config.num_layers; ++i) {
+        const std::string block = "blocks." + std::to_string(i) + ".", h = "h." + std::to_string(i) + ".";
+        layer(block + "norm1", h + "ln_1", {C});
+        layer(block + "attn.W_qkv", h + "attn.c_attn", {C, 3 * C});
+        layer(block + "attn.W_out", h + "attn.c_proj", {C, C});
+        layer(block + "norm2", h + "ln_2", {C});
+        layer(block + "mlp.W_in", h + "mlp.c_fc", {C, F});
+        layer(block + "mlp.W_out", h + "mlp.c_proj", {F, C});
+    }
+    layer("norm", "ln_f", {C});
+    return all;
+}
+
+std::string shown(const std::string& name) { return excerpt(name, 200); }
+
+bool is_causal_mask(const std::string& name) {
+    return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+    if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
+    const Tensor x = a.contiguous(), y = b.contiguous();
+    return raw_values(x) == raw_values(y);
+}
+
+}  // namespace
+
+GPTConfig gpt2_config(const std::filesystem::path& path) {
+    using nlohmann::json;
+    const json file = io::load_json(path);
+    ErrorList errors;
+    const auto wrong = [&](const std::string& what) { errors.add(what); };
+    const auto shown = [](const json& value) { return excerpt(value.dump()); };
+    // A whole number in 1 … largest; 0 if it is not one.
+    const auto size = [&](const std::string& name, std::int64_t largest) -> std::int64_t {
+        if (!file.contains(name)) return wrong(name + " is missing"), 0;
+        const json& value = file[name];
+        const std::uint64_t size = value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+        if (size >= 1 && size <= static_cast<std::uint64_t>(largest)) return static_cast<std::int64_t>(size);
+        wrong(name + " is " + shown(value) + ", not a whole number in 1 … " + std::to_string(largest));
+        return 0;
+    };
+    // `otherwise` is the default of transformers.
+    const auto require = [&](const std::string& name, const json& otherwise, const std::vector<json>& allowed,
+                             const char* why) {
+        const json value = file.value(name, otherwise);
+        if (std::ranges::find(allowed, value) == allowed.end())
+            wrong(name + " is " + shown(value) + ", and " + why);
+    };
+
+    constexpr std::int64_t million = 1'000'000;
+    require("model_type", nullptr, {"gpt2"}, "only \"gpt2\" can be loaded");
+    GPTConfig config{.vocab_size = size("vocab_size", 100 * million),
+                     .block_size = size("n_positions", 100 * million),
+                     .num_layers = size("n_layer", 10'000),
+                     .num_heads = size("n_head", million),
+                     .d_model = size("n_embd", million),
+                     .bias = true};
+    if (!file.value("n_inner", json()).is_null()) config.dim_feedforward = size("n_inner", 10 * million);
+    const json epsilon = file.value("layer_norm_epsilon", json(config.layer_norm_eps));
+    if (epsilon.is_number() && epsilon.get<double>() > 0)
+        config.layer_norm_eps = epsilon.get<double>();
+    else
+        wrong("layer_norm_epsilon is " + shown(epsilon) + ", not a number above 0");
+    if (config.num_heads > 0 && config.d_model % config.num_heads != 0)
+        wrong("n_embd " + std::to_string(config.d_model) + " does not divide into n_head " +
+              std::to_string(config.num_heads) + " heads");
+    require("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"},
+            "GELU's tanh form (\"gelu_new\") is what the MLP computes");
+    require("scale_attn_weights", true, {true}, "attention's scores are always scaled by 1/√d_k");
+    require("scale_attn_by_inverse_layer_idx", false, {false},
+            "Weft does not scale scores by a block's number");
+    require("add_cross_attention", false, {false}, "the model has no second sequence to attend to");
+    require("tie_word_embeddings", true, {true}, "the head's weight is the token embedding's");
+    if (!errors.empty())
+        throw IoError(io::display_path(path), " does not describe a GPT-2 that Weft can run:", errors);
+    return config;
+}
+
+void check_state_dict(const GPTConfig& config, const nn::NamedTensors& state) {
+    if (config.num_layers > static_cast<std::int64_t>(state.size()))  // before listing their names
+        throw ValueError("load_state_dict: the state does not fit this GPT: ", state.size(),
+                         " tensors are too few for ", config.num_layers, " layers");
+    std::vector<nn::ExpectedTensor> expected;
+    for (const GPTEntry& entry : gpt_entries(config)) {
+        Shape shape = entry.shape;
+        if (entry.transposed) std::swap(shape[0], shape[1]);
+        expected.push_back({entry.weft_name, shape, float32});
+    }
+    expected.push_back({"head.weight", {config.vocab_size, config.d_model}, float32});
+    nn::check_state("GPT", expected, state, true);
+}
+
+nn::NamedTensors from_gpt2(const nn::NamedTensors& state, const GPTConfig& config) {
+    const std::string prefix = "transformer.";
+    std::map<std::string, Tensor> left;
+    ErrorList wrong;
+    for (const auto& [full, value] : state) {
+        const std::string name = full.starts_with(prefix) ? full.substr(prefix.size()) : full;
+        if (!is_causal_mask(name) && !left.emplace(name, value.detach()).second)
+            wrong.add("repeated: " + shown(full));
+    }
+    std::vector<GPTEntry> entries = gpt_entries(config);
+    if (left.contains("lm_head.weight"))
+        entries.push_back({"head.weight", "lm_head.weight", {config.vocab_size, config.d_model}});
+    nn::NamedTensors result;
+    for (const GPTEntry& entry : entries) {
+        const auto found = left.find(entry.gpt2_name);
+        if (found == left.end()) {
+            wrong.add("missing: " + entry.gpt2_name + " " + entry.shape.str());
+            continue;
+        }
+        const Tensor value = found->second;
+        left.erase(found);
+        if (!(value.shape() == entry.shape))
+            wrong.add(entry.gpt2_name + ": shape " + value.shape().str() + ", but it has to be " +
+                      entry.shape.str());
+        else if (!is_floating_point(value.dtype()))
+            wrong.add(entry.gpt2_name + ": " + name(value.dtype()) + ", but it has to be floating");
+        else
+            result.emplace_back(entry.weft_name, entry.transposed ? value.T() : value);
+    }
+    if (!result.empty() && result.back().first == "head.weight") {
+        if (!same_bits(result.back().second, result[0].second))
+            wrong.add("lm_head.weight: its values differ from those of wte.weight, to which the head is tied");
+        result.pop_back();
+    }
+    for (const auto& [name, value] : left) wrong.add("unexpected: " + shown(name) + " " + value.shape().str());
+    if (!wrong.empty()) throw ValueError("from_gpt2: the state is not that of a GPT-2 of these sizes:", wrong);
+    result.emplace_back("head.weight", result[0].second);
+    return result;
+}
+
+GPT load_gpt2(const std::filesystem::path& folder, const GPT2Options& options) {
+    GPTConfig config = gpt2_config(folder / "config.json");
+    config.dropout = options.dropout;
+    const std::filesystem::path path = folder / "model.safetensors";
+    nn::NamedTensors state;
+    try {
+        state = from_gpt2(io::load_safetensors(path).tensors, config);
+    } catch (const ValueError& error) {
+        throw IoError("cannot load ", path.string(), ": ", error.what());
+    }
+    for (auto& [name, value] : state) value = value.to(options.dtype);
+    Rng rng = Rng::skip_init();
+    GPT model(config, rng);
+    model.to(options.dtype);
+    model.load_state_dict(state);
+    model.eval();
+    return model;
+}
+
+}  // namespace weft::lm

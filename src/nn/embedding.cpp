@@ -1,0 +1,14 @@
+#include "weft/nn/embedding.h"
+
+#include "nn/parts.h"
+#include "weft/nn/init.h"
+
+namespace weft::nn {
+
+Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, Rng& rng)
+    : Module("Embedding"),
+      weight(register_parameter("weight", normal({checked_size(num_embeddings, "Embedding: num_embeddings"),
+                                                  checked_size(embedding_dim, "Embedding: embedding_dim")},
+                                                 0, 1, rng))) {}
+
+}  // namespace weft::nn

@@ -1,0 +1,16 @@
+#include "weft/nn/layer_norm.h"
+
+#include "nn/parts.h"
+#include "weft/ops/creation.h"
+
+namespace weft::nn {
+
+LayerNorm::LayerNorm(std::int64_t dim, LayerNormOptions options)
+    : Module("LayerNorm"),
+      weight(register_parameter("weight", ones({checked_size(dim, "LayerNorm: dim")}))),
+      eps(options.eps) {
+    if (!(eps > 0)) throw ValueError("LayerNorm: eps must be above 0, not ", eps);
+    if (options.bias) bias = register_parameter("bias", zeros({dim}));
+}
+
+}  // namespace weft::nn

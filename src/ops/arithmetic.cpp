@@ -1,0 +1,177 @@
+#include "weft/ops/arithmetic.h"
+
+#include <functional>
+
+#include "kernels/elementwise.h"
+#include "ops/common.h"
+#include "ops/elementwise.h"
+
+namespace weft {
+
+namespace {
+
+// A plain number as the other operand of x.
+Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
+    check_arithmetic(operation, x);
+    return scalar_like(x, number, operation);
+}
+
+// Records y = compare(a, b) ? a : b. Where a and b are equal, each gets half of dy;
+// beside NaN, where neither is the smaller, each gets all of it, as in PyTorch.
+Tensor record_choice(const char* operation, const Tensor& y, Tensor (*compare)(const Tensor&, const Tensor&),
+                     const Tensor& a, const Tensor& b) {
+    return record(operation, y, {a, b}, {a, b}, [compare](const Saved& saved, const Tensor& dy) {
+        const Tensor &a = saved[0], &b = saved[1];
+        const Tensor shared = where(a == b, dy * 0.5, dy);
+        return Grads{sum_to(masked_fill(shared, compare(b, a), 0), a.shape()),
+                     sum_to(masked_fill(shared, compare(a, b), 0), b.shape())};
+    });
+}
+
+}  // namespace
+
+Tensor operator+(const Tensor& a, const Tensor& b) {
+    Tensor y = arithmetic("add", a, b, std::plus<>());
+    // y = a + b:  da = dy,  db = dy
+    return record("add", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
+        return Grads{sum_to(dy, sa), sum_to(dy, sb)};
+    });
+}
+
+Tensor operator-(const Tensor& a, const Tensor& b) {
+    Tensor y = arithmetic("subtract", a, b, std::minus<>());
+    // y = a − b:  da = dy,  db = −dy
+    return record("subtract", y, {a, b}, {},
+                  [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+                      return Grads{sum_to(dy, sa), saved.needs_input_grad(1) ? sum_to(-dy, sb) : Tensor()};
+                  });
+}
+
+Tensor operator*(const Tensor& a, const Tensor& b) {
+    Tensor y = arithmetic("multiply", a, b, std::multiplies<>());
+    // y = a·b:  da = dy·b,  db = dy·a
+    return record("multiply", y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor &a = saved[0], &b = saved[1];
+        return Grads{saved.needs_input_grad(0) ? sum_to(dy * b, a.shape()) : Tensor(),
+                     saved.needs_input_grad(1) ? sum_to(dy * a, b.shape()) : Tensor()};
+    });
+}
+
+Tensor operator/(const Tensor& a, const Tensor& b) {
+    Tensor y = elementwise("divide", a, b, by_element(std::divides<>()));
+    // y = a/b:  da = dy/b,  db = −dy·y/b
+    return record("divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
+        const Tensor &y = saved[0], &b = saved[1];
+        const Tensor da = dy / b;
+        return Grads{sum_to(da, sa), saved.needs_input_grad(1) ? sum_to(-(da * y), b.shape()) : Tensor()};
+    });
+}
+
+Tensor operator-(const Tensor& x) {
+    if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
+    Tensor y =
+        visit_wrapping(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), std::negate<>()); });
+    return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
+}
+
+Tensor operator+(const Tensor& a, double b) { return a + scalar_operand(a, "add", b); }
+Tensor operator-(const Tensor& a, double b) { return a - scalar_operand(a, "subtract", b); }
+Tensor operator*(const Tensor& a, double b) { return a * scalar_operand(a, "multiply", b); }
+Tensor operator/(const Tensor& a, double b) { return a / scalar_operand(a, "divide", b); }
+Tensor operator+(double a, const Tensor& b) { return scalar_operand(b, "add", a) + b; }
+Tensor operator-(double a, const Tensor& b) { return scalar_operand(b, "subtract", a) - b; }
+Tensor operator*(double a, const Tensor& b) { return scalar_operand(b, "multiply", a) * b; }
+Tensor operator/(double a, const Tensor& b) { return scalar_operand(b, "divide", a) / b; }
+
+namespace {
+
+// By element: xsimd's pow is wrong at 0 and at infinity.
+Tensor power(const Tensor& x, const Tensor& p) {
+    return elementwise("pow", x, p, by_element([](const auto& x, const auto& p) { return xt::pow(x, p); }));
+}
+
+}  // namespace
+
+Tensor pow(const Tensor& x, double p) {
+    Tensor y = power(x, scalar_operand(x, "pow", p));
+    // y = xᵖ:  dx = dy·p·xᵖ⁻¹, which is 0 for p = 0 even at x = 0
+    return record("pow", y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
+        const Tensor& x = saved[0];
+        return Grads{p == 0 ? zeros_like(x) : dy * (p * pow(x, p - 1))};
+    });
+}
+
+Tensor pow(const Tensor& x, const Tensor& p) {
+    Tensor y = power(x, p);
+    // y = xᵖ:  dx = dy·p·xᵖ⁻¹,  dp = dy·y·ln x, where 0·ln 0 is taken as 0
+    return record("pow", y, {x, p}, {x, p, y}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
+        Grads grads(2);
+        if (saved.needs_input_grad(0)) {
+            // At p = 0 the slope is 0. It is filled in only where xᵖ⁻¹ leaves the type (x = 0, NaN, or too
+            // small to have a reciprocal): elsewhere it has a derivative with respect to p.
+            const Tensor power = pow(x, p - 1.0);
+            const Tensor slope = masked_fill(p * power, p == 0 && !isfinite(power), 0);
+            grads[0] = sum_to(dy * slope, x.shape());
+        }
+        if (saved.needs_input_grad(1)) {
+            const Tensor vanishes = broadcast_to(x == 0 && p >= 0, y.shape());
+            grads[1] = sum_to(dy * masked_fill(y * log(x), vanishes, 0), p.shape());
+        }
+        return grads;
+    });
+}
+
+// Where an operand is NaN, so is the result.
+Tensor maximum(const Tensor& a, const Tensor& b) {
+    if (a.dtype() == int64 && b.dtype() == int64) return where(a > b, a, b);
+    Tensor y = elementwise("maximum", a, b,
+                           [](const auto& a, const auto& b) { return xt::where(a > b || xt::isnan(a), a, b); });
+    return record_choice("maximum", y, operator>, a, b);
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+    if (a.dtype() == int64 && b.dtype() == int64) return where(a < b, a, b);
+    Tensor y = elementwise("minimum", a, b,
+                           [](const auto& a, const auto& b) { return xt::where(a < b || xt::isnan(a), a, b); });
+    return record_choice("minimum", y, operator<, a, b);
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+    check_dtype("where", "the condition", condition, boolean);
+    check_same_dtype("where", a, b);
+    Array chosen = make_array(
+        broadcast_shapes(broadcast_shapes(condition.shape(), a.shape(), "where"), b.shape(), "where"),
+        a.dtype());
+    const auto as_chosen = [&](const Tensor& x) { return broadcast_view(x.array(), chosen.shape); };
+    kernels::where(chosen, as_chosen(condition), as_chosen(a), as_chosen(b));
+    const Tensor y(std::move(chosen));
+    // y = c ? a : b:  da = c ? dy : 0,  db = c ? 0 : dy
+    return record("where", y, {a, b}, {condition},
+                  [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+                      const Tensor zero = scalar_like(dy, 0);
+                      return Grads{
+                          saved.needs_input_grad(0) ? sum_to(where(saved[0], dy, zero), sa) : Tensor(),
+                          saved.needs_input_grad(1) ? sum_to(where(saved[0], zero, dy), sb) : Tensor()};
+                  });
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+    check_dtype("masked_fill", "the mask", mask, boolean);
+    if (broadcast_shapes(x.shape(), mask.shape(), "masked_fill") != x.shape())
+        throw ShapeError("masked_fill: a mask of shape ", mask.shape(), " does not broadcast to x, ", x.shape(),
+                         "; only the mask is stretched");
+    return where(mask, scalar_like(x, value, "masked_fill"), x);
+}
+
+Tensor where(const Tensor& condition, double a, const Tensor& b) {
+    return where(condition, scalar_like(b, a, "where"), b);
+}
+Tensor where(const Tensor& condition, const Tensor& a, double b) {
+    return where(condition, a, scalar_like(a, b, "where"));
+}
+Tensor where(const Tensor& condition, double a, double b) { return where(condition, a, full({}, b)); }
+Tensor maximum(const Tensor& a, double b) { return maximum(a, scalar_like(a, b, "maximum")); }
+Tensor minimum(const Tensor& a, double b) { return minimum(a, scalar_like(a, b, "minimum")); }
+
+}  // namespace weft

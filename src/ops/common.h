@@ -1,0 +1,109 @@
+// What the operations share.
+#pragma once
+
+#include <string>
+
+#include "tensor/array.h"
+#include "weft/autograd/grad.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/autograd/record.h"
+#include "weft/ops.h"
+
+namespace weft {
+
+inline void check_floating(const char* operation, const Tensor& x) {
+    if (!is_floating_point(x.dtype()))
+        throw DTypeError(operation, ": takes float32 or float64, not ", name(x.dtype()),
+                         "; convert it with to()");
+}
+
+inline void check_arithmetic(const char* operation, const Tensor& x) {
+    if (x.dtype() == boolean)
+        throw DTypeError(operation, ": bool has no arithmetic; use && || !, or convert with to()");
+}
+
+inline void check_dtype(const char* operation, const char* what, const Tensor& x, DType wanted) {
+    if (x.dtype() != wanted)
+        throw DTypeError(operation, ": ", what, " must be ", name(wanted), ", not ", name(x.dtype()),
+                         "; convert it with to()");
+}
+
+inline void check_same_dtype(const char* operation, const Tensor& a, const Tensor& b) {
+    if (a.dtype() != b.dtype())
+        throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()),
+                         " do not mix; convert one with to()");
+}
+
+inline void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
+    check_same_dtype(operation, prediction, target);
+    if (prediction.shape() != target.shape())
+        throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
+                         " must have one shape; reshape one of them");
+}
+
+// IndexError unless each of the targets (int64, contiguous) is ignore_index or one of V classes.
+inline void check_targets(const char* operation, const Tensor& targets, std::int64_t V,
+                          std::int64_t ignore_index) {
+    const std::int64_t* t = targets.data<std::int64_t>();
+    for (std::int64_t i = 0; i < targets.numel(); ++i)
+        if (t[i] != ignore_index && (t[i] < 0 || t[i] >= V))
+            throw IndexError(operation, ": target ", t[i], " at flat position ", i, " is outside the ", V,
+                             " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
+}
+
+// For the catch block of an operation composed of others: throws what was caught, with the operation's name in
+// place of that of the operation within.
+[[noreturn]] void rethrow_as(const char* operation);
+
+// y, in storage of its own: arguments that change nothing must not make the result a view of x.
+inline Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
+
+// A mean over axes, which have size 1, and what remains of x without it.
+struct Centred {
+    Tensor mean;  // outside the graph
+    Tensor rest;  // x − mean, in x's shape
+};
+Centred centred(const Tensor& x, const Axes& axes);
+// The end of a message about an index that is out of range for an axis of size n.
+inline std::string valid_indices(std::int64_t n) {
+    return n == 0 ? ", which is empty" : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1);
+}
+
+// A scalar of x's type, for arithmetic with plain numbers. DTypeError, naming `operation`, unless the type
+// holds the number exactly.
+inline Tensor scalar_like(const Tensor& x, double value, const char* operation = "full") {
+    check_representable(operation, value, x.dtype());
+    return full({}, value, x.dtype());
+}
+
+// A scalar of int64, exactly.
+inline Tensor integer(std::int64_t n) { return from_vector(std::vector{n}, {}); }
+
+// The result of an operation that has nothing to do: x itself, except that under NoGrad no result is in the
+// graph.
+inline Tensor unchanged(const Tensor& x) { return is_grad_enabled() || !x.requires_grad() ? x : x.detach(); }
+
+// Marks the rows along `axis` (which gets size 1) where y is not finite and dy is 0; undefined if all of y is
+// finite. Such a row has a gradient of 0, but 0 · NaN would spread NaN to whatever the rows share.
+inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis) {
+    const NoGrad off;
+    if (all(isfinite(y))) return {};
+    return sum(y * 0.0, axis, keepdim) != 0 && sum((dy != 0).to(int64), axis, keepdim) == 0;
+}
+
+// The gradients of a fused operation if they must themselves be differentiable: those of its reference
+// implementation.
+template <class Reference>
+Grads grads_of_reference(const Reference& reference, const std::vector<Tensor>& inputs, const Tensor& dy) {
+    std::vector<Tensor> wanted;
+    for (const Tensor& x : inputs)
+        if (x.defined() && x.requires_grad()) wanted.push_back(x);
+    const std::vector<Tensor> found =
+        grad({reference()}, wanted, {dy}, {.create_graph = true, .allow_unused = true});
+    Grads all;
+    std::size_t next = 0;
+    for (const Tensor& x : inputs) all.push_back(x.defined() && x.requires_grad() ? found[next++] : Tensor());
+    return all;
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// Elementwise operations, each stated as a formula: a function that makes an xtensor expression of its
+// operands. It takes them by reference and gives no part of the expression a name, because an expression refers
+// to its operands. Its constants have the operands' type, or xtensor has no
+// vector code for it. No result is in the graph yet.
+#pragma once
+
+#include "kernels/runs.h"
+#include "ops/common.h"
+
+namespace weft {
+
+using kernels::by_element;
+
+// The type of an operand's elements, for constants: Value<decltype(x)>(0.5).
+template <class X>
+using Value = typename std::decay_t<X>::value_type;
+
+// f(x) as a tensor of `dtype`; x's elements are read as X and written as Y.
+template <class Y, class X, class F>
+Tensor formula(const Tensor& x, DType dtype, const F& f) {
+    Array y = make_array(x.shape(), dtype);
+    kernels::evaluate<Y, X>(y, f, x.array());
+    return Tensor(std::move(y));
+}
+
+// The same of several operands, which broadcast.
+template <class Y, class... X, class F>
+Tensor broadcast_formula(const char* operation, DType dtype, const F& f,
+                         const std::conditional_t<true, Tensor, X>&... operands) {
+    Shape shape;
+    ((shape = broadcast_shapes(shape, operands.shape(), operation)), ...);
+    Array y = make_array(shape, dtype);
+    kernels::evaluate<Y, X...>(y, f, broadcast_view(operands.array(), shape)...);
+    return Tensor(std::move(y));
+}
+
+// y = f(x). DTypeError unless x is floating.
+template <class F>
+Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
+    check_floating(operation, x);
+    return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), f); });
+}
+
+// y = f(a, b). DTypeError unless both have the same floating type.
+template <class F>
+Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+    check_same_dtype(operation, a, b);
+    check_arithmetic(operation, a);
+    check_floating(operation, a);
+    return visit_floating(
+        a.dtype(), [&]<class T>(T) { return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b); });
+}
+
+// y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on bool and on two types.
+template <class F>
+Tensor arithmetic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+    check_same_dtype(operation, a, b);
+    check_arithmetic(operation, a);
+    return visit_wrapping(
+        a.dtype(), [&]<class T>(T) { return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b); });
+}
+
+}  // namespace weft

@@ -1,0 +1,246 @@
+#include "weft/ops/functions.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "kernels/elementwise.h"
+#include "ops/common.h"
+#include "ops/elementwise.h"
+
+namespace weft {
+
+namespace {
+
+using Kernel = void (*)(const Array& out, const Array& x);
+Tensor by_kernel(const char* operation, const Tensor& x, Kernel kernel) {
+    check_floating(operation, x);
+    Array y = make_array(x.shape(), x.dtype());
+    kernel(y, x.array());
+    return Tensor(std::move(y));
+}
+
+}  // namespace
+
+Tensor exp(const Tensor& x) {
+    Tensor y = by_kernel("exp", x, kernels::exp);
+    // y = eˣ:  dx = dy·y
+    return record("exp", y, {x}, {y},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
+}
+
+Tensor log(const Tensor& x) {
+    Tensor y = by_kernel("log", x, kernels::log);
+    // y = ln x:  dx = dy/x
+    return record("log", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
+}
+
+Tensor sqrt(const Tensor& x) {
+    Tensor y = elementwise("sqrt", x, by_element([](const auto& x) { return xt::sqrt(x); }));
+    // y = √x:  dx = dy/(2y)
+    return record("sqrt", y, {x}, {y},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy / (2 * saved[0])}; });
+}
+
+Tensor tanh(const Tensor& x) {
+    Tensor y = elementwise("tanh", x, [](const auto& x) { return xt::tanh(x); });
+    // y = tanh x:  dx = dy·(1 − y²)
+    return record("tanh", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor& y = saved[0];
+        return Grads{dy * (1 - y * y)};
+    });
+}
+
+Tensor sigmoid(const Tensor& x) {
+    Tensor y = elementwise("sigmoid", x, [](const auto& x) {  // e^(−|x|) never overflows
+        using T = Value<decltype(x)>;
+        return xt::where(x >= T(0), T(1), xt::exp(-xt::abs(x))) / (T(1) + xt::exp(-xt::abs(x)));
+    });
+    // y = σ(x):  dx = dy·y·(1 − y)
+    return record("sigmoid", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor& y = saved[0];
+        return Grads{dy * (y * (1 - y))};
+    });
+}
+
+Tensor relu(const Tensor& x) {
+    Tensor y = elementwise("relu", x, [](const auto& x) {
+        using T = Value<decltype(x)>;
+        return xt::where(x <= T(0), T(0), x);
+    });
+    // y = max(x, 0):  dx = dy where y > 0, else 0
+    return record("relu", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+        return Grads{masked_fill(dy, saved[0] <= 0, 0)};
+    });
+}
+
+Tensor abs(const Tensor& x) {
+    Tensor y = elementwise("abs", x, [](const auto& x) { return xt::abs(x); });
+    // y = |x|:  dx = dy·sign(x)
+    return record("abs", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sign(saved[0])}; });
+}
+
+Tensor sign(const Tensor& x) {
+    Tensor y = elementwise("sign", x, [](const auto& x) {
+        using T = Value<decltype(x)>;
+        return xt::where(x > T(0), T(1), xt::where(x < T(0), T(-1), xt::abs(x) * T(0)));  // NaN stays NaN
+    });
+    return record("sign", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
+}
+
+Tensor sin(const Tensor& x) {
+    Tensor y = elementwise("sin", x, by_element([](const auto& x) { return xt::sin(x); }));
+    // y = sin x:  dx = dy·cos x
+    return record("sin", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * cos(saved[0])}; });
+}
+
+Tensor cos(const Tensor& x) {
+    Tensor y = elementwise("cos", x, by_element([](const auto& x) { return xt::cos(x); }));
+    // y = cos x:  dx = −dy·sin x
+    return record("cos", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{-(dy * sin(saved[0]))}; });
+}
+
+Tensor erf(const Tensor& x) {
+    Tensor y = elementwise("erf", x, by_element([](const auto& x) { return xt::erf(x); }));
+    // y = erf x:  dx = dy·2/√π·e^(−x²)
+    return record("erf", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor& x = saved[0];
+        return Grads{dy * (2 * std::numbers::inv_sqrtpi * exp(-(x * x)))};
+    });
+}
+
+Tensor log1p(const Tensor& x) {
+    Tensor y = elementwise("log1p", x, by_element([](const auto& x) { return xt::log1p(x); }));
+    // y = ln(1 + x):  dx = dy/(1 + x)
+    return record("log1p", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy / (1 + saved[0])}; });
+}
+
+Tensor expm1(const Tensor& x) {
+    Tensor y = elementwise("expm1", x, by_element([](const auto& x) { return xt::expm1(x); }));
+    // y = eˣ − 1:  dx = dy·eˣ, and not dy·(y + 1), which is 0 where y rounds to −1
+    return record("expm1", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * exp(saved[0])}; });
+}
+
+namespace {
+
+// f(x), which is constant between its steps.
+template <class F>
+Tensor steps(const char* operation, const Tensor& x, const F& f) {
+    return record(operation, elementwise(operation, x, f), {x}, {},
+                  [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
+}
+
+}  // namespace
+
+Tensor floor(const Tensor& x) {
+    return steps("floor", x, by_element([](const auto& x) { return xt::floor(x); }));
+}
+
+Tensor round(const Tensor& x) {
+    return steps("round", x, by_element([](const auto& x) { return xt::nearbyint(x); }));
+}
+
+namespace {
+
+Tensor gelu_reference(const Tensor& x, Gelu kind) {
+    if (kind == Gelu::exact) return x * 0.5 * (1 + erf(x / std::numbers::sqrt2));
+    return 0.5 * x * (1 + tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * (x * x * x))));
+}
+
+// y = x·Φ(x):  dx = dy · (Φ(x) + x·φ(x))
+Tensor gelu_exact(const Tensor& x) {
+    return elementwise("gelu", x, by_element([](const auto& x) {
+                           using T = Value<decltype(x)>;
+                           return x * T(0.5) * (T(1) + xt::erf(x * T(std::numbers::sqrt2 / 2)));
+                       }));
+}
+Tensor gelu_exact_backward(const Tensor& x, const Tensor& dy) {
+    return elementwise(
+        "gelu", x, dy, by_element([](const auto& x, const auto& dy) {
+            using T = Value<decltype(x)>;
+            return dy * (T(0.5) * (T(1) + xt::erf(x * T(std::numbers::sqrt2 / 2))) +
+                         x * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2) * xt::exp(T(-0.5) * x * x));
+        }));
+}
+
+// y = x·g(x) with g = ½(1 + tanh u) = σ(2u), u = √(2/π)(x + 0.044715 x³), which needs one exponential instead
+// of a tanh (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2):  dx = dy · (g + x·g·(1 − g)·2u′)
+Tensor gelu_tanh(const Tensor& x) {
+    return elementwise("gelu", x, [](const auto& x) {
+        using T = Value<decltype(x)>;
+        return x * (T(1) / (T(1) + xt::exp(T(-kernels::gelu_factor) * (x + T(0.044715) * x * x * x))));
+    });
+}
+Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
+    Array dx = make_array(x.shape(), x.dtype());
+    kernels::gelu_tanh_backward(dx, x.array(), dy.array());
+    return Tensor(std::move(dx));
+}
+
+}  // namespace
+
+Tensor gelu(const Tensor& x, Gelu kind) {
+    check_floating("gelu", x);
+    if (composed_mode()) return gelu_reference(x, kind);
+    Tensor y = kind == Gelu::exact ? gelu_exact(x) : gelu_tanh(x);
+    return record("gelu", y, {x}, {x}, [kind](const Saved& saved, const Tensor& dy) {
+        const Tensor& x = saved[0];
+        if (is_grad_enabled()) return grads_of_reference([&] { return gelu_reference(x, kind); }, {x}, dy);
+        return Grads{kind == Gelu::exact ? gelu_exact_backward(x, dy) : gelu_tanh_backward(x, dy)};
+    });
+}
+
+Tensor clamp(const Tensor& x, double low, double high) {
+    check_floating("clamp", x);
+    if (!(low <= high))
+        throw ValueError("clamp: low ", low, " is above high ", high, ", or one of them is NaN");
+    Tensor y = elementwise("clamp", x, [low, high](const auto& x) {
+        using T = Value<decltype(x)>;
+        return xt::where(x < T(low), T(low), xt::where(x > T(high), T(high), x));
+    });
+    // y = min(max(x, low), high):  dx = dy where low ≤ x ≤ high, else 0
+    return record("clamp", y, {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
+        const Tensor& x = saved[0];
+        return Grads{where(x >= low && x <= high, dy, scalar_like(dy, 0))};
+    });
+}
+
+Tensor rsqrt(const Tensor& x) {
+    check_floating("rsqrt", x);
+    return 1 / sqrt(x);
+}
+
+Tensor silu(const Tensor& x) {
+    check_floating("silu", x);
+    return x * sigmoid(x);
+}
+
+Tensor softplus(const Tensor& x) {
+    check_floating("softplus", x);
+    Tensor y;
+    {
+        const NoGrad off;
+        y = relu(x) + log1p(exp(-abs(x)));
+    }
+    // y = ln(1 + eˣ):  dx = dy·σ(x)
+    return record("softplus", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(saved[0])}; });
+}
+
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+    check_floating("leaky_relu", x);
+    return where(x > 0, x, x * negative_slope);
+}
+
+Tensor elu(const Tensor& x, double alpha) {
+    check_floating("elu", x);
+    const Tensor is_positive = x > 0;
+    return where(is_positive, x, alpha * expm1(masked_fill(x, is_positive, 0)));
+}
+
+}  // namespace weft

@@ -1,0 +1,138 @@
+#include "weft/ops/indexing.h"
+
+#include "kernels/elementwise.h"
+#include "kernels/index.h"
+#include "ops/common.h"
+#include "weft/base/numbers.h"
+#include "weft/base/utf8.h"
+
+namespace weft {
+
+namespace {
+
+// The indices, contiguous and within 0 … n − 1: negative ones count from the end.
+Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) {
+    check_dtype(operation, "the indices", indices, int64);
+    const Array dense = kernels::contiguous(indices.array());
+    const std::int64_t wrong = kernels::first_outside(dense, -n, n);
+    if (wrong >= 0)
+        throw IndexError(operation, ": index ", dense.data<std::int64_t>()[wrong], " at position ",
+                         format_index(wrong, indices.shape()), " is out of range for size ", n,
+                         valid_indices(n));
+    if (kernels::first_outside(dense, 0, n) < 0) return Tensor(dense);
+    return where(indices < 0, indices + integer(n), indices);
+}
+
+// The transpose of index_select: zeros of `shape` with x's slices added at the indices.
+Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
+    const Tensor y = zeros(shape, x.dtype());
+    kernels::index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
+    return record("index_add", y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
+        return Grads{index_select(dy, axis, saved[0])};
+    });
+}
+
+// ShapeError unless index has x's rank and, except along the axis, sizes no larger than x's.
+void check_fits(const char* operation, const Shape& index, const Shape& x, int axis) {
+    bool fits = index.rank() == x.rank();
+    for (int a = 0; a < x.rank() && fits; ++a) fits = a == axis || index[a] <= x[a];
+    if (!fits)
+        throw ShapeError(operation, ": an index of shape ", index, " does not fit ", x, " along axis ", axis,
+                         "; it needs the same rank, and sizes no larger on the other axes");
+}
+
+}  // namespace
+
+Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
+    axis = normalize_axis(axis, x.rank(), "index_select");
+    if (indices.rank() != 1)
+        throw ShapeError("index_select: indices of shape ", indices.shape(), "; they must be (n,)");
+    const Tensor index = normalized("index_select", indices, x.size(axis));
+    Shape shape = x.shape();
+    shape[axis] = index.numel();
+    Array y = make_array(shape, x.dtype());
+    kernels::index_select(y, kernels::contiguous(x.array()), axis, index.array());
+    return record("index_select", Tensor(std::move(y)), {x}, {index},
+                  [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
+                      return Grads{index_add(shape, axis, saved[0], dy)};
+                  });
+}
+
+Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
+    axis = normalize_axis(axis, x.rank(), "gather");
+    check_fits("gather", indices.shape(), x.shape(), axis);
+    const Tensor index = normalized("gather", indices, x.size(axis));
+    Array y = make_array(index.shape(), x.dtype());
+    kernels::gather(y, kernels::contiguous(x.array()), axis, index.array());
+    return record("gather", Tensor(std::move(y)), {x}, {index},
+                  [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
+                      return Grads{scatter_add(shape, axis, saved[0], dy)};
+                  });
+}
+
+Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& source) {
+    axis = normalize_axis(axis, shape.rank(), "scatter_add");
+    if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
+    check_fits("scatter_add", indices.shape(), shape, axis);
+    if (indices.shape() != source.shape())
+        throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",
+                         source.shape(), "; they must be equal");
+    const Tensor index = normalized("scatter_add", indices, shape[axis]);
+    Array y = make_array(shape, source.dtype(), "scatter_add");
+    kernels::fill(y, 0);
+    kernels::scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
+    return record("scatter_add", Tensor(std::move(y)), {source}, {index},
+                  [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });
+}
+
+Tensor embedding(const Tensor& table, const Tensor& ids) {
+    if (table.rank() != 2)
+        throw ShapeError("embedding: a table of shape ", table.shape(), "; it must be (vocabulary, width)");
+    check_dtype("embedding", "the ids", ids, int64);
+    const std::int64_t V = table.size(0);
+    const Array dense = kernels::contiguous(ids.array());
+    const std::int64_t wrong = kernels::first_outside(dense, 0, V);
+    if (wrong >= 0)
+        throw IndexError("embedding: token id ", dense.data<std::int64_t>()[wrong], " at position ",
+                         format_index(wrong, ids.shape()), " is outside the vocabulary of ", V, " (0 to ",
+                         V - 1, ")");
+    Shape shape = ids.shape();
+    shape.push_back(table.size(1));
+    return index_select(table, 0, Tensor(dense).reshape({-1})).reshape(shape);
+}
+
+Tensor one_hot(const Tensor& ids, std::int64_t num_classes) {
+    check_dtype("one_hot", "the ids", ids, int64);
+    if (num_classes == -1) num_classes = ids.numel() == 0 ? 0 : *(max(ids) + 1).data<std::int64_t>();  // wraps
+    if (num_classes < 0)
+        throw ValueError("one_hot: ", num_classes, " classes; use 0 or more, or -1 for the largest id + 1");
+    const Tensor dense = ids.contiguous();
+    const std::int64_t wrong = kernels::first_outside(dense.array(), 0, num_classes);
+    if (wrong >= 0)
+        throw IndexError("one_hot: id ", dense.data<std::int64_t>()[wrong], " at position ",
+                         format_index(wrong, ids.shape()), " is outside the ", num_classes, " classes (0 to ",
+                         num_classes - 1, ")");
+    return (ids.unsqueeze(-1) == arange(num_classes)).to(int64);
+}
+
+Tensor nonzero(const Tensor& x) {
+    const std::vector<bool> is_set = (x.dtype() == boolean ? x : x != 0).to_vector<bool>();
+    std::vector<std::int64_t> indices;
+    for (std::size_t i = 0; i < is_set.size(); ++i) {
+        if (!is_set[i]) continue;
+        auto rest = static_cast<std::int64_t>(i);
+        for (int axis = x.rank(); axis-- > 0; rest /= x.size(axis)) indices.push_back(rest % x.size(axis));
+        std::reverse(indices.end() - x.rank(), indices.end());
+    }
+    const std::int64_t n = std::count(is_set.begin(), is_set.end(), true);
+    return from_vector(indices, {n, x.rank()});
+}
+
+Tensor masked_select(const Tensor& x, const Tensor& mask) {
+    check_dtype("masked_select", "the mask", mask, boolean);
+    const Shape shape = broadcast_shapes(x.shape(), mask.shape(), "masked_select");
+    const Tensor positions = nonzero(broadcast_to(mask, shape).reshape({-1})).squeeze(1);
+    return index_select(broadcast_to(x, shape).reshape({-1}), 0, positions);
+}
+
+}  // namespace weft

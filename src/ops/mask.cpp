@@ -1,0 +1,113 @@
+#include "weft/ops/mask.h"
+
+#include "ops/common.h"
+
+namespace weft {
+
+namespace {
+
+const char* const meaning = "(T, S) for all, (B, T, S) per sample, or (B|1, H|1, T, S) per head";
+
+void check_mask(const char* operation, const Tensor& mask) {
+    check_dtype(operation, "the mask", mask, boolean);
+    if (mask.rank() < 2 || mask.rank() > 4)
+        throw ShapeError(operation, ": a mask of shape ", mask.shape(), " has the wrong rank; use ", meaning);
+}
+
+// x with size 1 on the axes that expand() stretched.
+Tensor unexpanded(Tensor x) {
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (x.strides()[axis] == 0 && x.size(axis) > 1) x = x.slice(axis, 0, 1);
+    return x;
+}
+
+// A part as (B|1, H|1, T|1, S|1).
+Tensor placed(const Tensor& part, const Shape& scores, const char* caller) {
+    Tensor m = part;
+    if (m.rank() == 2) m = m.unsqueeze(0);
+    if (m.rank() == 3) m = m.unsqueeze(1);
+    const auto fits = [&](int axis) { return m.size(axis) == scores[axis]; };
+    const bool fits_samples = fits(0) || (m.size(0) == 1 && part.rank() != 3);
+    if (!fits_samples || !(fits(1) || m.size(1) == 1) || !fits(2) || !fits(3))
+        throw ShapeError(caller, ": a mask of shape ", part.shape(), " does not fit attention scores of ",
+                         scores, " (B, H, T, S); a mask is ", meaning);
+    return unexpanded(m);
+}
+
+}  // namespace
+
+Mask Mask::causal() {
+    Mask mask;
+    mask.causal_ = true;
+    return mask;
+}
+
+Mask Mask::padding(const std::vector<std::int64_t>& lengths) {
+    for (std::size_t b = 0; b < lengths.size(); ++b)
+        if (lengths[b] < 0)
+            throw ValueError("Mask::padding: length ", lengths[b], " of sample ", b,
+                             " is negative; lengths are 0 or more");
+    Mask mask;
+    mask.paddings_.push_back(lengths);
+    return mask;
+}
+
+Mask Mask::blocked(const Tensor& blocked) {
+    check_mask("Mask::blocked", blocked);
+    Mask mask;
+    mask.parts_.push_back(blocked);
+    return mask;
+}
+
+Mask Mask::allowed(const Tensor& allowed) {
+    check_mask("Mask::allowed", allowed);
+    return blocked((!unexpanded(allowed)).expand(allowed.shape()));
+}
+
+Mask operator|(const Mask& a, const Mask& b) {
+    Mask mask = a;
+    mask.causal_ = a.causal_ || b.causal_;
+    mask.paddings_.insert(mask.paddings_.end(), b.paddings_.begin(), b.paddings_.end());
+    mask.parts_.insert(mask.parts_.end(), b.parts_.begin(), b.parts_.end());
+    return mask;
+}
+
+std::vector<Tensor> Mask::rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                               const char* caller) const {
+    std::vector<Tensor> all;
+    Tensor of_keys;  // (B|1, H|1, 1, S|1)
+    const auto add = [&](const Tensor& part) {
+        if (part.size(2) > 1)
+            all.push_back(part);
+        else
+            of_keys = of_keys.defined() ? of_keys || part : part;
+    };
+    for (const Tensor& part : parts_) add(placed(part, {B, H, T, S}, caller));
+    for (const auto& lengths : paddings_) {
+        if (static_cast<std::int64_t>(lengths.size()) != B)
+            throw ShapeError(caller, ": Mask::padding: ", lengths.size(), " lengths for ", B,
+                             " samples; give one for each");
+        for (std::size_t b = 0; b < lengths.size(); ++b)
+            if (lengths[b] > S)
+                throw ShapeError(caller, ": Mask::padding: length ", lengths[b], " of sample ", b,
+                                 " is more than the ", S, " keys");
+        add(arange(S) >= from_vector(lengths, {B, 1, 1, 1}));  // (B, 1, 1, S)
+    }
+    if (of_keys.defined()) all.push_back(of_keys);
+    return all;
+}
+
+Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
+                         const char* caller) const {
+    std::vector<Tensor> parts = rest(B, H, T, S, caller);
+    if (causal_) {
+        const Tensor last_visible = arange(T).unsqueeze(1) + integer(S - T);  // (T, 1)
+        parts.push_back((arange(S) > last_visible).reshape({1, 1, T, S}));
+    }
+    if (parts.empty()) return zeros({1, 1, T, S}, boolean);
+    Tensor all = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) all = all || parts[i];
+    return all.size(2) == T && all.size(3) == S ? all : all.expand({-1, -1, T, S});
+}
+
+}  // namespace weft

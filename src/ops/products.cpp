@@ -1,0 +1,157 @@
+#include "weft/ops/products.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/elementwise.h"
+#include "kernels/gemm.h"
+#include "ops/common.h"
+
+namespace weft {
+
+namespace {
+
+// a (…, m, k) @ b (…, k, n), both of rank ≥ 2 and with equal inner sizes.
+Tensor product(const Tensor& a, const Tensor& b) {
+    const std::int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
+    if (a.rank() > 2 && b.rank() == 2 && a.numel() > 0) {  // one large product instead of many small ones
+        Shape shape = a.shape();
+        shape[-1] = n;
+        return product(a.reshape({-1, k}), b).reshape(shape);
+    }
+    kernels::check_gemm_sizes("matmul", m, n, k);
+    Shape batch_a = a.shape(), batch_b = b.shape();
+    for (Shape* s : {&batch_a, &batch_b}) s->erase(-1), s->erase(-1);
+    Shape batch;
+    try {
+        batch = broadcast_shapes(batch_a, batch_b, "leading axes");
+    } catch (const ShapeError& error) {
+        throw ShapeError("matmul: ", a.shape(), " @ ", b.shape(), ": ", error.what());
+    }
+    const auto matrices = [&](std::int64_t rows, std::int64_t columns) {
+        Shape shape = batch;
+        shape.push_back(rows);
+        shape.push_back(columns);
+        return shape;
+    };
+    Array y = make_array(matrices(m, n), a.dtype());
+    kernels::matmul(y, broadcast_view(kernels::gemm_layout(a.array()), matrices(m, k)),
+                    broadcast_view(kernels::gemm_layout(b.array()), matrices(k, n)));
+    // y = a b:  da = dy bᵀ,  db = aᵀ dy
+    return record("matmul", Tensor(std::move(y)), {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
+        const Tensor &a = saved[0], &b = saved[1];
+        return Grads{
+            saved.needs_input_grad(0) ? sum_to(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
+            saved.needs_input_grad(1) ? sum_to(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
+    });
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+    check_same_dtype("matmul", a, b);
+    check_floating("matmul", a);
+    const auto shapes = [&] { return a.shape().str() + " @ " + b.shape().str(); };
+    if (a.rank() == 0 || b.rank() == 0)
+        throw ShapeError("matmul: a scalar has no rows or columns: ", shapes(), "; use * to scale");
+    const std::int64_t k = b.rank() == 1 ? b.size(0) : b.size(-2);
+    if (a.size(-1) != k)
+        throw ShapeError(
+            "matmul: inner dimensions differ: ", shapes(), ": ", a.size(-1), " against ", k,
+            "; the last axis of the left and the last but one of the right must be equal (transpose one?)");
+    const Tensor y = product(a.rank() == 1 ? a.unsqueeze(0) : a, b.rank() == 1 ? b.unsqueeze(1) : b);
+    if (a.rank() == 1 && b.rank() == 1) return y.reshape({});
+    return a.rank() == 1 ? y.squeeze(-2) : b.rank() == 1 ? y.squeeze(-1) : y;
+}
+
+namespace {
+
+Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    const Tensor y = matmul(x, weight.T());
+    return bias.defined() ? y + bias : y;
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    check_floating("linear", x);
+    check_same_dtype("linear", x, weight);
+    const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
+    if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
+        throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");
+    if (bias.defined()) check_same_dtype("linear", x, bias);
+    const std::int64_t in = weight.size(1), out = weight.size(0);
+    if (bias.defined() && bias.shape() != Shape{out})
+        throw ShapeError("linear: ", sizes(), ", bias ", bias.shape(), ": the bias must be (", out, ",)");
+    if (composed_mode()) return linear_reference(x, weight, bias);
+
+    Shape shape = x.shape();
+    shape[-1] = out;
+    const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
+    kernels::check_gemm_sizes("linear", rows, out, in);
+    const Array flat = kernels::contiguous(x.array());  // (rows, in)
+    const Array w = kernels::gemm_layout(weight.array());
+    Array y = make_array(shape, x.dtype());
+    if (bias.defined()) kernels::copy(y, broadcast_view(bias.array(), shape));
+    visit_floating(x.dtype(), [&]<class F>(F) {
+        // y = x Wᵀ + b
+        const kernels::Product<F> product{rows,
+                                          out,
+                                          in,
+                                          1,
+                                          {flat.data<F>(), in, 1},
+                                          {w.data<F>(), w.strides[1], w.strides[0]},
+                                          bias.defined() ? F(1) : F(0),
+                                          {y.data<F>(), out, 1}};
+        kernels::gemm_parallel<F>({&product, 1});
+    });
+    return record("linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
+                  [rows, in, out](const Saved& saved, const Tensor& dy) {
+                      const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+                      if (is_grad_enabled())
+                          return grads_of_reference([&] { return linear_reference(x, weight, bias); },
+                                                    {x, weight, bias}, dy);
+                      // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
+                      const Tensor d = dy.contiguous().reshape({rows, out});
+                      Grads grads(3);
+                      visit_floating(x.dtype(), [&]<class F>(F) {
+                          const kernels::Matrix<const F> dy{d.data<F>(), out, 1};
+                          const Array flat = kernels::contiguous(x.array()),
+                                      w = kernels::gemm_layout(weight.array());
+                          std::vector<kernels::Product<F>> products;
+                          if (saved.needs_input_grad(0)) {
+                              grads[0] = empty(x.shape(), x.dtype());
+                              const kernels::Matrix<const F> of_w{w.data<F>(), w.strides[0], w.strides[1]};
+                              products.push_back({rows, in, out, 1, dy, of_w, 0, {grads[0].data<F>(), in, 1}});
+                          }
+                          if (saved.needs_input_grad(1)) {
+                              grads[1] = empty(weight.shape(), x.dtype());
+                              const kernels::Matrix<const F> of_x{flat.data<F>(), in, 1};
+                              products.push_back(
+                                  {out, in, rows, 1, dy.transposed(), of_x, 0, {grads[1].data<F>(), in, 1}});
+                          }
+                          kernels::gemm_parallel<F>(products);
+                      });
+                      if (saved.needs_input_grad(2)) grads[2] = sum(d, 0);
+                      return grads;
+                  });
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) try {
+    if (a.rank() != 1 || b.rank() != 1)
+        throw ShapeError("outer: tensors of shape ", a.shape(), " and ", b.shape(), "; both must be vectors");
+    return a.unsqueeze(1) * b;
+} catch (const Error&) {
+    rethrow_as("outer");
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) try {
+    if (a.rank() != 1 || a.shape() != b.shape())
+        throw ShapeError("dot: tensors of shape ", a.shape(), " and ", b.shape(),
+                         "; both must be vectors of one length");
+    return sum(a * b);
+} catch (const Error&) {
+    rethrow_as("dot");
+}
+
+}  // namespace weft

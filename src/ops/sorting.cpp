@@ -1,0 +1,56 @@
+// Reductions and sorting that are composed of other operations.
+#include "weft/ops/sorting.h"
+
+#include <numeric>
+
+#include "ops/common.h"
+
+namespace weft {
+
+namespace {
+
+// The order of n elements, `stride` apart. NaN counts as the largest, as in max. Equal elements keep their
+// order.
+template <class T>
+void order_row(std::int64_t* order, const T* x, std::int64_t n, bool descending) {
+    std::iota(order, order + n, 0);
+    const auto less = [](T a, T b) { return a < b || (b != b && a == a); };
+    std::stable_sort(order, order + n, [&](std::int64_t i, std::int64_t j) {
+        return descending ? less(x[j], x[i]) : less(x[i], x[j]);
+    });
+}
+
+}  // namespace
+
+Tensor argsort(const Tensor& x, int axis, bool descending) {
+    check_arithmetic("argsort", x);
+    axis = normalize_axis(axis, x.rank(), "argsort");
+    const Tensor rows = x.detach().transpose(axis, -1).contiguous();
+    const std::int64_t n = rows.size(-1);
+    Tensor order = empty(rows.shape(), int64);
+    for (std::int64_t first = 0; first < rows.numel(); first += n)
+        visit_numeric(x.dtype(), [&]<class T>(T) {
+            order_row(order.data<std::int64_t>() + first, rows.data<T>() + first, n, descending);
+        });
+    return order.transpose(axis, -1);
+}
+
+ValuesIndices sort(const Tensor& x, int axis, bool descending) try {
+    const Tensor order = argsort(x, axis, descending);
+    return {gather(x, axis, order), order};
+} catch (const Error&) {
+    rethrow_as("sort");
+}
+
+ValuesIndices topk(const Tensor& x, std::int64_t k, int axis, bool largest) try {
+    axis = normalize_axis(axis, x.rank(), "topk");
+    if (k < 0 || k > x.size(axis))
+        throw ValueError("topk: k is ", k, ", but axis ", axis, " of ", x.shape(), " has ", x.size(axis),
+                         " elements; use 0 to ", x.size(axis));
+    const Tensor order = argsort(x, axis, largest).slice(axis, 0, k);
+    return {gather(x, axis, order), order};
+} catch (const Error&) {
+    rethrow_as("topk");
+}
+
+}  // namespace weft

@@ -1,0 +1,165 @@
+// ParameterSlots: the parameters of an optimiser and their state. All checks come before any change.
+#include "weft/optim/optimizer.h"
+#include "weft/optim/clipping.h"
+#include "weft/optim/schedules.h"
+
+#include <map>
+#include <set>
+
+#include "nn/registry.h"
+#include "weft/autograd/grad_mode.h"
+#include "weft/base/numbers.h"
+#include "weft/base/utf8.h"
+#include "weft/ops/creation.h"
+#include "weft/optim/norms.h"
+
+namespace weft::optim {
+
+nn::NamedTensors numbered(const std::vector<Tensor>& parameters) {
+    nn::NamedTensors named;
+    for (const Tensor& parameter : parameters) named.emplace_back(std::to_string(named.size()), parameter);
+    return named;
+}
+
+std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight_decay) {
+    check_rate(weight_decay, "weight_decay");
+    std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0.0}};
+    for (const auto& named : module.named_parameters())
+        groups[named.second.rank() >= 2 ? 0 : 1].parameters.push_back(named);
+    return groups;
+}
+
+ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay,
+                               std::vector<const char*> moment_names)
+    : moment_names_(std::move(moment_names)) {
+    std::map<const TensorImpl*, std::size_t> owner;  // the group of each parameter
+    std::set<std::string> names;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+        const double decay = groups[group].weight_decay.value_or(weight_decay);
+        check_rate(decay, "weight_decay");
+        for (const auto& [name, parameter] : groups[group].parameters) {
+            const auto [met, is_new] = owner.emplace(&parameter.impl(), group);
+            if (!is_new && met->second != group)
+                throw ValueError("optimiser: parameter '", name, "' is in two groups; keep it in one");
+            if (!is_new) continue;
+            if (!names.insert(name).second)
+                throw ValueError("optimiser: two parameters are named '", name, "'; give each its own name");
+            if (!parameter.is_leaf())
+                throw GraphError("optimiser: '", name,
+                                 "' was made by an operation; only leaves can be optimised");
+            if (!is_floating_point(parameter.dtype()))
+                throw DTypeError("optimiser: '", name, "' is ", weft::name(parameter.dtype()),
+                                 "; parameters are float32 or float64");
+            if (nn::is_expanded(parameter))
+                throw ValueError("optimiser: the elements of '", name, "' ", parameter.shape(),
+                                 " share memory, because it is an expanded tensor; clone() it first");
+            slots_.push_back({name, parameter, decay});
+        }
+    }
+    if (slots_.empty())
+        throw ValueError(
+            "optimiser: there are no parameters; a module registers its own with "
+            "register_parameter()");
+}
+
+const ParameterSlots& ParameterSlots::checked() const {
+    if (slots_.empty())
+        throw ValueError("optimiser: it was moved from and has no parameters; use the one it was moved to");
+    return *this;
+}
+
+void ParameterSlots::step(const std::function<void(const Update&)>& update) {
+    checked();
+    for (const Slot& slot : slots_) {
+        const Tensor gradient = slot.parameter.grad();
+        if (!gradient.defined()) continue;
+        if (!all_finite(gradient))
+            throw ValueError("optimiser: the gradient of '", slot.name, "' ", slot.parameter.shape(),
+                             " is not finite; the step was refused and nothing has changed");
+        for (const Tensor& moment : slot.moments)
+            if (moment.dtype() != slot.parameter.dtype() || !(moment.shape() == slot.parameter.shape()))
+                throw DTypeError("optimiser: '", slot.name, "' was ", moment.shape(), " ",
+                                 weft::name(moment.dtype()), " when it was first updated and is ",
+                                 slot.parameter.shape(), " ", weft::name(slot.parameter.dtype()),
+                                 " now; make a new optimiser after Module::to");
+    }
+
+    NoGrad off;
+    for (Slot& slot : slots_)  // all of them before the first update, because memory may run out
+        while (slot.parameter.grad().defined() && slot.moments.size() < moment_names_.size())
+            slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
+    for (Slot& slot : slots_) {
+        if (!slot.parameter.grad().defined()) continue;
+        ++slot.updates;
+        const Tensor gradient = slot.parameter.grad().detach().contiguous();
+        Tensor values = slot.parameter.detach().contiguous();  // shares storage if already contiguous
+        update({values, gradient, slot.moments, slot.updates, slot.weight_decay});
+        if (slot.parameter.shares_storage(values))
+            slot.parameter.bump_version();
+        else
+            slot.parameter.copy_(values);
+    }
+    ++steps_;
+}
+
+void ParameterSlots::zero_grad() {
+    checked();
+    for (Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+nn::NamedTensors ParameterSlots::state_dict() const {
+    const auto scalar = [](std::int64_t value) { return from_vector(std::vector<std::int64_t>{value}, {}); };
+    nn::NamedTensors state{{"step", scalar(steps())}};
+    for (const Slot& slot : slots_) {
+        if (slot.updates == 0) continue;
+        state.emplace_back(slot.name + ".step", scalar(slot.updates));
+        for (std::size_t i = 0; i < slot.moments.size(); ++i)
+            state.emplace_back(slot.name + "." + moment_names_[i], slot.moments[i].clone());
+    }
+    return state;
+}
+
+void ParameterSlots::load_state_dict(const nn::NamedTensors& state) {
+    checked();
+    std::map<std::string, Tensor> left;
+    for (const auto& [name, value] : state)
+        if (!left.emplace(name, value).second)
+            throw ValueError("optimiser: the state holds '", excerpt(name), "' twice");
+
+    const auto take = [&](const std::string& name, const Shape& shape, DType dtype) {
+        const auto found = left.extract(name);
+        if (found.empty()) throw ValueError("optimiser: the state has no '", name, "'");
+        const Tensor value = found.mapped();
+        if (!(value.shape() == shape))
+            throw ShapeError("optimiser: '", name, "' in the state is ", value.shape(), ", but must be ",
+                             shape);
+        if (value.dtype() != dtype)
+            throw DTypeError("optimiser: '", name, "' in the state is ", weft::name(value.dtype()),
+                             ", but must be ", weft::name(dtype));
+        return value.detach().clone();
+    };
+    const auto count = [&](const std::string& name) {
+        const auto value = take(name, {}, int64).to_vector<std::int64_t>().front();
+        if (value < 0) throw ValueError("optimiser: '", name, "' in the state is ", value);
+        return value;
+    };
+
+    const std::int64_t steps = count("step");
+    std::vector<Slot> slots = slots_;
+    for (Slot& slot : slots) {
+        slot.moments.clear();
+        slot.updates = 0;
+        if (!left.contains(slot.name + ".step")) continue;  // not updated before the state was saved
+        slot.updates = count(slot.name + ".step");
+        for (const char* name : moment_names_)
+            slot.moments.push_back(
+                take(slot.name + "." + name, slot.parameter.shape(), slot.parameter.dtype()));
+    }
+    if (!left.empty())
+        throw ValueError("optimiser: the state holds '", excerpt(left.begin()->first),
+                         "', which this optimiser does not use");
+    slots_ = std::move(slots);
+    steps_ = steps;
+}
+
+}  // namespace weft::optim

@@ -1,0 +1,23 @@
+// What every tokeniser does with ids.
+#pragma once
+
+#include <string>
+
+#include "weft/text/tokenizer.h"
+
+namespace weft::text {
+
+// IndexError, beginning with `what`, unless 0 ≤ id < size.
+void check_id(std::int64_t id, std::int64_t size, const std::string& what);
+
+template <class Kind>
+std::string decode_ids(const Kind& kind, const Ids& ids, const std::string& name) {
+    std::string text;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        check_id(ids[i], kind.vocab_size(), name + ": the id at position " + std::to_string(i));
+        text += kind.piece(ids[i]);
+    }
+    return text;
+}
+
+}  // namespace weft::text

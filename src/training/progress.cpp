@@ -1,0 +1,208 @@
+#include "weft/training/progress.h"
+
+#include <err.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <sstream>
+#include <vector>
+
+#include "training/pace.h"
+#include "weft/base/table.h"
+#include "weft/training/terminal.h"
+#include "weft/viz/text.h"
+
+namespace weft::training {
+
+double peak_memory() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+    constexpr double unit = 1 << 20;  // bytes
+#else
+    constexpr double unit = 1 << 10;  // kibibytes
+#endif
+    return static_cast<double>(usage.ru_maxrss) / unit;
+}
+
+namespace {
+
+using Colour = Terminal::Colour;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t finest = 256;  // parts of the run whose losses are kept
+
+double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+std::string with_digits(const char* format, double value) {
+    char text[400];
+    std::snprintf(text, sizeof text, format, value);
+    return text;
+}
+
+// The mean losses of equal parts of the run, as blocks of eight heights between the lowest and the highest.
+std::string sparkline(const std::vector<double>& losses, std::size_t width) {
+    static const char* const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const std::size_t n = losses.size(), cells = std::min(n, width);
+    std::vector<double> means;
+    for (std::size_t i = 0; i < cells; ++i) {
+        double sum = 0;
+        const std::size_t begin = i * n / cells, end = (i + 1) * n / cells;
+        for (std::size_t j = begin; j < end; ++j) sum += losses[j];
+        means.push_back(sum / static_cast<double>(end - begin));
+    }
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const double mean : means)
+        if (std::isfinite(mean)) low = std::min(low, mean), high = std::max(high, mean);
+    std::string line;
+    for (const double mean : means)
+        line +=
+            std::isfinite(mean) ? heights[std::lround(high > low ? 7 * (mean - low) / (high - low) : 0)] : "!";
+    return line;
+}
+
+}  // namespace
+
+struct Progress::State {
+    std::int64_t first, steps, tokens_per_step, done;
+    bool quiet;
+    Terminal terminal = Terminal();
+    double start = now(), drawn = 0;  // the first step is drawn
+    Pace pace;
+    double loss = 0, lowest = std::numeric_limits<double>::infinity();
+    std::vector<double> losses = {}, counts = {};  // mean losses of up to `finest` parts of the run
+    std::size_t last_part = 0;
+
+    std::string counted() const {  // " 100/2000"
+        const std::string total = std::to_string(steps);
+        return viz::pad_left(std::to_string(done), total.size()) + "/" + total;
+    }
+    std::string speed() const {
+        return with_digits("%.0f tokens/s",
+                           static_cast<double>(tokens_per_step) / std::max(1e-9, pace.seconds_per_step()));
+    }
+    void add(double value) {
+        const auto part =
+            static_cast<std::size_t>(static_cast<double>(done - 1 - first) * finest /
+                                     static_cast<double>(std::max<std::int64_t>(1, steps - first)));
+        if (losses.empty() || part != last_part) losses.push_back(0), counts.push_back(0);
+        last_part = part;
+        losses.back() += (value - losses.back()) / ++counts.back();
+    }
+    std::string last_line() const;
+    void clear() const {
+        if (terminal.is_drawn() && !quiet) std::printf("\r\x1b[K");
+    }
+};
+
+// What fits, the most useful first, leaving the columns in which the terminal echoes ^C.
+std::string Progress::State::last_line() const {
+    const std::size_t columns = terminal.columns(), width = columns - std::min<std::size_t>(columns, 3);
+    const std::string count = counted();
+    std::size_t used = count.size();
+    if (used > width) return "";
+    const auto fitting = [&](const std::string& part) {
+        const std::size_t needed = display_width(part) + 2;
+        if (used + needed > width) return std::string();
+        used += needed;
+        return "  " + part;
+    };
+    const std::string shown_loss = fitting(with_digits("loss %.4f", loss)),
+                      left = fitting(duration(pace.seconds_left()) + " left");
+    std::size_t bar = std::min<std::size_t>(width - used, 12);  // includes a space on its right
+    used += bar = bar < 6 ? 0 : bar;
+    const std::string tokens = fitting(speed());
+    std::string curve;
+    if (terminal.has_unicode() && width - used >= 10) {
+        curve = "  " + sparkline(losses, std::clamp<std::size_t>((width - used) / 2, 8, 32));
+        used += display_width(curve);
+    }
+    if (bar > 0) bar += std::min<std::size_t>(width - used, 28);
+    std::string line;
+    if (bar > 0) {
+        const std::size_t cells = bar - (terminal.has_unicode() ? 1 : 3);
+        const auto filled = static_cast<std::size_t>(static_cast<double>(cells) * static_cast<double>(done) /
+                                                     static_cast<double>(steps));
+        if (terminal.has_unicode())
+            line = terminal.coloured(viz::repeated("━", filled), Colour::green) +
+                   terminal.coloured(viz::repeated("─", cells - filled), Colour::dim) + " ";
+        else
+            line = "[" + std::string(filled, '#') + std::string(cells - filled, '.') + "] ";
+    }
+    return line + count + shown_loss + terminal.coloured(curve, Colour::cyan) +
+           terminal.coloured(tokens + left, Colour::dim);
+}
+
+Progress::Progress(std::int64_t first_step, std::int64_t steps, std::int64_t tokens_per_step,
+                   const ProgressOptions& options)
+    : state_(new State{.first = first_step,
+                       .steps = steps,
+                       .tokens_per_step = tokens_per_step,
+                       .done = first_step,
+                       .quiet = options.quiet,
+                       .pace = Pace(first_step, steps, options.eval_interval, now())}) {}
+
+Progress::~Progress() {
+    state_->clear();
+    std::fflush(stdout);  // before an error is printed in its place
+}
+
+void Progress::step(std::int64_t done, double loss) {
+    State& s = *state_;
+    s.loss = s.done == s.first ? loss : 0.95 * s.loss + 0.05 * loss;
+    s.done = done;
+    s.add(loss);
+    const double time = now();
+    s.pace.step(done, time);
+    if (s.quiet || !s.terminal.is_drawn() || time - s.drawn < 0.1) return;
+    s.drawn = time;
+    std::printf("\r\x1b[K%s", s.last_line().c_str());
+    std::fflush(stdout);
+}
+
+void Progress::evaluated(std::int64_t done, double loss, double validation_loss) {
+    State& s = *state_;
+    s.done = done;
+    s.pace.evaluated(done, now());
+    if (s.quiet) return;
+    const bool is_best = validation_loss < s.lowest;
+    s.lowest = std::min(s.lowest, validation_loss);
+    const std::string validation = with_digits("validation %.4f", validation_loss);
+    std::vector<std::string> parts = {"step " + s.counted(), with_digits("loss %.4f", loss), validation};
+    if (s.pace.seconds_per_step() > 0)
+        parts.insert(parts.end(), {s.speed(), done < s.steps ? duration(s.pace.seconds_left()) + " left"
+                                                             : "took " + duration(now() - s.start)});
+    std::string line = s.terminal.folded(parts, "  ");
+    if (is_best)
+        line.replace(line.find(validation), validation.size(), s.terminal.coloured(validation, Colour::green));
+    s.clear();
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+}
+
+void Progress::print(const std::string& line) {
+    if (state_->quiet) return;
+    std::istringstream stream(line);
+    std::vector<std::string> words;
+    for (std::string word; std::getline(stream, word, ' ');) words.push_back(word);
+    state_->clear();
+    std::printf("%s\n", state_->terminal.folded(words).c_str());
+    std::fflush(stdout);
+}
+
+void Progress::warn(const std::string& message) {
+    state_->clear();
+    std::fflush(stdout);
+    training::warn(message);
+}
+
+void warn(const std::string& message) {
+    const Terminal terminal(STDERR_FILENO);
+    ::warnx("%s %s", terminal.coloured("warning:", Colour::yellow).c_str(), message.c_str());
+}
+
+}  // namespace weft::training

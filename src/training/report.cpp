@@ -1,0 +1,153 @@
+#include "weft/training/report.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+
+#include "weft/kernels/threads.h"
+#include "weft/ops/creation.h"
+#include "weft/training/progress.h"
+#include "weft/viz/pictures.h"
+
+namespace weft::training {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Distinct pieces of a text, evenly spread, so many and so long that a report of a megabyte has room for about
+// nine evaluations. Each begins after a line break or space, if one is near, and ends before a line break.
+std::vector<text::Ids> pieces_of(const text::Ids& ids, const text::Tokenizer& tokenizer,
+                                 const lm::GPTConfig& config) {
+    if (config.block_size < 2) return {};  // a token attends to itself alone
+    constexpr double bytes = 100'000;      // per evaluation
+    const auto heads = static_cast<double>(config.num_layers * config.num_heads);
+    const double T = std::max(2.0, std::floor(std::min({std::sqrt(2 * bytes / 12 / heads), 32.0,
+                                                        static_cast<double>(config.block_size)})));
+    const auto length = static_cast<std::size_t>(T),
+               count = static_cast<std::size_t>(std::min(12.0, std::floor(bytes / (heads * T * (T + 1) / 2))));
+    std::string text;  // a byte for each token: white space as itself, any other as x
+    for (const std::int64_t id : ids) {
+        const std::string piece = tokenizer.piece(id);
+        text += piece == "\n" || piece == " " || piece == "\t" ? piece : "x";
+    }
+    std::vector<text::Ids> found;
+    for (std::size_t i = 0; i < count && text.size() > length; ++i) {
+        const std::size_t at = i * (text.size() - length) / count, far = at + 200;
+        const std::size_t line = text.find('\n', at), word = text.find(' ', at);
+        std::size_t start = line < far ? line : word < far ? word : at;
+        start = std::min(text.find('x', start), text.size());
+        std::size_t end = std::min(start + length, text.size());
+        if (const std::size_t next = text.find('\n', start); next < end && next >= start + length / 3)
+            end = next;
+        const text::Ids piece(ids.begin() + static_cast<std::ptrdiff_t>(start),
+                              ids.begin() + static_cast<std::ptrdiff_t>(end));
+        if (piece.size() >= 2 && std::find(found.begin(), found.end(), piece) == found.end())
+            found.push_back(piece);
+    }
+    return found;
+}
+
+constexpr double between_saves = 10;  // seconds
+
+double seconds_since(std::chrono::steady_clock::time_point then) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+// The value of a line "name : value" or name="value" of a file.
+std::optional<std::string> line_of(const char* path, const std::string& name) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with(name)) continue;
+        const std::size_t first = line.find_first_not_of("\t :=\"", name.size());
+        if (first != std::string::npos) return line.substr(first, line.find_last_not_of("\" ") + 1 - first);
+    }
+    return {};
+}
+
+}  // namespace
+
+RunReport::RunReport(std::filesystem::path path, ReportOptions options, const lm::GPT& model,
+                     const text::Tokenizer& tokenizer, const text::Ids& validation)
+    : page(options.title),
+      path_(std::move(path)),
+      options_(std::move(options)),
+      model_(model),
+      tokenizer_(tokenizer),
+      pieces_(pieces_of(validation, tokenizer, model.config)) {
+    page.parameters(model_);
+}
+
+void RunReport::resume(std::int64_t step, const History& before) {
+    if (std::filesystem::exists(path_)) try {
+            page = report::Report::load(path_);
+            page.truncate(step);
+            page.parameters(model_);
+            earlier_ = page.run();
+            history = before;
+            return;
+        } catch (const IoError& error) {
+            warn(std::string(error.what()) + "; it begins anew");
+        }
+    for (const Measured& row : before.rows) measured(row);
+    trained_ = 0;
+}
+
+void RunReport::gradients(std::int64_t step) {
+    if (step % ((options_.steps + 255) / 256) == 0) page.gradients(step, model_);  // the page has 256 columns
+}
+
+void RunReport::measured(const Measured& row) {
+    page.loss(row.step, {row.loss, row.validation_loss, row.learning_rate});  // first, because it may refuse
+    history.rows.push_back(row);
+    if (row.loss) ++trained_;
+}
+
+void RunReport::evaluated(std::int64_t step) {
+    const std::int64_t interval = options_.eval_interval;
+    const std::int64_t every = interval * std::max<std::int64_t>(1, options_.steps / 32 / interval);
+    if (step % every != 0 && step != options_.steps) return;
+    Rng rng(options_.seed);
+    lm::SampleOptions sampling = options_.sample;
+    sampling.rng = &rng;
+    const auto sample =
+        lm::generate_text(model_, tokenizer_, options_.prompt,
+                          {.generate = {.max_new_tokens = 100, .sampling = sampling}, .stop_at_eos = false});
+    page.sample(step, sample.text, options_.prompt);
+
+    const nn::EvalMode eval_mode;  // no dropout, and no draws for it
+    for (const text::Ids& piece : pieces_) {
+        std::vector<std::string> tokens;
+        for (const std::int64_t id : piece) tokens.push_back(tokenizer_.piece(id));
+        const Tensor ids = from_vector(piece, {std::ssize(piece)});  // (T,)
+        page.attention(step, tokens, viz::attention_weights(model_, ids));
+    }
+}
+
+bool RunReport::due() const { return seconds_since(saved_) >= between_saves; }
+
+void RunReport::save(bool running) {
+    const double next = running ? std::max(between_saves, seconds_since(saved_)) : 0;
+    page.run({.steps = options_.steps,
+              .tokens = earlier_.tokens + trained_ * options_.tokens_per_step,
+              .seconds = earlier_.seconds + seconds_since(start_),
+              .saved = std::time(nullptr),
+              .next = next});
+    utsname system{};
+    uname(&system);
+    page.fact("folder", fs::absolute(path_).parent_path().filename().string());
+    page.fact("processor", line_of("/proc/cpuinfo", "model name").value_or("unknown"));
+    page.fact("threads", std::to_string(get_num_threads()));
+    page.fact("system",
+              line_of("/etc/os-release", "PRETTY_NAME").value_or(system.sysname) + ", " + system.machine);
+    page.parameters(model_);
+    if (const text::Characters* characters = tokenizer_.characters())
+        page.model(model_, *characters, options_.max_parameters);
+    saved_ = Clock::now();
+    page.save(path_);
+}
+
+}  // namespace weft::training

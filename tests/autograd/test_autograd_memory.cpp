@@ -1,0 +1,264 @@
+// Versions, saved values and their release, faults inside backward.
+#include <stdexcept>
+
+#include "catch.h"
+#include "golden/golden.h"
+#include "tensor/array.h"
+#include "weft/core.h"
+
+using namespace weft;
+
+namespace {
+
+Tensor leaf(const Nested& values) { return tensor(values, float64).requires_grad_(); }
+
+std::weak_ptr<Storage> watch(const Tensor& x) { return x.array().storage; }
+
+}  // namespace
+
+TEST_CASE("a saved tensor changed in place is refused at backward, naming the operation", "[autograd][fault]") {
+    const Tensor x = leaf({1, 2});
+    Tensor w = tensor({3, 4}, float64);
+    const Tensor y = sum(x * w);
+    w.add_(tensor({1, 1}, float64));
+    const auto message = message_of<GraphError>([&] { y.backward(); });
+    CHECK(contains(message, "multiply"));
+    CHECK(contains(message, "(2,)"));
+    CHECK(contains(message, "changed in place"));
+    CHECK(contains(message, "clone()"));
+    CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("a saved output changed in place is refused, and so is a parameter after a step",
+          "[autograd][fault]") {
+    const Tensor x = leaf({1, 2});
+    Tensor y = exp(x);  // dx = dy · y
+    {
+        const NoGrad off;
+        y.mul_(2);
+    }
+    CHECK(contains(message_of<GraphError>([&] { sum(y).backward(); }), "exp"));
+    Tensor w = leaf({{1, 2}, {3, 4}});
+    const Tensor z = sum(matmul(w, w));
+    {
+        const NoGrad off;
+        w.fill_(0);
+    }
+    CHECK(contains(message_of<GraphError>([&] { z.backward(); }), "matmul"));
+}
+
+TEST_CASE("what backward does not need may be changed in place", "[autograd]") {
+    const Tensor x = leaf({1, 2});
+    Tensor b = tensor({3, 4}, float64), y = x + b;
+    const Tensor z = sum(y);
+    b.fill_(0);
+    {
+        const NoGrad off;
+        y.fill_(9);
+    }
+    z.backward();
+    CHECK(x.grad().to_vector<double>() == std::vector<double>{1, 1});
+}
+
+TEST_CASE("in-place on a leaf that requires a gradient is refused outside NoGrad", "[autograd][fault]") {
+    Tensor x = leaf({1, 2});
+    const Tensor one = ones({2}, float64);
+    const auto version = x.version();
+    for (const auto& change :
+         std::vector<std::function<void()>>{[&] { x.add_(one); }, [&] { x.mul_(one); }, [&] { x.mul_(2); },
+                                            [&] { x.fill_(0); }, [&] { x.zero_(); }, [&] { x.copy_(one); }}) {
+        const auto message = message_of<GraphError>(change);
+        CHECK(contains(message, "leaf"));
+        CHECK(contains(message, "NoGrad"));
+    }
+    CHECK(x.to_vector<double>() == std::vector<double>{1, 2});
+    CHECK(x.version() == version);
+    const NoGrad off;
+    x.add_(one, 10);
+    CHECK(x.to_vector<double>() == std::vector<double>{11, 12});
+    CHECK(x.version() == version + 1);
+}
+
+TEST_CASE("a tensor in the graph may not be changed in place, nor written into one outside it",
+          "[autograd][fault]") {
+    const Tensor x = leaf({1, 2});
+    Tensor y = x * 2, outside = zeros({2}, float64);
+    CHECK(contains(message_of<GraphError>([&] { y.fill_(0); }), "graph"));
+    CHECK(contains(message_of<GraphError>([&] { outside.add_(x); }), "graph"));
+    CHECK(contains(message_of<GraphError>([&] { outside.copy_(y); }), "graph"));
+    CHECK(outside.to_vector<double>() == std::vector<double>{0, 0});
+}
+
+TEST_CASE("a write through a view is seen by the base, its version, and backward", "[autograd][fault]") {
+    const Tensor x = leaf({{1, 2}, {3, 4}});
+    Tensor base = ones({2, 2}, float64);
+    const Tensor y = sum(x * base);
+    const auto version = base.version();
+    Tensor row = base[1];
+    row.fill_(5);
+    CHECK(base.to_vector<double>() == std::vector<double>{1, 1, 5, 5});
+    CHECK(base.version() == version + 1);
+    CHECK(contains(message_of<GraphError>([&] { y.backward(); }), "changed in place"));
+
+    const Tensor z = sum(x[0] * base.T()[0]);  // and the other way round: a view is kept, its base changes
+    base.mul_(2);
+    CHECK(contains(message_of<GraphError>([&] { z.backward(); }), "multiply"));
+}
+
+TEST_CASE("an exception inside backward leaves every gradient as it was", "[autograd][fault]") {
+    Tensor x = leaf({1}), w = leaf({2});
+    x.set_grad(tensor({5}, float64));
+    const Tensor bad = record("bad", x.detach().clone(), {x}, {}, [](const Saved&, const Tensor&) -> Grads {
+        throw std::runtime_error("the rule failed");
+    });
+    Tensor kept = w * 3;
+    kept.retain_grad();
+    const Tensor y = kept + bad;  // kept and w are reached too
+    CHECK_THROWS_WITH(y.backward(), "the rule failed");
+    CHECK(x.grad().item() == 5);
+    CHECK_FALSE(w.grad().defined());
+    CHECK_FALSE(kept.grad().defined());
+}
+
+TEST_CASE("an exception in a hook leaves every gradient as it was", "[autograd][fault]") {
+    const Tensor x = leaf({1}), w = leaf({2});
+    Tensor h = 1.0 * x;
+    h.register_hook([](const Tensor&) -> Tensor { throw std::runtime_error("the hook failed"); });
+    CHECK_THROWS_WITH((h * w).backward(), "the hook failed");
+    CHECK_FALSE(w.grad().defined());
+    CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("an output outlives its inputs", "[autograd][fault]") {
+    Tensor y, x_kept;
+    {
+        const Tensor x = leaf({{1, 2}, {3, 4}});
+        Tensor w = leaf({{5, 6}, {7, 8}});
+        y = sum(tanh(matmul(x, w)) * w);
+        x_kept = x;
+    }
+    CHECK_NOTHROW(y.backward());
+    CHECK(x_kept.grad().defined());
+    std::vector<Tensor> g;
+    {
+        const Tensor x = leaf({2});
+        g = grad({x * x * x}, {x}, {}, {.create_graph = true});
+    }
+    CHECK_NOTHROW(g[0].backward());
+}
+
+TEST_CASE("a rule that returns gradients of the wrong shape, type or number is refused", "[autograd][fault]") {
+    const Tensor x = leaf({{1, 2, 3}}), w = leaf({1});
+    const auto run = [&](Vjp vjp) {
+        sum(record("mine", ones({3}, float64), {x, w}, {}, std::move(vjp))).backward();
+    };
+    auto message = message_of<ShapeError>([&] {
+        run([](const Saved&, const Tensor& dy) { return Grads{dy, {}}; });
+    });
+    CHECK(contains(message, "mine"));
+    CHECK(contains(message, "input 0"));
+    CHECK(contains(message, "(3,)"));
+    CHECK(contains(message, "(1, 3)"));
+    message = message_of<DTypeError>([&] {
+        run([](const Saved&, const Tensor&) { return Grads{{}, ones({1})}; });
+    });
+    CHECK(contains(message, "input 1"));
+    CHECK(contains(message, "float32"));
+    message = message_of<GraphError>([&] { run([](const Saved&, const Tensor& dy) { return Grads{dy}; }); });
+    CHECK(contains(message, "1 gradients for 2 inputs"));
+    CHECK_FALSE(x.grad().defined());
+    CHECK_FALSE(w.grad().defined());
+}
+
+TEST_CASE("record takes a new tensor only", "[autograd]") {
+    const Tensor x = leaf({1, 2});
+    const Vjp vjp = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
+    CHECK(contains(message_of<GraphError>([&] { return record("mine", x, {x}, {}, vjp); }), "clone()"));
+    const Tensor y = x * 2;
+    CHECK(contains(message_of<GraphError>([&] { return record("mine", y, {x}, {}, vjp); }), "NoGrad"));
+    const Tensor outside = ones({2}, float64);
+    CHECK_FALSE(record("mine", ones({2}, float64), {outside}, {}, vjp).requires_grad());
+}
+
+TEST_CASE("an operation of a user's own, as the header writes it", "[autograd]") {
+    const auto square = [](const Tensor& x) {
+        Tensor y;
+        {
+            const NoGrad off;
+            y = x * x;
+        }
+        return record("square", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+            const Tensor& x = saved[0];
+            return Grads{2 * x * dy};
+        });
+    };
+    const Tensor x = leaf({3, -4});
+    const Tensor g = grad({sum(square(x))}, {x}, {}, {.create_graph = true})[0];
+    CHECK(g.to_vector<double>() == std::vector<double>{6, -8});
+    sum(g).backward();
+    CHECK(x.grad().to_vector<double>() == std::vector<double>{2, 2});
+}
+
+TEST_CASE("backward releases what each node kept as it passes, and not before", "[autograd][memory]") {
+    const Tensor x = leaf({1, 2});
+    std::weak_ptr<Storage> early, late;
+    bool early_alive = false, late_alive = true;
+    Tensor y;
+    {
+        const Tensor a = tensor({3, 4}, float64), b = tensor({5, 6}, float64);
+        early = watch(a);
+        late = watch(b);
+        const Tensor h = record("early", x.detach().clone(), {x}, {a}, [&](const Saved&, const Tensor& dy) {
+            early_alive = !early.expired();
+            late_alive = !late.expired();
+            return Grads{dy};
+        });
+        y = sum(h * b);  // keeps b, and its rule runs before h's
+    }
+    CHECK_FALSE(early.expired());
+    CHECK_FALSE(late.expired());
+    y.backward();
+    CHECK(early_alive);
+    CHECK_FALSE(late_alive);
+    CHECK(early.expired());
+    CHECK(y.requires_grad());
+}
+
+TEST_CASE("with retain_graph nothing is released until the graph dies", "[autograd][memory]") {
+    const Tensor x = leaf({1, 2});
+    std::weak_ptr<Storage> kept;
+    Tensor y;
+    {
+        const Tensor a = tensor({3, 4}, float64);
+        kept = watch(a);
+        y = sum(x * a);
+    }
+    y.backward({}, true);
+    CHECK_FALSE(kept.expired());
+    y = {};
+    CHECK(kept.expired());
+}
+
+TEST_CASE("under NoGrad nothing is kept", "[autograd][memory]") {
+    const Tensor x = leaf({1, 2});
+    std::weak_ptr<Storage> middle;
+    const NoGrad off;
+    Tensor y;
+    {
+        const Tensor h = exp(x);
+        middle = watch(h);
+        y = h * h;
+    }
+    CHECK(middle.expired());
+}
+
+TEST_CASE("no operation owns its own output: a graph that is dropped is gone", "[autograd][memory]") {
+    const Tensor x = leaf({{0.1, 0.2}, {0.3, 0.4}});
+    std::weak_ptr<Storage> gone;
+    {
+        const Tensor y = softmax(sigmoid(tanh(exp(x))) / (x + 2), -1);
+        gone = watch(y);
+        const auto g = grad({sum(y * y)}, {x}, {}, {.create_graph = true});
+    }
+    CHECK(gone.expired());
+}

@@ -1,0 +1,261 @@
+// Leaves and the others, modes, hooks, seeds: the rules of the graph.
+#include <stdexcept>
+#include <thread>
+
+#include "catch.h"
+#include "golden/golden.h"
+#include "weft/core.h"
+
+using namespace weft;
+
+namespace {
+Tensor leaf(const Nested& values) { return tensor(values, float64).requires_grad_(); }
+}  // namespace
+
+TEST_CASE("who is a leaf and who requires a gradient", "[autograd]") {
+    const Tensor plain = ones({2}), x = ones({2}).requires_grad_();
+    CHECK((plain.is_leaf() && !plain.requires_grad()));
+    CHECK((x.is_leaf() && x.requires_grad()));
+    const Tensor y = x * plain, z = plain * plain;
+    CHECK((!y.is_leaf() && y.requires_grad()));
+    CHECK((z.is_leaf() && !z.requires_grad()));
+    CHECK(std::string(operation_of(x)) == "leaf");
+    CHECK(std::string(operation_of(y)) == "multiply");
+    CHECK(std::string(operation_of(z)).empty());
+    CHECK_FALSE((x == plain).requires_grad());
+    CHECK_FALSE(argmax(x, 0).requires_grad());
+    CHECK_FALSE(max(x, 0).indices.requires_grad());
+}
+
+TEST_CASE("a non-leaf cannot leave the graph by requires_grad_", "[autograd]") {
+    const Tensor x = leaf({1, 2});
+    Tensor y = x * x;
+    const auto message = message_of<GraphError>([&] { y.requires_grad_(false); });
+    CHECK(contains(message, "multiply"));
+    CHECK(contains(message, "detach()"));
+    CHECK(y.requires_grad());
+}
+
+TEST_CASE("a leaf taken out of the graph is used as a constant from then on", "[autograd]") {
+    Tensor x = leaf({2});
+    const Tensor w = leaf({3});
+    x.requires_grad_(false);
+    (w * x).backward();
+    CHECK(w.grad().item() == 2);
+    CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("only leaves keep their gradient, and others when asked to", "[autograd]") {
+    const Tensor x = leaf({3});
+    Tensor y = x * x, z = y * y;
+    y.retain_grad();
+    z.backward();
+    CHECK(y.grad().item() == 18);
+    CHECK(x.grad().item() == 108);
+    CHECK_FALSE(z.grad().defined());
+    CHECK(contains(message_of<GraphError>([] { ones({1}).retain_grad(); }), "retain_grad"));
+}
+
+TEST_CASE("copies of a tensor are the same tensor", "[autograd]") {
+    const Tensor x = leaf({1, 2});
+    const Tensor same = x;
+    sum(same).backward();
+    CHECK(x.grad().to_vector<double>() == std::vector<double>{1, 1});
+}
+
+TEST_CASE("a detached branch has no gradient, rather than zero", "[autograd][fault]") {
+    const Tensor x = leaf({2}), cut = leaf({5});
+    (x * cut.detach() + 1).backward();
+    CHECK(x.grad().item() == 5);
+    CHECK_FALSE(cut.grad().defined());
+    CHECK(cut.detach().shares_storage(cut));
+    CHECK_FALSE(cut.detach().requires_grad());
+    Tensor d = cut.detach();
+    const auto before = cut.version();
+    d.fill_(7);
+    CHECK(cut.version() == before + 1);
+    CHECK(cut.item() == 7);
+}
+
+TEST_CASE("NoGrad nests, ends by an exception, and is per thread", "[autograd][fault]") {
+    const Tensor x = leaf({2});
+    REQUIRE(is_grad_enabled());
+    {
+        const NoGrad outer;
+        CHECK_FALSE((x * x).requires_grad());
+        {
+            const EnableGrad inner;
+            CHECK((x * x).requires_grad());
+            const NoGrad innermost;
+            CHECK_FALSE(is_grad_enabled());
+        }
+        CHECK_FALSE(is_grad_enabled());
+        bool elsewhere = false;
+        std::thread([&] { elsewhere = is_grad_enabled(); }).join();
+        CHECK(elsewhere);
+    }
+    CHECK(is_grad_enabled());
+    try {
+        const NoGrad off;
+        const Composed composed;
+        throw std::runtime_error("out");
+    } catch (const std::runtime_error&) {
+    }
+    CHECK(is_grad_enabled());
+    CHECK_FALSE(composed_mode());
+    CHECK((x * x).requires_grad());
+}
+
+TEST_CASE("the mode comes back after a rule throws in backward, and after create_graph", "[autograd]") {
+    const Tensor x = leaf({2});
+    const Tensor y = record("fails", tensor({1}, float64), {x}, {},
+                            [](const Saved&, const Tensor&) -> Grads { throw std::runtime_error("rule"); });
+    CHECK_THROWS_AS(y.backward(), std::runtime_error);
+    CHECK(is_grad_enabled());
+    CHECK_THROWS_AS(grad({y}, {x}, {}, {.create_graph = true}), std::runtime_error);
+    const NoGrad off;
+    const Tensor z = [&] {
+        const EnableGrad on;
+        return x * x;
+    }();
+    const auto g = grad({z}, {x}, {}, {.create_graph = true});
+    CHECK(g[0].requires_grad());
+    CHECK_FALSE(is_grad_enabled());
+}
+
+TEST_CASE("a hook sees the whole gradient once, and may replace it", "[autograd][hooks]") {
+    Tensor x = leaf({3});
+    Tensor h = 1.0 * x;
+    std::vector<double> seen, at_leaf;
+    h.register_hook([&](const Tensor& g) {
+        seen.push_back(g.item());
+        return g * 10;
+    });
+    const auto second = h.register_hook([&](const Tensor& g) {
+        seen.push_back(g.item());
+        return Tensor();  // leaves it
+    });
+    x.register_hook([&](const Tensor& g) {
+        at_leaf.push_back(g.item());
+        return Tensor();
+    });
+    h.retain_grad();
+    (h * 2 + h).backward({}, true);
+    CHECK(seen == std::vector<double>{3, 30});
+    CHECK(h.grad().item() == 30);
+    CHECK(at_leaf == std::vector<double>{30});
+    CHECK(x.grad().item() == 30);
+    h.remove_hook(second);
+    (h * 2 + h).backward();
+    CHECK(seen == std::vector<double>{3, 30, 3});
+    CHECK(x.grad().item() == 60);
+}
+
+TEST_CASE("removing a hook never removes another, whatever was removed before", "[autograd][hooks]") {
+    const Tensor x = leaf({1});
+    Tensor h = 1.0 * x;
+    int a = 0, b = 0;
+    const auto first = h.register_hook([&](const Tensor&) { return ++a, Tensor(); });
+    h.remove_hook(first);
+    h.register_hook([&](const Tensor&) { return ++b, Tensor(); });
+    h.remove_hook(first);  // gone already
+    h.backward();
+    CHECK(a == 0);
+    CHECK(b == 1);
+}
+
+TEST_CASE("a hook that returns another shape or type is refused and no gradient changes", "[autograd][hooks]") {
+    Tensor x = leaf({{1, 2}, {3, 4}});
+    x.set_grad(ones({2, 2}, float64));
+    Tensor h = x * 2;
+    const auto number = h.register_hook([](const Tensor& g) { return sum(g, 0); });
+    const auto message = message_of<ShapeError>([&] { sum(h).backward({}, true); });
+    CHECK(contains(message, "hook"));
+    CHECK(contains(message, "(2,)"));
+    CHECK(contains(message, "(2, 2)"));
+    h.remove_hook(number);
+    h.register_hook([](const Tensor& g) { return g.to(float32); });
+    CHECK(contains(message_of<DTypeError>([&] { sum(h).backward({}, true); }), "float32"));
+    CHECK(same_bits(x.grad(), ones({2, 2}, float64)));
+    CHECK(contains(message_of<GraphError>([] { ones({1}).register_hook([](const Tensor& g) { return g; }); }),
+                   "register_hook"));
+}
+
+TEST_CASE("a second backward is refused and says retain_graph; with it, it runs", "[autograd][fault]") {
+    const Tensor x = leaf({3});
+    const Tensor y = x * x;
+    y.backward();
+    CHECK(x.grad().item() == 6);
+    const auto message = message_of<GraphError>([&] { y.backward(); });
+    CHECK(contains(message, "multiply"));
+    CHECK(contains(message, "retain_graph"));
+    CHECK(x.grad().item() == 6);
+    const Tensor z = x * x;
+    z.backward({}, true);
+    z.backward();
+    CHECK(x.grad().item() == 18);
+}
+
+TEST_CASE("backward from more than one element wants a seed", "[autograd][fault]") {
+    const Tensor x = leaf({1, 2, 3});
+    const auto message = message_of<GraphError>([&] { (x * x).backward(); });
+    CHECK(contains(message, "(3,)"));
+    CHECK(contains(message, "seed"));
+    CHECK_FALSE(x.grad().defined());
+    const Tensor one = leaf({{4}});
+    (one * one).backward();  // one element, whatever its rank
+    CHECK(one.grad().at({0, 0}) == 8);
+}
+
+TEST_CASE("backward from a tensor without a graph is refused", "[autograd][fault]") {
+    const auto message = message_of<GraphError>([] { ones({}).backward(); });
+    CHECK(contains(message, "outside the graph"));
+    CHECK(contains(message, "requires_grad_()"));
+    const Tensor x = leaf({1});
+    CHECK_THROWS_AS(x.detach().backward(), GraphError);
+    const auto not_asked = message_of<GraphError>([&] { return grad({x * x}, {ones({1}, float64)}); });
+    CHECK(contains(not_asked, "input 0"));
+    CHECK(contains(not_asked, "requires_grad_()"));
+}
+
+TEST_CASE("a seed of another shape or type is refused", "[autograd][fault]") {
+    const Tensor x = leaf({{1, 2, 3}, {4, 5, 6}});
+    const Tensor y = x * 2;
+    const auto message = message_of<ShapeError>([&] { y.backward(ones({3}, float64)); });
+    CHECK(contains(message, "seed"));
+    CHECK(contains(message, "(3,)"));
+    CHECK(contains(message, "(2, 3)"));
+    CHECK(contains(message_of<DTypeError>([&] { y.backward(ones({2, 3})); }), "float32"));
+    CHECK(contains(message_of<ValueError>([&] {
+                       (void)grad({y, y}, {x}, {ones({2, 3}, float64)});
+                   }),
+                   "1 grad_outputs for 2"));
+    CHECK_FALSE(x.grad().defined());
+    y.backward(ones({2, 3}, float64));  // the graph is still whole
+    CHECK(x.grad().at({1, 2}) == 2);
+}
+
+TEST_CASE("two backwards add up exactly", "[autograd][fault]") {
+    Rng rng(5);
+    Tensor x = randn({50}, rng).requires_grad_(), w = randn({50}, rng);
+    sum(x * w).backward();
+    const Tensor first = x.grad().clone();
+    sum(exp(x)).backward();
+    const Tensor both = x.grad().clone();
+    x.zero_grad();
+    CHECK_FALSE(x.grad().defined());
+    sum(exp(x)).backward();
+    CHECK(same_bits(both, first + x.grad()));
+}
+
+TEST_CASE("set_grad takes what is like the tensor, and nothing else", "[autograd]") {
+    Tensor x = leaf({1, 2});
+    x.set_grad(tensor({3, 4}, float64));
+    CHECK(x.grad().at({1}) == 4);
+    CHECK(contains(message_of<ShapeError>([&] { x.set_grad(ones({3}, float64)); }), "(3,)"));
+    CHECK(contains(message_of<DTypeError>([&] { x.set_grad(ones({2})); }), "float32"));
+    CHECK(x.grad().at({1}) == 4);
+    x.set_grad({});
+    CHECK_FALSE(x.grad().defined());
+    CHECK(contains(message_of<GraphError>([] { ones({1}).set_grad(ones({1})); }), "set_grad"));
+}

@@ -1,0 +1,154 @@
+// The examples in the headers of weft::lm, word for word, and what they claim.
+#include "catch.h"
+#include "places.h"
+#include "scratch.h"
+#include "weft/lm.h"
+
+using namespace weft;
+
+namespace {
+
+const std::filesystem::path golden = places::golden();
+
+}  // namespace
+
+TEST_CASE("sample.h: temperature 0 takes the largest logit, top_k draws from the k largest",
+          "[header-examples]") {
+    Rng rng(1);
+    const Tensor logits = tensor({0.0, 2, 1});
+    const std::int64_t likeliest = lm::sample(logits, {.temperature = 0});     // 1
+    const std::int64_t drawn = lm::sample(logits, {.top_k = 2, .rng = &rng});  // 1 or 2
+    CHECK(likeliest == 1);
+    CHECK((drawn == 1 || drawn == 2));
+}
+
+TEST_CASE("generate.h: ids and text that continue a prompt", "[header-examples]") {
+    const text::Characters tokenizer("hello");
+    Rng rng(1);
+    const lm::GPT model({.vocab_size = tokenizer.vocab_size(), .block_size = 16}, rng);
+    const lm::GenerateOptions options = {.max_new_tokens = 8, .sampling = {.rng = &rng}};
+    const text::Ids ids = lm::generate(model, tokenizer.encode("he"), options);  // eight ids
+    CHECK(ids.size() == 8);
+
+    const std::string prompt = "he";
+    const lm::GeneratedText result =
+        lm::generate_text(model, tokenizer, prompt, {.generate = options, .stop = "o"});
+    const std::string text = prompt + result.text;  // without the "o"
+    CHECK(text.starts_with(prompt));
+    CHECK_FALSE(contains(text, "o"));
+    CHECK(result.finish_reason ==
+          (result.ids.size() < 8 ? lm::GeneratedText::stop : lm::GeneratedText::length));
+}
+
+TEST_CASE("gpt.h: logits of all tokens, of those that follow a cache, and generated ids", "[header-examples]") {
+    Rng rng(1);
+    lm::GPT model({.vocab_size = 65, .block_size = 32, .d_model = 64}, rng);
+    const Tensor ids = randint(0, 65, {2, 16}, rng);  // (B, T)
+    const Tensor logits = model(ids);                 // (B, T, V)
+    CHECK(logits.shape() == Shape{2, 16, 65});
+    {
+        const NoGrad no_grad;
+        std::vector<nn::KeyValueCache> caches = model.make_caches();
+        model(ids.slice(1, 0, 15), caches);                       // fills the caches
+        const Tensor last = model(ids.slice(1, 15, 16), caches);  // (B, 1, V)
+        CHECK(last.shape() == Shape{2, 1, 65});
+        CHECK(max(abs(last - logits.slice(1, 15, 16))).item() < 1e-4);
+    }
+    const Tensor more = model.generate(ids, 8, {.rng = &rng});  // (B, T + 8)
+    CHECK(more.shape() == Shape{2, 24});
+    CHECK(all(more.slice(1, 0, 16) == ids));
+}
+
+TEST_CASE("gpt2.h: a checkpoint's sizes, tensors and model", "[header-examples]") {
+    const std::filesystem::path folder = golden / "gpt2", path = folder / "model.safetensors";
+    const lm::GPTConfig config = lm::gpt2_config(folder / "config.json");
+    nn::NamedTensors state = lm::from_gpt2(io::load_safetensors(path).tensors, config);
+    Rng rng(1);
+    lm::GPT(config, rng).load_state_dict(state);
+    {
+        lm::GPT model = lm::load_gpt2(folder);
+        const text::Tokenizer tokenizer = text::BytePairs::load(folder);
+        const lm::GenerateOptions greedy = {.max_new_tokens = 5, .sampling = {.temperature = 0}};
+        const std::string text = lm::generate_text(model, tokenizer, "The loom", {.generate = greedy}).text;
+        CHECK_FALSE(text.empty());
+    }
+}
+
+TEST_CASE("io.h: files of tensors and of text are read back", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path path = scratch / "file";
+    {
+        io::save_safetensors(path, {{"w", ones({2, 3})}, {"b", zeros({3})}}, {{"step", "100"}});
+        const io::SafeTensors file = io::load_safetensors(path);
+        const Tensor w = file.at("w");               // (2, 3)
+        const std::string step = file.meta("step");  // "100"
+        CHECK(w.shape() == Shape{2, 3});
+        CHECK(step == "100");
+    }
+    {
+        Rng rng(1);
+        const nn::Linear net(3, 2, rng);
+        nn::Linear other(3, 2, rng);
+        io::save(net, path);
+        io::load(other, path);  // a module made with the same sizes now has the values of net
+        CHECK(all(other.weight == net.weight));
+    }
+    {
+        io::save_npy(path, arange(6).reshape({2, 3}));
+        const Tensor x = io::load_npy(path);  // int64 (2, 3); np.load(path) in Python
+        CHECK(x.dtype() == int64);
+        CHECK(all(x == arange(6).reshape({2, 3})));
+    }
+    {
+        io::save_npz(path, {{"x", ones({2, 3})}, {"y", arange(4)}}, /*compressed=*/true);
+        const io::NamedTensors arrays = io::load_npz(path);  // "x" (2, 3), "y" (4,)
+        REQUIRE(arrays.size() == 2);
+        CHECK(arrays[0].first == "x");
+        CHECK(arrays[0].second.shape() == Shape{2, 3});
+        CHECK(arrays[1].first == "y");
+        CHECK(all(arrays[1].second == arange(4)));
+    }
+    io::save_text(path, "one\ntwo\n");
+    const std::string text = io::load_text(path);
+    CHECK(text == "one\ntwo\n");
+}
+
+TEST_CASE("tokenizer.h: characters, bytes and byte pairs, and the tokeniser that holds any of them",
+          "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch / "tokenizer";
+    {
+        const text::Characters tokenizer("hello");       // e, h, l, o
+        const text::Ids ids = tokenizer.encode("hole");  // 1, 3, 2, 0
+        const std::string text = tokenizer.decode(ids);  // "hole"
+        CHECK(tokenizer.vocabulary() == "ehlo");
+        CHECK(ids == text::Ids{1, 3, 2, 0});
+        CHECK(text == "hole");
+    }
+    {
+        const text::Ids ids = text::Bytes().encode("hi");  // 104, 105
+        CHECK(ids == text::Ids{104, 105});
+    }
+    {
+        const text::BytePairs tokenizer = text::BytePairs::train("low lower lowest", 260);
+        const text::Ids ids = tokenizer.encode("low");  // one token, made by two merges
+        tokenizer.save(folder);                         // vocab.json and merges.txt
+        const text::BytePairs same = text::BytePairs::load(folder);
+        CHECK(ids.size() == 1);
+        CHECK(tokenizer.num_merges() >= 2);
+        CHECK(same.encode("low") == ids);
+    }
+    const text::Tokenizer tokenizer = text::Characters("hello");
+    const std::int64_t V = tokenizer.vocab_size();  // 4
+    CHECK(V == 4);
+}
+
+TEST_CASE("tokenizer.h: an unfinished character waits for the next piece", "[header-examples]") {
+    text::Utf8Stream stream;
+    const std::string first = stream.push("caf\xC3");  // "caf"
+    const std::string second = stream.push("\xA9");    // "é"
+    const std::string rest = stream.finish();          // ""
+    CHECK(first == "caf");
+    CHECK(second == "é");
+    CHECK(rest.empty());
+}

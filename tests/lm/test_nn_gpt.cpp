@@ -1,0 +1,270 @@
+// The transformer block, the language model, and sampling.
+#include <cmath>
+
+#include "catch.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+const lm::GPTConfig small{.vocab_size = 11, .block_size = 6, .num_layers = 2, .num_heads = 2, .d_model = 8};
+
+double distance(const Tensor& a, const Tensor& b) { return max(abs(a.detach() - b.detach())).item(); }
+
+lm::GPT model_in_double(const lm::GPTConfig& config = small) {
+    Rng rng(1);
+    lm::GPT model(config, rng);
+    model.to(float64);
+    return model;
+}
+
+Tensor ids_of(const Shape& shape) {
+    Rng rng(2);
+    return randint(0, small.vocab_size, shape, rng);
+}
+
+using Ids = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("a transformer block adds attention and MLP, each of the normed stream, to the stream", "[nn][gpt]") {
+    Rng rng(1);
+    nn::TransformerBlock block(8, 2, rng, {.bias = true});
+    block.to(float64);
+    const Tensor x = randn({2, 5, 8}, rng, float64);
+    const Tensor h = x + block.attn(block.norm1(x));
+    CHECK(distance(block(x), h + block.mlp(block.norm2(h))) < 1e-15);
+    {
+        NoGrad off;  // with nothing projected into the stream, the block is the identity
+        for (Tensor parameter :
+             {block.attn.W_out.weight, block.attn.W_out.bias, block.mlp.W_out.weight, block.mlp.W_out.bias})
+            parameter.zero_();
+    }
+    CHECK(block(x).to_vector<double>() == x.to_vector<double>());
+}
+
+TEST_CASE("GPT has the parameters that its sizes say, its head tied to the token embedding", "[nn][gpt]") {
+    Rng rng(1);
+    const lm::GPT model({.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128},
+                        rng);
+    const std::int64_t C = 128, block = 3 * C * C + C * C + 8 * C * C + 2 * C;
+    CHECK(model.num_parameters() == 65 * C + 64 * C + 4 * block + C);
+    CHECK(model.head.weight.handle() == model.token_embedding.weight.handle());
+    const lm::GPT biased(
+        {.vocab_size = 65, .block_size = 64, .num_layers = 1, .num_heads = 4, .d_model = 128, .bias = true},
+        rng);
+    CHECK(biased.num_parameters() == 65 * C + 64 * C + block + (3 * C + C + 4 * C + C) + 2 * C + C + C);
+}
+
+TEST_CASE("GPT starts with projections that keep the size of what they read", "[nn][gpt]") {
+    Rng rng(1);
+    const lm::GPT model(
+        {.vocab_size = 200, .block_size = 64, .num_layers = 2, .num_heads = 4, .d_model = 64, .bias = true},
+        rng);
+    for (const auto& [name, parameter] : model.named_parameters()) {
+        INFO(name);
+        if (parameter.rank() == 2) {
+            const double keeps_size = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
+            const double wanted = name.ends_with("embedding.weight") ? 0.02
+                                  : name.ends_with("W_out.weight")   ? keeps_size / 2  // √(2 · 2 layers) = 2
+                                                                     : keeps_size;
+            CHECK(std::sqrt(var(parameter).item()) == Approx(wanted).epsilon(0.05));
+            CHECK(std::abs(mean(parameter).item()) < 0.1 * wanted);
+        } else {
+            CHECK(distance(parameter,
+                           name.ends_with(".bias") ? zeros(parameter.shape()) : ones(parameter.shape())) == 0);
+        }
+    }
+    const double loss =
+        cross_entropy(model(randint(0, 200, {4, 64}, rng)), randint(0, 200, {4, 64}, rng)).item();
+    CHECK(loss == Approx(std::log(200)).epsilon(0.02));
+}
+
+TEST_CASE("GPT is its parts, one after another", "[nn][gpt]") {
+    const lm::GPT model = model_in_double();
+    const Tensor ids = ids_of({3, 4});
+    Tensor x = model.token_embedding(ids) + model.position_embedding.weight.slice(0, 0, 4);
+    for (const auto& block : model.blocks) x = block(x);
+    const Tensor expected = matmul(model.norm(x), model.token_embedding.weight.T());
+    CHECK(model(ids).shape() == Shape{3, 4, 11});
+    CHECK(distance(model(ids), expected) < 1e-14);
+    CHECK(distance(model(ids[1]), expected[1]) < 1e-14);  // unbatched
+}
+
+TEST_CASE("GPT's dropout also acts on the embeddings, in training only", "[nn][gpt]") {
+    lm::GPTConfig config = small;
+    config.dropout = 0.5;
+    lm::GPT model = model_in_double(config);
+    NoGrad off;
+    for (auto [name, parameter] : model.named_parameters())
+        if (name.ends_with("W_out.weight")) parameter.zero_();  // every block is the identity now
+    const Tensor ids = ids_of({3, 4});
+    CHECK(distance(model(ids), model(ids)) > 1e-3);
+    model.eval();
+    CHECK(distance(model(ids), model(ids)) == 0);
+}
+
+TEST_CASE("GPT's prediction at a position does not change with what follows", "[nn][gpt]") {
+    const lm::GPT model = model_in_double();
+    const Tensor ids = ids_of({1, 6});
+    Tensor other = ids.clone();
+    other.slice(1, 4, 6).fill_(3);
+    CHECK(model(ids).slice(1, 0, 4).to_vector<double>() == model(other).slice(1, 0, 4).to_vector<double>());
+    CHECK(model(ids)[0][5].to_vector<double>() != model(other)[0][5].to_vector<double>());
+}
+
+TEST_CASE("every parameter of a GPT gets a gradient, and training lowers the loss", "[nn][gpt]") {
+    Rng rng(1);
+    lm::GPT model(
+        {.vocab_size = 11, .block_size = 6, .num_layers = 2, .num_heads = 2, .d_model = 16, .bias = true}, rng);
+    optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 1e-2});
+    const Tensor ids = ids_of({4, 7});
+    double first = 0, last = 0;
+    for (int step = 0; step < 60; ++step) {
+        optimizer.zero_grad();
+        const Tensor loss = cross_entropy(model(ids.slice(1, 0, 6)), ids.slice(1, 1, 7));
+        loss.backward();
+        const check::FlowReport flow = check::gradient_flow(model);
+        INFO(flow.str());
+        REQUIRE(flow.passed());
+        optimizer.step();
+        (step == 0 ? first : last) = loss.item();
+    }
+    CHECK(first > 2.2);
+    CHECK(last < 0.2);
+}
+
+TEST_CASE("GPT refuses sizes that make no model, long sequences and foreign ids", "[nn][gpt]") {
+    Rng rng(1);
+    const auto with = [&](auto change) {
+        lm::GPTConfig config = small;
+        change(config);
+        return message_of<ValueError>([&] { lm::GPT(config, rng); });
+    };
+    CHECK(contains(with([](auto& c) { c.vocab_size = 0; }), "vocab_size must be at least 1, not 0"));
+    CHECK(contains(with([](auto& c) { c.block_size = -1; }), "block_size"));
+    CHECK(contains(with([](auto& c) { c.num_layers = 0; }), "num_layers"));
+    CHECK(contains(with([](auto& c) { c.num_heads = 3; }), "d_model 8 does not divide into 3 heads"));
+    CHECK(contains(with([](auto& c) { c.dropout = 1; }), "below 1"));
+    const lm::GPT model(small, rng);
+    CHECK(contains(message_of<ShapeError>([&] {
+                       (void)model(ids_of({2, 7}));
+                   }),
+                   "7 tokens in (2, 7), but block_size is 6"));
+    CHECK(contains(message_of<ShapeError>([&] { return model(ids_of({1, 1, 1})); }), "(1, 1, 1)"));
+    const std::string foreign = message_of<IndexError>([&] { return model(tensor({{1, 2, 11}}, int64)); });
+    CHECK(contains(foreign, "token id 11 at position (0, 2) is outside the vocabulary of 11 (0 to 10)"));
+}
+
+TEST_CASE("temperature 0 takes the first of the largest logits", "[fault][nn][sample]") {
+    CHECK(lm::sample(tensor({1.0, 5, 5, 2}), {.temperature = 0}) == 1);
+}
+
+TEST_CASE("samples follow the softmax of logits over temperature", "[nn][sample]") {
+    Rng rng(1);
+    const Tensor logits = log(tensor({0.1, 0.2, 0.7}));
+    const auto shares = [&](lm::SampleOptions options) {
+        options.rng = &rng;
+        std::vector<double> count(3, 0);
+        for (int i = 0; i < 20000; ++i)
+            count[static_cast<std::size_t>(lm::sample(logits, options))] += 1.0 / 20000;
+        return count;
+    };
+    const auto plain = shares({});
+    CHECK(plain[0] == Approx(0.1).margin(0.012));
+    CHECK(plain[1] == Approx(0.2).margin(0.016));
+    const auto cold = shares({.temperature = 0.5});  // p² / Σp²
+    CHECK(cold[0] == Approx(0.01 / 0.54).margin(0.006));
+    CHECK(cold[2] == Approx(0.49 / 0.54).margin(0.012));
+    const auto two = shares({.top_k = 2});
+    CHECK(two[0] == 0);
+    CHECK(two[1] == Approx(0.2 / 0.9).margin(0.016));
+}
+
+TEST_CASE("top_k of 1 is greedy, of equals the first; more than the vocabulary is all of it",
+          "[fault][nn][sample]") {
+    Rng rng(1), same(1), all(1);
+    for (int i = 0; i < 50; ++i) CHECK(lm::sample(tensor({1.0, 5, 5, 2}), {.top_k = 1, .rng = &rng}) == 1);
+    const Tensor logits = tensor({1.0, 2, 3});
+    for (int i = 0; i < 50; ++i)
+        CHECK(lm::sample(logits, {.top_k = 1000, .rng = &same}) == lm::sample(logits, {.rng = &all}));
+}
+
+TEST_CASE("temperatures that underflow or logits that are far apart still sample", "[nn][sample]") {
+    Rng rng(1);
+    CHECK(lm::sample(tensor({1.0, 2}), {.temperature = 1e-300, .rng = &rng}) == 1);
+    CHECK(lm::sample(tensor({-1e4, 1e4}), {.rng = &rng}) == 1);
+}
+
+TEST_CASE("sampling refuses a negative temperature, a missing generator, and logits without sense",
+          "[fault][nn][sample]") {
+    Rng rng(1);
+    const Tensor logits = tensor({1.0, 2});
+    const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+    CHECK(contains(message_of<ValueError>([&] { lm::sample(logits, {.temperature = -1, .rng = &rng}); }),
+                   "temperature must be finite and at least 0 (greedy), not -1"));
+    CHECK(contains(message_of<ValueError>([&] { lm::sample(logits, {.temperature = nan, .rng = &rng}); }),
+                   "nan"));
+    CHECK(contains(message_of<ValueError>([&] { lm::sample(logits, {.top_k = -1, .rng = &rng}); }), "top_k"));
+    CHECK(contains(message_of<ValueError>([&] { lm::sample(logits, {}); }), "needs a random generator"));
+    CHECK(contains(message_of<ValueError>([&] {
+                       lm::sample(tensor({1, nan}), {.rng = &rng});
+                   }),
+                   "logit 1 is nan"));
+    CHECK(contains(message_of<ValueError>([&] { lm::sample(tensor({-inf, -inf}), {.rng = &rng}); }), "-inf"));
+    CHECK(contains(message_of<ShapeError>([&] { lm::sample(zeros({2, 2}), {.rng = &rng}); }), "(2, 2)"));
+}
+
+TEST_CASE("generate appends, greedily what the model says of the last block", "[nn][gpt]") {
+    lm::GPT model = model_in_double();
+    const Tensor prompt = ids_of({2, 3});
+    const Tensor all = model.generate(prompt, 8, {.temperature = 0});  // (2, 11): beyond block_size
+    CHECK(all.shape() == Shape{2, 11});
+    CHECK(all.slice(1, 0, 3).to_vector<std::int64_t>() == prompt.to_vector<std::int64_t>());
+    for (std::int64_t t = 3; t < 11; ++t) {
+        const Tensor seen = all.slice(1, std::max<std::int64_t>(0, t - 6), t);
+        const Tensor said = argmax(model(seen).select(1, -1), -1);
+        CHECK(said.to_vector<std::int64_t>() == all.select(1, t).to_vector<std::int64_t>());
+    }
+    CHECK(model.generate(prompt[1], 8, {.temperature = 0}).to_vector<std::int64_t>() ==
+          all[1].to_vector<std::int64_t>());
+    CHECK(model.generate(prompt, 0, {.temperature = 0}).to_vector<std::int64_t>() ==
+          prompt.to_vector<std::int64_t>());
+}
+
+TEST_CASE("generate samples each next id from what the model says of the last block", "[nn][gpt]") {
+    lm::GPT model = model_in_double();
+    Rng a(5), b(5);
+    const Tensor all = model.generate(ids_of({4}), 30, {.top_k = 9, .rng = &a});
+    std::size_t different = 0;
+    for (std::int64_t t = 4; t < 34; ++t) {
+        const Tensor said = model(all.slice(0, std::max<std::int64_t>(0, t - 6), t))[-1];
+        const std::int64_t next = lm::sample(said, {.top_k = 9, .rng = &b});
+        CHECK(static_cast<double>(next) == all.at({t}));
+        different += next == argmax(said, 0).item() ? 0 : 1;
+    }
+    CHECK(different > 10);
+}
+
+TEST_CASE("generate is the same for the same seed and leaves every mode as it was", "[nn][gpt]") {
+    lm::GPTConfig config = small;
+    config.dropout = 0.5;
+    lm::GPT model = model_in_double(config);
+    nn::TransformerBlock frozen = model.blocks[1];
+    frozen.eval();
+    Rng a(5), b(5), c(6);
+    const auto first = model.generate(ids_of({4}), 40, {.rng = &a}).to_vector<std::int64_t>();
+    CHECK(model.generate(ids_of({4}), 40, {.rng = &b}).to_vector<std::int64_t>() == first);
+    CHECK(model.generate(ids_of({4}), 40, {.rng = &c}).to_vector<std::int64_t>() != first);
+    CHECK(model.training());
+    CHECK(model.blocks[0].drop.training());
+    CHECK_FALSE(frozen.drop.training());
+    CHECK(is_grad_enabled());
+    CHECK_THROWS_AS(model.generate(ids_of({4}), 1, {.temperature = -1}), ValueError);
+    CHECK(model.training());
+    CHECK(contains(message_of<ShapeError>([&] { return model.generate(zeros({0}, int64), 1, {.rng = &a}); }),
+                   "T ≥ 1"));
+    CHECK(contains(message_of<ValueError>([&] { return model.generate(ids_of({4}), -1, {.rng = &a}); }),
+                   "at least 0"));
+}

@@ -1,0 +1,247 @@
+// Module: names, ties, handles, states, types.
+#include "catch.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+struct Scale : nn::Module {
+    Tensor weight, calls;
+    explicit Scale(const std::vector<float>& values)
+        : Module("Scale"),
+          weight(register_parameter("weight", from_vector(values, {static_cast<std::int64_t>(values.size())}))),
+          calls(register_buffer("calls", zeros({1}))) {}
+    Tensor operator()(const Tensor& x) const { return x * weight; }
+};
+
+struct Pair : nn::Module {
+    Scale first, second;
+    Tensor offset, scratch;
+    Pair()
+        : Module("Pair"),
+          first(register_module("first", Scale({1, 2}))),
+          second(register_module("second", Scale({3, 4}))),
+          offset(register_parameter("offset", tensor({5.0, 6}))),
+          scratch(register_buffer("scratch", tensor({7.0}), /*persistent=*/false)) {}
+};
+
+// Two names for one tensor.
+struct Tied : nn::Module {
+    Tensor a, b;
+    Tied() : Module("Tied"), a(register_parameter("a", tensor({1.0, 2, 3}))), b(register_parameter("b", a)) {}
+};
+
+// Registers whatever it is told to, to be refused.
+struct Free : nn::Module {
+    Free() : Module("Free") {}
+    using Module::register_buffer;
+    using Module::register_module;
+    using Module::register_parameter;
+};
+
+std::vector<std::string> names(const nn::NamedTensors& named) {
+    std::vector<std::string> result;
+    for (const auto& [name, value] : named) result.push_back(name);
+    return result;
+}
+
+using Names = std::vector<std::string>;
+using Floats = std::vector<float>;
+
+}  // namespace
+
+TEST_CASE("parameters come with dotted names: a module's own, then its children's", "[nn][module]") {
+    const Pair pair;
+    CHECK(names(pair.named_parameters()) == Names{"offset", "first.weight", "second.weight"});
+    CHECK(names(pair.named_buffers()) == Names{"scratch", "first.calls", "second.calls"});
+    CHECK(names(pair.state_dict()) ==
+          Names{"offset", "first.weight", "first.calls", "second.weight", "second.calls"});
+    CHECK(pair.num_parameters() == 6);
+    CHECK(pair.named_children().at(1).first == "second");
+    CHECK(pair.named_children().at(1).second.kind() == "Scale");
+    for (const Tensor& parameter : pair.parameters()) CHECK(parameter.requires_grad());
+    for (const auto& [name, value] : pair.named_buffers()) CHECK_FALSE(value.requires_grad());
+}
+
+TEST_CASE("a copy of a module is the same module", "[nn][module]") {
+    Pair pair;
+    const Pair copy = pair;
+    pair.eval();
+    CHECK_FALSE(copy.training());
+    CHECK_FALSE(copy.first.training());
+    pair.to(float64);
+    CHECK(copy.second.weight.dtype() == float64);
+    {
+        NoGrad off;
+        pair.first.weight.fill_(9);
+    }
+    CHECK(copy.first.weight.at({1}) == 9);
+    sum(copy.first(ones({2}, float64))).backward();
+    CHECK(pair.first.weight.grad().to_vector<double>() == std::vector<double>{1, 1});
+    pair.zero_grad();
+    CHECK_FALSE(copy.first.weight.grad().defined());
+}
+
+TEST_CASE("train and eval reach every child", "[nn][module]") {
+    Pair pair;
+    CHECK(pair.second.training());
+    pair.eval();
+    CHECK_FALSE(pair.second.training());
+    pair.second.train();
+    CHECK_FALSE(pair.training());
+    CHECK(pair.second.training());
+    pair.train();
+    CHECK(pair.first.training());
+}
+
+TEST_CASE("a tied parameter is listed, counted and converted once, and is in the state under both names",
+          "[nn][module]") {
+    Tied tied;
+    CHECK(names(tied.named_parameters()) == Names{"a"});
+    CHECK(names(tied.state_dict()) == Names{"a", "b"});
+    CHECK(tied.num_parameters() == 3);
+    tied.to(float64);
+    CHECK(tied.a.dtype() == float64);
+    CHECK(tied.b.dtype() == float64);
+    CHECK(tied.a.shares_storage(tied.b));
+    sum(tied.a * tied.b).backward();  // Σ a²
+    CHECK(tied.a.grad().to_vector<double>() == std::vector<double>{2, 4, 6});
+}
+
+TEST_CASE("to changes every floating tensor in place and clears gradients", "[nn][module]") {
+    Pair pair;
+    const Tensor handle = pair.first.weight;
+    sum(pair.first(tensor({1.0, 1}))).backward();
+    pair.to(float64);
+    CHECK(handle.dtype() == float64);
+    CHECK(handle.requires_grad());
+    CHECK(handle.is_leaf());
+    CHECK_FALSE(handle.grad().defined());
+    CHECK(handle.to_vector<double>() == std::vector<double>{1, 2});
+    CHECK(pair.scratch.dtype() == float64);
+    sum(pair.first(tensor({3, 4}, float64))).backward();
+    CHECK(handle.grad().to_vector<double>() == std::vector<double>{3, 4});
+    CHECK(contains(message_of<DTypeError>([&] { pair.to(int64); }), "int64"));
+}
+
+TEST_CASE("a state that was saved is loaded into other modules, by value", "[nn][module]") {
+    const Pair from;
+    Pair to;
+    {
+        NoGrad off;
+        for (auto& [name, value] : to.state_dict()) Tensor(value).fill_(0);
+    }
+    to.load_state_dict(from.state_dict());
+    CHECK(to.first.weight.to_vector<float>() == Floats{1, 2});
+    CHECK(to.second.weight.to_vector<float>() == Floats{3, 4});
+    CHECK(to.offset.to_vector<float>() == Floats{5, 6});
+    CHECK_FALSE(to.offset.shares_storage(from.offset));
+}
+
+TEST_CASE("a state that does not fit is refused with everything that is wrong, and changes nothing",
+          "[fault][nn][module]") {
+    Pair pair;
+    nn::NamedTensors state{{"offset", tensor({0.0, 0})},
+                           {"first.weight", tensor({0.0, 0, 0})},
+                           {"first.calls", zeros({1}, float64)},
+                           {"second.weight", tensor({0.0, 0})},
+                           {"third.weight", tensor({0.0})}};
+    const std::string message = message_of<ValueError>([&] { pair.load_state_dict(state); });
+    CHECK(contains(message, "missing: second.calls (1,)"));
+    CHECK(contains(message, "unexpected: third.weight (1,)"));
+    CHECK(contains(message, "first.weight: shape (3,), but the module's is (2,)"));
+    CHECK(contains(message, "first.calls: float64, but the module's is float32"));
+    CHECK(pair.offset.to_vector<float>() == Floats{5, 6});
+
+    const std::string lenient = message_of<ShapeError>([&] { pair.load_state_dict(state, false); });
+    CHECK_FALSE(contains(lenient, "missing"));
+    CHECK(pair.offset.to_vector<float>() == Floats{5, 6});
+
+    state[1].second = tensor({8.0, 9});
+    CHECK(contains(message_of<DTypeError>([&] { pair.load_state_dict(state, false); }), "first.calls"));
+    CHECK(pair.first.weight.to_vector<float>() == Floats{1, 2});
+
+    state[2].second = zeros({1});
+    pair.load_state_dict(state, false);
+    CHECK(pair.first.weight.to_vector<float>() == Floats{8, 9});
+
+    state.push_back(state.front());
+    CHECK(contains(message_of<ValueError>([&] { pair.load_state_dict(state, false); }), "repeated: offset"));
+}
+
+TEST_CASE("names are refused when they are empty, dotted or taken", "[nn][module]") {
+    Free free;
+    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("", tensor({1.0})); }),
+                   "must not be empty"));
+    CHECK(contains(message_of<ValueError>([&] { return free.register_parameter("a.b", tensor({1.0})); }),
+                   "contain a dot"));
+    (void)free.register_parameter("w", tensor({1.0}));
+    CHECK(contains(message_of<ValueError>([&] { return free.register_buffer("w", tensor({1.0})); }),
+                   "buffer 'w': there is a parameter of that name"));
+    CHECK(contains(message_of<ValueError>([&] { free.register_module("w", Scale({1})); }), "child 'w'"));
+    CHECK(
+        contains(message_of<ValueError>([&] { free.register_module("self", free); }), "cannot contain itself"));
+    free.register_module("scale", Scale({1, 2}));
+    CHECK(contains(message_of<ValueError>([&] { free.register_module("scale", Scale({1})); }),
+                   "there is a child of that name"));
+    CHECK(free.parameters().size() == 2);
+    CHECK(free.named_children().size() == 1);
+}
+
+TEST_CASE("what cannot be trained is refused as a parameter", "[nn][module]") {
+    Free free;
+    CHECK(contains(message_of<DTypeError>([&] {
+                       return free.register_parameter("ids", tensor({1, 2}, int64));
+                   }),
+                   "int64"));
+    const Tensor x = tensor({1.0, 2}).requires_grad_();
+    CHECK(
+        contains(message_of<GraphError>([&] { return free.register_parameter("double", x * 2); }), "'double'"));
+    CHECK(free.named_parameters().empty());
+    CHECK(free.register_parameter("strided", ones({3}).expand({2, 3})).is_contiguous());
+}
+
+TEST_CASE("an expanded buffer without elements loads: none share memory", "[nn][module]") {
+    Free free;
+    free.register_buffer("empty", zeros({0, 1}).expand({0, 3}));
+    CHECK_NOTHROW(free.load_state_dict(free.state_dict()));
+}
+
+TEST_CASE("the summary has a row for each module and parameter, and the total", "[nn][module]") {
+    const std::string text = Tied().summary();
+    CHECK(text ==
+          "(this)  Tied\n"
+          "  a     (3,) float32  3\n"
+          "  b     (3,) float32  = a\n"
+          "parameters: 3 (12 bytes)\n");
+    const std::string pair = Pair().summary();
+    CHECK(contains(pair, "  first     Scale\n    weight  (2,) float32  2\n    calls   (1,) float32  buffer\n"));
+    CHECK(contains(pair, "parameters: 6 (24 bytes)"));
+    Rng rng(1);
+    CHECK(contains(nn::Linear(1000, 1235, rng, false).summary(), "1,235,000"));
+}
+
+TEST_CASE("tied names are loaded with one value, or refused together", "[nn][module]") {
+    Rng rng(1);
+    lm::GPT model({.vocab_size = 4, .block_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 4}, rng);
+    const auto values = [&] { return model.token_embedding.weight.to_vector<float>(); };
+    const auto before = values();
+    nn::NamedTensors state;
+    for (const auto& [name, value] : model.state_dict()) {
+        state.emplace_back(name, value.detach().clone());
+        if (name == "head.weight" || name == "token_embedding.weight") state.back().second[0][0].fill_(NAN);
+    }
+    model.load_state_dict(state);  // NaN in both is the same value
+    CHECK(std::isnan(values()[0]));
+    state.front().second.fill_(2);
+    for (const bool strict : {true, false})
+        CHECK(contains(message_of<ValueError>([&] { model.load_state_dict(state, strict); }),
+                       "tied: token_embedding.weight and head.weight are one tensor of the module, but their "
+                       "values differ"));
+    CHECK(std::isnan(values()[0]));
+    CHECK(values()[1] == before[1]);
+    std::erase_if(state, [](const auto& named) { return named.first == "head.weight"; });
+    model.load_state_dict(state, false);  // one of the two names is enough
+    CHECK(values() == std::vector<float>(16, 2));
+}

@@ -1,0 +1,240 @@
+// What holds for every operation, tested on every sample of the table.
+#include <algorithm>
+#include <iostream>
+
+#include "catch.h"
+#include "golden/golden.h"
+#include "op_table.h"
+#include "weft/check/gradcheck.h"
+#include "weft/check/gradient_flow.h"
+
+using namespace weft;
+
+namespace {
+
+// The floating outputs and the seeds that the golden file holds for them.
+std::pair<std::vector<Tensor>, std::vector<Tensor>> seeded(const Op& op, const Outputs& outputs) {
+    std::pair<std::vector<Tensor>, std::vector<Tensor>> result;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const std::string dy = op.golden + "/dy" + std::to_string(i);
+        if (!golden().has(dy) || !outputs[i].requires_grad()) continue;
+        result.first.push_back(outputs[i]);
+        result.second.push_back(golden()(dy).to(outputs[i].dtype()));
+    }
+    return result;
+}
+
+std::vector<Tensor> leaves_of(const Inputs& inputs) {
+    std::vector<Tensor> leaves;
+    for (const Tensor& x : inputs)
+        if (x.requires_grad()) leaves.push_back(x);
+    return leaves;
+}
+
+// Outputs, then the gradient of each leaf.
+std::vector<Tensor> results_of(const Op& op, const Inputs& inputs, bool gaps_in_seeds = false,
+                               GradOptions options = {}) {
+    const Outputs outputs = op.function(inputs);
+    std::vector<Tensor> results(outputs);
+    auto [roots, seeds] = seeded(op, outputs);
+    const auto leaves = leaves_of(inputs);
+    if (op.gradient == Gradient::none || leaves.empty()) return results;
+    if (gaps_in_seeds)
+        for (Tensor& seed : seeds) seed = strided_copy(seed);
+    for (const Tensor& gradient : grad(roots, leaves, seeds, options)) results.push_back(gradient);
+    return results;
+}
+
+// What the golden file holds in the place of results_of.
+std::vector<Tensor> expected_of(const Op& op, const Inputs& inputs) {
+    std::vector<Tensor> expected;
+    for (int i = 0; golden().has(op.golden + "/out" + std::to_string(i)); ++i)
+        expected.push_back(golden()(op.golden + "/out" + std::to_string(i)));
+    for (std::size_t i = 0; i < inputs.size() && op.gradient != Gradient::none; ++i)
+        if (inputs[i].requires_grad()) expected.push_back(golden()(op.golden + "/grad" + std::to_string(i)));
+    return expected;
+}
+
+// CHECKs that each result is within `tolerance` of the expected one; returns the largest distance.
+double compare(const std::vector<Tensor>& results, const std::vector<Tensor>& expected, double tolerance) {
+    CHECK(results.size() == expected.size());
+    double largest = 0;
+    for (std::size_t i = 0; i < std::min(results.size(), expected.size()); ++i) {
+        INFO("result " << i << " (outputs, then gradients)\nfound " << results[i] << "\nexpected "
+                       << expected[i]);
+        const double d = distance(results[i], expected[i]);
+        CHECK(d <= tolerance);
+        largest = std::max(largest, d);
+    }
+    return largest;
+}
+
+// Calls `test` with every row, and says which row it was where it fails.
+template <class Test>
+void for_every_row(Test&& test) {
+    for (const Op& op : op_table()) {
+        INFO(op.declaration << ", sample " << op.golden);
+        try {
+            test(op);
+        } catch (const std::exception& error) {
+            FAIL_CHECK("threw " << error.what());
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every golden sample is used by a row of the table", "[ops]") {
+    std::vector<std::string> unused;
+    for (const std::string& name : golden().names()) {
+        const std::string sample = name.substr(0, name.find('/'));
+        const auto& table = op_table();
+        if (std::none_of(table.begin(), table.end(), [&](const Op& op) { return op.golden == sample; }))
+            unused.push_back(sample);
+    }
+    CHECK(unused == std::vector<std::string>{});
+}
+
+TEST_CASE("every operation equals PyTorch in float64: values and gradients", "[ops][golden]") {
+    double largest = 0;
+    for_every_row([&](const Op& op) {
+        const Inputs inputs = as_leaves(inputs_of(op));
+        if (op.compared)
+            largest = std::max(largest, compare(results_of(op, inputs), expected_of(op, inputs), 1e-10));
+    });
+    SUCCEED("largest relative distance " << largest);
+}
+
+TEST_CASE("every operation equals PyTorch when composed: values and gradients", "[ops][golden]") {
+    const Composed composed;
+    for_every_row([&](const Op& op) {
+        const Inputs inputs = as_leaves(inputs_of(op));
+        if (op.compared) compare(results_of(op, inputs), expected_of(op, inputs), 1e-10);
+    });
+}
+
+TEST_CASE("every operation equals PyTorch in float32: values and gradients", "[ops][golden]") {
+    double largest = 0;
+    for_every_row([&](const Op& op) {
+        const Inputs inputs = as_leaves(inputs_of(op), float32);
+        if (!op.compared) return;
+        const auto results = results_of(op, inputs);
+        largest = std::max(largest, compare(results, expected_of(op, inputs), 3e-6));
+        for (const Tensor& y : results) CHECK(y.dtype() != float64);
+    });
+    SUCCEED("largest relative distance " << largest);
+}
+
+TEST_CASE("gradients made with create_graph are the same gradients", "[ops][golden]") {
+    for_every_row([&](const Op& op) {
+        const Inputs inputs = as_leaves(inputs_of(op));
+        GradOptions options;
+        options.create_graph = true;
+        if (op.compared) compare(results_of(op, inputs, false, options), expected_of(op, inputs), 1e-10);
+    });
+}
+
+TEST_CASE("each input alone gets the gradient it gets among the others", "[ops][golden]") {
+    for_every_row([&](const Op& op) {
+        const Inputs plain = inputs_of(op);
+        for (std::size_t i = 0; i < plain.size() && op.compared && op.gradient != Gradient::none; ++i) {
+            if (!is_floating_point(plain[i].dtype())) continue;
+            Inputs inputs = plain;
+            inputs[i] = inputs[i].detach().requires_grad_();
+            INFO("input " << i);
+            compare(results_of(op, inputs), expected_of(op, inputs), 1e-10);
+        }
+    });
+}
+
+TEST_CASE("inputs and seeds with gaps in memory give the same results", "[ops][views]") {
+    for_every_row([&](const Op& op) {
+        if (!op.takes_strided) return;
+        const Inputs plain = as_leaves(inputs_of(op));
+        Inputs spread = inputs_of(op);
+        for (Tensor& x : spread) x = strided_copy(x);
+        compare(results_of(op, as_leaves(spread), true), results_of(op, plain), 1e-13);
+    });
+}
+
+TEST_CASE("transposed inputs give the same results", "[ops][views]") {
+    for_every_row([&](const Op& op) {
+        if (!op.takes_strided) return;
+        const Inputs plain = as_leaves(inputs_of(op));
+        Inputs turned = inputs_of(op);
+        for (Tensor& x : turned) {
+            Shape reversed = Shape::filled(x.rank(), 0);
+            for (int i = 0; i < x.rank(); ++i) reversed[i] = x.rank() - 1 - i;
+            x = x.permute(reversed).contiguous().permute(reversed);
+        }
+        compare(results_of(op, as_leaves(turned)), results_of(op, plain), 1e-13);
+    });
+}
+
+TEST_CASE("expanded inputs give the same results as copies of them", "[ops][views]") {
+    for_every_row([&](const Op& op) {
+        // all slices along one axis are equal then, so that extremes may be ties: the first gets the gradient
+        // either way
+        for (int axis = -1; axis >= -3 && op.takes_strided; --axis) {
+            Inputs expanded = inputs_of(op), copied;
+            for (Tensor& x : expanded) {
+                if (x.rank() >= -axis) x = x.slice(axis, 0, 1).expand(x.shape());
+                copied.push_back(x.clone());
+            }
+            INFO("axis " << axis);
+            compare(results_of(op, as_leaves(expanded)), results_of(op, as_leaves(copied)), 1e-13);
+        }
+    });
+}
+
+TEST_CASE("no operation changes its inputs, and none is recorded under NoGrad", "[ops]") {
+    for_every_row([&](const Op& op) {
+        const Inputs inputs = as_leaves(inputs_of(op));
+        Inputs before;
+        std::vector<std::uint64_t> versions;
+        for (const Tensor& x : inputs) {
+            before.push_back(x.detach().clone());
+            versions.push_back(x.version());
+        }
+        results_of(op, inputs);
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            CHECK(same_bits(inputs[i], before[i]));
+            CHECK(inputs[i].version() == versions[i]);
+        }
+        const NoGrad off;
+        for (const Tensor& y : op.function(inputs)) CHECK_FALSE(y.requires_grad());
+    });
+}
+
+TEST_CASE("every operation gives the same bits again", "[ops]") {
+    for_every_row([&](const Op& op) {
+        const Inputs inputs = as_leaves(inputs_of(op), float32);
+        const auto first = results_of(op, inputs), second = results_of(op, inputs);
+        for (std::size_t i = 0; i < first.size(); ++i) CHECK(same_bits(first[i], second[i]));
+    });
+}
+
+TEST_CASE("gradcheck of every operation with gaps in memory", "[ops][gradcheck]") {
+    for_every_row([&](const Op& op) {
+        if (op.gradient == Gradient::none || op.gradient == Gradient::kink || !op.takes_strided) return;
+        Inputs inputs = inputs_of(op);
+        for (Tensor& x : inputs) x = strided_copy(x);
+        const auto report = check::gradcheck(
+            op.golden, [&](const Inputs& x) { return flat(op.function(x)); }, as_leaves(inputs));
+        INFO(report.message);
+        CHECK(report.passed);
+    });
+}
+
+TEST_CASE("types do not mix in any operation", "[ops]") {
+    for_every_row([&](const Op& op) {
+        Inputs inputs = inputs_of(op);
+        int floating = 0;
+        for (Tensor& x : inputs)
+            if (is_floating_point(x.dtype()) && ++floating == 2) x = x.to(float32);
+        if (floating < 2) return;
+        const std::string message = message_of<DTypeError>([&] { op.function(inputs); });
+        CHECK(contains(message, "float32"));
+        CHECK(contains(message, "float64"));
+    });
+}

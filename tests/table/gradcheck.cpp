@@ -1,0 +1,121 @@
+// Compares the gradient of every operation and module with finite differences: the first derivative, and the
+// second where there is one.
+//
+//     gradcheck    prints a line each, and exits with 1 if a gradient is wrong
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "op_table.h"
+#include "weft/weft.h"
+
+using namespace weft;
+
+namespace {
+
+struct Line {
+    std::size_t elements = 0;        // number of derivatives compared
+    double first = -1, second = -1;  // largest errors; negative: not compared
+    std::string message;
+
+    void check(const std::string& name, const check::Function& f, const std::vector<Tensor>& inputs, bool twice,
+               const check::GradcheckOptions& options = {}) {
+        const auto add = [&](const check::GradcheckReport& report, double& largest) {
+            elements += report.elements;
+            largest = std::max(largest, report.largest_error);
+            if (!report) message += report.message + "\n";
+        };
+        add(check::gradcheck(name, f, inputs, options), first);
+        if (twice && message.empty()) add(check::gradgradcheck(name, f, inputs, options), second);
+    }
+};
+
+std::string error(double value) { return value < 0 ? "–" : format_number(value, 2); }
+
+void print(const std::string& name, const Line& line) {
+    // A dash takes three bytes and one column.
+    const int first = line.first < 0 ? 10 : 8, second = line.second < 0 ? 10 : 8;
+    std::printf("%-41s %6zu %*s %*s %s\n", name.c_str(), line.elements, first, error(line.first).c_str(),
+                second, error(line.second).c_str(),
+                line.elements == 0     ? "no derivative"
+                : line.message.empty() ? "ok"
+                                       : "WRONG");
+    std::printf("%s", line.message.c_str());
+}
+
+// A module with its parameters in float64, applied to `inputs` by `f`.
+template <class M, class F>
+Line of_module(M module, F f, std::vector<Tensor> inputs) {
+    module.to(float64);
+    const check::Function function = [&](const std::vector<Tensor>& x) { return f(module, x); };
+    Line line;
+    // Embeddings begin near 0, and a LayerNorm after them bends within a step of 1e-3.
+    line.check("the module", function, inputs, true, {.eps = 1e-4, .parameters = module.parameters()});
+    return line;
+}
+
+// (1, 3, 4): a sample of 3 tokens of width 4
+Tensor sample(std::uint64_t seed) {
+    Rng rng(seed);
+    return randn({1, 3, 4}, rng, float64).requires_grad_();
+}
+
+}  // namespace
+
+int main() {
+    std::map<std::string, Line> operations;  // by name: the samples of all its overloads
+    for (const Op& op : op_table()) {
+        const std::string& d = op.declaration;
+        Line& line = operations[d.substr(0, d.find('(', d.starts_with("operator()") ? 10 : 0))];
+        if (op.gradient == Gradient::none || op.gradient == Gradient::kink) continue;
+        const check::Function f = [&](const Inputs& x) { return flat(op.function(x)); };
+        line.check(op.golden, f, as_leaves(inputs_of(op)), op.gradient == Gradient::twice);
+    }
+    std::map<std::string, Line> modules;
+    manual_seed(1);
+    const auto on_x = [](const auto& module, const auto& x) { return module(x[0]); };
+    const Tensor x = sample(1), ids = tensor({{2, 0, 1}});
+    modules["nn::Linear"] = of_module(nn::Linear(4, 3), on_x, {x});
+    modules["nn::LayerNorm"] = of_module(nn::LayerNorm(4), on_x, {x});
+    const Tensor image = sample(3).reshape({1, 3, 2, 2}).detach().requires_grad_();
+    modules["nn::Conv2d"] = of_module(nn::Conv2d(3, 2, 3, {.padding = 1}), on_x, {image});
+    modules["nn::BatchNorm"] = of_module(nn::BatchNorm(3), on_x, {image});
+    modules["nn::Embedding"] = of_module(nn::Embedding(5, 4), on_x, {ids});
+    modules["nn::MLP"] = of_module(nn::MLP(4), on_x, {x});
+    modules["nn::Sequential"] = of_module(nn::Sequential{nn::Linear(4, 3), gelu, nn::Linear(3, 2)}, on_x, {x});
+    modules["nn::MultiHeadAttention"] = of_module(nn::MultiHeadAttention(4, 2, {.bias = true}), on_x, {x});
+    modules["nn::CausalMultiHeadAttention"] =
+        of_module(nn::CausalMultiHeadAttention(4, 2, {.bias = true}), on_x, {x});
+    modules["nn::TransformerBlock"] = of_module(nn::TransformerBlock(4, 2), on_x, {x});
+    modules["nn::EncoderBlock"] = of_module(nn::EncoderBlock(4, 2), on_x, {x});
+    modules["nn::DecoderBlock"] =
+        of_module(nn::DecoderBlock(4, 2),
+                  [](const auto& module, const auto& in) { return module(in[0], in[1]); }, {x, sample(2)});
+    modules["lm::GPT"] =
+        of_module(lm::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4}),
+                  on_x, {ids});
+
+    Line all;
+    std::size_t checked = 0;
+    const auto print_all = [&](const char* kind, const std::map<std::string, Line>& lines) {
+        std::printf("%-41s %6s %8s %8s\n", kind, "values", "first", "second");
+        for (const auto& [name, line] : lines) {
+            print(name, line);
+            checked += line.elements > 0;
+            all.elements += line.elements;
+            all.first = std::max(all.first, line.first);
+            all.second = std::max(all.second, line.second);
+            all.message += line.message;
+        }
+        std::printf("\n");
+    };
+    print_all("operation", operations);
+    print_all("module", modules);
+    std::printf(
+        "%zu derivatives of %zu operations and modules %s.\nThe largest error is %s of the first order, %s of "
+        "the second.\n",
+        all.elements, checked,
+        all.message.empty() ? "agree with finite differences" : "compared: SOME ARE WRONG",
+        error(all.first).c_str(), error(all.second).c_str());
+    return all.message.empty() ? 0 : 1;
+}

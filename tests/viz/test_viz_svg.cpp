@@ -1,0 +1,268 @@
+// Attention maps as SVG: the pictures are read back and compared with the weights.
+#include <cmath>
+#include <locale>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "catch.h"
+#include "svg_reader.h"
+#include "viz/svg.h"
+#include "weft/viz/text.h"
+#include "weft/weft.h"
+#include "weights.h"
+
+using namespace weft;
+
+namespace {
+
+// The cells of attention_svg: rectangles with a tooltip.
+std::vector<const SvgTag*> cells_of(const SvgTag& svg) {
+    std::vector<const SvgTag*> cells;
+    for (const SvgTag* rect : svg.all("rect"))
+        if (rect->children.size() == 1 && rect->children[0].name == "title") cells.push_back(rect);
+    return cells;
+}
+
+// The colour of each cell of one panel of the grid, "" where nothing is drawn. Path data "M3 4h2v1h-2z": two
+// cells of row 4 from column 3 on.
+std::vector<std::string> panel_colours(const SvgTag& panel, std::int64_t T, std::int64_t S) {
+    std::vector<std::string> colours(static_cast<std::size_t>(T * S));
+    for (const SvgTag* path : panel.all("path")) {
+        std::istringstream data(path->attributes.at("d"));
+        for (char letter; data >> letter;) {
+            std::int64_t x = 0, y = 0, n = 0, back = 0;
+            char h = 0, v = 0, one = 0, h2 = 0, z = 0;
+            data >> x >> y >> h >> n >> v >> one >> h2 >> back >> z;
+            REQUIRE(
+                (letter == 'M' && h == 'h' && v == 'v' && one == '1' && h2 == 'h' && back == -n && z == 'z'));
+            for (std::int64_t i = x; i < x + n; ++i) {
+                std::string& colour = colours.at(static_cast<std::size_t>(y * S + i));
+                CHECK(colour.empty());  // drawn once
+                colour = path->attributes.at("fill");
+            }
+        }
+    }
+    return colours;
+}
+
+// CIE 1976 lightness of an sRGB colour (IEC 61966-2-1; CIE 15:2004).
+double lightness(const viz::Colour& colour) {
+    const auto linear = [](double c) {
+        c /= 255;
+        return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+    };
+    const double y = 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
+    return y > 216.0 / 24389 ? 116 * std::cbrt(y) - 16 : y * 24389.0 / 27;
+}
+
+const std::vector<std::string> awkward = {
+    "<s>",      " the",  "\"quoted\" & 'more'",          "\n",      "日本語",
+    "\xff\xfe", "naïve", "antidisestablishmentarianism", "\x1b[2J", ""};
+
+}  // namespace
+
+TEST_CASE("a colour is dark below a luma of 140", "[viz][svg]") {
+    CHECK(viz::Colour{139, 139, 139}.is_dark());
+    CHECK_FALSE(viz::Colour{140, 140, 140}.is_dark());
+    CHECK(viz::Colour{255, 100, 100}.is_dark());        // 132.95
+    CHECK_FALSE(viz::Colour{100, 160, 100}.is_dark());  // 142.9
+    CHECK(viz::Colour{100, 100, 255}.is_dark());        // 111.2
+}
+
+TEST_CASE("the colour map's lightness rises in even steps", "[viz][svg]") {
+    CHECK(viz::viridis(0).hex() == "#440154");
+    CHECK(viz::viridis(1).hex() == "#fde725");
+    CHECK(viz::viridis(-1) == viz::viridis(0));
+    CHECK(viz::viridis(2) == viz::viridis(1));
+    CHECK(viz::viridis(0.5).hex() == "#21908d");  // half way between the two points in the middle
+    constexpr int steps = 32;
+    const double even = (lightness(viz::viridis(1)) - lightness(viz::viridis(0))) / steps;
+    CHECK(even * steps > 70);  // steps that are even, of 100
+    for (int i = 0; i < steps; ++i) {
+        const double step =
+            lightness(viz::viridis((i + 1.0) / steps)) - lightness(viz::viridis(1.0 * i / steps));
+        INFO(i);
+        CHECK(step > 0.7 * even);
+        CHECK(step < 1.3 * even);
+    }
+}
+
+TEST_CASE("the numbers in the picture of a head are its weights, and the colours theirs", "[viz][svg]") {
+    const Tensor weights = causal_weights({5, 5}, 1);
+    const SvgTag svg = read_svg(viz::attention_svg(weights, {.mask = Mask::causal()}));
+    const auto cells = cells_of(svg);
+    REQUIRE(cells.size() == 25);
+    const double top = max(weights).item();
+    std::set<std::pair<double, double>> places;
+    for (std::int64_t i = 0; i < 25; ++i) {
+        const SvgTag& cell = *cells[static_cast<std::size_t>(i)];
+        const std::int64_t t = i / 5, s = i % 5;
+        const std::string prefix = std::to_string(t + 1) + " → " + std::to_string(s + 1) + ": ";
+        const std::string said = cell.children[0].text;
+        INFO(said);
+        REQUIRE(said.starts_with(prefix));
+        CHECK(cell.number("x") - cells[0]->number("x") == static_cast<double>(s) * cell.number("width"));
+        CHECK(cell.number("y") - cells[0]->number("y") == static_cast<double>(t) * cell.number("height"));
+        if (s > t) {
+            CHECK(said == prefix + "blocked");
+            CHECK(cell.has("fill", "url(#blocked)"));
+            continue;
+        }
+        CHECK(std::stod(said.substr(prefix.size())) == Approx(weights.at({t, s})).epsilon(1e-5));
+        CHECK(cell.has("fill", viz::viridis(weights.at({t, s}) / top).hex()));
+    }
+}
+
+TEST_CASE("a zero weight is not drawn as a blocked one", "[viz][svg]") {
+    const SvgTag svg = read_svg(viz::attention_svg(eye(2), {.mask = Mask::causal()}));
+    const auto cells = cells_of(svg);
+    CHECK(cells[1]->has("fill", "url(#blocked)"));
+    CHECK(cells[2]->has("fill", "#440154"));
+    CHECK(cells[2]->children[0].text == "2 → 1: 0");
+    std::set<std::string> said;
+    for (const SvgTag* text : svg.all("text")) said.insert(text->text);
+    CHECK(said.count("blocked") == 1);
+    CHECK(said.count(".00") == 1);  // the number in the cell
+    CHECK(said.count("yet > 0") == 0);
+
+    const SvgTag bug = read_svg(viz::attention_svg(full({2, 2}, 0.5), {.mask = Mask::causal()}));
+    CHECK(cells_of(bug)[1]->children[0].text == "1 → 2: blocked, yet 0.5");
+    CHECK(cells_of(bug)[1]->has("stroke", "#d00"));
+    CHECK(cells_of(bug)[2]->has("fill", "#fde725"));  // the strongest of the picture, .5, has the last colour
+}
+
+TEST_CASE("the colour bar goes from 0 to the strongest weight", "[viz][svg]") {
+    const auto ticks = [](const std::string& picture) {
+        std::vector<std::string> numbers;
+        const SvgTag svg = read_svg(picture);
+        for (const SvgTag* text : svg.all("text")) numbers.push_back(text->text);
+        return std::vector<std::string>(numbers.end() - 6, numbers.end() - 1);
+    };
+    const Tensor weights = full({10, 10}, 0.2);
+    CHECK(ticks(viz::attention_svg(weights)) == std::vector<std::string>{"0", "0.05", "0.1", "0.15", "0.2"});
+    CHECK(ticks(viz::attention_svg(weights, {.top = 1})) ==
+          std::vector<std::string>{"0", "0.25", "0.5", "0.75", "1"});
+    CHECK(ticks(viz::attention_grid_svg({weights, full({10, 10}, 0.4)})) ==
+          std::vector<std::string>{"0", "0.1", "0.2", "0.3", "0.4"});
+    const SvgTag svg = read_svg(viz::attention_svg(weights));
+    const auto stops = svg.all("stop");
+    CHECK(stops.front()->has("stop-color", "#440154"));
+    CHECK(stops.back()->has("stop-color", "#fde725"));
+}
+
+TEST_CASE("the grid shows every head of every layer, cell for cell", "[viz][svg]") {
+    const std::int64_t T = 7;
+    const std::vector<Tensor> layers = {causal_weights({3, T, T}, 1), causal_weights({1, 2, T, T}, 2)};
+    const double top = std::max(max(layers[0]).item(), max(layers[1]).item());
+    const SvgTag svg = read_svg(viz::attention_grid_svg(layers, {.mask = Mask::causal()}));
+    std::map<std::string, const SvgTag*> panels;
+    for (const SvgTag* g : svg.all("g"))
+        if (!g->children.empty() && g->children[0].name == "title") panels[g->children[0].text] = g;
+    REQUIRE(panels.size() == 5);
+    for (std::int64_t l = 0; l < 2; ++l)
+        for (std::int64_t h = 0; h < 3 - l; ++h) {
+            const std::string title = "layer " + std::to_string(l + 1) + ", head " + std::to_string(h + 1);
+            INFO(title);
+            const auto colours = panel_colours(*panels.at(title), T, T);
+            const Tensor w = l == 0 ? layers[0][h] : layers[1][0][h];
+            for (std::int64_t t = 0; t < T; ++t)
+                for (std::int64_t s = 0; s < T; ++s) {
+                    const double level = std::round(w.at({t, s}) / top * 255) / 255;
+                    CHECK(colours[static_cast<std::size_t>(t * T + s)] ==
+                          (s > t ? std::string() : viz::viridis(level).hex()));
+                }
+        }
+}
+
+TEST_CASE("colours of the grid are relative to the strongest weight, or to the top that is asked for",
+          "[viz][svg]") {
+    const Tensor weights = tensor({{0.2, 0.4}});
+    const auto colours = [&](double top) {
+        const SvgTag svg = read_svg(viz::attention_grid_svg({weights}, {.top = top}));
+        return panel_colours(*svg.all("g").at(0), 1, 2);
+    };
+    CHECK(colours(0) == std::vector<std::string>{viz::viridis(128. / 255).hex(), "#fde725"});
+    CHECK(colours(0.8) ==
+          std::vector<std::string>{viz::viridis(64. / 255).hex(), viz::viridis(128. / 255).hex()});
+    CHECK(colours(0.3).at(1) == "#fde725");  // what is beyond the top
+}
+
+TEST_CASE("panels stand in rows of layers and columns of heads", "[viz][svg]") {
+    const SvgTag svg = read_svg(viz::attention_grid_svg({ones({2, 3, 3}), ones({2, 3, 3})}));
+    std::vector<std::pair<double, double>> corners;
+    for (const SvgTag* g : svg.all("g"))
+        if (!g->children.empty() && g->children[0].name == "title")
+            corners.emplace_back(g->children[1].number("x"), g->children[1].number("y"));
+    REQUIRE(corners.size() == 4);
+    CHECK(corners[0].second == corners[1].second);
+    CHECK(corners[1].first > corners[0].first + 3 * 40);
+    CHECK(corners[2].first == corners[0].first);
+    CHECK(corners[2].second > corners[0].second + 3 * 40);
+    CHECK(corners[3] == std::pair(corners[1].first, corners[2].second));
+}
+
+TEST_CASE("tokens are escaped and shown, long ones shortened but whole in the tooltip", "[viz][svg]") {
+    const auto n = static_cast<std::int64_t>(awkward.size());
+    const SvgTag svg = read_svg(viz::attention_svg(causal_weights({n, n}, 1), {.queries = awkward}));
+    std::set<std::string> said;
+    for (const SvgTag* text : svg.all("text")) said.insert(text->text);
+    for (const char* label : {"<s>", "␣the", "\"quoted\" & 'more'", "↵", "日本語", "\\xff\\xfe", "naïve",
+                              "antidisestablishmen…", "\\x1b[2J"})
+        CHECK(said.count(label) == 1);
+    const auto cells = cells_of(svg);
+    CHECK(cells[static_cast<std::size_t>(7 * n)]->children[0].text.starts_with(
+        "antidisestablishmentarianism → <s>: "));
+}
+
+TEST_CASE("a large map is drawn without tooltips, and stays of a size to be opened", "[viz][svg]") {
+    const Tensor weights = causal_weights({200, 200}, 1);
+    const std::string picture = viz::attention_svg(weights, {.mask = Mask::causal()});
+    CHECK(picture.size() < 1000000);
+    const SvgTag svg = read_svg(picture);
+    CHECK(cells_of(svg).empty());
+    const auto colours = panel_colours(*svg.all("g").at(0), 200, 200);
+    const double top = max(weights).item();
+    for (const std::int64_t t : {0, 1, 77, 199})
+        for (std::int64_t s = 0; s <= t; ++s)
+            CHECK(colours[static_cast<std::size_t>(t * 200 + s)] ==
+                  viz::viridis(std::round(weights.at({t, s}) / top * 255) / 255).hex());
+    CHECK(viz::attention_grid_svg(std::vector<Tensor>(12, causal_weights({12, 64, 64}, 2)),
+                                  {.mask = Mask::causal()})
+              .size() < 6000000);
+}
+
+TEST_CASE("the same weights give the same bytes, also where a comma is the decimal point", "[viz][svg]") {
+    struct Comma : std::numpunct<char> {
+        char do_decimal_point() const override { return ','; }
+        char do_thousands_sep() const override { return '.'; }
+        std::string do_grouping() const override { return "\3"; }
+    };
+    const Tensor weights = causal_weights({2, 6, 6}, 1);
+    const auto all = [&] {
+        return viz::attention_svg(weights[0]) + viz::attention_grid_svg({weights}) +
+               viz::attention_text(weights);
+    };
+    const std::string before = all();
+    const std::locale old = std::locale::global(std::locale(std::locale::classic(), new Comma));
+    const std::string after = all();
+    std::locale::global(old);
+    CHECK(before == after);
+    CHECK(all() == before);
+}
+
+TEST_CASE("what is no picture is refused", "[viz][svg]") {
+    CHECK(
+        contains(message_of<ShapeError>([] {
+                     viz::attention_svg(zeros({2, 3, 3}));
+                 }),
+                 "attention_svg: weights of shape (2, 3, 3) are 2 heads; draw one with weights[h], or all with "
+                 "attention_grid_svg"));
+    CHECK(
+        contains(message_of<ValueError>([] { viz::attention_grid_svg({}); }), "attention_grid_svg: no layers"));
+    CHECK(contains(message_of<ShapeError>([] {
+                       viz::attention_grid_svg({zeros({1, 3, 3}), zeros({1, 4, 4})});
+                   }),
+                   "layers of 3 × 3 and of 4 × 4 weights"));
+    CHECK(contains(message_of<ValueError>([] { viz::attention_svg(full({1, 1}, -1)); }), "attention_svg"));
+}
