@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "nn/registry.h"
 #include "weft/autograd/raw.h"
 #include "weft/base/error_list.h"
 #include "weft/base/numbers.h"
@@ -15,6 +14,7 @@
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
+#include "weft/nn/state.h"
 
 namespace weft::lm {
 

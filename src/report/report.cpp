@@ -8,8 +8,6 @@
 #include "report/content.h"
 #include "weft/base/numbers.h"
 #include "weft/io/files.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/optim/norms.h"
 #include "weft/viz/attention_map.h"

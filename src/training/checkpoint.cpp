@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "nn/registry.h"
+#include "weft/nn/state.h"
 
 namespace weft::training {
 

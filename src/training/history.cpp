@@ -6,8 +6,6 @@
 #include "weft/base/read_number.h"
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 namespace weft::training {

@@ -15,8 +15,6 @@
 
 #include "weft/autograd/trace.h"
 #include "weft/io/files.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/viz/pictures.h"
 #include "weft/viz/text.h"

@@ -135,10 +135,10 @@ TEST_CASE("step.sh says which file is empty, and copies the state before a step,
     const auto first = step(1);
     CHECK(first.first == 1);
     CHECK(first.second.starts_with(yours + "/01_value.h has no code yet. docs/from_scratch/step_01_value.md"));
-    CHECK(contains(
-        read(root / "docs/from_scratch/README.md"),
-        "\nfrom_scratch/yours/01_value.h has no code yet. docs/from_scratch/step_01_value.md says what to "
-        "write, line by line.\n"));
+    CHECK(contains(read(root / "docs/from_scratch/README.md"),
+                   "\nexercises/from_scratch/yours/01_value.h has no code yet. "
+                   "docs/from_scratch/step_01_value.md says what to "
+                   "write, line by line.\n"));
     CHECK(contains(step(5).second, "Step 5 builds on " + yours + "/01_value.h, which has no code yet."));
     CHECK(step(11).first == 2);
     CHECK(contains(step(11).second, "wants the number of a step: 1 to 10"));

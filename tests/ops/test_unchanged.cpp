@@ -30,7 +30,9 @@ const std::map<std::string, std::string> exempt = {
      "Rng::uniform Rng::normal Rng::reserve Rng::set_state Shape::begin Shape::end Tensor::bump_version "
      "Tensor::zero_grad Tensor::remove_hook Trace::add Scoped::Scoped Tensor::Iterator::operator++ "
      "DataLoader::Iterator::operator++ KeyValueCache::operator= Utf8Stream::push Utf8Stream::finish "
-     "read_number"},
+     "read_number ErrorList::add RngGuard::RngGuard CacheGuard::CacheGuard"},
+    {"the file that it reads or writes is its own",
+     "AtomicFile::write AtomicFile::commit InputFile::seek InputFile::take"},
     {"a refusal by several processes ends them all",
      "Group::all_gather Group::agree Group::barrier Group::at_step Group::transport evaluate"},
     {"it prints, and what was printed stays printed",
@@ -135,8 +137,9 @@ private:
 
 std::set<std::string> changers() {
     Changers found;
-    for (const auto& path : markdown::files_in("include", ".h"))
-        found.read(without_comments(markdown::read(path)), "", true);
+    for (const auto& path : markdown::files_in("include/weft", ".h"))
+        if (path.filename() != "before.h")  // the names of the edition before, which call the present ones
+            found.read(without_comments(markdown::read(path)), "", true);
     return found.names;
 }
 
@@ -168,7 +171,7 @@ TEST_CASE("every public function that changes something is in the table of refus
     const std::set<std::string> declared = changers();
     CHECK(declared.size() > 130);
     for (const std::string& name : declared) {
-        INFO(name << " changes something: give it a row in tests/test_unchanged_*.cpp");
+        INFO(name << " changes something: give it a row in tests/*/test_unchanged_*.cpp");
         CHECK(known.contains(name));
     }
     // A row for what the headers no longer declare, except what changes something through a handle.

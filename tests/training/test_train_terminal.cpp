@@ -1,4 +1,5 @@
 // What training programs draw on terminals of several widths and kinds, and in files.
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
@@ -155,17 +156,29 @@ TEST_CASE("the curve of the losses has eight cells or more, and no width of the 
     const int before = ::dup(STDOUT_FILENO);
     ::dup2(pseudo.slave, STDOUT_FILENO);
     std::vector<std::pair<std::size_t, std::string>> lines;  // each with the columns of its terminal
+    const auto written = [&] {                               // all that is there to be read
+        std::string all;
+        char text[4096];
+        for (pollfd ready{pseudo.master, POLLIN, 0}; ::poll(&ready, 1, 0) == 1;) {
+            const ssize_t n = ::read(pseudo.master, text, sizeof text);
+            if (n <= 0) break;
+            all.append(text, static_cast<std::size_t>(n));
+        }
+        return all;
+    };
     {
         training::Progress progress(0, 100, 64);
         std::int64_t done = 0;
         while (done < 30) progress.step(++done, 3.0);
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(20));  // of the terminal, whose lines are 80 wide still
+        written();
         for (int columns = 60; columns <= 78; ++columns) {
             pseudo.resize(columns);
             std::this_thread::sleep_for(std::chrono::milliseconds(110));  // a line is drawn ten times a second
             progress.step(++done, 3.0);
-            char text[4096];
-            const ssize_t n = ::read(pseudo.master, text, sizeof text);
-            const Screen screen(std::string(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0))));
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            const Screen screen(written());
             lines.emplace_back(columns, screen.lines.back());
         }
     }

@@ -1,4 +1,4 @@
-// Numbers as text, in every locale the same.
+// Numbers as text, whatever the locale.
 #pragma once
 
 #if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors
@@ -19,9 +19,9 @@ namespace weft {
 //
 //     const std::string shortest = to_chars(0.1);                            // "0.1"
 //     const std::string fixed = to_chars(2.0, std::chars_format::fixed, 2);  // "2.00"
-//     const std::string rounded = format_number(1.0 / 3, 3);                     // "0.333"
-//     const std::string position = format_index(2, {2, 2});                      // "(1, 0)"
-//     const std::string harmless = excerpt("one\ntwo three", 8);          // "one\x0atwo …"
+//     const std::string rounded = format_number(1.0 / 3, 3);                 // "0.333"
+//     const std::string position = format_index(2, {2, 2});                  // "(1, 0)"
+//     const std::string harmless = excerpt("one\ntwo three", 8);             // "one\x0atwo …"
 template <class T, class... Format>
 std::string to_chars(T value, Format... format) {
     std::array<char, 512> buffer;

@@ -23,9 +23,9 @@ struct Decoded {
 // The character that starts at text[at], at < text.size().
 //
 //     std::string word = "α";
-//     append_utf8(word, U'β');                         // "αβ"
+//     append_utf8(word, U'β');                   // "αβ"
 //     const Decoded first = decode_at(word, 0);  // U'α', 2 bytes
-//     const bool whole = is_utf8(word);                // true
+//     const bool whole = is_utf8(word);          // true
 Decoded decode_at(std::string_view text, std::size_t at);
 // Appends c as UTF-8.
 void append_utf8(std::string& text, char32_t c);

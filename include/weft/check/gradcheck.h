@@ -1,4 +1,5 @@
-// Gradients compared with finite differences.
+// Checks for code of your own: is this gradient right? Then gradient_flow.h: does every parameter learn, is
+// every number finite?
 #pragma once
 
 #include <cstdint>

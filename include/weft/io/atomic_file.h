@@ -1,4 +1,4 @@
-// A file that is written completely or not at all.
+// A file that takes its name once it has been written.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@ namespace weft::io {
 class AtomicFile {
 public:
     // Opens a temporary file "name.….part" next to `path`, and removes those of writers of the same file that
-    // were killed. IoError if it cannot.
+    // were killed. IoError if that fails.
     explicit AtomicFile(const std::filesystem::path& path);
     ~AtomicFile();  // removes the temporary file unless commit() was called
     AtomicFile(const AtomicFile&) = delete;

@@ -1,4 +1,4 @@
-// Files that are read strictly: every refusal names the file.
+// Files that are read strictly: a refusal names the file.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::string display_path(const std::filesystem::path& path);  // the path as mes
 
 class InputFile {
 public:
-    // IoError if the file is missing, a directory, cannot be opened or has no size.
+    // IoError if the file is missing, a directory, does not open or has no size.
     explicit InputFile(const std::filesystem::path& path);
 
     std::uint64_t size() const { return size_; }  // of the open file, even if another takes its name

@@ -1,4 +1,4 @@
-// Fast passes over all values of a tensor, float32 or float64.
+// Fast passes over the values of a tensor, float32 or float64.
 #pragma once
 
 #include "weft/autograd/tensor.h"
@@ -7,7 +7,7 @@ namespace weft::optim {
 
 constexpr std::int64_t block = 1 << 14;  // elements of a task
 
-// Returns Σ(scale · x)² in double, with the same bits on every run.
+// Returns Σ(scale · x)² in double, added up in a fixed order.
 double sum_of_squares(const Tensor& x, double scale = 1);
 
 // Returns the largest |x|; a NaN is passed over.

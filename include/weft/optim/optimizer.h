@@ -1,4 +1,13 @@
-// Optimisers and their groups of parameters.
+// Optimisers and their groups of parameters. A training loop, with a schedule and clipping:
+//
+//     optim::AdamW optimizer(model, {.lr = 3e-4, .weight_decay = 0.1});
+//     for (int step = 0; step < steps; ++step) {
+//         optimizer.set_lr(optim::cosine_lr(step, {.lr = 3e-4, .warmup_steps = 100, .steps = steps}));
+//         optimizer.zero_grad();
+//         loss_of(batch()).backward();
+//         optim::clip_grad_norm(model, 1.0);
+//         optimizer.step();
+//     }
 #pragma once
 
 #include <cstdint>

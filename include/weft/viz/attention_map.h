@@ -1,4 +1,4 @@
-// What every attention map draws: the weights and blocked cells of several heads, checked and labelled.
+// What attention maps draw: the weights and blocked cells of several heads, checked and labelled.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Text for terminals and SVG, the same in every locale.
+// Text for terminals and SVG, whatever the locale.
 #pragma once
 
 #include <cstdint>
