@@ -233,7 +233,7 @@ std::vector<Row> tensor_rows() {
              c.refuses(watch(wide, var), [&] { norm(x, wide, var, training); });
              c.changes(watch(mean, var), [&] { norm(x, mean, var, training); });
          }},
-        {"append_utf8 displayed read",
+        {"append_utf8 displayed from_chars",
          [](Check& c) {
              std::string text = "a";
              c.changes(watch(text), [&] { append_utf8(text, U'é'); });
