@@ -17,9 +17,9 @@ int main(int argc, char** argv) try {
     const Layer layers[] = {
         {"weft::training", "batches, checkpoints, progress, Ctrl-C, evaluation", "", "#f6e3ea"},
         {"weft::report", "the page of a run", "JSON", "#f4e7d8"},
+        {"weft::viz", "pictures in the terminal and as SVG, stories", "", "#f4e7d8"},
         {"weft::lm", "GPT, GPT-2, generation", "JSON", "#fbf6d9"},
         {"weft::io", "files of tensors; tokenisers", "JSON, zlib, PCRE2", "#fbf6d9"},
-        {"weft::viz", "pictures in the terminal and as SVG, stories", "", "#f4e7d8"},
         {"weft::dist", "training on several processes and machines", "MPI, if it is there", "#e6e9f5"},
         {"weft::nn", "modules, attention, optimisers, checks", "", "#e3f1e6"},
     };

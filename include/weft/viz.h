@@ -2,9 +2,7 @@
 #pragma once
 
 #include "weft/nn.h"
-#include "weft/viz/attention_map.h"
 #include "weft/viz/figure.h"
 #include "weft/viz/ledger.h"
 #include "weft/viz/pictures.h"
 #include "weft/viz/storage.h"
-#include "weft/viz/text.h"

@@ -380,17 +380,23 @@ TEST_CASE("example: numbers and texts in messages", "[header-examples]") {
     const std::string shortest = to_chars(0.1);                            // "0.1"
     const std::string fixed = to_chars(2.0, std::chars_format::fixed, 2);  // "2.00"
     const std::string rounded = format_number(1.0 / 3, 3);                 // "0.333"
-    const std::string position = format_index(2, {2, 2});                  // "(1, 0)"
-    const std::string harmless = excerpt("one\ntwo three", 8);             // "one\x0atwo …"
     CHECK(shortest == "0.1");
     CHECK(fixed == "2.00");
     CHECK(rounded == "0.333");
-    CHECK(position == "(1, 0)");
-    CHECK(harmless == "one\\x0atwo …");
     double rate = 0;
     const auto read = from_chars("1e-3,", rate);  // rate is 0.001, read.ptr at the comma
     CHECK(rate == 0.001);
     CHECK(*read.ptr == ',');
+}
+
+TEST_CASE("example: excerpt, format_index and operation_of", "[header-examples]") {
+    const std::string harmless = excerpt("one\ntwo three", 8);  // "one\x0atwo …"
+    CHECK(harmless == "one\\x0atwo …");
+    const std::string position = format_index(2, {2, 2});  // "(1, 0)"
+    CHECK(position == "(1, 0)");
+    const Tensor x = ones({2}).requires_grad_();
+    const std::string made_by = operation_of(exp(x));  // "exp"
+    CHECK(made_by == "exp");
 }
 
 TEST_CASE("example: Trace", "[header-examples]") {

@@ -15,9 +15,10 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -D CMAKE_BU
 run(${CMAKE_COMMAND} --build ${WORK}/build --config Release)
 run(${WORK}/build/layers)
 run(${WORK}/build/alone)
-find_program(ldd ldd)
-if(ldd)
-  execute_process(COMMAND ${ldd} ${WORK}/build/alone OUTPUT_VARIABLE needed)
+find_program(readelf readelf)
+if(readelf)  # what it and Weft's shared libraries name; an MPI may load zlib for itself
+  file(GLOB_RECURSE shared ${WORK}/moved/libweft_core.so ${WORK}/moved/libweft_nn.so ${WORK}/moved/libweft_dist.so)
+  execute_process(COMMAND ${readelf} -d ${WORK}/build/alone ${shared} OUTPUT_VARIABLE needed COMMAND_ERROR_IS_FATAL ANY)
   if(needed MATCHES "libz[.]|pcre2")
     message(FATAL_ERROR "a program that links weft::dist alone needs zlib or PCRE2: ${needed}")
   endif()

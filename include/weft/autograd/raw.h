@@ -1,4 +1,4 @@
-// The values of tensors as bytes.
+// Internal: The values of tensors as bytes.
 #pragma once
 
 #include <algorithm>

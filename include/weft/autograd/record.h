@@ -59,6 +59,9 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
               const std::vector<Tensor>& save_for_backward, Vjp vjp);
 
 // The name of the operation that computed x; "leaf" for a leaf in the graph, "" outside it.
+//
+//     const Tensor x = ones({2}).requires_grad_();
+//     const std::string made_by = operation_of(exp(x));  // "exp"
 const char* operation_of(const Tensor& x);
 
 }  // namespace weft

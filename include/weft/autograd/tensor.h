@@ -117,14 +117,17 @@ public:
     Tensor reshape(Sizes... sizes) const requires(sizeof...(Sizes) > 1) {
         return reshape(listed(sizes...));
     }
+    // The same of view.
     template <std::integral... Sizes>
     Tensor view(Sizes... sizes) const requires(sizeof...(Sizes) > 1) {
         return view(listed(sizes...));
     }
+    // The same of permute.
     template <std::integral... Sizes>
     Tensor permute(Sizes... axes) const requires(sizeof...(Sizes) > 1) {
         return permute(listed(axes...));
     }
+    // The same of expand.
     template <std::integral... Sizes>
     Tensor expand(Sizes... sizes) const requires(sizeof...(Sizes) > 1) {
         return expand(listed(sizes...));

@@ -101,8 +101,8 @@ private:
 struct GraphNode {
     std::uint64_t number = 0;  // larger than those of its inputs
     std::string operation;     // "leaf" for a leaf
-    Shape shape;
-    DType dtype = float32;
+    Shape shape;               // the shape of its output
+    DType dtype = float32;     // the type of its output
     // Positions in the list from graph_nodes, in the operation's order, without inputs outside the graph.
     std::vector<std::size_t> inputs;
 };

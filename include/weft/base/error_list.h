@@ -1,4 +1,4 @@
-// A list of errors, one per line: the first 20, and the number of the others.
+// Internal: A list of errors, one per line: the first 20, and the number of the others.
 #pragma once
 
 #include <string>

@@ -11,17 +11,14 @@
 #include <string>
 #include <string_view>
 
-namespace weft {}
-
 namespace weft {
+
 // A number as std::to_chars writes it, in every locale the same; the shortest text that reads back as the
 // same value unless a format says otherwise.
 //
 //     const std::string shortest = to_chars(0.1);                            // "0.1"
 //     const std::string fixed = to_chars(2.0, std::chars_format::fixed, 2);  // "2.00"
 //     const std::string rounded = format_number(1.0 / 3, 3);                 // "0.333"
-//     const std::string position = format_index(2, {2, 2});                  // "(1, 0)"
-//     const std::string harmless = excerpt("one\ntwo three", 8);             // "one\x0atwo …"
 template <class T, class... Format>
 std::string to_chars(T value, Format... format) {
     std::array<char, 512> buffer;

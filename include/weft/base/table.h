@@ -1,4 +1,4 @@
-// Text in columns, for a terminal.
+// Internal: Text in columns, for a terminal.
 #pragma once
 
 #include <string>

@@ -46,6 +46,8 @@ std::string displayed(std::string_view text, std::size_t& at);
 
 // Text of unknown origin for use in a message: at most `characters` of them, as `displayed` writes them, then
 // "…" if there are more.
+//
+//     const std::string harmless = excerpt("one\ntwo three", 8);  // "one\x0atwo …"
 std::string excerpt(std::string_view text, std::size_t characters = 60);
 
 }  // namespace weft

@@ -16,8 +16,8 @@ namespace weft::check {
 //     for (const check::FlowRow& row : check::gradient_flow(layer).rows)
 //         norms[row.name] = row.norm;  // weight and bias
 struct FlowRow {
-    std::string name;  // name in named_parameters()
-    Shape shape;
+    std::string name;     // name in named_parameters()
+    Shape shape;          // the parameter's shape
     double norm = 0;      // ‖gradient‖₂
     std::string problem;  // "", "absent", "zero" or "not finite"
     bool frozen = false;  // does not require a gradient, which is no problem

@@ -1,4 +1,4 @@
-// A file that takes its name once it has been written.
+// Internal: A file that takes its name once it has been written.
 #pragma once
 
 #include <filesystem>

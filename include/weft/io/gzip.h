@@ -1,4 +1,4 @@
-// Files that gzip packed.
+// Internal: Files that gzip packed.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Files that are read strictly: a refusal names the file.
+// Internal: Files that are read strictly: a refusal names the file.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The reader of JSON from files, for users of nlohmann::json: weft/io.h does not include it.
+// Internal: The reader of JSON from files, for users of nlohmann::json: weft/io.h does not include it.
 #pragma once
 
 #include <filesystem>

@@ -64,8 +64,8 @@ struct MultiHeadAttentionOptions {
 // called: ShapeError when sizes do not fit, ValueError on cross-attention with rotary positions.
 struct MultiHeadAttention : Module {
     std::int64_t d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim;  // sizes after defaults are filled in
-    double dropout;
-    std::optional<double> rotary_base;
+    double dropout;                                                       // as in the options
+    std::optional<double> rotary_base;                                    // as in the options
     std::optional<Linear> W_qkv;          // fused: C → H·d_k + G·d_k + G·d_v, by default 3C
     std::optional<Linear> W_q, W_k, W_v;  // separate: C → H·d_k, kdim → G·d_k, vdim → G·d_v
     Linear W_out;                         // H·d_v → C
@@ -127,10 +127,10 @@ struct CausalMultiHeadAttentionOptions {
 //     const Tensor y = attention(x);  // (B, T, 64) → (B, T, 64)
 struct CausalMultiHeadAttention : Module {
     std::int64_t d_model, num_heads, num_kv_heads, d_k, max_seq_len;  // sizes after defaults are filled in
-    double dropout;
-    std::optional<double> rotary_base;
-    Linear W_qkv;  // C → (H + 2G)·d_k, by default 3C
-    Linear W_out;  // C → C
+    double dropout;                                                   // as in the options
+    std::optional<double> rotary_base;                                // as in the options
+    Linear W_qkv;                                                     // C → (H + 2G)·d_k, by default 3C
+    Linear W_out;                                                     // C → C
 
     // Draws initial values from `rng`, and the seed of dropout's own generator.
     CausalMultiHeadAttention(std::int64_t d_model, std::int64_t num_heads, Rng& rng,

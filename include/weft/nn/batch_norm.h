@@ -20,7 +20,7 @@ struct BatchNorm : Module {
     double eps;                        // added to the variance
     double momentum;                   // running ← (1 − momentum) · running + momentum · new
 
-    explicit BatchNorm(std::int64_t num_features, double eps = 1e-5, double momentum = 0.1);
+    explicit BatchNorm(std::int64_t num_features, double eps = 1e-5, double momentum = 0.1);  // for C channels
     Tensor operator()(const Tensor& x) const;  // x (N, C, …) → the same
 };
 

@@ -1,4 +1,4 @@
-// Undoes appends to caches when a forward pass throws.
+// Internal: Undoes appends to caches when a forward pass throws.
 #pragma once
 
 #include <exception>

@@ -20,7 +20,7 @@ struct EncoderBlockOptions {
     std::int64_t dim_feedforward = 0;  // hidden width of the MLP; 0 means 4 · d_model
     double layer_norm_eps = 1e-5;      // eps of every norm
 };
-using DecoderBlockOptions = EncoderBlockOptions;
+using DecoderBlockOptions = EncoderBlockOptions;  // the same options
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token attends to every token, earlier or later, that
 // `mask` does not block. x (B, S, C) → (B, S, C), or (S, C) → (S, C). For sentences of different lengths use

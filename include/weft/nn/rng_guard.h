@@ -1,4 +1,4 @@
-// Undoes the draws of a constructor that throws.
+// Internal: Undoes the draws of a constructor that throws.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// Whether a state_dict fits a module.
+// Internal: Whether a state_dict fits a module.
 #pragma once
 
 #include "weft/nn/module.h"

@@ -1,4 +1,4 @@
-// Fast passes over the values of a tensor, float32 or float64.
+// Internal: Fast passes over the values of a tensor, float32 or float64.
 #pragma once
 
 #include "weft/autograd/tensor.h"

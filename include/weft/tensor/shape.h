@@ -113,6 +113,8 @@ struct Axes {
 inline constexpr bool keepdim = true;  // for sum(x, -1, keepdim): reduced axes stay, with size 1
 
 // The index of the element at position i in row-major order: format_index(2, Shape{2, 2}) is "(1, 0)".
+//
+//     const std::string position = format_index(2, {2, 2});  // "(1, 0)"
 std::string format_index(std::int64_t i, const Shape& shape);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What attention maps draw: the weights and blocked cells of several heads, checked and labelled.
+// Internal: What attention maps draw: the weights and blocked cells of several heads, checked and labelled.
 #pragma once
 
 #include <string>

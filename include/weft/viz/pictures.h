@@ -31,15 +31,15 @@ enum class Memory {
 //     const viz::Story story = viz::tensor_story(layer, ones({1, 3}), small);
 //     for (const viz::StoryRow& row : story.rows) shapes.push_back(row.shape);
 struct StoryRow {
-    std::string name;  // traced name (weft/autograd/trace.h); the second tensor of a name is "name #2"
-    Shape shape;
-    Strides strides;  // in elements
-    DType dtype = float32;
-    bool contiguous = true;            // row-major without gaps
+    std::string name;        // traced name (weft/autograd/trace.h); the second tensor of a name is "name #2"
+    Shape shape;             // the tensor's shape
+    Strides strides;         // in elements
+    DType dtype = float32;   // the type of its elements
+    bool contiguous = true;  // row-major without gaps
     std::vector<std::string> made_by;  // the operations since earlier named tensors, in order
-    Memory memory = Memory::given;
-    std::string of;  // the earlier tensor that this is a view or copy of
-    Tensor values;   // a copy; undefined if there are more than values_up_to
+    Memory memory = Memory::given;     // where the values are stored
+    std::string of;                    // the earlier tensor that this is a view or copy of
+    Tensor values;                     // a copy; undefined if there are more than values_up_to
 };
 // The tensors of a run, in order.
 struct Story {

@@ -1,4 +1,4 @@
-// Text for terminals and SVG, whatever the locale.
+// Internal: Text for terminals and SVG, whatever the locale.
 #pragma once
 
 #include <cstdint>
