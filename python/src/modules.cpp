@@ -62,8 +62,8 @@ void bind_modules(Modules m, Modules nn) {
             io::save_safetensors(path, named(tensors), data);
         });
     def(m, "load_safetensors(path)", [](Path path) { return dict_of(io::load_safetensors(path).tensors); });
-    def(m, "save(module, path)", io::save);
-    def(m, "load(module, path, strict=True)", io::load);
+    def(m, "save(module, path)", io::save<nn::Module>);
+    def(m, "load(module, path, strict=True)", io::load<nn::Module>);
 
     py::module_ check = m.def_submodule("check");
     def(check, "_gradcheck(second, func, inputs, eps, tolerance, parameters)",
