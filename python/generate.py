@@ -93,14 +93,14 @@ def operator(symbol, parameters):
     return f'    def(t, "{name}({", ".join(["self", "other"][:len(names)])})", []({taken}) -> Tensor {{ return {f" {symbol} ".join([""] * (len(names) == 1) + names)}; }});\n'
 
 
-def modules(text, known):
+def modules(text, known, space="nn::"):
     """The lines that declare the modules of a header, each by its constructor that draws from default_rng()."""
-    for name in re.findall(r"struct (\w+) : Module \{", text):
+    for name in re.findall(r"struct (\w+) : (?:nn::)?Module \{", text):
         constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", text)]
         for parameters in constructors:
             if not any("Rng" in kind and default is None for kind, _, default in parameters) and parameters and "All" not in parameters[0][0]:
-                written, taken, passed = arguments_of(name, parameters, known, "nn::")
-                yield f'    layer<nn::{name}>(nn, "{name}({written})", []({taken}) {{ return nn::{name}({passed}); }});\n'
+                written, taken, passed = arguments_of(name, parameters, known, space)
+                yield f'    layer<{space}{name}>(nn, "{name}({written})", []({taken}) {{ return {space}{name}({passed}); }});\n'
 
 
 DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult|"
@@ -112,8 +112,9 @@ def main(include, out):
     tensor = code_of(folder / "autograd/tensor.h")
     optim = " ".join(code_of(path) for path in sorted((folder / "optim").glob("*.h")))
     ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask")]))
-    layers = [code_of(path) for path in sorted((folder / "nn").glob("*.h"))] + [code_of(folder / "lm/gpt.h")]
-    known = {name: members for text in [ops, optim] + layers for name, members in structures(text).items()}
+    layers = [code_of(path) for path in sorted((folder / "nn").glob("*.h"))]
+    gpt = code_of(folder / "lm/gpt.h")
+    known = {name: members for text in [ops, optim, gpt] + layers for name, members in structures(text).items()}
     known["DecoderBlockOptions"] = known["EncoderBlockOptions"]  # an alias
     lines, methods = [], set()
     for text in [ops]:
@@ -144,6 +145,7 @@ def main(include, out):
         lines.append(line)
     for text in layers:
         lines += modules(text, known)
+    lines += modules(gpt, known, "lm::")
     half = len(lines) // 2
     for part, own in enumerate([lines[:half], lines[half:]]):
         text = f"void bind_declared_{part}([[maybe_unused]] Modules m, [[maybe_unused]] py::class_<Tensor>& t, [[maybe_unused]] Modules nn, [[maybe_unused]] Modules optim) {{\n{''.join(own)}}}\n"

@@ -1,11 +1,7 @@
 // The base of modules, checks and files.
 #include "modules.h"
 
-#include "weft/io/files.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
-#include "weft/io/safetensors.h"
-#include "weft/lm/gpt2.h"
+#include "weft/lm.h"
 
 namespace {
 
