@@ -8,7 +8,7 @@ if [ -n "$room" ]; then
     ls "tests/$room"/test_*.cpp >/dev/null 2>&1 || { echo "make test ROOM=… wants a folder of tests with tests: $(dirname tests/*/test_*.cpp | sort -u | xargs -n 1 basename | xargs)"; exit 2; }
     "$cmake" --build "$build" --target "tests_$room"
     shift 3
-    exec "$build/tests/tests_$room" "${@:-~[programs]~[mpi]}"
+    exec "$build/tests/tests_$room" "${@:-~[mpi]~[programs]}"
 fi
 "$cmake" --build "$build"
 ctest=ctest
