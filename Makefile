@@ -74,7 +74,7 @@ fuzz-files: fuzz-packages  ## libFuzzer at every reader of files, so many second
 check-all:  ## make test, and what takes hours: random programs, in PyTorch too, hostile files, no BLAS, MPICH, processes killed, mutants; or some: PART="fuzz mutants"
 	.ci/check-all $(PART)
 growth: growth-packages configure  ## does four times the input cost at most six times the instructions? make growth ARGS="multinomial"
-	$(call run,tests/growth,$(ARGS))
+	@tools/growth.sh $(CMAKE) $(BUILD) $(ARGS)
 matrix: packages  ## other compilers, versions, generators, processors, in two hours; or some: make matrix ARGS="shared arm64"
 	.ci/matrix $(ARGS)
 debs:  ## the Debian packages, tried in a fresh system (tools/packaging/README.md)
