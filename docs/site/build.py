@@ -14,6 +14,8 @@ import sys
 import textwrap
 import time
 
+from doxygen_filter import is_internal
+
 SITE = pathlib.Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 SOURCE = ROOT / "build/docs/source"
@@ -114,15 +116,10 @@ def pages():
     return {name: at_the_left(moved(name, text)) for name, text in found.items()}
 
 
-def internal(path):
-    """Whether a header is for Weft's own libraries, or has the names of the edition before."""
-    return path.name == "before.h" or path.read_text(encoding="utf-8").startswith("// Internal: ")
-
-
 def reference_pages():
     """A page for each header; weft_site/reference.py fills them."""
     headers = sorted(path.relative_to(ROOT / "include/weft").with_suffix("").as_posix()
-                     for path in (ROOT / "include/weft").rglob("*.h") if not internal(path))
+                     for path in (ROOT / "include/weft").rglob("*.h") if not is_internal(path))
     found = {f"api/{name}": f"# weft/{name}.h\n\n```{{weft-header}} weft/{name}.h\n```\n" for name in headers}
     found["api/index"] = ("# Reference\n\n```{weft-headers}\n```\n"
                           "\n```{toctree}\n:hidden:\n\n" + "\n".join(headers) + "\n```\n")
@@ -172,7 +169,7 @@ def main():
 def build(begun, training):
     shutil.rmtree(ROOT / "build/docs/doxygen", ignore_errors=True)
     SOURCE.mkdir(parents=True, exist_ok=True)
-    left_out = " ".join(str(path) for path in (ROOT / "include/weft").rglob("*.h") if internal(path))
+    left_out = " ".join(str(path) for path in (ROOT / "include/weft").rglob("*.h") if is_internal(path))
     doxygen = subprocess.run(["doxygen", "-"], cwd=ROOT, check=False, text=True,
                              input=(SITE / "Doxyfile").read_text(encoding="utf-8") + f"\nEXCLUDE = {left_out}\n")
     if doxygen.returncode != 0:

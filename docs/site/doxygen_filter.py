@@ -9,6 +9,11 @@ import sys
 NEWLINE = "\u2424"  # between the lines of a comment, all of which must stand on one line here
 
 
+def is_internal(path):
+    """Whether a header has no page: it is for Weft's own libraries, or has the names of the edition before."""
+    return path.name == "before.h" or "before" in path.parts or path.read_text(encoding="utf-8").startswith("// Internal: ")
+
+
 class Declaration:
     """Lines first … last: a function, a field, or the head of a class or a namespace."""
 

@@ -234,7 +234,7 @@ class HeadersDirective(Directive):
         document = self.state.document
         names = document.settings.env.app.weft_names
         folders = {}
-        for path in sorted((ROOT / "include").rglob("*.h")):
+        for path in sorted(path for path in (ROOT / "include").rglob("*.h") if not doxygen_filter.is_internal(path)):
             folders.setdefault(path.parent, []).append(path.relative_to(ROOT / "include").as_posix())
         found = []
         for folder, headers in sorted(folders.items()):

@@ -13,6 +13,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import TextLexer, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+from doxygen_filter import is_internal
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 wanted = set()  # paths from the root that something links
 
@@ -31,7 +33,7 @@ def want(path):
 def header_page(path):
     """The reference's page of a header, or None."""
     match = re.fullmatch(r"include/weft(?:/(.*)\.h)?", path)
-    if match is None or not (ROOT / path).exists():
+    if match is None or not (ROOT / path).exists() or match.group(1) and is_internal(ROOT / path):
         return None
     return f"api/{match.group(1)}" if match.group(1) else "api/index"
 
