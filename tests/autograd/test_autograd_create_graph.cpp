@@ -1,8 +1,8 @@
 // Gradients made with create_graph are the same as without, whatever is used twice, hooked or traced.
 #include "catch.h"
-#include "weft/autograd/trace.h"
 #include "weft/check/gradcheck.h"
 #include "weft/check/gradient_flow.h"
+#include "weft/core.h"
 #include "weft/lm/gpt.h"
 
 using namespace weft;

@@ -6,7 +6,7 @@
 #include "environment.h"
 #include "programs.h"
 #include "refusal.h"
-#include "weft/dist.h"
+#include "weft/training.h"
 
 using namespace weft;
 

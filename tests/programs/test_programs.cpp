@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "programs.h"
+#include "weft/core.h"
 
 #ifdef WEFT_PROGRAMS
 
