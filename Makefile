@@ -100,7 +100,7 @@ bench: bench-packages configure  ## Weft beside the floor and, where torch is in
 examples: configure  ## build the examples and run all but train_gpt and generate
 	$(CMAKE) --build $(BUILD)
 	@tools/examples.sh $(BUILD)
-lines:  ## the lines of each layer, and of the core in the order in which to read it (docs/architecture.md)
+lines:  ## the lines of each room, and of the core in the order in which to read it (docs/architecture.md)
 	@tools/lines.sh
 format: format-packages  ## write every source file in the project's format
 	git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 
 namespace weft {

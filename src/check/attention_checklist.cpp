@@ -8,7 +8,6 @@
 #include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
-#include "weft/base/utf8.h"
 
 namespace weft::check {
 

@@ -7,7 +7,6 @@
 #include "weft/autograd/grad.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 #include "weft/ops/creation.h"
 #include "weft/ops/random.h"
 

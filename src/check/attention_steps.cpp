@@ -4,7 +4,6 @@
 
 #include "traced_run.h"
 #include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 
 namespace weft::check {
 

@@ -8,7 +8,6 @@
 #include "weft/autograd/grad.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 #include "weft/check/gradcheck.h"
 #include "weft/check/gradient_flow.h"
 #include "weft/ops/creation.h"

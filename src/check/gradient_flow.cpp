@@ -6,8 +6,6 @@
 
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
-#include "weft/base/utf8.h"
-#include "weft/check/gradcheck.h"
 #include "weft/check/gradient_flow.h"
 
 namespace weft::check {

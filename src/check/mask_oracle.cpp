@@ -8,7 +8,6 @@
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
-#include "weft/base/utf8.h"
 #include "weft/ops/creation.h"
 
 namespace weft::check {

@@ -11,8 +11,6 @@
 
 #include "weft/io/files.h"
 #include "weft/io/input_file.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 namespace weft::io {

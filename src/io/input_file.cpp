@@ -4,11 +4,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 namespace weft::io {

@@ -2,12 +2,9 @@
 
 #include <vector>
 
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 #include "weft/io/files.h"
 #include "weft/io/input_file.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 namespace weft::io {

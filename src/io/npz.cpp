@@ -2,9 +2,7 @@
 
 #include "io/zip.h"
 #include "weft/autograd/raw.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
-#include "weft/io/files.h"
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"
 #include "weft/io/safetensors.h"

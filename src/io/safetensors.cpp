@@ -6,14 +6,10 @@
 #include <unordered_set>
 
 #include "weft/autograd/raw.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 #include "weft/io/atomic_file.h"
-#include "weft/io/files.h"
 #include "weft/io/input_file.h"
 #include "weft/io/json.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/ops/creation.h"
 

@@ -9,7 +9,6 @@
 
 #include "io/zip.h"
 #include "weft/autograd/record.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 
 namespace weft::io {

@@ -6,13 +6,9 @@
 
 #include "weft/autograd/raw.h"
 #include "weft/base/error_list.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
-#include "weft/io/files.h"
 #include "weft/io/input_file.h"
 #include "weft/io/json.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/nn/state.h"
 

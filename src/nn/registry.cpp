@@ -5,7 +5,6 @@
 
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/error_list.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 
 namespace weft::nn {

@@ -1,10 +1,9 @@
-// Convolution, pooling and batch normalisation, by windows (unfold) and matrix products. N images, C channels,
+// Convolution and pooling, by windows (unfold) and matrix products. N images, C channels,
 // H × W pixels.
 #include "weft/ops/convolution.h"
 
 #include <limits>
 
-#include "autograd/node.h"
 #include "ops/common.h"
 
 namespace weft {

@@ -3,8 +3,6 @@
 #include "kernels/elementwise.h"
 #include "kernels/index.h"
 #include "ops/common.h"
-#include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 
 namespace weft {
 

@@ -1,4 +1,3 @@
-// Reductions and sorting that are composed of other operations.
 #include "weft/ops/sorting.h"
 
 #include <numeric>

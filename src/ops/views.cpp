@@ -4,8 +4,6 @@
 
 #include "autograd/node.h"
 #include "ops/common.h"
-#include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 
 namespace weft {
 

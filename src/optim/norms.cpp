@@ -10,7 +10,6 @@
 #include "weft/autograd/grad_mode.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
-#include "weft/optim/schedules.h"
 
 namespace weft::optim {
 

@@ -1,14 +1,11 @@
 // ParameterSlots: the parameters of an optimiser and their state. All checks come before any change.
 #include "weft/optim/optimizer.h"
-#include "weft/optim/clipping.h"
-#include "weft/optim/schedules.h"
 
 #include <map>
 #include <set>
 
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 #include "weft/ops/creation.h"
 #include "weft/optim/norms.h"

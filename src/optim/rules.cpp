@@ -1,10 +1,8 @@
 // SGD, Adam and AdamW.
 #include <cmath>
 
-#include "weft/optim/clipping.h"
 #include "weft/optim/norms.h"
 #include "weft/optim/optimizer.h"
-#include "weft/optim/schedules.h"
 
 namespace weft::optim {
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
 #include "weft/optim/schedules.h"
 

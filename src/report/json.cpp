@@ -8,10 +8,7 @@
 
 #include "report/content.h"
 #include "weft/base/utf8.h"
-#include "weft/io/files.h"
 #include "weft/io/json.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/viz/text.h"
 

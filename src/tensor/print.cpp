@@ -6,7 +6,6 @@
 
 #include "tensor/array.h"
 #include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 
 namespace weft {
 

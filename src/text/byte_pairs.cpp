@@ -5,8 +5,6 @@
 #include <queue>
 
 #include "text/ids.h"
-#include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 
 namespace weft::text {
 

@@ -5,14 +5,11 @@
 #include <sstream>
 
 #include "text/byte_pairs.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 #include "weft/io/atomic_file.h"
 #include "weft/io/files.h"
 #include "weft/io/input_file.h"
 #include "weft/io/json.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 
 namespace weft::text {

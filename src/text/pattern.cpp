@@ -5,7 +5,6 @@
 #include <new>
 
 #include "text/byte_pairs.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 
 namespace weft::text {

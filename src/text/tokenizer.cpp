@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "text/ids.h"
-#include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
 
 namespace weft::text {

@@ -5,8 +5,6 @@
 #include "weft/base/error.h"
 #include "weft/io/files.h"
 #include "weft/io/gzip.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/ops.h"
 

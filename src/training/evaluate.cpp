@@ -9,39 +9,49 @@
 
 namespace weft::training {
 
-double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
-                const std::function<bool()>& stop) {
+namespace {
+
+void check_any(const std::vector<Batch>& batches) {
     if (batches.empty()) throw ValueError("evaluate: there is no batch; give at least one");
-    const NoGrad off;
-    const nn::EvalMode eval_mode;
+}
+
+// Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets.
+double mean_loss(const std::vector<Batch>& batches, const double* losses) {
     double sum = 0, tokens = 0;
     for (const Batch& batch : batches) {
-        if (stop && stop()) return NAN;
         const auto count = static_cast<double>(batch.targets.numel());
-        sum += count * loss_of(batch).item();
+        sum += count * *losses++;
         tokens += count;
     }
-    return stop && stop() ? NAN : sum / tokens;
+    return sum / tokens;
+}
+
+}  // namespace
+
+double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
+                const std::function<bool()>& stop) {
+    check_any(batches);
+    const NoGrad off;
+    const nn::EvalMode eval_mode;
+    std::vector<double> losses;
+    for (const Batch& batch : batches) {
+        if (stop && stop()) return NAN;
+        losses.push_back(loss_of(batch).item());
+    }
+    return stop && stop() ? NAN : mean_loss(batches, losses.data());
 }
 
 double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
                 dist::Group& group, const std::function<bool()>& stop) {
     if (group.size() == 1) return evaluate(batches, loss_of, stop);
-    if (batches.empty()) throw ValueError("evaluate: there is no batch; give at least one");
-    group.agree("the number of batches to evaluate", std::to_string(batches.size()));
+    check_any(batches);
     const NoGrad off;
     const nn::EvalMode eval_mode;
-    const auto P = static_cast<std::size_t>(group.size()), rank = static_cast<std::size_t>(group.rank());
-    std::vector<double> own((batches.size() + P - 1) / P);  // the last may be missing
-    for (std::size_t i = rank; i < batches.size(); i += P) own[i / P] = loss_of(batches[i]).item();
-    const std::vector<Tensor> losses = group.all_gather(from_vector(own));
-    double sum = 0, tokens = 0;
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-        const auto count = static_cast<double>(batches[i].targets.numel());
-        sum += count * losses[i % P].data<double>()[i / P];
-        tokens += count;
-    }
-    return sum / tokens;
+    const auto n = static_cast<std::int64_t>(batches.size());
+    const Tensor own = zeros({n}, float64);  // the losses of this process, and 0, which changes no sum
+    for (std::int64_t i = group.rank(); i < n; i += group.size())
+        own.data<double>()[i] = loss_of(batches[static_cast<std::size_t>(i)]).item();
+    return mean_loss(batches, group.all_reduce(own).data<double>());
 }
 
 }  // namespace weft::training

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "weft/base/numbers.h"
-#include "weft/check/gradcheck.h"
 #include "weft/check/gradient_flow.h"
+#include "weft/optim/clipping.h"
 
 namespace weft::training {
 
