@@ -21,14 +21,14 @@ using Ready = decltype(GradOptions::ready);
 // 1, with x's shape and type.
 Tensor one(const Tensor& x) {
     Array y = make_array(x.shape(), x.dtype());
-    kernels::fill(y, 1);
+    kernels::active().fill(y, 1);
     return Tensor(std::move(y));
 }
 
 // a + b as a new tensor. (The engine is below ops.)
 Tensor add(const Tensor& a, const Tensor& b) {
     Array sum = make_array(a.shape(), a.dtype());
-    kernels::add(sum, a.array(), b.array());
+    kernels::active().add(sum, a.array(), b.array());
     return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
         return Grads{dy, dy};
     });
@@ -141,7 +141,7 @@ private:
             sum = std::move(g);
             return;
         }
-        if (!create_ && is_unshared(sum)) return kernels::add(sum.array(), sum.array(), g.array());
+        if (!create_ && is_unshared(sum)) return kernels::active().add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
         sum = add(sum, g);
     }

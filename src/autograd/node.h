@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "tensor/array.h"
 #include "weft/autograd/grad.h"
 #include "weft/autograd/record.h"
@@ -81,7 +81,7 @@ constinit inline thread_local const RecordObserver* record_observer = nullptr;
 // A contiguous copy in storage of its own, converted to `dtype`.
 inline Array copy_of(const Array& x, DType dtype) {
     Array copy = make_array(x.shape, dtype);
-    kernels::copy(copy, x);
+    kernels::active().copy(copy, x);
     return copy;
 }
 inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }

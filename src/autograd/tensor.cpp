@@ -108,7 +108,7 @@ double Tensor::at(const Shape& index) const {
 Tensor& Tensor::fill_(double value) {
     check_in_place("fill_", *this);
     check_representable("fill_", value, dtype());
-    kernels::fill(array(), value);
+    kernels::active().fill(array(), value);
     return bump_version();
 }
 
@@ -116,14 +116,14 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
     check_in_place("add_", *this, &other);
     if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
     check_representable("add_", alpha, dtype());
-    kernels::axpy(array(), alpha, operand(*this, other));
+    kernels::active().axpy(array(), alpha, operand(*this, other));
     return bump_version();
 }
 
 Tensor& Tensor::mul_(const Tensor& other) {
     check_in_place("mul_", *this, &other);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
-    kernels::multiply(array(), array(), operand(*this, other));
+    kernels::active().multiply(array(), array(), operand(*this, other));
     return bump_version();
 }
 
@@ -131,13 +131,13 @@ Tensor& Tensor::mul_(double factor) {
     check_in_place("mul_", *this);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
     check_representable("mul_", factor, dtype());
-    kernels::scale(array(), array(), factor);
+    kernels::active().scale(array(), array(), factor);
     return bump_version();
 }
 
 Tensor& Tensor::copy_(const Tensor& other) {
     check_in_place("copy_", *this, &other);
-    kernels::copy(array(), operand(*this, other));
+    kernels::active().copy(array(), operand(*this, other));
     return bump_version();
 }
 

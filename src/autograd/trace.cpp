@@ -3,7 +3,7 @@
 #include <map>
 
 #include "autograd/node.h"
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 
 namespace weft {
 

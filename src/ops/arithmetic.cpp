@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 #include "ops/elementwise.h"
 
@@ -144,7 +144,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
         broadcast_shapes(broadcast_shapes(condition.shape(), a.shape(), "where"), b.shape(), "where"),
         a.dtype());
     const auto as_chosen = [&](const Tensor& x) { return broadcast_view(x.array(), chosen.shape); };
-    kernels::where(chosen, as_chosen(condition), as_chosen(a), as_chosen(b));
+    kernels::active().where(chosen, as_chosen(condition), as_chosen(a), as_chosen(b));
     const Tensor y(std::move(chosen));
     // y = c ? a : b:  da = c ? dy : 0,  db = c ? 0 : dy
     return record("where", y, {a, b}, {condition},

@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/attention.h"
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "ops/masked_matmul.h"
 #include "weft/autograd/trace.h"
 
@@ -141,8 +140,8 @@ AttentionResult fused(const char* caller, const Heads& heads, const Qkv& qkv, At
     const kernels::SoftmaxStats stats{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
     const Tensor y = make_token_major(q, v.size(3));
     const Array weights = wants_weights ? make_array(shape, q.dtype()) : Array();
-    kernels::attention(y.array(), stats, weights, {row_contiguous(q), row_contiguous(k), row_contiguous(v)},
-                       params);
+    kernels::active().attention(y.array(), stats, weights,
+                                {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
 
     // The mask is saved too, so backward notices if it was changed in place.
     const std::size_t n = heads.tensors.size();
@@ -195,10 +194,10 @@ AttentionResult fused(const char* caller, const Heads& heads, const Qkv& qkv, At
         const auto [dq, dk, dv] = grads.qkv();  // views of a packed gradient
         const Tensor dbias =
             has_bias && saved.needs_input_grad(n) ? zeros(saved[n].shape(), float64) : Tensor();
-        kernels::attention_backward({dq.array(), dk.array(), dv.array()},
-                                    dbias.defined() ? dbias.array() : Array(), row_contiguous(dy),
-                                    saved[own].array(), {saved[own + 1].array(), saved[own + 2].array()},
-                                    {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
+        kernels::active().attention_backward(
+            {dq.array(), dk.array(), dv.array()}, dbias.defined() ? dbias.array() : Array(), row_contiguous(dy),
+            saved[own].array(), {saved[own + 1].array(), saved[own + 2].array()},
+            {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
         if (has_bias) grads.tensors.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
         return grads.tensors;
     };

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 #include "ops/elementwise.h"
 

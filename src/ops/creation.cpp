@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -13,7 +13,7 @@ namespace {
 
 Tensor filled(const char* operation, const Shape& shape, double value, DType dtype) {
     Array x = make_array(shape, dtype, operation);
-    kernels::fill(x, value);
+    kernels::active().fill(x, value);
     return Tensor(std::move(x));
 }
 
@@ -52,7 +52,7 @@ Tensor integers(std::int64_t start, std::int64_t end, std::int64_t step) {
     const U distance = step > 0 ? U(end) - U(start) : U(start) - U(end), stride = step > 0 ? U(step) : -U(step);
     const U count = distance / stride + (distance % stride != 0);
     Array x = make_array({static_cast<std::int64_t>(std::min(count, U(INT64_MAX)))}, int64, "arange");
-    kernels::fill_integers(x, start, step);
+    kernels::active().fill_integers(x, start, step);
     return Tensor(std::move(x));
 }
 
@@ -72,7 +72,7 @@ Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
 Tensor eye(std::int64_t n, DType dtype) {
     Tensor x = filled("eye", {n, n}, 0, dtype);
-    kernels::fill(view_of(x.array(), {n}, {n + 1}, 0), 1);
+    kernels::active().fill(view_of(x.array(), {n}, {n + 1}, 0), 1);
     return x;
 }
 
@@ -89,7 +89,7 @@ Tensor arange(double start, double end, double step, DType dtype) {
                         static_cast<std::int64_t>(step));
     }
     Array x = make_array({count < 0x1p63 ? static_cast<std::int64_t>(count) : INT64_MAX}, dtype, "arange");
-    kernels::fill_range(x, start, step);
+    kernels::active().fill_range(x, start, step);
     return Tensor(std::move(x));
 }
 

@@ -4,7 +4,7 @@
 // vector code for it. No result is in the graph yet.
 #pragma once
 
-#include "kernels/runs.h"
+#include "kernels/formula.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -19,7 +19,7 @@ using Value = typename std::decay_t<X>::value_type;
 template <class Y, class X, class F>
 Tensor formula(const Tensor& x, DType dtype, const F& f) {
     Array y = make_array(x.shape(), dtype);
-    kernels::evaluate<Y, X>(y, f, x.array());
+    kernels::apply<Y, X>(y, f, x.array());
     return Tensor(std::move(y));
 }
 
@@ -30,7 +30,7 @@ Tensor broadcast_formula(const char* operation, DType dtype, const F& f,
     Shape shape;
     ((shape = broadcast_shapes(shape, operands.shape(), operation)), ...);
     Array y = make_array(shape, dtype);
-    kernels::evaluate<Y, X...>(y, f, broadcast_view(operands.array(), shape)...);
+    kernels::apply<Y, X...>(y, f, broadcast_view(operands.array(), shape)...);
     return Tensor(std::move(y));
 }
 

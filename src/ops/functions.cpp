@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 #include "ops/elementwise.h"
 
@@ -22,14 +22,14 @@ Tensor by_kernel(const char* operation, const Tensor& x, Kernel kernel) {
 }  // namespace
 
 Tensor exp(const Tensor& x) {
-    Tensor y = by_kernel("exp", x, kernels::exp);
+    Tensor y = by_kernel("exp", x, kernels::active().exp);
     // y = eˣ:  dx = dy·y
     return record("exp", y, {x}, {y},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
 }
 
 Tensor log(const Tensor& x) {
-    Tensor y = by_kernel("log", x, kernels::log);
+    Tensor y = by_kernel("log", x, kernels::active().log);
     // y = ln x:  dx = dy/x
     return record("log", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
@@ -178,7 +178,7 @@ Tensor gelu_tanh(const Tensor& x) {
 }
 Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
     Array dx = make_array(x.shape(), x.dtype());
-    kernels::gelu_tanh_backward(dx, x.array(), dy.array());
+    kernels::active().gelu_tanh_backward(dx, x.array(), dy.array());
     return Tensor(std::move(dx));
 }
 

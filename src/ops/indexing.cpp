@@ -1,7 +1,6 @@
 #include "weft/ops/indexing.h"
 
-#include "kernels/elementwise.h"
-#include "kernels/index.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -24,7 +23,7 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.
 Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
     const Tensor y = zeros(shape, x.dtype());
-    kernels::index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
+    kernels::active().index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
     return record("index_add", y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
         return Grads{index_select(dy, axis, saved[0])};
     });
@@ -49,7 +48,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
     Shape shape = x.shape();
     shape[axis] = index.numel();
     Array y = make_array(shape, x.dtype());
-    kernels::index_select(y, kernels::contiguous(x.array()), axis, index.array());
+    kernels::active().index_select(y, kernels::contiguous(x.array()), axis, index.array());
     return record("index_select", Tensor(std::move(y)), {x}, {index},
                   [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                       return Grads{index_add(shape, axis, saved[0], dy)};
@@ -61,7 +60,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
     check_fits("gather", indices.shape(), x.shape(), axis);
     const Tensor index = normalized("gather", indices, x.size(axis));
     Array y = make_array(index.shape(), x.dtype());
-    kernels::gather(y, kernels::contiguous(x.array()), axis, index.array());
+    kernels::active().gather(y, kernels::contiguous(x.array()), axis, index.array());
     return record("gather", Tensor(std::move(y)), {x}, {index},
                   [shape = x.shape(), axis](const Saved& saved, const Tensor& dy) {
                       return Grads{scatter_add(shape, axis, saved[0], dy)};
@@ -77,8 +76,8 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
                          source.shape(), "; they must be equal");
     const Tensor index = normalized("scatter_add", indices, shape[axis]);
     Array y = make_array(shape, source.dtype(), "scatter_add");
-    kernels::fill(y, 0);
-    kernels::scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
+    kernels::active().fill(y, 0);
+    kernels::active().scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
     return record("scatter_add", Tensor(std::move(y)), {source}, {index},
                   [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });
 }

@@ -1,7 +1,6 @@
 #include "weft/ops/losses.h"
 
-#include "kernels/elementwise.h"
-#include "kernels/normalize.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -40,7 +39,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
     const Array rows = kernels::contiguous(x.array());
     Array loss = make_array({}, x.dtype()), max = make_array({R}, x.dtype()),
           log_sum = make_array({R}, x.dtype());
-    const std::int64_t counted = kernels::cross_entropy(loss, max, log_sum, rows, t.array(), ignore_index);
+    const std::int64_t counted =
+        kernels::active().cross_entropy(loss, max, log_sum, rows, t.array(), ignore_index);
     // y = mean(ln Σeˣ − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
     return record(
         "cross_entropy", Tensor(std::move(loss)), {x},
@@ -49,7 +49,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
             if (is_grad_enabled())
                 return grads_of_reference([&] { return cross_entropy_reference(x, t, ignore_index); }, {x}, dy);
             Array dx = make_array(x.shape(), x.dtype());
-            kernels::cross_entropy_backward(
+            kernels::active().cross_entropy_backward(
                 dx, kernels::contiguous(x.array()), saved[2].array(), saved[3].array(), t.array(), ignore_index,
                 dy.item() / static_cast<double>(std::max<std::int64_t>(counted, 1)));
             return Grads{Tensor(std::move(dx))};

@@ -2,7 +2,7 @@
 // not finite reaches only the pairs that are not masked.
 #pragma once
 
-#include "kernels/masked_gemm.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {

@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "autograd/node.h"
-#include "kernels/elementwise.h"
-#include "kernels/normalize.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -50,8 +49,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
     rows.erase(rows.rank() - 1);
     Array y = make_array(x.shape(), x.dtype()), mean = make_array({rows.numel(), 2}, x.dtype()),
           rstd = make_array(rows, x.dtype());
-    kernels::layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x), row_or(bias, 0, x),
-                        eps);
+    kernels::active().layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x),
+                                 row_or(bias, 0, x), eps);
     return record("layer_norm", Tensor(std::move(y)), {x, weight, bias},
                   {x, weight, bias, Tensor(std::move(mean)), Tensor(std::move(rstd))},
                   [eps](const Saved& saved, const Tensor& dy) {
@@ -62,9 +61,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
                       Array dx = make_array(x.shape(), x.dtype()), dweight, dbias;
                       if (saved.needs_input_grad(1)) dweight = make_array({x.size(-1)}, x.dtype());
                       if (saved.needs_input_grad(2)) dbias = make_array({x.size(-1)}, x.dtype());
-                      kernels::layer_norm_backward(dx, dweight, dbias, kernels::contiguous(dy.array()),
-                                                   kernels::contiguous(x.array()), saved[3].array(),
-                                                   saved[4].array(), row_or(weight, 1, x));
+                      kernels::active().layer_norm_backward(dx, dweight, dbias, kernels::contiguous(dy.array()),
+                                                            kernels::contiguous(x.array()), saved[3].array(),
+                                                            saved[4].array(), row_or(weight, 1, x));
                       return Grads{Tensor(dx), dweight.storage ? Tensor(dweight) : Tensor(),
                                    dbias.storage ? Tensor(dbias) : Tensor()};
                   });

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/elementwise.h"
-#include "kernels/gemm.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -35,8 +34,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
         return shape;
     };
     Array y = make_array(matrices(m, n), a.dtype());
-    kernels::matmul(y, broadcast_view(kernels::gemm_layout(a.array()), matrices(m, k)),
-                    broadcast_view(kernels::gemm_layout(b.array()), matrices(k, n)));
+    kernels::active().matmul(y, broadcast_view(kernels::gemm_layout(a.array()), matrices(m, k)),
+                             broadcast_view(kernels::gemm_layout(b.array()), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record("matmul", Tensor(std::move(y)), {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
@@ -66,6 +65,12 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 namespace {
 
+// x (…, n) as (rows, n), in x's memory if it is contiguous.
+Array as_rows(const Array& x, std::int64_t rows) {
+    const Array dense = kernels::contiguous(x);
+    return view_of(dense, {rows, x.shape[-1]}, {x.shape[-1], 1}, dense.offset);
+}
+
 Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Tensor y = matmul(x, weight.T());
     return bias.defined() ? y + bias : y;
@@ -89,52 +94,35 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     shape[-1] = out;
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
-    const Array flat = kernels::contiguous(x.array());  // (rows, in)
-    const Array w = kernels::gemm_layout(weight.array());
-    Array y = make_array(shape, x.dtype());
-    if (bias.defined()) kernels::copy(y, broadcast_view(bias.array(), shape));
-    visit_floating(x.dtype(), [&]<class F>(F) {
-        // y = x Wᵀ + b
-        const kernels::Product<F> product{rows,
-                                          out,
-                                          in,
-                                          1,
-                                          {flat.data<F>(), in, 1},
-                                          {w.data<F>(), w.strides[1], w.strides[0]},
-                                          bias.defined() ? F(1) : F(0),
-                                          {y.data<F>(), out, 1}};
-        kernels::gemm_parallel<F>({&product, 1});
-    });
-    return record("linear", Tensor(std::move(y)), {x, weight, bias}, {x, weight, bias},
-                  [rows, in, out](const Saved& saved, const Tensor& dy) {
-                      const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
-                      if (is_grad_enabled())
-                          return grads_of_reference([&] { return linear_reference(x, weight, bias); },
-                                                    {x, weight, bias}, dy);
-                      // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
-                      const Tensor d = dy.contiguous().reshape({rows, out});
-                      Grads grads(3);
-                      visit_floating(x.dtype(), [&]<class F>(F) {
-                          const kernels::Matrix<const F> dy{d.data<F>(), out, 1};
-                          const Array flat = kernels::contiguous(x.array()),
-                                      w = kernels::gemm_layout(weight.array());
-                          std::vector<kernels::Product<F>> products;
-                          if (saved.needs_input_grad(0)) {
-                              grads[0] = empty(x.shape(), x.dtype());
-                              const kernels::Matrix<const F> of_w{w.data<F>(), w.strides[0], w.strides[1]};
-                              products.push_back({rows, in, out, 1, dy, of_w, 0, {grads[0].data<F>(), in, 1}});
-                          }
-                          if (saved.needs_input_grad(1)) {
-                              grads[1] = empty(weight.shape(), x.dtype());
-                              const kernels::Matrix<const F> of_x{flat.data<F>(), in, 1};
-                              products.push_back(
-                                  {out, in, rows, 1, dy.transposed(), of_x, 0, {grads[1].data<F>(), in, 1}});
-                          }
-                          kernels::gemm_parallel<F>(products);
-                      });
-                      if (saved.needs_input_grad(2)) grads[2] = sum(d, 0);
-                      return grads;
-                  });
+    const Array y = make_array(shape, x.dtype()), w = kernels::gemm_layout(weight.array());
+    if (bias.defined()) kernels::active().copy(y, broadcast_view(bias.array(), shape));
+    // y = x Wᵀ + b
+    const kernels::Product product{as_rows(y, rows), as_rows(x.array(), rows), transposed_view(w, 0, 1),
+                                   bias.defined()};
+    kernels::active().products({&product, 1});
+    return record(
+        "linear", Tensor(y), {x, weight, bias}, {x, weight, bias},
+        [rows](const Saved& saved, const Tensor& dy) {
+            const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
+            if (is_grad_enabled())
+                return grads_of_reference([&] { return linear_reference(x, weight, bias); }, {x, weight, bias},
+                                          dy);
+            // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
+            const Array d = as_rows(dy.array(), rows);
+            Grads grads(3);
+            std::vector<kernels::Product> products;
+            if (saved.needs_input_grad(0)) {
+                grads[0] = empty(x.shape(), x.dtype());
+                products.push_back({as_rows(grads[0].array(), rows), d, kernels::gemm_layout(weight.array())});
+            }
+            if (saved.needs_input_grad(1)) {
+                grads[1] = empty(weight.shape(), x.dtype());
+                products.push_back({grads[1].array(), transposed_view(d, 0, 1), as_rows(x.array(), rows)});
+            }
+            kernels::active().products(products);
+            if (saved.needs_input_grad(2)) grads[2] = sum(Tensor(d), 0);
+            return grads;
+        });
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) try {

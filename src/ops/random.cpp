@@ -6,8 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "kernels/dropout.h"
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -23,7 +22,7 @@ Tensor draw(const char* operation, const Shape& shape, Rng& rng, DType dtype,
     Array x = make_array(shape, dtype, operation);
     const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
     if (rng.skips_init())
-        kernels::fill(x, 0);
+        kernels::active().fill(x, 0);
     else
         fill(x, rng.seed(), first);
     return Tensor(std::move(x));
@@ -32,18 +31,19 @@ Tensor draw(const char* operation, const Shape& shape, Rng& rng, DType dtype,
 }  // namespace
 
 Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
-    return draw("randn", shape, rng, dtype, kernels::fill_normal);
+    return draw("randn", shape, rng, dtype, kernels::active().fill_normal);
 }
 
 Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
-    return draw("rand", shape, rng, dtype, kernels::fill_uniform);
+    return draw("rand", shape, rng, dtype, kernels::active().fill_uniform);
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng) {
     if (low >= high)
         throw ValueError("randint: the range [", low, ", ", high, ") is empty; low must be below high");
     Array x = make_array(shape, int64, "randint");
-    kernels::fill_randint(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), low, high);
+    kernels::active().fill_randint(x, rng.seed(), rng.reserve(static_cast<std::uint64_t>(x.numel())), low,
+                                   high);
     return Tensor(std::move(x));
 }
 
@@ -54,7 +54,8 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     if (!(p >= 0 && p < 1)) throw ValueError("dropout: p is ", p, "; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
     Array keep_mask = make_array(x.shape(), x.dtype());
-    kernels::fill_dropout(keep_mask, {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
+    kernels::active().fill_dropout(keep_mask,
+                                   {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
     return x * Tensor(std::move(keep_mask));
 }
 Tensor randn_like(const Tensor& x, Rng& rng) try {

@@ -4,9 +4,7 @@
 #include <limits>
 
 #include "autograd/node.h"
-#include "kernels/normalize.h"
-#include "kernels/reduce.h"
-#include "kernels/scan.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -38,7 +36,7 @@ struct Reduction {
 // Σ over the marked axes, in a shape with as many elements.
 Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
     if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
-    Array y = kernels::sum(x.array(), axes);
+    Array y = kernels::active().sum(x.array(), axes);
     if (y.storage == x.array().storage) y = copy_of(y);  // nothing to sum, but the result is a new tensor
     const Shape kept = y.shape;
     // y = Σx:  dx = dy, expanded
@@ -54,7 +52,7 @@ ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool kee
     if (x.size(axis) == 0)
         throw ShapeError(operation, ": axis ", axis, " of ", x.shape(),
                          " is empty; reduce an axis with elements");
-    const kernels::MinMax found = kernels::min_max(x.array(), axis, largest);
+    const kernels::MinMax found = kernels::active().min_max(x.array(), axis, largest);
     const Tensor indices(found.indices);
     // y = x at the index:  dx = dy there, else 0
     const Tensor y = record(operation, Tensor(found.values), {x}, {indices},
@@ -74,7 +72,7 @@ Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
     if (x.dtype() == boolean) throw DTypeError("cumsum: bool does not add; convert it with to(int64) to count");
     axis = normalize_axis(axis, x.rank(), "cumsum");
     Array y = make_array(x.shape(), x.dtype());
-    kernels::cumsum(y, x.array(), axis, reverse);
+    kernels::active().cumsum(y, x.array(), axis, reverse);
     // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, a cumulative sum from the other end
     return record("cumsum", Tensor(std::move(y)), {x}, {},
                   [=](const Saved&, const Tensor& dy) { return Grads{cumulative_sum(dy, axis, !reverse)}; });
@@ -192,7 +190,7 @@ Tensor cumsum(const Tensor& x, int axis) { return cumulative_sum(x, axis, false)
 Tensor softmax(const Tensor& x, int axis) {
     check_floating("softmax", x);
     axis = normalize_axis(axis, x.rank(), "softmax");
-    const Tensor y = apply_along_axis(x, axis, kernels::softmax);
+    const Tensor y = apply_along_axis(x, axis, kernels::active().softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
     return record("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor no_gradient = rows_without_gradient(saved[0], dy, axis);
@@ -204,7 +202,7 @@ Tensor softmax(const Tensor& x, int axis) {
 Tensor log_softmax(const Tensor& x, int axis) {
     check_floating("log_softmax", x);
     axis = normalize_axis(axis, x.rank(), "log_softmax");
-    const Tensor y = apply_along_axis(x, axis, kernels::log_softmax);
+    const Tensor y = apply_along_axis(x, axis, kernels::active().log_softmax);
     // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is 0, and so is dx
     return record("log_softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor p = exp(saved[0]);

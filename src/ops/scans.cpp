@@ -1,6 +1,6 @@
 // Running products. Their gradients need no division, so they are right where factors are 0.
 
-#include "kernels/scan.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -11,7 +11,7 @@ namespace {
 // one element fewer than b.
 Tensor linear_scan(const Tensor& a, const Tensor& b, int axis, bool reverse) {
     Array scanned = make_array(b.shape(), b.dtype());
-    kernels::linear_scan(scanned, a.array(), b.array(), axis, reverse);
+    kernels::active().linear_scan(scanned, a.array(), b.array(), axis, reverse);
     const Tensor y(std::move(scanned));
     // db is a scan of dy from the other end, and da is db · the y that a multiplies
     return record("linear_scan", y, {a, b}, {a, y}, [=](const Saved& saved, const Tensor& dy) {
@@ -27,7 +27,7 @@ Tensor linear_scan(const Tensor& a, const Tensor& b, int axis, bool reverse) {
 Tensor cumprod_gradient(const Tensor& x, const Tensor& dy, int axis) {
     if (x.numel() == 0) return x + dy;
     Array dx = make_array(x.shape(), x.dtype());
-    kernels::cumprod_backward(dx, x.array(), dy.array(), axis);
+    kernels::active().cumprod_backward(dx, x.array(), dy.array(), axis);
     // dx_j = p_j·s_j with the product p before j and the scan s of dy from the end:  s passes g·p on as a scan
     // does, and p, which is cumprod moved by one, passes g·s on as cumprod does
     return record(
@@ -52,7 +52,7 @@ Tensor cumprod(const Tensor& x, int axis) {
     axis = normalize_axis(axis, x.rank(), "cumprod");
     if (x.numel() == 0) return x.clone();
     Array y = make_array(x.shape(), x.dtype());
-    kernels::cumprod(y, x.array(), axis);
+    kernels::active().cumprod(y, x.array(), axis);
     return record("cumprod", Tensor(std::move(y)), {x}, {x}, [axis](const Saved& saved, const Tensor& dy) {
         return Grads{cumprod_gradient(saved[0], dy, axis)};
     });

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/elementwise.h"
+#include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -30,7 +30,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis) {
     Array y = make_array(shape, first.dtype());
     std::int64_t from = 0;
     for (const Tensor& x : tensors) {
-        kernels::copy(view_of(y, x.shape(), y.strides, from * y.strides[axis]), x.array());
+        kernels::active().copy(view_of(y, x.shape(), y.strides, from * y.strides[axis]), x.array());
         from += x.size(axis);
     }
     // y = [x₀, x₁, …]:  dx_i = dy's slice

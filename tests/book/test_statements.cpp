@@ -4,7 +4,8 @@
 #include <type_traits>
 
 #include "catch.h"
-#include "kernels/gemm.h"
+#include "kernels/fast/gemm.h"
+#include "kernels/interface.h"
 #include "tensor/array.h"
 #include "weft/core.h"
 #include "weft/nn/module.h"
@@ -82,10 +83,10 @@ TEST_CASE("a matrix whose rows lie further apart than BLAS counts is copied, and
     CHECK(matmul(square, column).to_vector<float>() == std::vector<float>{21, 2100});
     CHECK(matmul(column, row).to_vector<float>() == std::vector<float>{1, 2, 2, 4});
     CHECK(linear(row, square).to_vector<float>() == std::vector<float>{21, 2100});
-    const kernels::Matrix<const float> apart{x.data<float>(), far, 1};
+    const kernels::fast::Matrix<const float> apart{x.data<float>(), far, 1};
     std::vector<float> result(4);
     CHECK(contains(message_of<ShapeError>([&] {
-                       kernels::gemm<float>(2, 2, 2, 1, apart, apart, 0, {result.data(), 2, 1});
+                       kernels::fast::gemm<float>(2, 2, 2, 1, apart, apart, 0, {result.data(), 2, 1});
                    }),
                    "more than BLAS can count"));
 }

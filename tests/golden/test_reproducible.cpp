@@ -17,7 +17,7 @@
 #include "catch.h"
 #include "environment.h"
 #include "golden/golden.h"
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 #include "sanitized.h"
 #include "skipped.h"
 #include "threads.h"

@@ -1,11 +1,11 @@
 // Fused attention at sizes on both sides of each constant that switches its path, against its definition in
 // small operations and against its heads one by one.
 #include "kernel_sizes.h"
-#include "kernels/attention.h"
+#include "kernels/fast/sizes.h"
 #include "source.h"
 
 using namespace source;
-using namespace weft::kernels;
+using namespace weft::kernels::fast;
 using sizes::neighbours, sizes::Sizes;
 
 namespace {

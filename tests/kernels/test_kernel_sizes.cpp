@@ -1,13 +1,11 @@
 // The kernels at sizes on both sides of each constant that switches their path, against plain loops:
 // elementwise ones, draws, reductions and rows.
 #include "kernel_sizes.h"
-#include "kernels/normalize.h"
-#include "kernels/reduce.h"
-#include "kernels/runs.h"
+#include "kernels/fast/sizes.h"
 #include "weft/tensor/random.h"
 
 using namespace weft;
-using namespace weft::kernels;
+using namespace weft::kernels::fast;
 using namespace sizes;
 
 namespace {

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "kernel_sizes.h"
-#include "kernels/gemm.h"
-#include "kernels/index.h"
+#include "kernels/fast/gemm.h"
+#include "kernels/fast/sizes.h"
 
 using namespace weft;
-using namespace weft::kernels;
+using namespace weft::kernels::fast;
 using namespace sizes;
 
 TEST_CASE("index_select, embedding, gather and their gradients around the ends of strips and tasks", "[ops]") {

@@ -16,8 +16,8 @@
 
 #include "catch.h"
 #include "environment.h"
-#include "kernels/gemm.h"
-#include "kernels/parallel.h"
+#include "kernels/fast/gemm.h"
+#include "kernels/threads/parallel.h"
 #include "scratch.h"
 #include "threads.h"
 #include "weft/weft.h"
@@ -159,7 +159,7 @@ TEST_CASE("products on several threads at the same time have the bits that each 
             const auto a = randn({n, k}, rng).to_vector<float>(), b = randn({k, n}, rng).to_vector<float>();
             std::vector<float> first, c(n * n);
             for (int i = 0; i < 50000; ++i) {
-                kernels::gemm<float>(n, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0, {c.data(), n, 1});
+                kernels::fast::gemm<float>(n, n, k, 1, {a.data(), k, 1}, {b.data(), n, 1}, 0, {c.data(), n, 1});
                 if (i == 0) first = c;
                 if (std::memcmp(c.data(), first.data(), c.size() * sizeof(float)) != 0) ++different;
             }

@@ -2,8 +2,7 @@
 // every one is reached somewhere.
 #include <cmath>
 
-#include "kernels/elementwise.h"
-#include "kernels/gemm.h"
+#include "kernels/interface.h"
 #include "refusal.h"
 #include "weft/weft.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.h"
-#include "kernels/rows.h"
+#include "kernels/fast/simd.h"
 #include "tensor/array.h"
 #include "weft/core.h"
 
@@ -32,7 +32,7 @@ inline Sizes neighbours(const Sizes& borders) {
 inline Sizes vector_ends() {
     Sizes sizes{0};
     for (std::int64_t width = 2; width <= 16; width *= 2)
-        for (const std::int64_t n : {width, 2 * width, kernels::row_batches * width}) sizes.push_back(n);
+        for (const std::int64_t n : {width, 2 * width, kernels::fast::row_batches * width}) sizes.push_back(n);
     return sizes;
 }
 

@@ -15,7 +15,7 @@
 #include <typeinfo>
 #include <vector>
 
-#include "kernels/parallel.h"
+#include "kernels/threads/parallel.h"
 #include "weft/weft.h"
 
 namespace weft::bench {

@@ -1,0 +1,120 @@
+// Tiled attention, which never stores a T × S matrix (Dao et al., "FlashAttention", 2022, algorithms 1 and 4;
+// the running maximum is from Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018): one
+// head, tile by tile, as forward and backward share it. The letters are those of interface.h.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/fast/gemm.h"
+#include "kernels/fast/simd.h"
+#include "kernels/fast/sizes.h"
+#include "kernels/interface.h"
+#include "kernels/threads/parallel.h"
+
+namespace weft::kernels::fast {
+
+constexpr std::int64_t ceil_div(std::int64_t n, std::int64_t d) { return (n + d - 1) / d; }
+
+// The size of a tile of scores. Large tiles make efficient products, but half of a tile on the diagonal of a
+// causal mask is wasted, which matters if there are few tiles.
+struct Tile {
+    std::int64_t queries, keys;
+    Tile(std::int64_t T, std::int64_t S) {
+        const std::int64_t most = S < tile_many_keys ? tile_queries : tile_max_queries;
+        queries = std::min(T, most);
+        keys = std::min((S + 15) / 16 * 16, tile_keys_per_query * most);  // whole cache lines
+    }
+    std::int64_t size() const { return queries * keys; }
+};
+
+// One (sample, head): its matrices, and which keys its queries attend to. T is the element type, T_ the number
+// of queries.
+template <class T>
+struct Head {
+    const QkvArrays& in;
+    const AttentionParams& params;
+    const std::int64_t H = in.q.shape[1], T_ = in.q.shape[2], S = in.v.shape[2];
+    const std::int64_t d_k = in.q.shape[3], d_v = in.v.shape[3];
+    const std::int64_t b, h;
+    const Tile tile{T_, S};
+
+    Head(std::int64_t index, const QkvArrays& inputs, const AttentionParams& p)
+        : in(inputs), params(p), b(index / H), h(index % H) {}
+
+    // The number of query i among all (B, H, T).
+    std::int64_t row(std::int64_t i) const { return (b * H + h) * T_ + i; }
+    Matrix<T> rows(const Array& x, std::int64_t first) const {  // rows of x (B, H or G, n, d), from row `first`
+        const std::int64_t own = h / (H / x.shape[1]);          // a head of keys serves H / G heads of queries
+        return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
+    }
+    // How many keys, counted from the first, the queries before `end` may attend to.
+    std::int64_t visible_keys(std::int64_t end) const {
+        return params.causal ? std::clamp<std::int64_t>(end + (S - T_), 0, S) : S;
+    }
+    // Element (b, h, i, j) of x (B, H, T, S).
+    template <class U>
+    U* element(const Array& x, std::int64_t i, std::int64_t j) const {
+        return x.data<U>() + b * x.strides[0] + h * x.strides[1] + i * x.strides[2] + j * x.strides[3];
+    }
+    bool is_visible(std::int64_t i, std::int64_t j) const {
+        return !(params.causal && j > i + (S - T_)) &&
+               std::none_of(params.blocked.begin(), params.blocked.end(),
+                            [&](const Array& blocked) { return *element<bool>(blocked, i, j); });
+    }
+    // s = scale · q kᵀ + bias, −∞ where masked: n_q queries from i0 on, n_k keys from j0 on, in rows tile.keys
+    // apart.
+    void scores(T* s, std::int64_t i0, std::int64_t n_q, std::int64_t j0, std::int64_t n_k) const {
+        gemm<T>(n_q, n_k, d_k, static_cast<T>(params.scale), rows(in.q, i0), rows(in.k, j0).transposed(), T(0),
+                {s, tile.keys, 1});
+        for (std::int64_t i = 0; i < n_q; ++i) {
+            T* row = s + i * tile.keys;
+            if (params.bias.storage) {
+                const T* bias = element<T>(params.bias, i0 + i, j0);
+                for (std::int64_t j = 0; j < n_k; ++j) row[j] += bias[j * params.bias.strides[3]];
+            }
+            for (const Array& part : params.blocked) {
+                const bool* blocked = element<bool>(part, i0 + i, j0);
+                for (std::int64_t j = 0; j < n_k; ++j)
+                    if (blocked[j * part.strides[3]]) row[j] = -INFINITY;
+            }
+            if (params.causal)
+                for (std::int64_t j = std::max<std::int64_t>(0, i0 + i + (S - T_) + 1 - j0); j < n_k; ++j)
+                    row[j] = -INFINITY;
+        }
+    }
+};
+
+template <class T>
+void multiply_row(std::int64_t n, T* y, T factor) {
+    simd_run(
+        n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, y);
+}
+
+template <class T>
+void multiply_rows(std::int64_t n, T* y, const T* factors) {
+    simd_run(
+        n, y, [](auto v, auto f) { return v * f; }, y, factors);
+}
+
+// p ← e^(p − shift) · factor; exactly 0 where p was −∞, even in a row that another score has made NaN.
+template <class T>
+void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
+    using Batch = xsimd::batch<T>;
+    simd_run(
+        n, p,
+        [m = Batch(shift), f = Batch(factor), none = Batch(T(0)), blocked = Batch(T(-INFINITY))](auto v) {
+            return xsimd::select(v == blocked, none, xsimd::exp(v - m) * f);
+        },
+        p);
+}
+
+template <class T>
+bool is_finite(std::int64_t n, const T* x) {
+    return std::all_of(x, x + n, [](T value) { return std::isfinite(value); });
+}
+
+// attention_backward of kernels/interface.h.
+void attention_backward(const QkvArrays& gradients, const Array& dbias, const Array& dy, const Array& y,
+                        const SoftmaxStats& stats, const QkvArrays& inputs, const AttentionParams& params);
+
+}  // namespace weft::kernels::fast

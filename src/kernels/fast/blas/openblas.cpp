@@ -1,0 +1,149 @@
+// OpenBLAS, through xtensor-blas.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <thread>
+#include <vector>
+#include <xtensor-blas/xblas.hpp>
+
+#include "kernels/fast/blas/blas.h"
+
+extern "C" {
+void openblas_set_num_threads(int);
+int openblas_get_parallel();  // 0: built without threads, 1: with its own, 2: with OpenMP's
+// Take one of its buffers and give it back. No header of OpenBLAS declares them, so a build may lack them.
+[[gnu::weak]] void* blas_memory_alloc(int);
+[[gnu::weak]] void blas_memory_free(void*);
+}
+
+namespace weft::kernels::fast {
+namespace {
+
+// The number of threads belongs to the process where OpenBLAS has threads of its own, and to the calling thread
+// where it uses OpenMP, which is then in the process, too. The caller's is restored.
+struct OneThread {
+    using Get = int (*)();
+    using Set = void (*)(int);
+    static inline const Get get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+    static inline const Set set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    const int before = set != nullptr ? get() : 1;
+    OneThread() {
+        if (before != 1) set(1);
+    }
+    ~OneThread() {
+        if (before != 1) set(before);
+    }
+};
+const bool blas_is_single_threaded = [] {
+    const OneThread restored;
+    openblas_set_num_threads(1);
+    return true;
+}();
+
+// OpenBLAS built without threads (Debian's libopenblas0-serial) hands out its buffers without a lock, so two
+// threads that multiply at the same time overwrite each other's operands. It gets one product at a time.
+std::mutex mutex;
+const bool one_at_a_time = openblas_get_parallel() == 0;
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+
+// Whether the system limits the process's memory, as under ulimit -v.
+bool is_limited() {
+    rlimit space{}, data{};
+    ::getrlimit(RLIMIT_AS, &space);
+    ::getrlimit(RLIMIT_DATA, &data);
+    return space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
+}
+
+// OpenBLAS copies operands into a buffer of 128 MiB, most of which is never touched. It keeps one for each
+// product that runs at the same time, and if the system refuses one, it tries again for ever. So before more
+// products run than ever before, it gets the buffers for them, and only if there is room.
+std::atomic<int> running = 0, buffers = 0;
+
+void check_room() {
+    constexpr std::size_t size = 129 << 20;
+    void* const room = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(room, size);
+}
+
+void make_buffers(int count) {
+    using Buffer = std::unique_ptr<void, void (*)(void*)>;
+    static std::set<const void*> known;
+    std::vector<Buffer> held;
+    while (std::ssize(known) < count) {
+        check_room();
+        if (is_limited()) {  // one of OpenBLAS's own threads may have waited for this room, and takes it now
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            check_room();
+        }
+        if (blas_memory_alloc == nullptr) break;
+        held.emplace_back(blas_memory_alloc(0), blas_memory_free);
+        known.insert(held.back().get());
+    }
+    buffers = count;
+}
+
+// While a product runs.
+struct Running {
+    Running() {
+        const int count = std::min(++running, one_at_a_time ? 1 : INT_MAX);
+        if (count <= buffers) return;
+        try {
+            const std::lock_guard lock(mutex);
+            if (count > buffers) make_buffers(count);
+        } catch (...) {
+            --running;
+            throw;
+        }
+    }
+    ~Running() { --running; }
+};
+
+#ifdef __GLIBC__
+// OpenBLAS starts threads of its own before main, which Weft has no use for, and waits for them when the
+// process exits: for ever, if their buffers were refused. This runs before that and after all else, because it
+// was registered first.
+[[gnu::constructor(101)]] void exit_without_waiting() {
+    if (is_limited())
+        ::on_exit(
+            [](int code, void*) {
+                std::fflush(nullptr);
+                ::_exit(code);
+            },
+            nullptr);
+}
+#endif
+
+}  // namespace
+
+template <class T>
+void blas_gemm(bool a_transposed, bool b_transposed, int m, int n, int k, T alpha, const T* a, int lda,
+               const T* b, int ldb, T beta, T* c, int ldc) {
+    const OneThread while_blas_runs;
+    const Running counted;
+    std::unique_lock lock(mutex, std::defer_lock);
+    if (one_at_a_time) lock.lock();
+    cxxblas::gemm<int>(cxxblas::RowMajor, a_transposed ? cxxblas::Trans : cxxblas::NoTrans,
+                       b_transposed ? cxxblas::Trans : cxxblas::NoTrans, m, n, k, alpha, a, lda, b, ldb, beta,
+                       c, ldc);
+}
+template void blas_gemm(bool, bool, int, int, int, float, const float*, int, const float*, int, float, float*,
+                        int);
+template void blas_gemm(bool, bool, int, int, int, double, const double*, int, const double*, int, double,
+                        double*, int);
+
+}  // namespace weft::kernels::fast

@@ -1,0 +1,125 @@
+#include <vector>
+
+#include "kernels/fast/simd.h"
+#include "kernels/fast/sizes.h"
+#include "kernels/interface.h"
+#include "kernels/threads/parallel.h"
+
+namespace weft::kernels::fast {
+
+namespace {
+
+// A row's mean, rounded and what the rounding left, and 1/√(var + eps).
+template <class T>
+struct Moments {
+    T mean, rest, rstd;
+};
+
+// In double, and squared only beside the largest, so that no finite row overflows and a constant one leaves no
+// rest.
+template <class T>
+Moments<T> careful_moments(const T* row, std::int64_t C, double eps) {
+    const double per = 1 / static_cast<double>(C);
+    double first = 0, second = 0, largest = 0, squares = 0;
+    for (std::int64_t i = 0; i < C; ++i) first += static_cast<double>(row[i]) * per;
+    for (std::int64_t i = 0; i < C; ++i) second += (static_cast<double>(row[i]) - first) * per;
+    const double mean = first + second;
+    for (std::int64_t i = 0; i < C; ++i)
+        largest = std::max(largest, std::abs(static_cast<double>(row[i]) - mean));
+    const double unit = largest > 0 ? largest : 1;
+    for (std::int64_t i = 0; i < C; ++i) {
+        const double v = (static_cast<double>(row[i]) - mean) / unit;
+        squares += v * v;
+    }
+    const double deviation = unit * std::sqrt(squares * per);
+    const T rounded = static_cast<T>(mean);
+    return {rounded, largest > 0 ? static_cast<T>(first - static_cast<double>(rounded) + second) : T(0),
+            static_cast<T>(1 / std::hypot(deviation, std::sqrt(eps)))};
+}
+
+template <class T>
+Moments<T> moments(const T* row, std::int64_t C, double eps) {
+    using Batch = xsimd::batch<T>;
+    const double per = 1 / static_cast<double>(C);
+    const T mean = static_cast<T>(row_sum(C, row) * per);
+    const auto square = [m = Batch(mean)](auto v) { return (v - m) * (v - m); };
+    const double var = row_sum_of<T>(C, square, row) * per, size = static_cast<double>(mean) / 64;
+    // Beside a large mean its own rounding shows.
+    if (!(var >= size * size && std::isfinite(var))) return careful_moments(row, C, eps);
+    return {mean, T(0), static_cast<T>(1 / std::sqrt(var + eps))};
+}
+
+void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Array& x, const Array& weight,
+                const Array& bias, double eps) {
+    const std::int64_t C = x.shape.back(), R = rstd.numel();
+    visit_floating(x.dtype, [&]<class T>(T) {
+        using Batch = xsimd::batch<T>;
+        parallel_for(R, C, row_grain, [&](std::int64_t r) {
+            const T* row = x.data<T>() + r * C;
+            const Moments<T> found = moments(row, C, eps);
+            const Batch m(found.mean), rest(found.rest), s(found.rstd);
+            simd_run(
+                C, y.data<T>() + r * C, [=](auto v, auto w, auto b) { return (v - m - rest) * s * w + b; }, row,
+                weight.data<T>(), bias.data<T>());
+            mean.data<T>()[2 * r] = found.mean;
+            mean.data<T>()[2 * r + 1] = found.rest;
+            rstd.data<T>()[r] = found.rstd;
+        });
+    });
+}
+
+void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbias, const Array& dy,
+                         const Array& x, const Array& mean, const Array& rstd, const Array& weight) {
+    const std::int64_t C = x.shape.back(), R = rstd.numel(), groups = (R + norm_group - 1) / norm_group;
+    const double per = 1 / static_cast<double>(C);
+    visit_floating(x.dtype, [&]<class T>(T) {
+        using Batch = xsimd::batch<T>;
+        const T* w = weight.data<T>();
+        std::vector<T> parts(static_cast<std::size_t>(2 * groups * C));  // dweight and dbias of each group
+        parallel_for(groups, norm_group * C, row_grain, [&](std::int64_t g) {
+            T* dw = parts.data() + 2 * g * C;
+            T* db = dw + C;
+            for (std::int64_t r = g * norm_group; r < std::min(R, (g + 1) * norm_group); ++r) {
+                const T* dyr = dy.data<T>() + r * C;
+                const T* xr = x.data<T>() + r * C;
+                const Batch m(mean.data<T>()[2 * r]), rest(mean.data<T>()[2 * r + 1]), s(rstd.data<T>()[r]);
+                // x̂ = (x − mean)·rstd, g = dy·weight:  dx = rstd·(g − mean(g) − x̂·mean(g·x̂))
+                const double sum_g = row_sum_of<T>(
+                    C, [](auto d, auto p) { return d * p; }, dyr, w);
+                const double sum_gx = row_sum_of<T>(
+                    C, [=](auto d, auto p, auto v) { return d * p * (v - m - rest) * s; }, dyr, w, xr);
+                const Batch a(static_cast<T>(sum_g * per)), b(static_cast<T>(sum_gx * per));
+                simd_run(
+                    C, dx.data<T>() + r * C,
+                    [=](auto d, auto p, auto v) { return s * (d * p - a - (v - m - rest) * s * b); }, dyr, w,
+                    xr);
+                if (dweight.storage)
+                    simd_run(
+                        C, dw, [=](auto sum, auto d, auto v) { return sum + d * (v - m - rest) * s; }, dw, dyr,
+                        xr);
+                if (dbias.storage)
+                    simd_run(
+                        C, db, [](auto sum, auto d) { return sum + d; }, db, dyr);
+            }
+        });
+        const auto add_groups = [&](const Array& out, std::int64_t which) {
+            T* y = out.data<T>();
+            parallel_blocks(C, row_grain / std::max<std::int64_t>(groups, 1) + 16,
+                            [&](std::int64_t begin, std::int64_t end) {
+                                std::fill(y + begin, y + end, T(0));
+                                for (std::int64_t g = 0; g < groups; ++g) {
+                                    const T* part = parts.data() + (2 * g + which) * C;
+                                    for (std::int64_t j = begin; j < end; ++j) y[j] += part[j];
+                                }
+                            });
+        };
+        if (dweight.storage) add_groups(dweight, 0);
+        if (dbias.storage) add_groups(dbias, 1);
+    });
+}
+
+}  // namespace
+
+extern const LayerNorm layer_norm_table{layer_norm, layer_norm_backward};
+
+}  // namespace weft::kernels::fast

@@ -1,0 +1,105 @@
+#include "kernels/interface.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "weft/kernels/reference_kernels.h"
+
+namespace weft {
+
+namespace {
+thread_local bool reads_reference = false;
+}
+
+ReferenceKernels::ReferenceKernels(bool reference) : mode_(reads_reference, reference) {}
+
+bool reference_kernels() { return reads_reference; }
+
+namespace kernels {
+
+namespace reference {
+extern const Filling filling_table;
+extern const Elementwise elementwise_table;
+extern const Products products_table;
+extern const Reductions reductions_table;
+extern const Scans scans_table;
+extern const Rows rows_table;
+extern const LayerNorm layer_norm_table;
+extern const Indexing indexing_table;
+extern const Attention attention_table;
+}  // namespace reference
+namespace fast {
+extern const Filling filling_table;
+extern const Elementwise elementwise_table;
+extern const Products products_table;
+extern const Reductions reductions_table;
+extern const Scans scans_table;
+extern const Rows rows_table;
+extern const LayerNorm layer_norm_table;
+extern const Indexing indexing_table;
+extern const Attention attention_table;
+}  // namespace fast
+
+const Kernels& active() {
+    static const Kernels plain{
+        reference::filling_table,    reference::elementwise_table, reference::products_table,
+        reference::reductions_table, reference::scans_table,       reference::rows_table,
+        reference::layer_norm_table, reference::indexing_table,    reference::attention_table};
+    static const Kernels quick{fast::filling_table,    fast::elementwise_table, fast::products_table,
+                               fast::reductions_table, fast::scans_table,       fast::rows_table,
+                               fast::layer_norm_table, fast::indexing_table,    fast::attention_table};
+    return reads_reference ? plain : quick;
+}
+
+Array contiguous(const Array& x) {
+    if (x.is_contiguous()) return x;
+    Array y = make_array(x.shape, x.dtype);
+    active().copy(y, x);
+    return y;
+}
+
+bool is_matrix(const Array& x) {
+    const int r = x.rank();
+    const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1], row = x.strides[r - 2],
+                       column = x.strides[r - 1];
+    const auto fits_blas = [](std::int64_t stride, std::int64_t length) {
+        return stride >= length && stride <= INT_MAX;
+    };
+    const bool by_rows = (column == 1 || columns == 1) && (fits_blas(row, columns) || rows == 1);
+    const bool by_columns = (row == 1 || rows == 1) && (fits_blas(column, rows) || columns == 1);
+    return by_rows || by_columns;
+}
+
+Array gemm_layout(const Array& x) { return is_matrix(x) ? x : contiguous(x); }
+
+void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {
+    for (std::int64_t size : {m, n, k})
+        if (size > INT_MAX)
+            throw ShapeError(operation, ": a size of ", size, " in (", m, ", ", k, ") @ (", k, ", ", n,
+                             ") is more than BLAS can count (", INT_MAX, "); cut the product into slices");
+}
+
+bool all(const Array& x) {
+    const Array dense = contiguous(x);
+    const bool* data = dense.data<bool>();
+    return std::all_of(data, data + dense.numel(), [](bool v) { return v; });
+}
+
+std::int64_t first_beyond_int64(const Array& x) {
+    const Array dense = contiguous(x);
+    return visit_floating(x.dtype, [&]<class T>(T) {
+        const T *begin = dense.data<T>(), *end = begin + dense.numel();
+        const T* found = std::find_if(begin, end, [](T v) { return !(v >= T(-0x1p63) && v < T(0x1p63)); });
+        return found == end ? -1 : found - begin;
+    });
+}
+
+std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high) {
+    const std::int64_t* index = indices.data<std::int64_t>();
+    for (std::int64_t i = 0; i < indices.numel(); ++i)
+        if (index[i] < low || index[i] >= high) return i;
+    return -1;
+}
+
+}  // namespace kernels
+}  // namespace weft

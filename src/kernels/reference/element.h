@@ -1,0 +1,51 @@
+// The elements of strided arrays, one at a time.
+#pragma once
+
+#include "kernels/expression.h"
+#include "kernels/interface.h"
+#include "weft/tensor/random.h"
+
+namespace weft::kernels::reference {
+
+// Element (i, j, …) of x.
+template <class T, class... Index>
+T& at(const Array& x, Index... index) {
+    std::int64_t offset = 0;
+    int axis = 0;
+    ((offset += index * x.strides[axis++]), ...);
+    return x.data<T>()[offset];
+}
+
+// Element i of x in row-major order.
+template <class T>
+T& element(const Array& x, std::int64_t i) {
+    std::int64_t offset = 0;
+    for (int axis = x.rank() - 1; axis >= 0; i /= x.shape[axis--])
+        offset += i % x.shape[axis] * x.strides[axis];
+    return x.data<T>()[offset];
+}
+
+// What element e of a tensor is multiplied with in dropout (Filling::fill_dropout).
+inline double dropout_factor(const Dropout& dropout, std::int64_t e) {
+    const auto position = static_cast<std::uint64_t>(e);
+    const std::uint32_t word = philox(dropout.seed, dropout.first + position / 4)[position % 4];
+    return word >= static_cast<std::uint32_t>(dropout.p * 0x1p32) ? 1 / (1 - dropout.p) : 0;
+}
+
+// out = f(x…), where f makes an xtensor expression of its operands, or is marked by_element.
+template <class Y, class... X, class F>
+void apply(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
+    for (std::int64_t i = 0; i < out.numel(); ++i) {
+        const std::tuple<X...> x(element<X>(in, i)...);
+        std::apply(
+            [&](const X&... one) {
+                if constexpr (is_by_element<F>)
+                    element_run(1, &element<Y>(out, i), f, &one...);
+                else
+                    element_run(1, &element<Y>(out, i), by_element(f), &one...);
+            },
+            x);
+    }
+}
+
+}  // namespace weft::kernels::reference

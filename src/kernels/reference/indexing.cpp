@@ -1,0 +1,57 @@
+// What reads and writes by index.
+#include "kernels/reference/element.h"
+
+namespace weft::kernels::reference {
+namespace {
+
+void index_select(const Array& out, const Array& x, int axis, const Array& indices) {
+    const Layout l(x.shape, axis, axis + 1);
+    const std::int64_t n = indices.numel();
+    visit_any(x.dtype, [&]<class T>(T) {
+        for (std::int64_t o = 0; o < l.outer; ++o)
+            for (std::int64_t i = 0; i < n; ++i)
+                for (std::int64_t j = 0; j < l.inner; ++j)
+                    out.data<T>()[(o * n + i) * l.inner + j] =
+                        x.data<T>()[(o * l.n + indices.data<std::int64_t>()[i]) * l.inner + j];
+    });
+}
+
+void index_add(const Array& out, int axis, const Array& indices, const Array& source) {
+    const Layout l(out.shape, axis, axis + 1);
+    const std::int64_t n = indices.numel();
+    visit_wrapping(out.dtype, [&]<class T>(T) {
+        for (std::int64_t o = 0; o < l.outer; ++o)
+            for (std::int64_t i = 0; i < n; ++i)
+                for (std::int64_t j = 0; j < l.inner; ++j)
+                    out.data<T>()[(o * l.n + indices.data<std::int64_t>()[i]) * l.inner + j] +=
+                        source.data<T>()[(o * n + i) * l.inner + j];
+    });
+}
+
+// The position in `big` of element i of `small`, whose place along the axis an index says.
+std::int64_t position(const Array& small, std::int64_t i, const Array& big, int axis, std::int64_t index) {
+    std::int64_t offset = index * big.strides[axis];
+    for (int a = small.rank() - 1; a >= 0; i /= small.shape[a--])
+        if (a != axis) offset += i % small.shape[a] * big.strides[a];
+    return offset;
+}
+
+void gather(const Array& out, const Array& x, int axis, const Array& index) {
+    visit_any(x.dtype, [&]<class T>(T) {
+        for (std::int64_t i = 0; i < index.numel(); ++i)
+            out.data<T>()[i] = x.data<T>()[position(index, i, x, axis, index.data<std::int64_t>()[i])];
+    });
+}
+
+void scatter_add(const Array& out, int axis, const Array& index, const Array& source) {
+    visit_wrapping(out.dtype, [&]<class T>(T) {
+        for (std::int64_t i = 0; i < index.numel(); ++i)
+            out.data<T>()[position(index, i, out, axis, index.data<std::int64_t>()[i])] += source.data<T>()[i];
+    });
+}
+
+}  // namespace
+
+extern const Indexing indexing_table{index_select, index_add, gather, scatter_add};
+
+}  // namespace weft::kernels::reference

@@ -1,0 +1,84 @@
+// Running sums and products along an axis.
+#include "kernels/reference/element.h"
+
+namespace weft::kernels::reference {
+namespace {
+
+// Element i of the row that starts at `start`, in a contiguous array.
+template <class T>
+T& along(const Array& x, const Layout& l, std::int64_t start, std::int64_t i) {
+    return x.data<T>()[start + i * l.inner];
+}
+
+// f(start, T{}) for the start of each row along the axis of a contiguous array.
+template <class F>
+void for_rows(const Array& x, const Layout& l, const F& f) {
+    visit_wrapping(x.dtype, [&]<class T>(T) {
+        for (std::int64_t o = 0; o < l.outer; ++o)
+            for (std::int64_t j = 0; j < l.inner; ++j) f(o * l.n * l.inner + j, T{});
+    });
+}
+
+void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
+    const Array dense = contiguous(x);
+    const Layout l(x.shape, axis, axis + 1);
+    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+        std::conditional_t<std::is_floating_point_v<T>, long double, T> total = 0;
+        for (std::int64_t step = 0; step < l.n; ++step) {
+            const std::int64_t i = reverse ? l.n - 1 - step : step;
+            total += along<T>(dense, l, start, i);
+            along<T>(out, l, start, i) = static_cast<T>(total);
+        }
+    });
+}
+
+void cumprod(const Array& out, const Array& x, int axis) {
+    const Array dense = contiguous(x);
+    const Layout l(x.shape, axis, axis + 1);
+    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+        std::conditional_t<std::is_floating_point_v<T>, double, T> product = 1;
+        for (std::int64_t i = 0; i < l.n; ++i) {
+            product *= along<T>(dense, l, start, i);
+            along<T>(out, l, start, i) = static_cast<T>(product);
+        }
+    });
+}
+
+// As the definition says it: n³ multiplications for a row of n.
+void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis) {
+    const Array factors = contiguous(x), slopes = contiguous(dy);
+    const Layout l(x.shape, axis, axis + 1);
+    for_rows(dx, l, [&]<class T>(std::int64_t start, T) {
+        for (std::int64_t j = 0; j < l.n; ++j) {
+            long double total = 0;
+            for (std::int64_t i = j; i < l.n; ++i) {
+                long double product = along<T>(slopes, l, start, i);
+                for (std::int64_t k = 0; k <= i; ++k)
+                    if (k != j) product *= along<T>(factors, l, start, k);
+                total += product;
+            }
+            along<T>(dx, l, start, j) = static_cast<T>(total);
+        }
+    });
+}
+
+void linear_scan(const Array& out, const Array& a, const Array& b, int axis, bool reverse) {
+    const Array links = contiguous(a), terms = contiguous(b);
+    const Layout l(b.shape, axis, axis + 1);
+    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+        const std::int64_t links_start = start - start / (l.n * l.inner) * l.inner;  // n − 1 of them in a row
+        std::conditional_t<std::is_floating_point_v<T>, double, T> y = 0;
+        for (std::int64_t step = 0; step < l.n; ++step) {
+            const std::int64_t i = reverse ? l.n - 1 - step : step;
+            if (step > 0) y *= along<T>(links, l, links_start, reverse ? i : i - 1);
+            y += along<T>(terms, l, start, i);
+            along<T>(out, l, start, i) = static_cast<T>(y);
+        }
+    });
+}
+
+}  // namespace
+
+extern const Scans scans_table{cumsum, cumprod, cumprod_backward, linear_scan};
+
+}  // namespace weft::kernels::reference
