@@ -94,10 +94,11 @@ std::int64_t first_beyond_int64(const Array& x) {
     });
 }
 
-std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high) {
+std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high,
+                           std::optional<std::int64_t> allowed) {
     const std::int64_t* index = indices.data<std::int64_t>();
     for (std::int64_t i = 0; i < indices.numel(); ++i)
-        if (index[i] < low || index[i] >= high) return i;
+        if ((index[i] < low || index[i] >= high) && index[i] != allowed) return i;
     return -1;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <numbers>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -196,8 +197,9 @@ void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std
 
 bool all(const Array& x);  // bool
 // The first position, in row-major order, of an element of x (floating) that copy cannot convert to int64 (NaN,
-// or out of range), and of an index outside low … high − 1; −1 if there is none.
+// or out of range), and of an index outside low … high − 1 that is not `allowed`; −1 if there is none.
 std::int64_t first_beyond_int64(const Array& x);
-std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high);
+std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high,
+                           std::optional<std::int64_t> allowed = {});
 
 }  // namespace weft::kernels

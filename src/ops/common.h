@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "kernels/interface.h"
 #include "tensor/array.h"
 #include "weft/autograd/grad.h"
 #include "weft/autograd/grad_mode.h"
@@ -41,14 +42,17 @@ inline void check_same_shape(const char* operation, const Tensor& prediction, co
                          " must have one shape; reshape one of them");
 }
 
+// Element i of a contiguous array, which << prints.
+inline Tensor element_of(const Array& x, std::int64_t i) { return Tensor(x).reshape({-1})[i]; }
+
 // IndexError unless each of the targets (int64, contiguous) is ignore_index or one of V classes.
 inline void check_targets(const char* operation, const Tensor& targets, std::int64_t V,
                           std::int64_t ignore_index) {
-    const std::int64_t* t = targets.data<std::int64_t>();
-    for (std::int64_t i = 0; i < targets.numel(); ++i)
-        if (t[i] != ignore_index && (t[i] < 0 || t[i] >= V))
-            throw IndexError(operation, ": target ", t[i], " at flat position ", i, " is outside the ", V,
-                             " classes (0 to ", V - 1, ", or ignore_index ", ignore_index, ")");
+    const std::int64_t wrong = kernels::first_outside(targets.array(), 0, V, ignore_index);
+    if (wrong >= 0)
+        throw IndexError(operation, ": target ", element_of(targets.array(), wrong), " at flat position ",
+                         wrong, " is outside the ", V, " classes (0 to ", V - 1, ", or ignore_index ",
+                         ignore_index, ")");
 }
 
 // For the catch block of an operation composed of others: throws what was caught, with the operation's name in

@@ -13,7 +13,7 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
     const Array dense = kernels::contiguous(indices.array());
     const std::int64_t wrong = kernels::first_outside(dense, -n, n);
     if (wrong >= 0)
-        throw IndexError(operation, ": index ", dense.data<std::int64_t>()[wrong], " at position ",
+        throw IndexError(operation, ": index ", element_of(dense, wrong), " at position ",
                          format_index(wrong, indices.shape()), " is out of range for size ", n,
                          valid_indices(n));
     if (kernels::first_outside(dense, 0, n) < 0) return Tensor(dense);
@@ -90,7 +90,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
     const Array dense = kernels::contiguous(ids.array());
     const std::int64_t wrong = kernels::first_outside(dense, 0, V);
     if (wrong >= 0)
-        throw IndexError("embedding: token id ", dense.data<std::int64_t>()[wrong], " at position ",
+        throw IndexError("embedding: token id ", element_of(dense, wrong), " at position ",
                          format_index(wrong, ids.shape()), " is outside the vocabulary of ", V, " (0 to ",
                          V - 1, ")");
     Shape shape = ids.shape();
@@ -100,13 +100,14 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
 
 Tensor one_hot(const Tensor& ids, std::int64_t num_classes) {
     check_dtype("one_hot", "the ids", ids, int64);
-    if (num_classes == -1) num_classes = ids.numel() == 0 ? 0 : *(max(ids) + 1).data<std::int64_t>();  // wraps
+    if (num_classes == -1)
+        num_classes = ids.numel() == 0 ? 0 : (max(ids) + 1).to_vector<std::int64_t>()[0];  // wraps
     if (num_classes < 0)
         throw ValueError("one_hot: ", num_classes, " classes; use 0 or more, or -1 for the largest id + 1");
     const Tensor dense = ids.contiguous();
     const std::int64_t wrong = kernels::first_outside(dense.array(), 0, num_classes);
     if (wrong >= 0)
-        throw IndexError("one_hot: id ", dense.data<std::int64_t>()[wrong], " at position ",
+        throw IndexError("one_hot: id ", element_of(dense.array(), wrong), " at position ",
                          format_index(wrong, ids.shape()), " is outside the ", num_classes, " classes (0 to ",
                          num_classes - 1, ")");
     return (ids.unsqueeze(-1) == arange(num_classes)).to(int64);

@@ -71,10 +71,11 @@ Tensor rand_like(const Tensor& x, Rng& rng) try {
 
 Tensor randperm(std::int64_t n, Rng& rng) {
     if (n < 0) throw ValueError("randperm: n is ", n, "; use 0 or more");
-    const Tensor order = arange(n);
-    auto* place = order.data<std::int64_t>();  // Fisher and Yates: each of the first i + 1 places is as likely
-    for (std::int64_t i = 1; i < n; ++i) std::swap(place[i], place[rng.randint(0, i + 1)]);
-    return order;
+    auto place = arange(n).to_vector<std::int64_t>();
+    // Fisher and Yates: each of the first i + 1 places is as likely
+    for (std::size_t i = 1; i < place.size(); ++i)
+        std::swap(place[i], place[static_cast<std::size_t>(rng.randint(0, static_cast<std::int64_t>(i) + 1))]);
+    return from_vector(place, {n});
 }
 
 namespace {
@@ -147,16 +148,15 @@ Tensor multinomial(const Tensor& weights, std::int64_t num_samples, Rng& rng, bo
     }
     Shape shape = weights.shape();
     shape[-1] = num_samples;
-    const Tensor drawn = empty(shape, int64);
-    auto* next = drawn.data<std::int64_t>();
+    std::vector<std::int64_t> drawn;
     for (const auto& row : rows) {
         WeightTree tree(row);
-        for (std::int64_t i = 0; i < num_samples; ++i, ++next) {
-            *next = tree.find(rng.uniform());
-            if (!replacement) tree.remove(*next);
+        for (std::int64_t i = 0; i < num_samples; ++i) {
+            drawn.push_back(tree.find(rng.uniform()));
+            if (!replacement) tree.remove(drawn.back());
         }
     }
-    return drawn;
+    return from_vector(drawn, shape);
 }
 
 }  // namespace weft

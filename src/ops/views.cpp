@@ -195,7 +195,7 @@ Tensor Tensor::to(DType wanted) const {
     if (wanted == dtype()) return unchanged(*this);
     if (wanted == int64 && is_floating_point(dtype()))
         if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
-            throw ValueError("to: ", Tensor(kernels::contiguous(array())).reshape({-1})[wrong], " at position ",
+            throw ValueError("to: ", element_of(kernels::contiguous(array()), wrong), " at position ",
                              format_index(wrong, shape()),
                              " does not fit in int64; replace it first (clamp, masked_fill)");
     return record("to", Tensor(copy_of(array(), wanted)), {*this}, {},

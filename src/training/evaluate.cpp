@@ -16,11 +16,11 @@ void check_any(const std::vector<Batch>& batches) {
 }
 
 // Σ nᵢ lossᵢ / Σ nᵢ over batches of nᵢ targets.
-double mean_loss(const std::vector<Batch>& batches, const double* losses) {
+double mean_loss(const std::vector<Batch>& batches, const std::vector<double>& losses) {
     double sum = 0, tokens = 0;
-    for (const Batch& batch : batches) {
-        const auto count = static_cast<double>(batch.targets.numel());
-        sum += count * *losses++;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        const auto count = static_cast<double>(batches[i].targets.numel());
+        sum += count * losses[i];
         tokens += count;
     }
     return sum / tokens;
@@ -38,7 +38,7 @@ double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(co
         if (stop && stop()) return NAN;
         losses.push_back(loss_of(batch).item());
     }
-    return stop && stop() ? NAN : mean_loss(batches, losses.data());
+    return stop && stop() ? NAN : mean_loss(batches, losses);
 }
 
 double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(const Batch&)>& loss_of,
@@ -47,11 +47,12 @@ double evaluate(const std::vector<Batch>& batches, const std::function<Tensor(co
     check_any(batches);
     const NoGrad off;
     const nn::EvalMode eval_mode;
-    const auto n = static_cast<std::int64_t>(batches.size());
-    const Tensor own = zeros({n}, float64);  // the losses of this process, and 0, which changes no sum
-    for (std::int64_t i = group.rank(); i < n; i += group.size())
-        own.data<double>()[i] = loss_of(batches[static_cast<std::size_t>(i)]).item();
-    return mean_loss(batches, group.all_reduce(own).data<double>());
+    std::vector<double> own(batches.size());  // the losses of this process, and 0, which changes no sum
+    for (std::size_t i = static_cast<std::size_t>(group.rank()); i < own.size();
+         i += static_cast<std::size_t>(group.size()))
+        own[i] = loss_of(batches[i]).item();
+    const Tensor all = group.all_reduce(from_vector(own, {static_cast<std::int64_t>(own.size())}));
+    return mean_loss(batches, all.to_vector<double>());
 }
 
 }  // namespace weft::training

@@ -79,6 +79,20 @@ TEST_CASE("example: Composed", "[header-examples]") {
     CHECK(distance(fast, slow) < 1e-5);
 }
 
+TEST_CASE("example: ReferenceKernels", "[header-examples]") {
+    const Tensor x = randn({4, 8}, rng);
+    const Tensor fast = softmax(x, -1);
+    const ReferenceKernels plain;
+    const Tensor slow = softmax(x, -1);  // the same values up to rounding
+    CHECK(distance(fast, slow) < 1e-6);
+}
+
+TEST_CASE("example: reference_kernels", "[header-examples]") {
+    const ReferenceKernels plain;
+    const bool reference = reference_kernels();  // true
+    CHECK(reference);
+}
+
 TEST_CASE("example: gradients of gradients", "[header-examples]") {
     const Tensor x = tensor({2.0, 3}).requires_grad_();
     const Tensor y = sum(x * x * x);

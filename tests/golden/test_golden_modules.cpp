@@ -1,5 +1,5 @@
 // Modules against PyTorch: outputs, and the gradients of every parameter and input, in float64 and float32,
-// fused and composed.
+// fused, composed and by the reference kernels.
 #include "catch.h"
 #include "golden/golden.h"
 #include "weft/weft.h"
@@ -65,9 +65,12 @@ void compare(const std::string& name, nn::Module module, const Call& call, DType
 template <class Make, class CallOf>
 void compare_every_way(const std::string& name, Make make, CallOf call) {
     for (const DType dtype : {float64, float32})
-        for (const bool composed : {false, true}) {
-            INFO(name << (composed ? ", composed, " : ", fused, ") << weft::name(dtype));
+        for (const auto& [way, composed, reference] : {std::tuple("fused", false, false),
+                                                       {"composed", true, false},
+                                                       {"reference kernels", false, true}}) {
+            INFO(name << ", " << way << ", " << weft::name(dtype));
             const Composed mode(composed);
+            const ReferenceKernels plain(reference);
             Rng rng(1);
             auto module = make(rng);
             compare(

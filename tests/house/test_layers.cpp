@@ -180,6 +180,26 @@ TEST_CASE("every file includes only its own room and those above it, of librarie
     CHECK(files > 100);
 }
 
+TEST_CASE("other rooms see of the kernels what each promises, and few files touch memory", "[house]") {
+    static const std::regex kernel(R"re(#include "kernels/([^"]*)")re"),
+        memory(R"(\bdata<|->data\b|\bbytes_at)");
+    std::vector<std::string> touching;
+    for (const char* folder : {"src", "include/weft"})
+        for (const auto& entry : fs::recursive_directory_iterator(markdown::root / folder)) {
+            const std::string path = fs::relative(entry.path(), markdown::root).generic_string();
+            if (!entry.is_regular_file() || contains(path, "/kernels/")) continue;
+            const std::string text = markdown::read(entry.path());
+            for (std::sregex_iterator found(text.begin(), text.end(), kernel), end; found != end; ++found) {
+                INFO(path);
+                CHECK(std::set<std::string>{"interface.h", "formula.h", "threads/parallel.h"}.contains(
+                    (*found)[1]));
+            }
+            if (std::regex_search(text, memory)) touching.push_back(path);
+        }
+    INFO(Catch::StringMaker<std::vector<std::string>>::convert(touching));
+    CHECK(touching.size() <= 15);  // what a device would have to look at, see docs/architecture.md
+}
+
 TEST_CASE("the test of the rooms finds each kind of violation", "[house]") {
     const auto exists = [](const std::string& path) {
         return !path.ends_with("gone.h") && path != "src/registry.h";

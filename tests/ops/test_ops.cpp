@@ -113,6 +113,28 @@ TEST_CASE("every operation equals PyTorch when composed: values and gradients", 
     });
 }
 
+TEST_CASE("every operation equals PyTorch by the reference kernels: values and gradients", "[ops][golden]") {
+    const ReferenceKernels plain;
+    for (const DType dtype : {float64, float32})
+        for (const bool is_composed : {false, true})
+            for_every_row([&](const Op& op) {
+                INFO(name(dtype) << (is_composed ? ", composed" : ""));
+                const Composed composed(is_composed);
+                const Inputs inputs = as_leaves(inputs_of(op), dtype);
+                if (op.compared)
+                    compare(results_of(op, inputs), expected_of(op, inputs), dtype == float64 ? 1e-10 : 3e-6);
+            });
+}
+
+TEST_CASE("random operations draw the same by the reference kernels", "[ops]") {
+    for_every_row([&](const Op& op) {
+        if (op.compared) return;
+        const auto fast = results_of(op, as_leaves(inputs_of(op)));
+        const ReferenceKernels plain;
+        compare(results_of(op, as_leaves(inputs_of(op))), fast, 1e-12);
+    });
+}
+
 TEST_CASE("every operation equals PyTorch in float32: values and gradients", "[ops][golden]") {
     double largest = 0;
     for_every_row([&](const Op& op) {

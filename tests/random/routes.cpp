@@ -308,6 +308,10 @@ public:
             set_num_threads(3);
             exact("threads", reference, by_grad(program_, run_options));
             set_num_threads(1);
+            {
+                const ReferenceKernels plain;
+                close("reference kernels", reference, by_grad(program_, run_options));
+            }
             if (!changes)
                 close("copies", reference, by_grad(program_, {.dtype = program_.dtype, .copies = true}));
         }

@@ -23,7 +23,8 @@ TEST_CASE("random programs: their gradients are the same by every route", "[rand
         statements += program.statements.size();
     }
     const auto share = [&](const char* route) { return double(counts[route]) / double(programs); };
-    for (const char* route : {"repeated", "backward", "two backwards", "threads", "create_graph", "composed"}) {
+    for (const char* route : {"repeated", "backward", "two backwards", "threads", "create_graph", "composed",
+                              "reference kernels"}) {
         INFO(route);
         CHECK(share(route) > 0.8);
     }

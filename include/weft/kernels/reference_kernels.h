@@ -11,9 +11,9 @@ namespace weft {
 // and belong to one thread; a backward pass is computed by the kernels that are active when it runs.
 //
 //     const Tensor x = randn({4, 8}, rng);
-//     const Tensor fast = softmax(x);
+//     const Tensor fast = softmax(x, -1);
 //     const ReferenceKernels plain;
-//     const Tensor slow = softmax(x);  // the same values up to rounding
+//     const Tensor slow = softmax(x, -1);  // the same values up to rounding
 class [[nodiscard]] ReferenceKernels {
 public:
     explicit ReferenceKernels(bool reference = true);  // false: the fast ones again, inside another guard

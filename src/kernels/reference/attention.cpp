@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/reference/element.h"
+#include "kernels/threads/parallel.h"
 
 namespace weft::kernels::reference {
 namespace {
@@ -25,6 +26,7 @@ double score(const QkvArrays& in, const AttentionParams& params, const Shape& sc
     double s = 0;
     for (std::int64_t c = 0; c < in.q.shape[3]; ++c)
         s += static_cast<double>(at<T>(in.q, b, h, i, c)) * static_cast<double>(at<T>(in.k, b, g, j, c));
+    count_multiply_adds(in.q.shape[3]);
     s *= params.scale;
     return params.bias.storage ? s + static_cast<double>(at<T>(params.bias, b, h, i, j)) : s;
 }

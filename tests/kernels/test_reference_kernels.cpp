@@ -1,0 +1,60 @@
+// The guard that chooses the reference kernels. That they compute what the fast ones do is tested where the
+// operations are: over the table (test_ops.cpp), the modules (test_golden_modules.cpp) and random programs
+// (random/routes.cpp).
+#include <array>
+#include <cstring>
+#include <thread>
+
+#include "catch.h"
+#include "kernels/interface.h"
+#include "weft/core.h"
+
+using namespace weft;
+
+namespace {
+
+// The addresses of all kernels.
+std::array<void*, sizeof(kernels::Kernels) / sizeof(void*)> addresses() {
+    std::array<void*, sizeof(kernels::Kernels) / sizeof(void*)> found;
+    std::memcpy(found.data(), &kernels::active(), sizeof(kernels::Kernels));
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("every kernel is there twice, and ReferenceKernels chooses all of them", "[kernels]") {
+    const auto fast = addresses();
+    const ReferenceKernels plain;
+    const auto reference = addresses();
+    for (std::size_t i = 0; i < fast.size(); ++i) {
+        INFO("kernel " << i << " of kernels/interface.h");
+        CHECK(fast[i] != nullptr);
+        CHECK(reference[i] != nullptr);
+        CHECK(fast[i] != reference[i]);
+    }
+}
+
+TEST_CASE("ReferenceKernels nests, ends with its scope and belongs to one thread", "[kernels]") {
+    CHECK_FALSE(reference_kernels());
+    {
+        const ReferenceKernels plain;
+        CHECK(reference_kernels());
+        {
+            const ReferenceKernels fast(false);
+            CHECK_FALSE(reference_kernels());
+        }
+        CHECK(reference_kernels());
+        bool elsewhere = true;
+        std::thread([&] { elsewhere = reference_kernels(); }).join();
+        CHECK_FALSE(elsewhere);
+    }
+    CHECK_FALSE(reference_kernels());
+}
+
+TEST_CASE("reference products count their multiply-adds", "[kernels]") {
+    const Tensor a = ones({3, 4}), b = ones({4, 5});
+    const ReferenceKernels plain;
+    const CountMultiplyAdds counter;
+    matmul(a, b);
+    CHECK(counter.count() == 60);
+}
