@@ -80,6 +80,7 @@ TEST_CASE("example: Composed", "[header-examples]") {
 }
 
 TEST_CASE("example: ReferenceKernels", "[header-examples]") {
+    Rng rng(1);
     const Tensor x = randn({4, 8}, rng);
     const Tensor fast = softmax(x, -1);
     const ReferenceKernels plain;
