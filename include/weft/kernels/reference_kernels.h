@@ -1,4 +1,4 @@
-// Which of the two readings of every kernel runs.
+// Which of the two readings of the kernels runs.
 #pragma once
 
 #include "weft/base/scoped.h"
