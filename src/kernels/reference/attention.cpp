@@ -1,5 +1,7 @@
 // Attention, query by query (Vaswani et al., "Attention is all you need", 2017, §3.2.1). The letters are those
 // of kernels/interface.h.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "kernels/reference/element.h"
@@ -8,83 +10,78 @@
 namespace weft::kernels::reference {
 namespace {
 
-// Whether query i of head (b, h) may attend to key j.
-bool is_visible(const AttentionParams& params, const Shape& scores, std::int64_t b, std::int64_t h,
-                std::int64_t i, std::int64_t j) {
-    if (params.causal && j > i + (scores[3] - scores[2])) return false;
-    for (const Array& blocked : params.blocked)
-        if (at<bool>(blocked, b, h, i, j)) return false;
-    return true;
-}
+// Query i of head h of sample b, whose keys are those of head g.
+struct Query {
+    const QkvArrays& in;
+    const AttentionParams& params;
+    std::int64_t b, h, g, i;
+    const std::int64_t T_ = in.q.shape[2], S = in.k.shape[2];
 
-// scale · q_i · k_j + bias_ij, and −∞ where the key is masked.
-template <class T>
-double score(const QkvArrays& in, const AttentionParams& params, const Shape& scores, std::int64_t b,
-             std::int64_t h, std::int64_t i, std::int64_t j) {
-    if (!is_visible(params, scores, b, h, i, j)) return -INFINITY;
-    const std::int64_t g = h / (in.q.shape[1] / in.k.shape[1]);  // the head of keys that serves h
-    double s = 0;
-    for (std::int64_t c = 0; c < in.q.shape[3]; ++c)
-        s += static_cast<double>(at<T>(in.q, b, h, i, c)) * static_cast<double>(at<T>(in.k, b, g, j, c));
-    count_multiply_adds(in.q.shape[3]);
-    s *= params.scale;
-    return params.bias.storage ? s + static_cast<double>(at<T>(params.bias, b, h, i, j)) : s;
-}
+    // Whether it may attend to key j.
+    bool sees(std::int64_t j) const {
+        if (params.causal && j > i + (S - T_)) return false;
+        return std::none_of(params.blocked.begin(), params.blocked.end(),
+                            [&](const Array& blocked) { return at<bool>(blocked, b, h, i, j); });
+    }
+    // scale · q_i · k_j + bias_ij.
+    template <class T>
+    double score(std::int64_t j) const {
+        const std::int64_t d_k = in.q.shape[3];
+        count_multiply_adds(d_k);
+        double s = 0;
+        for (std::int64_t c = 0; c < d_k; ++c) s += value<T>(in.q, b, h, i, c) * value<T>(in.k, b, g, j, c);
+        return params.scale * s + (params.bias.storage ? value<T>(params.bias, b, h, i, j) : 0);
+    }
+    // What dropout multiplies the weight of key j with.
+    double factor(std::int64_t j) const {
+        return params.dropout.p == 0
+                   ? 1
+                   : dropout_factor(params.dropout, ((b * in.q.shape[1] + h) * T_ + i) * S + j);
+    }
+};
 
-// What dropout multiplies the weight of (b, h, i, j) with.
-double factor(const AttentionParams& params, const Shape& scores, std::int64_t b, std::int64_t h,
-              std::int64_t i, std::int64_t j) {
-    return params.dropout.p == 0
-               ? 1
-               : dropout_factor(params.dropout, ((b * scores[1] + h) * scores[2] + i) * scores[3] + j);
-}
-
-// f(b, h, g, i) for every query, with the head of keys g that serves h.
+// f(query) for all of them.
 template <class F>
-void for_queries(const QkvArrays& in, const F& f) {
+void for_queries(const QkvArrays& in, const AttentionParams& params, const F& f) {
     const std::int64_t H = in.q.shape[1], G = in.k.shape[1];
     for (std::int64_t b = 0; b < in.q.shape[0]; ++b)
         for (std::int64_t h = 0; h < H; ++h)
-            for (std::int64_t i = 0; i < in.q.shape[2]; ++i) f(b, h, h / (H / G), i);
+            for (std::int64_t i = 0; i < in.q.shape[2]; ++i) f(Query{in, params, b, h, h / (H / G), i});
 }
 
 void attention(const Array& y, const SoftmaxStats& stats, const Array& weights, const QkvArrays& in,
                const AttentionParams& params) {
     const std::int64_t S = in.v.shape[2], d_v = in.v.shape[3];
-    const Shape scores{in.q.shape[0], in.q.shape[1], in.q.shape[2], S};
     visit_floating(y.dtype, [&]<class T>(T) {
-        std::vector<double> p(static_cast<std::size_t>(S));
-        for_queries(in, [&](std::int64_t b, std::int64_t h, std::int64_t g, std::int64_t i) {
-            // scores, and the largest; NaN stays
+        for_queries(in, params, [&](const Query& q) {
+            const auto [b, h, g, i] = std::array{q.b, q.h, q.g, q.i};
+            // The keys that it sees, their scores, and the largest; NaN stays.
+            std::vector<std::int64_t> keys;
+            std::vector<double> p;
             double max = -INFINITY, sum = 0;
             for (std::int64_t j = 0; j < S; ++j) {
-                const double s = p[static_cast<std::size_t>(j)] = score<T>(in, params, scores, b, h, i, j);
-                if (!(s <= max)) max = s;
+                if (!q.sees(j)) continue;
+                keys.push_back(j);
+                p.push_back(q.score<T>(j));
+                if (std::isnan(p.back()) || p.back() > max) max = p.back();
             }
-            // softmax: e^(s − max) / Σ, and 0 for a masked key
-            for (std::int64_t j = 0; j < S; ++j) {
-                double& w = p[static_cast<std::size_t>(j)];
-                w = w == -INFINITY ? 0 : std::exp(w - max);
-                sum += w;
-            }
+            // Softmax: e^(s − max) / Σ; nothing but −∞ has weights of 0.
+            for (double& w : p) sum += w = max == -INFINITY ? 0 : std::exp(w - max);
             const double inverse_sum = sum == 0 ? 0 : 1 / sum;
             at<T>(stats.max, b, h, i) = static_cast<T>(sum == 0 ? 0 : max);
             at<T>(stats.inverse_sum, b, h, i) = static_cast<T>(inverse_sum);
-            // dropout
-            for (std::int64_t j = 0; j < S; ++j) {
-                double& w = p[static_cast<std::size_t>(j)];
-                w *= inverse_sum * factor(params, scores, b, h, i, j);
-                if (!is_visible(params, scores, b, h, i, j)) w = 0;
+            // The weights after dropout, and y = Σ_j p_j v_j.
+            std::vector<double> total(static_cast<std::size_t>(d_v));
+            for (std::int64_t j = 0; j < S && weights.storage; ++j) at<T>(weights, b, h, i, j) = 0;
+            for (std::size_t k = 0; k < keys.size(); ++k) {
+                const std::int64_t j = keys[k];
+                const double w = p[k] * inverse_sum * q.factor(j);
                 if (weights.storage) at<T>(weights, b, h, i, j) = static_cast<T>(w);
+                for (std::int64_t c = 0; c < d_v; ++c)
+                    total[static_cast<std::size_t>(c)] += w * value<T>(in.v, b, g, j, c);
             }
-            // y = Σ_j p_j v_j over the keys that are not masked
-            for (std::int64_t c = 0; c < d_v; ++c) {
-                double total = 0;
-                for (std::int64_t j = 0; j < S; ++j)
-                    if (is_visible(params, scores, b, h, i, j))
-                        total += p[static_cast<std::size_t>(j)] * static_cast<double>(at<T>(in.v, b, g, j, c));
-                at<T>(y, b, h, i, c) = static_cast<T>(total);
-            }
+            for (std::int64_t c = 0; c < d_v; ++c)
+                at<T>(y, b, h, i, c) = static_cast<T>(total[static_cast<std::size_t>(c)]);
         });
     });
 }
@@ -94,37 +91,33 @@ void attention(const Array& y, const SoftmaxStats& stats, const Array& weights, 
 void attention_backward(const QkvArrays& gradients, const Array& dbias, const Array& dy, const Array& y,
                         const SoftmaxStats& stats, const QkvArrays& in, const AttentionParams& params) {
     const std::int64_t S = in.v.shape[2], d_k = in.q.shape[3], d_v = in.v.shape[3];
-    const Shape scores{in.q.shape[0], in.q.shape[1], in.q.shape[2], S};
-    const Array of_bias = dbias.storage ? broadcast_view(dbias, scores) : Array();
+    const Array of_bias =
+        dbias.storage ? broadcast_view(dbias, {in.q.shape[0], in.q.shape[1], in.q.shape[2], S}) : Array();
     for (const Array* x : {&gradients.q, &gradients.k, &gradients.v}) active().fill(*x, 0);
     visit_floating(y.dtype, [&]<class T>(T) {
         const auto add = [](T& to, double x) { to = static_cast<T>(static_cast<double>(to) + x); };
-        for_queries(in, [&](std::int64_t b, std::int64_t h, std::int64_t g, std::int64_t i) {
+        for_queries(in, params, [&](const Query& q) {
+            const auto [b, h, g, i] = std::array{q.b, q.h, q.g, q.i};
             double delta = 0;  // dy · y
             bool is_used = false;
             for (std::int64_t c = 0; c < d_v; ++c) {
-                const double d = static_cast<double>(at<T>(dy, b, h, i, c));
-                delta += d * static_cast<double>(at<T>(y, b, h, i, c));
-                is_used = is_used || d != 0;
+                delta += value<T>(dy, b, h, i, c) * value<T>(y, b, h, i, c);
+                is_used = is_used || at<T>(dy, b, h, i, c) != 0;
             }
             for (std::int64_t j = 0; j < S && is_used; ++j) {
-                const double s = score<T>(in, params, scores, b, h, i, j);
-                if (s == -INFINITY) continue;
-                const double p = std::exp(s - static_cast<double>(at<T>(stats.max, b, h, i))) *
-                                 static_cast<double>(at<T>(stats.inverse_sum, b, h, i)),
-                             f = factor(params, scores, b, h, i, j);
+                if (!q.sees(j)) continue;
+                const double s = q.score<T>(j) - value<T>(stats.max, b, h, i), f = q.factor(j),
+                             p = std::exp(s) * value<T>(stats.inverse_sum, b, h, i);
                 double dp = 0;
                 for (std::int64_t c = 0; c < d_v; ++c) {
-                    const double d = static_cast<double>(at<T>(dy, b, h, i, c));
-                    dp += f * d * static_cast<double>(at<T>(in.v, b, g, j, c));
-                    add(at<T>(gradients.v, b, g, j, c), p * f * d);
+                    const double d = f * value<T>(dy, b, h, i, c);
+                    dp += d * value<T>(in.v, b, g, j, c);
+                    add(at<T>(gradients.v, b, g, j, c), p * d);
                 }
                 const double ds = p == 0 ? 0 : p * (dp - delta);
                 for (std::int64_t c = 0; c < d_k; ++c) {
-                    add(at<T>(gradients.q, b, h, i, c),
-                        params.scale * ds * static_cast<double>(at<T>(in.k, b, g, j, c)));
-                    add(at<T>(gradients.k, b, g, j, c),
-                        params.scale * ds * static_cast<double>(at<T>(in.q, b, h, i, c)));
+                    add(at<T>(gradients.q, b, h, i, c), params.scale * ds * value<T>(in.k, b, g, j, c));
+                    add(at<T>(gradients.k, b, g, j, c), params.scale * ds * value<T>(in.q, b, h, i, c));
                 }
                 if (dbias.storage) at<double>(of_bias, b, h, i, j) += ds;
             }

@@ -16,6 +16,12 @@ T& at(const Array& x, Index... index) {
     return x.data<T>()[offset];
 }
 
+// Its value, to compute with.
+template <class T, class... Index>
+double value(const Array& x, Index... index) {
+    return static_cast<double>(at<T>(x, index...));
+}
+
 // Element i of x in row-major order.
 template <class T>
 T& element(const Array& x, std::int64_t i) {
@@ -23,6 +29,12 @@ T& element(const Array& x, std::int64_t i) {
     for (int axis = x.rank() - 1; axis >= 0; i /= x.shape[axis--])
         offset += i % x.shape[axis] * x.strides[axis];
     return x.data<T>()[offset];
+}
+
+// A contiguous x (…, C) as (R, C).
+inline Array rows_of(const Array& x) {
+    const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
+    return view_of(x, {R, C}, {C, 1}, x.offset);
 }
 
 // What element e of a tensor is multiplied with in dropout (Filling::fill_dropout).

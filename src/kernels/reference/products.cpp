@@ -12,9 +12,8 @@ void product(const Array& c, const Array& a, const Array& b, double beta) {
     count_multiply_adds(m * n * k);
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
-            double total = beta == 0 ? 0 : beta * static_cast<double>(at<T>(c, i, j));
-            for (std::int64_t p = 0; p < k; ++p)
-                total += static_cast<double>(at<T>(a, i, p)) * static_cast<double>(at<T>(b, p, j));
+            double total = beta == 0 ? 0 : beta * value<T>(c, i, j);
+            for (std::int64_t p = 0; p < k; ++p) total += value<T>(a, i, p) * value<T>(b, p, j);
             at<T>(c, i, j) = static_cast<T>(total);
         }
 }
@@ -51,8 +50,7 @@ void masked_matmul(const Array& out, const Array& a, const Array& b, const Array
                         for (std::int64_t p = 0; p < k; ++p)
                             if (pairs == Pairs::in_a ? !at<bool>(blocked, s, h, i, p)
                                                      : !at<bool>(blocked, s, h, p, j))
-                                total += static_cast<double>(at<T>(a, s, h, i, p)) *
-                                         static_cast<double>(at<T>(b, s, h, p, j));
+                                total += value<T>(a, s, h, i, p) * value<T>(b, s, h, p, j);
                         at<T>(out, s, h, i, j) = static_cast<T>(total);
                     }
     });
