@@ -509,6 +509,36 @@ std::string memory_figure() {
         .svg();
 }
 
+// ---- computing twice
+
+Tensor blocks(const Tensor& x, const std::vector<Tensor>& weights, bool twice) {
+    Tensor y = x;
+    for (const Tensor& w : weights) {
+        const auto block = [w](const Inputs& in) { return in[0] + gelu(matmul(in[0], w)); };
+        y = twice ? checkpoint(block, {y}, {w}) : block({y});
+    }
+    return y;
+}
+
+void computing_twice() {
+    Rng rng(1);
+    const Tensor x = randn({B * T, C}, rng);
+    std::vector<Tensor> weights;
+    for (int i = 0; i < 12; ++i) weights.push_back((randn({C, C}, rng) * 0.1).requires_grad_());
+    const auto kept = [](const Tensor& y) {  // operations, without the leaves
+        int operations = 0;
+        for (const GraphNode& node : graph_nodes(y)) operations += node.operation != "leaf";
+        return operations;
+    };
+    const Tensor once = blocks(x, weights, false), twice = blocks(x, weights, true);
+    std::printf("12 blocks keep %d results of operations; computed twice, %d\n", kept(once), kept(twice));
+    const std::vector<Tensor> a = grad({sum(once)}, weights), b = grad({sum(twice)}, weights);
+    bool same = true;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        same = same && a[i].to_vector<float>() == b[i].to_vector<float>();
+    std::printf("the same gradients: %s\n", same ? "yes" : "no");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -530,6 +560,8 @@ int main(int argc, char** argv) {
     the_floor();
     chapter.section("Tiles");
     tiles();
+    chapter.section("Computing twice");
+    computing_twice();
     chapter.section("The same bits");
     the_same_bits();
     chapter.section("Thread times");

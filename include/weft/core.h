@@ -1,6 +1,8 @@
 // weft::core: tensors, gradients and operations.
 #pragma once
 
+#include "weft/autograd/checkpoint.h"
+#include "weft/autograd/fused.h"
 #include "weft/autograd/grad.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/ledger.h"

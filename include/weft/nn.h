@@ -9,6 +9,7 @@
 #include "weft/nn/attention.h"
 #include "weft/nn/attention_weights.h"
 #include "weft/nn/batch_norm.h"
+#include "weft/nn/checkpoint.h"
 #include "weft/nn/conv2d.h"
 #include "weft/nn/dropout.h"
 #include "weft/nn/embedding.h"

@@ -88,8 +88,12 @@ Tensor repeat_kv(const Tensor& x, std::int64_t H) {
     return x.unsqueeze(2).expand({B, G, H / G, S, d}).reshape({B, H, S, d});
 }
 
-// The reference implementation: every step is a tensor with a name.
-AttentionResult attention_reference(const char* caller, const Qkv& qkv, const AttentionOptions& o) {
+Tensor in_shape(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : x.reshape(shape); }
+
+// The reference implementation: every step is a tensor with a name. The weights have the shape that the caller sees, and
+// are what multiplies v, so that a gradient retained there is that of the whole result.
+AttentionResult attention_reference(const char* caller, const Qkv& qkv, const AttentionOptions& o,
+                                    const Shape& seen) {
     const Shape shape = shape_of_scores(qkv);                   // (B, H, T, S)
     const Tensor q = traced("q", qkv[0]);                       // (B, H, T, d_k)
     const Tensor k = traced("k", repeat_kv(qkv[1], shape[1]));  // (B, H, S, d_k)
@@ -106,7 +110,8 @@ AttentionResult attention_reference(const char* caller, const Qkv& qkv, const At
     // overflow.
     if (mask.defined()) weights = masked_fill(weights, mask, 0);
     if (o.dropout > 0) weights = traced("weights after dropout", dropout(weights, o.dropout, *o.rng));
-    return {traced("heads", masked_matmul(weights, v, mask, Pairs::in_a)), weights};  // (B, H, T, d_v)
+    weights = in_shape(weights, seen);
+    return {traced("heads", masked_matmul(in_shape(weights, shape), v, mask, Pairs::in_a)), weights};  // (B, H, T, d_v)
 }
 
 // x as the kernel reads it: rows of consecutive elements that do not overlap (those of an expanded tensor do).
@@ -122,87 +127,89 @@ Tensor make_token_major(const Tensor& x, std::int64_t d) {
     return Tensor(transposed_view(make_array({x.size(0), x.size(2), x.size(1), d}, x.dtype()), 1, 2));
 }
 
-// Runs the kernel on qkv, the values of `heads`.
-AttentionResult fused(const char* caller, const Heads& heads, const Qkv& qkv, AttentionOptions o,
-                      bool wants_weights) {
-    const auto& [q, k, v] = qkv;
+// The same at once.
+AttentionResult attention_fused(const char* caller, const Heads& heads, const Qkv& qkv,
+                                const AttentionOptions& o, bool wants_weights, const Shape& seen) {
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
-    std::vector<Array> blocked;
+    kernels::AttentionParams params{
+        *o.scale, o.mask.is_causal(), {}, o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
     for (const Tensor& part : o.mask.rest(shape[0], shape[1], shape[2], shape[3], caller))
-        blocked.push_back(broadcast_view(part.array(), shape));
-    kernels::AttentionParams params{*o.scale, o.mask.is_causal(), blocked,
-                                    o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
+        params.blocked.push_back(broadcast_view(part.array(), shape));
     Rng::State draws;  // where the draws of dropout begin
     if (o.dropout > 0) {
         draws = o.rng->state();
         params.dropout = {o.dropout, draws.seed, o.rng->reserve(kernels::dropout_positions(shape.numel()))};
     }
+    const auto& [q, k, v] = qkv;
     const kernels::SoftmaxStats stats{make_array(per_query, q.dtype()), make_array(per_query, q.dtype())};
     const Tensor y = make_token_major(q, v.size(3));
     const Array weights = wants_weights ? make_array(shape, q.dtype()) : Array();
     kernels::active().attention(y.array(), stats, weights,
                                 {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
 
-    // The mask is saved too, so backward notices if it was changed in place.
-    const std::size_t n = heads.tensors.size();
-    std::vector<Tensor> inputs = heads.tensors;
-    if (o.bias.defined()) inputs.push_back(o.bias);
-    std::vector<Tensor> to_save = inputs;
-    to_save.insert(to_save.end(), o.mask.parts().begin(), o.mask.parts().end());
     const Heads like{{}, heads.num_heads, heads.num_kv_heads, heads.d_k};
-    // The gradients by the reference implementation, of whose results `choose` takes one.
-    const auto by_reference = [caller, o, n, like, draws](const Saved& saved, const Tensor& dy, auto choose) {
-        const bool create_graph = is_grad_enabled();
-        const EnableGrad on;
-        const auto input = [&](std::size_t i) {
-            return create_graph ? saved[i] : saved[i].detach().requires_grad_(saved.needs_input_grad(i));
-        };
-        Heads inputs = like;
-        for (std::size_t i = 0; i < n; ++i) inputs.tensors.push_back(input(i));
-        std::vector<Tensor> wanted = inputs.tensors;
-        AttentionOptions again = o;
-        if (o.bias.defined()) wanted.push_back(again.bias = input(n));
+    const std::size_t n = wants_weights ? 3 : heads.tensors.size();  // of q, k and v, or the packed projection
+    // The reference implementation again, with the same draws.
+    const auto again = [caller, o, like, draws, n, shape](const std::vector<Tensor>& in) {
+        Heads heads = like;
+        heads.tensors.assign(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
+        AttentionOptions options = o;
+        options.bias = in[n];
         Rng rng;
         rng.set_state(draws);
-        again.rng = &rng;
-        Grads grads = grads_of_reference(
-            [&] { return attention_reference(caller, inputs.qkv(), again).*choose; }, wanted, dy);
-        if (!create_graph)
-            for (Tensor& x : grads) x = x.defined() ? x.detach() : x;
-        return grads;
+        options.rng = &rng;
+        return attention_reference(caller, heads.qkv(), options, shape);
     };
-    AttentionResult result;
-    if (wants_weights) {
-        std::vector<Tensor> of_weights = inputs;
-        if (n == 3) of_weights[2] = {};  // v
-        const auto rule = [by_reference](const Saved& saved, const Tensor& dy) {
-            return by_reference(saved, dy, &AttentionResult::weights);
-        };
+    // The mask is an input, too, so backward notices if it was changed in place.
+    const auto with_bias_and_mask = [&](std::vector<Tensor> inputs) {
+        inputs.push_back(o.bias);
+        inputs.insert(inputs.end(), o.mask.parts().begin(), o.mask.parts().end());
+        return inputs;
+    };
+    if (wants_weights) {  // y = weights · v in the graph, too
+        const Qkv parts = heads.qkv();
+        AttentionResult result;
         result.weights = traced(o.dropout > 0 ? "weights after dropout" : "weights",
-                                record("attention weights", Tensor(weights), of_weights, to_save, rule));
+                                fused(
+                                    "attention weights", with_bias_and_mask({parts[0], parts[1], parts[2]}),
+                                    [again](const std::vector<Tensor>& in) { return again(in).weights; },
+                                    [&] { return Computed{Tensor(weights)}; }));
+        result.weights = in_shape(result.weights, seen);
+        Tensor mask;
+        if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], caller);
+        result.output = fused(
+            "scaled_dot_product_attention", {in_shape(result.weights, shape), parts[2], mask},
+            [H = shape[1]](const std::vector<Tensor>& in) {
+                return masked_matmul(in[0], repeat_kv(in[1], H), in[2], Pairs::in_a);
+            },
+            [&] { return Computed{y}; });
+        return result;
     }
-    const std::size_t own = to_save.size();
-    to_save.insert(to_save.end(), {y, Tensor(stats.max), Tensor(stats.inverse_sum)});
-    const bool has_bias = o.bias.defined();
-    const auto rule = [by_reference, params, n, own, has_bias, like](const Saved& saved, const Tensor& dy) {
-        if (is_grad_enabled()) return by_reference(saved, dy, &AttentionResult::output);
+    const auto rule = [params, n, like, own = n + 1 + o.mask.parts().size()](const Saved& saved,
+                                                                             const Tensor& dy) {
         Heads inputs = like, grads = like;
         for (std::size_t i = 0; i < n; ++i) inputs.tensors.push_back(saved[i]);
         for (const Tensor& x : inputs.tensors)
             grads.tensors.push_back(n == 1 ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
         const auto [q, k, v] = inputs.qkv();
         const auto [dq, dk, dv] = grads.qkv();  // views of a packed gradient
-        const Tensor dbias =
-            has_bias && saved.needs_input_grad(n) ? zeros(saved[n].shape(), float64) : Tensor();
+        const Tensor dbias = saved.needs_input_grad(n) ? zeros(saved[n].shape(), float64) : Tensor();
         kernels::active().attention_backward(
             {dq.array(), dk.array(), dv.array()}, dbias.defined() ? dbias.array() : Array(), row_contiguous(dy),
             saved[own].array(), {saved[own + 1].array(), saved[own + 2].array()},
             {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
-        if (has_bias) grads.tensors.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
+        grads.tensors.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
+        grads.tensors.resize(own);  // the mask has none
         return grads.tensors;
     };
-    result.output = record("scaled_dot_product_attention", y, inputs, to_save, rule);
-    return result;
+    return {fused(
+                "scaled_dot_product_attention", with_bias_and_mask(heads.tensors),
+                [again](const std::vector<Tensor>& in) { return again(in).output; },
+                [&] {
+                    return Computed{y, {y, Tensor(stats.max), Tensor(stats.inverse_sum)}};
+                },
+                rule),
+            {}};
 }
 
 }  // namespace
@@ -222,10 +229,9 @@ AttentionResult Heads::attend(const char* caller, const AttentionOptions& option
 
     // The kernel cannot scale by 0, because BLAS does not read what it would multiply by 0, and so misses NaN.
     const bool is_fused = !composed_mode() && static_cast<float>(*o.scale) != 0;
-    const AttentionResult result =
-        is_fused ? fused(caller, heads, qkv, o, wants_weights) : attention_reference(caller, heads.qkv(), o);
-    if (y.rank() == 4) return result;
-    return {result.output.reshape(y), wants_weights ? result.weights.reshape(w) : Tensor()};
+    const AttentionResult result = is_fused ? attention_fused(caller, heads, qkv, o, wants_weights, w)
+                                            : attention_reference(caller, heads.qkv(), o, w);
+    return {in_shape(result.output, y), result.weights};
 }
 
 Tensor scaled_dot_product_attention(const Heads& heads, const AttentionOptions& options) {

@@ -5,7 +5,7 @@
 
 #include "kernels/interface.h"
 #include "tensor/array.h"
-#include "weft/autograd/grad.h"
+#include "weft/autograd/fused.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/record.h"
 #include "weft/ops.h"
@@ -93,21 +93,6 @@ inline Tensor rows_without_gradient(const Tensor& y, const Tensor& dy, int axis)
     const NoGrad off;
     if (all(isfinite(y))) return {};
     return sum(y * 0.0, axis, keepdim) != 0 && sum((dy != 0).to(int64), axis, keepdim) == 0;
-}
-
-// The gradients of a fused operation if they must themselves be differentiable: those of its reference
-// implementation.
-template <class Reference>
-Grads grads_of_reference(const Reference& reference, const std::vector<Tensor>& inputs, const Tensor& dy) {
-    std::vector<Tensor> wanted;
-    for (const Tensor& x : inputs)
-        if (x.defined() && x.requires_grad()) wanted.push_back(x);
-    const std::vector<Tensor> found =
-        grad({reference()}, wanted, {dy}, {.create_graph = true, .allow_unused = true});
-    Grads all;
-    std::size_t next = 0;
-    for (const Tensor& x : inputs) all.push_back(x.defined() && x.requires_grad() ? found[next++] : Tensor());
-    return all;
 }
 
 }  // namespace weft

@@ -186,13 +186,13 @@ Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
 
 Tensor gelu(const Tensor& x, Gelu kind) {
     check_floating("gelu", x);
-    if (composed_mode()) return gelu_reference(x, kind);
-    Tensor y = kind == Gelu::exact ? gelu_exact(x) : gelu_tanh(x);
-    return record("gelu", y, {x}, {x}, [kind](const Saved& saved, const Tensor& dy) {
-        const Tensor& x = saved[0];
-        if (is_grad_enabled()) return grads_of_reference([&] { return gelu_reference(x, kind); }, {x}, dy);
-        return Grads{kind == Gelu::exact ? gelu_exact_backward(x, dy) : gelu_tanh_backward(x, dy)};
-    });
+    const bool is_exact = kind == Gelu::exact;
+    return fused(
+        "gelu", {x}, [kind](const std::vector<Tensor>& in) { return gelu_reference(in[0], kind); },
+        [&] { return Computed{is_exact ? gelu_exact(x) : gelu_tanh(x)}; },
+        [is_exact](const Saved& saved, const Tensor& dy) {
+            return Grads{is_exact ? gelu_exact_backward(saved[0], dy) : gelu_tanh_backward(saved[0], dy)};
+        });
 }
 
 Tensor clamp(const Tensor& x, double low, double high) {

@@ -34,25 +34,26 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
     check_targets("cross_entropy", flat_targets, V, ignore_index);
     const Tensor t = flat_targets.reshape({R});
     const Tensor x = logits.reshape({R, V});
-    if (composed_mode()) return cross_entropy_reference(x, t, ignore_index);
-
-    const Array rows = kernels::contiguous(x.array());
-    Array loss = make_array({}, x.dtype()), max = make_array({R}, x.dtype()),
-          log_sum = make_array({R}, x.dtype());
-    const std::int64_t counted =
-        kernels::active().cross_entropy(loss, max, log_sum, rows, t.array(), ignore_index);
     // y = mean(ln Σeˣ − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
-    return record(
-        "cross_entropy", Tensor(std::move(loss)), {x},
-        {x, t, Tensor(std::move(max)), Tensor(std::move(log_sum))}, [=](const Saved& saved, const Tensor& dy) {
+    return fused(
+        "cross_entropy", {x, t},
+        [ignore_index](const std::vector<Tensor>& in) {
+            return cross_entropy_reference(in[0], in[1], ignore_index);
+        },
+        [&] {
+            const Array loss = make_array({}, x.dtype()), max = make_array({R}, x.dtype()),
+                        log_sum = make_array({R}, x.dtype());
+            const std::int64_t counted = kernels::active().cross_entropy(
+                loss, max, log_sum, kernels::contiguous(x.array()), t.array(), ignore_index);
+            return Computed{Tensor(loss), {Tensor(max), Tensor(log_sum), integer(counted)}};
+        },
+        [ignore_index](const Saved& saved, const Tensor& dy) {
             const Tensor &x = saved[0], &t = saved[1];
-            if (is_grad_enabled())
-                return grads_of_reference([&] { return cross_entropy_reference(x, t, ignore_index); }, {x}, dy);
-            Array dx = make_array(x.shape(), x.dtype());
-            kernels::active().cross_entropy_backward(
-                dx, kernels::contiguous(x.array()), saved[2].array(), saved[3].array(), t.array(), ignore_index,
-                dy.item() / static_cast<double>(std::max<std::int64_t>(counted, 1)));
-            return Grads{Tensor(std::move(dx))};
+            const Array dx = make_array(x.shape(), x.dtype());
+            kernels::active().cross_entropy_backward(dx, kernels::contiguous(x.array()), saved[2].array(),
+                                                     saved[3].array(), t.array(), ignore_index,
+                                                     dy.item() / std::max(saved[4].item(), 1.0));
+            return Grads{Tensor(dx), Tensor()};
         });
 }
 

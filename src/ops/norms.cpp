@@ -43,30 +43,29 @@ Array row_or(const Tensor& row, double value, const Tensor& x) {
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
     check_norm("layer_norm", x, weight, bias, eps);
-    if (composed_mode()) return layer_norm_reference(x, weight, bias, eps);
-
-    Shape rows = x.shape();
-    rows.erase(rows.rank() - 1);
-    Array y = make_array(x.shape(), x.dtype()), mean = make_array({rows.numel(), 2}, x.dtype()),
-          rstd = make_array(rows, x.dtype());
-    kernels::active().layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x),
-                                 row_or(bias, 0, x), eps);
-    return record("layer_norm", Tensor(std::move(y)), {x, weight, bias},
-                  {x, weight, bias, Tensor(std::move(mean)), Tensor(std::move(rstd))},
-                  [eps](const Saved& saved, const Tensor& dy) {
-                      const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
-                      if (is_grad_enabled())
-                          return grads_of_reference([&] { return layer_norm_reference(x, weight, bias, eps); },
-                                                    {x, weight, bias}, dy);
-                      Array dx = make_array(x.shape(), x.dtype()), dweight, dbias;
-                      if (saved.needs_input_grad(1)) dweight = make_array({x.size(-1)}, x.dtype());
-                      if (saved.needs_input_grad(2)) dbias = make_array({x.size(-1)}, x.dtype());
-                      kernels::active().layer_norm_backward(dx, dweight, dbias, kernels::contiguous(dy.array()),
-                                                            kernels::contiguous(x.array()), saved[3].array(),
-                                                            saved[4].array(), row_or(weight, 1, x));
-                      return Grads{Tensor(dx), dweight.storage ? Tensor(dweight) : Tensor(),
-                                   dbias.storage ? Tensor(dbias) : Tensor()};
-                  });
+    return fused(
+        "layer_norm", {x, weight, bias},
+        [eps](const std::vector<Tensor>& in) { return layer_norm_reference(in[0], in[1], in[2], eps); },
+        [&] {
+            Shape rows = x.shape();
+            rows.erase(rows.rank() - 1);
+            const Array y = make_array(x.shape(), x.dtype()), mean = make_array({rows.numel(), 2}, x.dtype()),
+                        rstd = make_array(rows, x.dtype());
+            kernels::active().layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x),
+                                         row_or(bias, 0, x), eps);
+            return Computed{Tensor(y), {Tensor(mean), Tensor(rstd)}};
+        },
+        [](const Saved& saved, const Tensor& dy) {
+            const Tensor &x = saved[0], &weight = saved[1];
+            const Array dx = make_array(x.shape(), x.dtype()),
+                        dweight = saved.needs_input_grad(1) ? make_array({x.size(-1)}, x.dtype()) : Array(),
+                        dbias = saved.needs_input_grad(2) ? make_array({x.size(-1)}, x.dtype()) : Array();
+            kernels::active().layer_norm_backward(dx, dweight, dbias, kernels::contiguous(dy.array()),
+                                                  kernels::contiguous(x.array()), saved[3].array(),
+                                                  saved[4].array(), row_or(weight, 1, x));
+            return Grads{Tensor(dx), dweight.storage ? Tensor(dweight) : Tensor(),
+                         dbias.storage ? Tensor(dbias) : Tensor()};
+        });
 }
 
 // Composed of small operations, so it needs no gradient rule.

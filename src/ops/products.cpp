@@ -88,26 +88,24 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const std::int64_t in = weight.size(1), out = weight.size(0);
     if (bias.defined() && bias.shape() != Shape{out})
         throw ShapeError("linear: ", sizes(), ", bias ", bias.shape(), ": the bias must be (", out, ",)");
-    if (composed_mode()) return linear_reference(x, weight, bias);
-
     Shape shape = x.shape();
     shape[-1] = out;
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
-    const Array y = make_array(shape, x.dtype()), w = kernels::gemm_layout(weight.array());
-    if (bias.defined()) kernels::active().copy(y, broadcast_view(bias.array(), shape));
-    // y = x Wᵀ + b
-    const kernels::Product product{as_rows(y, rows), as_rows(x.array(), rows), transposed_view(w, 0, 1),
-                                   bias.defined()};
-    kernels::active().products({&product, 1});
-    return record(
-        "linear", Tensor(y), {x, weight, bias}, {x, weight, bias},
+    return fused(
+        "linear", {x, weight, bias},
+        [](const std::vector<Tensor>& in) { return linear_reference(in[0], in[1], in[2]); },
+        [&] {  // y = x Wᵀ + b
+            const Array y = make_array(shape, x.dtype()), w = kernels::gemm_layout(weight.array());
+            if (bias.defined()) kernels::active().copy(y, broadcast_view(bias.array(), shape));
+            const kernels::Product product{as_rows(y, rows), as_rows(x.array(), rows), transposed_view(w, 0, 1),
+                                           bias.defined()};
+            kernels::active().products({&product, 1});
+            return Computed{Tensor(y)};
+        },
         [rows](const Saved& saved, const Tensor& dy) {
-            const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2];
-            if (is_grad_enabled())
-                return grads_of_reference([&] { return linear_reference(x, weight, bias); }, {x, weight, bias},
-                                          dy);
             // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
+            const Tensor &x = saved[0], &weight = saved[1];
             const Array d = as_rows(dy.array(), rows);
             Grads grads(3);
             std::vector<kernels::Product> products;

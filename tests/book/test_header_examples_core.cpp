@@ -79,6 +79,37 @@ TEST_CASE("example: Composed", "[header-examples]") {
     CHECK(distance(fast, slow) < 1e-5);
 }
 
+namespace fused_example {
+Tensor square_sum(const Tensor& x) {
+    return fused(
+        "square_sum", {x},
+        [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); },  // the definition
+        [&] { return Computed{dot(x, x)}; },                               // the same at once
+        [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
+}
+}  // namespace fused_example
+
+TEST_CASE("example: fused", "[header-examples]") {
+    const Tensor x = tensor({1.0, 2, 3}).requires_grad_();
+    const Tensor y = fused_example::square_sum(x);
+    CHECK(operation_of(y) == std::string("square_sum"));
+    CHECK(y.item() == 14);
+    CHECK(values_of(grad({y}, {x})[0]) == Values{2, 4, 6});
+    const Tensor dx = grad({fused_example::square_sum(x)}, {x}, {}, {.create_graph = true})[0];
+    CHECK(values_of(grad({sum(dx)}, {x})[0]) == Values{2, 2, 2});
+    const Composed readable;
+    CHECK(operation_of(fused_example::square_sum(x)) == std::string("sum"));
+}
+
+TEST_CASE("example: checkpoint", "[header-examples]") {
+    Rng rng(1);
+    const Tensor x = randn({2, 3}, rng).requires_grad_(), w = randn({3, 3}, rng).requires_grad_();
+    const auto block = [&](const std::vector<Tensor>& in) { return tanh(matmul(in[0], w)); };
+    const Tensor y = checkpoint(block, {x}, {w});  // as block({x})
+    CHECK(values_of(y.detach()) == values_of(block({x}).detach()));
+    CHECK(values_of(grad({sum(y)}, {w})[0]) == values_of(grad({sum(block({x}))}, {w})[0]));
+}
+
 TEST_CASE("example: ReferenceKernels", "[header-examples]") {
     Rng rng(1);
     const Tensor x = randn({4, 8}, rng);

@@ -74,6 +74,16 @@ TEST_CASE("example of Dropout", "[header-examples]") {
     CHECK(same_bits(same, x));
 }
 
+TEST_CASE("example of checkpoint", "[header-examples]") {
+    Rng rng(1);
+    const nn::Linear block(4, 4, rng);
+    const Tensor x = random_floats({2, 4});
+
+    const Tensor y = nn::checkpoint(block, x);  // the bits of block(x)
+
+    CHECK(same_bits(y.detach(), block(x).detach()));
+}
+
 TEST_CASE("example of MLP", "[header-examples]") {
     Rng rng(1);
     const Tensor x = random_floats({2, 3, 64});

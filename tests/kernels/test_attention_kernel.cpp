@@ -149,3 +149,33 @@ TEST_CASE("with everything on, a blocked key may hold NaN", "[attention][kernel]
         CHECK(all(poisoned[3].slice(1, at, at + 1) == 0.0));
     }
 }
+
+TEST_CASE("the gradient retained at the weights is that of all that follows, fused, composed and in any rank",
+          "[attention]") {
+    for (const Shape& batch : {Shape{}, Shape{3}, Shape{2, 3}, Shape{2, 1, 3}})
+        for (const double p : {0.0, 0.3}) {
+            const auto found = [&](bool is_composed, bool plain) {
+                const Composed mode(is_composed);
+                const ReferenceKernels reference(plain);
+                Rng rng(1);
+                Shape shape = batch;
+                shape.push_back(5), shape.push_back(4);
+                std::vector<Tensor> qkv;
+                for (int i = 0; i < 3; ++i) qkv.push_back(randn(shape, rng, float64).requires_grad_());
+                AttentionResult r = scaled_dot_product_attention_with_weights(
+                    qkv[0], qkv[1], qkv[2], {.mask = Mask::causal(), .dropout = p, .rng = &rng});
+                r.weights.retain_grad();
+                (sum(r.output * r.output) + sum(r.weights * r.weights)).backward();
+                // ∂/∂W (Σ y² + Σ W²) = 2 y vᵀ + 2 W where a key is not masked
+                const Tensor expected = 2 * matmul(r.output, qkv[2].transpose(-2, -1)) + 2 * r.weights;
+                const Tensor allowed = (r.weights != 0).to(float64);
+                CHECK(max(abs((r.weights.grad() - expected) * allowed)).item() < 1e-12);
+                return std::vector<Tensor>{r.weights.grad() * allowed, qkv[0].grad(), qkv[1].grad(),
+                                           qkv[2].grad()};
+            };
+            INFO("batch " << batch << ", dropout " << p);
+            const auto expected = found(true, false);
+            CHECK(largest_difference(found(false, false), expected) < 1e-12);
+            CHECK(largest_difference(found(false, true), expected) < 1e-12);
+        }
+}

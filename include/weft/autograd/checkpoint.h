@@ -1,0 +1,30 @@
+// Less memory for more arithmetic: what lies between is computed again in backward.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "weft/autograd/tensor.h"
+#include "weft/tensor/random.h"
+
+namespace weft {
+
+// Returns f(inputs), of which only the inputs, the parameters and the result are kept for backward: the tensors
+// in between are computed again there, once (Chen et al., "Training deep nets with sublinear memory cost",
+// 2016, §4; torch.utils.checkpoint). Values and gradients have the bits that they have without it, of first
+// order and of second.
+//
+//     const auto block = [&](const std::vector<Tensor>& in) { return tanh(matmul(in[0], w)); };
+//     const Tensor y = checkpoint(block, {x}, {w});  // as block({x})
+//
+// `parameters` are what f uses besides its inputs and what is to have a gradient, and `generators` what it
+// draws from besides default_rng(): they draw the same numbers again, and are left as they were. A module's own
+// are in nn::checkpoint. f's result is new, not an input: GraphError otherwise. Backward throws GraphError if f
+// depends on a tensor of the graph that was not named, or if what it computes the second time has other bits: a
+// mode (nn::EvalMode, Composed) or a generator has changed.
+Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>& f,
+                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& parameters = {},
+                  const std::vector<std::shared_ptr<Rng>>& generators = {});
+
+}  // namespace weft

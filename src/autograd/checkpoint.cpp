@@ -1,0 +1,116 @@
+#include "weft/autograd/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/node.h"
+#include "weft/autograd/grad_mode.h"
+
+namespace weft {
+namespace {
+
+// The states of default_rng() and of some generators.
+class Draws {
+public:
+    explicit Draws(std::vector<std::shared_ptr<Rng>> generators) : generators_(std::move(generators)) {
+        for_each([&](Rng& rng) { states_.push_back(rng.state()); });
+    }
+    void restore() const {
+        std::size_t next = 0;
+        for_each([&](Rng& rng) { rng.set_state(states_[next++]); });
+    }
+    const std::vector<std::shared_ptr<Rng>>& generators() const { return generators_; }
+
+private:
+    template <class F>
+    void for_each(const F& f) const {
+        f(default_rng());
+        for (const auto& rng : generators_) f(*rng);
+    }
+    std::vector<std::shared_ptr<Rng>> generators_;
+    std::vector<Rng::State> states_;
+};
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+    if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+    const Array x = kernels::contiguous(a.array()), y = kernels::contiguous(b.array());
+    return a.numel() == 0 || visit_any(x.dtype, [&]<class T>(T) {
+               return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(x.numel()) * sizeof(T)) ==
+                      0;
+           });
+}
+
+// GraphError if y depends on a tensor of the graph, made before `first`, that is not one of `named`.
+void check_named(const Tensor& y, const std::vector<Tensor>& named, std::uint64_t first) {
+    std::vector<Node*> stack{y.impl().node.get()};
+    std::map<const Node*, bool> seen;
+    for (const Tensor& x : named)
+        if (x.defined()) seen[x.impl().node.get()] = true;
+    while (!stack.empty()) {
+        const Node* const node = stack.back();
+        stack.pop_back();
+        if (node == nullptr || !seen.emplace(node, true).second) continue;
+        if (node->number < first)
+            throw GraphError("checkpoint: f depends on a tensor of shape ", node->shape, " (", node->operation,
+                             ") that is neither among its inputs nor its parameters; name it in parameters");
+        for (const auto& input : node->inputs) stack.push_back(input.get());
+    }
+}
+
+}  // namespace
+
+Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>& f,
+                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& parameters,
+                  const std::vector<std::shared_ptr<Rng>>& generators) {
+    const Draws before(generators);
+    Tensor y;
+    {
+        const NoGrad off;
+        y = f(inputs);
+    }
+    std::vector<Tensor> all = inputs, to_save;
+    all.insert(all.end(), parameters.begin(), parameters.end());
+    to_save = all;
+    to_save.push_back(y);
+    return record(
+        "checkpoint", y, all, to_save,
+        [f, parameters, before, n = inputs.size()](const Saved& saved, const Tensor& dy) {
+            const bool create_graph = is_grad_enabled();
+            const EnableGrad on;
+            std::vector<Tensor> own, wanted;
+            for (std::size_t i = 0; i < n; ++i)
+                own.push_back(saved.needs_input_grad(i) && !create_graph ? saved[i].detach().requires_grad_()
+                                                                         : saved[i]);
+            std::vector<Tensor> named = own;  // parameters are those that f holds, not copies of them
+            named.insert(named.end(), parameters.begin(), parameters.end());
+            for (std::size_t i = 0; i < named.size(); ++i)
+                if (saved.needs_input_grad(i)) wanted.push_back(named[i]);
+            const Tensor& y = saved[named.size()];
+            const std::uint64_t first =
+                Node::make("checkpoint", y.array())->number;  // f's nodes have larger ones
+            const Draws now(before.generators());
+            before.restore();
+            Tensor again;
+            try {
+                again = f(own);
+            } catch (...) {
+                now.restore();
+                throw;
+            }
+            now.restore();
+            if (!same_bits(again, y))
+                throw GraphError(
+                    "checkpoint: f computed other values in backward than before; pass the generators that it "
+                    "draws from, and call backward in the mode (eval, Composed, …) of the forward pass");
+            Grads grads(named.size());
+            if (!again.requires_grad()) return grads;
+            check_named(again, named, first);
+            const std::vector<Tensor> found =
+                grad({again}, wanted, {dy}, {.create_graph = create_graph, .allow_unused = true});
+            for (std::size_t i = 0, next = 0; i < named.size(); ++i)
+                if (saved.needs_input_grad(i)) grads[i] = found[next++];
+            return grads;
+        });
+}
+
+}  // namespace weft
