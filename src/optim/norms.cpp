@@ -10,6 +10,7 @@
 #include "weft/autograd/grad_mode.h"
 #include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
+#include "weft/tensor/visit.h"
 
 namespace weft::optim {
 
@@ -52,11 +53,8 @@ auto of_blocks(const Tensor& x, const F& f) {
     const std::int64_t n = flat.numel();
     std::vector<double> results(static_cast<std::size_t>((n + block - 1) / block));
     parallel_for(n, block, [&](std::int64_t begin, std::int64_t end) {
-        double& result = results[static_cast<std::size_t>(begin / block)];
-        if (flat.dtype() == float32)
-            result = f(flat.data<float>() + begin, end - begin);
-        else
-            result = f(flat.data<double>() + begin, end - begin);
+        results[static_cast<std::size_t>(begin / block)] = visit_floating(
+            flat.dtype(), [&]<class T>(T) -> double { return f(flat.data<T>() + begin, end - begin); });
     });
     return results;
 }

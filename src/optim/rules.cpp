@@ -3,6 +3,7 @@
 
 #include "weft/optim/norms.h"
 #include "weft/optim/optimizer.h"
+#include "weft/tensor/visit.h"
 
 namespace weft::optim {
 
@@ -32,10 +33,8 @@ void check_adam(const Options& options) {
 template <class F>
 void on_elements(const Update& u, const F& f) {
     parallel_for(u.parameter.numel(), block, [&](std::int64_t begin, std::int64_t end) {
-        if (u.parameter.dtype() == float32)
-            f(u.parameter.data<float>(), u.gradient.data<float>(), begin, end);
-        else
-            f(u.parameter.data<double>(), u.gradient.data<double>(), begin, end);
+        visit_floating(u.parameter.dtype(),
+                       [&]<class T>(T) { f(u.parameter.data<T>(), u.gradient.data<T>(), begin, end); });
     });
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "weft/base/error.h"
-#include "weft/tensor/dtype.h"
 #include "weft/tensor/shape.h"
+#include "weft/tensor/visit.h"
 
 namespace weft {
 
@@ -75,24 +75,5 @@ std::optional<Strides> reshaped_strides(const Array& x, const Shape& shape);
 
 // As NumPy's str(): 8 digits, lines of 75 columns, a summary above 1000 elements.
 std::string format(const Array& x);
-
-// Calls f(T{}) with the C++ type of a dtype.
-template <class F>
-decltype(auto) visit_floating(DType dtype, F&& f) {
-    return dtype == float64 ? f(double{}) : f(float{});
-}
-template <class F>
-decltype(auto) visit_numeric(DType dtype, F&& f) {
-    return dtype == int64 ? f(std::int64_t{}) : visit_floating(dtype, f);
-}
-// For sums and products: int64 is computed in unsigned numbers, which wrap on overflow, as in NumPy.
-template <class F>
-decltype(auto) visit_wrapping(DType dtype, F&& f) {
-    return dtype == int64 ? f(std::uint64_t{}) : visit_floating(dtype, f);
-}
-template <class F>
-decltype(auto) visit_any(DType dtype, F&& f) {
-    return dtype == boolean ? f(bool{}) : visit_numeric(dtype, f);
-}
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
 #include "weft/ops/creation.h"
+#include "weft/tensor/visit.h"
 
 namespace weft::viz {
 namespace {
@@ -21,10 +22,7 @@ constexpr std::int64_t max_elements = 64, max_storages = 26;
 // Calls f with the address of x's first element.
 template <class F>
 auto at_data(const Tensor& x, const F& f) {
-    if (x.dtype() == float32) return f(x.data<float>());
-    if (x.dtype() == float64) return f(x.data<double>());
-    if (x.dtype() == int64) return f(x.data<std::int64_t>());
-    return f(x.data<bool>());
+    return visit_any(x.dtype(), [&]<class T>(T) { return f(x.data<T>()); });
 }
 
 // The position in memory of each element of x, relative to the first.

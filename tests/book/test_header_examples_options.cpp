@@ -43,6 +43,11 @@ TEST_CASE("example: composed_mode", "[header-examples]") {
 
 // ---- core/dtype.h
 
+TEST_CASE("example: visit", "[header-examples]") {
+    const std::size_t bytes = visit(float64, []<class S, class C>(Element<S, C>) { return sizeof(S); });  // 8
+    CHECK(bytes == 8);
+}
+
 TEST_CASE("example: types", "[header-examples]") {
     const std::size_t bytes = itemsize(float64);   // 8
     const bool trains = is_floating_point(int64);  // false

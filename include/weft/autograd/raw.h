@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "weft/autograd/tensor.h"
+#include "weft/tensor/visit.h"
 
 namespace weft {
 
@@ -15,10 +16,7 @@ static_assert(std::endian::native == std::endian::little, "the values of the fil
 
 // The values of a contiguous tensor.
 inline std::byte* bytes_at(const Tensor& x) {
-    if (x.dtype() == float32) return reinterpret_cast<std::byte*>(x.data<float>());
-    if (x.dtype() == float64) return reinterpret_cast<std::byte*>(x.data<double>());
-    if (x.dtype() == int64) return reinterpret_cast<std::byte*>(x.data<std::int64_t>());
-    return reinterpret_cast<std::byte*>(x.data<bool>());
+    return visit_any(x.dtype(), [&]<class T>(T) { return reinterpret_cast<std::byte*>(x.data<T>()); });
 }
 
 inline std::uint64_t byte_count(const Tensor& x) {

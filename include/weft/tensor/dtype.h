@@ -30,10 +30,36 @@ inline constexpr DType float32 = DType::float32, float64 = DType::float64;
 // The same for the types without gradients.
 inline constexpr DType int64 = DType::int64, boolean = DType::boolean;
 
+// A type of elements: how they are stored, and what they are computed in.
+template <class S, class C = S>
+struct Element {
+    using Storage = S;  // in memory
+    using Compute = C;  // in arithmetic
+    const char* name;
+};
+
+// Returns f(Element) for a dtype: every choice by type goes through this function, and a type is added here.
+//
+//     const std::size_t bytes = visit(float64, []<class S, class C>(Element<S, C>) { return sizeof(S); });  //
+//     8
+template <class F>
+constexpr decltype(auto) visit(DType dtype, F&& f) {
+    switch (dtype) {  // the compiler names a type that is missing
+        case DType::float32:
+            return f(Element<float>{"float32"});
+        case DType::float64:
+            return f(Element<double>{"float64"});
+        case DType::int64:
+            return f(Element<std::int64_t>{"int64"});
+        case DType::boolean:
+            break;
+    }
+    return f(Element<bool>{"bool"});
+}
+
 // "float32", "float64", "int64" or "bool".
 constexpr const char* name(DType dtype) {
-    constexpr const char* names[] = {"float32", "float64", "int64", "bool"};
-    return names[static_cast<std::size_t>(dtype)];
+    return visit(dtype, [](auto element) { return element.name; });
 }
 
 // Writes name(dtype).
@@ -44,10 +70,14 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 //     const std::size_t bytes = itemsize(float64);   // 8
 //     const bool trains = is_floating_point(int64);  // false
 //     const DType same = dtype_of<double>();         // float64
-constexpr std::size_t itemsize(DType dtype) { return dtype == float32 ? 4 : dtype == boolean ? 1 : 8; }
+constexpr std::size_t itemsize(DType dtype) {
+    return visit(dtype, []<class S, class C>(Element<S, C>) { return sizeof(S); });
+}
 
 // True for float32 and float64, the types that take a gradient.
-constexpr bool is_floating_point(DType dtype) { return dtype == float32 || dtype == float64; }
+constexpr bool is_floating_point(DType dtype) {
+    return visit(dtype, []<class S, class C>(Element<S, C>) { return std::is_floating_point_v<C>; });
+}
 
 // The DType of float, double, std::int64_t or bool; other types do not compile.
 template <class T>
