@@ -150,11 +150,14 @@ Heads MultiHeadAttention::split(const Tensor& query, const Tensor& key, const Te
 
 AttentionResult MultiHeadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value,
                                             const Mask& mask, bool wants_weights) const {
-    const Heads heads = split(query, key, value);  // q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v)
-    const AttentionOptions options = {.mask = mask, .dropout = training() ? dropout : 0, .rng = rng_.get()};
-    const auto [y, weights] = heads.attend(multi_head, options, wants_weights);  // (B, H, T, d_v), (B, H, T, S)
-    const Tensor merged = traced("merged", merge_heads(y));                      // (B, T, H·d_v)
-    return {traced("Y", W_out(merged)), weights};                                // (B, T, C)
+    return located(*this, [&]() -> AttentionResult {
+        const Heads heads = split(query, key, value);  // q (B, H, T, d_k), k (B, G, S, d_k), v (B, G, S, d_v)
+        const AttentionOptions options = {.mask = mask, .dropout = training() ? dropout : 0, .rng = rng_.get()};
+        const auto [y, weights] =
+            heads.attend(multi_head, options, wants_weights);    // (B, H, T, d_v), (B, H, T, S)
+        const Tensor merged = traced("merged", merge_heads(y));  // (B, T, H·d_v)
+        return {traced("Y", W_out(merged)), weights};            // (B, T, C)
+    });
 }
 
 // ---- CausalMultiHeadAttention
@@ -209,12 +212,14 @@ AttentionOptions CausalMultiHeadAttention::options(std::int64_t T, const KeyValu
 
 AttentionResult CausalMultiHeadAttention::forward(const Tensor& x, KeyValueCache* cache, const Mask& extra_mask,
                                                   bool wants_weights) const {  // x (B, T, C)
-    const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
-    const Heads heads = project(x, cache);  // q (B, H, T, d_k), k and v (B, G, S, d_k)
-    const AttentionOptions o = options(x.size(-2), cache, extra_mask);
-    const auto [y, weights] = heads.attend(causal, o, wants_weights);  // (B, H, T, d_k), (B, H, T, S)
-    const Tensor merged = traced("merged", merge_heads(y));            // (B, T, C)
-    return {traced("Y", W_out(merged)), weights};                      // (B, T, C)
+    return located(*this, [&]() -> AttentionResult {
+        const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
+        const Heads heads = project(x, cache);  // q (B, H, T, d_k), k and v (B, G, S, d_k)
+        const AttentionOptions o = options(x.size(-2), cache, extra_mask);
+        const auto [y, weights] = heads.attend(causal, o, wants_weights);  // (B, H, T, d_k), (B, H, T, S)
+        const Tensor merged = traced("merged", merge_heads(y));            // (B, T, C)
+        return {traced("Y", W_out(merged)), weights};                      // (B, T, C)
+    });
 }
 
 }  // namespace weft::nn

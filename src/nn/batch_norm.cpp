@@ -19,7 +19,9 @@ BatchNorm::BatchNorm(std::int64_t num_features, double eps, double momentum)
 }
 
 Tensor BatchNorm::operator()(const Tensor& x) const {
-    const Tensor y = batch_norm(x, {running_mean, running_var}, weight, bias, {training(), momentum, eps});
+    const Tensor y = located(*this, [&] {
+        return batch_norm(x, {running_mean, running_var}, weight, bias, {training(), momentum, eps});
+    });
     Tensor batches = num_batches_tracked;
     if (training()) batches += 1;
     return y;

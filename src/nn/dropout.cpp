@@ -15,7 +15,7 @@ Dropout::Dropout(double p, Rng& from) : Module("Dropout"), p(checked_probability
 
 Tensor Dropout::operator()(const Tensor& x) const {
     Rng none;
-    return dropout(x, p, rng ? *rng : none, training());
+    return located(*this, [&] { return dropout(x, p, rng ? *rng : none, training()); });
 }
 
 }  // namespace weft::nn

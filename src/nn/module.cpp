@@ -173,6 +173,17 @@ void Module::add_child(const std::string& name, const Module& module) {
     });
     registry_->children.emplace_back(name, module.registry_);
     registry_->names.emplace(name, "child");
+    if (module.registry_->parent.lock()) return;
+    module.registry_->parent = registry_;
+    module.registry_->name = name;
+}
+
+std::string Module::path() const {
+    const auto parent = registry_->parent.lock();
+    if (!parent) return kind();
+    const std::string& name = registry_->name;
+    const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+    return Module(parent).path() + (is_number ? "[" + name + "]" : "." + name);
 }
 
 std::string Module::summary() const {

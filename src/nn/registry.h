@@ -19,6 +19,8 @@ struct Module::Registry {
     std::vector<Entry> tensors;  // parameters, then buffers
     NamedGenerators generators;
     std::vector<std::pair<std::string, std::shared_ptr<Registry>>> children;
+    std::weak_ptr<Registry> parent;  // the first that it was registered with, under this name
+    std::string name;
     std::map<std::string, const char*> names;  // all names, and what each one names: "parameter", "child", …
 
     // ValueError unless `name` is valid and free for a new `what` ("parameter", "child", …).

@@ -82,9 +82,8 @@ TEST_CASE("example: Composed", "[header-examples]") {
 namespace fused_example {
 Tensor square_sum(const Tensor& x) {
     return fused(
-        "square_sum", {x},
-        [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); },  // the definition
-        [&] { return Computed{dot(x, x)}; },                               // the same at once
+        "square_sum", {x}, [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); },  // the definition
+        [&] { return Computed{dot(x, x)}; },  // the same at once
         [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
 }
 }  // namespace fused_example
@@ -108,6 +107,14 @@ TEST_CASE("example: checkpoint", "[header-examples]") {
     const Tensor y = checkpoint(block, {x}, {w});  // as block({x})
     CHECK(values_of(y.detach()) == values_of(block({x}).detach()));
     CHECK(values_of(grad({sum(y)}, {w})[0]) == values_of(grad({sum(block({x}))}, {w})[0]));
+}
+
+TEST_CASE("example: Error::locate", "[header-examples]") {
+    ShapeError error("linear: x (2, 3) does not fit");
+    error.locate("GPT.head");
+    error.locate("GPT");
+    const std::string message = error.what();  // "GPT.head: linear: x (2, 3) does not fit"
+    CHECK(message == "GPT.head: linear: x (2, 3) does not fit");
 }
 
 TEST_CASE("example: ReferenceKernels", "[header-examples]") {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "weft/base/numbers.h"
 #include "weft/base/utf8.h"
@@ -32,7 +33,19 @@ struct Error : std::runtime_error {
     requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts)
         : std::runtime_error((std::string() + ... + text_of(parts))) {}
 
+    // Puts the place of a model where it was thrown before the message, once: "GPT.blocks[3].attn: ".
+    //
+    //     ShapeError error("linear: x (2, 3) does not fit");
+    //     error.locate("GPT.head");
+    //     error.locate("GPT");
+    //     const std::string message = error.what();  // "GPT.head: linear: x (2, 3) does not fit"
+    void locate(const std::string& path) {
+        if (!std::exchange(located_, true))
+            static_cast<std::runtime_error&>(*this) = std::runtime_error(path + ": " + what());
+    }
+
 private:
+    bool located_ = false;
     static std::string text_of(const auto& part) {
         if constexpr (std::is_convertible_v<decltype(part), std::string_view>)
             return std::string(part);

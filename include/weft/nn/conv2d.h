@@ -32,7 +32,9 @@ struct Conv2d : Module {
            const Conv2dOptions& options = {})
         : Conv2d(in_channels, out_channels, kernel_size, default_rng(), options) {}
     // x (N, in, H, W) → (N, out, H', W').
-    Tensor operator()(const Tensor& x) const { return conv2d(x, weight, bias, options); }
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return conv2d(x, weight, bias, options); });
+    }
 };
 
 }  // namespace weft::nn

@@ -17,7 +17,9 @@ struct Embedding : Module {
     Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
               Rng& rng = default_rng());  // draws weight from `rng`
     // ids (…) → (…, embedding_dim).
-    Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
+    Tensor operator()(const Tensor& ids) const {
+        return located(*this, [&] { return embedding(weight, ids); });
+    }
 };
 
 }  // namespace weft::nn

@@ -27,7 +27,9 @@ struct LayerNorm : Module {
 
     explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});  // normalises tokens of width dim
     // x (…, dim) → (…, dim).
-    Tensor operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return layer_norm(x, weight, bias, eps); });
+    }
 };
 
 }  // namespace weft::nn

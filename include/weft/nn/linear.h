@@ -23,7 +23,9 @@ struct Linear : Module {
     // Uses a weight (out, in), tied if it is a parameter elsewhere, without bias. ShapeError at other ranks.
     explicit Linear(Tensor weight);
     // x (…, in) → (…, out).
-    Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return linear(x, weight, bias); });
+    }
 };
 
 }  // namespace weft::nn

@@ -78,7 +78,13 @@ public:
     void to(DType dtype);
     void zero_grad();                     // makes every parameter's gradient undefined
     std::int64_t num_parameters() const;  // elements of all parameters, tied ones once
-    const std::string& kind() const;      // "Linear", "GPT", …
+    // Returns where it is in the model that it was first registered in, "GPT.blocks[3].attn"; its kind() if in
+    // none.
+    //
+    //     const nn::Sequential model(nn::Linear(4, 3), nn::Linear(3, 2));
+    //     const std::string path = model.named_children()[1].second.path();  // "Sequential[1]"
+    std::string path() const;
+    const std::string& kind() const;  // "Linear", "GPT", …
 
     // Returns a table: a row per module and parameter with shape and count, then the totals.
     std::string summary() const;
@@ -108,6 +114,24 @@ private:
     explicit Module(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}
     void add_child(const std::string& name, const Module& module);
 };
+
+// Returns f(). An error of Weft's that passes through has module.path() before its message, unless a module
+// within has put its own there, or this module is in no other: "GPT.blocks[3].attn: …". Weft's layers call
+// their operations so; a module of your own does where it calls operations itself.
+//
+//     struct Scale : nn::Module {
+//         Tensor weight = register_parameter("weight", ones({3}));
+//         Tensor operator()(const Tensor& x) const {
+//             return nn::located(*this, [&] { return x * weight; });
+//         }
+//     };
+template <class F>
+decltype(auto) located(const Module& module, const F& f) try {
+    return f();
+} catch (Error& error) {
+    if (const std::string path = module.path(); path != module.kind()) error.locate(path);
+    throw;
+}
 
 // Writes module.summary().
 std::ostream& operator<<(std::ostream& out, const Module& module);
