@@ -30,9 +30,9 @@ Grads of_reference(const std::function<Tensor(const std::vector<Tensor>&)>& refe
 
 Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
-             const std::function<Computed()>& kernel, Vjp rule) {
+             const std::function<FusedResult()>& kernel, Vjp rule) {
     if (composed_mode()) return reference(inputs);
-    Computed computed;
+    FusedResult computed;
     {
         const NoGrad off;
         computed = kernel();

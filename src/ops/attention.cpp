@@ -90,8 +90,8 @@ Tensor repeat_kv(const Tensor& x, std::int64_t H) {
 
 Tensor in_shape(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : x.reshape(shape); }
 
-// The reference implementation: every step is a tensor with a name. The weights have the shape that the caller sees, and
-// are what multiplies v, so that a gradient retained there is that of the whole result.
+// The reference implementation: every step is a tensor with a name. The weights have the shape that the caller
+// sees, and are what multiplies v, so that a gradient retained there is that of the whole result.
 AttentionResult attention_reference(const char* caller, const Qkv& qkv, const AttentionOptions& o,
                                     const Shape& seen) {
     const Shape shape = shape_of_scores(qkv);                   // (B, H, T, S)
@@ -111,7 +111,8 @@ AttentionResult attention_reference(const char* caller, const Qkv& qkv, const At
     if (mask.defined()) weights = masked_fill(weights, mask, 0);
     if (o.dropout > 0) weights = traced("weights after dropout", dropout(weights, o.dropout, *o.rng));
     weights = in_shape(weights, seen);
-    return {traced("heads", masked_matmul(in_shape(weights, shape), v, mask, Pairs::in_a)), weights};  // (B, H, T, d_v)
+    return {traced("heads", masked_matmul(in_shape(weights, shape), v, mask, Pairs::in_a)),
+            weights};  // (B, H, T, d_v)
 }
 
 // x as the kernel reads it: rows of consecutive elements that do not overlap (those of an expanded tensor do).
@@ -173,7 +174,7 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
                                 fused(
                                     "attention weights", with_bias_and_mask({parts[0], parts[1], parts[2]}),
                                     [again](const std::vector<Tensor>& in) { return again(in).weights; },
-                                    [&] { return Computed{Tensor(weights)}; }));
+                                    [&] { return FusedResult{Tensor(weights)}; }));
         result.weights = in_shape(result.weights, seen);
         Tensor mask;
         if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], caller);
@@ -182,7 +183,7 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
             [H = shape[1]](const std::vector<Tensor>& in) {
                 return masked_matmul(in[0], repeat_kv(in[1], H), in[2], Pairs::in_a);
             },
-            [&] { return Computed{y}; });
+            [&] { return FusedResult{y}; });
         return result;
     }
     const auto rule = [params, n, like, own = n + 1 + o.mask.parts().size()](const Saved& saved,
@@ -206,7 +207,7 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
                 "scaled_dot_product_attention", with_bias_and_mask(heads.tensors),
                 [again](const std::vector<Tensor>& in) { return again(in).output; },
                 [&] {
-                    return Computed{y, {y, Tensor(stats.max), Tensor(stats.inverse_sum)}};
+                    return FusedResult{y, {y, Tensor(stats.max), Tensor(stats.inverse_sum)}};
                 },
                 rule),
             {}};

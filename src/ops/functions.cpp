@@ -189,7 +189,7 @@ Tensor gelu(const Tensor& x, Gelu kind) {
     const bool is_exact = kind == Gelu::exact;
     return fused(
         "gelu", {x}, [kind](const std::vector<Tensor>& in) { return gelu_reference(in[0], kind); },
-        [&] { return Computed{is_exact ? gelu_exact(x) : gelu_tanh(x)}; },
+        [&] { return FusedResult{is_exact ? gelu_exact(x) : gelu_tanh(x)}; },
         [is_exact](const Saved& saved, const Tensor& dy) {
             return Grads{is_exact ? gelu_exact_backward(saved[0], dy) : gelu_tanh_backward(saved[0], dy)};
         });

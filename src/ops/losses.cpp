@@ -45,7 +45,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
                         log_sum = make_array({R}, x.dtype());
             const std::int64_t counted = kernels::active().cross_entropy(
                 loss, max, log_sum, kernels::contiguous(x.array()), t.array(), ignore_index);
-            return Computed{Tensor(loss), {Tensor(max), Tensor(log_sum), integer(counted)}};
+            return FusedResult{Tensor(loss), {Tensor(max), Tensor(log_sum), integer(counted)}};
         },
         [ignore_index](const Saved& saved, const Tensor& dy) {
             const Tensor &x = saved[0], &t = saved[1];

@@ -53,7 +53,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
                         rstd = make_array(rows, x.dtype());
             kernels::active().layer_norm(y, mean, rstd, kernels::contiguous(x.array()), row_or(weight, 1, x),
                                          row_or(bias, 0, x), eps);
-            return Computed{Tensor(y), {Tensor(mean), Tensor(rstd)}};
+            return FusedResult{Tensor(y), {Tensor(mean), Tensor(rstd)}};
         },
         [](const Saved& saved, const Tensor& dy) {
             const Tensor &x = saved[0], &weight = saved[1];

@@ -101,7 +101,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
             const kernels::Product product{as_rows(y, rows), as_rows(x.array(), rows), transposed_view(w, 0, 1),
                                            bias.defined()};
             kernels::active().products({&product, 1});
-            return Computed{Tensor(y)};
+            return FusedResult{Tensor(y)};
         },
         [rows](const Saved& saved, const Tensor& dy) {
             // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks

@@ -83,7 +83,7 @@ namespace fused_example {
 Tensor square_sum(const Tensor& x) {
     return fused(
         "square_sum", {x}, [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); },  // the definition
-        [&] { return Computed{dot(x, x)}; },  // the same at once
+        [&] { return FusedResult{dot(x, x)}; },  // the same at once
         [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
 }
 }  // namespace fused_example

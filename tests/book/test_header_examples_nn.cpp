@@ -84,12 +84,12 @@ struct Scale : nn::Module {
 }  // namespace located_example
 
 TEST_CASE("example of path and located", "[header-examples]") {
-    const nn::Sequential model(nn::Linear(4, 3), nn::Linear(3, 2));
+    const nn::Sequential model{nn::Linear(4, 3), nn::Linear(3, 2)};
     const std::string path = model.named_children()[1].second.path();  // "Sequential[1]"
     CHECK(path == "Sequential[1]");
-    const nn::Sequential scaled(nn::Linear(4, 3), located_example::Scale());
+    const nn::Sequential scaled{nn::Linear(4, 3), located_example::Scale()};
     CHECK(scaled(ones({2, 4})).shape() == Shape{2, 3});
-    const nn::Sequential wrong(nn::Linear(4, 2), located_example::Scale());
+    const nn::Sequential wrong{nn::Linear(4, 2), located_example::Scale()};
     CHECK_THROWS_WITH(wrong(ones({2, 4})), Catch::StartsWith("Sequential[1]: multiply: "));
 }
 

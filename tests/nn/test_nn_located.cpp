@@ -55,11 +55,11 @@ TEST_CASE("a module in two models has the path in the first that still exists", 
     const nn::Linear shared(3, 2);
     CHECK(shared.path() == "Linear");
     {
-        const nn::Sequential first(shared);
-        const nn::Sequential second(nn::Linear(3, 3), shared);
+        const nn::Sequential first{shared};
+        const nn::Sequential second{nn::Linear(3, 3), shared};
         CHECK(shared.path() == "Sequential[0]");
     }
     CHECK(shared.path() == "Linear");
-    const nn::Sequential third(nn::Linear(3, 3), shared);
+    const nn::Sequential third{nn::Linear(3, 3), shared};
     CHECK(shared.path() == "Sequential[1]");
 }

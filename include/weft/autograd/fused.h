@@ -9,7 +9,7 @@
 namespace weft {
 
 // What a kernel has computed: the result, and what its rule needs besides the inputs.
-struct Computed {
+struct FusedResult {
     Tensor y;                        // new, outside the graph
     std::vector<Tensor> saved = {};  // saved for backward, after the inputs; y may be one of them
 };
@@ -21,18 +21,18 @@ struct Computed {
 //         return fused(
 //             "square_sum", {x},
 //             [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); },  // the definition
-//             [&] { return Computed{dot(x, x)}; },                               // the same at once
+//             [&] { return FusedResult{dot(x, x)}; },                               // the same at once
 //             [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
 //     }
 //
 // Under a Composed guard `reference` runs on the inputs, and its small operations are what is recorded.
-// Otherwise `kernel` runs, under NoGrad, and backward calls `rule` with the saved inputs, then Computed::saved,
-// and dy (see record). Under create_graph, and always where there is no rule, the gradient is that of
-// `reference`, which is called again with the saved inputs: so gradients of any order agree. `reference` must
-// not depend on anything that changes; an operation that draws keeps the state of its generator. Undefined
-// inputs come back undefined. Refusals as record's.
+// Otherwise `kernel` runs, under NoGrad, and backward calls `rule` with the saved inputs, then
+// FusedResult::saved, and dy (see record). Under create_graph, and always where there is no rule, the gradient
+// is that of `reference`, which is called again with the saved inputs: so gradients of any order agree.
+// `reference` must not depend on anything that changes; an operation that draws keeps the state of its
+// generator. Undefined inputs come back undefined. Refusals as record's.
 Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
-             const std::function<Computed()>& kernel, Vjp rule = nullptr);
+             const std::function<FusedResult()>& kernel, Vjp rule = nullptr);
 
 }  // namespace weft

@@ -81,7 +81,7 @@ public:
     // Returns where it is in the model that it was first registered in, "GPT.blocks[3].attn"; its kind() if in
     // none.
     //
-    //     const nn::Sequential model(nn::Linear(4, 3), nn::Linear(3, 2));
+    //     const nn::Sequential model{nn::Linear(4, 3), nn::Linear(3, 2)};
     //     const std::string path = model.named_children()[1].second.path();  // "Sequential[1]"
     std::string path() const;
     const std::string& kind() const;  // "Linear", "GPT", …
