@@ -5,7 +5,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from golden import Draw, Golden, add_case
+from golden import Draw, Golden, add_case, operation_of, others
 
 
 def safe_attention(q, k, v, blocked=None, bias=None, scale=None):
@@ -355,12 +355,17 @@ def more(case):
          lambda d: [d.normal(3, 4, 2), d.normal(4), d.positive(4), d.normal(4), d.normal(4)])
 
 
-def write(path):
-    golden = Golden()
-
-    def case(name, function, inputs):
-        add_case(golden, name, function, inputs(Draw(name)))
-
+def samples():
+    """{name: (PyTorch's function, inputs)}"""
+    found = {}
     for family in [arithmetic, comparisons, elementwise, reductions, products, shapes, indexing, functions, attention, more]:
-        family(case)
+        family(lambda name, function, inputs: found.update({name: (function, [np.asarray(x) for x in inputs(Draw(name))])}))
+    return found
+
+
+def write(path, only=()):
+    golden = Golden(others(path, only))
+    for name, (function, inputs) in samples().items():
+        if not only or operation_of(name) in only:
+            add_case(golden, name, function, inputs)
     golden.save(path)

@@ -25,16 +25,17 @@ def array(x):
     return {"values": x.tolist(), "dtype": "float64", "shape": list(x.shape)}
 
 
-def total(x, axes, keep):
-    return x.sum(dim=axes or list(range(x.dim())), keepdim=keep) if x.dim() else x.sum()
+class Named:
+    """What has the same name in PyTorch, in torch or in its nn.functional: rows_table.cpp."""
+    def __getattr__(self, name):
+        return getattr(torch, name, None) or getattr(F, name)
 
 
-def average(x, axes, keep):
-    return x.mean(dim=axes or list(range(x.dim())), keepdim=keep) if x.dim() else x.mean()
+named = Named()
 
 
-def logsumexp(x, axes, keep):
-    return torch.logsumexp(x, axes or list(range(x.dim())), keepdim=keep)
+def reduced(name, x, axes, keep):
+    return getattr(torch, name)(x, axes or list(range(x.dim())), keepdim=keep)
 
 
 def variance(x, axes, keep, correction):
