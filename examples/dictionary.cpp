@@ -219,6 +219,7 @@ void composed() {
     same(isinf(log(v - 1)).to(int64), {1, 0, 0});
     same(silu(v), {0.731059, 1.761594, 2.857723});
     same(softplus(v), {1.313262, 2.126928, 3.048587});
+    same(logsigmoid(v), {-0.313262, -0.126928, -0.048587});
     same(leaky_relu(v - 2, 0.1), {-0.1, 0, 1});
     same(elu(v - 2), {-0.632121, 0, 1});
     holds(allclose(x, x + 1e-7), "all close");

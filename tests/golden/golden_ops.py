@@ -237,6 +237,8 @@ def more(case):
     case("silu", F.silu, lambda d: [2 * d.normal(3, 4)])
     case("softplus", F.softplus, lambda d: [4 * d.normal(3, 4)])
     case("softplus.far", F.softplus, lambda d: [np.array([-800.0, -30.0, 0.0, 30.0, 800.0])])
+    case("logsigmoid", F.logsigmoid, lambda d: [4 * d.normal(3, 4)])
+    case("logsigmoid.far", F.logsigmoid, lambda d: [np.array([-800.0, -30.0, 0.0, 30.0, 800.0])])
     case("leaky_relu", lambda x: F.leaky_relu(x, 0.1), lambda d: [d.away(3, 4)])
     case("elu", lambda x: F.elu(x, 1.5), lambda d: [d.away(3, 4)])
     case("elu.far", F.elu, lambda d: [np.array([-800.0, -30.0, 30.0, 800.0])])

@@ -40,6 +40,7 @@ Tensor clamp(const Tensor& x, double low, double high);
 
 Tensor silu(const Tensor& x);      // x · σ(x)  (Elfwing et al., "Sigmoid-weighted linear units", 2018, eq. 3)
 Tensor softplus(const Tensor& x);  // ln(1 + eˣ), without overflow
+Tensor logsigmoid(const Tensor& x);  // ln σ(x) = −ln(1 + e⁻ˣ), without overflow
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);  // x where x > 0, else negative_slope · x
 Tensor elu(const Tensor& x, double alpha = 1);                     // x where x > 0, else alpha · (eˣ − 1)
 
