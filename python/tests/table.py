@@ -6,6 +6,7 @@ import math
 import weft
 from common import ROOT
 
+NAMES = sorted({key.rsplit("/", 1)[0] for key in weft.load_safetensors(ROOT / "tests/golden/ops.safetensors")})
 SAME = object()
 ROWS = {}
 
@@ -44,11 +45,9 @@ row("not", lambda m, F, a: ~a)
 row("all", lambda m, F, x: x.all())
 
 # ---- of one tensor
-row("gelu.exact", lambda m, F, x: F.gelu(x))
 row("gelu.tanh", lambda m, F, x: F.gelu(x, approximate="tanh"))
 row("leaky_relu", lambda m, F, x: F.leaky_relu(x, 0.1))
 row("elu", lambda m, F, x: F.elu(x, alpha=1.5))
-row("elu.far", lambda m, F, x: F.elu(x))
 row("clamp", lambda m, F, x: m.clamp(x, -0.5, 1))
 row("clamp.edge", lambda m, F, x: x.clamp(min=-0.5, max=None).clamp(None, 1))
 row("maximum.number", lambda m, F, x: m.maximum(x, 0.25), lambda m, F, x: x.clamp(min=0.25))
@@ -58,7 +57,6 @@ row("where.number_last", lambda m, F, c, x: m.where(c, x, 1.5))
 row("where.numbers", lambda m, F, c: m.where(c, 1.5, -2.0))
 row("masked_fill", lambda m, F, x, mask: x.masked_fill(mask, -7.5))
 row("allclose.close", lambda m, F, a, b: m.allclose(a, b, rtol=1e-3))
-row("allclose.far", lambda m, F, a, b: m.allclose(a, b))
 row("allclose.nan", lambda m, F, a, b: m.allclose(a, b, equal_nan=True))
 
 # ---- reductions, scans, sorting
@@ -114,8 +112,7 @@ for sample in ["matrices", "vectors", "matrix_vector", "vector_matrix", "batched
 row("matmul.transposed", lambda m, F, a, b: m.matmul(a.mT, b))
 row("dot", lambda m, F, a, b: a.dot(b))
 row("einsum.three", lambda m, F, *x: m.einsum("ijk,jk,k->i", *x))
-for formula in ["ijk->kji", "ijk->ik", "ijk", "ijk->", "ijk,ijk->ijk", "ijk,ijl->ikl", "ijk,ljk->il", "ijk,abc->ia", "ijk,ijk->i",
-                "ijk,ijk", "...ij,...jk->...ik", "...ij,...jk", "...ij,...jk->ki", "i...j,...->ij...", "...,...->...", "ii->i", "ii"]:
+for formula in [name[7:] for name in NAMES if name.startswith("einsum.") and name != "einsum.three"]:
     row(f"einsum.{formula}", lambda m, F, *x, f=formula: m.einsum(f, *x))
 
 # ---- shape and indexing
@@ -182,7 +179,6 @@ row("rand_like", lambda m, F, x: m.rand_like(x.detach()))
 row("multinomial", lambda m, F, x: m.multinomial(x.detach(), 2))
 row("linspace", lambda m, F, x: m.linspace(-1, 2, 7, dtype=x.dtype))
 row("one_hot", lambda m, F, ids: F.one_hot(ids, 5))
-row("one_hot.inferred", lambda m, F, ids: F.one_hot(ids))
 
 # ---- neural networks
 row("linear.vector", lambda m, F, x, w, b: F.linear(x, weight=w, bias=b))
@@ -192,10 +188,8 @@ row("layer_norm.plain", lambda m, F, x: F.layer_norm(x, (6,), eps=1e-3))
 row("rms_norm.weight", lambda m, F, x, w: F.rms_norm(x, (6,), w))
 row("rms_norm.plain", lambda m, F, x: F.rms_norm(x, (6,), eps=1e-3))
 row("dropout.evaluation", lambda m, F, x: F.dropout(x, 0.5, training=False))
-row("cross_entropy.ignored", lambda m, F, x, t: F.cross_entropy(x, t))
 row("cross_entropy.batched", lambda m, F, x, t: F.cross_entropy(x, t, ignore_index=2),
     lambda m, F, x, t: F.cross_entropy(x.flatten(0, 1), t.flatten(), ignore_index=2))
-row("cross_entropy.far", lambda m, F, x, t: F.cross_entropy(x, t))
 row("cross_entropy.weighted", lambda m, F, x, t, w: F.cross_entropy(x, t, weight=w), None)  # PyTorch's weights have no gradient
 row("cross_entropy.smooth", lambda m, F, x, t: F.cross_entropy(x, t, label_smoothing=0.3))
 row("cross_entropy.both", lambda m, F, x, t, w: F.cross_entropy(x, t, w, label_smoothing=0.3), None)
@@ -239,9 +233,5 @@ row("attention_weights.blocked", lambda m, F, q, k, v, mask: weights(m, q, k, v,
 
 
 # ---- the others: the call of that name with the sample's inputs and nothing else
-def plain(name):
-    return lambda m, F, *x: (getattr(m, name, None) or getattr(F, name))(*x)
-
-
-for sample in sorted({key.rsplit("/", 1)[0] for key in weft.load_safetensors(ROOT / "tests/golden/ops.safetensors")} - set(ROWS)):
-    row(sample, plain(sample.split(".")[0]))
+for sample in [name for name in NAMES if name not in ROWS]:
+    row(sample, lambda m, F, *x, name=sample.split(".")[0]: (getattr(m, name, None) or getattr(F, name))(*x))

@@ -58,7 +58,6 @@ log1p = unary(real(lambda x: mpmath.log1p(x) if x != -1 else -inf, lambda x: x >
 expm1 = unary(lambda x: mpmath.expm1(far(x)), exactly(grown))
 elu = lambda alpha: unary(lambda x: x if x > 0 else alpha * mpmath.expm1(far(x)), exactly(lambda x: mpf(1) if x > 0 else alpha * grown(x)))
 silu = unary(lambda x: x * logistic(x), exactly(lambda x: logistic(x) * (1 + x * logistic(-x)), 8), flushes=True)
-softplus = unary(lambda x: x + mpmath.log1p(grown(-x)) if x > 0 else mpmath.log1p(grown(x)), exactly(logistic), flushes=True)
 
 
 def of_formula(name):

@@ -47,7 +47,7 @@ def arithmetic():
 
 
 def elementwise():
-    for name in ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "sin", "cos", "erf", "log1p", "expm1", "silu", "softplus"]:
+    for name in ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "sin", "cos", "erf", "log1p", "expm1", "silu"]:
         row(name, (3, 5), exact=getattr(d, name))
     row("gelu.exact", (3, 5), exact=d.gelu)
     row("gelu.tanh", (3, 5), exact=d.gelu_tanh)

@@ -9,6 +9,7 @@ import json
 import math
 import re
 import sys
+import types
 
 import torch
 import torch.nn.functional as F
@@ -25,13 +26,7 @@ def array(x):
     return {"values": x.tolist(), "dtype": "float64", "shape": list(x.shape)}
 
 
-class Named:
-    """What has the same name in PyTorch, in torch or in its nn.functional: rows_table.cpp."""
-    def __getattr__(self, name):
-        return getattr(torch, name, None) or getattr(F, name)
-
-
-named = Named()
+named = types.SimpleNamespace(**{**vars(F), **vars(torch)})  # what has the same name in PyTorch: rows_table.cpp
 
 
 def reduced(name, x, axes, keep):

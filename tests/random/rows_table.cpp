@@ -1,33 +1,29 @@
 // The rows that follow from the table of operations, for those that have no row of their own: functions of
 // tensors that broadcast, and reductions. In PyTorch they have the same names.
-#include <algorithm>
-
 #include "op_table.h"
 #include "rows.h"
 
 namespace random_programs {
 
 Rows rows_of_the_table(const Rows& written) {
+    std::set<std::string> known;
+    for (const Row& row : written) known.insert(row.declaration);
     Rows rows;
     for (const Op& op : op_table()) {
-        const auto is_of_op = [&](const Row& row) { return row.declaration == op.declaration; };
-        if (std::any_of(written.begin(), written.end(), is_of_op) ||
-            std::any_of(rows.begin(), rows.end(), is_of_op))
-            continue;
+        if (!known.insert(op.declaration).second) continue;
         const std::string name = op.declaration.substr(0, op.declaration.find('('));
         const unsigned flags = op.gradient == Gradient::none ? rare | constant : 0;
-        std::string types = name + "(Tensor", operands = "$0";
+        std::string types = name + "(Tensor", call = name + "($0";
         for (std::size_t n = 1; n < 4; ++n) {
             if (op.declaration == types + ")")
-                rows.push_back({op.declaration, name + "(" + operands + ")",
-                                "named." + name + "(" + operands + ")",
+                rows.push_back({op.declaration, call + ")", "named." + call + ")",
                                 [n](ProgramBuilder& d, Statement& s) {
                                     if (!one(d, s)) return false;
                                     while (s.in.size() < n) s.in.push_back(d.fits(d.at(s.in[0]).shape()));
-                                    return s.in.back() >= 0;
+                                    return true;
                                 },
                                 [f = op.function](const Call& c) { return f(c.x)[0]; }, flags});
-            types += ", Tensor", operands += ", $" + std::to_string(n);
+            types += ", Tensor", call += ", $" + std::to_string(n);
         }
         if (op.declaration == name + "(Tensor, Axes, bool)" && op.over)
             rows.push_back({op.declaration, name + "($0, {#2*}, #0b)",
