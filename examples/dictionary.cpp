@@ -138,6 +138,7 @@ void arithmetic() {
     same(sqrt(v), {1, 1.414214, 1.732051});
     same(tanh(v), {0.761594, 0.964028, 0.995055});
     same(sin(v), {0.841471, 0.909297, 0.141120});
+    same(cos(v), {0.540302, -0.416147, -0.989992});
     same(abs(-v), {1, 2, 3});
     same(sign(v - 2), {-1, 0, 1});
     same(sigmoid(v), {0.731059, 0.880797, 0.952574});
@@ -218,6 +219,7 @@ void composed() {
     same(isinf(log(v - 1)).to(int64), {1, 0, 0});
     same(silu(v), {0.731059, 1.761594, 2.857723});
     same(softplus(v), {1.313262, 2.126928, 3.048587});
+    same(logsigmoid(v), {-0.313262, -0.126928, -0.048587});
     same(leaky_relu(v - 2, 0.1), {-0.1, 0, 1});
     same(elu(v - 2), {-0.632121, 0, 1});
     holds(allclose(x, x + 1e-7), "all close");

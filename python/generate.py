@@ -22,8 +22,9 @@ OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "size", "
              "zero_grad", "str", "rank", "T", "at", "begin", "end", "impl", "version", "set_data"}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
-# Functions that are no methods.
-FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "elu", "leaky_relu", "silu", "softplus"}
+# Functions that are no methods, and the line of ops/functions.h below which there are more.
+FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm"}
+ACTIVATIONS = "// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.\n"
 DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
 
 
@@ -116,14 +117,15 @@ def main(include, out):
     gpt = code_of(folder / "lm/gpt.h")
     known = {name: members for text in [ops, optim, gpt] + layers for name, members in structures(text).items()}
     known["DecoderBlockOptions"] = known["EncoderBlockOptions"]  # an alias
-    lines, methods = [], set()
+    activations = re.findall(r"^Tensor (\w+)\(", (folder / "ops/functions.h").read_text().split(ACTIVATIONS)[1], re.MULTILINE)
+    lines, methods = [f'    m.attr("_activations") = py::make_tuple({", ".join(map("{!r}".format, activations))});\n'.replace("'", '"')], set()
     for text in [ops]:
         for result, name, parameters in re.findall(DECLARATION + "(?=;)", text):
             parameters = list(split(parameters))
             if name in OTHERWISE or any("Nested" in kind or "std::vector<T>" in kind for kind, _, _ in parameters):
                 continue
             lines.append(binding("m", name, result, parameters, known))
-            if parameters[0][0] == "const Tensor&" and name not in FUNCTIONS and not re.search("_like|_loss|_entropy", name):
+            if parameters[0][0] == "const Tensor&" and name not in FUNCTIONS.union(activations) and not re.search("_like|_loss|_entropy", name):
                 lines.append(binding("t", name, result, parameters, known))
                 methods.add(name)
     for symbol, parameters in re.findall(r"Tensor operator(\S+)\(([^()]*)\);", ops):

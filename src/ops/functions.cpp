@@ -232,6 +232,18 @@ Tensor softplus(const Tensor& x) {
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(saved[0])}; });
 }
 
+Tensor logsigmoid(const Tensor& x) {
+    check_floating("logsigmoid", x);
+    Tensor y;
+    {
+        const NoGrad off;
+        y = minimum(x, 0) - log1p(exp(-abs(x)));
+    }
+    // y = ln σ(x):  dx = dy·(1 − σ(x)) = dy·σ(−x)
+    return record("logsigmoid", y, {x}, {x},
+                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(-saved[0])}; });
+}
+
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
     check_floating("leaky_relu", x);
     return where(x > 0, x, x * negative_slope);

@@ -4,11 +4,12 @@ Every floating value that Weft is given (inputs and seed gradients) is represent
 as the reference for float32 as well.
 """
 import os
+import re
 import zlib
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
@@ -28,11 +29,21 @@ def representable(x):
     return np.asarray(x, dtype=np.float32).astype(np.float64)
 
 
+def operation_of(name):
+    """`softmax` of the sample softmax.last and of its arrays."""
+    return re.split(r"[./+]", name)[0]
+
+
+def others(path, only):
+    """What a file has of other operations, where only some are made anew; else nothing."""
+    return {name: x for name, x in load_file(path).items() if operation_of(name) not in only} if only else {}
+
+
 class Golden:
     """A flat file of named arrays."""
 
-    def __init__(self):
-        self.arrays = {}
+    def __init__(self, arrays=()):
+        self.arrays = dict(arrays)
 
     def put(self, name, x):
         if isinstance(x, torch.Tensor):

@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 import golden_ops
 from exact import Type, Variable, gradients, inf
-from golden import versions
+from golden import operation_of, others, versions
 from hostile_rows import ROWS
 
 f32, f64 = np.float32, np.float64
@@ -65,14 +65,6 @@ def kinds(dtype):
 
 IEEE = {"inf", "minus_inf", "nan", "negative_zero"}
 SEEDS = (np.arange(64) * 7 % 16 - 7.5) / 4  # of the outputs, in turn; dyadic, never 0
-
-
-def torch_functions():
-    found = {}
-    for family in [golden_ops.arithmetic, golden_ops.comparisons, golden_ops.elementwise, golden_ops.reductions, golden_ops.products,
-                   golden_ops.shapes, golden_ops.indexing, golden_ops.functions, golden_ops.attention, golden_ops.more]:
-        family(lambda name, function, inputs: found.update({name: function}))
-    return found
 
 
 LONG = {f32: 10_000_000, f64: 1_000_000}  # elements
@@ -182,19 +174,22 @@ def log2_of(e):
     return f32(-math.inf if e == 0 else math.inf if not mpmath.isfinite(e) else float(mpmath.log(e, 2)))
 
 
-def write(path):
-    functions_of_torch = torch_functions()
+def write(path, only=()):
+    samples = golden_ops.samples()
     arrays = {"long sums": np.array(PERIOD["sums"]), "long products": np.array(PERIOD["products"]), "harmless": np.concatenate(list(harmless().values())), "seeds": SEEDS}
+    arrays |= others(path, only)
     unspecified = {}
     for dtype, name in [(f32, "float32"), (f64, "float64")]:
         Type.use(dtype)
         for kind, values in kinds(dtype).items():
             arrays[f"kind {name} {kind}"] = values
-        rows, samples = long_rows(dtype)
-        arrays[f"long {name}"] = np.array(samples)
+        rows, at = long_rows(dtype)
+        arrays[f"long {name}"] = np.array(at)
         for row_name, (values, off) in rows.items():
             arrays[f"long {name} {row_name}"] = np.array([[float(v) for v in values], [16 * float(e) for e in off]])
     for full, sample, operands, exact, also, refuses, always, strict in ROWS:
+        if only and operation_of(sample) not in only:
+            continue
         where = patterns(operands)
         for i, operand in enumerate(operands):
             arrays[f"{full}/{'at' if is_shape(operand) else 'in'}{i}"] = where[i]
@@ -210,7 +205,7 @@ def write(path):
                 if exact and (always or kind not in IEEE):
                     values, e = by_definition(exact, inputs)
                 else:
-                    values, e = by_torch(also or functions_of_torch[sample], inputs, exact, strict)
+                    values, e = by_torch(also or samples[sample][0], inputs, exact, strict)
                 lost = sum(x == math.inf for x in e)
                 if lost and kind not in IEEE:
                     unspecified[full, kind] = unspecified.get((full, kind), 0) + lost

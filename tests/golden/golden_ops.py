@@ -5,7 +5,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from golden import Draw, Golden, add_case
+from golden import Draw, Golden, add_case, operation_of, others
 
 
 def safe_attention(q, k, v, blocked=None, bias=None, scale=None):
@@ -237,6 +237,8 @@ def more(case):
     case("silu", F.silu, lambda d: [2 * d.normal(3, 4)])
     case("softplus", F.softplus, lambda d: [4 * d.normal(3, 4)])
     case("softplus.far", F.softplus, lambda d: [np.array([-800.0, -30.0, 0.0, 30.0, 800.0])])
+    case("logsigmoid", F.logsigmoid, lambda d: [4 * d.normal(3, 4)])
+    case("logsigmoid.far", F.logsigmoid, lambda d: [np.array([-800.0, -30.0, 0.0, 30.0, 800.0])])
     case("leaky_relu", lambda x: F.leaky_relu(x, 0.1), lambda d: [d.away(3, 4)])
     case("elu", lambda x: F.elu(x, 1.5), lambda d: [d.away(3, 4)])
     case("elu.far", F.elu, lambda d: [np.array([-800.0, -30.0, 30.0, 800.0])])
@@ -355,12 +357,17 @@ def more(case):
          lambda d: [d.normal(3, 4, 2), d.normal(4), d.positive(4), d.normal(4), d.normal(4)])
 
 
-def write(path):
-    golden = Golden()
-
-    def case(name, function, inputs):
-        add_case(golden, name, function, inputs(Draw(name)))
-
+def samples():
+    """{name: (PyTorch's function, inputs)}"""
+    found = {}
     for family in [arithmetic, comparisons, elementwise, reductions, products, shapes, indexing, functions, attention, more]:
-        family(case)
+        family(lambda name, function, inputs: found.update({name: (function, [np.asarray(x) for x in inputs(Draw(name))])}))
+    return found
+
+
+def write(path, only=()):
+    golden = Golden(others(path, only))
+    for name, (function, inputs) in samples().items():
+        if not only or operation_of(name) in only:
+            add_case(golden, name, function, inputs)
     golden.save(path)

@@ -4,11 +4,16 @@ Arrays of Variables are NumPy's, of type object, so shapes, indices and broadcas
 the operation promises its result although the plain formula would leave the range of the type.
 """
 import math
+import pathlib
+import sys
 
 import mpmath
 import numpy as np
+import sympy
 from mpmath import mpf
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "proofs"))
+from rules import FORMULAS, entries, evaluated
 from exact import ONE, Number, Type, Variable, as_variable, function, inf, nan, product, wide
 
 
@@ -53,7 +58,17 @@ log1p = unary(real(lambda x: mpmath.log1p(x) if x != -1 else -inf, lambda x: x >
 expm1 = unary(lambda x: mpmath.expm1(far(x)), exactly(grown))
 elu = lambda alpha: unary(lambda x: x if x > 0 else alpha * mpmath.expm1(far(x)), exactly(lambda x: mpf(1) if x > 0 else alpha * grown(x)))
 silu = unary(lambda x: x * logistic(x), exactly(lambda x: logistic(x) * (1 + x * logistic(-x)), 8), flushes=True)
-softplus = unary(lambda x: x + mpmath.log1p(grown(-x)) if x > 0 else mpmath.log1p(grown(x)), exactly(logistic), flushes=True)
+
+
+def of_formula(name):
+    """By an operation's formula in tests/proofs/rules.txt and its derivative; None without one."""
+    if name not in FORMULAS:
+        return None
+    x = sympy.Symbol("x", real=True)
+    slope = sympy.lambdify(x, sympy.diff(evaluated(FORMULAS[name], x, sympy), x), "mpmath")
+    return unary(lambda v: evaluated(FORMULAS[name], v, mpmath), exactly(slope), flushes=True)
+
+
 relu = unary(lambda x: max(x, mpf(0)), lambda x, y: Number(x.v > 0))
 absolute = unary(abs, lambda x, y: Number(mpmath.sign(x.v)))
 leaky_relu = lambda slope: elementwise(lambda x: x if x.v > 0 else x * slope)

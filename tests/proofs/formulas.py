@@ -3,8 +3,11 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import sympy as sp
+
+from rules import FORMULAS, evaluated
 
 # ---- numbers
 
@@ -39,21 +42,11 @@ def function(of_double, of_expression):
     return np.frompyfunc(lambda x: of_double(x) if isinstance(x, float) else of_expression(x), 1, 1)
 
 
-exp = function(lambda x: math.exp(x), sp.exp)
-log = function(math.log, sp.log)
-FUNCTIONS = {
-    "exp": exp, "log": log,
-    "sqrt": function(math.sqrt, sp.sqrt),
-    "tanh": function(math.tanh, sp.tanh),
-    "sigmoid": function(lambda x: (1 if x > 0 else math.exp(x)) / (1 + math.exp(-abs(x))), lambda x: 1 / (1 + sp.exp(-x))),
-    "sin": function(math.sin, sp.sin), "cos": function(math.cos, sp.cos),
-    "erf": function(math.erf, sp.erf),
-    "softplus": function(lambda x: max(x, 0.0) + math.log1p(math.exp(-abs(x))), lambda x: sp.log(1 + sp.exp(x))),
-    "log1p": function(math.log1p, lambda x: sp.log(1 + x)),
-    "expm1": function(math.expm1, lambda x: sp.exp(x) - 1),
-    "negative": function(lambda x: -x, lambda x: -x),
-    "clone": lambda x: x,
-}
+mpmath.mp.dps = 30
+FUNCTIONS = {name: function(lambda x, f=f: float(evaluated(f, mpmath.mpf(x), mpmath)), lambda x, f=f: evaluated(f, x, sp))
+             for name, f in FORMULAS.items()}
+FUNCTIONS |= {"negative": lambda x: -x, "clone": lambda x: x}
+exp, log = FUNCTIONS["exp"], FUNCTIONS["log"]
 ARITHMETIC = {"add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b,
               "divide": lambda a, b: a / b, "pow": lambda a, b: a ** b, "matmul": lambda a, b: a @ b,
               "binary_cross_entropy_with_logits": lambda x, t: FUNCTIONS["softplus"](x) - x * t}

@@ -3,6 +3,8 @@ import pathlib
 import re
 import sys
 
+from rules import entries
+
 HEAD = """# Every gradient rule
 
 What each operation computes, its gradient rule, and where the rule comes from. In a rule, dy is the gradient of the result and dx that of x: a
@@ -62,17 +64,6 @@ def counts(results):
             f"{of(2, 2)} of the {twice} whose gradient has one to second.")
 
 
-def entries():
-    """The families of rules.txt, each with its operations: name, value, rule, derivation."""
-    families = []
-    for line in (pathlib.Path(__file__).parent / "rules.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("## "):
-            families.append((line, []))
-        elif line:
-            families[-1][1].append([part.strip().replace(r"\|", "|") for part in re.split(r"(?<!\\)\|", line)])
-    return families
-
-
 def orders(n):
     return "first and second order" if n == 2 else "first order"
 
@@ -97,7 +88,7 @@ def write(path, results, count, refuted):
         rows.setdefault(name_of(r["declaration"]), []).append(r)
     for heading, operations in entries():
         text.append(f"\n{heading}\n")
-        for name, value, rule, derivation in operations:
+        for name, value, rule, derivation, *_ in operations:
             if name not in rows:
                 sys.exit(f"rules.txt: {name} is no differentiable operation of the table; remove it")
             mine = rows.pop(name)

@@ -9,6 +9,7 @@ import json
 import math
 import re
 import sys
+import types
 
 import torch
 import torch.nn.functional as F
@@ -25,16 +26,11 @@ def array(x):
     return {"values": x.tolist(), "dtype": "float64", "shape": list(x.shape)}
 
 
-def total(x, axes, keep):
-    return x.sum(dim=axes or list(range(x.dim())), keepdim=keep) if x.dim() else x.sum()
+named = types.SimpleNamespace(**{**vars(F), **vars(torch)})  # what has the same name in PyTorch: rows_table.cpp
 
 
-def average(x, axes, keep):
-    return x.mean(dim=axes or list(range(x.dim())), keepdim=keep) if x.dim() else x.mean()
-
-
-def logsumexp(x, axes, keep):
-    return torch.logsumexp(x, axes or list(range(x.dim())), keepdim=keep)
+def reduced(name, x, axes, keep):
+    return getattr(torch, name)(x, axes or list(range(x.dim())), keepdim=keep)
 
 
 def variance(x, axes, keep, correction):

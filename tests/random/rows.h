@@ -12,6 +12,7 @@ Rows network_rows();
 Rows special_rows();
 Rows state_rows();
 Rows more_rows();
+Rows rows_of_the_table(const Rows& written);  // of the operations that have none
 
 // ---- common choices
 inline bool one(ProgramBuilder& d, Statement& s) {
@@ -39,6 +40,16 @@ inline bool with_number(ProgramBuilder& d, Statement& s) {
 inline bool with_axis(ProgramBuilder& d, Statement& s) {
     if (!ranked(d, s, 1)) return false;
     s.numbers = {double(d.axis(d.at(s.in[0])))};
+    return true;
+}
+// Numbers: keepdim, correction, axes.
+inline bool with_axes(ProgramBuilder& d, Statement& s) {
+    if (!ranked(d, s, 1)) return false;
+    const int rank = d.at(s.in[0]).rank();
+    s.numbers = {double(d.coin(0.5)), double(d.coin(0.5))};
+    if (d.coin(0.2)) return true;  // every axis
+    for (int axis = 0; axis < rank; ++axis)
+        if (d.coin(0.4)) s.numbers.push_back(d.coin(0.5) ? axis : axis - rank);
     return true;
 }
 inline void append(Numbers& numbers, const Shape& shape) {

@@ -7,23 +7,6 @@
 namespace random_programs {
 namespace {
 
-// Numbers: keepdim, correction, axes.
-bool reduction(ProgramBuilder& d, Statement& s) {
-    if (!ranked(d, s, 1)) return false;
-    const int rank = d.at(s.in[0]).rank();
-    s.numbers = {double(d.coin(0.5)), double(d.coin(0.5))};
-    if (d.coin(0.2)) return true;  // every axis
-    for (int axis = 0; axis < rank; ++axis)
-        if (d.coin(0.4)) s.numbers.push_back(d.coin(0.5) ? axis : axis - rank);
-    return true;
-}
-// PyTorch's var over one element with a correction of 1 is NaN, as ours: both are refused as not finite.
-
-Row reduce(const std::string& name, Tensor (*f)(const Tensor&, const Axes&, bool), const std::string& python) {
-    return {name + "(Tensor, Axes, bool)", name + "($0, {#2*}, #0b)", python, reduction,
-            [f](const Call& c) { return f(c.x[0], c.axes(2), c.n[0] != 0); }};
-}
-
 // Another shape for as many elements.
 bool another_shape(ProgramBuilder& d, Statement& s) {
     if (!one(d, s)) return false;
@@ -114,16 +97,9 @@ bool gathered(ProgramBuilder& d, Statement& s) {
 
 Rows shape_rows() {
     return {
-        reduce(
-            "sum", [](const Tensor& x, const Axes& a, bool k) { return sum(x, a, k); },
-            "total($0, [#2*], #0b)"),
-        reduce(
-            "mean", [](const Tensor& x, const Axes& a, bool k) { return mean(x, a, k); },
-            "average($0, [#2*], #0b)"),
-        reduce(
-            "logsumexp", [](const Tensor& x, const Axes& a, bool k) { return logsumexp(x, a, k); },
-            "logsumexp($0, [#2*], #0b)"),
-        {"var(Tensor, Axes, bool, int)", "var($0, {#2*}, #0b, #1)", "variance($0, [#2*], #0b, #1)", reduction,
+        // PyTorch's var over one element with a correction of 1 is NaN, as ours: both are refused as not
+        // finite.
+        {"var(Tensor, Axes, bool, int)", "var($0, {#2*}, #0b, #1)", "variance($0, [#2*], #0b, #1)", with_axes,
          [](const Call& c) { return var(c.x[0], c.axes(2), c.n[0] != 0, c.axis(1)); }},
         {"max(Tensor, int, bool)", "max($0, #0).values", "torch.max($0, #0).values", with_axis,
          [](const Call& c) { return max(c.x[0], c.axis(0)).values; }},
@@ -133,8 +109,6 @@ Rows shape_rows() {
          [](const Call& c) { return max(c.x[0], c.axis(0)).indices; }, rare | constant},
         {"argmax(Tensor, int, bool)", "argmax($0, #0)", "torch.argmax($0, #0)", with_axis,
          [](const Call& c) { return argmax(c.x[0], c.axis(0)); }, rare | constant},
-        {"max(Tensor)", "max($0)", "torch.max($0)", one, [](const Call& c) { return max(c.x[0]); }},
-        {"min(Tensor)", "min($0)", "torch.min($0)", one, [](const Call& c) { return min(c.x[0]); }},
         {"cumsum(Tensor, int)", "cumsum($0, #0)", "torch.cumsum($0, #0)", with_axis,
          [](const Call& c) { return cumsum(c.x[0], c.axis(0)); }},
         {"softmax(Tensor, int)", "softmax($0, #0)", "torch.softmax($0, #0)", with_axis,

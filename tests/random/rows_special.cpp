@@ -95,6 +95,8 @@ std::vector<Row>& rows() {
         for (const auto& family :
              {elementwise_rows(), shape_rows(), network_rows(), special_rows(), state_rows(), more_rows()})
             list.insert(list.end(), family.begin(), family.end());
+        const Rows others = rows_of_the_table(list);
+        list.insert(list.end(), others.begin(), others.end());
         return list;
     }();
     return all;

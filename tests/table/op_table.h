@@ -40,6 +40,8 @@ struct Op {
     bool compared = true;       // with the golden outputs; false for random ones
     bool takes_strided = true;  // false for view, which refuses what it would have to copy, and for
                                 // masked_select, whose shape depends on values
+    // Of a reduction: random programs take it over any axes.
+    std::function<weft::Tensor(const weft::Tensor&, const weft::Axes&, bool keepdim)> over = {};
 };
 
 const std::vector<Op>& op_table();

@@ -104,7 +104,7 @@ int main(int argc, char** argv) try {
             if (op.declaration == name)
                 compared |= op.compared, found |= op.compared && hostile.has(op.golden + "/float32");
         if (compared && !found)
-            ++wrong, std::cerr << "declared, but not in golden/hostile_rows.py: " << name << '\n';
+            ++wrong, std::cerr << "declared, but not in hostile.safetensors: " << name << '\n';
     }
     if (wrong == 0) std::cout << declared.size() << " operations, " << op_table().size() << " samples\n";
     return wrong != 0;

@@ -25,6 +25,8 @@ std::vector<Op> more_ops() {
         {"silu(Tensor)", "silu", twice, [](In x) { return silu(x[0]); }},
         {"softplus(Tensor)", "softplus", twice, [](In x) { return softplus(x[0]); }},
         {"softplus(Tensor)", "softplus.far", kink, [](In x) { return softplus(x[0]); }},
+        {"logsigmoid(Tensor)", "logsigmoid", twice, [](In x) { return logsigmoid(x[0]); }},
+        {"logsigmoid(Tensor)", "logsigmoid.far", kink, [](In x) { return logsigmoid(x[0]); }},
         {"leaky_relu(Tensor, double)", "leaky_relu", twice, [](In x) { return leaky_relu(x[0], 0.1); }},
         {"elu(Tensor, double)", "elu", twice, [](In x) { return elu(x[0], 1.5); }},
         {"elu(Tensor, double)", "elu.far", kink, [](In x) { return elu(x[0]); }},

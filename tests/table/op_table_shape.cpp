@@ -8,7 +8,8 @@ std::vector<Op> reduction_ops() {
     std::vector<Op> rows;
     const auto reduction = [&](const std::string& name, auto f, const std::string& more = "") {
         const std::string declaration = name + "(Tensor, Axes, bool" + more + ")";
-        rows.push_back({declaration, name + ".all", twice, [f](In x) { return f(x[0], Axes{}, false); }});
+        rows.push_back(
+            {declaration, name + ".all", twice, [f](In x) { return f(x[0], Axes{}, false); }, true, true, f});
         rows.push_back({declaration, name + ".axis", twice, [f](In x) { return f(x[0], 1, false); }});
         rows.push_back(
             {declaration, name + ".negative_keepdim", twice, [f](In x) { return f(x[0], -1, keepdim); }});

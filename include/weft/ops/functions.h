@@ -8,6 +8,7 @@ namespace weft {
 Tensor exp(const Tensor& x);      // eˣ; inf from 88.73 (float32) or 709.79 (float64) on
 Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf
 Tensor sqrt(const Tensor& x);     // √x; gradient at 0 is inf
+Tensor rsqrt(const Tensor& x);    // 1 / √x
 Tensor tanh(const Tensor& x);     // (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), without overflow
 Tensor sigmoid(const Tensor& x);  // 1 / (1 + e⁻ˣ), without overflow
 Tensor relu(const Tensor& x);     // max(x, 0); gradient at 0 is 0
@@ -35,9 +36,11 @@ Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
 // min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError if low > high.
 Tensor clamp(const Tensor& x, double low, double high);
 
-Tensor rsqrt(const Tensor& x);     // 1 / √x
+// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.
+
 Tensor silu(const Tensor& x);      // x · σ(x)  (Elfwing et al., "Sigmoid-weighted linear units", 2018, eq. 3)
 Tensor softplus(const Tensor& x);  // ln(1 + eˣ), without overflow
+Tensor logsigmoid(const Tensor& x);  // ln σ(x) = −ln(1 + e⁻ˣ), without overflow
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);  // x where x > 0, else negative_slope · x
 Tensor elu(const Tensor& x, double alpha = 1);                     // x where x > 0, else alpha · (eˣ − 1)
 
