@@ -1,10 +1,8 @@
 #include "weft/autograd/checkpoint.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
+#include "weft/autograd/raw.h"
 
 namespace weft {
 namespace {
@@ -32,12 +30,8 @@ private:
 };
 
 bool same_bits(const Tensor& a, const Tensor& b) {
-    if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-    const Array x = kernels::contiguous(a.array()), y = kernels::contiguous(b.array());
-    return a.numel() == 0 || visit_any(x.dtype, [&]<class T>(T) {
-               return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(x.numel()) * sizeof(T)) ==
-                      0;
-           });
+    return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+           raw_values(a.detach().contiguous()) == raw_values(b.detach().contiguous());
 }
 
 // GraphError if y depends on a tensor of the graph, made before `first`, that is not one of `named`.

@@ -18,9 +18,11 @@ Grads of_reference(const std::function<Tensor(const std::vector<Tensor>&)>& refe
         inputs.push_back(needed && !create_graph ? saved[i].detach().requires_grad_() : saved[i]);
         if (needed) wanted.push_back(inputs.back());
     }
-    const std::vector<Tensor> found =
-        grad({reference(inputs)}, wanted, {dy}, {.create_graph = create_graph, .allow_unused = true});
     Grads all(n);
+    const Tensor y = reference(inputs);
+    if (!y.requires_grad()) return all;
+    const std::vector<Tensor> found =
+        grad({y}, wanted, {dy}, {.create_graph = create_graph, .allow_unused = true});
     for (std::size_t i = 0, next = 0; i < n; ++i)
         if (saved.needs_input_grad(i)) all[i] = found[next++];
     return all;

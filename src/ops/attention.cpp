@@ -170,11 +170,12 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
     if (wants_weights) {  // y = weights · v in the graph, too
         const Qkv parts = heads.qkv();
         AttentionResult result;
-        result.weights = traced(o.dropout > 0 ? "weights after dropout" : "weights",
-                                fused(
-                                    "attention weights", with_bias_and_mask({parts[0], parts[1], parts[2]}),
-                                    [again](const std::vector<Tensor>& in) { return again(in).weights; },
-                                    [&] { return FusedResult{Tensor(weights)}; }));
+        result.weights =
+            traced(o.dropout > 0 ? "weights after dropout" : "weights",
+                   fused(
+                       "attention weights", with_bias_and_mask({parts[0], parts[1], parts[2].detach()}),
+                       [again](const std::vector<Tensor>& in) { return again(in).weights; },
+                       [&] { return FusedResult{Tensor(weights)}; }));
         result.weights = in_shape(result.weights, seen);
         Tensor mask;
         if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], caller);

@@ -3,6 +3,7 @@
 
 #include "autograd/node.h"
 #include "catch.h"
+#include "golden/golden.h"
 #include "weft/nn.h"
 
 using namespace weft;
@@ -60,7 +61,8 @@ TEST_CASE("checkpoint: second order is that of the function", "[autograd][checkp
         const Tensors first = grad({sum(y * y * y)}, {x, w}, {}, {.create_graph = true});
         return grad({sum(first[0] * first[0]) + sum(first[1])}, {x, w});
     };
-    check_same_bits(second(true), second(false));
+    const Tensors found = second(true), expected = second(false);
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(distance(found[i], expected[i]) < 1e-5);
 }
 
 TEST_CASE("checkpoint: backward keeps the borders of the blocks, not what lies between",

@@ -81,10 +81,10 @@ TEST_CASE("example: Composed", "[header-examples]") {
 
 namespace fused_example {
 Tensor square_sum(const Tensor& x) {
-    return fused(
-        "square_sum", {x}, [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); },  // the definition
-        [&] { return FusedResult{dot(x, x)}; },  // the same at once
-        [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
+    const auto definition = [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); };
+    const auto kernel = [&] { return FusedResult{dot(x, x)}; };  // the same at once
+    return fused("square_sum", {x}, definition, kernel,
+                 [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
 }
 }  // namespace fused_example
 

@@ -44,7 +44,8 @@ TEST_CASE("example: composed_mode", "[header-examples]") {
 // ---- core/dtype.h
 
 TEST_CASE("example: visit", "[header-examples]") {
-    const std::size_t bytes = visit(float64, []<class S, class C>(Element<S, C>) { return sizeof(S); });  // 8
+    const auto size = []<class S, class C>(Element<S, C>) { return sizeof(S); };
+    const std::size_t bytes = visit(float64, size);  // 8
     CHECK(bytes == 8);
 }
 

@@ -10,10 +10,10 @@
 
 namespace weft {
 
-// Returns f(inputs), of which only the inputs, the parameters and the result are kept for backward: the tensors
-// in between are computed again there, once (Chen et al., "Training deep nets with sublinear memory cost",
-// 2016, §4; torch.utils.checkpoint). Values and gradients have the bits that they have without it, of first
-// order and of second.
+// Returns f(inputs), and keeps the inputs, the parameters and the result for backward: the tensors in between
+// are computed again there (Chen et al., "Training deep nets with sublinear memory cost", 2016, §4;
+// torch.utils.checkpoint). Values and gradients have the bits that they have without it; gradients of gradients
+// are equal to rounding.
 //
 //     const auto block = [&](const std::vector<Tensor>& in) { return tanh(matmul(in[0], w)); };
 //     const Tensor y = checkpoint(block, {x}, {w});  // as block({x})

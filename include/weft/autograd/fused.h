@@ -18,16 +18,15 @@ struct FusedResult {
 // stand in one place, and this function alone chooses between them:
 //
 //     Tensor square_sum(const Tensor& x) {
-//         return fused(
-//             "square_sum", {x},
-//             [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); },  // the definition
-//             [&] { return FusedResult{dot(x, x)}; },                               // the same at once
-//             [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
+//         const auto definition = [](const std::vector<Tensor>& in) { return sum(in[0] * in[0]); };
+//         const auto kernel = [&] { return FusedResult{dot(x, x)}; };  // the same at once
+//         return fused("square_sum", {x}, definition, kernel,
+//                      [](const Saved& saved, const Tensor& dy) { return Grads{2 * dy * saved[0]}; });
 //     }
 //
 // Under a Composed guard `reference` runs on the inputs, and its small operations are what is recorded.
 // Otherwise `kernel` runs, under NoGrad, and backward calls `rule` with the saved inputs, then
-// FusedResult::saved, and dy (see record). Under create_graph, and always where there is no rule, the gradient
+// FusedResult::saved, and dy (see record). Under create_graph, and where there is no rule, the gradient
 // is that of `reference`, which is called again with the saved inputs: so gradients of any order agree.
 // `reference` must not depend on anything that changes; an operation that draws keeps the state of its
 // generator. Undefined inputs come back undefined. Refusals as record's.

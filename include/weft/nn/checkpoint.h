@@ -6,9 +6,9 @@
 
 namespace weft::nn {
 
-// module(x), of which only x, the parameters and the result are kept for backward: weft::checkpoint with the
-// module's parameters and generators. x and the result have the shapes of the module's. A module that changes a
-// buffer in its forward pass (BatchNorm2d in training) changes it a second time in backward. Refusals as
+// module(x), with the tensors in between computed again in backward: weft::checkpoint with the module's
+// parameters and generators. x and the result have the shapes of the module's. A module that changes a buffer
+// in its forward pass (BatchNorm in training) changes it a second time in backward. Refusals as
 // weft::checkpoint's.
 //
 //     const Tensor y = nn::checkpoint(block, x);  // the bits of block(x)

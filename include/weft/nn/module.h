@@ -126,11 +126,13 @@ private:
 //         }
 //     };
 template <class F>
-decltype(auto) located(const Module& module, const F& f) try {
-    return f();
-} catch (Error& error) {
-    if (const std::string path = module.path(); path != module.kind()) error.locate(path);
-    throw;
+decltype(auto) located(const Module& module, const F& f) {
+    try {
+        return f();
+    } catch (Error& error) {
+        if (const std::string path = module.path(); path != module.kind()) error.locate(path);
+        throw;
+    }
 }
 
 // Writes module.summary().

@@ -39,9 +39,9 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 struct [[nodiscard]] AttentionResult {
     Tensor output, weights;  // (…, H, T, d_v), (…, H, T, S)
 };
-// As scaled_dot_product_attention, with the weights that multiply v, after dropout. Memory grows with T × S. The output
-// is computed from them in the graph, fused or composed: after retain_grad(), weights.grad() is the gradient of all that
-// follows, through the output and through what you made of the weights yourself.
+// As scaled_dot_product_attention, with the weights that multiply v, after dropout. Memory grows with T × S.
+// The output is computed from them in the graph, fused or composed: after retain_grad(), weights.grad() is
+// their gradient by every way, through the output and through what you made of the weights yourself.
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
 // Attention of a packed projection, read in place: qkv (B, T, 3C) or (T, 3C), the columns of q, then k, then

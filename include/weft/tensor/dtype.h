@@ -38,10 +38,10 @@ struct Element {
     const char* name;
 };
 
-// Returns f(Element) for a dtype: every choice by type goes through this function, and a type is added here.
+// Returns f(Element) for a dtype: choices by type go through this function, and a type is added here.
 //
-//     const std::size_t bytes = visit(float64, []<class S, class C>(Element<S, C>) { return sizeof(S); });  //
-//     8
+//     const auto size = []<class S, class C>(Element<S, C>) { return sizeof(S); };
+//     const std::size_t bytes = visit(float64, size);  // 8
 template <class F>
 constexpr decltype(auto) visit(DType dtype, F&& f) {
     switch (dtype) {  // the compiler names a type that is missing

@@ -21,7 +21,7 @@ auto visit_among(DType dtype, F&& f) -> decltype(f(float{})) {
 
 // Whether a type is a number.
 template <class C>
-struct IsNumber : std::bool_constant<!std::is_same_v<C, bool>> {};
+using IsNumber = std::negation<std::is_same<C, bool>>;
 
 template <class F>
 decltype(auto) visit_floating(DType dtype, F&& f) {
