@@ -35,7 +35,7 @@ template <class S, class C = S>
 struct Element {
     using Storage = S;  // in memory
     using Compute = C;  // in arithmetic
-    const char* name;
+    const char* name;   // "float32"
 };
 
 // Returns f(Element) for a dtype: choices by type go through this function, and a type is added here.
