@@ -29,11 +29,6 @@ private:
     std::vector<Rng::State> states_;
 };
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-    return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-           raw_values(a.detach().contiguous()) == raw_values(b.detach().contiguous());
-}
-
 // GraphError if y depends on a tensor of the graph, made before `first`, that is not one of `named`.
 void check_named(const Tensor& y, const std::vector<Tensor>& named, std::uint64_t first) {
     std::vector<Node*> stack{y.impl().node.get()};
@@ -70,15 +65,10 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>
         "checkpoint", y, all, to_save,
         [f, parameters, before, n = inputs.size()](const Saved& saved, const Tensor& dy) {
             const bool create_graph = is_grad_enabled();
-            const EnableGrad on;
-            std::vector<Tensor> own, wanted;
-            for (std::size_t i = 0; i < n; ++i)
-                own.push_back(saved.needs_input_grad(i) && !create_graph ? saved[i].detach().requires_grad_()
-                                                                         : saved[i]);
+            const std::vector<Tensor> own = inputs_again(saved, n);
             std::vector<Tensor> named = own;  // parameters are those that f holds, not copies of them
             named.insert(named.end(), parameters.begin(), parameters.end());
-            for (std::size_t i = 0; i < named.size(); ++i)
-                if (saved.needs_input_grad(i)) wanted.push_back(named[i]);
+            const EnableGrad on;
             const Tensor& y = saved[named.size()];
             const std::uint64_t first =
                 Node::make("checkpoint", y.array())->number;  // f's nodes have larger ones
@@ -96,14 +86,8 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>
                 throw GraphError(
                     "checkpoint: f computed other values in backward than before; pass the generators that it "
                     "draws from, and call backward in the mode (eval, Composed, …) of the forward pass");
-            Grads grads(named.size());
-            if (!again.requires_grad()) return grads;
             check_named(again, named, first);
-            const std::vector<Tensor> found =
-                grad({again}, wanted, {dy}, {.create_graph = create_graph, .allow_unused = true});
-            for (std::size_t i = 0, next = 0; i < named.size(); ++i)
-                if (saved.needs_input_grad(i)) grads[i] = found[next++];
-            return grads;
+            return gradients_again(again, named, saved, dy, create_graph);
         });
 }
 

@@ -1,34 +1,31 @@
 #include "weft/autograd/fused.h"
 
-#include "weft/autograd/grad.h"
+#include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
 
 namespace weft {
-namespace {
 
-// The gradients of reference(inputs), whose inputs are the first n saved tensors; differentiable themselves
-// under create_graph, where the saved tensors are variables.
-Grads of_reference(const std::function<Tensor(const std::vector<Tensor>&)>& reference, std::size_t n,
-                   const Saved& saved, const Tensor& dy) {
-    const bool create_graph = is_grad_enabled();
-    const EnableGrad on;
-    std::vector<Tensor> inputs, wanted;
-    for (std::size_t i = 0; i < n; ++i) {
-        const bool needed = saved.needs_input_grad(i);
-        inputs.push_back(needed && !create_graph ? saved[i].detach().requires_grad_() : saved[i]);
-        if (needed) wanted.push_back(inputs.back());
-    }
-    Grads all(n);
-    const Tensor y = reference(inputs);
+std::vector<Tensor> inputs_again(const Saved& saved, std::size_t n) {
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < n; ++i)
+        inputs.push_back(saved.needs_input_grad(i) && !is_grad_enabled() ? saved[i].detach().requires_grad_()
+                                                                         : saved[i]);
+    return inputs;
+}
+
+Grads gradients_again(const Tensor& y, const std::vector<Tensor>& inputs, const Saved& saved, const Tensor& dy,
+                      bool create_graph) {
+    std::vector<Tensor> wanted;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (saved.needs_input_grad(i)) wanted.push_back(inputs[i]);
+    Grads all(inputs.size());
     if (!y.requires_grad()) return all;
     const std::vector<Tensor> found =
         grad({y}, wanted, {dy}, {.create_graph = create_graph, .allow_unused = true});
-    for (std::size_t i = 0, next = 0; i < n; ++i)
+    for (std::size_t i = 0, next = 0; i < inputs.size(); ++i)
         if (saved.needs_input_grad(i)) all[i] = found[next++];
     return all;
 }
-
-}  // namespace
 
 Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
@@ -44,8 +41,11 @@ Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
     return record(operation, std::move(computed.y), inputs, to_save,
                   [n = inputs.size(), reference = std::move(reference), rule = std::move(rule)](
                       const Saved& saved, const Tensor& dy) {
-                      return rule && !is_grad_enabled() ? rule(saved, dy)
-                                                        : of_reference(reference, n, saved, dy);
+                      const bool create_graph = is_grad_enabled();
+                      if (rule && !create_graph) return rule(saved, dy);
+                      const std::vector<Tensor> in = inputs_again(saved, n);
+                      const EnableGrad on;
+                      return gradients_again(reference(in), in, saved, dy, create_graph);
                   });
 }
 

@@ -69,6 +69,12 @@ struct TensorImpl {
     std::shared_ptr<Node> disabled_node = {};
 };
 
+// For a rule that computes y again from its inputs, the first n saved tensors: those inputs, as new leaves or,
+// under create_graph, as the variables that they are; and the gradients of the y that was computed.
+std::vector<Tensor> inputs_again(const Saved& saved, std::size_t n);
+Grads gradients_again(const Tensor& y, const std::vector<Tensor>& inputs, const Saved& saved, const Tensor& dy,
+                      bool create_graph);
+
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
 

@@ -79,25 +79,17 @@ bool MaskOutcome::finite() const {
 }
 
 std::string MaskTable::str() const {
-    const std::size_t wide =
-        outcomes.empty() ? 0 : std::max<std::size_t>(row_text(outcomes[0].weights[0]).size(), 16);
-    const auto line = [wide](const std::string& rule, const std::string& type, const std::string& query,
-                             const std::string& weights, const std::string& gradient, const std::string& what) {
-        const std::string text = pad_right(rule, 21) + pad_right(type, 9) + pad_right(query, 7) +
-                                 pad_right(weights, wide + 2) + pad_right(gradient, wide + 2) + what;
-        return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
-    };
-    std::string text = line("rule", "type", "query", "weights", "scores' gradient", "");
+    std::vector<std::vector<std::string>> rows{{"rule", "type", "query", "weights", "scores' gradient", ""}};
     for (const MaskOutcome& outcome : outcomes) {
         for (std::size_t i = 0; i < outcome.verdicts.size(); ++i) {
             const auto row = static_cast<std::int64_t>(i);
-            text +=
-                line(name(outcome.rule), name(outcome.dtype), std::to_string(i), row_text(outcome.weights[row]),
-                     row_text(outcome.scores_gradient[row]), outcome.verdicts[i]);
+            rows.push_back({name(outcome.rule), name(outcome.dtype), std::to_string(i),
+                            row_text(outcome.weights[row]), row_text(outcome.scores_gradient[row]),
+                            outcome.verdicts[i]});
         }
-        text += line("", "", "", row_text(outcome.values_gradient), "is the values' gradient", "");
+        rows.push_back({"", "", "", row_text(outcome.values_gradient), "is the values' gradient"});
     }
-    return text;
+    return format_table(rows);
 }
 
 void MaskTable::print() const { std::cout << str() << std::flush; }

@@ -5,24 +5,11 @@
 
 namespace weft {
 
-void rethrow_as(const char* operation) {
-    const auto renamed = [&](const Error& error) {
-        const std::string what = error.what();
-        return operation + what.substr(std::min(what.find(": "), what.size()));
-    };
-    try {
-        throw;
-    } catch (const ShapeError& error) {
-        throw ShapeError(renamed(error));
-    } catch (const DTypeError& error) {
-        throw DTypeError(renamed(error));
-    } catch (const IndexError& error) {
-        throw IndexError(renamed(error));
-    } catch (const ValueError& error) {
-        throw ValueError(renamed(error));
-    } catch (const GraphError& error) {
-        throw GraphError(renamed(error));
-    }
+void rethrow_as(const char* operation) try { throw; } catch (Error& error) {
+    const std::string what = error.what();
+    static_cast<std::runtime_error&>(error) =
+        std::runtime_error(operation + what.substr(std::min(what.find(": "), what.size())));
+    throw;
 }
 
 Tensor Tensor::sum(const Axes& axes, bool keepdim) const { return weft::sum(*this, axes, keepdim); }

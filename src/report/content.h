@@ -133,7 +133,7 @@ struct ReportFile {
     static std::string json(Report::Content& content);
     static Report::Content content(const std::string& json, const std::string& where);
     // The same for the model, whose JSON is at the end of the page.
-    static std::string model_json(const Report::Content& content);
+    static std::string model_json(Report::Content& content);
     static std::optional<PackedModel> model(const std::string& json, const std::string& where);
 };
 

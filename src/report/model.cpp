@@ -1,19 +1,12 @@
 // A GPT in a report's page: its weights at 16 bits as JSON, and back. The page may have been changed by hand,
 // so reading checks everything.
-#include <bit>
 #include <cmath>
-#include <cstring>
 
-#include "report/content.h"
-#include "weft/base/utf8.h"
-#include "weft/io/json.h"
-#include "weft/io/safetensors.h"
+#include "report/fields.h"
 #include "weft/ops/creation.h"
 
 namespace weft::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* model_format = "weft model 1";
 constexpr double smallest_normal = 0x1p-14, largest_half = 65504;
@@ -56,9 +49,7 @@ Tensor unpacked(const PackedTensor& tensor) {
     std::size_t count = 1;
     for (const std::int64_t size : tensor.shape)  // each at most INT32_MAX, so the product does not overflow
         if (count <= INT32_MAX) count *= static_cast<std::size_t>(size);
-    if (tensor.values.size() != count * (tensor.half ? 2 : 4))
-        throw IoError(std::to_string(tensor.values.size()) + " bytes instead of " + std::to_string(count) +
-                      " numbers");
+    check_size(tensor.values, count, tensor.half ? 2 : 4);
     std::vector<float> values(count);
     for (std::size_t i = 0; i < count; ++i)
         if (std::uint16_t bits = 0; tensor.half) {
@@ -70,43 +61,35 @@ Tensor unpacked(const PackedTensor& tensor) {
     return from_vector(values, Shape(tensor.shape));
 }
 
-// A whole number in low … 2³¹ − 1.
-std::int64_t size_of(const Json& json, std::int64_t low) {
-    if (!json.is_number_integer() || json < low || json > INT32_MAX)
-        throw IoError("it has " + excerpt(json.dump()) + " instead of a whole number in " +
-                      std::to_string(low) + " … " + std::to_string(INT32_MAX));
-    return json.get<std::int64_t>();
+void whole(Fields f, const char* name, auto& numbers, std::int64_t low) {
+    f.whole(name, numbers, low, INT32_MAX);
 }
 
-lm::GPTConfig config_of(const Json& json) {
-    return {.vocab_size = size_of(json.at("vocab_size"), 1),
-            .block_size = size_of(json.at("block_size"), 1),
-            .num_layers = size_of(json.at("num_layers"), 1),
-            .num_heads = size_of(json.at("num_heads"), 1),
-            .d_model = size_of(json.at("d_model"), 1),
-            .dropout = json.at("dropout").get<double>(),
-            .bias = json.at("bias").get<bool>(),
-            .dim_feedforward = size_of(json.at("dim_feedforward"), 0),
-            .layer_norm_eps = json.at("layer_norm_eps").get<double>()};
+void config(Fields f, lm::GPTConfig& c) {
+    whole(f, "vocab_size", c.vocab_size, 1);
+    whole(f, "block_size", c.block_size, 1);
+    whole(f, "num_layers", c.num_layers, 1);
+    whole(f, "num_heads", c.num_heads, 1);
+    whole(f, "d_model", c.d_model, 1);
+    f.plain("dropout", c.dropout);
+    f.plain("bias", c.bias);
+    whole(f, "dim_feedforward", c.dim_feedforward, 0);
+    f.plain("layer_norm_eps", c.layer_norm_eps);
 }
 
-PackedModel model_of(const Json& json) {
-    if (json.at("format") != model_format)
-        throw IoError("its format is " + excerpt(json.at("format").dump()) + ", not \"" + model_format + "\"");
-    PackedModel model{config_of(json.at("config")),
-                      json.at("vocabulary").get<std::string>(),
-                      size_of(json.at("parameters"), 1),
-                      size_of(json.at("max_parameters"), 0),
-                      {}};
-    for (const Json& item : json.at("tensors")) {
-        PackedTensor tensor{item.at("name").get<std::string>(), {}, item.at("type") == "float16", {}};
-        for (const Json& size : item.at("shape")) tensor.shape.push_back(size_of(size, 1));
-        if (!from_base64(item.at("values").get_ref<const std::string&>(), tensor.values))
-            throw IoError("invalid base64");
-        model.tensors.push_back(std::move(tensor));
-    }
-    if (!model.tensors.empty()) (void)unpack(model);  // which checks the rest
-    return model;
+void model(Fields f, PackedModel& m) {
+    config(f.of("config"), m.config);
+    f.plain("vocabulary", m.vocabulary);
+    whole(f, "parameters", m.parameters, 1);
+    whole(f, "max_parameters", m.max_parameters, 0);
+    f.of("tensors").list(m.tensors, [](Fields item, PackedTensor& tensor) {
+        std::string type = tensor.half ? "float16" : "float32";
+        item.plain("name", tensor.name);
+        whole(item, "shape", tensor.shape, 1);
+        item.plain("type", type);
+        item.of("values").base64(tensor.values);
+        tensor.half = type == "float16";
+    });
 }
 
 }  // namespace
@@ -125,7 +108,7 @@ PackedModel pack(const lm::GPT& gpt, const text::Characters& tokenizer, std::int
 
 PageModel unpack(const PackedModel& model) {
     const text::Characters tokenizer(model.vocabulary);
-    io::NamedTensors state;
+    nn::NamedTensors state;
     for (const PackedTensor& tensor : model.tensors) {
         state.emplace_back(tensor.name, unpacked(tensor));
         if (tensor.name == "token_embedding.weight") state.emplace_back("head.weight", state.back().second);
@@ -139,44 +122,25 @@ PageModel unpack(const PackedModel& model) {
     return found;
 }
 
-std::string ReportFile::model_json(const Report::Content& content) {
+std::string ReportFile::model_json(Report::Content& content) {
     Json json = Json::object();
     if (content.model) {
-        const auto& [config, vocabulary, parameters, max_parameters, tensors] = *content.model;
-        json = {{"format", model_format},
-                {"config",
-                 {{"vocab_size", config.vocab_size},
-                  {"block_size", config.block_size},
-                  {"num_layers", config.num_layers},
-                  {"num_heads", config.num_heads},
-                  {"d_model", config.d_model},
-                  {"dropout", config.dropout},
-                  {"bias", config.bias},
-                  {"dim_feedforward", config.dim_feedforward},
-                  {"layer_norm_eps", config.layer_norm_eps}}},
-                {"vocabulary", vocabulary},
-                {"parameters", parameters},
-                {"max_parameters", max_parameters},
-                {"tensors", Json::array()}};
-        for (const PackedTensor& tensor : tensors)
-            json["tensors"].push_back({{"name", tensor.name},
-                                       {"shape", tensor.shape},
-                                       {"type", tensor.half ? "float16" : "float32"},
-                                       {"values", base64(tensor.values)}});
+        json["format"] = model_format;
+        report::model({json, /*reading=*/false}, *content.model);
     }
     return script_text(json.dump(-1, ' ', true));
 }
 
 std::optional<PackedModel> ReportFile::model(const std::string& text, const std::string& where) {
-    const Json json = io::parse_json(text, where + "its weights");
-    if (json.empty()) return {};
-    try {
-        return model_of(json);
-    } catch (const Json::exception& error) {
-        throw IoError(where, excerpt(error.what(), 200));
-    } catch (const Error& error) {
-        throw IoError(where, error.what());
-    }
+    return read_json(text, where, "its weights", [](Json& json) -> std::optional<PackedModel> {
+        if (json.empty()) return {};
+        if (json.at("format") != model_format)
+            refuse("its format is " + excerpt(json.at("format").dump()) + ", not \"" + model_format + "\"");
+        PackedModel m;
+        report::model({json, /*reading=*/true}, m);
+        if (!m.tensors.empty()) (void)unpack(m);  // which checks the rest
+        return m;
+    });
 }
 
 }  // namespace weft::report

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <string>
 
 #include "tensor/philox.h"
 #include "weft/base/error.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "training/pace.h"
+#include "weft/base/numbers.h"
 #include "weft/base/table.h"
 #include "weft/training/terminal.h"
 #include "weft/viz/text.h"
@@ -38,11 +39,7 @@ constexpr std::size_t finest = 256;  // parts of the run whose losses are kept
 
 double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-std::string with_digits(const char* format, double value) {
-    char text[400];
-    std::snprintf(text, sizeof text, format, value);
-    return text;
-}
+std::string fixed(double value, int decimals) { return to_chars(value, std::chars_format::fixed, decimals); }
 
 // The mean losses of equal parts of the run, as blocks of eight heights between the lowest and the highest.
 std::string sparkline(const std::vector<double>& losses, std::size_t width) {
@@ -82,8 +79,8 @@ struct Progress::State {
         return viz::pad_left(std::to_string(done), total.size()) + "/" + total;
     }
     std::string speed() const {
-        return with_digits("%.0f tokens/s",
-                           static_cast<double>(tokens_per_step) / std::max(1e-9, pace.seconds_per_step()));
+        return fixed(static_cast<double>(tokens_per_step) / std::max(1e-9, pace.seconds_per_step()), 0) +
+               " tokens/s";
     }
     void add(double value) {
         const auto part =
@@ -111,7 +108,7 @@ std::string Progress::State::last_line() const {
         used += needed;
         return "  " + part;
     };
-    const std::string shown_loss = fitting(with_digits("loss %.4f", loss)),
+    const std::string shown_loss = fitting("loss " + fixed(loss, 4)),
                       left = fitting(duration(pace.seconds_left()) + " left");
     std::size_t bar = std::min<std::size_t>(width - used, 12);  // includes a space on its right
     used += bar = bar < 6 ? 0 : bar;
@@ -171,8 +168,8 @@ void Progress::evaluated(std::int64_t done, double loss, double validation_loss)
     if (s.quiet) return;
     const bool is_best = validation_loss < s.lowest;
     s.lowest = std::min(s.lowest, validation_loss);
-    const std::string validation = with_digits("validation %.4f", validation_loss);
-    std::vector<std::string> parts = {"step " + s.counted(), with_digits("loss %.4f", loss), validation};
+    const std::string validation = "validation " + fixed(validation_loss, 4);
+    std::vector<std::string> parts = {"step " + s.counted(), "loss " + fixed(loss, 4), validation};
     if (s.pace.seconds_per_step() > 0)
         parts.insert(parts.end(), {s.speed(), done < s.steps ? duration(s.pace.seconds_left()) + " left"
                                                              : "took " + duration(now() - s.start)});

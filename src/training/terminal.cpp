@@ -9,7 +9,6 @@
 
 #include "weft/base/read_number.h"
 #include "weft/base/table.h"
-#include "weft/viz/text.h"
 
 namespace weft::training {
 

@@ -13,6 +13,7 @@
 #include "report/content.h"
 #include "scratch.h"
 #include "weft/base/numbers.h"
+#include "weft/base/table.h"
 #include "weft/base/utf8.h"
 #include "weft/io/gzip.h"
 #include "weft/io/json.h"

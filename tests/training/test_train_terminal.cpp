@@ -15,6 +15,7 @@
 #include "places.h"
 #include "programs.h"
 #include "training/pace.h"
+#include "weft/base/table.h"
 #include "weft/viz/text.h"
 #include "weft/weft.h"
 

@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "svg_reader.h"
+#include "weft/base/table.h"
 #include "weft/viz/text.h"
 #include "weft/weft.h"
 #include "weights.h"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "catch.h"
+#include "weft/base/table.h"
 #include "weft/viz/text.h"
 #include "weft/weft.h"
 

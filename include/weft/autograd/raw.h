@@ -29,6 +29,12 @@ inline std::string_view raw_values(const Tensor& x) {
     return {reinterpret_cast<const char*>(bytes_at(x)), byte_count(x)};
 }
 
+// Whether shape, type and bits are equal: NaN equals itself, and +0 differs from −0.
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+           raw_values(a.detach().contiguous()) == raw_values(b.detach().contiguous());
+}
+
 // bytes = ∏ sizes · width. False if the product of the sizes that are not 0, times the 8 bytes of the widest
 // type, overflows 63 bits, which no tensor may.
 inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes) {

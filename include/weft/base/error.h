@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "weft/base/numbers.h"
-#include "weft/base/utf8.h"
 
 namespace weft {
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "weft/autograd/tensor.h"

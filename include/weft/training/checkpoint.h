@@ -5,9 +5,6 @@
 #include <utility>
 
 #include "weft/base/read_number.h"
-#include "weft/io/files.h"
-#include "weft/io/npy.h"
-#include "weft/io/npz.h"
 #include "weft/io/safetensors.h"
 #include "weft/nn/module.h"
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 
-#include "weft/optim/clipping.h"
 #include "weft/optim/optimizer.h"
 #include "weft/optim/schedules.h"
 #include "weft/training/checkpoint.h"

@@ -1,14 +1,8 @@
 // Internal: Text for terminals and SVG, whatever the locale.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "weft/base/numbers.h"
-#include "weft/base/table.h"
-#include "weft/base/utf8.h"
 
 namespace weft::viz {
 
