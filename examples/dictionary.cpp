@@ -632,7 +632,7 @@ void names_of_the_sources() {
     holds(nn::MultiHeadAttention(12, 3, {.bias = true}).W_qkv->bias.defined(), "W_qkv with a bias");
     const nn::EvalMode eval;
     holds(!attention.training() && attention.dropout == 0, "deterministic");
-    holds(nn::CausalMultiHeadAttentionOptions{.max_seq_len = 4}.max_seq_len == 4, "options");
+    holds(nn::AttentionConfig{.max_seq_len = 4}.max_seq_len == 4, "options");
     holds(!viz::tensor_story(attention, x).str().empty(), "story");
 }
 

@@ -115,8 +115,8 @@ void times_of_projections() {
 
 void mask_as_an_attribute() {
     Rng rng(1);
-    const nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
-    (void)attention.mask();                                                  // made when it is first asked for
+    nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
+    attention.set_mask(attention.mask());                                    // its buffer
     const Tensor cut = triu(ones({1, 1}), 1).slice(0, 0, 3).slice(1, 0, 3);  // max_seq_len 1, [:3, :3]
     const Tensor weights = softmax(zeros({3, 3}) + cut * -1e9, -1);
     print("*28 Multi-Head Attention*, 28.6",

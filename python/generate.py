@@ -48,11 +48,24 @@ def split(text):
 def structures(text):
     """{name: [(type, name, default)]} of the structs that hold options."""
     found = {}
-    for name, body in re.findall(r"struct (\w+(?:Options|Stats|Config)) \{ (.*?;) \};", text):
+    for name, body in re.findall(r"struct (\w+(?:Options|Stats|Config)) \{ (.*?;)(?: bool operator==[^;]*;)? \};", text):
         found[name] = []
         for kind, first in re.findall(r"([\w:<>]+\*?) ([^;]+);", body):
             found[name] += [(kind, member, default) for _, member, default in split(re.sub(r"(^|, )(\w)", rf"\1{kind} \2", first))]
     return found
+
+
+def of_structure(name, known, space, outer=()):
+    """The arguments that become a structure of options, and its value in C++. One inside it takes those that the outer one lacks."""
+    own = [member for member in known[name] if member[0] != "Anneal" and member[1] not in outer]
+    arguments, values = [], []
+    for kind, member, default in own:
+        inner, value = [(kind, member, default)], member
+        if (plain := kind.removeprefix("nn::")) in known:
+            inner, value = of_structure(plain, known, "nn::", {member for _, member, _ in own})
+        arguments += inner
+        values.append(f".{member} = {value}")
+    return arguments, f"{space}{name}{{{', '.join(values)}}}"
 
 
 def arguments_of(name, parameters, known, space):
@@ -62,13 +75,13 @@ def arguments_of(name, parameters, known, space):
         plain = re.sub("const |&", "", kind)
         if plain == "Rng" and space != "weft::":
             continue  # modules draw from default_rng()
-        members = [m for m in known.get(plain, [(kind, parameter, default)]) if m[0] != "Anneal"]
+        members, value = of_structure(plain, known, space) if plain in known else ([(kind, parameter, default)], parameter)
         for k, p, d in members:
             python = OF_ONE.get(name, {}).get(p, NAMES.get(p, p) if space == "weft::" else p)
             d = "Mask()" if k == "Mask" else d
             written.append(python + ("" if d is None else " = " + DEFAULTS.get(d, d)))
             taken.append(f"{k} {p}")
-        passed.append(f"{space}{plain}{{{', '.join(f'.{p} = {p}' for _, p, _ in members)}}}" if plain in known else parameter)
+        passed.append(value)
     return ", ".join(written), ", ".join(taken), ", ".join(passed)
 
 
@@ -95,13 +108,14 @@ def operator(symbol, parameters):
 
 
 def modules(text, known, space="nn::"):
-    """The lines that declare the modules of a header, each by its constructor that draws from default_rng()."""
+    """The lines that declare the modules of headers, each by its constructor that draws from default_rng(); a template by its aliases."""
     for name in re.findall(r"struct (\w+) : (?:nn::)?Module \{", text):
         constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", text)]
         for parameters in constructors:
-            if not any("Rng" in kind and default is None for kind, _, default in parameters) and parameters and "All" not in parameters[0][0]:
+            if not any("Rng" in kind and default is None for kind, _, default in parameters) and parameters and not re.search("All|string|Attention", parameters[0][0]):
                 written, taken, passed = arguments_of(name, parameters, known, space)
-                yield f'    layer<{space}{name}>(nn, "{name}({written})", []({taken}) {{ return {space}{name}({passed}); }});\n'
+                for named in re.findall(rf"using (\w+) = {name}<", text) or [name]:
+                    yield f'    layer<{space}{named}>(nn, "{named}({written})", []({taken}) {{ return {space}{named}({passed}); }});\n'
 
 
 DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult|"
@@ -113,10 +127,11 @@ def main(include, out):
     tensor = code_of(folder / "autograd/tensor.h")
     optim = " ".join(code_of(path) for path in sorted((folder / "optim").glob("*.h")))
     ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask")]))
-    layers = [code_of(path) for path in sorted((folder / "nn").glob("*.h"))]
+    layers = " ".join(code_of(path) for path in sorted((folder / "nn").glob("*.h")))
     gpt = code_of(folder / "lm/gpt.h")
-    known = {name: members for text in [ops, optim, gpt] + layers for name, members in structures(text).items()}
-    known["DecoderBlockOptions"] = known["EncoderBlockOptions"]  # an alias
+    known = {name: members for text in [ops, optim, gpt, layers] for name, members in structures(text).items()}
+    for alias, options in re.findall(r"using (\w+Options) = (\w+);", layers):
+        known[alias] = known[options]
     activations = re.findall(r"^Tensor (\w+)\(", (folder / "ops/functions.h").read_text().split(ACTIVATIONS)[1], re.MULTILINE)
     lines, methods = [f'    m.attr("_activations") = py::make_tuple({", ".join(map("{!r}".format, activations))});\n'.replace("'", '"')], set()
     for text in [ops]:
@@ -145,8 +160,7 @@ def main(include, out):
                              (".beta1 = beta1, .beta2 = beta2", ".beta1 = betas.first, .beta2 = betas.second")]:
             line = line.replace(ours, theirs)
         lines.append(line)
-    for text in layers:
-        lines += modules(text, known)
+    lines += modules(layers, known)
     lines += modules(gpt, known, "lm::")
     half = len(lines) // 2
     for part, own in enumerate([lines[:half], lines[half:]]):

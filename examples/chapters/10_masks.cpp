@@ -98,8 +98,8 @@ void edit_each_token() {
 
 void built_in() {
     Rng rng(1);
-    const nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
-    (void)attention.mask();  // made when you first ask for it
+    nn::CausalMultiHeadAttention attention(8, 2, rng, {.max_seq_len = 4});
+    attention.set_mask(attention.mask());  // a buffer that you may edit
     for (const auto& [name, tensor] : attention.named_parameters())
         std::printf("parameter %-13s %s\n", name.c_str(), tensor.shape().str().c_str());
     for (const auto& [name, tensor] : attention.named_buffers())

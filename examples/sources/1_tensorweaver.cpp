@@ -251,7 +251,7 @@ void efficient(Chapter& chapter) {
               allclose(three[2], V, 1e-5, 1e-6) && counter.count() == 2 * of_three);
 }
 
-void buffers(const nn::CausalMultiHeadAttention& library, const CausalMultiHeadAttention& mine,
+void buffers(nn::CausalMultiHeadAttention& library, const CausalMultiHeadAttention& mine,
              const Tensor& x) {
     const auto list = [](const char* title, const nn::NamedTensors& tensors) {
         std::printf("%-20s", title);
@@ -262,8 +262,9 @@ void buffers(const nn::CausalMultiHeadAttention& library, const CausalMultiHeadA
     list("parameters", mine.named_parameters());
     list("buffers", mine.named_buffers());
     list("state_dict", mine.state_dict());
-    list("the library's, before mask() is called", library.named_buffers());
-    Tensor library_mask = library.mask();  // bool, true: blocked
+    list("the library's, before set_mask", library.named_buffers());
+    library.set_mask(library.mask());
+    Tensor library_mask = library.mask();  // the buffer: bool, true: blocked
     list("the library's, after", library.named_buffers());
 
     // Edit the masks alike: the last token no longer attends to the first.

@@ -20,6 +20,9 @@ const GPTConfig& checked(const GPTConfig& config) {
     for (const auto& [name, size] : sizes)
         if (size < 1) throw ValueError("GPT: ", name, " must be at least 1, not ", size);
     nn::head_dim(config.d_model, config.num_heads, "GPT");
+    if (config.attention.max_seq_len)
+        throw ValueError("GPT: attention.max_seq_len is ", *config.attention.max_seq_len, ", but block_size, ",
+                         config.block_size, ", is the longest sequence; leave it out");
     return config;
 }
 
@@ -33,7 +36,9 @@ GPT::GPT(const GPTConfig& given, const nn::RngGuard& guard)
       token_embedding(
           register_module("token_embedding", nn::Embedding(config.vocab_size, config.d_model, guard))),
       position_embedding(
-          register_module("position_embedding", nn::Embedding(config.block_size, config.d_model, guard))),
+          config.attention.rotary_base
+              ? nn::Embedding()
+              : register_module("position_embedding", nn::Embedding(config.block_size, config.d_model, guard))),
       drop(register_module("drop", nn::Dropout(config.dropout, guard))),
       blocks(register_module("blocks", nn::ModuleList<nn::TransformerBlock>())),
       norm(register_module("norm",
@@ -46,7 +51,8 @@ GPT::GPT(const GPTConfig& given, const nn::RngGuard& guard)
                                             .bias = config.bias,
                                             .dropout = config.dropout,
                                             .dim_feedforward = config.dim_feedforward,
-                                            .layer_norm_eps = config.layer_norm_eps}));
+                                            .layer_norm_eps = config.layer_norm_eps,
+                                            .attention = config.attention}));
 
     if (rng.skips_init()) return;  // they will be loaded
     const NoGrad off;
@@ -61,8 +67,8 @@ GPT::GPT(const GPTConfig& given, const nn::RngGuard& guard)
     }
 }
 
-// T of ids (B, T) or (T,) that follow `past` tokens.
-std::int64_t GPT::count_tokens(const Tensor& ids, std::int64_t past) const {
+// ids (B, T) or (T,) that follow `past` tokens → (B, T, C) or (T, C).
+Tensor GPT::embedded(const Tensor& ids, std::int64_t past) const {
     if (ids.rank() != 1 && ids.rank() != 2)
         throw ShapeError("GPT: ids must be (B, T) or (T,), not ", ids.shape());
     const std::int64_t T = ids.size(-1);
@@ -71,14 +77,15 @@ std::int64_t GPT::count_tokens(const Tensor& ids, std::int64_t past) const {
                          (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()),
                          ", but block_size is ", config.block_size, "; pass the last block_size tokens",
                          (past > 0 ? ", and clear the caches" : ""));
-    return T;
+    Tensor x = token_embedding(ids);
+    if (position_embedding.weight.defined()) x = x + position_embedding(arange(T) + static_cast<double>(past));
+    return traced("embedded", drop(x));
 }
 
-Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
-    const std::int64_t T = count_tokens(ids, 0);
-    Tensor x = traced("embedded", drop(token_embedding(ids) + position_embedding(arange(T))));  // (B, T, C)
-    for (const nn::TransformerBlock& block : blocks) x = block(x);                              // (B, T, C)
-    return traced("logits", head(norm(x)));                                                     // (B, T, V)
+Tensor GPT::operator()(const Tensor& ids) const {                   // (B, T)
+    Tensor x = embedded(ids, 0);                                    // (B, T, C)
+    for (const nn::TransformerBlock& block : blocks) x = block(x);  // (B, T, C)
+    return traced("logits", head(norm(x)));                         // (B, T, V)
 }
 
 Tensor GPT::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const {  // (B, T)
@@ -90,12 +97,10 @@ Tensor GPT::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches
         if (cache.length() != past)
             throw ValueError("GPT: caches of ", past, " and of ", cache.length(),
                              " tokens; all must hold the same ones: clear() them");
-    const std::int64_t T = count_tokens(ids, past);
     const nn::CacheGuard guard(caches);
-    const Tensor positions = arange(T) + static_cast<double>(past);                             // (T,)
-    Tensor x = traced("embedded", drop(token_embedding(ids) + position_embedding(positions)));  // (B, T, C)
-    for (std::size_t i = 0; i < caches.size(); ++i) x = blocks[i](x, caches[i]);                // (B, T, C)
-    return traced("logits", head(norm(x)));                                                     // (B, T, V)
+    Tensor x = embedded(ids, past);                                               // (B, T, C)
+    for (std::size_t i = 0; i < caches.size(); ++i) x = blocks[i](x, caches[i]);  // (B, T, C)
+    return traced("logits", head(norm(x)));                                       // (B, T, V)
 }
 
 std::vector<nn::KeyValueCache> GPT::make_caches() const {

@@ -25,23 +25,29 @@ struct GPTEntry {
 // All tensors but the tied head.
 std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
     const std::int64_t C = config.d_model, F = config.dim_feedforward == 0 ? 4 * C : config.dim_feedforward;
-    std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}},
-                              {"position_embedding.weight", "wpe.weight", {config.block_size, C}}};
+    const nn::AttentionConfig& a = config.attention;
+    const std::int64_t H = std::max<std::int64_t>(1, config.num_heads),
+                       G = a.num_kv_heads == 0 ? H : a.num_kv_heads, d_k = a.d_k == 0 ? C / H : a.d_k,
+                       d_v = a.d_v == 0 ? C / H : a.d_v;
+    std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}}};
+    if (!a.rotary_base) all.push_back({"position_embedding.weight", "wpe.weight", {config.block_size, C}});
     // A norm of weight (C,) or a linear layer of weight (in, out), which in Weft is (out, in).
-    const auto layer = [&](const std::string& weft_name, const std::string& gpt2_name, const Shape& weight) {
+    const auto layer = [&](const std::string& weft_name, const std::string& gpt2_name, const Shape& weight,
+                           bool bias) {
         all.push_back({weft_name + ".weight", gpt2_name + ".weight", weight, weight.rank() == 2});
-        if (config.bias) all.push_back({weft_name + ".bias", gpt2_name + ".bias", {weight.back()}});
+        if (bias) all.push_back({weft_name + ".bias", gpt2_name + ".bias", {weight.back()}});
     };
     for (std::int64_t i = 0; i < config.num_layers; ++i) {
         const std::string block = "blocks." + std::to_string(i) + ".", h = "h." + std::to_string(i) + ".";
-        layer(block + "norm1", h + "ln_1", {C});
-        layer(block + "attn.W_qkv", h + "attn.c_attn", {C, 3 * C});
-        layer(block + "attn.W_out", h + "attn.c_proj", {C, C});
-        layer(block + "norm2", h + "ln_2", {C});
-        layer(block + "mlp.W_in", h + "mlp.c_fc", {C, F});
-        layer(block + "mlp.W_out", h + "mlp.c_proj", {F, C});
+        layer(block + "norm1", h + "ln_1", {C}, config.bias);
+        layer(block + "attn.W_qkv", h + "attn.c_attn", {C, H * d_k + G * (d_k + d_v)},
+              a.bias.value_or(config.bias));
+        layer(block + "attn.W_out", h + "attn.c_proj", {H * d_v, C}, a.bias.value_or(config.bias));
+        layer(block + "norm2", h + "ln_2", {C}, config.bias);
+        layer(block + "mlp.W_in", h + "mlp.c_fc", {C, F}, config.bias);
+        layer(block + "mlp.W_out", h + "mlp.c_proj", {F, C}, config.bias);
     }
-    layer("norm", "ln_f", {C});
+    layer("norm", "ln_f", {C}, config.bias);
     return all;
 }
 
@@ -49,12 +55,6 @@ std::string shown(const std::string& name) { return excerpt(name, 200); }
 
 bool is_causal_mask(const std::string& name) {
     return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-    if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
-    const Tensor x = a.contiguous(), y = b.contiguous();
-    return raw_values(x) == raw_values(y);
 }
 
 }  // namespace

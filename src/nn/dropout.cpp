@@ -9,9 +9,10 @@ double checked_probability(double p, const char* what) {
     return p;
 }
 
-Dropout::Dropout(double p, Rng& from) : Module("Dropout"), p(checked_probability(p, "Dropout")) {
-    if (p > 0) rng = register_generator("rng", from);
-}
+Dropout::Dropout(double p, Rng& from)
+    : Module("Dropout"),
+      p(checked_probability(p, "Dropout")),
+      rng(p > 0 ? register_generator("rng", from) : nullptr) {}
 
 Tensor Dropout::operator()(const Tensor& x) const {
     Rng none;

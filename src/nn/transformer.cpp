@@ -5,20 +5,24 @@
 
 namespace weft::nn {
 
-TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
-                                   TransformerBlockOptions options)
-    : TransformerBlock(d_model, num_heads, RngGuard(rng), options) {}
+template <class Norm, class Attention, class FeedForward>
+PreNormBlock<Norm, Attention, FeedForward>::PreNormBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng,
+                                                         TransformerBlockOptions options)
+    : PreNormBlock(d_model, num_heads, RngGuard(rng), options) {}
 
-TransformerBlock::TransformerBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
-                                   const TransformerBlockOptions& options)
-    : Module("TransformerBlock"),
-      norm1(register_module("norm1", norm(d_model, options))),
-      attn(register_module(
-          "attn", CausalMultiHeadAttention(
-                      d_model, num_heads, rng,
-                      {.max_seq_len = options.max_seq_len, .bias = options.bias, .dropout = options.dropout}))),
-      norm2(register_module("norm2", norm(d_model, options))),
-      mlp(register_module("mlp", feedforward(d_model, rng, options))),
-      drop(register_module("drop", Dropout(options.dropout, rng))) {}
+template <class Norm, class Attention, class FeedForward>
+PreNormBlock<Norm, Attention, FeedForward>::PreNormBlock(std::int64_t d_model, std::int64_t num_heads,
+                                                         const RngGuard& rng,
+                                                         const TransformerBlockOptions& options)
+    : PreNormBlock{std::is_same_v<Attention, CausalMultiHeadAttention> ? "TransformerBlock" : "EncoderBlock",
+                   norm(d_model, options),
+                   Attention(d_model, num_heads, rng, attention_config(options)),
+                   norm(d_model, options),
+                   feedforward(d_model, rng, options),
+                   Dropout(options.dropout, rng)} {}
+
+template struct PreNormBlock<LayerNorm, CausalMultiHeadAttention, MLP>;
+template PreNormBlock<LayerNorm, MultiHeadAttention, MLP>::PreNormBlock(std::int64_t, std::int64_t, Rng&,
+                                                                        TransformerBlockOptions);
 
 }  // namespace weft::nn

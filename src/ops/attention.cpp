@@ -34,6 +34,13 @@ Qkv values_of(const Heads& heads) {
     return heads.qkv();
 }
 
+// The first n tensors as heads: q, k and v, or one packed projection of the sizes in `packed`.
+Heads as_heads(const std::vector<Tensor>& tensors, std::size_t n, PackedHeads packed) {
+    if (n == 3) return Qkv{tensors[0], tensors[1], tensors[2]};
+    packed.qkv = tensors[0];
+    return packed;
+}
+
 void check_heads(const char* caller, const Tensor& q, const Tensor& k, const Tensor& v) {
     check_floating(caller, q);
     check_same_dtype(caller, q, k);
@@ -148,18 +155,19 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
     kernels::active().attention(y.array(), stats, weights,
                                 {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
 
-    const Heads like{{}, heads.num_heads, heads.num_kv_heads, heads.d_k};
-    const std::size_t n = wants_weights ? 3 : heads.tensors.size();  // of q, k and v, or the packed projection
+    const std::vector<Tensor> tensors = heads.tensors();
+    const std::size_t n = wants_weights ? 3 : tensors.size();  // of q, k and v, or the packed projection
+    PackedHeads sizes;
+    if (const auto* packed = std::get_if<PackedHeads>(&heads.form)) sizes = *packed;
+    sizes.qkv = {};  // the rule holds what it saves, and no tensor beside it
     // The reference implementation again, with the same draws.
-    const auto again = [caller, o, like, draws, n, shape](const std::vector<Tensor>& in) {
-        Heads heads = like;
-        heads.tensors.assign(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
+    const auto again = [caller, o, sizes, draws, n, shape](const std::vector<Tensor>& in) {
         AttentionOptions options = o;
         options.bias = in[n];
         Rng rng;
         rng.set_state(draws);
         options.rng = &rng;
-        return attention_reference(caller, heads.qkv(), options, shape);
+        return attention_reference(caller, as_heads(in, n, sizes).qkv(), options, shape);
     };
     // The mask is an input, too, so backward notices if it was changed in place.
     const auto with_bias_and_mask = [&](std::vector<Tensor> inputs) {
@@ -187,25 +195,26 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
             [&] { return FusedResult{y}; });
         return result;
     }
-    const auto rule = [params, n, like, own = n + 1 + o.mask.parts().size()](const Saved& saved,
-                                                                             const Tensor& dy) {
-        Heads inputs = like, grads = like;
-        for (std::size_t i = 0; i < n; ++i) inputs.tensors.push_back(saved[i]);
-        for (const Tensor& x : inputs.tensors)
-            grads.tensors.push_back(n == 1 ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
-        const auto [q, k, v] = inputs.qkv();
-        const auto [dq, dk, dv] = grads.qkv();  // views of a packed gradient
+    const auto rule = [params, n, sizes, own = n + 1 + o.mask.parts().size()](const Saved& saved,
+                                                                              const Tensor& dy) {
+        std::vector<Tensor> inputs, grads;
+        for (std::size_t i = 0; i < n; ++i) {
+            const Tensor& x = inputs.emplace_back(saved[i]);
+            grads.push_back(n == 1 ? empty(x.shape(), x.dtype()) : make_token_major(x, x.size(3)));
+        }
+        const auto [q, k, v] = as_heads(inputs, n, sizes).qkv();
+        const auto [dq, dk, dv] = as_heads(grads, n, sizes).qkv();  // views of a packed gradient
         const Tensor dbias = saved.needs_input_grad(n) ? zeros(saved[n].shape(), float64) : Tensor();
         kernels::active().attention_backward(
             {dq.array(), dk.array(), dv.array()}, dbias.defined() ? dbias.array() : Array(), row_contiguous(dy),
             saved[own].array(), {saved[own + 1].array(), saved[own + 2].array()},
             {row_contiguous(q), row_contiguous(k), row_contiguous(v)}, params);
-        grads.tensors.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
-        grads.tensors.resize(own);  // the mask has none
-        return grads.tensors;
+        grads.push_back(dbias.defined() ? dbias.to(dy.dtype()) : dbias);
+        grads.resize(own);  // the mask has none
+        return grads;
     };
     return {fused(
-                "scaled_dot_product_attention", with_bias_and_mask(heads.tensors),
+                "scaled_dot_product_attention", with_bias_and_mask(tensors),
                 [again](const std::vector<Tensor>& in) { return again(in).output; },
                 [&] {
                     return FusedResult{y, {y, Tensor(stats.max), Tensor(stats.inverse_sum)}};
@@ -224,7 +233,10 @@ AttentionResult Heads::attend(const char* caller, const AttentionOptions& option
     y[-1] = qkv[2].size(-1);
     w[-1] = qkv[1].size(-2);
     if (y.rank() != 4) {
-        for (Tensor& x : heads.tensors) x = is_packed() ? x.unsqueeze(0) : with_rank_4(x);
+        if (auto* packed = std::get_if<PackedHeads>(&heads.form))
+            packed->qkv = packed->qkv.unsqueeze(0);
+        else
+            for (Tensor& x : std::get<Qkv>(heads.form)) x = with_rank_4(x);
         qkv = values_of(heads);
     }
     const AttentionOptions o = completed(caller, options, qkv);

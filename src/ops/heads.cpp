@@ -36,17 +36,21 @@ Tensor Heads::merge(const Tensor& x, const char* caller) {
 Heads Heads::packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads, const char* caller) {
     const std::int64_t G = num_kv_heads == 0 ? num_heads : num_kv_heads;
     const std::int64_t parts = num_heads < 1 || G < 1 ? 0 : num_heads + 2 * G;
-    return {{qkv}, num_heads, G, part_width(qkv, parts, caller)};
+    return PackedHeads{qkv, num_heads, G, part_width(qkv, parts, caller)};
 }
 
 std::array<Tensor, 3> Heads::qkv() const {
-    if (tensors.size() == 3) return {tensors[0], tensors[1], tensors[2]};
-    if (!is_packed())
-        throw ShapeError("Heads: ", tensors.size(), " tensors; give q, k and v, or one packed projection");
-    const Tensor& x = tensors[0];
-    const std::int64_t q_end = num_heads * d_k, k_end = q_end + num_kv_heads * d_k;
-    return {split(x.slice(-1, 0, q_end), num_heads), split(x.slice(-1, q_end, k_end), num_kv_heads),
-            split(x.slice(-1, k_end, x.size(-1)), num_kv_heads)};
+    if (const auto* separate = std::get_if<0>(&form)) return *separate;
+    const auto& [x, H, G, d_k] = std::get<PackedHeads>(form);
+    const std::int64_t q_end = H * d_k, k_end = q_end + G * d_k;
+    return {split(x.slice(-1, 0, q_end), H), split(x.slice(-1, q_end, k_end), G),
+            split(x.slice(-1, k_end, x.size(-1)), G)};
+}
+
+std::vector<Tensor> Heads::tensors() const {
+    if (const auto* packed = std::get_if<PackedHeads>(&form)) return {packed->qkv};
+    const auto& qkv = std::get<0>(form);
+    return {qkv.begin(), qkv.end()};
 }
 
 }  // namespace weft

@@ -99,6 +99,11 @@ PackedModel pack(const lm::GPT& gpt, const text::Characters& tokenizer, std::int
         throw ValueError("report: the tokenizer has ", tokenizer.vocab_size(),
                          " characters, but the model's vocab_size is ", gpt.config.vocab_size,
                          "; give the tokenizer that the model was trained with");
+    if (gpt.config.attention != nn::AttentionConfig{})
+        throw ValueError(
+            "report: the page computes attention of as many heads of keys as of queries, with learned "
+            "positions; "
+            "leave the model out, or make the GPT without config.attention");
     PackedModel model{gpt.config, tokenizer.vocabulary(), gpt.num_parameters(), max_parameters, {}};
     if (model.parameters > max_parameters) return model;
     for (const auto& [name, value] : gpt.state_dict())

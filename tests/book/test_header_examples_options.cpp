@@ -285,10 +285,22 @@ TEST_CASE("example: split_qkv", "[header-examples]") {
     CHECK(k.shape() == v.shape());
 }
 
-TEST_CASE("example: MultiHeadAttentionOptions", "[header-examples]") {
-    const nn::MultiHeadAttentionOptions options{.num_kv_heads = 2, .rotary_base = 10000};
-    const nn::MultiHeadAttention grouped(64, 8, options);  // eight heads of queries, two of keys and values
+TEST_CASE("example: AttentionConfig", "[header-examples]") {
+    const nn::AttentionConfig config{.num_kv_heads = 2, .rotary_base = 10000};
+    const nn::MultiHeadAttention grouped(64, 8, config);  // eight heads of queries, two of keys and values
+    const nn::TransformerBlock block(64, 8, {.dropout = 0.1, .attention = config});
     CHECK(grouped(randn({1, 3, 64})).shape() == Shape{1, 3, 64});
+    CHECK(block.attn.num_kv_heads == 2);
+}
+
+TEST_CASE("example: CausalMultiHeadAttention::set_mask", "[header-examples]") {
+    nn::CausalMultiHeadAttention attention(64, 8, {.max_seq_len = 128});
+    Tensor blocked = attention.mask();  // (128, 128)
+    blocked.slice(1, 0, 4).fill_(0);    // the first four tokens see one another: a prefix
+    attention.set_mask(blocked);
+    const Tensor weights = attention.with_weights(randn({1, 6, 64})).weights;  // (1, 8, 6, 6)
+    CHECK(min(weights.slice(-1, 0, 4)).item() > 0);
+    CHECK(max(weights.slice(-1, 4, 6).slice(-2, 0, 4)).item() == 0);
 }
 
 // ---- nn/attention_weights.h
@@ -339,6 +351,28 @@ TEST_CASE("example: EncoderBlockOptions", "[header-examples]") {
     const nn::EncoderBlockOptions options{.dropout = 0.1, .dim_feedforward = 128};
     const nn::EncoderBlock block(64, 8, options);
     CHECK(block.mlp.W_in.weight.shape() == Shape{128, 64});
+}
+
+// ---- nn/transformer.h and its parts
+
+TEST_CASE("example: TransformerBlockOptions", "[header-examples]") {
+    const nn::TransformerBlockOptions options{.dropout = 0.1, .attention = {.num_kv_heads = 2}};
+    const nn::TransformerBlock block(64, 8, options);
+    CHECK(block.attn.num_kv_heads == 2);
+}
+
+TEST_CASE("example: PreNormBlock, RMSNorm, GatedMLP", "[header-examples]") {
+    Rng rng(1);
+    const Tensor x = randn({2, 3, 64}, rng);
+    const nn::AttentionConfig config{.num_kv_heads = 2, .rotary_base = 10000};
+    nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(64), nn::CausalMultiHeadAttention(64, 8, rng, config),
+                           nn::RMSNorm(64), nn::GatedMLP(64, rng)};
+    CHECK(block(x).shape() == Shape{2, 3, 64});
+    nn::RMSNorm norm(64, 1e-6);
+    CHECK(max(abs(mean(square(norm(x)), -1) - 1)).item() < 1e-4);  // the squares of each token have mean 1
+    nn::GatedMLP mlp(64, rng, {.dim_feedforward = 176});
+    CHECK(mlp(x).shape() == Shape{2, 3, 64});
+    CHECK(mlp.up_proj.weight.shape() == Shape{176, 64});
 }
 
 // ---- nn/layer_norm.h

@@ -120,6 +120,7 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
                 auto attention = in_double(Attention(C, H, rng, {.max_seq_len = 9}));
                 attention.train(training);
                 const Tensor before = run(attention, x);
+                attention.set_mask(attention.mask());
                 Tensor mask = attention.mask();
                 mask.slice(0, T, 9).fill_(1);  // outside [:T, :T]
                 mask.slice(1, T, 9).fill_(1);
@@ -134,7 +135,7 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
                     const Tensor edited = mask.slice(0, 0, T).slice(1, 0, T).to(float64);
                     CHECK(distance(after, chapter(attention, attention.W_qkv, x, edited)) < 1e-14);
                 }
-                // A file cannot change it unseen: the mask is made, not loaded.
+                // A file cannot change it unseen: the mask is set, not loaded.
                 nn::NamedTensors state = attention.state_dict();
                 state.emplace_back("mask", zeros({9, 9}, boolean));
                 CHECK(contains(message_of<ValueError>([&] { attention.load_state_dict(state); }), "mask"));
@@ -145,14 +146,15 @@ TEST_CASE("S1.04 the buffer decides in every mode: an edit inside [:T, :T] has i
 TEST_CASE("S1.05 the mask is a registered buffer that is no parameter, and stays bool", "[S1.05][source]") {
     Rng rng(1);
     auto attention = in_double(nn::CausalMultiHeadAttention(C, H, rng, {.max_seq_len = T}));
-    const Tensor mask = attention.mask();  // made when it is first asked for
+    attention.set_mask(attention.mask());  // until then it compares positions
+    const Tensor mask = attention.mask();
     REQUIRE(attention.named_buffers().size() == 1);
     CHECK(attention.named_buffers()[0].first == "mask");
     CHECK(attention.named_buffers()[0].second.handle() == mask.handle());
     CHECK(attention.mask().dtype() == boolean);
     for (const auto& [name, parameter] : attention.named_parameters())
         CHECK(parameter.handle() != attention.mask().handle());
-    for (const auto& [name, tensor] : attention.state_dict()) CHECK(name != "mask");  // it is made, not learned
+    for (const auto& [name, tensor] : attention.state_dict()) CHECK(name != "mask");  // it is set, not learned
     CHECK(attention.num_parameters() == 4 * C * C);
 }
 

@@ -14,12 +14,14 @@ bool asks() {
     return found;
 }
 
-// Runs a command of the shell by mpirun with so many processes.
+// Runs a command of the shell by mpirun with so many processes. On a busy machine a process that is well may be
+// silent for longer than the five seconds after which a run is ended, and need more than Open MPI's second to
+// say that it ends: the tests give it a minute.
 Result mpirun(int P, const std::string& command, const std::string& variables = "") {
     return shell(
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-        "ASAN_OPTIONS=detect_leaks=0 " +
-        variables + " timeout --foreground 100 " + places::mpirun() + (asks() ? " --oversubscribe" : "") +
+        "OMPI_MCA_odls_base_sigkill_timeout=60 ASAN_OPTIONS=detect_leaks=0 WEFT_PATIENCE=60 " +
+        variables + " timeout --foreground 600 " + places::mpirun() + (asks() ? " --oversubscribe" : "") +
         " -n " + std::to_string(P) + " " + command + " 2>&1");
 }
 // In mpirun's message that a process was killed.
@@ -139,8 +141,10 @@ TEST_CASE("where one process ends, all end, and say who and where", "[mpi]") {
 }
 
 TEST_CASE("a process that never makes its group is not waited for", "[mpi]") {
-    const Result result = mpirun(2, "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && kill -STOP $$; exec " +
-                                        places::processes() + " collectives'");
+    const Result result = mpirun(2,
+                                 "sh -c 'test $OMPI_COMM_WORLD_RANK$PMI_RANK = 1 && kill -STOP $$; exec " +
+                                     places::processes() + " collectives'",
+                                 "WEFT_PATIENCE=5");
     CHECK(result.code != 0);
     CHECK(result.code != 124);
     CHECK(contains(result.output, "has waited 8 s for the others to make their groups"));
@@ -148,7 +152,7 @@ TEST_CASE("a process that never makes its group is not waited for", "[mpi]") {
 
 TEST_CASE("a process that computes for longer than the patience is not taken for dead", "[mpi]") {
     for (const char* odd : {"0", "1"}) {
-        const Result result = processes(2, std::string("slow ") + odd, "WEFT_PATIENCE=1");
+        const Result result = processes(2, std::string("slow ") + odd, "WEFT_PATIENCE=2");
         CHECK(result.code == 0);
         CHECK(contains(result.output, "patient"));
     }

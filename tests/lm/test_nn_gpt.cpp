@@ -57,6 +57,41 @@ TEST_CASE("GPT has the parameters that its sizes say, its head tied to the token
     CHECK(biased.num_parameters() == 65 * C + 64 * C + block + (3 * C + C + 4 * C + C) + 2 * C + C + C);
 }
 
+TEST_CASE("GPT takes attention's config: grouped heads, widths, and angles instead of learned positions",
+          "[nn][gpt][cache]") {
+    lm::GPTConfig config = small;
+    config.num_heads = 4;
+    config.attention = {.bias = true, .num_kv_heads = 2, .d_k = 4, .d_v = 3, .rotary_base = 100};
+    const lm::GPT model = model_in_double(config);
+    CHECK_FALSE(model.position_embedding.weight.defined());
+    CHECK(model.blocks[1].attn.W_qkv.weight.shape() == Shape{4 * 4 + 2 * (4 + 3), 8});
+    CHECK(model.blocks[1].attn.W_qkv.bias.defined());
+    CHECK_FALSE(model.blocks[1].mlp.W_in.bias.defined());
+
+    const Tensor ids = ids_of({2, 6});
+    Tensor x = model.token_embedding(ids);
+    for (const nn::TransformerBlock& block : model.blocks) x = block(x);
+    const Tensor y = model(ids);
+    CHECK(distance(y, model.head(model.norm(x))) == 0);
+    {
+        const NoGrad off;
+        std::vector<nn::KeyValueCache> caches = model.make_caches();
+        const Tensor steps = cat({model(ids.slice(1, 0, 4), caches), model(ids.slice(1, 4, 6), caches)}, 1);
+        CHECK(distance(steps, y) < 1e-13);
+        // The order of the tokens counts although no position is learned.
+        const Tensor turned = cat({ids.slice(1, 1, 2), ids.slice(1, 0, 1), ids.slice(1, 2, 6)}, 1);
+        CHECK(distance(model(turned).slice(1, 2, 6), y.slice(1, 2, 6)) > 1e-4);
+    }
+    Rng other(5);
+    lm::GPT loaded(config, other);
+    loaded.to(float64);
+    lm::check_state_dict(config, model.state_dict());
+    loaded.load_state_dict(model.state_dict());
+    CHECK(distance(loaded(ids), y) == 0);
+    CHECK(contains(message_of<ValueError>([&] { lm::check_state_dict(small, model.state_dict()); }),
+                   "position_embedding.weight"));
+}
+
 TEST_CASE("GPT starts with projections that keep the size of what they read", "[nn][gpt]") {
     Rng rng(1);
     const lm::GPT model(

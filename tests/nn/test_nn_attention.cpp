@@ -106,11 +106,13 @@ TEST_CASE("more tokens than max_seq_len are refused, never cut", "[nn][attention
     CHECK(attention(zeros({1, 4, C})).shape() == Shape{1, 4, C});
 }
 
-TEST_CASE("the causal mask is a bool buffer above the diagonal, neither parameter nor state",
+TEST_CASE("the causal mask is bool, above the diagonal; one that is set is a buffer, neither parameter nor state",
           "[nn][attention]") {
     Rng rng(1);
-    const nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = 3});
+    nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = 3});
     CHECK(attention.mask().to_vector<bool>() == std::vector<bool>{0, 1, 1, 0, 0, 1, 0, 0, 0});
+    CHECK(attention.named_buffers().empty());
+    attention.set_mask(attention.mask());
     REQUIRE(attention.named_buffers().size() == 1);
     CHECK(attention.named_buffers()[0].first == "mask");
     CHECK(attention.state_dict().size() == 2);
@@ -123,7 +125,7 @@ TEST_CASE("composed attention reads the mask buffer and agrees with the fused pa
     const Tensor x = input(), fused = attention(x);
     const Composed composed;
     CHECK(distance(attention(x), fused) < 1e-14);
-    attention.mask().zero_();  // nothing is blocked any more
+    attention.set_mask(zeros({T, T}, boolean));  // nothing is blocked any more
     CHECK(distance(attention(x), fused) > 1e-3);
 }
 

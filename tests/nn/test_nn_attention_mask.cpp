@@ -14,7 +14,7 @@ constexpr std::int64_t B = 2, T = 5, C = 12, H = 6, max_seq_len = 8;
 
 nn::CausalMultiHeadAttention make(bool grouped, double dropout = 0) {
     Rng rng(1);
-    nn::CausalMultiHeadAttentionOptions options{.max_seq_len = max_seq_len, .bias = true, .dropout = dropout};
+    nn::AttentionConfig options{.max_seq_len = max_seq_len, .bias = true, .dropout = dropout};
     if (grouped) options.num_kv_heads = 2, options.rotary_base = 100;
     return in_double(nn::CausalMultiHeadAttention(C, H, rng, options));
 }
@@ -49,17 +49,38 @@ std::vector<std::pair<std::string, std::function<Tensor(const Tensor&)>>> modes(
 
 }  // namespace
 
-TEST_CASE("the causal mask is made when it is first asked for, and is then one tensor of all copies",
+TEST_CASE("asking for the causal mask changes nothing; one that is set is one tensor of all copies",
           "[nn][attention][mask]") {
-    const nn::CausalMultiHeadAttention attention = make(false), copy = attention;
-    (void)attention(random({B, T, C}));
-    CHECK(attention.named_buffers().empty());
-    const Tensor mask = copy.mask();
+    const nn::CausalMultiHeadAttention attention = make(false);
+    nn::CausalMultiHeadAttention copy = attention;
+    const Tensor x = random({B, T, C}), before = attention(x);
+    Tensor mask = copy.mask();
     CHECK(all(mask == (triu(ones({max_seq_len, max_seq_len}), 1) != 0)));
-    CHECK(attention.mask().handle() == mask.handle());
+    mask.zero_();  // a tensor of the caller's
+    CHECK(same_bits(attention(x), before));
+    CHECK(attention.named_buffers().empty());
+    copy.set_mask(mask);
     REQUIRE(attention.named_buffers().size() == 1);
     CHECK(attention.named_buffers()[0].first == "mask");
-    CHECK(attention.named_buffers()[0].second.handle() == mask.handle());
+    CHECK(attention.named_buffers()[0].second.handle() == copy.mask().handle());
+    CHECK(attention.mask().handle() == copy.mask().handle());
+    mask.fill_(1);  // set_mask has copied it
+    CHECK(max(attention.mask().to(float32)).item() == 0);
+    CHECK(distance(attention(x), before) > 1e-3);
+    const Tensor held = attention.mask();
+    copy.set_mask(mask);  // into the same buffer
+    CHECK(attention.mask().handle() == held.handle());
+    CHECK(all(held));
+}
+
+TEST_CASE("a mask of another shape or type is refused, and the one before stays", "[nn][attention][mask]") {
+    nn::CausalMultiHeadAttention attention = make(false);
+    attention.set_mask(ones({max_seq_len, max_seq_len}, boolean));
+    CHECK(message_of<ShapeError>([&] { attention.set_mask(zeros({T, T}, boolean)); }) ==
+          "CausalMultiHeadAttention: a mask must be (8, 8), not (5, 5)");
+    CHECK(message_of<DTypeError>([&] { attention.set_mask(zeros({max_seq_len, max_seq_len})); }) ==
+          "CausalMultiHeadAttention: a mask is bool, true where a key is blocked, not float32");
+    CHECK(all(attention.mask()));
 }
 
 TEST_CASE("attention that is not asked for its mask holds nothing of that size", "[nn][attention][mask]") {
@@ -74,7 +95,7 @@ TEST_CASE("attention that is not asked for its mask holds nothing of that size",
     CHECK(attention(x, cache).shape() == x.shape());
 }
 
-TEST_CASE("an unchanged mask changes no result, and an edited one changes that of every mode",
+TEST_CASE("a mask as it was changes no result, and an edited one changes that of every mode",
           "[nn][attention][mask]") {
     const Tensor x = random({B, T, C});
     for (const bool grouped : {false, true}) {
@@ -82,7 +103,8 @@ TEST_CASE("an unchanged mask changes no result, and an edited one changes that o
         for (const auto& [name, run] : modes(attention)) {
             INFO(name << (grouped ? ", grouped and rotary" : ""));
             const Tensor before = run(x);
-            const nn::CausalMultiHeadAttention asked = make(grouped);
+            nn::CausalMultiHeadAttention asked = make(grouped);
+            asked.set_mask(asked.mask());
             Tensor mask = asked.mask();
             for (const auto& [same, run_asked] : modes(asked))
                 if (same == name) {
@@ -101,7 +123,9 @@ TEST_CASE("an unchanged mask changes no result, and an edited one changes that o
 
 TEST_CASE("dropout and extra masks keep to an edited mask", "[nn][attention][mask]") {
     auto attention = make(false, 0.5);
-    attention.mask().fill_(0).slice(1, 0, 1).fill_(1);  // every token sees all but the first
+    Tensor mask = zeros({max_seq_len, max_seq_len}, boolean);
+    mask.slice(1, 0, 1).fill_(1);  // every token sees all but the first
+    attention.set_mask(mask);
     const Tensor x = random({B, T, C});
     const Tensor weights = attention.with_weights(x, Mask::padding({T, T - 1})).weights;  // (B, H, T, T)
     CHECK(max(abs(weights.select(3, 0))).item() == 0);
@@ -111,11 +135,12 @@ TEST_CASE("dropout and extra masks keep to an edited mask", "[nn][attention][mas
 
 TEST_CASE("tokens read the rows and columns of the mask that are theirs; more than it has are refused",
           "[nn][attention][mask]") {
-    const nn::CausalMultiHeadAttention attention = make(false);
+    nn::CausalMultiHeadAttention attention = make(false);
     const Tensor x = random({B, max_seq_len + 1, C}), first = x.slice(1, 0, T), before = attention(first);
     Tensor mask = attention.mask();
     mask.slice(0, T, max_seq_len).fill_(1);  // outside the first T rows and columns
     mask.slice(1, T, max_seq_len).fill_(1);
+    attention.set_mask(mask);
     CHECK(distance(attention(first), before) < 1e-14);
     const Tensor full = attention(x.slice(1, 0, max_seq_len));
     CHECK(distance(full.slice(1, 0, T), before) < 1e-14);
@@ -128,6 +153,7 @@ TEST_CASE("the mask is no state: not saved, not wanted, and bool in a module of 
           "[nn][attention][mask]") {
     auto attention = make(false);
     const nn::NamedTensors before = attention.state_dict();
+    attention.set_mask(attention.mask());
     const Tensor mask = attention.mask();
     CHECK(attention.state_dict().size() == before.size());
     CHECK(attention.parameters().size() == 4);
@@ -138,16 +164,17 @@ TEST_CASE("the mask is no state: not saved, not wanted, and bool in a module of 
     CHECK(attention(random({B, T, C}, 4, float32)).dtype() == float32);
 
     Rng rng(1);
-    const nn::TransformerBlock block(C, H, rng, {.max_seq_len = 3});
+    nn::TransformerBlock block(C, H, rng, {.max_seq_len = 3});
     CHECK(block.named_buffers().empty());
-    (void)block.attn.mask();
+    block.attn.set_mask(block.attn.mask());
     REQUIRE(block.named_buffers().size() == 1);
     CHECK(block.named_buffers()[0].first == "attn.mask");
 }
 
 TEST_CASE("a mask that is edited between forward and backward is refused by backward",
           "[nn][attention][mask]") {
-    const nn::CausalMultiHeadAttention attention = make(false);
+    nn::CausalMultiHeadAttention attention = make(false);
+    attention.set_mask(attention.mask());
     Tensor mask = attention.mask();
     const Tensor loss = sum(attention(random({B, T, C})));
     mask.zero_();

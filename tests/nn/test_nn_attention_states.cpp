@@ -36,8 +36,8 @@ TEST_CASE("fused and separate states become each other, to the last bit, in a wh
 TEST_CASE("converted states of grouped heads and widths of their own give the same attention",
           "[nn][attention]") {
     Rng rng(1);
-    const nn::MultiHeadAttentionOptions fused{.bias = true, .num_kv_heads = 2, .d_k = 3, .d_v = 5};
-    nn::MultiHeadAttentionOptions separate = fused;
+    const nn::AttentionConfig fused{.bias = true, .num_kv_heads = 2, .d_k = 3, .d_v = 5};
+    nn::AttentionConfig separate = fused;
     separate.fused = false;
     nn::MultiHeadAttention a(8, 4, rng, fused), b(8, 4, rng, separate);
     const Tensor x = randn({2, 5, 8}, rng), y = randn({2, 6, 8}, rng);

@@ -33,7 +33,7 @@ Tensor textbook(const nn::MultiHeadAttention& a, const Tensor& query, const Tens
     return a.W_out.bias.defined() ? y + a.W_out.bias : y;
 }
 
-nn::MultiHeadAttention make(const nn::MultiHeadAttentionOptions& options) {
+nn::MultiHeadAttention make(const nn::AttentionConfig& options) {
     Rng rng(1);
     return in_double(nn::MultiHeadAttention(C, H, rng, options));
 }
@@ -173,7 +173,7 @@ TEST_CASE("split_qkv cuts grouped projections into the columns of Q, of K and of
 TEST_CASE("sizes that make no attention are refused at construction with their numbers", "[nn][attention]") {
     Rng rng(1);
     struct Case {
-        nn::MultiHeadAttentionOptions options;
+        nn::AttentionConfig options;
         const char* message;
     };
     const Case cases[] = {

@@ -56,7 +56,7 @@ inline std::vector<Form> all_forms() {
         };
     };
     Rng rng(1);
-    const std::pair<const char*, nn::MultiHeadAttentionOptions> kinds[] = {
+    const std::pair<const char*, nn::AttentionConfig> kinds[] = {
         {"fused", {.bias = true}},
         {"separate", {.bias = true, .fused = false}},
         {"grouped", {.bias = true, .num_kv_heads = 2, .d_v = 3}}};
@@ -81,7 +81,7 @@ inline std::vector<Form> all_forms() {
              .parameters = parameters});
     }
     for (const bool turned : {false, true}) {
-        nn::CausalMultiHeadAttentionOptions options{.max_seq_len = max_seq_len, .bias = true};
+        nn::AttentionConfig options{.max_seq_len = max_seq_len, .bias = true};
         if (turned) options.num_kv_heads = 2, options.rotary_base = 100;
         const auto a = in_double(nn::CausalMultiHeadAttention(C, H, rng, options));
         const auto call = [a](const Tensor& x, const Tensor&, const Tensor&, const Mask& mask) {

@@ -18,28 +18,33 @@ struct GPTConfig {
     std::int64_t d_model = 128;     // C
     double dropout = 0;  // probability for attention weights, what a block adds to x, and the embeddings
     bool bias = false;   // whether linear layers and norms have one
-    std::int64_t dim_feedforward = 0;  // hidden size of each block's MLP; 4 · d_model when 0
-    double layer_norm_eps = 1e-5;      // eps of every norm
+    std::int64_t dim_feedforward = 0;    // hidden size of each block's MLP; 4 · d_model when 0
+    double layer_norm_eps = 1e-5;        // eps of every norm
+    nn::AttentionConfig attention = {};  // of each block; where it leaves out bias or dropout, the above
 };
 
 // logits = head(norm(blocks(x))), x = token_embedding(ids) + position_embedding(0 … T − 1); the head shares the
 // weight of token_embedding (Press and Wolf, "Using the output embedding to improve language models", 2017).
-// ids int64 (B, T) or (T,), each in 0 … V − 1, → logits (B, T, V) or (T, V).
+// Where attention has rotary positions, x = token_embedding(ids). ids int64 (B, T) or (T,), each in 0 … V − 1,
+// → logits (B, T, V) or (T, V).
 //
 //     Rng rng(1);
 //     lm::GPT model({.vocab_size = 65, .block_size = 32, .d_model = 64}, rng);
 //     const Tensor ids = randint(0, 65, {2, 16}, rng);  // (B, T)
 //     const Tensor logits = model(ids);                 // (B, T, V)
+//     // One head of keys and values for two of queries, and positions as angles:
+//     const lm::GPT turned({.num_heads = 4, .attention = {.num_kv_heads = 2, .rotary_base = 10000}}, rng);
 //
 // Initial values are normal: embeddings with standard deviation 0.02, a projection from n inputs with 1/√n
 // (GPT-2's 0.02 suits its width of 1600; at a width of 128 this learns much faster). As in GPT-2, a projection
 // into the residual stream is divided by √(2 · num_layers). Biases are 0. ValueError unless the config's sizes
-// are ≥ 1 (dim_feedforward ≥ 0), num_heads divides d_model and layer_norm_eps > 0; ShapeError if T >
-// block_size; IndexError for an id out of range.
+// are ≥ 1 (dim_feedforward ≥ 0), num_heads divides d_model, layer_norm_eps > 0, and attention leaves out
+// max_seq_len and is what CausalMultiHeadAttention takes; ShapeError if T > block_size; IndexError for an id
+// out of range.
 struct GPT : nn::Module {
-    GPTConfig config;                             // the constructor's argument
+    const GPTConfig config;                       // the constructor's argument
     nn::Embedding token_embedding;                // (V, C)
-    nn::Embedding position_embedding;             // (block_size, C)
+    nn::Embedding position_embedding;             // (block_size, C), undefined with rotary positions
     nn::Dropout drop;                             // applied to the sum of the embeddings
     nn::ModuleList<nn::TransformerBlock> blocks;  // num_layers of them
     nn::LayerNorm norm;                           // after the last block
@@ -71,7 +76,7 @@ struct GPT : nn::Module {
 
 private:
     GPT(const GPTConfig& config, const nn::RngGuard& rng);
-    std::int64_t count_tokens(const Tensor& ids, std::int64_t past) const;
+    Tensor embedded(const Tensor& ids, std::int64_t past) const;
 };
 
 // Refuses what GPT(config).load_state_dict(state) would, with the same errors, without making that GPT: sizes

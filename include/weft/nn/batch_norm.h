@@ -17,8 +17,8 @@ struct BatchNorm : Module {
     Tensor weight, bias;               // (C,)
     Tensor running_mean, running_var;  // (C,): buffers, initially zeros and ones
     Tensor num_batches_tracked;        // () int64: a buffer, the number of batches in the running statistics
-    double eps;                        // added to the variance
-    double momentum;                   // running ← (1 − momentum) · running + momentum · new
+    const double eps;                  // added to the variance
+    const double momentum;             // running ← (1 − momentum) · running + momentum · new
 
     explicit BatchNorm(std::int64_t num_features, double eps = 1e-5, double momentum = 0.1);  // for C channels
     Tensor operator()(const Tensor& x) const;  // x (N, C, …) → the same

@@ -20,9 +20,9 @@ struct Conv2dOptions {
 //     nn::Conv2d conv(1, 6, 5, rng, {.padding = 2});
 //     const Tensor y = relu(conv(x));  // (N, 1, 28, 28) → (N, 6, 28, 28)
 struct Conv2d : Module {
-    Tensor weight;        // (out, in / groups, k, k)
-    Tensor bias;          // (out,), undefined without bias
-    ConvOptions options;  // stride, padding, dilation and groups
+    Tensor weight;              // (out, in / groups, k, k)
+    Tensor bias;                // (out,), undefined without bias
+    const ConvOptions options;  // stride, padding, dilation and groups
 
     // Windows of k × k = kernel_size × kernel_size; draws initial values from `rng`.
     Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size, Rng& rng,

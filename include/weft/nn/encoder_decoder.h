@@ -2,25 +2,16 @@
 // pre-norm order of TransformerBlock. B batch, S source tokens, T target tokens, C = d_model.
 #pragma once
 
-#include "weft/autograd/trace.h"
-#include "weft/nn/attention.h"
-#include "weft/nn/dropout.h"
-#include "weft/nn/layer_norm.h"
-#include "weft/nn/mlp.h"
+#include "weft/nn/transformer.h"
 
 namespace weft::nn {
 
-// Options of EncoderBlock and DecoderBlock.
+// The options of TransformerBlock without max_seq_len: sequences may have any length.
 //
 //     const nn::EncoderBlockOptions options{.dropout = 0.1, .dim_feedforward = 128};
 //     const nn::EncoderBlock block(64, 8, options);
-struct EncoderBlockOptions {
-    bool bias = false;   // whether every linear layer and norm has a bias
-    double dropout = 0;  // probability for attention weights and for what is added to x, in training
-    std::int64_t dim_feedforward = 0;  // hidden width of the MLP; 0 means 4 · d_model
-    double layer_norm_eps = 1e-5;      // eps of every norm
-};
-using DecoderBlockOptions = EncoderBlockOptions;  // the same options
+using EncoderBlockOptions = TransformerBlockOptions;
+using DecoderBlockOptions = TransformerBlockOptions;  // the same options
 
 // h = x + attn(norm1(x)), y = h + mlp(norm2(h)): every token attends to every token, earlier or later, that
 // `mask` does not block. x (B, S, C) → (B, S, C), or (S, C) → (S, C). For sentences of different lengths use
@@ -28,33 +19,13 @@ using DecoderBlockOptions = EncoderBlockOptions;  // the same options
 //
 //     nn::EncoderBlock encoder(64, 8, rng);
 //     const Tensor memory = encoder(source, Mask::padding(lengths));  // (B, S, 64) → (B, S, 64)
-struct EncoderBlock : Module {
-    LayerNorm norm1;          // applied before attn
-    MultiHeadAttention attn;  // self-attention
-    LayerNorm norm2;          // applied before mlp
-    MLP mlp;                  // applied to each token
-    Dropout drop;             // applied to what is added to x
-
-    // Draws initial values from `rng`.
-    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, Rng& rng, EncoderBlockOptions options = {});
-    // The same from default_rng().
-    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, EncoderBlockOptions options = {})
-        : EncoderBlock(d_model, num_heads, default_rng(), options) {}
-    // x (B, S, C) → (B, S, C).
-    Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
-        Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, S, C)
-        return traced("y", h + drop(mlp(norm2(h))));             // (B, S, C)
-    }
-
-private:
-    EncoderBlock(std::int64_t d_model, std::int64_t num_heads, const RngGuard& rng,
-                 const EncoderBlockOptions& options);
-};
+using EncoderBlock = PreNormBlock<LayerNorm, MultiHeadAttention, MLP>;
 
 // h = x + attn(norm1(x)), causal; c = h + cross(norm2(h), memory); y = c + mlp(norm3(c)). x (B, T, C) holds the
 // target tokens so far and memory (B, S, C) is the encoder's output → (B, T, C); or all without B.
 // `memory_mask` (T, S) blocks the source's padding in cross; `mask` (T, T) blocks more of x than its future.
-// Memory is not normalised: apply a norm after the last encoder block. Refuses what EncoderBlock refuses.
+// Memory is not normalised: apply a norm after the last encoder block. Rotary positions turn attn alone.
+// Refuses what EncoderBlock refuses.
 //
 //     nn::DecoderBlock decoder(64, 8, rng);
 //     const Tensor y = decoder(target, memory, Mask::padding(lengths));  // (B, T, 64) → (B, T, 64)

@@ -3,11 +3,18 @@
 #pragma once
 
 #include <array>
+#include <variant>
 #include <vector>
 
 #include "weft/ops.h"
 
 namespace weft {
+
+// One projection (B, T, H·d_k + G·d_k + G·d_v) or (T, …): the columns of q, then k, then v.
+struct PackedHeads {
+    Tensor qkv;
+    std::int64_t num_heads = 0, num_kv_heads = 0, d_k = 0;  // H, G and the width of a query or key
+};
 
 // q, k and v: three tensors, or the columns of one packed projection, which attention reads in place.
 //
@@ -15,20 +22,20 @@ namespace weft {
 //     const Tensor y = scaled_dot_product_attention(heads);                // (B, 4, T, C/4)
 //     const Tensor merged = Heads::merge(y);                               // (B, T, C)
 //     const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // takes the three tensors as one
+//     const Heads wide(PackedHeads{randn({2, 5, 28}), 2, 1, 8});           // d_v is 28 − 2 · 8 − 8 = 4
 struct Heads {
-    std::vector<Tensor> tensors;  // {q, k, v}, or {the packed projection}
-    // Of a packed projection (B, T, H·d_k + G·d_k + G·d_v) or (T, …): the columns of q, then k, then v.
-    std::int64_t num_heads = 0, num_kv_heads = 0, d_k = 0;
+    std::variant<std::array<Tensor, 3>, PackedHeads> form;
 
+    Heads(std::array<Tensor, 3> qkv) : form(std::move(qkv)) {}
+    Heads(PackedHeads packed) : form(std::move(packed)) {}
     // qkv (B, T, (H + 2G)·d_k) or (T, …); G = H if num_kv_heads is 0. ShapeError, beginning with `caller`,
     // for any other rank and unless H + 2G divides the last axis.
     static Heads packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads = 0,
                         const char* caller = "Heads::packed");
 
-    bool is_packed() const { return tensors.size() == 1; }  // whether `tensors` is one packed projection
-    // {q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v)}; views of a packed projection. ShapeError unless
-    // there are one or three tensors.
+    // {q (…, H, T, d_k), k (…, G, S, d_k), v (…, G, S, d_v)}; views of a packed projection.
     std::array<Tensor, 3> qkv() const;
+    std::vector<Tensor> tensors() const;  // the tensors of `form`: three, or the packed projection
     // Attention, (B, H, T, d_v) or (H, T, d_v), with its weights only if `wants_weights`: what every function
     // and module computes. Errors begin with `caller`, a string literal.
     AttentionResult attend(const char* caller, const AttentionOptions& options,

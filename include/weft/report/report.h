@@ -107,7 +107,8 @@ public:
     // of itself, or of 2⁻¹⁴ if it is smaller; where a tensor's largest magnitude is above 65504, below 2⁻¹⁴
     // (and not 0) or not finite, it stays float32. A parameter takes 2.7 bytes of the page, so the default
     // model of train_gpt takes 2.2 MB. The page of a model with more than `max_parameters` leaves the weights
-    // out, and says so. ValueError if the tokenizer has another vocab_size than the model.
+    // out, and says so. ValueError if the tokenizer has another vocab_size than the model, or the model's
+    // config.attention is not the default, which is all that the page computes.
     //
     //     report.model(gpt, tokenizer);
     //     report.save("report.html");
