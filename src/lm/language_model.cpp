@@ -1,5 +1,6 @@
 // The handle of a language model. B batch, T tokens, V vocabulary.
 #include "weft/lm/language_model.h"
+#include "weft/nn/cache_guard.h"
 
 namespace weft::lm {
 
@@ -29,6 +30,7 @@ const LanguageModel::Functions& LanguageModel::caching() const {
 Tensor LanguageModel::operator()(const Tensor& ids) const { return checked(ids, functions_->logits(ids)); }
 
 Tensor LanguageModel::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const {
+    const nn::CacheGuard guard(caches);
     return checked(ids, caching().cached(ids, caches));
 }
 

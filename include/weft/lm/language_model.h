@@ -32,13 +32,12 @@ concept CachingModel = CausalModel<M> &&
 // A GPT, a GPT-2 or a struct of your own, for what works with any of them: generation, the report of a run,
 // programs. A CausalModel converts to it. Copies share the model.
 //
-//     struct Next {  // after token i comes i + 1
+//     struct Next {  // after token i comes i + 1, after 2 comes 0
 //         struct {
 //             std::int64_t vocab_size = 3, block_size = 8;
 //         } config;
-//         Tensor operator()(const Tensor& ids) const {                           // (B, T)
-//             return 9 * one_hot((ids + 1) % 3, config.vocab_size).to(float32);  // (B, T, V)
-//         }
+//         Tensor logits = tensor({{0, 9, 0}, {0, 0, 9}, {9, 0, 0}}).to(float32);         // (V, V)
+//         Tensor operator()(const Tensor& ids) const { return embedding(logits, ids); }  // (B, T) → (B, T, V)
 //     };
 //     const lm::LanguageModel model = Next{};
 //     const text::Ids ids = lm::generate(model, {0}, {.max_new_tokens = 3, .sampling = {.temperature = 0}});
@@ -68,7 +67,7 @@ public:
     // what the model refuses.
     Tensor operator()(const Tensor& ids) const;
     // The logits of the T tokens in ids (B, T) that follow those in the caches, which then hold them too. The
-    // same errors; ValueError unless has_caches().
+    // same errors, after which the caches are as before; ValueError unless has_caches().
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
     std::vector<nn::KeyValueCache> make_caches() const;  // empty caches; ValueError unless has_caches()
     bool has_caches() const { return functions_->cached != nullptr; }  // whether the model is a CachingModel
