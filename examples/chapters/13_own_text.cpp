@@ -312,14 +312,17 @@ void sampling_measured(lm::GPT& model, const Corpus& corpus, const nn::NamedTens
     std::printf("largest standard error %.2f %19.1f\n", words_error, copied_error);
 }
 
+struct Sizes {
+    std::int64_t vocab_size, block_size;
+};
+
 // How often each character follows another in the training text, as a model. Nothing in it is trained.
 struct Pairs {
-    struct {
-        std::int64_t vocab_size, block_size = 1;  // it sees the last character alone
-    } config;
+    Sizes config;
     Tensor logits;  // (V, V): row i has those of the character after i
 
-    explicit Pairs(const Corpus& corpus) : config{corpus.characters.vocab_size()} {
+    explicit Pairs(const Corpus& corpus)
+        : config{.vocab_size = corpus.characters.vocab_size(), .block_size = 1} {     // it sees one character
         const Tensor seen = one_hot(corpus.training, config.vocab_size).to(float64);  // (N, V)
         const std::int64_t N = seen.size(0);
         const Tensor pairs = matmul(seen.slice(0, 0, N - 1).transpose(0, 1), seen.slice(0, 1, N));  // (V, V)
@@ -333,7 +336,7 @@ void pairs_write(const Corpus& corpus) {
     const Batch validation = corpus.validation_batch();
     const Tensor loss = cross_entropy(pairs(validation.inputs), validation.targets);  // ()
     std::printf("validation %.2f\n", loss.item());
-    std::printf("and the %s\n", one_line(written(pairs, corpus, {}, 64)).c_str());
+    std::printf("and the %s\n", written(pairs, corpus, {}, 47).c_str());
 }
 
 struct Work {
