@@ -62,15 +62,17 @@ struct Short : Attending {
     }
 };
 
-// Its attention gives what the report cannot show.
+// Traces weights of a shape that the report cannot show.
 struct Pooled {
     struct {
         std::int64_t vocab_size, block_size = 8;
     } config;
+    Shape shape;
     Tensor operator()(const Tensor& ids) const {
-        Shape shape = ids.shape();
-        shape.push_back(config.vocab_size);
-        return traced("weights", ones(shape));  // (T, V), no (H, T, T)
+        (void)traced("weights", ones(shape));
+        Shape logits = ids.shape();
+        logits.push_back(config.vocab_size);
+        return zeros(logits);
     }
 };
 
@@ -256,8 +258,27 @@ TEST_CASE("the report of a model without attention, or with weights of another k
     const nlohmann::json gpt = report_data(reported(small_gpt(V)));
     CHECK(gpt["sentences"][0]["heads"] == nlohmann::json({3, 3}));
     CHECK(gpt["has_model"] == true);
-    const nlohmann::json pooled = report_data(reported(Pooled{{V}}));
-    CHECK(pooled["sentences"].empty());
-    CHECK(pooled["has_model"] == false);
-    CHECK(pooled["samples"].size() == 1);
+    const lm::GPT alone({.vocab_size = V, .block_size = 1, .num_layers = 1, .num_heads = 1, .d_model = 4});
+    CHECK(report_data(reported(alone))["sentences"].empty());
+    for (const Shape& shape : {Shape{2, 2}, {2, 3, 2}, {2, 4, 1}, {2, 3, 2, 2}}) {
+        const nlohmann::json pooled = report_data(reported(Pooled{{V}, shape}));
+        CHECK(pooled["sentences"].empty());
+        CHECK(pooled["has_model"] == false);
+        CHECK(pooled["samples"].size() == 1);
+    }
+}
+
+TEST_CASE("a report that counts heads draws no number", "[lm]") {
+    const Scratch scratch;
+    const text::Characters letters(pangrams());
+    const lm::GPT gpt = small_gpt(letters.vocab_size());
+    const auto positions = [&] {
+        std::vector<std::uint64_t> all;
+        for (const auto& [name, rng] : gpt.named_generators()) all.push_back(rng->state().position);
+        return all;
+    };
+    const std::vector<std::uint64_t> before = positions();
+    const training::RunReport report(scratch / "report.html", {}, gpt, letters, letters.encode(pangrams()));
+    CHECK(positions() == before);
+    CHECK(before.size() >= 3);
 }
