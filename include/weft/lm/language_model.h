@@ -17,8 +17,8 @@ namespace weft::lm {
 template <class M>
 concept CausalModel = std::copy_constructible<M> && requires(const M& model, const Tensor& ids) {
     { model(ids) } -> std::same_as<Tensor>;
-    { model.config.vocab_size } -> std::convertible_to<std::int64_t>;
-    { model.config.block_size } -> std::convertible_to<std::int64_t>;
+    std::int64_t{model.config.vocab_size};
+    std::int64_t{model.config.block_size};
 };
 
 // A CausalModel that also computes the tokens after those in its caches, as GPT does.
