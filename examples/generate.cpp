@@ -63,7 +63,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
 }
 
 struct Language {
-    lm::GPT model;
+    lm::LanguageModel model;
     text::Tokenizer tokenizer;
 };
 
@@ -148,7 +148,7 @@ class Stats {
 public:
     explicit Stats(bool enabled) : enabled_(enabled), last_(Clock::now()) {}
 
-    void model(const lm::GPT& model) {
+    void model(const nn::Module& model) {
         std::int64_t bytes = 0;
         for (const Tensor& parameter : model.parameters())
             bytes += parameter.numel() * static_cast<std::int64_t>(itemsize(parameter.dtype()));
@@ -218,7 +218,7 @@ void run(const Settings& s, Stats& stats, Output& output) {
     Rng rng(static_cast<std::uint64_t>(s.seed));
     const std::string prompt = s.prompt.empty() ? default_prompt(language.tokenizer) : s.prompt;
     const text::Ids ids = language.tokenizer.encode(prompt);
-    const std::int64_t context = language.model.config.block_size;
+    const std::int64_t context = language.model.context_length();
     if (static_cast<std::int64_t>(ids.size()) > context)
         std::fprintf(stderr, "generate: the prompt has %zu tokens, of which the model sees the last %lld\n",
                      ids.size(), static_cast<long long>(context));

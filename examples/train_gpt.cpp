@@ -46,7 +46,7 @@ std::uint64_t fingerprint(const std::string& text) {
 
 struct Trained {
     text::Characters tokenizer;
-    lm::GPT model;
+    lm::LanguageModel model;
     optim::AdamW optimizer;
     training::RunState state = {};
     std::uint64_t text = 0;  // fingerprint of the training text

@@ -224,8 +224,8 @@ void next_character(const lm::GPT& model, const Corpus& corpus) {
 }
 
 // The `length` characters that the model writes after "and the ".
-std::string written(const lm::GPT& model, const Corpus& corpus, lm::SampleOptions how, std::int64_t length,
-                    std::uint64_t seed = 7) {
+std::string written(const lm::LanguageModel& model, const Corpus& corpus, lm::SampleOptions how,
+                    std::int64_t length, std::uint64_t seed = 7) {
     Rng rng(seed);
     how.rng = &rng;
     const lm::GenerateTextOptions options{.generate = {.max_new_tokens = length, .sampling = how}};
@@ -310,6 +310,33 @@ void sampling_measured(lm::GPT& model, const Corpus& corpus, const nn::NamedTens
                     copied[0].value(), copied[1].value());
     }
     std::printf("largest standard error %.2f %19.1f\n", words_error, copied_error);
+}
+
+struct Sizes {
+    std::int64_t vocab_size, block_size;
+};
+
+// How often each character follows another in the training text, as a model. Nothing in it is trained.
+struct Pairs {
+    Sizes config;
+    Tensor logits;  // (V, V): row i has those of the character after i
+
+    explicit Pairs(const Corpus& corpus)
+        : config{.vocab_size = corpus.characters.vocab_size(), .block_size = 1} {     // it sees one character
+        const Tensor seen = one_hot(corpus.training, config.vocab_size).to(float64);  // (N, V)
+        const std::int64_t N = seen.size(0);
+        const Tensor pairs = matmul(seen.slice(0, 0, N - 1).transpose(0, 1), seen.slice(0, 1, N));  // (V, V)
+        logits = log(pairs + 0.1);  // no pair is impossible
+    }
+    Tensor operator()(const Tensor& ids) const { return embedding(logits, ids); }  // (B, T) → (B, T, V)
+};
+
+void pairs_write(const Corpus& corpus) {
+    const Pairs pairs(corpus);
+    const Batch validation = corpus.validation_batch();
+    const Tensor loss = cross_entropy(pairs(validation.inputs), validation.targets);  // ()
+    std::printf("validation %.2f\n", loss.item());
+    std::printf("and the %s\n", written(pairs, corpus, {}, 47).c_str());
 }
 
 struct Work {
@@ -466,6 +493,8 @@ int main(int argc, char** argv) {
     sampling(model, corpus, result.best, result.last);
     sampling_measured(model, corpus, result.best, result.last);
     model.load_state_dict(result.best);
+    chapter.section("A model of your own");
+    pairs_write(corpus);
     chapter.section("The cache");
     cache_counted(model, corpus);
     chapter.section("Break it: targets that are not shifted");

@@ -5,5 +5,6 @@
 #include "weft/lm/generate.h"
 #include "weft/lm/gpt.h"
 #include "weft/lm/gpt2.h"
+#include "weft/lm/language_model.h"
 #include "weft/lm/sample.h"
 #include "weft/nn.h"

@@ -10,24 +10,26 @@ namespace weft::lm {
 namespace {
 
 // prompt (B, T), T ≥ 1 → (B, T + n), n ≤ max_new_tokens. `each` gets a step's B new ids; false ends generation.
-Tensor generate_ids(const GPT& model, const Tensor& prompt, const GenerateOptions& options,
+Tensor generate_ids(const LanguageModel& model, const Tensor& prompt, const GenerateOptions& options,
                     const std::function<bool(const text::Ids&)>& each) {
     if (options.max_new_tokens < 0)
         throw ValueError("generate: max_new_tokens must be at least 0, not ", options.max_new_tokens);
     NoGrad off;
-    (void)embedding(zeros({model.config.vocab_size, 0}), prompt);  // refuses ids that the model does not have
-    const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.config.block_size;
+    (void)embedding(zeros({model.vocab_size(), 0}), prompt);  // refuses ids that the model does not have
+    const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.context_length();
     const std::int64_t end =
         given + std::min(options.max_new_tokens, INT64_MAX - given);  // empty() refuses an overflow
     const Tensor all = empty({B, end}, int64);
     all.slice(1, 0, given).copy_(prompt);
-    std::vector<nn::KeyValueCache> caches = model.make_caches();
+    const bool use_cache = options.use_cache && model.has_caches();
+    std::vector<nn::KeyValueCache> caches;
+    if (use_cache) caches = model.make_caches();
     for (std::int64_t T = given; T < end; ++T) {
         // Beyond block_size the window slides: every token gets a new position, so nothing cached applies.
-        const bool cached = options.use_cache && T <= block;
+        const bool cached = use_cache && T <= block;
         const Tensor all_logits = [&] {    // (B, ·, V)
             const nn::EvalMode eval_mode;  // not during `each`
-            return cached ? model(all.slice(1, caches[0].length(), T), caches)
+            return cached ? model(all.slice(1, T == given ? 0 : T - 1, T), caches)
                           : model(all.slice(1, std::max<std::int64_t>(0, T - block), T));
         }();
         const Tensor logits = all_logits.select(1, -1);  // (B, V)
@@ -81,7 +83,7 @@ Tensor GPT::generate(const Tensor& ids, std::int64_t max_new_tokens, const Sampl
     return ids.rank() == 1 ? all.squeeze(0) : all;
 }
 
-text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOptions& options,
+text::Ids generate(const LanguageModel& model, const text::Ids& prompt, const GenerateOptions& options,
                    const std::function<bool(std::int64_t)>& each) {
     const auto given = static_cast<std::int64_t>(prompt.size());
     if (given == 0) throw ValueError("generate: the prompt is empty; give it at least one token");
@@ -90,11 +92,11 @@ text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOpti
     return all.slice(1, given, all.size(1)).to_vector<std::int64_t>();
 }
 
-GeneratedText generate_text(const GPT& model, const text::Tokenizer& tokenizer, const std::string& prompt,
-                            const GenerateTextOptions& options) {
-    if (tokenizer.vocab_size() != model.config.vocab_size)
+GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& tokenizer,
+                            const std::string& prompt, const GenerateTextOptions& options) {
+    if (tokenizer.vocab_size() != model.vocab_size())
         throw ValueError("generate_text: the tokeniser has ", tokenizer.vocab_size(), " tokens and the model ",
-                         model.config.vocab_size, "; use the tokeniser that the model was trained with");
+                         model.vocab_size(), "; use the tokeniser that the model was trained with");
     GeneratedText result;
     StopMatcher output(options.stop);
     text::Utf8Stream characters;

@@ -18,15 +18,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// The number of heads, of all layers, whose weights are (H, T, T) or (1, H, T, T); 0 if any others are not, or
+// if a token can attend to itself alone.
+std::int64_t heads_of(const lm::LanguageModel& model) {
+    if (model.context_length() < 2) return 0;
+    const nn::EvalMode eval_mode;
+    std::int64_t heads = 0;
+    for (const Tensor& w : viz::attention_weights(model, zeros({2}, int64))) {  // T = 2
+        if (w.rank() < 3 || w.size(-1) != 2 || w.numel() != w.size(-3) * 4) return 0;
+        heads += w.size(-3);
+    }
+    return heads;
+}
+
 // Distinct pieces of a text, evenly spread, so many and so long that a report of a megabyte has room for about
 // nine evaluations. Each begins after a line break or space, if one is near, and ends before a line break.
 std::vector<text::Ids> pieces_of(const text::Ids& ids, const text::Tokenizer& tokenizer,
-                                 const lm::GPTConfig& config) {
-    if (config.block_size < 2) return {};  // a token attends to itself alone
-    constexpr double bytes = 100'000;      // per evaluation
-    const auto heads = static_cast<double>(config.num_layers * config.num_heads);
+                                 const lm::LanguageModel& model) {
+    const auto heads = static_cast<double>(heads_of(model));
+    if (heads == 0) return {};
+    constexpr double bytes = 100'000;  // per evaluation
     const double T = std::max(2.0, std::floor(std::min({std::sqrt(2 * bytes / 12 / heads), 32.0,
-                                                        static_cast<double>(config.block_size)})));
+                                                        static_cast<double>(model.context_length())})));
     const auto length = static_cast<std::size_t>(T),
                count = static_cast<std::size_t>(std::min(12.0, std::floor(bytes / (heads * T * (T + 1) / 2))));
     std::string text;  // a byte for each token: white space as itself, any other as x
@@ -70,14 +83,14 @@ std::optional<std::string> line_of(const char* path, const std::string& name) {
 
 }  // namespace
 
-RunReport::RunReport(std::filesystem::path path, ReportOptions options, const lm::GPT& model,
+RunReport::RunReport(std::filesystem::path path, ReportOptions options, const lm::LanguageModel& model,
                      const text::Tokenizer& tokenizer, const text::Ids& validation)
     : page(options.title),
       path_(std::move(path)),
       options_(std::move(options)),
       model_(model),
       tokenizer_(tokenizer),
-      pieces_(pieces_of(validation, tokenizer, model.config)) {
+      pieces_(pieces_of(validation, tokenizer, model)) {
     page.parameters(model_);
 }
 
@@ -144,8 +157,9 @@ void RunReport::save(bool running) {
     page.fact("system",
               line_of("/etc/os-release", "PRETTY_NAME").value_or(system.sysname) + ", " + system.machine);
     page.parameters(model_);
-    if (const text::Characters* characters = tokenizer_.characters())
-        page.model(model_, *characters, options_.max_parameters);
+    const lm::GPT* gpt = model_.target<lm::GPT>();
+    const text::Characters* characters = tokenizer_.characters();
+    if (gpt != nullptr && characters != nullptr) page.model(*gpt, *characters, options_.max_parameters);
     saved_ = Clock::now();
     page.save(path_);
 }

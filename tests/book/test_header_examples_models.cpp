@@ -40,6 +40,24 @@ TEST_CASE("generate.h: ids and text that continue a prompt", "[header-examples]"
           (result.ids.size() < 8 ? lm::GeneratedText::stop : lm::GeneratedText::length));
 }
 
+TEST_CASE("language_model.h: a struct that counts, and the GPT behind a handle", "[header-examples]") {
+    struct Next {  // after token i comes i + 1, after 2 comes 0
+        struct {
+            std::int64_t vocab_size = 3, block_size = 8;
+        } config;
+        Tensor logits = tensor({{0, 9, 0}, {0, 0, 9}, {9, 0, 0}}).to(float32);         // (V, V)
+        Tensor operator()(const Tensor& ids) const { return embedding(logits, ids); }  // (B, T) → (B, T, V)
+    };
+    const lm::LanguageModel model = Next{};
+    const text::Ids ids = lm::generate(model, {0}, {.max_new_tokens = 3, .sampling = {.temperature = 0}});
+    CHECK(ids == text::Ids{1, 2, 0});
+
+    const lm::GPT gpt({.num_layers = 2, .d_model = 8});
+    const lm::LanguageModel handle = gpt;
+    const std::int64_t layers = handle.target<lm::GPT>()->config.num_layers;
+    CHECK(layers == 2);
+}
+
 TEST_CASE("gpt.h: logits of all tokens, of those that follow a cache, and generated ids", "[header-examples]") {
     Rng rng(1);
     lm::GPT model({.vocab_size = 65, .block_size = 32, .d_model = 64}, rng);

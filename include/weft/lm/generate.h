@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "weft/lm/gpt.h"
+#include "weft/lm/language_model.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft::lm {
@@ -14,7 +15,8 @@ struct GenerateOptions {
     SampleOptions sampling = {};        // how each token is drawn
     // Cache keys and values, so that a new token costs a pass over one token instead of all. The sums are
     // added in another order. Beyond block_size tokens the model sees the last block_size of them, all at new
-    // positions: nothing cached applies, and each new token costs a pass over block_size.
+    // positions: nothing cached applies, and each new token costs a pass over block_size. A model without
+    // caches computes all tokens.
     bool use_cache = true;  // logits with and without agree to 1e-5 of the largest in float32, 1e-12 in float64
 };
 
@@ -29,7 +31,7 @@ struct GenerateOptions {
 //
 // Runs in evaluation mode and under NoGrad, and restores both modes. ValueError for an empty prompt; IndexError
 // for an id that is not in 0 … V − 1; and what `sample` refuses.
-text::Ids generate(const GPT& model, const text::Ids& prompt, const GenerateOptions& options,
+text::Ids generate(const LanguageModel& model, const text::Ids& prompt, const GenerateOptions& options,
                    const std::function<bool(std::int64_t)>& on_token = {});
 
 // Options of generate_text.
@@ -64,7 +66,7 @@ struct GeneratedText {
 //     const std::string text = prompt + result.text;  // without the "o"
 //
 // Refuses what generate and the tokeniser refuse; ValueError if tokeniser and model differ in V.
-GeneratedText generate_text(const GPT& model, const text::Tokenizer& tokenizer, const std::string& prompt,
-                            const GenerateTextOptions& options);
+GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& tokenizer,
+                            const std::string& prompt, const GenerateTextOptions& options);
 
 }  // namespace weft::lm

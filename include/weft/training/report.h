@@ -42,8 +42,10 @@ public:
     report::Report page;  // the page, to which the program can add, such as its settings
     History history;      // every measured row
 
-    // The page shows attention over up to twelve pieces of the `validation` text.
-    RunReport(std::filesystem::path path, ReportOptions options, const lm::GPT& model,
+    // The page shows attention over up to twelve pieces of the `validation` text: the weights of self-attention
+    // that the model traces as "weights", as Weft's attention does. The model is called once to count its
+    // heads.
+    RunReport(std::filesystem::path path, ReportOptions options, const lm::LanguageModel& model,
               const text::Tokenizer& tokenizer, const text::Ids& validation);
 
     // Continues the page at `path` from `step` on. If it cannot be read, warns and shows only the losses.
@@ -51,8 +53,8 @@ public:
     void gradients(std::int64_t step);   // adds the parameters' gradients, at up to 256 of the steps
     void measured(const Measured& row);  // adds a row to the history and the curves; steps ascend
     void evaluated(std::int64_t step);   // adds a sample, and attention over the pieces
-    // Writes the page, with the run's duration, speed and machine, and with the model as it is now if the
-    // tokeniser is text::Characters; IoError if it cannot. While the run is
+    // Writes the page, with the run's duration, speed and machine, and with the model as it is now if it is
+    // an lm::GPT and the tokeniser text::Characters; IoError if it cannot. While the run is
     // `running`, an open page reloads itself.
     void save(bool running = false);
     bool due() const;  // whether the last save was 10 seconds ago
@@ -60,7 +62,7 @@ public:
 private:
     std::filesystem::path path_;
     ReportOptions options_;
-    lm::GPT model_;
+    lm::LanguageModel model_;
     text::Tokenizer tokenizer_;
     std::vector<text::Ids> pieces_;  // pieces of the validation text
     report::ReportRun earlier_;      // the part of the run before this process

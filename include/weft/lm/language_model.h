@@ -1,0 +1,105 @@
+// LanguageModel: a handle for any model that gives logits for token ids. B batch, T tokens, V vocabulary.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "weft/nn/kv_cache.h"
+#include "weft/nn/module.h"
+
+namespace weft::lm {
+
+// What a struct needs to be a language model: config.vocab_size (V), config.block_size (the largest number of
+// tokens that it sees), and logits = model(ids), ids int64 (B, T) → (B, T, V), or (T,) → (T, V). The logits of
+// a token must not depend on later tokens.
+template <class M>
+concept CausalModel = std::copy_constructible<M> && requires(const M& model, const Tensor& ids) {
+    { model(ids) } -> std::same_as<Tensor>;
+    std::int64_t{model.config.vocab_size};
+    std::int64_t{model.config.block_size};
+};
+
+// A CausalModel that also computes the tokens after those in its caches, as GPT does.
+template <class M>
+concept CachingModel = CausalModel<M> &&
+    requires(const M& model, const Tensor& ids, std::vector<nn::KeyValueCache>& caches) {
+    { model(ids, caches) } -> std::same_as<Tensor>;
+    { model.make_caches() } -> std::same_as<std::vector<nn::KeyValueCache>>;
+};
+
+// A GPT, a GPT-2 or a struct of your own, for what works with any of them: generation, the report of a run,
+// programs. A CausalModel converts to it. Copies share the model.
+//
+//     struct Next {  // after token i comes i + 1, after 2 comes 0
+//         struct {
+//             std::int64_t vocab_size = 3, block_size = 8;
+//         } config;
+//         Tensor logits = tensor({{0, 9, 0}, {0, 0, 9}, {9, 0, 0}}).to(float32);         // (V, V)
+//         Tensor operator()(const Tensor& ids) const { return embedding(logits, ids); }  // (B, T) → (B, T, V)
+//     };
+//     const lm::LanguageModel model = Next{};
+//     const text::Ids ids = lm::generate(model, {0}, {.max_new_tokens = 3, .sampling = {.temperature = 0}});
+//
+// The handle of a Module is that module: it has the same parameters, modes, generators, state_dict and kind, so
+// optimisers, checkpoints and dist::DataParallel take it. Any other handle is a module without parameters.
+class LanguageModel : public nn::Module {
+public:
+    // The handle of a copy of the model; that of a Module shares its parameters. ValueError unless both sizes
+    // are at least 1.
+    template <class M>
+    requires(!std::derived_from<M, LanguageModel> && CausalModel<M>) LanguageModel(const M& model)
+        : LanguageModel(module_of(model), {model.config.vocab_size, model.config.block_size, model, {}, {}}) {
+        if constexpr (CachingModel<M>) {
+            const M& held = *target<M>();  // lives as long as what holds the two functions
+            functions_->make_caches = [&held] { return held.make_caches(); };
+            functions_->cached = [&held](const Tensor& ids, std::vector<nn::KeyValueCache>& caches) {
+                return held(ids, caches);
+            };
+        }
+    }
+
+    std::int64_t vocab_size() const { return functions_->vocab_size; }          // V
+    std::int64_t context_length() const { return functions_->context_length; }  // the config's block_size
+
+    // The logits of ids (B, T) → (B, T, V), or (T,) → (T, V). ShapeError if the model gives another shape; and
+    // what the model refuses.
+    Tensor operator()(const Tensor& ids) const;
+    // The logits of the T tokens in ids (B, T) that follow those in the caches, which then hold them too. The
+    // same errors, after which the caches are as before; ValueError unless has_caches().
+    Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
+    std::vector<nn::KeyValueCache> make_caches() const;  // empty caches; ValueError unless has_caches()
+    bool has_caches() const { return functions_->cached != nullptr; }  // whether the model is a CachingModel
+
+    // The model if its type is M, else null: for what one kind of model has.
+    //
+    //     const lm::LanguageModel handle = gpt;
+    //     const std::int64_t layers = handle.target<lm::GPT>()->config.num_layers;
+    template <class M>
+    const M* target() const {
+        return std::as_const(functions_->logits).template target<M>();
+    }
+
+private:
+    struct Functions {
+        std::int64_t vocab_size, context_length;
+        std::function<Tensor(const Tensor&)> logits;  // the model itself
+        std::function<Tensor(const Tensor&, std::vector<nn::KeyValueCache>&)> cached;
+        std::function<std::vector<nn::KeyValueCache>()> make_caches;
+    };
+    std::shared_ptr<Functions> functions_;
+
+    template <class M>
+    static nn::Module module_of(const M& model) {
+        if constexpr (std::derived_from<M, nn::Module>)
+            return model;
+        else
+            return nn::Module("LanguageModel");
+    }
+    LanguageModel(const nn::Module& module, Functions functions);
+    Tensor checked(const Tensor& ids, Tensor logits) const;
+    const Functions& caching() const;
+};
+
+}  // namespace weft::lm
