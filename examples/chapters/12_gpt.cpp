@@ -179,6 +179,24 @@ void overfit_one_batch() {
 
 // ---- Break it: the same parts in another order
 
+void newer_parts() {
+    Rng rng(6);
+    const nn::AttentionConfig attention{.num_kv_heads = 1, .rotary_base = 10000};
+    lm::GPTConfig config = small(2);
+    const lm::GPT learned(config, rng);
+    config.attention = attention;
+    const lm::GPT turned(config, rng);
+    const nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(32),
+                                 nn::CausalMultiHeadAttention(32, 4, rng, attention), nn::RMSNorm(32),
+                                 nn::GatedMLP(32, rng)};
+    const Tensor x = randn({1, 40, 32}, rng);
+    std::printf("GPT %lld parameters, with rotary positions and one head of keys %lld\n",
+                static_cast<long long>(learned.num_parameters()),
+                static_cast<long long>(turned.num_parameters()));
+    std::printf("%s %s -> %s, %lld parameters\n", block.kind().c_str(), x.shape().str().c_str(),
+                block(x).shape().str().c_str(), static_cast<long long>(block.num_parameters()));
+}
+
 constexpr std::int64_t layers = 8;
 constexpr std::uint64_t seeds = 5;
 
@@ -451,6 +469,8 @@ int main(int argc, char** argv) {
     first_loss();
     chapter.section("One batch memorised");
     overfit_one_batch();
+    chapter.section("Parts of newer models");
+    newer_parts();
     chapter.section("Break it: eight blocks in four orders, before training");
     const std::vector<Series> starts = before_training();
     chapter.section("Break it: the factors of a small gradient");

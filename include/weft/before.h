@@ -6,8 +6,6 @@
 
 namespace weft::nn {
 
-using CausalMultiHeadAttentionOptions [[deprecated("nn::AttentionConfig")]] = AttentionConfig;
-using MultiHeadAttentionOptions [[deprecated("nn::AttentionConfig")]] = AttentionConfig;
 using GPT [[deprecated("lm::GPT")]] = lm::GPT;
 using GPTConfig [[deprecated("lm::GPTConfig")]] = lm::GPTConfig;
 using GPT2Options [[deprecated("lm::GPT2Options")]] = lm::GPT2Options;

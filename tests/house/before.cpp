@@ -51,6 +51,10 @@ std::string names_before() {
         .vocab_size = tokenizer.vocab_size(), .block_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 4};
     Rng rng(1);
     const nn::GPT model(config, rng);
+    const nn::MultiHeadAttentionOptions heads{.bias = true, .fused = false, .dropout = 0.1, .num_kv_heads = 1};
+    const nn::CausalMultiHeadAttentionOptions causal{.max_seq_len = 4, .bias = true, .dropout = 0.1};
+    if (nn::MultiHeadAttention(4, 2, heads).dropout != nn::CausalMultiHeadAttention(4, 2, causal).dropout)
+        return "dropout";
     nn::check_state_dict(config, model.state_dict());
     Rng draws(2);
     const nn::SampleOptions sampling{.temperature = 1, .rng = &draws};
