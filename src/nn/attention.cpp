@@ -122,9 +122,9 @@ std::optional<Linear> MultiHeadAttention::projection(bool wanted, const char* na
 Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Tensor& value,
                                 KeyValueCache* cache) const {
     const bool is_self = query.handle() == key.handle() && key.handle() == value.handle();
-    check_tokens(name_, is_self ? "x" : "query", query, d_model);
-    check_tokens(name_, is_self ? "x" : "key", key, kdim);
-    check_tokens(name_, is_self ? "x" : "value", value, vdim);
+    check_tokens(name_, max_seq_len_ > 0 ? "x" : "query", query, d_model);
+    check_tokens(name_, "key", key, kdim);
+    check_tokens(name_, "value", value, vdim);
     if (rotary_base && !is_self)
         throw ValueError(name_,
                          ": rotary positions count the tokens of one sequence, so query, key and value must be "

@@ -369,7 +369,7 @@ TEST_CASE("example: PreNormBlock, RMSNorm, GatedMLP", "[header-examples]") {
                            nn::RMSNorm(64), nn::GatedMLP(64, rng)};
     CHECK(block(x).shape() == Shape{2, 3, 64});
     nn::RMSNorm norm(64, 1e-6);
-    CHECK(max(abs(mean(square(norm(x)), -1) - 1)).item() < 1e-4);  // the squares of each token have mean 1
+    CHECK(max(abs(mean(pow(norm(x), 2), -1) - 1)).item() < 1e-4);  // the squares of each token have mean 1
     nn::GatedMLP mlp(64, rng, {.dim_feedforward = 176});
     CHECK(mlp(x).shape() == Shape{2, 3, 64});
     CHECK(mlp.up_proj.weight.shape() == Shape{176, 64});

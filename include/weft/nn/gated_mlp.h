@@ -14,7 +14,7 @@ struct GatedMLPOptions {
 // y = down_proj(silu(gate_proj x) ⊙ up_proj x), SwiGLU (Shazeer, "GLU variants improve transformer", 2020, eq.
 // 6). Each hidden number is a product: the gate decides how much of it passes. With the default width it has as
 // many weights as an MLP of width 4 · d_model. x (…, C) → (…, C), C = d_model. ValueError unless d_model ≥ 1
-// and dim_feedforward ≥ 0. The names of the layers are those of transformers.
+// and dim_feedforward ≥ 0; `rng` then has drawn nothing. The names of the layers are those of transformers.
 //
 //     nn::GatedMLP mlp(64, rng, {.dim_feedforward = 176});
 //     const Tensor y = mlp(x);  // (B, T, 64) → (B, T, 64), with 176 hidden units
@@ -29,6 +29,9 @@ struct GatedMLP : Module {
         : GatedMLP(d_model, default_rng(), options) {}
     // x (…, C) → (…, C).
     Tensor operator()(const Tensor& x) const { return down_proj(silu(gate_proj(x)) * up_proj(x)); }
+
+private:
+    GatedMLP(std::int64_t d_model, std::int64_t hidden, bool bias, Rng& rng);
 };
 
 }  // namespace weft::nn
