@@ -34,16 +34,6 @@ Tensor add(const Tensor& a, const Tensor& b) {
     });
 }
 
-// Throws unless g has the shape and type of the node's output; `what` begins the message.
-void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
-    if (g.shape() != node.shape)
-        throw ShapeError(what..., " has shape ", g.shape(), ", but the tensor has ", node.shape,
-                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
-    if (g.dtype() != node.dtype)
-        throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
-                         "; convert it with to()");
-}
-
 // Whether nothing else holds g or its storage, so it can be changed in place. Foreign memory has another owner.
 bool is_unshared(const Tensor& g) {
     const Array& x = g.array();

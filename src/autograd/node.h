@@ -69,6 +69,16 @@ struct TensorImpl {
     std::shared_ptr<Node> disabled_node = {};
 };
 
+// Throws unless g has the shape and type of the node's output; `what` begins the message.
+void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
+    if (g.shape() != node.shape)
+        throw ShapeError(what..., " has shape ", g.shape(), ", but the tensor has ", node.shape,
+                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
+    if (g.dtype() != node.dtype)
+        throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
+                         "; convert it with to()");
+}
+
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
 

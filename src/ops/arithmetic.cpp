@@ -16,18 +16,6 @@ Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     return scalar_like(x, number, operation);
 }
 
-// Records y = compare(a, b) ? a : b. Where a and b are equal, each gets half of dy;
-// beside NaN, where neither is the smaller, each gets all of it, as in PyTorch.
-Tensor record_choice(const char* operation, const Tensor& y, Tensor (*compare)(const Tensor&, const Tensor&),
-                     const Tensor& a, const Tensor& b) {
-    return record(operation, y, {a, b}, {a, b}, [compare](const Saved& saved, const Tensor& dy) {
-        const Tensor &a = saved[0], &b = saved[1];
-        const Tensor shared = where(a == b, dy * 0.5, dy);
-        return Grads{sum_to(masked_fill(shared, compare(b, a), 0), a.shape()),
-                     sum_to(masked_fill(shared, compare(a, b), 0), b.shape())};
-    });
-}
-
 }  // namespace
 
 Tensor operator+(const Tensor& a, const Tensor& b) {
@@ -122,20 +110,28 @@ Tensor pow(const Tensor& x, const Tensor& p) {
     });
 }
 
-// Where an operand is NaN, so is the result.
-Tensor maximum(const Tensor& a, const Tensor& b) {
-    if (a.dtype() == int64 && b.dtype() == int64) return where(a > b, a, b);
-    Tensor y = elementwise("maximum", a, b,
-                           [](const auto& a, const auto& b) { return xt::where(a > b || xt::isnan(a), a, b); });
-    return record_choice("maximum", y, operator>, a, b);
+namespace {
+
+// y = better(a, b) ? a : b; where an operand is NaN, so is y. Where a and b are equal, each gets half of dy;
+// beside NaN, where neither is the better, each gets all of it, as in PyTorch.
+template <class Better>
+Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Better& better) {
+    if (a.dtype() == int64 && b.dtype() == int64) return where(better(a, b), a, b);
+    Tensor y = elementwise(operation, a, b, [&](const auto& a, const auto& b) {
+        return xt::where(better(a, b) || xt::isnan(a), a, b);
+    });
+    return record(operation, y, {a, b}, {a, b}, [better](const Saved& saved, const Tensor& dy) {
+        const Tensor &a = saved[0], &b = saved[1];
+        const Tensor shared = where(a == b, dy * 0.5, dy);
+        return Grads{sum_to(masked_fill(shared, better(b, a), 0), a.shape()),
+                     sum_to(masked_fill(shared, better(a, b), 0), b.shape())};
+    });
 }
 
-Tensor minimum(const Tensor& a, const Tensor& b) {
-    if (a.dtype() == int64 && b.dtype() == int64) return where(a < b, a, b);
-    Tensor y = elementwise("minimum", a, b,
-                           [](const auto& a, const auto& b) { return xt::where(a < b || xt::isnan(a), a, b); });
-    return record_choice("minimum", y, operator<, a, b);
-}
+}  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b) { return choice("maximum", a, b, std::greater<>()); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return choice("minimum", a, b, std::less<>()); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "the condition", condition, boolean);

@@ -94,12 +94,9 @@ Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
 // The first needs no gradient: the second would take it out again.
 Centred centred(const Tensor& x, const Reduction& r) {
     const double n = static_cast<double>(r.elements);
-    Tensor first;
-    {
-        const NoGrad off;
-        first = sum_over(x, r.axes, r.kept) / n;
-        if (!all(isfinite(first))) first = sum_over(x / n, r.axes, r.kept);  // the sum may have overflowed
-    }
+    const Tensor v = x.detach();
+    Tensor first = sum_over(v, r.axes, r.kept) / n;
+    if (!all(isfinite(first))) first = sum_over(v / n, r.axes, r.kept);  // the sum may have overflowed
     const Tensor rest = x - first, second = sum_over(rest, r.axes, r.kept) / n;
     return {first + second.detach(), rest - second};
 }
@@ -109,7 +106,7 @@ template <class Kernel>
 Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
     const int last = x.rank() - 1;
     const Array rows = kernels::contiguous(transposed_view(x.array(), axis, last));
-    Array y = make_array(rows.shape, rows.dtype);
+    const Array y = make_array(rows.shape, rows.dtype);
     kernel(y, rows);
     return Tensor(axis == last ? y : transposed_view(y, axis, last));
 }
@@ -135,12 +132,8 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("var", x);
     const Reduction r("var", x, axes);
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
-    Tensor c, y;
-    {
-        const NoGrad off;
-        c = centred(x, r).rest;
-        y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
-    }
+    const Tensor c = centred(x.detach(), r).rest;
+    const Tensor y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
     // y = Σc²/(n − correction) with c = x − mean:  dx = dy·2c/(n − correction), because Σc = 0
     return record("var", y, {x}, {x, c}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor c = is_grad_enabled() ? centred(saved[0], r).rest : saved[1];
@@ -151,12 +144,8 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
     check_floating("logsumexp", x);
     const Reduction r("logsumexp", x, axes);
-    Tensor m, y;
-    {
-        NoGrad off;
-        m = largest_finite(x, r.axes);
-        y = (log(sum_over(exp(x - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
-    }
+    const Tensor v = x.detach(), m = largest_finite(v, r.axes);
+    const Tensor y = (log(sum_over(exp(v - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
     // large); if every x is −inf, Σ is 0, and so is dx
     return record("logsumexp", y, {x}, {x, m}, [r](const Saved& saved, const Tensor& dy) {
@@ -185,6 +174,11 @@ Tensor min(const Tensor& x) { return min_max_of_all("min", x, false); }
 Tensor argmax(const Tensor& x, int axis, bool keepdim) {
     return min_max("argmax", x.detach(), axis, keepdim, true).indices;
 }
+Tensor argmin(const Tensor& x, int axis, bool keepdim) {
+    return min_max("argmin", x.detach(), axis, keepdim, false).indices;
+}
+Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
+Tensor argmin(const Tensor& x) { return argmin(x.reshape({-1}), 0); }
 Tensor cumsum(const Tensor& x, int axis) { return cumulative_sum(x, axis, false); }
 
 Tensor softmax(const Tensor& x, int axis) {
@@ -261,16 +255,6 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) try {
     return squeezed(unit * half * half);
 } catch (const Error&) {
     rethrow_as("norm");
-}
-
-Tensor argmin(const Tensor& x, int axis, bool keepdim) try {
-    return min(x.detach(), axis, keepdim).indices;
-} catch (const Error&) {
-    rethrow_as("argmin");
-}
-Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
-Tensor argmin(const Tensor& x) try { return argmin(x.reshape({-1}), 0); } catch (const Error&) {
-    rethrow_as("argmin");
 }
 
 }  // namespace weft
