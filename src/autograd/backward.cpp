@@ -1,5 +1,8 @@
 // Backward: nodes with a gradient wait in a map, the highest number first. All consumers of a node have higher
-// numbers, so when its turn comes its gradient is complete, and its rule runs once.
+// numbers, so when its turn comes its gradient is complete, and its rule runs once. (micrograd sorts the graph
+// first; PyTorch's engine counts the consumers of each node. Here the order in which nodes were made is
+// enough.) A run is an object on the stack of the thread that called backward; only kernels use others. So a
+// rule or a hook may start a run of its own.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -17,13 +20,6 @@ namespace {
 // The gradients of a run, by node.
 using Results = std::map<std::shared_ptr<Node>, Tensor>;
 using Ready = decltype(GradOptions::ready);
-
-// 1, with x's shape and type.
-Tensor one(const Tensor& x) {
-    Array y = make_array(x.shape(), x.dtype());
-    kernels::active().fill(y, 1);
-    return Tensor(std::move(y));
-}
 
 // a + b as a new tensor. (The engine is below ops.)
 Tensor add(const Tensor& a, const Tensor& b) {
@@ -68,7 +64,8 @@ public:
         // Under create_graph gradients stay what the rules make of them: none may be the caller's seed.
         const GradMode mode(create_);
         const NoTrace no_trace;
-        accumulate(nullptr, 0, node, !seed.defined() ? one(root) : create_ ? seed.clone() : seed);
+        const Tensor g = seed.defined() ? seed : Tensor(filled(root.shape(), 1, root.dtype()));
+        accumulate(nullptr, 0, node, create_ ? g.clone() : g);
     }
 
     // Restricts the run to nodes on a path from the seeds to one of `targets`. A seed that no target needs is

@@ -1,5 +1,7 @@
 // The graph: Node, a node of it, and TensorImpl, what a Tensor is a handle to. The node of a leaf has no inputs
-// and holds the gradient; every other node has a gradient rule.
+// and holds the gradient; every other node has a gradient rule. A Value of micrograd is both: its data is the
+// TensorImpl's array, and _prev, _backward and grad are the Node's inputs, vjp and gradient. In PyTorch's
+// words, a Node is a grad_fn, or for a leaf its AccumulateGrad.
 #pragma once
 
 #include <cstdint>
@@ -95,5 +97,12 @@ inline Array copy_of(const Array& x, DType dtype) {
     return copy;
 }
 inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
+
+// A new array of one value. Refuses what make_array does.
+inline Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full") {
+    Array x = make_array(shape, dtype, operation);
+    kernels::active().fill(x, value);
+    return x;
+}
 
 }  // namespace weft

@@ -1,3 +1,6 @@
+// A tensor's properties, its changes in place, and what it is as a leaf. A change in place is never recorded:
+// it raises the version of the storage, which all views share, and backward compares versions. So a view need
+// not know what it is a view of, as PyTorch's does.
 #include "weft/autograd/tensor.h"
 
 #include <ostream>

@@ -1,3 +1,6 @@
+// Arithmetic of two tensors that broadcast. An element that was repeated has a gradient from each of its
+// repetitions, and their sum is its own: that is sum_to, in every rule here. A rule leaves out what an operand
+// outside the graph would get (needs_input_grad), which halves the work where one of two is a constant.
 #include "weft/ops/arithmetic.h"
 
 #include <functional>
@@ -10,7 +13,8 @@ namespace weft {
 
 namespace {
 
-// A plain number as the other operand of x.
+// A plain number as the other operand of x: a tensor of shape () and of x's type, outside the graph. So the
+// number takes the tensor's type, and there are no rules of promotion.
 Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     check_arithmetic(operation, x);
     return scalar_like(x, number, operation);

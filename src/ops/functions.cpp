@@ -1,3 +1,7 @@
+// Functions of one element. Each is its formula, then its gradient rule, which quotes the formula. A formula
+// takes x as an xtensor expression, so one text is compiled for float and double, and for one element and a
+// vector of them. What the rule needs is the fourth argument of `record` and comes back as `saved`: a rule that
+// captured y instead would own the node that owns the rule, and neither would ever be freed.
 #include "weft/ops/functions.h"
 
 #include <cmath>

@@ -1,4 +1,7 @@
-// The elements of strided arrays, one at a time.
+// The elements of strided arrays, one at a time. Kernels read and write them inside
+//     visit_floating(x.dtype, [&]<class T>(T) { … });
+// which compiles the braces for each type T that the array may have, and runs those for its own. (The lambda's
+// argument is there for its type alone.)
 #pragma once
 
 #include "kernels/expression.h"
