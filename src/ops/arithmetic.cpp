@@ -61,8 +61,8 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
 
 Tensor operator-(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
-    Tensor y =
-        visit_wrapping(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), std::negate<>()); });
+    Tensor y = visit_wrapping(
+        x.dtype(), [&]<class T>(T) { return formula<T, T>("negative", x.dtype(), std::negate<>(), x); });
     return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 

@@ -216,45 +216,43 @@ Tensor root_of(const Tensor& x, const Root& root) {
 
 }  // namespace
 
-Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) try {
+Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("std", x);
+    const Reduction r("std", x, axes);
     const Tensor v = var(x, axes, keepdim, correction);
-    const double elements = static_cast<double>(x.numel()) / static_cast<double>(v.numel());
+    const double elements = static_cast<double>(r.elements);
     // Squares that may have left the type's range are scaled first, as in norm, which also gives a variance of
     // 0 its gradient.
     const double smallest = x.dtype() == float32 ? 0x1p-100 : 0x1p-960;
     if (elements <= correction || all(v >= smallest && isfinite(v))) return sqrt(v);
-    return norm(centred(x, axes).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
-} catch (const Error&) {
-    rethrow_as("std");
+    return norm(centred(x, r).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
 }
 
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
 // on that divisor, so it needs no gradient.
-Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) try {
+Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     check_floating("norm", x);
     if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
+    const Reduction r("norm", x, axes);
     const Tensor size = abs(x);
-    if (p == 1 || x.numel() == 0) return sum(size, axes, keepdim);
+    if (p == 1 || x.numel() == 0) return sum_over(size, r.axes, r.shape(keepdim));
     Tensor largest = size;
     std::vector<int> reduced = axes.axes;
     if (reduced.empty())
         for (int axis = 0; axis < x.rank(); ++axis) reduced.push_back(axis);
     for (int axis : reduced) largest = max(largest, axis, weft::keepdim).values;
-    const auto squeezed = [&](const Tensor& y) { return keepdim ? y : sum(y, axes); };  // each axis has size 1
+    const auto squeezed = [&](const Tensor& y) { return keepdim ? y : y.reshape(r.dropped); };
     if (std::isinf(p)) return squeezed(largest);
     const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0 || isinf(largest), 1);
     // |x|² as x·x, because |x| hides the curvature at 0 from a second derivative.
     const auto power = [p](const Tensor& v) { return pow(v, p); };
     const Tensor scaled = x / unit;
     const Tensor powers = p == 2 ? scaled * scaled : p < 1 ? root_of(size / unit, power) : power(size / unit);
-    const Tensor total = sum(powers, Axes(reduced), weft::keepdim);
+    const Tensor total = sum_over(powers, r.axes, r.kept);
     if (p >= 1) return squeezed(unit * root_of(total, [p](const Tensor& v) { return pow(v, 1 / p); }));
     // The root of a small p may leave the range that its product with `unit` is in: half of it, twice.
     const Tensor half = root_of(total, [p](const Tensor& v) { return pow(v, 0.5 / p); });
     return squeezed(unit * half * half);
-} catch (const Error&) {
-    rethrow_as("norm");
 }
 
 }  // namespace weft

@@ -34,6 +34,10 @@ T& element(const Array& x, std::int64_t i) {
     return x.data<T>()[offset];
 }
 
+// What sums and products are accumulated in: double for floating elements.
+template <class T>
+using Wide = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+
 // A contiguous x (…, C) as (R, C).
 inline Array rows_of(const Array& x) {
     const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
