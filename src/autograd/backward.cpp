@@ -147,6 +147,7 @@ private:
         Node& node = *next.node;
         Tensor& gradient = next.gradient;
         bool hooked = false;
+        // Hooks come first, so what they return is what is stored and passed on.
         const auto hooks = node.hooks;  // a hook may remove itself
         for (const auto& [number, hook] : hooks) {
             const Tensor replaced = hook(gradient);

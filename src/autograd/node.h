@@ -1,7 +1,8 @@
 // The graph: Node, a node of it, and TensorImpl, what a Tensor is a handle to. The node of a leaf has no inputs
 // and holds the gradient; every other node has a gradient rule. A Value of micrograd is both: its data is the
 // TensorImpl's array, and _prev, _backward and grad are the Node's inputs, vjp and gradient. In PyTorch's
-// words, a Node is a grad_fn, or for a leaf its AccumulateGrad.
+// words, a Node is a grad_fn, or for a leaf its AccumulateGrad. A node has one output; the second result of
+// max, its indices, is outside the graph.
 #pragma once
 
 #include <cstdint>
