@@ -1,7 +1,6 @@
 #include "dist/probe.h"
 
 #include <bit>
-#include <cstdio>
 #include <cstring>
 
 #include "dist/transport.h"

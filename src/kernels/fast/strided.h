@@ -3,7 +3,6 @@
 // through the same vector code, so a view gives the same bits as a copy of it.
 #pragma once
 
-#include <array>
 #include <initializer_list>
 #include <tuple>
 
