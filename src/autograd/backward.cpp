@@ -1,5 +1,8 @@
 // Backward: nodes with a gradient wait in a map, the highest number first. All consumers of a node have higher
-// numbers, so when its turn comes its gradient is complete, and its rule runs once.
+// numbers, so when its turn comes its gradient is complete, and its rule runs once. (micrograd sorts the graph
+// first; PyTorch's engine counts the consumers of each node. Here the order in which nodes were made is
+// enough.) A run is an object on the stack of the thread that called backward; only kernels use others. So a
+// rule or a hook may start a run of its own.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -18,13 +21,6 @@ namespace {
 using Results = std::map<std::shared_ptr<Node>, Tensor>;
 using Ready = decltype(GradOptions::ready);
 
-// 1, with x's shape and type.
-Tensor one(const Tensor& x) {
-    Array y = make_array(x.shape(), x.dtype());
-    kernels::active().fill(y, 1);
-    return Tensor(std::move(y));
-}
-
 // a + b as a new tensor. (The engine is below ops.)
 Tensor add(const Tensor& a, const Tensor& b) {
     Array sum = make_array(a.shape(), a.dtype());
@@ -32,16 +28,6 @@ Tensor add(const Tensor& a, const Tensor& b) {
     return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
         return Grads{dy, dy};
     });
-}
-
-// Throws unless g has the shape and type of the node's output; `what` begins the message.
-void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
-    if (g.shape() != node.shape)
-        throw ShapeError(what..., " has shape ", g.shape(), ", but the tensor has ", node.shape,
-                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
-    if (g.dtype() != node.dtype)
-        throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
-                         "; convert it with to()");
 }
 
 // Whether nothing else holds g or its storage, so it can be changed in place. Foreign memory has another owner.
@@ -78,7 +64,8 @@ public:
         // Under create_graph gradients stay what the rules make of them: none may be the caller's seed.
         const GradMode mode(create_);
         const NoTrace no_trace;
-        accumulate(nullptr, 0, node, !seed.defined() ? one(root) : create_ ? seed.clone() : seed);
+        const Tensor g = seed.defined() ? seed : Tensor(filled(root.shape(), 1, root.dtype()));
+        accumulate(nullptr, 0, node, create_ ? g.clone() : g);
     }
 
     // Restricts the run to nodes on a path from the seeds to one of `targets`. A seed that no target needs is
@@ -160,6 +147,7 @@ private:
         Node& node = *next.node;
         Tensor& gradient = next.gradient;
         bool hooked = false;
+        // Hooks come first, so what they return is what is stored and passed on.
         const auto hooks = node.hooks;  // a hook may remove itself
         for (const auto& [number, hook] : hooks) {
             const Tensor replaced = hook(gradient);

@@ -97,7 +97,7 @@ Saved Node::unpack(bool create_graph) {
                              "); change a clone() of it, or change it after backward");
         std::shared_ptr<Node> variable;
         if (create_graph && (is_output || node)) {
-            variable = make("alias", array);
+            variable = make("alias", array);  // its number is the highest so far, so also above its input's
             variable->is_leaf = variable->retains_gradient = false;
             variable->is_alias = true;
             variable->inputs = {is_output ? shared_from_this() : node};

@@ -1,5 +1,8 @@
 // The graph: Node, a node of it, and TensorImpl, what a Tensor is a handle to. The node of a leaf has no inputs
-// and holds the gradient; every other node has a gradient rule.
+// and holds the gradient; every other node has a gradient rule. A Value of micrograd is both: its data is the
+// TensorImpl's array, and _prev, _backward and grad are the Node's inputs, vjp and gradient. In PyTorch's
+// words, a Node is a grad_fn, or for a leaf its AccumulateGrad. A node has one output; the second result of
+// max, its indices, is outside the graph.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +78,16 @@ std::vector<Tensor> inputs_again(const Saved& saved, std::size_t n);
 Grads gradients_again(const Tensor& y, const std::vector<Tensor>& inputs, const Saved& saved, const Tensor& dy,
                       bool create_graph);
 
+// Throws unless g has the shape and type of the node's output; `what` begins the message.
+void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
+    if (g.shape() != node.shape)
+        throw ShapeError(what..., " has shape ", g.shape(), ", but the tensor has ", node.shape,
+                         "; a gradient has its tensor's shape (sum_to undoes broadcasting)");
+    if (g.dtype() != node.dtype)
+        throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
+                         "; convert it with to()");
+}
+
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
 
@@ -91,5 +104,12 @@ inline Array copy_of(const Array& x, DType dtype) {
     return copy;
 }
 inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
+
+// A new array of one value. Refuses what make_array does.
+inline Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full") {
+    Array x = make_array(shape, dtype, operation);
+    kernels::active().fill(x, value);
+    return x;
+}
 
 }  // namespace weft

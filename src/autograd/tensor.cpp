@@ -1,3 +1,6 @@
+// A tensor's properties, its changes in place, and what it is as a leaf. A change in place is never recorded:
+// it raises the version of the storage, which all views share, and backward compares versions. So a view need
+// not know what it is a view of, as PyTorch's does.
 #include "weft/autograd/tensor.h"
 
 #include <ostream>
@@ -52,6 +55,15 @@ double element(const char* operation, const Array& x, std::int64_t offset) {
                     " is not a double; read it with data<std::int64_t>() or to_vector<std::int64_t>()");
         return value;
     });
+}
+
+// The node of x, which `operation` writes to; GraphError if x is outside the graph.
+Node& node_of(const char* operation, const Tensor& x) {
+    if (!x.impl().node)
+        throw GraphError(operation,
+                         ": this tensor does not require a gradient, so none reaches it; call requires_grad_() "
+                         "on it, or on the leaves before computing it");
+    return *x.impl().node;
 }
 
 }  // namespace
@@ -194,15 +206,9 @@ Tensor& Tensor::requires_grad_(bool wanted) {
 Tensor Tensor::grad() const { return impl().node ? impl().node->gradient : Tensor(); }
 
 void Tensor::set_grad(const Tensor& g) {
-    if (!impl().node)
-        throw GraphError("set_grad: this tensor does not require a gradient; call requires_grad_() first");
-    if (g.defined() && g.shape() != shape())
-        throw ShapeError("set_grad: a gradient of shape ", g.shape(), " for a tensor of shape ", shape(),
-                         "; they must be equal");
-    if (g.defined() && g.dtype() != dtype())
-        throw DTypeError("set_grad: a gradient of ", name(g.dtype()), " for a tensor of ", name(dtype()),
-                         "; convert it with to()");
-    impl().node->gradient = g.defined() ? g.detach().clone() : g;
+    Node& node = node_of("set_grad", *this);
+    if (g.defined()) check_gradient(g, node, "set_grad: the gradient");
+    node.gradient = g.defined() ? g.detach().clone() : g;
 }
 
 void Tensor::zero_grad() {
@@ -210,22 +216,12 @@ void Tensor::zero_grad() {
         if (node) node->gradient = Tensor();
 }
 
-void Tensor::retain_grad() {
-    if (!impl().node)
-        throw GraphError(
-            "retain_grad: this tensor does not require a gradient; call requires_grad_() on the leaves before "
-            "computing it");
-    impl().node->retains_gradient = true;
-}
+void Tensor::retain_grad() { node_of("retain_grad", *this).retains_gradient = true; }
 
 Tensor Tensor::detach() const { return Tensor(array()); }
 
 std::uint64_t Tensor::register_hook(Hook hook) {
-    if (!impl().node)
-        throw GraphError(
-            "register_hook: this tensor does not require a gradient, so its hook would never run; call "
-            "requires_grad_() first");
-    Node& node = *impl().node;
+    Node& node = node_of("register_hook", *this);
     const std::uint64_t number = node.next_hook++;
     node.hooks.emplace_back(number, std::move(hook));
     return number;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "io/values.h"
 #include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
 #include "weft/io/atomic_file.h"

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "io/values.h"
 #include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
 #include "weft/io/atomic_file.h"

@@ -22,22 +22,28 @@ auto adapt(const T* x, std::int64_t n) {
 template <class F>
 struct ByElement {
     F f;
+    auto operator()(const auto&... x) const { return f(x...); }
 };
 template <class F>
 ByElement<F> by_element(F f) {
     return {f};
 }
-template <class F>
-constexpr bool is_by_element = false;
-template <class F>
-constexpr bool is_by_element<ByElement<F>> = true;
+
+// A plain number, which T holds exactly, in the arithmetic of visit_wrapping, where int64 is unsigned.
+template <class T>
+T number(double value) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::int64_t>(value));
+    else
+        return static_cast<T>(value);
+}
 
 // y = f(x…) for n consecutive elements, one after the other. (The operands have names because the expression
 // refers to them.)
 template <class T, class F, class... X>
-void element_run(std::int64_t n, T* y, const ByElement<F>& formula, const X*... x) {
+void element_run(std::int64_t n, T* y, const F& formula, const X*... x) {
     const std::tuple operands(adapt(x, n)...);
-    const auto e = std::apply(formula.f, operands);
+    const auto e = std::apply(formula, operands);
     for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(e.data_element(static_cast<std::size_t>(i)));
 }
 

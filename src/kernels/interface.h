@@ -1,7 +1,8 @@
 // What each kernel promises. Every kernel is there twice: reference/ has the formula as plain loops, for
 // reading; fast/ has what runs. A folder for another device would hold the same families. Arrays are strided;
 // inputs have out's shape (broadcast_view makes it) and type unless stated otherwise. int64 wraps on overflow,
-// as in NumPy.
+// as in NumPy. A family is a struct of pointers to functions, so that active() can return either set at every
+// call: that choice, and the one by type inside a kernel (visit_floating), are all the dispatch there is.
 #pragma once
 
 #include <numbers>

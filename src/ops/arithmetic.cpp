@@ -1,3 +1,6 @@
+// Arithmetic of two tensors that broadcast. An element that was repeated has a gradient from each of its
+// repetitions, and their sum is its own: that is sum_to, in every rule here. A rule leaves out what an operand
+// outside the graph would get (needs_input_grad), which halves the work where one of two is a constant.
 #include "weft/ops/arithmetic.h"
 
 #include <functional>
@@ -10,22 +13,11 @@ namespace weft {
 
 namespace {
 
-// A plain number as the other operand of x.
+// A plain number as the other operand of x: a tensor of shape () and of x's type, outside the graph. So the
+// number takes the tensor's type, and there are no rules of promotion.
 Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     check_arithmetic(operation, x);
     return scalar_like(x, number, operation);
-}
-
-// Records y = compare(a, b) ? a : b. Where a and b are equal, each gets half of dy;
-// beside NaN, where neither is the smaller, each gets all of it, as in PyTorch.
-Tensor record_choice(const char* operation, const Tensor& y, Tensor (*compare)(const Tensor&, const Tensor&),
-                     const Tensor& a, const Tensor& b) {
-    return record(operation, y, {a, b}, {a, b}, [compare](const Saved& saved, const Tensor& dy) {
-        const Tensor &a = saved[0], &b = saved[1];
-        const Tensor shared = where(a == b, dy * 0.5, dy);
-        return Grads{sum_to(masked_fill(shared, compare(b, a), 0), a.shape()),
-                     sum_to(masked_fill(shared, compare(a, b), 0), b.shape())};
-    });
 }
 
 }  // namespace
@@ -69,8 +61,8 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
 
 Tensor operator-(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
-    Tensor y =
-        visit_wrapping(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), std::negate<>()); });
+    Tensor y = visit_wrapping(
+        x.dtype(), [&]<class T>(T) { return formula<T, T>("negative", x.dtype(), std::negate<>(), x); });
     return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 
@@ -122,20 +114,28 @@ Tensor pow(const Tensor& x, const Tensor& p) {
     });
 }
 
-// Where an operand is NaN, so is the result.
-Tensor maximum(const Tensor& a, const Tensor& b) {
-    if (a.dtype() == int64 && b.dtype() == int64) return where(a > b, a, b);
-    Tensor y = elementwise("maximum", a, b,
-                           [](const auto& a, const auto& b) { return xt::where(a > b || xt::isnan(a), a, b); });
-    return record_choice("maximum", y, operator>, a, b);
+namespace {
+
+// y = better(a, b) ? a : b; where an operand is NaN, so is y. Where a and b are equal, each gets half of dy;
+// beside NaN, where neither is the better, each gets all of it, as in PyTorch.
+template <class Better>
+Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Better& better) {
+    if (a.dtype() == int64 && b.dtype() == int64) return where(better(a, b), a, b);
+    Tensor y = elementwise(operation, a, b, [&](const auto& a, const auto& b) {
+        return xt::where(better(a, b) || xt::isnan(a), a, b);
+    });
+    return record(operation, y, {a, b}, {a, b}, [better](const Saved& saved, const Tensor& dy) {
+        const Tensor &a = saved[0], &b = saved[1];
+        const Tensor shared = where(a == b, dy * 0.5, dy);
+        return Grads{sum_to(masked_fill(shared, better(b, a), 0), a.shape()),
+                     sum_to(masked_fill(shared, better(a, b), 0), b.shape())};
+    });
 }
 
-Tensor minimum(const Tensor& a, const Tensor& b) {
-    if (a.dtype() == int64 && b.dtype() == int64) return where(a < b, a, b);
-    Tensor y = elementwise("minimum", a, b,
-                           [](const auto& a, const auto& b) { return xt::where(a < b || xt::isnan(a), a, b); });
-    return record_choice("minimum", y, operator<, a, b);
-}
+}  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b) { return choice("maximum", a, b, std::greater<>()); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return choice("minimum", a, b, std::less<>()); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "the condition", condition, boolean);

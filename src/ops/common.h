@@ -35,32 +35,12 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
                          " do not mix; convert one with to()");
 }
 
-inline void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
-    check_same_dtype(operation, prediction, target);
-    if (prediction.shape() != target.shape())
-        throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
-                         " must have one shape; reshape one of them");
-}
-
 // Element i of a contiguous array, which << prints.
 inline Tensor element_of(const Array& x, std::int64_t i) { return Tensor(x).reshape({-1})[i]; }
-
-// IndexError unless each of the targets (int64, contiguous) is ignore_index or one of V classes.
-inline void check_targets(const char* operation, const Tensor& targets, std::int64_t V,
-                          std::int64_t ignore_index) {
-    const std::int64_t wrong = kernels::first_outside(targets.array(), 0, V, ignore_index);
-    if (wrong >= 0)
-        throw IndexError(operation, ": target ", element_of(targets.array(), wrong), " at flat position ",
-                         wrong, " is outside the ", V, " classes (0 to ", V - 1, ", or ignore_index ",
-                         ignore_index, ")");
-}
 
 // For the catch block of an operation composed of others: throws what was caught, with the operation's name in
 // place of that of the operation within.
 [[noreturn]] void rethrow_as(const char* operation);
-
-// y, in storage of its own: arguments that change nothing must not make the result a view of x.
-inline Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
 
 // A mean over axes, which have size 1, and what remains of x without it.
 struct Centred {

@@ -14,8 +14,7 @@ namespace {
 template <class F>
 Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
     check_same_dtype(operation, a, b);
-    return visit_any(a.dtype(),
-                     [&]<class T>(T) { return broadcast_formula<bool, T, T>(operation, boolean, f, a, b); });
+    return visit_any(a.dtype(), [&]<class T>(T) { return formula<bool, T, T>(operation, boolean, f, a, b); });
 }
 
 // The same with a plain number. Integers are compared with the number rounded so that the answer is the same
@@ -39,7 +38,7 @@ template <class F>
 Tensor logic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
     check_dtype(operation, "the left operand", a, boolean);
     check_dtype(operation, "the right operand", b, boolean);
-    return broadcast_formula<bool, bool, bool>(operation, boolean, f, a, b);
+    return formula<bool, bool, bool>(operation, boolean, f, a, b);
 }
 
 }  // namespace
@@ -70,7 +69,8 @@ Tensor operator!(const Tensor& a) {
 Tensor isfinite(const Tensor& x) {
     if (!is_floating_point(x.dtype())) return ones(x.shape(), boolean);
     return visit_floating(x.dtype(), [&]<class T>(T) {
-        return formula<bool, T>(x, boolean, [](const auto& x) { return xt::isfinite(x); });
+        return formula<bool, T>(
+            "isfinite", boolean, [](const auto& x) { return xt::isfinite(x); }, x);
     });
 }
 

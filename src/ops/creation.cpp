@@ -4,18 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/node.h"
 #include "kernels/interface.h"
 #include "ops/common.h"
 
 namespace weft {
 
 namespace {
-
-Tensor filled(const char* operation, const Shape& shape, double value, DType dtype) {
-    Array x = make_array(shape, dtype, operation);
-    kernels::active().fill(x, value);
-    return Tensor(std::move(x));
-}
 
 template <class T>
 Tensor from_values(const std::vector<T>& values, const Shape& shape) {
@@ -62,18 +57,18 @@ Tensor empty(const Shape& shape, DType dtype) { return Tensor(make_array(shape, 
 
 Tensor full(const Shape& shape, double value, DType dtype) {
     check_representable("full", value, dtype);
-    return filled("full", shape, value, dtype);
+    return Tensor(filled(shape, value, dtype));
 }
 
-Tensor zeros(const Shape& shape, DType dtype) { return filled("zeros", shape, 0, dtype); }
-Tensor ones(const Shape& shape, DType dtype) { return filled("ones", shape, 1, dtype); }
+Tensor zeros(const Shape& shape, DType dtype) { return Tensor(filled(shape, 0, dtype, "zeros")); }
+Tensor ones(const Shape& shape, DType dtype) { return Tensor(filled(shape, 1, dtype, "ones")); }
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
 Tensor eye(std::int64_t n, DType dtype) {
-    Tensor x = filled("eye", {n, n}, 0, dtype);
-    kernels::active().fill(view_of(x.array(), {n}, {n + 1}, 0), 1);
-    return x;
+    const Array x = filled({n, n}, 0, dtype, "eye");
+    kernels::active().fill(view_of(x, {n}, {n + 1}, 0), 1);
+    return Tensor(x);
 }
 
 Tensor arange(double start, double end, double step, DType dtype) {

@@ -15,18 +15,11 @@ using kernels::by_element;
 template <class X>
 using Value = typename std::decay_t<X>::value_type;
 
-// f(x) as a tensor of `dtype`; x's elements are read as X and written as Y.
-template <class Y, class X, class F>
-Tensor formula(const Tensor& x, DType dtype, const F& f) {
-    Array y = make_array(x.shape(), dtype);
-    kernels::apply<Y, X>(y, f, x.array());
-    return Tensor(std::move(y));
-}
-
-// The same of several operands, which broadcast.
+// f(operands…) as a tensor of `dtype`. Operands broadcast; their elements are read as X and written as Y.
+// (conditional_t<true, Tensor, X> is Tensor, once for each X.)
 template <class Y, class... X, class F>
-Tensor broadcast_formula(const char* operation, DType dtype, const F& f,
-                         const std::conditional_t<true, Tensor, X>&... operands) {
+Tensor formula(const char* operation, DType dtype, const F& f,
+               const std::conditional_t<true, Tensor, X>&... operands) {
     Shape shape;
     ((shape = broadcast_shapes(shape, operands.shape(), operation)), ...);
     Array y = make_array(shape, dtype);
@@ -38,7 +31,7 @@ Tensor broadcast_formula(const char* operation, DType dtype, const F& f,
 template <class F>
 Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
     check_floating(operation, x);
-    return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(x, x.dtype(), f); });
+    return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(operation, x.dtype(), f, x); });
 }
 
 // y = f(a, b). DTypeError unless both have the same floating type.
@@ -47,8 +40,8 @@ Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, cons
     check_same_dtype(operation, a, b);
     check_arithmetic(operation, a);
     check_floating(operation, a);
-    return visit_floating(
-        a.dtype(), [&]<class T>(T) { return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b); });
+    return visit_floating(a.dtype(),
+                          [&]<class T>(T) { return formula<T, T, T>(operation, a.dtype(), f, a, b); });
 }
 
 // y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on bool and on two types.
@@ -56,8 +49,8 @@ template <class F>
 Tensor arithmetic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
     check_same_dtype(operation, a, b);
     check_arithmetic(operation, a);
-    return visit_wrapping(
-        a.dtype(), [&]<class T>(T) { return broadcast_formula<T, T, T>(operation, a.dtype(), f, a, b); });
+    return visit_wrapping(a.dtype(),
+                          [&]<class T>(T) { return formula<T, T, T>(operation, a.dtype(), f, a, b); });
 }
 
 }  // namespace weft

@@ -1,3 +1,7 @@
+// Functions of one element. Each is its formula, then its gradient rule, which quotes the formula. A formula
+// takes x as an xtensor expression, so one text is compiled for float and double, and for one element and a
+// vector of them. What the rule needs is the fourth argument of `record` and comes back as `saved`: a rule that
+// captured y instead would own the node that owns the rule, and neither would ever be freed.
 #include "weft/ops/functions.h"
 
 #include <cmath>
@@ -17,6 +21,11 @@ Tensor by_kernel(const char* operation, const Tensor& x, Kernel kernel) {
     Array y = make_array(x.shape(), x.dtype());
     kernel(y, x.array());
     return Tensor(std::move(y));
+}
+
+// Records y, which is constant between its steps:  dx = 0
+Tensor record_steps(const char* operation, const Tensor& y, const Tensor& x) {
+    return record(operation, y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
 }
 
 }  // namespace
@@ -86,7 +95,7 @@ Tensor sign(const Tensor& x) {
         using T = Value<decltype(x)>;
         return xt::where(x > T(0), T(1), xt::where(x < T(0), T(-1), xt::abs(x) * T(0)));  // NaN stays NaN
     });
-    return record("sign", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
+    return record_steps("sign", y, x);
 }
 
 Tensor sin(const Tensor& x) {
@@ -126,23 +135,14 @@ Tensor expm1(const Tensor& x) {
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * exp(saved[0])}; });
 }
 
-namespace {
-
-// f(x), which is constant between its steps.
-template <class F>
-Tensor steps(const char* operation, const Tensor& x, const F& f) {
-    return record(operation, elementwise(operation, x, f), {x}, {},
-                  [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
-}
-
-}  // namespace
-
 Tensor floor(const Tensor& x) {
-    return steps("floor", x, by_element([](const auto& x) { return xt::floor(x); }));
+    Tensor y = elementwise("floor", x, by_element([](const auto& x) { return xt::floor(x); }));
+    return record_steps("floor", y, x);
 }
 
 Tensor round(const Tensor& x) {
-    return steps("round", x, by_element([](const auto& x) { return xt::nearbyint(x); }));
+    Tensor y = elementwise("round", x, by_element([](const auto& x) { return xt::nearbyint(x); }));
+    return record_steps("round", y, x);
 }
 
 namespace {
@@ -222,11 +222,8 @@ Tensor silu(const Tensor& x) {
 
 Tensor softplus(const Tensor& x) {
     check_floating("softplus", x);
-    Tensor y;
-    {
-        const NoGrad off;
-        y = relu(x) + log1p(exp(-abs(x)));
-    }
+    const Tensor v = x.detach();
+    const Tensor y = relu(v) + log1p(exp(-abs(v)));
     // y = ln(1 + eˣ):  dx = dy·σ(x)
     return record("softplus", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(saved[0])}; });
@@ -234,11 +231,8 @@ Tensor softplus(const Tensor& x) {
 
 Tensor logsigmoid(const Tensor& x) {
     check_floating("logsigmoid", x);
-    Tensor y;
-    {
-        const NoGrad off;
-        y = minimum(x, 0) - log1p(exp(-abs(x)));
-    }
+    const Tensor v = x.detach();
+    const Tensor y = minimum(v, 0) - log1p(exp(-abs(v)));
     // y = ln σ(x):  dx = dy·(1 − σ(x)) = dy·σ(−x)
     return record("logsigmoid", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(-saved[0])}; });

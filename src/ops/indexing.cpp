@@ -1,5 +1,6 @@
 #include "weft/ops/indexing.h"
 
+#include "autograd/node.h"
 #include "kernels/interface.h"
 #include "ops/common.h"
 
@@ -75,8 +76,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
         throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",
                          source.shape(), "; they must be equal");
     const Tensor index = normalized("scatter_add", indices, shape[axis]);
-    Array y = make_array(shape, source.dtype(), "scatter_add");
-    kernels::active().fill(y, 0);
+    Array y = filled(shape, 0, source.dtype(), "scatter_add");
     kernels::active().scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
     return record("scatter_add", Tensor(std::move(y)), {source}, {index},
                   [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });

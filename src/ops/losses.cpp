@@ -7,6 +7,33 @@ namespace weft {
 
 namespace {
 
+void check_same_shape(const char* operation, const Tensor& prediction, const Tensor& target) {
+    check_same_dtype(operation, prediction, target);
+    if (prediction.shape() != target.shape())
+        throw ShapeError(operation, ": prediction ", prediction.shape(), " and target ", target.shape(),
+                         " must have one shape; reshape one of them");
+}
+
+// Refuses all but predictions (…, V) of V classes and targets (…), each of them a class or ignore_index. `what`
+// is what the operation calls the predictions.
+void check_classes(const char* operation, const char* what, const Tensor& x, const Tensor& targets,
+                   std::int64_t ignore_index) {
+    check_floating(operation, x);
+    check_dtype(operation, "the targets", targets, int64);
+    Shape wanted = x.shape();
+    if (wanted.rank() > 0) wanted.erase(-1);
+    if (x.rank() == 0 || targets.shape() != wanted)
+        throw ShapeError(operation, ": ", what, " ", x.shape(), " and targets ", targets.shape(),
+                         " do not fit; ", what, " are (…, classes), targets (…)");
+    const std::int64_t V = x.size(-1);
+    const Array dense = kernels::contiguous(targets.array());
+    const std::int64_t wrong = kernels::first_outside(dense, 0, V, ignore_index);
+    if (wrong >= 0)
+        throw IndexError(operation, ": target ", element_of(dense, wrong), " at flat position ", wrong,
+                         " is outside the ", V, " classes (0 to ", V - 1, ", or ignore_index ", ignore_index,
+                         ")");
+}
+
 // Logits (R, V), targets (R,).
 Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
     const Tensor ignored = targets == integer(ignore_index);
@@ -22,18 +49,9 @@ Tensor cross_entropy_reference(const Tensor& logits, const Tensor& targets, std:
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t ignore_index) {
-    check_floating("cross_entropy", logits);
-    check_dtype("cross_entropy", "the targets", targets, int64);
-    Shape wanted = logits.shape();
-    if (wanted.rank() > 0) wanted.erase(wanted.rank() - 1);
-    if (logits.rank() == 0 || targets.shape() != wanted)
-        throw ShapeError("cross_entropy: logits ", logits.shape(), " and targets ", targets.shape(),
-                         " do not fit; logits are (…, classes), targets (…)");
+    check_classes("cross_entropy", "logits", logits, targets, ignore_index);
     const std::int64_t V = logits.size(-1), R = targets.numel();
-    const Tensor flat_targets(kernels::contiguous(targets.array()));
-    check_targets("cross_entropy", flat_targets, V, ignore_index);
-    const Tensor t = flat_targets.reshape({R});
-    const Tensor x = logits.reshape({R, V});
+    const Tensor x = logits.reshape({R, V}), t = targets.reshape({R}).contiguous();
     // y = mean(ln Σeˣ − x_target):  dx = (softmax(x) − onehot(target))·dy / counted
     return fused(
         "cross_entropy", {x, t},
@@ -72,13 +90,7 @@ struct Counted {
 };
 Counted counted(const char* operation, const Tensor& log_p, const Tensor& targets, const Tensor& weight,
                 std::int64_t ignore_index) {
-    check_floating(operation, log_p);
-    check_dtype(operation, "the targets", targets, int64);
-    Shape wanted = log_p.shape();
-    if (wanted.rank() > 0) wanted.erase(wanted.rank() - 1);
-    if (log_p.rank() == 0 || targets.shape() != wanted)
-        throw ShapeError(operation, ": predictions ", log_p.shape(), " and targets ", targets.shape(),
-                         " do not fit; predictions are (…, classes), targets (…)");
+    check_classes(operation, "predictions", log_p, targets, ignore_index);
     const std::int64_t V = log_p.size(-1);
     if (weight.defined()) {
         check_same_dtype(operation, log_p, weight);
@@ -86,7 +98,6 @@ Counted counted(const char* operation, const Tensor& log_p, const Tensor& target
             throw ShapeError(operation, ": class weights of shape ", weight.shape(), " for ", V,
                              " classes; they must be (", V, ",)");
     }
-    check_targets(operation, targets.contiguous(), V, ignore_index);
     const Tensor ignored = targets == integer(ignore_index);
     const Tensor index = masked_fill(targets, ignored, 0);
     const Tensor per_class = weight.defined() ? weight : ones({V}, log_p.dtype());
@@ -103,11 +114,7 @@ Tensor weighted_mean(const Tensor& losses, const Tensor& weight) {
 
 // ln(1 + eˣ) − x·t elementwise, without the cancellation of its terms where t is 0 or 1.
 Tensor logistic_losses(const Tensor& x, const Tensor& t) {
-    Tensor y;
-    {
-        const NoGrad off;
-        y = relu(x) - x * t + log1p(exp(-abs(x)));
-    }
+    const Tensor v = x.detach(), y = relu(v) - v * t.detach() + log1p(exp(-abs(v)));
     // y = ln(1 + eˣ) − x·t:  dx = σ(x) − t = (1 − t)·σ(x) − t·σ(−x),  dt = −x
     return record(
         "binary_cross_entropy_with_logits", y, {x, t}, {x, t}, [](const Saved& saved, const Tensor& dy) {

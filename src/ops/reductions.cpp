@@ -94,12 +94,9 @@ Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
 // The first needs no gradient: the second would take it out again.
 Centred centred(const Tensor& x, const Reduction& r) {
     const double n = static_cast<double>(r.elements);
-    Tensor first;
-    {
-        const NoGrad off;
-        first = sum_over(x, r.axes, r.kept) / n;
-        if (!all(isfinite(first))) first = sum_over(x / n, r.axes, r.kept);  // the sum may have overflowed
-    }
+    const Tensor v = x.detach();
+    Tensor first = sum_over(v, r.axes, r.kept) / n;
+    if (!all(isfinite(first))) first = sum_over(v / n, r.axes, r.kept);  // the sum may have overflowed
     const Tensor rest = x - first, second = sum_over(rest, r.axes, r.kept) / n;
     return {first + second.detach(), rest - second};
 }
@@ -109,7 +106,7 @@ template <class Kernel>
 Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
     const int last = x.rank() - 1;
     const Array rows = kernels::contiguous(transposed_view(x.array(), axis, last));
-    Array y = make_array(rows.shape, rows.dtype);
+    const Array y = make_array(rows.shape, rows.dtype);
     kernel(y, rows);
     return Tensor(axis == last ? y : transposed_view(y, axis, last));
 }
@@ -135,12 +132,8 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("var", x);
     const Reduction r("var", x, axes);
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
-    Tensor c, y;
-    {
-        const NoGrad off;
-        c = centred(x, r).rest;
-        y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
-    }
+    const Tensor c = centred(x.detach(), r).rest;
+    const Tensor y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
     // y = Σc²/(n − correction) with c = x − mean:  dx = dy·2c/(n − correction), because Σc = 0
     return record("var", y, {x}, {x, c}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor c = is_grad_enabled() ? centred(saved[0], r).rest : saved[1];
@@ -151,12 +144,8 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
     check_floating("logsumexp", x);
     const Reduction r("logsumexp", x, axes);
-    Tensor m, y;
-    {
-        NoGrad off;
-        m = largest_finite(x, r.axes);
-        y = (log(sum_over(exp(x - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
-    }
+    const Tensor v = x.detach(), m = largest_finite(v, r.axes);
+    const Tensor y = (log(sum_over(exp(v - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
     // large); if every x is −inf, Σ is 0, and so is dx
     return record("logsumexp", y, {x}, {x, m}, [r](const Saved& saved, const Tensor& dy) {
@@ -185,6 +174,11 @@ Tensor min(const Tensor& x) { return min_max_of_all("min", x, false); }
 Tensor argmax(const Tensor& x, int axis, bool keepdim) {
     return min_max("argmax", x.detach(), axis, keepdim, true).indices;
 }
+Tensor argmin(const Tensor& x, int axis, bool keepdim) {
+    return min_max("argmin", x.detach(), axis, keepdim, false).indices;
+}
+Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
+Tensor argmin(const Tensor& x) { return argmin(x.reshape({-1}), 0); }
 Tensor cumsum(const Tensor& x, int axis) { return cumulative_sum(x, axis, false); }
 
 Tensor softmax(const Tensor& x, int axis) {
@@ -222,55 +216,43 @@ Tensor root_of(const Tensor& x, const Root& root) {
 
 }  // namespace
 
-Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) try {
+Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     check_floating("std", x);
+    const Reduction r("std", x, axes);
     const Tensor v = var(x, axes, keepdim, correction);
-    const double elements = static_cast<double>(x.numel()) / static_cast<double>(v.numel());
+    const double elements = static_cast<double>(r.elements);
     // Squares that may have left the type's range are scaled first, as in norm, which also gives a variance of
     // 0 its gradient.
     const double smallest = x.dtype() == float32 ? 0x1p-100 : 0x1p-960;
     if (elements <= correction || all(v >= smallest && isfinite(v))) return sqrt(v);
-    return norm(centred(x, axes).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
-} catch (const Error&) {
-    rethrow_as("std");
+    return norm(centred(x, r).rest, 2, axes, keepdim) / std::sqrt(elements - correction);
 }
 
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
 // on that divisor, so it needs no gradient.
-Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) try {
+Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     check_floating("norm", x);
     if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
+    const Reduction r("norm", x, axes);
     const Tensor size = abs(x);
-    if (p == 1 || x.numel() == 0) return sum(size, axes, keepdim);
+    if (p == 1 || x.numel() == 0) return sum_over(size, r.axes, r.shape(keepdim));
     Tensor largest = size;
     std::vector<int> reduced = axes.axes;
     if (reduced.empty())
         for (int axis = 0; axis < x.rank(); ++axis) reduced.push_back(axis);
     for (int axis : reduced) largest = max(largest, axis, weft::keepdim).values;
-    const auto squeezed = [&](const Tensor& y) { return keepdim ? y : sum(y, axes); };  // each axis has size 1
+    const auto squeezed = [&](const Tensor& y) { return keepdim ? y : y.reshape(r.dropped); };
     if (std::isinf(p)) return squeezed(largest);
     const Tensor unit = masked_fill(largest.detach(), largest.detach() == 0 || isinf(largest), 1);
     // |x|² as x·x, because |x| hides the curvature at 0 from a second derivative.
     const auto power = [p](const Tensor& v) { return pow(v, p); };
     const Tensor scaled = x / unit;
     const Tensor powers = p == 2 ? scaled * scaled : p < 1 ? root_of(size / unit, power) : power(size / unit);
-    const Tensor total = sum(powers, Axes(reduced), weft::keepdim);
+    const Tensor total = sum_over(powers, r.axes, r.kept);
     if (p >= 1) return squeezed(unit * root_of(total, [p](const Tensor& v) { return pow(v, 1 / p); }));
     // The root of a small p may leave the range that its product with `unit` is in: half of it, twice.
     const Tensor half = root_of(total, [p](const Tensor& v) { return pow(v, 0.5 / p); });
     return squeezed(unit * half * half);
-} catch (const Error&) {
-    rethrow_as("norm");
-}
-
-Tensor argmin(const Tensor& x, int axis, bool keepdim) try {
-    return min(x.detach(), axis, keepdim).indices;
-} catch (const Error&) {
-    rethrow_as("argmin");
-}
-Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
-Tensor argmin(const Tensor& x) try { return argmin(x.reshape({-1}), 0); } catch (const Error&) {
-    rethrow_as("argmin");
 }
 
 }  // namespace weft

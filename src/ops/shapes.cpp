@@ -176,6 +176,13 @@ Tensor movedim(const Tensor& x, int from, int to) {
     return x.permute(axes);
 }
 
+namespace {
+
+// y, in storage of its own: arguments that change nothing must not make the result a view of x.
+Tensor copied(const Tensor& y, const Tensor& x) { return y.shares_storage(x) ? y.clone() : y; }
+
+}  // namespace
+
 Tensor repeat(const Tensor& x, const Shape& times) {
     if (times.rank() < x.rank())
         throw ShapeError("repeat: ", times, " has fewer numbers than ", x.shape(),

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "tensor/philox.h"
 #include "weft/base/error.h"
@@ -65,9 +64,8 @@ std::int64_t Rng::categorical(const std::vector<double>& weights) {
     }
     if (!(total > 0)) throw ValueError("categorical: no weight is above 0; give at least one that is");
     const double scale = std::isinf(total) ? 0x1p-64 : 1;  // the proportions stay the same
-    if (scale < 1)
-        total = std::accumulate(weights.begin(), weights.end(), 0.0,
-                                [&](double sum, double w) { return sum + scale * w; });
+    total = 0;
+    for (double w : weights) total += scale * w;
     double remaining = uniform() * total;
     std::int64_t last = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -56,10 +56,9 @@ void Shape::erase(int axis) {
 
 std::int64_t Shape::numel() const {
     std::int64_t product = 1;
-    bool overflowed = false;
-    for (std::int64_t size : *this) overflowed |= __builtin_mul_overflow(product, size, &product);
-    if (overflowed && std::find(begin(), end(), 0) == end())
-        throw ValueError("shape: the product of ", str(), " does not fit in 63 bits; use smaller sizes");
+    for (std::int64_t size : *this)
+        if (__builtin_mul_overflow(product, size, &product) && std::find(begin(), end(), 0) == end())
+            throw ValueError("shape: the product of ", str(), " does not fit in 63 bits; use smaller sizes");
     return product;
 }
 

@@ -30,7 +30,7 @@ const std::map<std::string, std::string> exempt = {
      "Rng::uniform Rng::normal Rng::reserve Rng::set_state Shape::begin Shape::end Tensor::bump_version "
      "Tensor::zero_grad Tensor::remove_hook Trace::add Scoped::Scoped Tensor::Iterator::operator++ "
      "DataLoader::Iterator::operator++ KeyValueCache::operator= Utf8Stream::push Utf8Stream::finish "
-     "read_number ErrorList::add Error::locate RngGuard::RngGuard bytes_of"},
+     "read_number ErrorList::add Error::locate RngGuard::RngGuard"},
     {"the file that it reads or writes is its own",
      "AtomicFile::write AtomicFile::commit InputFile::seek InputFile::take"},
     {"a refusal by several processes ends them all",

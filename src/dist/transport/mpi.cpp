@@ -6,7 +6,6 @@
 #include <array>
 #include <csignal>
 #include <cstring>
-#include <numeric>
 
 #include "dist/transport.h"
 #include "dist/watch.h"

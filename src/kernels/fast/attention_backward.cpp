@@ -1,5 +1,4 @@
 // The gradients of attention.
-#include <cmath>
 #include <memory>
 
 #include "kernels/fast/attention_head.h"

@@ -8,15 +8,6 @@
 namespace weft::kernels::fast {
 namespace {
 
-// A plain number, which T holds exactly, in the arithmetic of visit_wrapping, where int64 is unsigned.
-template <class T>
-T number(double value) {
-    if constexpr (std::is_integral_v<T>)
-        return static_cast<T>(static_cast<std::int64_t>(value));
-    else
-        return static_cast<T>(value);
-}
-
 void add(const Array& out, const Array& a, const Array& b) {
     visit_wrapping(out.dtype, [&]<class T>(T) { apply<T, T, T>(out, std::plus<>(), a, b); });
 }

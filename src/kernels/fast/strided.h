@@ -3,7 +3,6 @@
 // through the same vector code, so a view gives the same bits as a copy of it.
 #pragma once
 
-#include <array>
 #include <initializer_list>
 #include <tuple>
 
@@ -43,8 +42,12 @@ void vector_run(std::int64_t n, T* y, const F& f, const X*... x) {
         vector_run(width, last, f, padded(x)...);
         std::copy(last, last + (n - i), y + i);
     } else {
-        element_run(n, y, by_element(f), x...);
+        element_run(n, y, f, x...);
     }
+}
+template <class T, class F, class... X>
+void vector_run(std::int64_t n, T* y, const ByElement<F>& f, const X*... x) {
+    element_run(n, y, f, x...);
 }
 
 // Calls body(context, n, y, x) for every run of `out` and `in`: n elements that start at y, and at each x[k].
@@ -71,14 +74,7 @@ void for_runs_of(const Array& out, const F& f, const std::conditional_t<true, Ar
 template <class Y, class... X, class F>
 void apply(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
     for_runs_of<Y, X...>(
-        out,
-        [&f](std::int64_t n, Y* y, const X*... x) {
-            if constexpr (is_by_element<F>)
-                element_run(n, y, f, x...);
-            else
-                vector_run(n, y, f, x...);
-        },
-        in...);
+        out, [&f](std::int64_t n, Y* y, const X*... x) { vector_run(n, y, f, x...); }, in...);
 }
 
 }  // namespace weft::kernels::fast

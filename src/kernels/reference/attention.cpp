@@ -34,9 +34,9 @@ struct Query {
     }
     // What dropout multiplies the weight of key j with.
     double factor(std::int64_t j) const {
-        return params.dropout.p == 0
-                   ? 1
-                   : dropout_factor(params.dropout, ((b * in.q.shape[1] + h) * T_ + i) * S + j);
+        if (params.dropout.p == 0) return 1;
+        const std::int64_t element = ((b * in.q.shape[1] + h) * T_ + i) * S + j;
+        return dropout_factor(params.dropout, static_cast<std::uint64_t>(element));
     }
 };
 

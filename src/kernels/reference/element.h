@@ -1,4 +1,7 @@
-// The elements of strided arrays, one at a time.
+// The elements of strided arrays, one at a time. Kernels read and write them inside
+//     visit_floating(x.dtype, [&]<class T>(T) { … });
+// which compiles the braces for each type T that the array may have, and runs those for its own. (The lambda's
+// argument is there for its type alone.)
 #pragma once
 
 #include "kernels/expression.h"
@@ -31,6 +34,10 @@ T& element(const Array& x, std::int64_t i) {
     return x.data<T>()[offset];
 }
 
+// What sums and products are accumulated in: double for floating elements.
+template <class T>
+using Wide = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+
 // A contiguous x (…, C) as (R, C).
 inline Array rows_of(const Array& x) {
     const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
@@ -38,9 +45,8 @@ inline Array rows_of(const Array& x) {
 }
 
 // What element e of a tensor is multiplied with in dropout (Filling::fill_dropout).
-inline double dropout_factor(const Dropout& dropout, std::int64_t e) {
-    const auto position = static_cast<std::uint64_t>(e);
-    const std::uint32_t word = philox(dropout.seed, dropout.first + position / 4)[position % 4];
+inline double dropout_factor(const Dropout& dropout, std::uint64_t e) {
+    const std::uint32_t word = philox(dropout.seed, dropout.first + e / 4)[e % 4];
     return word >= static_cast<std::uint32_t>(dropout.p * 0x1p32) ? 1 / (1 - dropout.p) : 0;
 }
 
@@ -49,14 +55,7 @@ template <class Y, class... X, class F>
 void apply(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
     for (std::int64_t i = 0; i < out.numel(); ++i) {
         const std::tuple<X...> x(element<X>(in, i)...);
-        std::apply(
-            [&](const X&... one) {
-                if constexpr (is_by_element<F>)
-                    element_run(1, &element<Y>(out, i), f, &one...);
-                else
-                    element_run(1, &element<Y>(out, i), by_element(f), &one...);
-            },
-            x);
+        std::apply([&](const X&... value) { element_run(1, &element<Y>(out, i), f, &value...); }, x);
     }
 }
 

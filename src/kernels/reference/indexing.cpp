@@ -4,27 +4,29 @@
 namespace weft::kernels::reference {
 namespace {
 
-void index_select(const Array& out, const Array& x, int axis, const Array& indices) {
-    const Layout l(x.shape, axis, axis + 1);
+// f(place in `small` (outer, n, inner), place in `big` (outer, V, inner)) for each element of `small`, where
+// index i of its axis is indices_i of big's.
+template <class F>
+void for_slices(const Shape& big, int axis, const Array& indices, const F& f) {
+    const Layout l(big, axis, axis + 1);
     const std::int64_t n = indices.numel();
+    for (std::int64_t o = 0; o < l.outer; ++o)
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < l.inner; ++j)
+                f((o * n + i) * l.inner + j, (o * l.n + indices.data<std::int64_t>()[i]) * l.inner + j);
+}
+
+void index_select(const Array& out, const Array& x, int axis, const Array& indices) {
     visit_any(x.dtype, [&]<class T>(T) {
-        for (std::int64_t o = 0; o < l.outer; ++o)
-            for (std::int64_t i = 0; i < n; ++i)
-                for (std::int64_t j = 0; j < l.inner; ++j)
-                    out.data<T>()[(o * n + i) * l.inner + j] =
-                        x.data<T>()[(o * l.n + indices.data<std::int64_t>()[i]) * l.inner + j];
+        for_slices(x.shape, axis, indices,
+                   [&](std::int64_t i, std::int64_t at) { out.data<T>()[i] = x.data<T>()[at]; });
     });
 }
 
 void index_add(const Array& out, int axis, const Array& indices, const Array& source) {
-    const Layout l(out.shape, axis, axis + 1);
-    const std::int64_t n = indices.numel();
     visit_wrapping(out.dtype, [&]<class T>(T) {
-        for (std::int64_t o = 0; o < l.outer; ++o)
-            for (std::int64_t i = 0; i < n; ++i)
-                for (std::int64_t j = 0; j < l.inner; ++j)
-                    out.data<T>()[(o * l.n + indices.data<std::int64_t>()[i]) * l.inner + j] +=
-                        source.data<T>()[(o * n + i) * l.inner + j];
+        for_slices(out.shape, axis, indices,
+                   [&](std::int64_t i, std::int64_t at) { out.data<T>()[at] += source.data<T>()[i]; });
     });
 }
 

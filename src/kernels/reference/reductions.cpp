@@ -4,10 +4,6 @@
 namespace weft::kernels::reference {
 namespace {
 
-// What sums are added up in: double for floating elements.
-template <class T>
-using Wide = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-
 Array sum(const Array& x, const std::vector<bool>& reduced) {
     Shape shape = x.shape;
     for (int axis = 0; axis < x.rank(); ++axis)

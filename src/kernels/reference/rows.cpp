@@ -22,28 +22,25 @@ LogSum log_sum_exp(const Array& x, std::int64_t r) {
     return l;
 }
 
-void softmax(const Array& out, const Array& in) {
+// y_rj = f(x_rj, the two of row r).
+template <class F>
+void each(const Array& out, const Array& in, const F& f) {
     const Array x = rows_of(in), y = rows_of(out);
     visit_floating(x.dtype, [&]<class T>(T) {
         for (std::int64_t r = 0; r < x.shape[0]; ++r) {
             const LogSum l = log_sum_exp<T>(x, r);
             for (std::int64_t j = 0; j < x.shape[1]; ++j)
-                at<T>(y, r, j) =
-                    static_cast<T>(l.max == -INFINITY ? 0 : std::exp(value<T>(x, r, j) - l.max - l.log_sum));
+                at<T>(y, r, j) = static_cast<T>(f(value<T>(x, r, j), l));
         }
     });
 }
 
-void log_softmax(const Array& out, const Array& in) {
-    const Array x = rows_of(in), y = rows_of(out);
-    visit_floating(x.dtype, [&]<class T>(T) {
-        for (std::int64_t r = 0; r < x.shape[0]; ++r) {
-            const LogSum l = log_sum_exp<T>(x, r);
-            for (std::int64_t j = 0; j < x.shape[1]; ++j)
-                at<T>(y, r, j) =
-                    static_cast<T>(l.max == -INFINITY ? l.max : value<T>(x, r, j) - l.max - l.log_sum);
-        }
-    });
+void softmax(const Array& y, const Array& x) {
+    each(y, x, [](double v, LogSum l) { return l.max == -INFINITY ? 0 : std::exp(v - l.max - l.log_sum); });
+}
+
+void log_softmax(const Array& y, const Array& x) {
+    each(y, x, [](double v, LogSum l) { return l.max == -INFINITY ? l.max : v - l.max - l.log_sum; });
 }
 
 std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log_sum, const Array& in,

@@ -36,7 +36,7 @@ void cumprod(const Array& out, const Array& x, int axis) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
     for_rows(out, l, [&]<class T>(std::int64_t start, T) {
-        std::conditional_t<std::is_floating_point_v<T>, double, T> product = 1;
+        Wide<T> product = 1;
         for (std::int64_t i = 0; i < l.n; ++i) {
             product *= along<T>(dense, l, start, i);
             along<T>(out, l, start, i) = static_cast<T>(product);
@@ -67,7 +67,7 @@ void linear_scan(const Array& out, const Array& a, const Array& b, int axis, boo
     const Layout l(b.shape, axis, axis + 1);
     for_rows(out, l, [&]<class T>(std::int64_t start, T) {
         const std::int64_t links_start = start - start / (l.n * l.inner) * l.inner;  // n − 1 of them in a row
-        std::conditional_t<std::is_floating_point_v<T>, double, T> y = 0;
+        Wide<T> y = 0;
         for (std::int64_t step = 0; step < l.n; ++step) {
             const std::int64_t i = reverse ? l.n - 1 - step : step;
             if (step > 0) y *= along<T>(links, l, links_start, reverse ? i : i - 1);
