@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <numeric>
 
 #include "dist/transport.h"
 #include "dist/watch.h"
