@@ -22,8 +22,7 @@ template <class T>
 std::pair<T, T> log_sum_exp(std::int64_t n, const T* x) {
     const T max = row_max(n, x);
     if (max == -INFINITY) return {std::isnan(row_sum(n, x)) ? T(NAN) : max, T(0)};
-    const double sum = row_sum_of<T>(
-        n, [m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, x);
+    const double sum = row_sum_of<T>([m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, n, x);
     return {max, static_cast<T>(std::log(sum))};
 }
 
@@ -36,11 +35,9 @@ void softmax(const Array& y, const Array& x) {
                 std::fill(out, out + C, T(0));
                 return;
             }
-            simd_run(
-                C, out, [m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, row);
+            simd_run([m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, C, out, row);
             const T factor = static_cast<T>(1 / row_sum(C, out));
-            simd_run(
-                C, out, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, out);
+            simd_run([f = xsimd::batch<T>(factor)](auto v) { return v * f; }, C, out, out);
         });
     });
 }
@@ -55,8 +52,7 @@ void log_softmax(const Array& y, const Array& x) {
                 return;
             }
             const xsimd::batch<T> m(max), s(log_sum);
-            simd_run(
-                C, out, [=](auto v) { return v - m - s; }, row);
+            simd_run([=](auto v) { return v - m - s; }, C, out, row);
         });
     });
 }
@@ -93,8 +89,7 @@ void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, c
                 return;
             }
             const xsimd::batch<T> m(max.data<T>()[r]), s(log_sum.data<T>()[r]), f(static_cast<T>(factor));
-            simd_run(
-                C, d, [=](auto v) { return xsimd::exp(v - m - s) * f; }, row);
+            simd_run([=](auto v) { return xsimd::exp(v - m - s) * f; }, C, d, row);
             d[target[r]] -= static_cast<T>(factor);
         });
     });
