@@ -97,19 +97,6 @@ using RecordObserver = std::function<void(const char* operation, const Tensor& y
                                           const std::vector<Tensor>& inputs, const std::vector<Tensor>& saved)>;
 constinit inline thread_local const RecordObserver* record_observer = nullptr;
 
-// A contiguous copy in storage of its own, converted to `dtype`.
-inline Array copy_of(const Array& x, DType dtype) {
-    Array copy = make_array(x.shape, dtype);
-    kernels::active().copy(copy, x);
-    return copy;
-}
-inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
-
-// A new array of one value. Refuses what make_array does.
-inline Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full") {
-    Array x = make_array(shape, dtype, operation);
-    kernels::active().fill(x, value);
-    return x;
-}
+using kernels::copy_of, kernels::filled;
 
 }  // namespace weft

@@ -11,11 +11,11 @@ namespace weft::kernels {
 // out = f(x…), element by element. Each input has out's shape, with strides of 0 where it is broadcast; its
 // elements are read as X and written as Y.
 template <class Y, class... X, class F>
-void apply(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
+void apply(const F& f, const Array& out, const std::conditional_t<true, Array, X>&... in) {
     if (reference_kernels())
-        reference::apply<Y, X...>(out, f, in...);
+        reference::apply<Y, X...>(f, out, in...);
     else
-        fast::apply<Y, X...>(out, f, in...);
+        fast::apply<Y, X...>(f, out, in...);
 }
 
 }  // namespace weft::kernels

@@ -51,11 +51,18 @@ const Kernels& active() {
     return reads_reference ? plain : quick;
 }
 
-Array contiguous(const Array& x) {
-    if (x.is_contiguous()) return x;
-    Array y = make_array(x.shape, x.dtype);
-    active().copy(y, x);
-    return y;
+Array copy_of(const Array& x, DType dtype) {
+    Array copy = make_array(x.shape, dtype);
+    active().copy(copy, x);
+    return copy;
+}
+
+Array contiguous(const Array& x) { return x.is_contiguous() ? x : copy_of(x); }
+
+Array filled(const Shape& shape, double value, DType dtype, const char* operation) {
+    Array x = make_array(shape, dtype, operation);
+    active().fill(x, value);
+    return x;
 }
 
 bool is_matrix(const Array& x) {

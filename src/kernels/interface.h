@@ -185,8 +185,13 @@ struct Kernels : Filling, Elementwise, Products, Reductions, Scans, Rows, LayerN
 // What runs on this thread: the fast kernels, or under a ReferenceKernels guard those of plain loops.
 const Kernels& active();
 
-// x itself if it is contiguous, else a contiguous copy.
+// A contiguous copy in storage of its own, converted to `dtype`; and x itself if it is contiguous, else a copy.
+Array copy_of(const Array& x, DType dtype);
+inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
 Array contiguous(const Array& x);
+
+// A new array of one value. Refuses what make_array does, naming `operation`.
+Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full");
 
 // Whether the last two axes are stored by rows or by columns, which a product reads in place; x itself if they
 // are, else a contiguous copy.

@@ -140,12 +140,10 @@ Tensor minimum(const Tensor& a, const Tensor& b) { return choice("minimum", a, b
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "the condition", condition, boolean);
     check_same_dtype("where", a, b);
-    Array chosen = make_array(
-        broadcast_shapes(broadcast_shapes(condition.shape(), a.shape(), "where"), b.shape(), "where"),
-        a.dtype());
-    const auto as_chosen = [&](const Tensor& x) { return broadcast_view(x.array(), chosen.shape); };
-    kernels::active().where(chosen, as_chosen(condition), as_chosen(a), as_chosen(b));
-    const Tensor y(std::move(chosen));
+    const Shape of_values = broadcast_shapes(a.shape(), b.shape(), "where");
+    const Tensor y = empty(broadcast_shapes(condition.shape(), of_values, "where"), a.dtype());
+    const auto as_y = [&](const Tensor& x) { return broadcast_view(x.array(), y.shape()); };
+    kernels::active().where(y.array(), as_y(condition), as_y(a), as_y(b));
     // y = c ? a : b:  da = c ? dy : 0,  db = c ? 0 : dy
     return record("where", y, {a, b}, {condition},
                   [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {

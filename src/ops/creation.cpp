@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "autograd/node.h"
 #include "kernels/interface.h"
 #include "ops/common.h"
 
@@ -57,16 +56,16 @@ Tensor empty(const Shape& shape, DType dtype) { return Tensor(make_array(shape, 
 
 Tensor full(const Shape& shape, double value, DType dtype) {
     check_representable("full", value, dtype);
-    return Tensor(filled(shape, value, dtype));
+    return Tensor(kernels::filled(shape, value, dtype));
 }
 
-Tensor zeros(const Shape& shape, DType dtype) { return Tensor(filled(shape, 0, dtype, "zeros")); }
-Tensor ones(const Shape& shape, DType dtype) { return Tensor(filled(shape, 1, dtype, "ones")); }
+Tensor zeros(const Shape& shape, DType dtype) { return Tensor(kernels::filled(shape, 0, dtype, "zeros")); }
+Tensor ones(const Shape& shape, DType dtype) { return Tensor(kernels::filled(shape, 1, dtype, "ones")); }
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
 Tensor eye(std::int64_t n, DType dtype) {
-    const Array x = filled({n, n}, 0, dtype, "eye");
+    const Array x = kernels::filled({n, n}, 0, dtype, "eye");
     kernels::active().fill(view_of(x, {n}, {n + 1}, 0), 1);
     return Tensor(x);
 }

@@ -23,7 +23,7 @@ Tensor formula(const char* operation, DType dtype, const F& f,
     Shape shape;
     ((shape = broadcast_shapes(shape, operands.shape(), operation)), ...);
     Array y = make_array(shape, dtype);
-    kernels::apply<Y, X...>(y, f, broadcast_view(operands.array(), shape)...);
+    kernels::apply<Y, X...>(f, y, broadcast_view(operands.array(), shape)...);
     return Tensor(std::move(y));
 }
 

@@ -15,14 +15,6 @@ namespace weft {
 
 namespace {
 
-using Kernel = void (*)(const Array& out, const Array& x);
-Tensor by_kernel(const char* operation, const Tensor& x, Kernel kernel) {
-    check_floating(operation, x);
-    Array y = make_array(x.shape(), x.dtype());
-    kernel(y, x.array());
-    return Tensor(std::move(y));
-}
-
 // Records y, which is constant between its steps:  dx = 0
 Tensor record_steps(const char* operation, const Tensor& y, const Tensor& x) {
     return record(operation, y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
@@ -31,14 +23,18 @@ Tensor record_steps(const char* operation, const Tensor& y, const Tensor& x) {
 }  // namespace
 
 Tensor exp(const Tensor& x) {
-    Tensor y = by_kernel("exp", x, kernels::active().exp);
+    check_floating("exp", x);
+    const Tensor y = empty(x.shape(), x.dtype());
+    kernels::active().exp(y.array(), x.array());
     // y = eˣ:  dx = dy·y
     return record("exp", y, {x}, {y},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
 }
 
 Tensor log(const Tensor& x) {
-    Tensor y = by_kernel("log", x, kernels::active().log);
+    check_floating("log", x);
+    const Tensor y = empty(x.shape(), x.dtype());
+    kernels::active().log(y.array(), x.array());
     // y = ln x:  dx = dy/x
     return record("log", y, {x}, {x},
                   [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
@@ -177,9 +173,9 @@ Tensor gelu_tanh(const Tensor& x) {
     });
 }
 Tensor gelu_tanh_backward(const Tensor& x, const Tensor& dy) {
-    Array dx = make_array(x.shape(), x.dtype());
-    kernels::active().gelu_tanh_backward(dx, x.array(), dy.array());
-    return Tensor(std::move(dx));
+    const Tensor dx = empty(x.shape(), x.dtype());
+    kernels::active().gelu_tanh_backward(dx.array(), x.array(), dy.array());
+    return dx;
 }
 
 }  // namespace

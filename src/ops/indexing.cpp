@@ -1,6 +1,5 @@
 #include "weft/ops/indexing.h"
 
-#include "autograd/node.h"
 #include "kernels/interface.h"
 #include "ops/common.h"
 
@@ -76,7 +75,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
         throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",
                          source.shape(), "; they must be equal");
     const Tensor index = normalized("scatter_add", indices, shape[axis]);
-    Array y = filled(shape, 0, source.dtype(), "scatter_add");
+    Array y = kernels::filled(shape, 0, source.dtype(), "scatter_add");
     kernels::active().scatter_add(y, axis, index.array(), kernels::contiguous(source.array()));
     return record("scatter_add", Tensor(std::move(y)), {source}, {index},
                   [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });

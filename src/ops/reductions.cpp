@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/node.h"
 #include "kernels/interface.h"
 #include "ops/common.h"
 
@@ -37,7 +36,7 @@ struct Reduction {
 Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
     if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
     Array y = kernels::active().sum(x.array(), axes);
-    if (y.storage == x.array().storage) y = copy_of(y);  // nothing to sum, but the result is a new tensor
+    if (y.storage == x.array().storage) y = kernels::copy_of(y);  // nothing to sum, but the result is new
     const Shape kept = y.shape;
     // y = Σx:  dx = dy, expanded
     return record("sum", Tensor(view_of(y, shape, contiguous_strides(shape), y.offset)), {x}, {},

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "autograd/node.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -187,7 +186,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
-    return record("clone", Tensor(copy_of(array())), {*this}, {},
+    return record("clone", Tensor(kernels::copy_of(array())), {*this}, {},
                   [](const Saved&, const Tensor& dy) { return Grads{dy}; });
 }
 
@@ -198,7 +197,7 @@ Tensor Tensor::to(DType wanted) const {
             throw ValueError("to: ", element_of(kernels::contiguous(array()), wrong), " at position ",
                              format_index(wrong, shape()),
                              " does not fit in int64; replace it first (clamp, masked_fill)");
-    return record("to", Tensor(copy_of(array(), wanted)), {*this}, {},
+    return record("to", Tensor(kernels::copy_of(array(), wanted)), {*this}, {},
                   [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });
 }
 

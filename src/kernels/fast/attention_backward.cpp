@@ -56,8 +56,8 @@ void backward_tile_row(const Head<T>& head, const Backward& to, std::int64_t i0,
                       is_finite(head.d_k, queries.data + i * queries.row));
     }
     for (std::int64_t i = 0; i < n_q; ++i)
-        delta[i] = static_cast<T>(row_sum_of<T>(
-            head.d_v, [](auto a, auto b) { return a * b; }, dout.data + i * dout.row, out.data + i * out.row));
+        delta[i] = static_cast<T>(row_sum_of<T>([](auto a, auto b) { return a * b; }, head.d_v,
+                                                dout.data + i * dout.row, out.data + i * out.row));
     const std::int64_t row0 = head.row(i0);
     const T* max = to.stats.max.data<T>() + row0;
     const T* inverse_sum = to.stats.inverse_sum.data<T>() + row0;
@@ -75,12 +75,11 @@ void backward_tile_row(const Head<T>& head, const Backward& to, std::int64_t i0,
             if (head.params.dropout.p > 0)
                 dropout_factors(head.params.dropout, (row0 + i) * head.S + j0, n_k, factors);
             // Where p is 0, so is ds, even if v is so large that dp overflows.
-            simd_run(
-                n_k, d,
-                [m = xsimd::batch<T>(delta[i]), none = xsimd::batch<T>(T(0))](auto w, auto g, auto f) {
-                    return xsimd::select(w == none, none, w * (g * f - m));
-                },
-                row, d, factors);
+            const xsimd::batch<T> m(delta[i]), none(T(0));
+            const auto dscore = [=](auto w, auto g, auto f) {
+                return xsimd::select(w == none, none, w * (g * f - m));
+            };
+            simd_run(dscore, n_k, d, row, d, factors);
             if (head.params.dropout.p > 0) multiply_rows(n_k, row, factors);
             if (unused[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));
             if (to.dbias.storage) add_dbias(head, to.dbias, i0 + i, j0, n_k, d);

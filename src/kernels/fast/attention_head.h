@@ -86,26 +86,20 @@ struct Head {
 
 template <class T>
 void multiply_row(std::int64_t n, T* y, T factor) {
-    simd_run(
-        n, y, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, y);
+    simd_run([f = xsimd::batch<T>(factor)](auto v) { return v * f; }, n, y, y);
 }
 
 template <class T>
 void multiply_rows(std::int64_t n, T* y, const T* factors) {
-    simd_run(
-        n, y, [](auto v, auto f) { return v * f; }, y, factors);
+    simd_run([](auto v, auto f) { return v * f; }, n, y, y, factors);
 }
 
 // p ← e^(p − shift) · factor; exactly 0 where p was −∞, even in a row that another score has made NaN.
 template <class T>
 void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
     using Batch = xsimd::batch<T>;
-    simd_run(
-        n, p,
-        [m = Batch(shift), f = Batch(factor), none = Batch(T(0)), blocked = Batch(T(-INFINITY))](auto v) {
-            return xsimd::select(v == blocked, none, xsimd::exp(v - m) * f);
-        },
-        p);
+    const Batch m(shift), f(factor), none(T(0)), blocked(T(-INFINITY));
+    simd_run([=](auto v) { return xsimd::select(v == blocked, none, xsimd::exp(v - m) * f); }, n, p, p);
 }
 
 template <class T>

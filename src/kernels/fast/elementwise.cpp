@@ -9,33 +9,30 @@ namespace weft::kernels::fast {
 namespace {
 
 void add(const Array& out, const Array& a, const Array& b) {
-    visit_wrapping(out.dtype, [&]<class T>(T) { apply<T, T, T>(out, std::plus<>(), a, b); });
+    visit_wrapping(out.dtype, [&]<class T>(T) { apply<T, T, T>(std::plus<>(), out, a, b); });
 }
 
 void axpy(const Array& out, double alpha, const Array& x) {
     visit_wrapping(out.dtype, [&]<class T>(T) {
         const T f = number<T>(alpha);
-        apply<T, T, T>(
-            out, [f](const auto& y, const auto& x) { return y + f * x; }, out, x);
+        apply<T, T, T>([f](const auto& y, const auto& x) { return y + f * x; }, out, out, x);
     });
 }
 
 void multiply(const Array& out, const Array& a, const Array& b) {
-    visit_wrapping(out.dtype, [&]<class T>(T) { apply<T, T, T>(out, std::multiplies<>(), a, b); });
+    visit_wrapping(out.dtype, [&]<class T>(T) { apply<T, T, T>(std::multiplies<>(), out, a, b); });
 }
 
 void scale(const Array& out, const Array& x, double factor) {
     visit_wrapping(out.dtype, [&]<class T>(T) {
         const T f = number<T>(factor);
-        apply<T, T>(
-            out, [f](const auto& x) { return f * x; }, x);
+        apply<T, T>([f](const auto& x) { return f * x; }, out, x);
     });
 }
 
 void where(const Array& out, const Array& condition, const Array& a, const Array& b) {
     visit_any(out.dtype, [&]<class T>(T) {
         for_runs_of<T, bool, T, T>(
-            out,
             [](std::int64_t n, T* y, const bool* c, const T* p, const T* q) {
                 // Bytes, and both values read: otherwise the compiler makes branches instead of vectors.
                 const auto* chosen = reinterpret_cast<const unsigned char*>(c);
@@ -44,7 +41,7 @@ void where(const Array& out, const Array& condition, const Array& a, const Array
                     y[i] = chosen[i] != 0 ? yes : no;
                 }
             },
-            condition, a, b);
+            out, condition, a, b);
     });
 }
 
@@ -60,8 +57,7 @@ void exp(const Array& out, const Array& x) {
             const B root = xsimd::exp(x * B(T(0.5)));
             return xsimd::select(near_end, root * root, e);
         };
-        for_runs_of<T, T>(
-            out, [&](std::int64_t n, T* y, const T* p) { simd_run(n, y, f, p); }, x);
+        for_runs_of<T, T>([&](std::int64_t n, T* y, const T* p) { simd_run(f, n, y, p); }, out, x);
     });
 }
 
@@ -75,8 +71,7 @@ void log(const Array& out, const Array& x) {
             if (std::is_same_v<T, float> || !xsimd::any(small)) return y;
             return xsimd::select(small, xsimd::log(x * B(T(0x1p54))) - B(T(54 * std::numbers::ln2)), y);
         };
-        for_runs_of<T, T>(
-            out, [&](std::int64_t n, T* y, const T* p) { simd_run(n, y, f, p); }, x);
+        for_runs_of<T, T>([&](std::int64_t n, T* y, const T* p) { simd_run(f, n, y, p); }, out, x);
     });
 }
 
@@ -91,8 +86,8 @@ void gelu_tanh_backward(const Array& dx, const Array& x, const Array& dy) {
             const B du = B(factor) * (B(T(1)) + B(T(3 * 0.044715)) * t * t);
             return dy * (g + x * g * (B(T(1)) - g) * du);
         };
-        for_runs_of<T, T, T>(
-            dx, [&](std::int64_t n, T* d, const T* p, const T* q) { simd_run(n, d, rule, p, q); }, x, dy);
+        for_runs_of<T, T, T>([&](std::int64_t n, T* d, const T* p, const T* q) { simd_run(rule, n, d, p, q); },
+                             dx, x, dy);
     });
 }
 

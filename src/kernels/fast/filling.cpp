@@ -40,7 +40,7 @@ void generate(const Array& out, const F& f) {
 void fill(const Array& out, double value) {
     visit_any(out.dtype, [&]<class T>(T) {
         const T v = static_cast<T>(value);  // bool: whether it is not 0
-        for_runs_of<T>(out, [v](std::int64_t n, T* y) { std::fill(y, y + n, v); });
+        for_runs_of<T>([v](std::int64_t n, T* y) { std::fill(y, y + n, v); }, out);
     });
 }
 
@@ -48,11 +48,10 @@ void copy(const Array& out, const Array& x) {
     visit_any(out.dtype, [&]<class To>(To) {
         visit_any(x.dtype, [&]<class From>(From) {
             for_runs_of<To, From>(
-                out,
                 [](std::int64_t n, To* y, const From* a) {
                     for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(a[i]);
                 },
-                x);
+                out, x);
         });
     });
 }

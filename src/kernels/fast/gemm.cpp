@@ -71,8 +71,7 @@ template <class T>
 void dot_rows(std::int64_t n, std::int64_t k, const T* a, const T* w, std::int64_t w_row, T beta, T* c) {
     count_multiply_adds(n * k);
     parallel_for(n, k, dot_grain, [&](std::int64_t j) {
-        const T dot = static_cast<T>(row_sum_of<T>(
-            k, [](auto p, auto q) { return p * q; }, a, w + j * w_row));
+        const T dot = static_cast<T>(row_sum_of<T>([](auto p, auto q) { return p * q; }, k, a, w + j * w_row));
         c[j] = dot + (beta == 0 ? T(0) : beta * c[j]);
     });
 }
@@ -168,8 +167,7 @@ void gemm_parallel(std::span<const Sized<T>> products) {
         parallel_for(p.m, p.n * parts, dot_grain, [&](std::int64_t row) {
             T* y = p.c.data + row * p.c.row;
             for (std::int64_t j = 0; j < parts; ++j)
-                simd_run(
-                    p.n, y, [](auto x, auto v) { return x + v; }, y, part + (j * p.m + row) * p.n);
+                simd_run([](auto x, auto v) { return x + v; }, p.n, y, y, part + (j * p.m + row) * p.n);
         });
     }
 }

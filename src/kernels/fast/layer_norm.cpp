@@ -43,7 +43,7 @@ Moments<T> moments(const T* row, std::int64_t C, double eps) {
     const double per = 1 / static_cast<double>(C);
     const T mean = static_cast<T>(row_sum(C, row) * per);
     const auto square = [m = Batch(mean)](auto v) { return (v - m) * (v - m); };
-    const double var = row_sum_of<T>(C, square, row) * per, size = static_cast<double>(mean) / 64;
+    const double var = row_sum_of<T>(square, C, row) * per, size = static_cast<double>(mean) / 64;
     // Beside a large mean its own rounding shows.
     if (!(var >= size * size && std::isfinite(var))) return careful_moments(row, C, eps);
     return {mean, T(0), static_cast<T>(1 / std::sqrt(var + eps))};
@@ -58,9 +58,8 @@ void layer_norm(const Array& y, const Array& mean, const Array& rstd, const Arra
             const T* row = x.data<T>() + r * C;
             const Moments<T> found = moments(row, C, eps);
             const Batch m(found.mean), rest(found.rest), s(found.rstd);
-            simd_run(
-                C, y.data<T>() + r * C, [=](auto v, auto w, auto b) { return (v - m - rest) * s * w + b; }, row,
-                weight.data<T>(), bias.data<T>());
+            simd_run([=](auto v, auto w, auto b) { return (v - m - rest) * s * w + b; }, C, y.data<T>() + r * C,
+                     row, weight.data<T>(), bias.data<T>());
             mean.data<T>()[2 * r] = found.mean;
             mean.data<T>()[2 * r + 1] = found.rest;
             rstd.data<T>()[r] = found.rstd;
@@ -84,22 +83,16 @@ void layer_norm_backward(const Array& dx, const Array& dweight, const Array& dbi
                 const T* xr = x.data<T>() + r * C;
                 const Batch m(mean.data<T>()[2 * r]), rest(mean.data<T>()[2 * r + 1]), s(rstd.data<T>()[r]);
                 // x̂ = (x − mean)·rstd, g = dy·weight:  dx = rstd·(g − mean(g) − x̂·mean(g·x̂))
-                const double sum_g = row_sum_of<T>(
-                    C, [](auto d, auto p) { return d * p; }, dyr, w);
+                const double sum_g = row_sum_of<T>([](auto d, auto p) { return d * p; }, C, dyr, w);
                 const double sum_gx = row_sum_of<T>(
-                    C, [=](auto d, auto p, auto v) { return d * p * (v - m - rest) * s; }, dyr, w, xr);
+                    [=](auto d, auto p, auto v) { return d * p * (v - m - rest) * s; }, C, dyr, w, xr);
                 const Batch a(static_cast<T>(sum_g * per)), b(static_cast<T>(sum_gx * per));
-                simd_run(
-                    C, dx.data<T>() + r * C,
-                    [=](auto d, auto p, auto v) { return s * (d * p - a - (v - m - rest) * s * b); }, dyr, w,
-                    xr);
+                simd_run([=](auto d, auto p, auto v) { return s * (d * p - a - (v - m - rest) * s * b); }, C,
+                         dx.data<T>() + r * C, dyr, w, xr);
                 if (dweight.storage)
-                    simd_run(
-                        C, dw, [=](auto sum, auto d, auto v) { return sum + d * (v - m - rest) * s; }, dw, dyr,
-                        xr);
-                if (dbias.storage)
-                    simd_run(
-                        C, db, [](auto sum, auto d) { return sum + d; }, db, dyr);
+                    simd_run([=](auto sum, auto d, auto v) { return sum + d * (v - m - rest) * s; }, C, dw, dw,
+                             dyr, xr);
+                if (dbias.storage) simd_run([](auto sum, auto d) { return sum + d; }, C, db, db, dyr);
             }
         });
         const auto add_groups = [&](const Array& out, std::int64_t which) {

@@ -12,11 +12,13 @@ namespace {
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-// f(start) for each row along the axis, whose elements are l.inner apart.
+// f(start, T{}) for each row along the axis of a contiguous x, whose elements are l.inner apart.
 template <class F>
-void for_rows(const Layout& l, const F& f) {
-    parallel_for(l.outer * l.inner, l.n, reduce_grain,
-                 [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner); });
+void for_rows(const Array& x, const Layout& l, const F& f) {
+    visit_wrapping(x.dtype, [&]<class T>(T) {
+        parallel_for(l.outer * l.inner, l.n, reduce_grain,
+                     [&](std::int64_t row) { f(row / l.inner * l.n * l.inner + row % l.inner, T{}); });
+    });
 }
 
 // value · 2^exponent, so that a product of many factors neither overflows nor underflows.
@@ -51,82 +53,72 @@ Scaled operator+(Scaled a, Scaled b) {
 void cumsum(const Array& out, const Array& x, int axis, bool reverse) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    visit_wrapping(x.dtype, [&]<class T>(T) {
+    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
         const T* from = dense.data<T>();
         T* to = out.data<T>();
-        for_rows(l, [=](std::int64_t start) {
-            // float64 sums what each addition rounds off beside the total (Knuth, "The art of computer
-            // programming", volume 2, §4.2.2, theorem B).
-            Wide<T> total = 0, rounded_off = 0;
-            for (std::int64_t i = 0; i < l.n; ++i) {
-                const std::int64_t at = start + (reverse ? l.n - 1 - i : i) * l.inner;
-                const Wide<T> before = total, v = from[at];
-                total += v;
-                if constexpr (std::is_same_v<T, double>) {
-                    const double added = total - before;
-                    rounded_off += (before - (total - added)) + (v - added);
-                    to[at] = std::isfinite(total) ? total + rounded_off : total;
-                } else {
-                    to[at] = static_cast<T>(total);
-                }
+        // float64 sums what each addition rounds off beside the total (Knuth, "The art of computer
+        // programming", volume 2, §4.2.2, theorem B).
+        Wide<T> total = 0, rounded_off = 0;
+        for (std::int64_t i = 0; i < l.n; ++i) {
+            const std::int64_t at = start + (reverse ? l.n - 1 - i : i) * l.inner;
+            const Wide<T> before = total, v = from[at];
+            total += v;
+            if constexpr (std::is_same_v<T, double>) {
+                const double added = total - before;
+                rounded_off += (before - (total - added)) + (v - added);
+                to[at] = std::isfinite(total) ? total + rounded_off : total;
+            } else {
+                to[at] = static_cast<T>(total);
             }
-        });
+        }
     });
 }
 
 void cumprod(const Array& out, const Array& x, int axis) {
     const Array dense = contiguous(x);
     const Layout l(x.shape, axis, axis + 1);
-    visit_wrapping(x.dtype, [&]<class T>(T) {
-        for_rows(l, [&](std::int64_t start) {
-            Wide<T> product = 1;
-            for (std::int64_t i = 0, at = start; i < l.n; ++i, at += l.inner) {
-                product *= dense.data<T>()[at];
-                out.data<T>()[at] = static_cast<T>(product);
-            }
-        });
+    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+        Wide<T> product = 1;
+        for (std::int64_t i = 0, at = start; i < l.n; ++i, at += l.inner) {
+            product *= dense.data<T>()[at];
+            out.data<T>()[at] = static_cast<T>(product);
+        }
     });
 }
 
 void cumprod_backward(const Array& dx, const Array& x, const Array& dy, int axis) {
     const Array factors = contiguous(x), slopes = contiguous(dy);
     const Layout l(x.shape, axis, axis + 1);
-    visit_floating(x.dtype, [&]<class T>(T) {
-        for_rows(l, [&](std::int64_t start) {
-            const auto at = [&](std::int64_t i) { return start + i * l.inner; };
-            const auto factor = [&](std::int64_t i) {
-                return in_range({static_cast<double>(factors.data<T>()[at(i)])});
-            };
-            std::vector<Scaled> before(static_cast<std::size_t>(l.n), Scaled{1});  // Π_{k < j} x_k
-            for (std::int64_t j = 1; j < l.n; ++j)
-                before[static_cast<std::size_t>(j)] = before[static_cast<std::size_t>(j - 1)] * factor(j - 1);
-            Scaled after{0};  // Σ_{i ≥ j} dy_i · Π_{j < k ≤ i} x_k
-            for (std::int64_t j = l.n - 1; j >= 0; --j) {
-                const Scaled slope = in_range({static_cast<double>(slopes.data<T>()[at(j)])});
-                after = j == l.n - 1 ? slope : slope + factor(j + 1) * after;
-                const Scaled d = before[static_cast<std::size_t>(j)] * after;
-                dx.data<T>()[at(j)] = static_cast<T>(times_power_of_two(d.value, d.exponent));
-            }
-        });
+    for_rows(dx, l, [&]<class T>(std::int64_t start, T) {
+        const auto at = [&](std::int64_t i) { return start + i * l.inner; };
+        const auto factor = [&](std::int64_t i) {
+            return in_range({static_cast<double>(factors.data<T>()[at(i)])});
+        };
+        std::vector<Scaled> before(static_cast<std::size_t>(l.n), Scaled{1});  // Π_{k < j} x_k
+        for (std::int64_t j = 1; j < l.n; ++j)
+            before[static_cast<std::size_t>(j)] = before[static_cast<std::size_t>(j - 1)] * factor(j - 1);
+        Scaled after{0};  // Σ_{i ≥ j} dy_i · Π_{j < k ≤ i} x_k
+        for (std::int64_t j = l.n - 1; j >= 0; --j) {
+            const Scaled slope = in_range({static_cast<double>(slopes.data<T>()[at(j)])});
+            after = j == l.n - 1 ? slope : slope + factor(j + 1) * after;
+            const Scaled d = before[static_cast<std::size_t>(j)] * after;
+            dx.data<T>()[at(j)] = static_cast<T>(times_power_of_two(d.value, d.exponent));
+        }
     });
 }
 
 void linear_scan(const Array& out, const Array& a, const Array& b, int axis, bool reverse) {
     const Array links = contiguous(a), terms = contiguous(b);
     const Layout l(b.shape, axis, axis + 1);
-    visit_wrapping(b.dtype, [&]<class T>(T) {
-        for_rows(l, [&](std::int64_t start) {
-            const std::int64_t links_start =
-                start - start / (l.n * l.inner) * l.inner;  // n − 1 of them in a row
-            Wide<T> y = 0;
-            for (std::int64_t step = 0; step < l.n; ++step) {
-                const std::int64_t i = reverse ? l.n - 1 - step : step, at = start + i * l.inner;
-                const Wide<T> term = terms.data<T>()[at];
-                y = step == 0 ? term
-                              : term + links.data<T>()[links_start + (reverse ? i : i - 1) * l.inner] * y;
-                out.data<T>()[at] = static_cast<T>(y);
-            }
-        });
+    for_rows(out, l, [&]<class T>(std::int64_t start, T) {
+        const std::int64_t links_start = start - start / (l.n * l.inner) * l.inner;  // n − 1 of them in a row
+        Wide<T> y = 0;
+        for (std::int64_t step = 0; step < l.n; ++step) {
+            const std::int64_t i = reverse ? l.n - 1 - step : step, at = start + i * l.inner;
+            const Wide<T> term = terms.data<T>()[at];
+            y = step == 0 ? term : term + links.data<T>()[links_start + (reverse ? i : i - 1) * l.inner] * y;
+            out.data<T>()[at] = static_cast<T>(y);
+        }
     });
 }
 

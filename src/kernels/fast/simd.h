@@ -13,7 +13,7 @@ constexpr std::int64_t row_batches = 64;  // vectors in one block of a sum
 
 // y_i = f(x_i…) for n consecutive elements; the last vector is padded with zeros.
 template <class T, class F, class... X>
-void simd_run(std::int64_t n, T* y, const F& f, const X*... x) {
+void simd_run(const F& f, std::int64_t n, T* y, const X*... x) {
     using Batch = xsimd::batch<T>;
     constexpr std::int64_t width = Batch::size;
     std::int64_t i = 0;
@@ -41,7 +41,7 @@ T horizontal_sum(const xsimd::batch<T>& x) {
 
 // Σ f(x_i). Each block is summed in vectors and the blocks in double, which keeps the rounding error small.
 template <class T, class F, class... X>
-double row_sum_of(std::int64_t n, const F& f, const X*... x) {
+double row_sum_of(const F& f, std::int64_t n, const X*... x) {
     using Batch = xsimd::batch<T>;
     constexpr std::int64_t width = Batch::size, block = row_batches * width;
     double total = 0;
@@ -57,7 +57,7 @@ double row_sum_of(std::int64_t n, const F& f, const X*... x) {
         total += static_cast<double>(horizontal_sum(a + b));
         if (i < end) {
             T rest[width];
-            simd_run(end - i, rest, f, (x + i)...);
+            simd_run(f, end - i, rest, (x + i)...);
             for (std::int64_t j = 0; j < end - i; ++j) total += static_cast<double>(rest[j]);
         }
     }
@@ -66,8 +66,7 @@ double row_sum_of(std::int64_t n, const F& f, const X*... x) {
 
 template <class T>
 double row_sum(std::int64_t n, const T* x) {
-    return row_sum_of<T>(
-        n, [](auto v) { return v; }, x);
+    return row_sum_of<T>([](auto v) { return v; }, n, x);
 }
 
 // The largest element; −inf if n is 0. A NaN may or may not be returned: callers that must propagate NaN find

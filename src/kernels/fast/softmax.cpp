@@ -10,10 +10,12 @@ namespace weft::kernels::fast {
 namespace {
 
 // Calls f(r, C, row) for every row of x, of C elements.
-template <class T, class F>
+template <class F>
 void for_rows(const Array& x, const F& f) {
     const std::int64_t C = x.shape.back(), R = C == 0 ? 0 : x.numel() / C;
-    parallel_for(R, C, row_grain, [&](std::int64_t r) { f(r, C, x.data<T>() + r * C); });
+    visit_floating(x.dtype, [&]<class T>(T) {
+        parallel_for(R, C, row_grain, [&](std::int64_t r) { f(r, C, x.data<T>() + r * C); });
+    });
 }
 
 // max and log_sum, whose sum is ln Σ e^x of a row: as one number, the small part would be rounded away where
@@ -22,42 +24,34 @@ template <class T>
 std::pair<T, T> log_sum_exp(std::int64_t n, const T* x) {
     const T max = row_max(n, x);
     if (max == -INFINITY) return {std::isnan(row_sum(n, x)) ? T(NAN) : max, T(0)};
-    const double sum = row_sum_of<T>(
-        n, [m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, x);
+    const double sum = row_sum_of<T>([m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, n, x);
     return {max, static_cast<T>(std::log(sum))};
 }
 
 void softmax(const Array& y, const Array& x) {
-    visit_floating(x.dtype, [&]<class T>(T) {
-        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
-            T* out = y.data<T>() + r * C;
-            const T max = row_max(C, row);
-            if (max == -INFINITY && !std::isnan(row_sum(C, row))) {
-                std::fill(out, out + C, T(0));
-                return;
-            }
-            simd_run(
-                C, out, [m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, row);
-            const T factor = static_cast<T>(1 / row_sum(C, out));
-            simd_run(
-                C, out, [f = xsimd::batch<T>(factor)](auto v) { return v * f; }, out);
-        });
+    for_rows(x, [&]<class T>(std::int64_t r, std::int64_t C, const T* row) {
+        T* out = y.data<T>() + r * C;
+        const T max = row_max(C, row);
+        if (max == -INFINITY && !std::isnan(row_sum(C, row))) {
+            std::fill(out, out + C, T(0));
+            return;
+        }
+        simd_run([m = xsimd::batch<T>(max)](auto v) { return xsimd::exp(v - m); }, C, out, row);
+        const T factor = static_cast<T>(1 / row_sum(C, out));
+        simd_run([f = xsimd::batch<T>(factor)](auto v) { return v * f; }, C, out, out);
     });
 }
 
 void log_softmax(const Array& y, const Array& x) {
-    visit_floating(x.dtype, [&]<class T>(T) {
-        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
-            T* out = y.data<T>() + r * C;
-            const auto [max, log_sum] = log_sum_exp(C, row);
-            if (max == -INFINITY) {
-                std::fill(out, out + C, max);
-                return;
-            }
-            const xsimd::batch<T> m(max), s(log_sum);
-            simd_run(
-                C, out, [=](auto v) { return v - m - s; }, row);
-        });
+    for_rows(x, [&]<class T>(std::int64_t r, std::int64_t C, const T* row) {
+        T* out = y.data<T>() + r * C;
+        const auto [max, log_sum] = log_sum_exp(C, row);
+        if (max == -INFINITY) {
+            std::fill(out, out + C, max);
+            return;
+        }
+        const xsimd::batch<T> m(max), s(log_sum);
+        simd_run([=](auto v) { return v - m - s; }, C, out, row);
     });
 }
 
@@ -65,16 +59,16 @@ std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log
                            const Array& targets, std::int64_t ignore_index) {
     const std::int64_t* target = targets.data<std::int64_t>();
     std::int64_t counted = 0;
+    for_rows(x, [&]<class T>(std::int64_t r, std::int64_t C, const T* row) {
+        std::tie(max.data<T>()[r], log_sum.data<T>()[r]) =
+            target[r] == ignore_index ? std::pair<T, T>() : log_sum_exp(C, row);
+    });
     visit_floating(x.dtype, [&]<class T>(T) {
-        T *m = max.data<T>(), *l = log_sum.data<T>();
-        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
-            std::tie(m[r], l[r]) = target[r] == ignore_index ? std::pair<T, T>() : log_sum_exp(C, row);
-        });
         double total = 0;
         for (std::int64_t r = 0; r < targets.numel(); ++r) {
             if (target[r] == ignore_index) continue;
             const T logit = x.data<T>()[r * x.shape.back() + target[r]];
-            total += static_cast<double>(l[r]) + static_cast<double>(m[r] - logit);
+            total += static_cast<double>(log_sum.data<T>()[r]) + static_cast<double>(max.data<T>()[r] - logit);
             ++counted;
         }
         *loss.data<T>() = static_cast<T>(counted == 0 ? 0 : total / static_cast<double>(counted));
@@ -85,18 +79,15 @@ std::int64_t cross_entropy(const Array& loss, const Array& max, const Array& log
 void cross_entropy_backward(const Array& dx, const Array& x, const Array& max, const Array& log_sum,
                             const Array& targets, std::int64_t ignore_index, double factor) {
     const std::int64_t* target = targets.data<std::int64_t>();
-    visit_floating(x.dtype, [&]<class T>(T) {
-        for_rows<T>(x, [&](std::int64_t r, std::int64_t C, const T* row) {
-            T* d = dx.data<T>() + r * C;
-            if (target[r] == ignore_index) {
-                std::fill(d, d + C, T(0));
-                return;
-            }
-            const xsimd::batch<T> m(max.data<T>()[r]), s(log_sum.data<T>()[r]), f(static_cast<T>(factor));
-            simd_run(
-                C, d, [=](auto v) { return xsimd::exp(v - m - s) * f; }, row);
-            d[target[r]] -= static_cast<T>(factor);
-        });
+    for_rows(x, [&]<class T>(std::int64_t r, std::int64_t C, const T* row) {
+        T* d = dx.data<T>() + r * C;
+        if (target[r] == ignore_index) {
+            std::fill(d, d + C, T(0));
+            return;
+        }
+        const xsimd::batch<T> m(max.data<T>()[r]), s(log_sum.data<T>()[r]), f(static_cast<T>(factor));
+        simd_run([=](auto v) { return xsimd::exp(v - m - s) * f; }, C, d, row);
+        d[target[r]] -= static_cast<T>(factor);
     });
 }
 

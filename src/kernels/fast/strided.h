@@ -59,7 +59,7 @@ void for_runs(const Array& out, std::initializer_list<const Array*> in, RunBody 
 // The same with a function f(n, y, x…) on elements of the types Y and X…. (conditional_t<true, Array, X> is
 // Array, once for each X.)
 template <class Y, class... X, class F>
-void for_runs_of(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
+void for_runs_of(const F& f, const Array& out, const std::conditional_t<true, Array, X>&... in) {
     static_assert(sizeof...(X) < max_operands);
     const RunBody body = [](const void* f, std::int64_t n, void* y, [[maybe_unused]] const void* const* x) {
         [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -72,9 +72,8 @@ void for_runs_of(const Array& out, const F& f, const std::conditional_t<true, Ar
 
 // out = f(x…), where f makes an xtensor expression of its operands, or is marked by_element.
 template <class Y, class... X, class F>
-void apply(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
-    for_runs_of<Y, X...>(
-        out, [&f](std::int64_t n, Y* y, const X*... x) { vector_run(n, y, f, x...); }, in...);
+void apply(const F& f, const Array& out, const std::conditional_t<true, Array, X>&... in) {
+    for_runs_of<Y, X...>([&f](std::int64_t n, Y* y, const X*... x) { vector_run(n, y, f, x...); }, out, in...);
 }
 
 }  // namespace weft::kernels::fast

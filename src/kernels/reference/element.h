@@ -52,7 +52,7 @@ inline double dropout_factor(const Dropout& dropout, std::uint64_t e) {
 
 // out = f(x…), where f makes an xtensor expression of its operands, or is marked by_element.
 template <class Y, class... X, class F>
-void apply(const Array& out, const F& f, const std::conditional_t<true, Array, X>&... in) {
+void apply(const F& f, const Array& out, const std::conditional_t<true, Array, X>&... in) {
     for (std::int64_t i = 0; i < out.numel(); ++i) {
         const std::tuple<X...> x(element<X>(in, i)...);
         std::apply([&](const X&... value) { element_run(1, &element<Y>(out, i), f, &value...); }, x);
