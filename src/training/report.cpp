@@ -159,7 +159,8 @@ void RunReport::save(bool running) {
     page.parameters(model_);
     const lm::GPT* gpt = model_.target<lm::GPT>();
     const text::Characters* characters = tokenizer_.characters();
-    if (gpt != nullptr && characters != nullptr) page.model(*gpt, *characters, options_.max_parameters);
+    if (gpt != nullptr && characters != nullptr && gpt->config.attention == nn::AttentionConfig{})
+        page.model(*gpt, *characters, options_.max_parameters);
     saved_ = Clock::now();
     page.save(path_);
 }

@@ -183,6 +183,8 @@ TEST_CASE("example: Heads", "[header-examples]") {
     const Tensor y = scaled_dot_product_attention(heads);                // (B, 4, T, C/4)
     const Tensor merged = Heads::merge(y);                               // (B, T, C)
     const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // takes the three tensors as one
+    const Heads wide(PackedHeads{randn({2, 5, 28}), 2, 1, 8});           // d_v is 28 − (2 + 1) · 8 = 4
+    CHECK(wide.qkv()[2].shape() == Shape{2, 1, 5, 4});
     CHECK(y.shape() == Shape{B, 4, T, C / 4});
     CHECK(merged.shape() == Shape{B, T, C});
     CHECK(distance(merged, multi_head_attention(qkv, 4)) < 1e-12);

@@ -63,7 +63,10 @@ TEST_CASE("gpt.h: logits of all tokens, of those that follow a cache, and genera
     lm::GPT model({.vocab_size = 65, .block_size = 32, .d_model = 64}, rng);
     const Tensor ids = randint(0, 65, {2, 16}, rng);  // (B, T)
     const Tensor logits = model(ids);                 // (B, T, V)
+    // One head of keys and values for two of queries, and positions as angles:
+    const lm::GPT turned({.num_heads = 4, .attention = {.num_kv_heads = 2, .rotary_base = 10000}}, rng);
     CHECK(logits.shape() == Shape{2, 16, 65});
+    CHECK(turned.blocks[0].attn.num_kv_heads == 2);
     {
         const NoGrad no_grad;
         std::vector<nn::KeyValueCache> caches = model.make_caches();

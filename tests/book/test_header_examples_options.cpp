@@ -367,12 +367,19 @@ TEST_CASE("example: PreNormBlock, RMSNorm, GatedMLP", "[header-examples]") {
     const nn::AttentionConfig config{.num_kv_heads = 2, .rotary_base = 10000};
     nn::PreNormBlock block{"LlamaBlock", nn::RMSNorm(64), nn::CausalMultiHeadAttention(64, 8, rng, config),
                            nn::RMSNorm(64), nn::GatedMLP(64, rng)};
-    CHECK(block(x).shape() == Shape{2, 3, 64});
-    nn::RMSNorm norm(64, 1e-6);
-    CHECK(max(abs(mean(pow(norm(x), 2), -1) - 1)).item() < 1e-4);  // the squares of each token have mean 1
-    nn::GatedMLP mlp(64, rng, {.dim_feedforward = 176});
-    CHECK(mlp(x).shape() == Shape{2, 3, 64});
-    CHECK(mlp.up_proj.weight.shape() == Shape{176, 64});
+    const Tensor y = block(x);  // (B, T, 64) → (B, T, 64)
+    CHECK(y.shape() == Shape{2, 3, 64});
+    {
+        nn::RMSNorm norm(64, 1e-6);
+        const Tensor y = norm(x);  // (B, T, 64) → (B, T, 64), the squares of each token with mean 1
+        CHECK(max(abs(mean(pow(y, 2), -1) - 1)).item() < 1e-4);
+    }
+    {
+        nn::GatedMLP mlp(64, rng, {.dim_feedforward = 176});
+        const Tensor y = mlp(x);  // (B, T, 64) → (B, T, 64), with 176 hidden units
+        CHECK(y.shape() == Shape{2, 3, 64});
+        CHECK(mlp.up_proj.weight.shape() == Shape{176, 64});
+    }
 }
 
 // ---- nn/layer_norm.h

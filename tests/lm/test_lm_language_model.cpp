@@ -282,3 +282,20 @@ TEST_CASE("a report that counts heads draws no number", "[lm]") {
     CHECK(positions() == before);
     CHECK(before.size() >= 3);
 }
+
+TEST_CASE("a run of a GPT that the page cannot compute is reported without its weights", "[lm]") {
+    const Scratch scratch;
+    const text::Characters letters(pangrams());
+    const auto has_model = [&](const nn::AttentionConfig& attention) {
+        Rng rng(1);
+        const lm::GPT gpt({.vocab_size = letters.vocab_size(), .block_size = 8, .attention = attention}, rng);
+        training::RunReport report(scratch / "report.html", {.steps = 1, .prompt = "a"}, gpt, letters,
+                                   letters.encode(pangrams()));
+        report.evaluated(1);
+        report.save();
+        return report_data(report.page)["has_model"] == true &&
+               report_data(report.page)["sentences"].size() > 0;
+    };
+    CHECK(has_model({}));
+    CHECK_FALSE(has_model({.rotary_base = 100}));
+}

@@ -144,6 +144,12 @@ TEST_CASE("weights above the limit are left out, and the page says so", "[viz][r
         message_of<ValueError>([&] { report.model(gpt, text::Characters("abc")); }) ==
         "report: the tokenizer has 3 characters, but the model's vocab_size is 14; give the tokenizer that the "
         "model was trained with");
+    Rng rng(1);
+    const lm::GPT turned({.vocab_size = 14, .attention = {.rotary_base = 100}}, rng);
+    CHECK(message_of<ValueError>([&] { report.model(turned, text::Characters(letters)); }) ==
+          "report: the page computes attention of as many heads of keys as of queries, with learned positions; "
+          "leave the model out, or make the GPT without config.attention");
+    CHECK(model_json(report.html())["tensors"].size() == gpt.named_parameters().size());  // the one before
 }
 
 TEST_CASE("a page whose model was changed is refused by what is wrong with it", "[viz][report][refusals]") {

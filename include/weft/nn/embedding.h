@@ -16,7 +16,7 @@ struct Embedding : Module {
 
     Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
               Rng& rng = default_rng());  // draws weight from `rng`
-    Embedding() : Module("Embedding") {}  // without a table: `weight` is undefined, and it cannot be called
+    Embedding() : Module("Embedding") {}  // without a table: `weight` is undefined
     // ids (…) → (…, embedding_dim).
     Tensor operator()(const Tensor& ids) const {
         return located(*this, [&] { return embedding(weight, ids); });

@@ -108,7 +108,7 @@ public:
     // (and not 0) or not finite, it stays float32. A parameter takes 2.7 bytes of the page, so the default
     // model of train_gpt takes 2.2 MB. The page of a model with more than `max_parameters` leaves the weights
     // out, and says so. ValueError if the tokenizer has another vocab_size than the model, or the model's
-    // config.attention is not the default, which is all that the page computes.
+    // config.attention is not the default: the page computes that.
     //
     //     report.model(gpt, tokenizer);
     //     report.save("report.html");
