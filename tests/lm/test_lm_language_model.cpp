@@ -293,8 +293,7 @@ TEST_CASE("a run of a GPT that the page cannot compute is reported without its w
                                    letters.encode(pangrams()));
         report.evaluated(1);
         report.save();
-        return report_data(report.page)["has_model"] == true &&
-               report_data(report.page)["sentences"].size() > 0;
+        return report_data(report.page)["has_model"] == true;
     };
     CHECK(has_model({}));
     CHECK_FALSE(has_model({.rotary_base = 100}));
