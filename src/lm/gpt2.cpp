@@ -26,9 +26,9 @@ struct GPTEntry {
 std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
     const std::int64_t C = config.d_model, F = config.dim_feedforward == 0 ? 4 * C : config.dim_feedforward;
     const nn::AttentionConfig& a = config.attention;
-    const std::int64_t H = std::max<std::int64_t>(1, config.num_heads),
-                       G = a.num_kv_heads == 0 ? H : a.num_kv_heads, d_k = a.d_k == 0 ? C / H : a.d_k,
-                       d_v = a.d_v == 0 ? C / H : a.d_v;
+    const std::int64_t H = config.num_heads, width = nn::head_dim(C, H, "GPT"),
+                       G = a.num_kv_heads == 0 ? H : a.num_kv_heads, d_k = a.d_k == 0 ? width : a.d_k,
+                       d_v = a.d_v == 0 ? width : a.d_v;
     std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}}};
     if (!a.rotary_base) all.push_back({"position_embedding.weight", "wpe.weight", {config.block_size, C}});
     // A norm of weight (C,) or a linear layer of weight (in, out), which in Weft is (out, in).

@@ -127,7 +127,8 @@ std::vector<Row> module_rows() {
              c.refuses(all, [&] { nn::KeyValueCache(0); });
              c.changes(all, [&] { cache.truncate(1); });
          }},
-        {"GPT::operator() TransformerBlock::operator() CausalMultiHeadAttention::operator()",
+        {"GPT::operator() LanguageModel::operator() PreNormBlock::operator() "
+         "CausalMultiHeadAttention::operator()",
          [](Check& c) {
              Rng rng(1);
              lm::GPT model({.vocab_size = 5,
@@ -145,6 +146,8 @@ std::vector<Row> module_rows() {
              const NoGrad off;
              c.changes(all, [&] { model(two, caches); });
              c.refuses(all, [&] { model(three, caches); });
+             const lm::LanguageModel handle = model;
+             c.refuses(all, [&] { handle(three, caches); });
              c.refuses(all, [&] { model(tensor({{5}}), caches); });
              c.refuses(all, [&] { model(tensor({{1}, {2}}), caches); });
              c.refuses(all, [&] { model(ones({1, 1}), caches); });
@@ -163,6 +166,16 @@ std::vector<Row> module_rows() {
              c.refuses(part, [&] { block(ones({1, 3, 8}), cache); });
              c.refuses(part, [&] { block(ones({1, 1, 8}, float64), cache); });
              c.changes(part, [&] { block(x, cache); });
+         }},
+        {"CausalMultiHeadAttention::set_mask",
+         [](Check& c) {
+             Rng rng(1);
+             nn::CausalMultiHeadAttention attention(4, 2, rng, {.max_seq_len = 3});
+             c.refuses(watch(attention), [&] { attention.set_mask(zeros({3, 3})); });
+             c.refuses(watch(attention), [&] { attention.set_mask(zeros({2, 3}, boolean)); });
+             c.changes(watch(attention), [&] { attention.set_mask(zeros({3, 3}, boolean)); });
+             c.refuses(watch(attention), [&] { attention.set_mask(zeros({4, 4}, boolean)); });
+             c.changes(watch(attention), [&] { attention.set_mask(ones({3, 3}, boolean)); });
          }},
         {"GPT::generate sample generate",
          [](Check& c) {
@@ -232,6 +245,9 @@ std::vector<Row> constructor_rows() {
     add("MLP", [](Rng& r) { MLP(2, r); },
         {[](Rng& r) { MLP(0, r); }, [](Rng& r) { MLP(2, r, {.dim_feedforward = -1}); },
          [](Rng& r) { MLP(2, r, {.dim_feedforward = huge}); }});
+    add("GatedMLP", [](Rng& r) { GatedMLP(2, r); },
+        {[](Rng& r) { GatedMLP(0, r); }, [](Rng& r) { GatedMLP(2, r, {.dim_feedforward = -1}); },
+         [](Rng& r) { GatedMLP(2, r, {.dim_feedforward = huge}); }});
     add("MultiHeadAttention", [](Rng& r) { MultiHeadAttention(4, 2, r); },
         {[](Rng& r) { MultiHeadAttention(4, 3, r); }, [](Rng& r) { MultiHeadAttention(4, 0, r); },
          [](Rng& r) { MultiHeadAttention(4, 2, r, {.dropout = 1}); },
@@ -246,8 +262,9 @@ std::vector<Row> constructor_rows() {
          [](Rng& r) { CausalMultiHeadAttention(4, 2, r, {.dropout = 2}); },
          [](Rng& r) { CausalMultiHeadAttention(4, 2, r, {.rotary_base = NAN}); },
          [](Rng& r) { CausalMultiHeadAttention(4, 2, r, {.num_kv_heads = 3}); }});
-    add("EncoderBlock", [](Rng& r) { EncoderBlock(4, 2, r); },
-        {[](Rng& r) { EncoderBlock(4, 3, r); }, [](Rng& r) { EncoderBlock(4, 2, r, {.dropout = 1}); },
+    add("PreNormBlock", [](Rng& r) { EncoderBlock(4, 2, r); },
+        {[](Rng& r) { EncoderBlock(4, 3, r); }, [](Rng& r) { EncoderBlock(4, 2, r, {.max_seq_len = 8}); },
+         [](Rng& r) { EncoderBlock(4, 2, r, {.dropout = 1}); },
          [](Rng& r) { EncoderBlock(4, 2, r, {.dim_feedforward = -1}); },
          [](Rng& r) { EncoderBlock(4, 2, r, {.dim_feedforward = huge}); },
          [](Rng& r) { EncoderBlock(4, 2, r, {.layer_norm_eps = 0}); }});
@@ -256,7 +273,7 @@ std::vector<Row> constructor_rows() {
          [](Rng& r) { DecoderBlock(4, 2, r, {.dim_feedforward = -1}); },
          [](Rng& r) { DecoderBlock(4, 2, r, {.dim_feedforward = huge}); },
          [](Rng& r) { DecoderBlock(4, 2, r, {.layer_norm_eps = 0}); }});
-    add("TransformerBlock", [](Rng& r) { TransformerBlock(4, 2, r); },
+    add("PreNormBlock", [](Rng& r) { TransformerBlock(4, 2, r); },
         {[](Rng& r) { TransformerBlock(4, 3, r); }, [](Rng& r) { TransformerBlock(4, 2, r, {.dropout = 1}); },
          [](Rng& r) { TransformerBlock(4, 2, r, {.max_seq_len = 0}); },
          [](Rng& r) { TransformerBlock(4, 2, r, {.dim_feedforward = -1}); },

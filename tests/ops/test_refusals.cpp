@@ -134,10 +134,6 @@ TEST_CASE("refusals of shapes", "[fault]") {
          [] {
              multi_head_attention(zeros({3, 24}), 0);
          }},
-        {"Heads: 2 tensors; give q, k and v",
-         [&] {
-             scaled_dot_product_attention(Heads{{x, x}});
-         }},
         {"multi_head_attention: takes (B, T, C) or (T, C), not (24,)",
          [] { multi_head_attention(zeros({24}), 2); }},
         {"is more than BLAS can count", [] { kernels::check_gemm_sizes("matmul", 1, 1LL << 31, 2); }},

@@ -107,7 +107,7 @@ private:
     }
     void add(std::string text, const std::string& owner) {
         static const std::regex angles("<[^<>]*>"),
-            skipped(R"(\s*(using|friend|extern|static_assert|enum)\b[^]*)"),
+            skipped(R"(\s*(template\s*)?(using|friend|extern|static_assert|enum|concept)\b[^]*)"),
             defaulted(R"(=\s*(delete|default)\s*$)"),
             function(R"((operator\s*(\(\)|\[\]|[^\s\w(]+)|~?\w+)\s*\()"),
             changed(R"((^|,)\s*(?!const\b)([\w:]+)\s*&(?!&))");

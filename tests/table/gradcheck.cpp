@@ -77,6 +77,12 @@ int main() {
     const Tensor x = sample(1), ids = tensor({{2, 0, 1}});
     modules["nn::Linear"] = of_module(nn::Linear(4, 3), on_x, {x});
     modules["nn::LayerNorm"] = of_module(nn::LayerNorm(4), on_x, {x});
+    modules["nn::RMSNorm"] = of_module(nn::RMSNorm(4), on_x, {x});
+    modules["nn::GatedMLP"] = of_module(nn::GatedMLP(4), on_x, {x});
+    modules["nn::PreNormBlock"] = of_module(
+        nn::PreNormBlock{"Block", nn::RMSNorm(4), nn::CausalMultiHeadAttention(4, 2, {.rotary_base = 100}),
+                         nn::RMSNorm(4), nn::GatedMLP(4)},
+        on_x, {x});
     const Tensor image = sample(3).reshape({1, 3, 2, 2}).detach().requires_grad_();
     modules["nn::Conv2d"] = of_module(nn::Conv2d(3, 2, 3, {.padding = 1}), on_x, {image});
     modules["nn::BatchNorm"] = of_module(nn::BatchNorm(3), on_x, {image});
