@@ -251,8 +251,7 @@ void efficient(Chapter& chapter) {
               allclose(three[2], V, 1e-5, 1e-6) && counter.count() == 2 * of_three);
 }
 
-void buffers(nn::CausalMultiHeadAttention& library, const CausalMultiHeadAttention& mine,
-             const Tensor& x) {
+void buffers(nn::CausalMultiHeadAttention& library, const CausalMultiHeadAttention& mine, const Tensor& x) {
     const auto list = [](const char* title, const nn::NamedTensors& tensors) {
         std::printf("%-20s", title);
         for (const auto& [name, value] : tensors)

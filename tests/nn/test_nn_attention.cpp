@@ -106,8 +106,9 @@ TEST_CASE("more tokens than max_seq_len are refused, never cut", "[nn][attention
     CHECK(attention(zeros({1, 4, C})).shape() == Shape{1, 4, C});
 }
 
-TEST_CASE("the causal mask is bool, above the diagonal; one that is set is a buffer, neither parameter nor state",
-          "[nn][attention]") {
+TEST_CASE(
+    "the causal mask is bool, above the diagonal; one that is set is a buffer, neither parameter nor state",
+    "[nn][attention]") {
     Rng rng(1);
     nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = 3});
     CHECK(attention.mask().to_vector<bool>() == std::vector<bool>{0, 1, 1, 0, 0, 1, 0, 0, 0});

@@ -76,10 +76,12 @@ TEST_CASE("asking for the causal mask changes nothing; one that is set is one te
 TEST_CASE("a mask of another shape or type is refused, and the one before stays", "[nn][attention][mask]") {
     nn::CausalMultiHeadAttention attention = make(false);
     attention.set_mask(ones({max_seq_len, max_seq_len}, boolean));
-    CHECK(message_of<ShapeError>([&] { attention.set_mask(zeros({T, T}, boolean)); }) ==
-          "CausalMultiHeadAttention: a mask must be (8, 8), not (5, 5)");
-    CHECK(message_of<DTypeError>([&] { attention.set_mask(zeros({max_seq_len, max_seq_len})); }) ==
-          "CausalMultiHeadAttention: a mask is bool, true where a key is blocked, not float32");
+    CHECK(message_of<ShapeError>([&] {
+              attention.set_mask(zeros({T, T}, boolean));
+          }) == "CausalMultiHeadAttention: a mask must be (8, 8), not (5, 5)");
+    CHECK(message_of<DTypeError>([&] {
+              attention.set_mask(zeros({max_seq_len, max_seq_len}));
+          }) == "CausalMultiHeadAttention: a mask is bool, true where a key is blocked, not float32");
     CHECK(all(attention.mask()));
 }
 

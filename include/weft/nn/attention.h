@@ -51,7 +51,7 @@ struct AttentionConfig {
     std::int64_t kdim = 0, vdim = 0;               // widths of the key and value tokens [d_model]
     std::optional<double> rotary_base = {};        // rotates queries and keys by their positions, see rotary.h
 
-    bool operator==(const AttentionConfig&) const = default;
+    bool operator==(const AttentionConfig&) const = default;  // whether the two say the same
 };
 using MultiHeadAttentionOptions [[deprecated("nn::AttentionConfig")]] = AttentionConfig;        // until 0.3
 using CausalMultiHeadAttentionOptions [[deprecated("nn::AttentionConfig")]] = AttentionConfig;  // until 0.3

@@ -1,7 +1,7 @@
 // Module: named parameters, buffers, generators and children. A Module is a handle, like a Tensor: copies share
 // everything. Change a parameter's values in place (copy_, fill_): a member that is given another tensor leaves
-// the registered one as it was. What a layer of Weft is made with, such as eps, is const. Construct and register
-// parameters and children in the constructor's initialiser list:
+// the registered one as it was. What a layer of Weft is made with, such as eps, is const. Construct and
+// register parameters and children in the constructor's initialiser list:
 //
 //     struct Scale : nn::Module {
 //         Tensor weight;

@@ -12,7 +12,7 @@ namespace weft {
 
 // One projection (B, T, H·d_k + G·d_k + G·d_v) or (T, …): the columns of q, then k, then v.
 struct PackedHeads {
-    Tensor qkv;
+    Tensor qkv;                                             // the projection
     std::int64_t num_heads = 0, num_kv_heads = 0, d_k = 0;  // H, G and the width of a query or key
 };
 
@@ -24,10 +24,10 @@ struct PackedHeads {
 //     const Tensor same = scaled_dot_product_attention(Heads{{q, k, v}});  // takes the three tensors as one
 //     const Heads wide(PackedHeads{randn({2, 5, 28}), 2, 1, 8});           // d_v is 28 − (2 + 1) · 8 = 4
 struct Heads {
-    std::variant<std::array<Tensor, 3>, PackedHeads> form;
+    std::variant<std::array<Tensor, 3>, PackedHeads> form;  // which of the two it is
 
-    Heads(std::array<Tensor, 3> qkv) : form(std::move(qkv)) {}
-    Heads(PackedHeads packed) : form(std::move(packed)) {}
+    Heads(std::array<Tensor, 3> qkv) : form(std::move(qkv)) {}  // of q (…, H, T, d_k), k (…, G, S, d_k) and v
+    Heads(PackedHeads packed) : form(std::move(packed)) {}      // of one projection
     // qkv (B, T, (H + 2G)·d_k) or (T, …); G = H if num_kv_heads is 0. ShapeError, beginning with `caller`,
     // for any other rank and unless H + 2G divides the last axis.
     static Heads packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads = 0,
