@@ -31,7 +31,7 @@ TEST_CASE("RMSNorm divides by the root mean square, then scales", "[nn][parts]")
     CHECK(norm.state_dict().size() == 1);
     CHECK(message_of<ValueError>([] { nn::RMSNorm(0); }) == "RMSNorm: dim must be at least 1, not 0");
     CHECK(message_of<ValueError>([] { nn::RMSNorm(4, 0.0); }) == "RMSNorm: eps must be above 0, not 0");
-    CHECK(contains(message_of<ShapeError>([&] { norm(zeros({2, 3}, float64)); }), "rms_norm: "));
+    CHECK(contains(message_of<ShapeError>([&] { return norm(zeros({2, 3}, float64)); }), "rms_norm: "));
 }
 
 TEST_CASE("GatedMLP multiplies by the gate, and has an MLP's number of weights", "[nn][parts]") {
@@ -64,7 +64,10 @@ TEST_CASE("a block of one's own parts adds them to the stream, decodes, and name
     nn::NamedTensors state = block.state_dict();
     CHECK(state.size() == 7);
     CHECK(state[0].first == "norm1.weight");
-    CHECK(contains(message_of<ShapeError>([&] { block(zeros({2, 3}, float64)); }), "LlamaBlock.norm1: "));
+    CHECK(contains(message_of<ShapeError>([&] {
+                       return block(zeros({2, 3}, float64));
+                   }),
+                   "LlamaBlock.norm1: "));
     {
         const NoGrad off;
         nn::KeyValueCache cache;
