@@ -14,7 +14,7 @@ namespace weft::check {
 namespace {
 
 Outcome deterministic(const AttentionSubject& subject, const TracedRun& traced) {
-    if (!same_bits(traced.y, traced_run(subject, traced.x).y))
+    if (!equal_values(traced.y, traced_run(subject, traced.x).y))
         return {false, "two runs on the same input differ: is dropout on?"};
     const Tensor plain = subject.run(traced.x, {});
     const double error = plain.shape() == traced.y.shape() ? distance(plain, traced.y) : 1;
@@ -56,7 +56,7 @@ double distance(const Tensor& a, const Tensor& b) {
     return std::isnan(maximum) ? infinity : maximum;
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
+bool equal_values(const Tensor& a, const Tensor& b) {
     return a.shape() == b.shape() && all(a.detach() == b.detach());
 }
 

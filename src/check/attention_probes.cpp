@@ -114,7 +114,7 @@ Outcome no_influence(const AttentionSubject& subject, const Tensor& x) {
             for (std::int64_t i = 0; i < T; ++i) {
                 if (sample == b && (i == j || heads_that_see.at({b, i, j}) > 0)) continue;
                 ++rows;
-                if (!same_bits(y[sample][i], run.y[sample][i]))
+                if (!equal_values(y[sample][i], run.y[sample][i]))
                     return Outcome(false, "editing token ", j, " of sample ", b,
                                    " changed the output of token ", i, " of sample ", sample,
                                    ", which may not see it");

@@ -102,7 +102,7 @@ Outcome side_by_side(const TracedRun& run) {
     const Tensor right = nn::merge_heads(heads);
     const Outcome outcome = equal(merged, right, "the heads side by side");
     if (!outcome.passed() && merged.numel() == heads.numel() &&
-        same_bits(merged.reshape({-1}), heads.contiguous().reshape({-1})))
+        equal_values(merged.reshape({-1}), heads.contiguous().reshape({-1})))
         return {false, outcome.evidence, ": they were reshaped without the permute"};
     return outcome;
 }

@@ -35,9 +35,9 @@ struct Outcome {
 
 // The rounding error allowed between two numbers, relative to max(1, |b|).
 double tolerance(DType dtype);
-double largest(const Tensor& x);                    // max |x|; 0 if empty, NaN if there is one
-double distance(const Tensor& a, const Tensor& b);  // max |a − b| / max(1, |b|)
-bool same_bits(const Tensor& a, const Tensor& b);
+double largest(const Tensor& x);                      // max |x|; 0 if empty, NaN if there is one
+double distance(const Tensor& a, const Tensor& b);    // max |a − b| / max(1, |b|)
+bool equal_values(const Tensor& a, const Tensor& b);  // of one shape, and a = b
 
 // ---- checks of one run (attention_steps.cpp)
 Outcome shapes_of_qkv(const AttentionSubject& subject, const TracedRun& run);
