@@ -258,7 +258,7 @@ void apply_now(Chapter& chapter) {
     chapter.section("Apply now (5 min)");
     std::printf("D = %d and H = %d: d_head = %d\n", static_cast<int>(D), static_cast<int>(H),
                 static_cast<int>(d_head));
-    std::printf("write multi_head_causal_attention in exercises/09_heads.cpp, then: make exercise N=9\n");
+    std::printf("write multi_head_causal_attention in exercises/10_masks.cpp, then: make exercise N=10\n");
 }
 
 }  // namespace
