@@ -25,7 +25,8 @@ TRAINED = ROOT / "build/docs/training"
 # A model of two layers, which takes half a minute on one core: less than the pages take.
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
-APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
+APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "machines", "sources"]
+RECAPS = {"03": "recap_1", "07": "recap_2", "11": "recap_3", "14": "recap_4", "18": "recap_5"}  # after which chapters
 LIBRARY = ["readme", "features", "training", "installing", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
 
 
@@ -99,7 +100,8 @@ def pages():
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
     companions, steps = ({f"{folder}/{path.stem}": path.read_text(encoding="utf-8")
                           for path in sorted((ROOT / "docs" / folder).glob("*.md"))} for folder in ["sources", "from_scratch"])
-    chapters = [name for name in found if re.match(r"\d\d_", name)]
+    chapters = [page for name in found if re.match(r"\d\d_", name)
+                for page in (name, RECAPS.get(name[:2])) if page]
     for name in ["README", "CONTRIBUTING"]:
         found[name.lower()] = from_docs((ROOT / f"{name}.md").read_text(encoding="utf-8"))
     contents = found.pop("README")
