@@ -26,7 +26,9 @@ TRAINED = ROOT / "build/docs/training"
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
 APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "machines", "sources"]
-RECAPS = {"03": "recap_1", "07": "recap_2", "11": "recap_3", "14": "recap_4", "18": "recap_5"}  # after which chapters
+# What follows a chapter.
+AFTER = {"first_run": "microgpt", "broadcasting": "recap_1", "classification": "recap_2", "translation": "recap_3", "inside": "recap_4",
+         "more_machines": "recap_5"}
 LIBRARY = ["readme", "features", "training", "installing", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
 
 
@@ -101,7 +103,7 @@ def pages():
     companions, steps = ({f"{folder}/{path.stem}": path.read_text(encoding="utf-8")
                           for path in sorted((ROOT / "docs" / folder).glob("*.md"))} for folder in ["sources", "from_scratch"])
     chapters = [page for name in found if re.match(r"\d\d_", name)
-                for page in (name, RECAPS.get(name[:2])) if page]
+                for page in (name, AFTER.get(name[3:])) if page]
     for name in ["README", "CONTRIBUTING"]:
         found[name.lower()] = from_docs((ROOT / f"{name}.md").read_text(encoding="utf-8"))
     contents = found.pop("README")
