@@ -265,32 +265,49 @@ struct Previous : nn::Module {  // which token came before this one?
 
 constexpr int steps = 400, seeds = 10;
 
-std::vector<double> losses(Rule rule, std::uint64_t seed) {
+// The cosine of the angle between the gradients that the two rules give for W_q and W_k, taken as one vector.
+double cosine(Previous model, const Tensor& ids) {  // a copy shares the parameters
+    std::vector<Tensor> both;
+    for (const Rule rule : {softmax_rule, without_row_term}) {
+        model.rule = rule;
+        const Tensor loss = cross_entropy(model(ids), ids.slice(1, 0, length - 1));
+        const std::vector<Tensor> g = grad({loss}, {model.W_q.weight, model.W_k.weight});
+        both.push_back(cat({g[0].reshape({-1}), g[1].reshape({-1})}, 0));
+    }
+    return sum(both[0] * both[1]).item() /
+           std::sqrt(sum(both[0] * both[0]).item() * sum(both[1] * both[1]).item());
+}
+
+struct Run {
+    std::vector<double> losses, cosines;  // after each step; before steps 1, 101, 201, …
+};
+Run trained(Rule rule, std::uint64_t seed) {
     Rng rng(seed);
     Previous model(rule, rng);
     optim::Adam optimizer(model, {.lr = 0.003});
-    std::vector<double> losses;
+    Run run;
     for (int step = 0; step < steps; ++step) {
         const Tensor ids = randint(0, V, {32, length}, rng);  // (B, T)
+        if (step % 100 == 0) run.cosines.push_back(cosine(model, ids));
         optimizer.zero_grad();
         const Tensor loss = cross_entropy(model(ids), ids.slice(1, 0, length - 1));
         loss.backward();
         optimizer.step();
-        losses.push_back(loss.item());
+        run.losses.push_back(loss.item());
     }
-    return losses;
+    return run;
 }
 
-using Runs = std::vector<std::vector<double>>;  // a run for each seed
+using Runs = std::vector<Run>;  // one for each seed
 Runs runs(Rule rule) {
     Runs all;
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) all.push_back(losses(rule, seed));
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) all.push_back(trained(rule, seed));
     return all;
 }
 
 std::vector<double> at_step(const Runs& runs, std::size_t step) {
     std::vector<double> values;
-    for (const std::vector<double>& run : runs) values.push_back(run[step]);
+    for (const Run& run : runs) values.push_back(run.losses[step]);
     return values;
 }
 
@@ -311,6 +328,15 @@ void compare_runs(const Runs& right, const Runs& wrong) {
                     spread(at_step(wrong, step - 1), "%.3f (%.3f to %.3f)").c_str());
     std::printf("below 0.1   after %d steps         after %d steps\n", steps_to(0.1, right),
                 steps_to(0.1, wrong));
+}
+
+void compare_angles(const Runs& wrong) {
+    std::printf("without the row term, cosine of the angle to the right gradient\n");
+    for (std::size_t n = 0; n < wrong[0].cosines.size(); ++n) {
+        std::vector<double> values;
+        for (const Run& run : wrong) values.push_back(run.cosines[n]);
+        std::printf("step %3zu  %s\n", 100 * n + 1, spread(values).c_str());
+    }
 }
 
 void what_finds_it() {
@@ -446,6 +472,8 @@ int main(int argc, char** argv) {
     chapter.section("break it: softmax's rule without its row term");
     const Runs right = runs(softmax_rule), wrong = runs(without_row_term);
     compare_runs(right, wrong);
+    std::printf("\n");
+    compare_angles(wrong);
     std::printf("\n");
     what_finds_it();
     chapter.figure("19_flow", flow_figure());
