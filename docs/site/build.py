@@ -63,7 +63,8 @@ def moved(name, text):
 
 
 def at_the_left(text):
-    """Blocks of code that were cut out of a function, without what they are indented by."""
+    """Blocks of code that were cut out of a function, without what they are indented by; and over what a companion types into main, where."""
+    text = text.replace("```cpp main\n", "```{code-block} cpp\n:caption: at the end of main\n\n")
     return re.sub(r"^```cpp\n(.*?)^```$", lambda m: "```cpp\n" + textwrap.dedent(m.group(1)) + "```", text,
                   flags=re.DOTALL | re.MULTILINE)
 
