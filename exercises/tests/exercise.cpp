@@ -277,7 +277,7 @@ void Exercise::part(Level& level, const std::string& name, const Hints& hints, c
 
     const std::string what = painted(dim, level.name) + std::string(9 - std::strlen(level.name), ' ') + name;
     if (&level == &fault_)
-        std::printf("%s: %s.\n",
+        std::printf("%s: %s\n",
                     passed ? painted(green, "Mended").c_str()
                            : painted(yellow, untouched ? "Still sick" : "Something else is broken").c_str(),
                     passed ? remark.c_str() : wrong.c_str());

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
         .program = program,
         .planted = "the gradient of what is used twice",
         .look = "the loss goes up before it goes down, although the steps are small. Try backward on a graph "
-                "so small that you know the slopes: y = x · x, then z = y + y",
+                "so small that you know the slopes: y = x · x, then z = y + y.",
         .hints = {"Is the gradient right for x·x? For tanh(x·x)? For y + tanh(y), with y = x·x? What is new in "
                   "the last one?",
                   "y has two users there. Count how often pass_on runs for y, and what y.grad is each time.",
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
             },
         .why = "a cell passes its gradient on once, after the last of its users has added to it. The recursion "
                "passed on a first share, then the first and the second together: the earlier shares counted "
-               "twice, in a deep graph many times",
+               "twice, in a deep graph many times.",
     });
     return exercise.finish();
 }

@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
         .program = program,
         .planted = "the targets are the inputs",
         .look = "no one can foresee every letter of a drawn story, so no honest loss goes to 0. Read one row "
-                "of inputs and one of targets side by side",
+                "of inputs and one of targets side by side.",
         .hints = {"What would a model have to do to get this loss? Look at the sample: what does it answer to "
                   "\"x\"?",
                   "The attention is causal, so token t sees itself. Which token is its target?",
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
                 }
             },
         .why = "the model now says what comes next. Before, it was asked what it had just read, and a copy is "
-               "quickly learned",
+               "quickly learned.",
     });
     return exercise.finish();
 }

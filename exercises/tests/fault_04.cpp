@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
         .program = program,
         .planted = "a word among others",
         .look = "the same word gets two answers, and all that changed is how long the other words are. What "
-                "connects samples of a batch? Write the shapes beside masked_fill",
+                "connects samples of a batch? Write the shapes beside masked_fill.",
         .hints = {"padding is (B, T) and the scores are (B, H, T, T). Which shape has `blocked`, and how does "
                   "it broadcast (from the right)?",
                   "B and H are both 4. Make a batch of 5 words: what does Weft say?",
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
             },
         .why = "each sample has its own mask for all heads, (B, 1, 1, T). As (B, 1, T) it met the scores as "
                "(1, B, 1, T): word b's padding became head b's, in every word, and only because B was H was "
-               "there no error",
+               "there no error.",
     });
     return exercise.finish();
 }

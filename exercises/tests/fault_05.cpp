@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
         .program = program,
         .planted = "W_out.weight is transposed",
         .look = "right after loading, our model should write as well as theirs, and its loss should begin "
-                "where theirs ended. Compare the two models weight by weight",
+                "where theirs ended. Compare the two models weight by weight.",
         .hints = {"The fine-tuning repairs what the loading broke. Which weights differ between theirs and "
                   "ours, right after load?",
                   "load turns a weight if its shape does not fit. Which weights in a block fit both ways?",
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
                 }
             },
         .why = "every weight arrives, turned as it should be. A square one fits both ways, so no shape "
-               "complained; the heads were mixed by the transposed matrix, and the fine-tuning paid for it",
+               "complained; the heads were mixed by the transposed matrix, and the fine-tuning paid for it.",
     });
     return exercise.finish();
 }

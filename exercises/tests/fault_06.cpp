@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
         .program = program,
         .planted = "\"softmax over the last axis\"",
         .look = "a loss of half of what other runs reach is no luck: the model knows something that it should "
-                "not. In the map, add up a row; then a column",
+                "not. In the map, add up a row; then a column.",
         .hints = {"What is the sum of the weights in the row of \"q\"? And in that of \"y\"?",
                   "If columns sum to 1, then the weight of an early query depends on the scores of later "
                   "queries. So what leaks?",
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
         .test = [] { expect_passed(checklist<Attention>(C, H)); },
         .why = "each query now shares 1 among the keys that it sees. Normalised over the queries, a row could "
                "sum to anything, and told each token how much later tokens wanted the same key: the future, "
-               "through the denominator",
+               "through the denominator.",
     });
     return exercise.finish();
 }

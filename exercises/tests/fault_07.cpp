@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
                 expect(!model.training(), "a model that was in evaluation mode trains after an evaluation");
             },
         .why = "an evaluation is now of the whole model, the same each time, and better than the model with a "
-               "fifth of its parts missing. NoGrad saves memory, and changes no value",
+               "fifth of its parts missing. NoGrad saves memory, and changes no value.",
     });
     return exercise.finish();
 }

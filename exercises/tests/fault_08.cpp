@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
             },
         .why = "each target weighs the same, in whatever part it is, and the gradient is that of the whole "
                "batch. In the mean of means a target of a short sentence weighed up to twelve times as much as "
-               "one of a long sentence",
+               "one of a long sentence.",
     });
     return exercise.finish();
 }

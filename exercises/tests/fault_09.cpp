@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
                        "the letters are right, but every pass is over all of them: the cache has no use");
             },
         .why = "each letter is at the position where it stands. One late, every query looked eight places back "
-               "from the wrong place, and the loss never knew: training does not use the cache",
+               "from the wrong place, and the loss never knew: training does not use the cache.",
     });
     return exercise.finish();
 }

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
                              static_cast<double>(theirs.size()));
             },
         .why = "one tensor, two names, after loading as before. Untied, the two began equal and were trained "
-               "apart: more parameters, and a smaller training loss, which is why no curve complains",
+               "apart: more parameters, and a smaller training loss, which is why no curve complains.",
     });
     return exercise.finish();
 }

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
             },
         .why =
             "an empty list gives zeros, and the answer comes from the bias of the head. Before, every batch "
-            "with an empty list was thrown away, and the rest, which had none, learned well: a loss of 0.002",
+            "with an empty list was thrown away, and the rest, which had none, learned well: a loss of 0.002.",
     });
     return exercise.finish();
 }

@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
                 Rng rng(1);
                 lm::GPT model({.vocab_size = 28, .block_size = T, .num_layers = 1, .d_model = 32}, rng);
                 model.to(float64);
-                const Tensor ids =
-                    where(arange(1000) < 800, 3 + arange(1000) % 2, 27);  // b, c, b, c, …, and z to the end
+                text::Ids letters(1000, 27);  // b, c, b, c, …, and z to the end
+                for (std::size_t i = 0; i < 800; ++i) letters[i] = 3 + static_cast<std::int64_t>(i % 2);
+                const Tensor ids = from_vector(letters);
                 const double before = loss_on(model, cut(ids).validation);
                 const auto [losses, validation] = learn(model, ids, 60, rng);
                 expect(loss_on(model, cut(ids).training) < 0.5, "the training part is not learned any more");
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
                 expect_equal("the first validation loss", validation[0], before);
             },
         .why = "what is measured on the validation part now says what the model will do on a text that it has "
-               "not seen; and it says that the model should have stopped long ago",
+               "not seen; and it says that the model should have stopped long ago.",
     });
     return exercise.finish();
 }
