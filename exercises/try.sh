@@ -19,7 +19,7 @@ program_of() {
 
 # Prints after how many seconds a program is stopped; projects train models.
 patience() {
-    case $1 in *project*) echo 900 ;; fault*) echo 20 ;; *) echo 60 ;; esac
+    case $1 in *project*) echo 900 ;; fault*) echo "${PATIENCE:-20}" ;; *) echo 60 ;; esac
 }
 
 # Runs a program for so many seconds at most, where there is timeout, which macOS lacks.
@@ -96,7 +96,9 @@ if [ -z "$chosen" ] && [ -z "$option" ]; then
     list
     exit
 fi
-[ "$kind" = project ] && number=project_$chosen || number=$(printf %02.0f "$chosen" 2>/dev/null)
+number=none
+[[ $chosen =~ ^[0-9]+$ ]] && number=$(printf %02.0f "$chosen")
+[ "$kind" = project ] && number=project_$chosen
 name=$(basename "$(ls "$folder/$number"_*.cpp 2>/dev/null)" .cpp)
 if [ -z "$name" ]; then
     if [ "$kind" = fault ]; then

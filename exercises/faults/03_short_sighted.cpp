@@ -42,7 +42,7 @@ void program(std::uint64_t seed) {
     });
     draw({{'o', "loss", losses}});
 
-    const std::string sentence = "my quick fox hears";
+    const std::string sentence = "my red fox";
     const Tensor ids = from_vector(alphabet().encode(sentence)).unsqueeze(0);  // (1, t)
     const Tensor weights = viz::attention_weights(model, ids)[0];              // (1, H, t, t)
     std::printf("\nIn the mean, a query gives its favourite key %.2f of its attention.\n",

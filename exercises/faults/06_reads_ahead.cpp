@@ -40,7 +40,7 @@ void program(std::uint64_t seed) {
     });
     draw({{'o', "loss", losses}});
 
-    const std::string sentence = "my quick fox hears";
+    const std::string sentence = "my red fox";
     const Tensor ids = from_vector(alphabet().encode(sentence)).unsqueeze(0);  // (1, t)
     const Tensor weights = viz::attention_weights(model, ids)[0];              // (1, H, t, t)
     show_sample(model, "my quick fox ", seed);

@@ -59,5 +59,5 @@ void program(std::uint64_t seed) {
     const Questions empty(rng, 1);
     const NoGrad off;
     const Tensor p = softmax(model(empty.told.slice(1, 0, 1), empty.told, empty.answers, empty.blocked)[0], -1);
-    std::printf("\nwithout a fact, \"I was not told\" has the probability %.3f\n", p.at(V - 1));
+    std::printf("\nwithout a fact, \"I was not told\" has the probability %.3f\n", std::abs(p.at(V - 1)));
 }

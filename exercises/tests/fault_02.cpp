@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "the targets are the inputs",
-        .look = "no one can foresee every letter of a drawn story, so no honest loss goes to 0. Read one row "
+        .look = "No one can foresee every letter of a drawn story, so no honest loss goes to 0. Read one row "
                 "of inputs and one of targets side by side.",
         .hints = {"What would a model have to do to get this loss? Look at the sample: what does it answer to "
                   "\"x\"?",
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
                                  ones({4, T}, float64));
                 }
             },
-        .why = "the model now says what comes next. Before, it was asked what it had just read, and a copy is "
+        .why = "The model now says what comes next. Before, it was asked what it had just read, and a copy is "
                "quickly learned.",
     });
     return exercise.finish();

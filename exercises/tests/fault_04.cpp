@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "a word among others",
-        .look = "the same word gets two answers, and all that changed is how long the other words are. What "
+        .look = "The same word gets two answers, and all that changed is how long the other words are. What "
                 "connects samples of a batch? Write the shapes beside masked_fill.",
         .hints = {"padding is (B, T) and the scores are (B, H, T, T). Which shape has `blocked`, and how does "
                   "it broadcast (from the right)?",
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
                 expect_equal("what attention gives for seven words,", attention(x, padding_of(lengths)),
                              truth(attention, x, lengths));
             },
-        .why = "each sample has its own mask for all heads, (B, 1, 1, T). As (B, 1, T) it met the scores as "
+        .why = "Each sample has its own mask for all heads, (B, 1, 1, T). As (B, 1, T) it met the scores as "
                "(1, B, 1, T): word b's padding became head b's, in every word, and only because B was H was "
                "there no error.",
     });

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "W_out.weight is transposed",
-        .look = "right after loading, our model should write as well as theirs, and its loss should begin "
+        .look = "Right after loading, our model should write as well as theirs, and its loss should begin "
                 "where theirs ended. Compare the two models weight by weight.",
         .hints = {"The fine-tuning repairs what the loading broke. Which weights differ between theirs and "
                   "ours, right after load?",
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
                     expect_equal(name + ", loaded,", got[i].second, weight);
                 }
             },
-        .why = "every weight arrives, turned as it should be. A square one fits both ways, so no shape "
+        .why = "Every weight arrives, turned as it should be. A square one fits both ways, so no shape "
                "complained; the heads were mixed by the transposed matrix, and the fine-tuning paid for it.",
     });
     return exercise.finish();

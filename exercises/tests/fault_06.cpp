@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "\"softmax over the last axis\"",
-        .look = "a loss of half of what other runs reach is no luck: the model knows something that it should "
+        .look = "A loss of half of what other runs reach is no luck: the model knows something that it should "
                 "not. In the map, add up a row; then a column.",
         .hints = {"What is the sum of the weights in the row of \"q\"? And in that of \"y\"?",
                   "If columns sum to 1, then the weight of an early query depends on the scores of later "
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
                   "the last axis."},
         .check = [] { return verdict(checklist<Attention>(C, H)); },
         .test = [] { expect_passed(checklist<Attention>(C, H)); },
-        .why = "each query now shares 1 among the keys that it sees. Normalised over the queries, a row could "
+        .why = "Each query now shares 1 among the keys that it sees. Normalised over the queries, a row could "
                "sum to anything, and told each token how much later tokens wanted the same key: the future, "
                "through the denominator.",
     });

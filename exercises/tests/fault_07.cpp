@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "two evaluations differ",
-        .look = "nothing was trained between the three evaluations, and they differ. What in the model draws "
+        .look = "Nothing was trained between the three evaluations, and they differ. What in the model draws "
                 "random numbers, and who switches it off?",
         .hints = {"A healthy model with dropout has a validation loss that is below its training loss. Why? Is "
                   "it here?",
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
                 expect_equal("the validation loss", evaluate(model, corpus), loss);
                 expect(!model.training(), "a model that was in evaluation mode trains after an evaluation");
             },
-        .why = "an evaluation is now of the whole model, the same each time, and better than the model with a "
+        .why = "An evaluation is now of the whole model, the same each time, and better than the model with a "
                "fifth of its parts missing. NoGrad saves memory, and changes no value.",
     });
     return exercise.finish();

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "in four parts",
-        .look = "the same model and the same batch, and the first loss already differs in the third digit. "
+        .look = "The same model and the same batch, and the first loss already differs in the third digit. "
                 "Later losses only show that noise is noise. Which number would you compare next?",
         .hints =
             {"Take a batch in which three parts have one target each and the last has sixty. What should each "
@@ -45,8 +45,8 @@ int main(int argc, char** argv) {
                 for (std::size_t i = 0; i < whole.size(); ++i)
                     expect_equal("the gradient in four parts,", parts[i], whole[i]);
             },
-        .why = "each target weighs the same, in whatever part it is, and the gradient is that of the whole "
-               "batch. In the mean of means a target of a short sentence weighed up to twelve times as much as "
+        .why = "Each target weighs the same, in whatever part it is, and the gradient is that of the whole "
+               "batch. In the mean of means a target of a short sentence weighed eight times as much as "
                "one of a long sentence.",
     });
     return exercise.finish();

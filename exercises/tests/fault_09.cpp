@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "letter by letter",
-        .look = "the training is fine, and so is the model. Only what is written letter by letter goes wrong, "
+        .look = "The training is fine, and so is the model. Only what is written letter by letter goes wrong, "
                 "and only from its second letter on. What differs between the two ways?",
         .hints = {"\"wterfoxo\" lacks the second letter, and all that follows comes one too early. What does "
                   "the model use to know how far it is?",
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
                 expect(quick < slow / 2,
                        "the letters are right, but every pass is over all of them: the cache has no use");
             },
-        .why = "each letter is at the position where it stands. One late, every query looked eight places back "
+        .why = "Each letter is at the position where it stands. One late, every query looked eight places back "
                "from the wrong place, and the loss never knew: training does not use the cache.",
     });
     return exercise.finish();

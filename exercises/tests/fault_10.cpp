@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "the head is no longer the table",
-        .look = "a model that was saved and loaded has 896 parameters more. The loss is none the worse for it. "
+        .look = "A model that was saved and loaded has 896 parameters more. The loss is none the worse for it. "
                 "Which weights are new?",
         .hints = {"896 = 28 · 32. Which weights have that size?",
                   "The file holds values under every name. What did `weights[\"head\"] = weights[\"table\"]` "
@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
                 struct Weights : nn::Module {
                     explicit Weights(const Tied& model) {
                         for (const Tensor& weight : model.parameters())
-                            register_parameter("weight" + std::to_string(num_parameters()), weight);
+                            static_cast<void>(
+                                register_parameter("weight" + std::to_string(num_parameters()), weight));
                     }
                 };
                 Rng rng(1);
@@ -47,7 +48,7 @@ int main(int argc, char** argv) {
                 expect_equal("the number of parameters", static_cast<double>(ours.size()),
                              static_cast<double>(theirs.size()));
             },
-        .why = "one tensor, two names, after loading as before. Untied, the two began equal and were trained "
+        .why = "One tensor, two names, after loading as before. Untied, the two began equal and were trained "
                "apart: more parameters, and a smaller training loss, which is why no curve complains.",
     });
     return exercise.finish();

@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "an empty list gives what is not a number",
-        .look = "asked without a single fact, it answers nothing: the probability is no number. The loop skips "
+        .look = "Asked without a single fact, it answers nothing: the probability is no number. The loop skips "
                 "a step whose loss is not a number. How many did it skip, and which?",
         .hints = {"The losses that were skipped are those of batches with an empty list. What are the scores "
                   "of an empty list?",
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
                        "the value is right, but the gradient of an empty list is not a number: 0 · NaN is NaN");
             },
         .why =
-            "an empty list gives zeros, and the answer comes from the bias of the head. Before, every batch "
+            "An empty list gives zeros, and the answer comes from the bias of the head. Before, every batch "
             "with an empty list was thrown away, and the rest, which had none, learned well: a loss of 0.002.",
     });
     return exercise.finish();

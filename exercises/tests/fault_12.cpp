@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "the validation part is learned, too",
-        .look = "the two losses fall together, which a model this large on so short a text cannot do; and on a "
+        .look = "The two losses fall together, which a model this large on so short a text cannot do; and on a "
                 "new story it is not half as good. What does the model see while it trains?",
         .hints = {"A validation loss that follows the training loss to the end is a gift. Who gives it?",
                   "Make a text whose last fifth is all \"z\". Does the model ever say \"z\"?",
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
                 expect(!validation.empty(), "no validation loss is measured any more");
                 expect_equal("the first validation loss", validation[0], before);
             },
-        .why = "what is measured on the validation part now says what the model will do on a text that it has "
+        .why = "What is measured on the validation part now says what the model will do on a text that it has "
                "not seen; and it says that the model should have stopped long ago.",
     });
     return exercise.finish();

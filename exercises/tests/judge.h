@@ -26,7 +26,10 @@ inline std::string verdict(const check::AttentionReport& report) {
            " failed" + found;
 }
 inline std::string verdict(const check::FlowReport& report) {
-    return std::string("check::gradient_flow: ") + (report.passed() ? "passed" : "FAILED\n" + report.str());
+    std::string found;
+    for (const check::FlowRow& row : report.rows)
+        if (!row.problem.empty()) found += "\n    FAILED  " + row.name + ": the gradient is " + row.problem;
+    return "check::gradient_flow: " + (found.empty() ? "passed" : "FAILED" + found);
 }
 // Both, for a model of one layer or more that has seen a batch.
 inline std::string verdict(const lm::GPT& model, const training::Batch& batch) {
