@@ -25,7 +25,7 @@ TRAINED = ROOT / "build/docs/training"
 # A model of two layers, which takes half a minute on one core: less than the pages take.
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
-APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
+APPENDICES = ["faults", "errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "sources"]
 LIBRARY = ["readme", "features", "training", "installing", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
 
 

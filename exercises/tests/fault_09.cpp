@@ -38,9 +38,9 @@ int main(int argc, char** argv) {
                     const CountMultiplyAdds counter;
                     expect(slowly(model, prompt) == want,
                            "slowly does not give the likeliest letters any more");
-                    slow += counter.count();
+                    const std::int64_t before = counter.count();
                     expect(quickly(model, prompt) == want, "letter by letter is not what is all at once");
-                    quick += counter.count() - slow;
+                    slow += before, quick += counter.count() - before;
                 }
                 expect(quick < slow / 2,
                        "the letters are right, but every pass is over all of them: the cache has no use");
