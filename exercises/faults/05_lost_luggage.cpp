@@ -46,9 +46,9 @@ void program(std::uint64_t seed) {
             return cross_entropy(model(batch.inputs), batch.targets);
         });
     };
-    draw({{'.', "their training", steps(theirs, 200, 0)}});
+    draw({{'.', "their training", steps(theirs, 150, 0)}});
     load(ours, saved(theirs));
     show_sample(ours, "my quick fox ", seed);
-    draw({{'o', "our fine-tuning", steps(ours, 200, 200)}});
+    draw({{'o', "our fine-tuning", steps(ours, 350, 150)}});
     show_sample(ours, "my quick fox ", seed);
 }

@@ -128,14 +128,14 @@ inline void draw(const std::vector<Curve>& curves) {
             if (std::isfinite(share)) rows[static_cast<std::size_t>(share + 0.5)][x] = curves[c].mark;
         }
     for (std::size_t y = 0; y < height; ++y) {
-        const std::string label = y == 0            ? to_chars(high, std::chars_format::fixed, 2)
-                                  : y == height - 1 ? to_chars(low, std::chars_format::fixed, 2)
-                                                    : "";
-        std::printf("%6s │%s\n", label.c_str(), rows[y].substr(0, rows[y].find_last_not_of(' ') + 1).c_str());
+        char label[16] = "";
+        if (y == 0 || y == height - 1)
+            std::snprintf(label, sizeof label, high < 100 ? "%.2f" : "%.0e", y == 0 ? high : low);
+        std::printf("%6s │%s\n", label, rows[y].substr(0, rows[y].find_last_not_of(' ') + 1).c_str());
     }
     for (const Curve& curve : curves)
         std::printf("  %c  %s: %.3f in the last tenth\n", curve.mark, curve.name.c_str(),
-                    mean_of(curve.values, curve.values.size() * 9 / 10, curve.values.size()));
+                    std::abs(mean_of(curve.values, curve.values.size() * 9 / 10, curve.values.size())));
 }
 
 // The weights of one head, (T, S): a line per query.

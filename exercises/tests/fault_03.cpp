@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "\"scaled by sqrt(d_k)\"",
-        .look = "The loss is that of any healthy run. Look at the map: no key is ever far above the others. "
+        .look = "The loss is that of any healthy run. Look at the map: few queries settle for one key. "
                 "What makes a softmax flat? CHECK=1 goes through attention step by step.",
         .hints = {"A softmax is flat if its scores are close together. How large are they before training?",
                   "Scores are sums of d_k products, whose spread grows with √d_k; so what are they divided by, "

@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
         .planted = "\"softmax over the last axis\"",
         .look = "A loss of half of what other runs reach is no luck: the model knows something that it should "
                 "not. In the map, add up a row; then a column.",
-        .hints = {"What is the sum of the weights in the row of \"q\"? And in that of \"y\"?",
+        .hints = {"What is the sum of the weights in the row of \"y\"? And in the row after it?",
                   "If columns sum to 1, then the weight of an early query depends on the scores of later "
                   "queries. So what leaks?",
                   "The weights are (B, H, t, t): queries, then keys. A query shares its attention among keys, "
