@@ -25,7 +25,7 @@ TRAINED = ROOT / "build/docs/training"
 # A model of two layers, which takes half a minute on one core: less than the pages take.
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
-APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "machines", "sources"]
+APPENDICES = ["faults", "errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "machines", "sources"]
 # What follows a chapter.
 AFTER = {"first_run": "microgpt", "broadcasting": "recap_1", "classification": "recap_2", "translation": "recap_3", "inside": "recap_4",
          "more_machines": "recap_5"}
