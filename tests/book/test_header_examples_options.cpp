@@ -398,9 +398,9 @@ TEST_CASE("example: MixtureOfExperts", "[header-examples]") {
                                      nn::RMSNorm(64), nn::MixtureOfExperts(64, rng)};
         const Trace trace;
         Tensor loss = mean(pow(block(x), 2));
-        const Tensor before = loss;
         for (const TraceEntry& entry : trace.entries())
             if (entry.name == "load_balancing_loss") loss = loss + 0.01 * entry.tensor;
+        const Tensor before = mean(pow(block(x), 2));
         const Tensor normed = block.norm2(x + block.attn(block.norm1(x)));
         CHECK((loss - before).item() ==
               Approx(0.01 * block.mlp.with_routing(normed).load_balancing_loss.item()));
