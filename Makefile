@@ -38,9 +38,9 @@ generate: configure  ## go on with a prompt, by the model in out or a GPT-2: mak
 chapter: ready  ## build and run a chapter's program, 0 to 18: make chapter N=9
 	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 18"; exit 2; }
 	$(call run,examples/chapter_$(NN))
-follow: ready  ## go through a source beside its text, 0 to 4 (docs/sources.md): make follow S=2
-	@ls examples/sources/$(S)_*.cpp >/dev/null 2>&1 || { echo "make follow S=… wants the number of a source: 0 to 4"; exit 2; }
-	$(call run,examples/follow_$(S))
+follow: ready  ## type a source's program section by section, 0 to 4 (docs/sources.md): make follow S=1 SECTION=28.6; without SECTION, run it
+	@ls docs/sources/$(S)_*.md >/dev/null 2>&1 || { echo "make follow S=… wants the number of a source: 0 to 4"; exit 2; }
+	$(if $(SECTION),@exercises/follow.sh enter $(CMAKE) $(BUILD) $(S) "$(SECTION)",$(call run,examples/follow_$(S)))
 exercise: ready  ## try what you wrote in exercises/: make exercise N=9 or PROJECT=1, with WATCH=1 at every save; without a number, your progress
 	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" $(if $(WATCH),--watch)
 hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=9 or PROJECT=1

@@ -217,34 +217,6 @@ TEST_CASE("the chapters' programs print and draw what the chapters show", "[prog
     CHECK(figures >= 50);
 }
 
-TEST_CASE("the sources' companions have the sections of their pages and print what these show",
-          "[programs][book][sources]") {
-    int companions = 0;
-    for (const fs::path& companion : files_in("examples/sources", ".cpp")) {
-        INFO(companion);
-        const std::string text = read(root / "docs/sources" / (companion.stem().string() + ".md"));
-        const std::string number(1, companion.filename().string()[0]);
-        CHECK(contains(text, "make follow S=" + number));
-        const Result printed = run("follow_" + number);
-        REQUIRE(printed.code == 0);
-        const std::vector<std::string> output = lines_of(printed.output);
-        std::vector<std::string> in_page, in_output;
-        for (const std::string& heading : headings_of(text))
-            if (heading.starts_with("## ")) in_page.push_back(heading.substr(3));
-        for (const std::string& line : output)
-            if (line.starts_with("== ")) in_output.push_back(line.substr(3, line.size() - 6));
-        CHECK(in_page == in_output);
-        for (const Block& block : blocks_of(text)) {
-            INFO("line " << block.line << " shows\n"
-                         << block.str() << "but the program prints\n"
-                         << printed.output);
-            if (block.language() == "text") CHECK(agree::occurs_in(block.lines, output, block.varies()));
-        }
-        ++companions;
-    }
-    CHECK(companions == 5);
-}
-
 TEST_CASE("the README's programs print what it shows", "[programs][book]") {
     int outputs = 0;
     for (const Block& block : blocks_of(read(root / "README.md")))
