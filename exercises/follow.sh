@@ -43,7 +43,7 @@ split() {
             at_main = sprintf("#line %d \"%s\"\n", NR, page)
             next
         }
-        into_main && /^}$/ { code = 0; next }
+        into_main && indent == "" && /^}$/ { code = 0; next }
         into_main { main = main (/./ ? indent $0 : "") "\n"; next }
         { above = above $0 "\n" }
         END { finish() }' "$page"
