@@ -23,6 +23,7 @@ split() {
             inside = !inside
             code = inside && /^```cpp( main)?$/
             into_main = /^```cpp main$/
+            skeleton = 0
             if (code && heading != step_heading) {
                 finish()
                 step_heading = heading
@@ -38,12 +39,12 @@ split() {
         !inside && /^###? / { heading = NR; title = $0; sub(/^#+ /, "", title) }
         !code { next }
         /^int main\(\) {$/ {
-            into_main = 1
+            into_main = skeleton = 1
             sub(/\n+$/, "\n", above)
             at_main = sprintf("#line %d \"%s\"\n", NR, page)
             next
         }
-        into_main && indent == "" && /^}$/ { code = 0; next }
+        skeleton && /^}$/ { code = 0; next }
         into_main { main = main (/./ ? indent $0 : "") "\n"; next }
         { above = above $0 "\n" }
         END { finish() }' "$page"
