@@ -386,11 +386,11 @@ TEST_CASE("example: MixtureOfExperts", "[header-examples]") {
     Rng rng(1);
     const Tensor x = randn({2, 3, 64}, rng);
     nn::MixtureOfExperts moe(64, rng, {.num_experts = 4, .top_k = 2});
-    const auto [y, balance, share] = moe.with_routing(x);  // (B, T, 64) → (B, T, 64), (), (4,)
-    (mean(pow(y, 2)) + 0.01 * balance).backward();
+    const nn::RoutingResult y = moe.with_routing(x);  // (B, T, 64) → (B, T, 64), (), (4,)
+    (mean(pow(y.output, 2)) + 0.01 * y.load_balancing_loss).backward();
     nn::Mixture<nn::MLP> plain(64, rng, {.top_k = 1, .norm_topk_prob = false});  // as Switch Transformers
-    CHECK(y.shape() == x.shape());
-    CHECK(sum(share).item() == Approx(1));
+    CHECK(y.output.shape() == x.shape());
+    CHECK(sum(y.tokens_per_expert).item() == Approx(1));
     CHECK(max(abs(moe.gate.weight.grad())).item() > 0);
     CHECK(plain(x).shape() == x.shape());
     {

@@ -9,7 +9,7 @@ namespace weft::nn {
 
 // Options of MixtureOfExperts.
 struct MixtureOfExpertsOptions {
-    std::int64_t num_experts = 8;
+    std::int64_t num_experts = 8;      // E
     std::int64_t top_k = 2;            // experts that compute a token
     std::int64_t dim_feedforward = 0;  // hidden width of an expert; 0 means that of GatedMLP or MLP
     bool bias = false;                 // whether the layers of the experts have a bias
@@ -31,8 +31,8 @@ struct RoutingResult {
 // x fits. The names of the layers are those of transformers' Qwen3-MoE.
 //
 //     nn::MixtureOfExperts moe(64, rng, {.num_experts = 4, .top_k = 2});
-//     const auto [y, balance, share] = moe.with_routing(x);  // (B, T, 64) → (B, T, 64), (), (4,)
-//     (mean(pow(y, 2)) + 0.01 * balance).backward();
+//     const nn::RoutingResult y = moe.with_routing(x);  // (B, T, 64) → (B, T, 64), (), (4,)
+//     (mean(pow(y.output, 2)) + 0.01 * y.load_balancing_loss).backward();
 //     nn::Mixture<nn::MLP> plain(64, rng, {.top_k = 1, .norm_topk_prob = false});  // as Switch Transformers
 //
 // With top_k = 1 a gate divided by its sum is 1, and the loss of the output has no gradient for the router: set
