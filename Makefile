@@ -24,6 +24,8 @@ endef
 TRAIN = $(BUILD)/examples/train_gpt $(if $(TEXT),--text "$(TEXT)") $(if $(STEPS),--steps $(STEPS))
 NN = $(shell printf %02.0f $(N) 2>/dev/null)
 
+microgpt: NAMES ?= examples/microgpt/names.txt
+
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E "s/:.*## /$$(printf '\t')/" | expand -t 14
 train: configure $(if $(TEXT),,default-text)  ## train a character-level GPT: make train TEXT=book.txt STEPS=500 ARGS="--num_layers 6 --prompt Once"
@@ -41,6 +43,13 @@ chapter: ready  ## build and run a chapter's program, 0 to 18: make chapter N=9
 follow: ready  ## type a source's program section by section, 0 to 4 (docs/sources.md): make follow S=1 SECTION=28.6; without SECTION, run it
 	@ls docs/sources/$(S)_*.md >/dev/null 2>&1 || { echo "make follow S=… wants the number of a source: 0 to 4"; exit 2; }
 	$(if $(SECTION),@exercises/follow.sh enter $(CMAKE) $(BUILD) $(S) "$(SECTION)",$(call run,examples/follow_$(S)))
+microgpt:  ## a GPT in standard C++ on one page (docs/microgpt.md), which makes up names: make microgpt NAMES=rivers.txt; and the same in Weft: WEFT=1
+	@command -v g++ >/dev/null || tools/packages.sh compiler
+	@mkdir -p build
+	g++ -std=c++20 -O2 examples/microgpt/microgpt.cpp -o build/microgpt
+	build/microgpt $(NAMES)
+	$(if $(WEFT),@$(MAKE) --no-print-directory ready)
+	$(if $(WEFT),$(call run,examples/microgpt_weft,$(NAMES)))
 exercise: ready  ## try what you wrote in exercises/: make exercise N=9 or PROJECT=1, with WATCH=1 at every save; without a number, your progress
 	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" $(if $(WATCH),--watch)
 hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=9 or PROJECT=1

@@ -14,7 +14,7 @@ Tensor by_definition(const Tensor& x) {
     return centred / sqrt(mean(centred * centred, 0, keepdim) + 1e-5);  // (3,)
 }
 
-// The gradient of ∂²y₀/∂x₀² by x.
+// The gradient of ∂²y₀/∂x₀² with respect to x.
 Tensor third_derivatives(Tensor (*y)(const Tensor&)) {
     const Tensor x = tensor({0.3, -1.2, 0.7}, float64).requires_grad_();
     const Tensor first = grad({y(x)[0]}, {x}, {}, {.create_graph = true})[0];    // (3,)

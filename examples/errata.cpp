@@ -181,7 +181,7 @@ void added_constant() {
     const auto in_double = check::mask_oracle(scores, all, float64),
                in_float = check::mask_oracle(scores, all, float32);
     print("*28 Multi-Head Attention*, 28.3 and 28.6", "the mask times −1e9, added to the scores",
-          "it blocks where a row sees something. In a row that may see nothing it takes the same from every "
+          "it blocks where a query may attend to something. In a fully masked row it takes the same from every "
           "score: in "
           "float64 the weights are " +
               numbers(in_double[check::MaskRule::add].weights[0], 3) +
@@ -298,7 +298,7 @@ void prose_and_code() {
         "*Multi-Head Causal Self-Attention*, “The Causal Mask” and “Code”; *07. Multi-head causal attention*, "
         "3",
         "−∞ in the prose, `where(mask, -1e9, scores)` in the code",
-        "they agree where a row sees something. In one that may see nothing −1e9 gives " +
+        "they agree where a query may attend to something. In a fully masked row −1e9 gives " +
             numbers(table[check::MaskRule::replace].weights[0], 2) +
             ", the average of all that is masked; −∞ gives " +
             numbers(table[check::MaskRule::plain].weights[0], 2) + ", and Weft's softmax " +

@@ -1,6 +1,6 @@
 // One attention layer with three heads must answer three questions about each token: which letter does the
-// previous token have, which the first token, and which the earlier token with the same role? For
-// specialised_heads and the companion of the first source.
+// previous token have, which the first token, and which the earlier token with the same role?
+// For specialised_heads.
 //
 // n sequences, T tokens, V letters, R roles, H heads, C = d_model = V + R + T: the one-hot vectors of a token's
 // letter, its role and its position.

@@ -11,20 +11,20 @@ using namespace weft;
 namespace fs = std::filesystem;
 
 struct Options {
-    // of this run
+    // this run
     std::string out = "out", config;
     std::int64_t stop_at = 0, threads = 0, page_weights = 4'000'000;
     bool resume = false, sample_only = false, best = false, quiet = false;
     std::vector<std::string> compare;  // folders or reports of other runs
     std::string command;               // that started this process, as a shell would take it
     bool first = true;                 // of the processes: prints and writes
-    // of the model and its training
+    // the model and its training
     lm::GPTConfig model = {.block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
     std::string text;  // empty: the Jargon File, or else the project's own pages
     optim::CosineOptions rate = {.lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 100, .steps = 2000};
     std::int64_t eval_interval = 250, save_interval = 250, seed = 1, batch_size = 12, micro_batch = 0;
     double weight_decay = 0.1, beta2 = 0.99, grad_clip = 1;
-    // of the sample
+    // the sample
     std::string prompt;  // empty: a line break
     std::int64_t max_new_tokens = 500;
     lm::SampleOptions sampling = {.temperature = 0.8};

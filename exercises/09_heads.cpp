@@ -37,11 +37,11 @@ std::int64_t count_parameters(std::int64_t d_model, std::int64_t num_heads, std:
     return blank();
 }
 
-// 6. Write. The whole of causal attention, from memory: X (B, T, D) and four weights (D, D), which multiply
-// from the right, D = num_heads · d_head. Returns the output (B, T, D) and the weights (B, H, T, T). Not by the
-// library's attention. Write the shape beside every tensor.
-AttentionResult multi_head_causal_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K,
-                                            const Tensor& W_V, const Tensor& W_O, std::int64_t num_heads) {
+// 6. Write. The whole of attention, from memory: X (B, T, D) and four weights (D, D), which multiply from the
+// right, D = num_heads · d_head. Every token attends to every token. Returns the output (B, T, D) and the
+// weights (B, H, T, T). Not by the library's attention. Write the shape beside every tensor.
+AttentionResult multi_head_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V,
+                                     const Tensor& W_O, std::int64_t num_heads) {
     return blank();
 }
 

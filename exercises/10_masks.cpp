@@ -39,6 +39,14 @@ Tensor padded_causal(const std::vector<std::int64_t>& lengths, std::int64_t T) {
 // masked_fill and arithmetic only.
 Tensor safe_softmax(const Tensor& scores, const Tensor& blocked) { return blank(); }
 
-// 7. Paper. Four tokens with the values 4, 8, 0 and 100, and all scores are equal. Enter the four outputs of
+// 7. Write. The whole of causal attention, from memory: X (B, T, D) and four weights (D, D), which multiply
+// from the right, D = num_heads · d_head. Returns the output (B, T, D) and the weights (B, H, T, T), in which a
+// blocked key has exactly 0. nn::split_heads and nn::merge_heads are allowed, the library's attention is not.
+AttentionResult multi_head_causal_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K,
+                                            const Tensor& W_V, const Tensor& W_O, std::int64_t num_heads) {
+    return blank();
+}
+
+// 8. Paper. Four tokens with the values 4, 8, 0 and 100, and all scores are equal. Enter the four outputs of
 // causal attention, and then the output of the first token if the mask is applied after softmax.
 std::vector<double> outputs_on_paper() { return blank(); }

@@ -17,7 +17,7 @@ namespace {
 
 // ---- the module
 
-// x (B, T, C) → (B, H, T, d_k): head h = 0 … H − 1 gets columns h·d_k … (h + 1)·d_k − 1.
+// x (B, T, C) → (B, H, T, d_k): head h, counted from 0, gets columns h·d_k … (h + 1)·d_k − 1.
 Tensor split_heads(const Tensor& x, std::int64_t num_heads) {
     const std::int64_t B = x.size(0), T = x.size(1), C = x.size(2);
     return x.reshape({B, T, num_heads, C / num_heads})
@@ -348,44 +348,56 @@ void broken(Chapter& chapter) {
 // ---- figures
 
 std::string flow_picture() {
-    viz::Drawing d(640, 560, "Multi-head attention from X to Y, with shapes");
+    viz::Drawing d(640, 612, "Multi-head attention from X to Y, with shapes");
     const viz::Stroke line{"#666", 1.5};
-    const viz::Label shape{.size = 13, .anchor = "start", .colour = "#555"};
+    const viz::Label shape{.size = 13, .anchor = "start", .colour = "#555"}, step{.size = 14, .bold = true};
+    const std::string plain = "#f4f4f4";
+    const std::vector<std::string> colours = {"#d6e9f5", "#fbe3d3", "#d9f0e6"};
+    const std::vector<std::string> strong = {"#4a9ccb", "#d98245", "#4bab83"};  // of a head's arrows
     const auto box = [&](double x, double y, double w, const std::string& text, const std::string& fill) {
         d.box(x, y, w, 34, text, {.fill = fill, .stroke = {"#444", 1.2}});
     };
-    const std::string plain = "#f4f4f4";
-    const std::vector<std::string> colours = {"#d6e9f5", "#fbe3d3", "#d9f0e6"};
-    box(200, 16, 160, "X", plain);
-    d.text(480, 33, "(B, T, C)", shape);
-    d.arrow(280, 50, 280, 72, line);
-    box(140, 72, 280, "Q = X W_Q, K = X W_K, V = X W_V", plain);
-    d.text(480, 89, "three of (B, T, C)", shape);
-    for (std::size_t h = 0; h < 3; ++h) {
-        const double x = 30 + 170 * static_cast<double>(h), middle = x + 80;
-        d.arrow(280, 106, middle, 148, line);  // of all three
-        box(x, 148, 160, "q, k, v of head " + std::to_string(h + 1), colours[h]);
-        d.arrow(middle, 182, middle, 204, line);
-        box(x, 204, 160, "q kᵀ / √d_k", colours[h]);
-        d.arrow(middle, 238, middle, 260, line);
-        box(x, 260, 160, "softmax", colours[h]);
-        d.arrow(middle, 294, middle, 316, line);
-        box(x, 316, 160, "weights · v", colours[h]);
-        d.arrow(middle, 350, 280 + (middle - 280) * 0.35, 396, line);
-        d.box(196 + 56 * static_cast<double>(h), 396, 56, 34, "head " + std::to_string(h + 1),
-              {.fill = colours[h], .stroke = {"#444", 1.2}, .radius = 0});
+    const auto left = [](std::size_t i) { return 20 + 170 * static_cast<double>(i); };  // of column i
+    const auto strips = [&](double x, double y, double w, const std::vector<std::string>& texts) {
+        for (std::size_t h = 0; h < 3; ++h)
+            d.box(x + w * static_cast<double>(h), y, w, 34, texts[h],
+                  {.fill = colours[h], .stroke = {"#444", 1.2}, .radius = 0});
+    };
+    box(190, 16, 160, "X", plain);
+    d.text(540, 33, "(B, T, C)", shape);
+    const std::vector<std::string> names = {"Q", "K", "V"};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const double middle = left(i) + 80;
+        d.arrow(270, 50, middle, 82, line);
+        d.text(left(i) + 80, 95, names[i] + " = X W_" + names[i], step);
+        strips(left(i) + 11, 106, 46, {"1", "2", "3"});
+        for (std::size_t h = 0; h < 3; ++h) {  // a head gets its block of columns of all three
+            const double from = left(i) + 34 + 46 * static_cast<double>(h);
+            d.arrow(from, 140, left(h) + 50 + 30 * static_cast<double>(i), 200, {strong[h], 1.6});
+        }
     }
-    d.text(480, 127, "columns of all three", shape);
-    d.text(548, 165, "(B, H, T, d_k)", shape).text(548, 221, "(B, H, T, T)", shape);
-    d.text(548, 277, "(B, H, T, T)", shape).text(548, 333, "(B, H, T, d_k)", shape);
-    d.text(480, 413, "merged: (B, T, C)", shape);
-    d.arrow(280, 430, 280, 452, line);
-    box(200, 452, 160, "· W_O", plain);
-    d.arrow(280, 486, 280, 508, line);
-    box(200, 508, 160, "Y", plain);
-    d.text(480, 525, "(B, T, C)", shape);
-    d.text(20, 127, "split", {.size = 14, .anchor = "start", .bold = true});
-    d.text(20, 376, "merge", {.size = 14, .anchor = "start", .bold = true});
+    for (std::size_t h = 0; h < 3; ++h) {
+        const double x = left(h), middle = x + 80;
+        box(x, 200, 160, "q, k, v of head " + std::to_string(h + 1), colours[h]);
+        d.arrow(middle, 234, middle, 256, line);
+        box(x, 256, 160, "q kᵀ / √d_k", colours[h]);
+        d.arrow(middle, 290, middle, 312, line);
+        box(x, 312, 160, "softmax", colours[h]);
+        d.arrow(middle, 346, middle, 368, line);
+        box(x, 368, 160, "weights · v", colours[h]);
+        d.arrow(middle, 402, 270 + 70 * (static_cast<double>(h) - 1), 448, {strong[h], 1.6});
+    }
+    strips(165, 448, 70, {"head 1", "head 2", "head 3"});
+    d.text(540, 123, "(B, T, C) each", shape).text(540, 217, "(B, H, T, d_k)", shape);
+    d.text(540, 273, "(B, H, T, T)", shape).text(540, 329, "(B, H, T, T)", shape);
+    d.text(540, 385, "(B, H, T, d_k)", shape).text(540, 465, "(B, T, C)", shape);
+    d.arrow(270, 482, 270, 504, line);
+    box(190, 504, 160, "· W_O", plain);
+    d.arrow(270, 538, 270, 560, line);
+    box(190, 560, 160, "Y", plain);
+    d.text(540, 577, "(B, T, C)", shape);
+    d.text(540, 170, "split", {.size = 14, .anchor = "start", .bold = true});
+    d.text(540, 424, "merge", {.size = 14, .anchor = "start", .bold = true});
     return d.svg();
 }
 

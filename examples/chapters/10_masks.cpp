@@ -171,7 +171,11 @@ void fully_masked_rows() {
     const Tensor x = some_tokens(1);  // (1, T, C)
     const auto report = [&](const char* what, const Tensor& y) {
         int nan = 0, zero = 0;
-        for (std::int64_t t = 0; t < T; ++t) nan += any(isnan(y[0][t])), zero += all(y[0][t] == 0);
+        for (std::int64_t t = 0; t < T; ++t) {
+            const Tensor row = y[0][t];  // (C,)
+            if (any(isnan(row))) ++nan;
+            if (all(row == 0)) ++zero;
+        }
         attention.zero_grad();
         sum(y[0].slice(0, 0, 5)).backward();  // a loss of the five real tokens alone
         const auto finite = [](const Tensor& g) { return all(isfinite(g)) ? "finite" : "NaN"; };

@@ -86,9 +86,9 @@ struct TwoLayers : nn::Module {
     nn::LayerNorm norm;
     nn::Linear head;
 
-    explicit TwoLayers(Rng& rng)
+    explicit TwoLayers(Rng& rng, double rotary_base = 100)
         : letter(register_module("letter", nn::Embedding(V, C, rng))),
-          first(register_module("first", Layer(rng, 100))),
+          first(register_module("first", Layer(rng, rotary_base))),
           second(register_module("second", Layer(rng, std::nullopt))),
           norm(register_module("norm", nn::LayerNorm(C))),
           head(register_module("head", nn::Linear(C, V, rng))) {}
@@ -209,8 +209,15 @@ void every_seed(const std::vector<Trained>& all) {
     }
 }
 
-// A model that is trained with one layer off.
-double one_layer(std::uint64_t seed, std::size_t off) {
+// The share of guesses in the second half that name a letter which has been said twice already.
+double said_twice(const Tensor& logits, const Tensor& letters) {                      // (B, T, V), (B, T)
+    const Tensor guesses = argmax(logits, -1).unsqueeze(-1) == arange(V);             // (B, T, V)
+    const Tensor said = cumsum((letters.unsqueeze(-1) == arange(V)).to(float64), 1);  // (B, T, V)
+    return mean(sum((guesses && said == 2).to(float64), -1).slice(1, half, T)).item();
+}
+
+// The accuracy of a model that is trained with one layer off, and its guesses at letters said twice.
+std::array<double, 2> one_layer(std::uint64_t seed, std::size_t off) {
     Rng rng(seed);
     TwoLayers model(rng);
     model.to(float64);
@@ -218,15 +225,36 @@ double one_layer(std::uint64_t seed, std::size_t off) {
     train(model, rng, heads);
     const NoGrad no_grad;
     const Batch unseen = sequences(256, half, rng);
-    return accuracy(model(unseen.letters, heads).logits, unseen.next);
+    const Tensor logits = model(unseen.letters, heads).logits;  // (B, T, V)
+    return {accuracy(logits, unseen.next), said_twice(logits, unseen.letters)};
 }
 
 void one_layer_table() {
+    std::printf("               accuracy             guesses that were said twice\n");
     for (const std::size_t off : {1, 0}) {
-        std::vector<double> right;
-        for (std::uint64_t seed = 1; seed <= 3; ++seed) right.push_back(one_layer(seed, off));
-        std::printf("layer %d alone  %s\n", off == 0 ? 2 : 1, spread(right).c_str());
+        std::vector<double> right, twice;
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+            const auto [accuracy, said] = one_layer(seed, off);
+            right.push_back(accuracy), twice.push_back(said);
+        }
+        std::printf("layer %d alone  %s  %s\n", off == 0 ? 2 : 1, spread(right).c_str(), spread(twice).c_str());
     }
+}
+
+// What other bases of the rotary positions give: the loss of the last batch.
+void bases(const std::vector<Trained>& all) {
+    const auto row = [](int base, const std::vector<double>& losses) {
+        std::printf("rotary base %5d  loss at step %d: %s\n", base, steps, spread(losses).c_str());
+    };
+    std::vector<double> losses, others;
+    for (const Trained& t : all) losses.push_back(t.history.loss.back());
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        Rng rng(seed);
+        TwoLayers model(rng, 10000);
+        model.to(float64);
+        others.push_back(train(model, rng).loss.back());
+    }
+    row(100, losses), row(10000, others);
 }
 
 double accuracy_with(const Trained& t, Switches heads, bool by_mean) {
@@ -401,6 +429,8 @@ int main(int argc, char** argv) {
     history_table(all[0].history);
     chapter.section("One layer");
     one_layer_table();
+    chapter.section("Another base");
+    bases(all);
     const NoGrad off;
     chapter.section("Every seed");
     every_seed(all);

@@ -44,19 +44,18 @@ std::int64_t count_parameters(std::int64_t d_model, std::int64_t num_heads, std:
     return matrices + (bias ? vectors : 0);
 }
 
-// 6. Write. The whole of causal attention, from memory: X (B, T, D) and four weights (D, D), which multiply
-// from the right, D = num_heads · d_head. Returns the output (B, T, D) and the weights (B, H, T, T). Not by the
-// library's attention. Write the shape beside every tensor.
-AttentionResult multi_head_causal_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K,
-                                            const Tensor& W_V, const Tensor& W_O, std::int64_t num_heads) {
-    const std::int64_t T = X.size(1), d_head = X.size(2) / num_heads;
+// 6. Write. The whole of attention, from memory: X (B, T, D) and four weights (D, D), which multiply from the
+// right, D = num_heads · d_head. Every token attends to every token. Returns the output (B, T, D) and the
+// weights (B, H, T, T). Not by the library's attention. Write the shape beside every tensor.
+AttentionResult multi_head_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K, const Tensor& W_V,
+                                     const Tensor& W_O, std::int64_t num_heads) {
+    const std::int64_t d_head = X.size(2) / num_heads;
     const Tensor Q = split_heads(matmul(X, W_Q), num_heads);  // (B, H, T, d_head)
     const Tensor K = split_heads(matmul(X, W_K), num_heads);  // (B, H, T, d_head)
     const Tensor V = split_heads(matmul(X, W_V), num_heads);  // (B, H, T, d_head)
     const Tensor scores = matmul(Q, K.transpose(-2, -1)) / std::sqrt(static_cast<double>(d_head));
-    const Tensor blocked = triu(ones({T, T}), 1) == 1;                 // (T, T), for every sample and head
-    const Tensor weights = softmax(where(blocked, -1e9, scores), -1);  // (B, H, T, T)
-    return {matmul(merge_heads(matmul(weights, V)), W_O), weights};    // (B, T, D), (B, H, T, T)
+    const Tensor weights = softmax(scores, -1);                      // (B, H, T, T)
+    return {matmul(merge_heads(matmul(weights, V)), W_O), weights};  // (B, T, D), (B, H, T, T)
 }
 
 // 7. Paper. T tokens of width C, H heads of width C / H, no mask. Enter the multiply-adds of the four

@@ -53,6 +53,20 @@ Tensor safe_softmax(const Tensor& scores, const Tensor& blocked) {
     return e / masked_fill(total, total == 0, 1);
 }
 
-// 7. Paper. Four tokens with the values 4, 8, 0 and 100, and all scores are equal. Enter the four outputs of
+// 7. Write. The whole of causal attention, from memory: X (B, T, D) and four weights (D, D), which multiply
+// from the right, D = num_heads · d_head. Returns the output (B, T, D) and the weights (B, H, T, T), in which a
+// blocked key has exactly 0. nn::split_heads and nn::merge_heads are allowed, the library's attention is not.
+AttentionResult multi_head_causal_attention(const Tensor& X, const Tensor& W_Q, const Tensor& W_K,
+                                            const Tensor& W_V, const Tensor& W_O, std::int64_t num_heads) {
+    const std::int64_t T = X.size(1), d_head = X.size(2) / num_heads;
+    const Tensor Q = nn::split_heads(matmul(X, W_Q), num_heads);  // (B, H, T, d_head)
+    const Tensor K = nn::split_heads(matmul(X, W_K), num_heads);  // (B, H, T, d_head)
+    const Tensor V = nn::split_heads(matmul(X, W_V), num_heads);  // (B, H, T, d_head)
+    const Tensor scores = matmul(Q, K.transpose(-2, -1)) / std::sqrt(static_cast<double>(d_head));
+    const Tensor weights = softmax(masked_fill(scores, causal_mask(T, T), -INFINITY), -1);  // (B, H, T, T)
+    return {matmul(nn::merge_heads(matmul(weights, V)), W_O), weights};                     // (B, T, D)
+}
+
+// 8. Paper. Four tokens with the values 4, 8, 0 and 100, and all scores are equal. Enter the four outputs of
 // causal attention, and then the output of the first token if the mask is applied after softmax.
 std::vector<double> outputs_on_paper() { return {4, 6, 4, 28, 1}; }

@@ -68,17 +68,17 @@ int main(int argc, char** argv) {
                        }
                    });
     exercise.write(
-        "multi_head_causal_attention",
-        {"Project, split, score, block, softmax, weigh, merge, project. split_heads and merge_heads are above.",
-         "The scores are divided by the root of d_head, not of D. What is blocked becomes -1e9 before softmax.",
-         "triu(ones({T, T}), 1) == 1 is true after the diagonal; where(blocked, -1e9, scores) blocks."},
+        "multi_head_attention",
+        {"Project, split, score, softmax, weigh, merge, project. split_heads and merge_heads are above.",
+         "The scores are divided by the root of d_head, not of D. Softmax goes over the keys, the last axis.",
+         "weights = softmax(matmul(Q, K.transpose(-2, -1)) / √d_head, -1); then merge matmul(weights, V)."},
         [] {
             Rng rng(4);
             const nn::MultiHeadAttention module(12, 3, rng, {.fused = false});  // d_head = 4
             const Tensor X = randn({2, 5, 12}, rng);
-            const auto found = multi_head_causal_attention(X, module.W_q->weight.T(), module.W_k->weight.T(),
-                                                           module.W_v->weight.T(), module.W_out.weight.T(), 3);
-            const auto expected = module.with_weights(X, Mask::causal());
+            const auto found = multi_head_attention(X, module.W_q->weight.T(), module.W_k->weight.T(),
+                                                    module.W_v->weight.T(), module.W_out.weight.T(), 3);
+            const auto expected = module.with_weights(X);
             expect_equal("weights for D = 12 in 3 heads, (2, 3, 5, 5)", found.weights, expected.weights, 1e-5);
             expect_equal("output for D = 12 in 3 heads, (2, 5, 12)", found.output, expected.output, 1e-5);
         });

@@ -86,6 +86,25 @@ int main(int argc, char** argv) {
             softmax(masked_fill(z, blocked, -INFINITY), -1).backward(seed);
             expect_equal("the gradient of the scores", x.grad(), z.grad());
         });
+    exercise.write(
+        "multi_head_causal_attention",
+        {"Project, split, score, block, softmax, weigh, merge, project. Only one of the steps is new.",
+         "The scores are divided by the root of d_head, not of D. What is blocked becomes -∞ before softmax.",
+         "masked_fill(scores, causal_mask(T, T), -INFINITY) broadcasts over samples and heads."},
+        [] {
+            Rng rng(4);
+            const nn::MultiHeadAttention module(12, 3, rng, {.fused = false});  // d_head = 4
+            const Tensor X = randn({2, 5, 12}, rng);
+            const auto attend = [&](const Tensor& x) {
+                return multi_head_causal_attention(x, module.W_q->weight.T(), module.W_k->weight.T(),
+                                                   module.W_v->weight.T(), module.W_out.weight.T(), 3);
+            };
+            const auto found = attend(X), expected = module.with_weights(X, Mask::causal());
+            expect_equal("weights for D = 12 in 3 heads, (2, 3, 5, 5)", found.weights, expected.weights, 1e-5);
+            expect_equal("output for D = 12 in 3 heads, (2, 5, 12)", found.output, expected.output, 1e-5);
+            expect(all(triu(attend(1e6 * X).weights, 1) == 0),
+                   "with large scores a blocked key has a weight other than 0");
+        });
     const Tensor v = tensor({{4}, {8}, {0}, {100}}, float64), scores = zeros({4, 4}, float64);
     const Tensor right = matmul(softmax(masked_fill(scores, triu(ones({4, 4}), 1) == 1, -INFINITY), -1), v);
     exercise.paper(

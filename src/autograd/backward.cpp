@@ -64,8 +64,10 @@ public:
         // Under create_graph gradients stay what the rules make of them: none may be the caller's seed.
         const GradMode mode(create_);
         const NoTrace no_trace;
-        const Tensor g = seed.defined() ? seed : Tensor(filled(root.shape(), 1, root.dtype()));
-        accumulate(nullptr, 0, node, create_ ? g.clone() : g);
+        accumulate(nullptr, 0, node,
+                   !seed.defined() ? Tensor(filled(root.shape(), 1, root.dtype()))
+                   : create_       ? seed.clone()
+                                   : seed);
     }
 
     // Restricts the run to nodes on a path from the seeds to one of `targets`. A seed that no target needs is

@@ -173,6 +173,16 @@ TEST_CASE("the contents name every document, and the chapters' titles as they st
         if (document.filename() != "README.md" && document.parent_path().filename() != "from_scratch")
             CHECK(named.count(document.lexically_relative(root / "docs").generic_string()) == 1);
     }
+    for (const fs::path& project : files_in("exercises", ".cpp"))
+        if (project.parent_path().filename() == "exercises" &&
+            project.filename().string().starts_with("project_")) {
+            const std::string name = project.filename().string(), number(1, name.at(8));
+            INFO("docs/README.md lacks part " << number << ", its project or its recap");
+            const std::size_t part = contents.find("\n### Part " + number + ": "),
+                              done = contents.find("](../exercises/" + name + ")", part),
+                              recap = contents.find("](recap_" + number + ".md)", done);
+            CHECK((part < done && done < recap && recap < contents.find("\n## ", part)));
+        }
     for (const fs::path& chapter : pages_with_programs()) {
         const std::string title = headings_of(read(chapter)).at(0).substr(2);  // "9. Many heads"
         const std::string row = "| " + title.substr(0, title.find('.')) + " | [" +

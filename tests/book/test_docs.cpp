@@ -35,12 +35,13 @@ private:
     std::vector<std::vector<std::string>> files_;
 };
 
-// Checks that the sources hold every block of this language in the documents; returns how many there are.
+// Checks that the sources hold every block of this language in the documents; returns how many there are. The
+// companions' C++ is left out: it is a program as it stands there (test_companions.cpp).
 int blocks_held(const std::string& language, const Sources& sources) {
     int blocks = 0;
     for (const fs::path& document : documents())
         for (const Block& block : blocks_of(read(document)))
-            if (block.language() == language) {
+            if (block.language() == language && document.parent_path().filename() != "sources") {
                 INFO(document << ":" << block.line << "\n" << block.str());
                 CHECK(sources.hold(block.lines));
                 ++blocks;

@@ -1,6 +1,7 @@
 // Statements S1.01 – S1.11 and S1.13: multi-head attention with one fused projection.
 // B batch, T tokens, C = d_model, H heads, d_k = C / H.
 #include "catch.h"
+#include "markdown.h"
 #include "source.h"
 
 using namespace source;
@@ -300,4 +301,34 @@ TEST_CASE("S1.13 input, split, heads, concatenation, projection, output: the flo
     const Tensor concatenated = cat(heads, -1);  // (T, 16)
     CHECK(same_bits(concatenated, nn::merge_heads(stack(heads))));
     CHECK(distance(attention.W_out(concatenated), attention(input)) < 1e-14);
+}
+
+TEST_CASE("the answers to the exercises of the first companion are what its program then gives",
+          "[S1.01][S1.04][source]") {
+    const std::string page = markdown::read(markdown::root / "docs/sources/1_tensorweaver.md");
+    const std::string answers = page.substr(page.find("<summary>Answers</summary>"));
+    // As on the page: its seeds, and draws in its order.
+    manual_seed(1);
+    const nn::Linear W_qkv(C, 3 * C, false), W_out(C, C, false);
+    const Tensor x = randn({B, T, C});
+    const auto with = [&](std::int64_t num_heads) {
+        nn::MultiHeadAttention attention(C, num_heads);
+        attention.load_state_dict({{"W_qkv.weight", W_qkv.weight}, {"W_out.weight", W_out.weight}});
+        return attention;
+    };
+    const auto three = with(3), four = with(4);
+    CHECK(contains(answers, "largest difference is " + printed(tensor({distance(three(x), four(x))}), 3)));
+
+    manual_seed(1);
+    const nn::Linear same_W_qkv(C, 3 * C, false);
+    CHECK(same_bits(same_W_qkv.weight, W_qkv.weight));  // 28.6's module is drawn as 28.3's
+    const Tensor changed = x.clone();
+    changed.select(1, T - 1).fill_(1);
+    const Tensor blocked = triu(ones({T, T}), 0);
+    const Tensor moved = chapter(three, W_qkv, changed, blocked) - chapter(three, W_qkv, x, blocked);
+    CHECK(contains(answers, printed(max(abs(moved), -1).values[0], 3)));
+
+    // At 2C tokens the scores and the weighted sums take as many multiply-adds as the projections.
+    const Tensor tokens = randn({2 * C, C});
+    CHECK(multiply_adds([&] { (void)three(tokens); }) == 2 * (4 * 2 * C * C * C));
 }

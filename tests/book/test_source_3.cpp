@@ -120,6 +120,19 @@ TEST_CASE("S3.05 a head of d_k costs 2·T²·d_k multiply-adds, one of d_model h
     }
 }
 
+TEST_CASE("S3.05 for T = 2·d_model the products of attention cost what the four projections cost, whatever h",
+          "[S3.05][source]") {
+    Rng rng(1);
+    for (const std::int64_t num_heads : {1, 8}) {
+        const nn::MultiHeadAttention attention(32, num_heads, rng);
+        const auto beside_projections = [&](std::int64_t n) {
+            return multiply_adds([&] { attention(random({n, 32}, 2, float32)); }) - 4 * n * 32 * 32;
+        };
+        CHECK(beside_projections(64) == 4 * 64 * 32 * 32);
+        CHECK(beside_projections(63) < 4 * 63 * 32 * 32);
+    }
+}
+
 TEST_CASE("S3.06 512 in 8 heads: one d × d matrix is 8 separate d × 64 projections, side by side",
           "[S3.06][source]") {
     const auto attention = biased(512, 8);
@@ -177,6 +190,24 @@ TEST_CASE(
     CHECK(same_bits(one, split[1]));
     CHECK(split.shares_storage(q));  // neither of them copies
     CHECK(split.at({1, 2, 3, 1}) == q.at({1, 3, 2 * d_k + 1}));
+}
+
+TEST_CASE("S3.08 split without the permute, the heads of a token attend to one another: no token sees another",
+          "[S3.08][source]") {
+    const auto attention = biased();
+    const auto outputs = [&](const Tensor& x) {  // (B, T, C) → (B, T, H, d_k)
+        const auto split = [&](const nn::Linear& W) { return W(x).view({B, T, H, d_k}); };
+        const Tensor q = split(*attention.W_q), k = split(*attention.W_k), v = split(*attention.W_v);
+        CHECK(matmul(q, k.transpose(-2, -1)).shape() == Shape{B, T, H, H});
+        return scaled_dot_product_attention(q, k, v);
+    };
+    const Tensor x = random({B, T, C}), y = outputs(x);
+    Tensor other = x.clone();
+    other[0][1].fill_(3);
+    const Tensor moved = outputs(other);
+    for (std::int64_t t = 0; t < T; ++t) CHECK(same_bits(moved[0][t], y[0][t]) == (t != 1));
+    const Tensor merged = attention.W_out(y.permute({0, 2, 1, 3}).reshape({B, T, C}));  // of the right shape
+    CHECK(distance(merged, attention(x)) > 1e-2);
 }
 
 TEST_CASE("S3.09 without the permute, row 0 is the first d_model elements of head 0: wrong",

@@ -105,6 +105,28 @@ TEST_CASE("S3.15 the chapter's code gives NaN in fully masked rows, and NaN grad
     CHECK(spoiled(sum(chapter(attention, x, cat({blocked, none})))) == "W_v.weight W_v.bias W_out.weight ");
 }
 
+TEST_CASE("S3.15 NaN replaced in the output stays in the gradients; a mask of keys alone makes none",
+          "[S3.15][source]") {
+    auto attention = small();
+    const Tensor x = random({1, T, C});
+    const Tensor both = padded().materialize(1, 1, T, T).reshape({1, T, T});
+    const Tensor keys = Mask::padding({5}).materialize(1, 1, T, T).expand({1, 1, T, T}).reshape({1, T, T});
+    const Tensor spoiled = chapter(attention, x, both), whole = chapter(attention, x, keys);
+    CHECK(has_nan(spoiled));
+    CHECK_FALSE(has_nan(whole));
+    CHECK(distance(spoiled[0].slice(0, 0, 5), whole[0].slice(0, 0, 5)) == 0);  // real tokens do not notice
+    const auto spoils = [&](const Tensor& y) {
+        attention.zero_grad();
+        sum(masked_fill(y, isnan(y), 0)).backward();
+        std::string names;
+        for (const auto& [name, parameter] : attention.named_parameters())
+            if (has_nan(parameter.grad())) names += name + " ";
+        return names;
+    };
+    CHECK(spoils(spoiled) == "W_v.weight W_v.bias W_out.weight ");
+    CHECK(spoils(whole).empty());
+}
+
 TEST_CASE("S3.15 here weights, outputs and gradients of a fully masked row are exactly 0", "[S3.15][source]") {
     auto attention = small(false);
     const Mask mask = Mask::causal() | padded();

@@ -15,7 +15,7 @@ struct GradOptions {
     bool retain_graph = false;  // keeps the saved tensors for another backward; implied by create_graph
     bool allow_unused = false;  // undefined instead of GraphError for an input that no output depends on
     // If given, called with i and the gradient of input i, which it may keep and change; for a leaf as soon as
-    // it is complete, while backward goes on. The list that grad returns is then empty.
+    // it is complete, while backward continues. The list that grad returns is then empty.
     std::function<void(std::size_t, Tensor)> ready = {};
 };
 

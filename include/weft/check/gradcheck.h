@@ -16,7 +16,7 @@ struct GradcheckOptions {
     double eps = 1e-3;        // step h of the differences, relative to max(1, |x|)
     double tolerance = 1e-8;  // allowed |expected − found| / max(1, |expected|)
     std::uint64_t seed = 1;   // seed of the random weights that reduce the output to one number
-    // Leaves that the function uses beside its inputs; checked too. Their values change during the check, and
+    // Leaves that the function uses besides its inputs; checked too. Their values change during the check, and
     // are restored.
     std::vector<Tensor> parameters = {};
 };

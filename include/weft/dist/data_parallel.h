@@ -8,7 +8,7 @@ namespace weft::dist {
 
 // Options of DataParallel.
 struct DataParallelOptions {
-    // G, the parts into which each batch is cut. The result depends on them, and not on who computes them.
+    // G, the parts into which each batch is cut. The result depends on G, not on the number of processes.
     std::int64_t grains = 8;
     std::int64_t bucket_elements = 1 << 18;  // gradients leave in buckets of so many elements
 };

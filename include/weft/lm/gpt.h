@@ -20,7 +20,7 @@ struct GPTConfig {
     bool bias = false;   // whether linear layers and norms have one
     std::int64_t dim_feedforward = 0;    // hidden size of each block's MLP; 4 · d_model when 0
     double layer_norm_eps = 1e-5;        // eps of every norm
-    nn::AttentionConfig attention = {};  // of each block; where it leaves out bias or dropout, the above
+    nn::AttentionConfig attention = {};  // each block's; where it leaves out bias or dropout, the above
 };
 
 // logits = head(norm(blocks(x))), x = token_embedding(ids) + position_embedding(0 … T − 1); the head shares the

@@ -34,8 +34,8 @@ inline std::array<Tensor, 3> split_qkv(const Tensor& qkv, std::int64_t num_heads
 // Returns d_model / num_heads. ValueError, naming `module`, unless both are ≥ 1 and num_heads divides d_model.
 std::int64_t head_dim(std::int64_t d_model, std::int64_t num_heads, const char* module);
 
-// What attention can be, beside its width and its number of heads; blocks and models hold one, too. What is
-// left out has the default in brackets, or in a block the block's own.
+// Options of attention, apart from its width and its number of heads; blocks and models hold one, too. An
+// option left out has the default in brackets, or in a block the block's own.
 //
 //     const nn::AttentionConfig config{.num_kv_heads = 2, .rotary_base = 10000};
 //     const nn::MultiHeadAttention grouped(64, 8, config);  // eight heads of queries, two of keys and values
@@ -108,9 +108,9 @@ struct MultiHeadAttention : Module {
 
 private:
     friend struct CausalMultiHeadAttention;
-    const char* const name_;          // of the class that the user calls
+    const char* const name_;          // the name of the class that the user calls
     const std::int64_t max_seq_len_;  // 0 unless causal
-    std::shared_ptr<Rng> rng_;        // generator of dropout
+    std::shared_ptr<Rng> rng_;        // dropout draws from it
     MultiHeadAttention(const char* name, std::int64_t d_model, std::int64_t num_heads,
                        const AttentionConfig& all, const RngGuard& rng);
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,

@@ -41,7 +41,7 @@ struct [[nodiscard]] AttentionResult {
 };
 // As scaled_dot_product_attention, with the weights that multiply v, after dropout. Memory grows with T × S.
 // The output is computed from them in the graph, fused or composed: after retain_grad(), weights.grad() is
-// their gradient by every way, through the output and through what you made of the weights yourself.
+// their gradient along every path, through the output and through what you computed from the weights.
 AttentionResult scaled_dot_product_attention_with_weights(const Tensor& q, const Tensor& k, const Tensor& v,
                                                           const AttentionOptions& options = {});
 // Attention of a packed projection, read in place: qkv (B, T, 3C) or (T, 3C), the columns of q, then k, then

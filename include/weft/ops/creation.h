@@ -80,9 +80,9 @@ Tensor tensor(const std::vector<T>& values) {
     return from_vector(values);
 }
 
-// The tensor of these strides, in elements, over memory that somebody else owns: nothing is copied, and a write
-// on either side is seen on the other, but version() notices only Weft's. The last tensor of this memory calls
-// `deleter` with `data` when it is gone, on its thread; without one, keep the memory for as long. Nothing
+// The tensor of these strides, in elements, over memory that something else owns: nothing is copied, and a
+// write on either side is seen on the other, but version() notices only Weft's. The last tensor of this memory
+// calls `deleter` with `data` when it is gone, on its thread; without one, keep the memory for as long. Nothing
 // recycles it. A bool is a byte of 0 or 1.
 //
 //     std::vector<float> theirs = {1, 2, 3, 4, 5, 6};

@@ -27,7 +27,7 @@ struct Heads {
     std::variant<std::array<Tensor, 3>, PackedHeads> form;  // which of the two it is
 
     Heads(std::array<Tensor, 3> qkv) : form(std::move(qkv)) {}  // of q (…, H, T, d_k), k (…, G, S, d_k) and v
-    Heads(PackedHeads packed) : form(std::move(packed)) {}      // of one projection
+    Heads(PackedHeads packed) : form(std::move(packed)) {}      // the columns of one projection
     // qkv (B, T, (H + 2G)·d_k) or (T, …); G = H if num_kv_heads is 0. ShapeError, beginning with `caller`,
     // for any other rank and unless H + 2G divides the last axis.
     static Heads packed(const Tensor& qkv, std::int64_t num_heads, std::int64_t num_kv_heads = 0,
