@@ -244,21 +244,20 @@ void drift() {
 std::string tiles_figure() {
     constexpr int tokens = 16, tile = 4, row = 2;  // the row of tiles that is followed
     constexpr double left = 50, top = 60, cell = 16, side = tile * cell;
-    viz::Drawing drawing(700, 350, "Scores in tiles");
-    std::vector<std::string> fills;
-    for (int query = 0; query < tokens; ++query)
-        for (int key = 0; key < tokens; ++key) {
-            const bool skipped = key / tile > query / tile;
-            fills.push_back(skipped               ? "#ffffff"
-                            : key > query         ? "#cccccc"
-                            : query / tile == row ? "#f2b27a"
-                                                  : "#bcd9ee");
-        }
-    drawing.cells(left, top, cell, cell, zeros({tokens, tokens}),
-                  {.texts = std::vector<std::string>(fills.size()), .fills = fills});
+    viz::Drawing drawing(700, 335, "Scores in tiles");
     for (int i = 0; i < tokens / tile; ++i)
-        for (int j = 0; j <= i; ++j) {
+        for (int j = 0; j < tokens / tile; ++j) {
             const double x = left + j * side, y = top + i * side;
+            if (j > i) {
+                drawing.box(x, y, side, side, "skipped", {"#fff", {"#888", 1, true}, 0, {.size = 11}});
+                continue;
+            }
+            std::vector<std::string> fills;
+            for (int query = 0; query < tile; ++query)
+                for (int key = 0; key < tile; ++key)
+                    fills.push_back(i == j && key > query ? "#cccccc" : i == row ? "#f2b27a" : "#bcd9ee");
+            drawing.cells(x, y, cell, cell, zeros({tile, tile}),
+                          {.texts = std::vector<std::string>(fills.size()), .fills = fills});
             drawing.path({{x, y}, {x + side, y}, {x + side, y + side}, {x, y + side}, {x, y}}, {.width = 2.5});
         }
     const double middle = top + (row + 0.5) * side;
@@ -266,7 +265,6 @@ std::string tiles_figure() {
         drawing.text(left + (j + 0.5) * side, middle, std::to_string(j + 1), {.size = 20, .bold = true});
     drawing.text(left + 2 * side, top - 18, "keys");
     drawing.text(left - 20, top + 2 * side, "queries", {.rotate = -90});
-    drawing.text(left + 3 * side, top + side / 2, "skipped");
     double x = left + 4 * side;
     for (int j = 1; j <= 3; ++j, x += 105) {
         drawing.arrow(x + (j == 1 ? 5 : 0), middle, x + 25, middle);
@@ -274,9 +272,9 @@ std::string tiles_figure() {
                     {.fill = "#fdf0e2"});
     }
     drawing.arrow(x, middle, x + 25, middle).text(x + 32, middle, "o / s", {.anchor = "start"});
-    drawing.text(left + 4 * side + 25, top + side / 2,
+    drawing.text(left + 4 * side + 30, top + side / 2,
                  "Each row of tiles is a task of its own:", {.anchor = "start"});
-    drawing.text(left + 4 * side + 25, top + side / 2 + 20, "any thread may take it.", {.anchor = "start"});
+    drawing.text(left + 4 * side + 30, top + side / 2 + 20, "any thread may take it.", {.anchor = "start"});
     return drawing.svg();
 }
 
