@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <thread>
 
 #include "weft/weft.h"
@@ -115,15 +116,23 @@ void the_same_bits() {
             weights_after_5_steps(threads) == on_one ? "the same bits as on one" : "other bits than on one");
 }
 
-void thread_times() {
+// A step on 1, 2, 4, … threads, as far as there are processors, but on two at least.
+void thread_times(int processors) {
     Training training;
-    const auto on = [&](int threads) {
-        set_num_threads(threads);
-        training.step();
-    };
-    const auto ms = milliseconds({[&] { on(1); }, [&] { on(2); }});
+    std::vector<int> threads;
+    std::vector<std::function<void()>> works;
+    for (int n = 1; n <= std::max(2, processors); n *= 2) {
+        threads.push_back(n);
+        works.push_back([&training, n] {
+            set_num_threads(n);
+            training.step();
+        });
+    }
+    const auto ms = milliseconds(works);
     set_num_threads(1);
-    std::printf("a step on one thread %.2f ms, on two %.2f ms, ratio %.2f\n", ms[0], ms[1], ms[0] / ms[1]);
+    std::printf("threads   ms a step   times as fast\n");
+    for (std::size_t i = 0; i < ms.size(); ++i)
+        std::printf("%7d   %9.2f   %13.2f\n", threads[i], ms[i], ms[0] / ms[i]);
 }
 
 // What not to do: each thread adds up its own part, and the parts are added at the end.
@@ -272,9 +281,9 @@ std::string tiles_figure() {
                     {.fill = "#fdf0e2"});
     }
     drawing.arrow(x, middle, x + 25, middle).text(x + 32, middle, "o / s", {.anchor = "start"});
-    drawing.text(left + 4 * side + 30, top + side / 2,
-                 "Each row of tiles is a task of its own:", {.anchor = "start"});
-    drawing.text(left + 4 * side + 30, top + side / 2 + 20, "any thread may take it.", {.anchor = "start"});
+    const double aside = left + 4 * side + 30, high = top + side / 2;
+    drawing.text(aside, high, "No row of tiles needs another:", {.anchor = "start"});
+    drawing.text(aside, high + 20, "any thread may take any row.", {.anchor = "start"});
     return drawing.svg();
 }
 
@@ -302,6 +311,7 @@ std::string memory_figure() {
 
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
+    const int processors = get_num_threads();
     set_num_threads(1);
     chapter.section("Tiles");
     tiles();
@@ -312,7 +322,7 @@ int main(int argc, char** argv) {
     chapter.section("The same bits");
     the_same_bits();
     chapter.section("Thread times");
-    thread_times();
+    thread_times(processors);
     chapter.section("Break it");
     sums();
     std::printf("\n");
