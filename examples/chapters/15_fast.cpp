@@ -240,18 +240,18 @@ void the_floor() {
 
 // ---- bytes that are not counted
 
-// Adds 1 to a sixteenth of the readings of 16 sensors: to all of some times, or to all of one sensor.
+// Adds 1 to a sixteenth of the readings of 16 sensors: to a block of rows, or to all of one sensor.
 void one_of_sixteen() {
     const NoGrad off;
     for (const std::int64_t times : {1 << 12, 1 << 21}) {
         const Tensor by_time = ones({times, 16}), by_sensor = ones({16, times});
-        const Tensor some_times = by_time.slice(0, 0, times / 16);  // (times / 16, 16)
-        const Tensor column = by_time.select(1, 3);                 // (times,)
-        const Tensor row = by_sensor.select(0, 3);                  // (times,)
+        const Tensor block = by_time.slice(0, 0, times / 16);  // (times / 16, 16)
+        const Tensor column = by_time.select(1, 3);            // (times,)
+        const Tensor row = by_sensor.select(0, 3);             // (times,)
         std::printf("arrays of %6.2f MiB ", 4 * static_cast<double>(by_time.numel()) / MiB);
-        const auto ms = milliseconds(
-            {[&] { (void)(some_times + 1); }, [&] { (void)(column + 1); }, [&] { (void)(row + 1); }});
-        std::printf(" some times %.4f ms, a column %.4f ms, a row %.4f ms\n", ms[0], ms[1], ms[2]);
+        const auto ms =
+            milliseconds({[&] { (void)(block + 1); }, [&] { (void)(column + 1); }, [&] { (void)(row + 1); }});
+        std::printf(" a block %.4f ms, a column %.4f ms, a row %.4f ms\n", ms[0], ms[1], ms[2]);
     }
 }
 
