@@ -1,5 +1,4 @@
-// Exercises of chapter 15: counting a layer's work, a sum that no number of threads can change, and two tiles
-// of attention combined.
+// Exercises of chapter 15: counting bytes and arithmetic, a stopwatch, and the lines in which memory travels.
 //
 //     make exercise N=15          tries what you wrote; make hint N=15 helps
 //
@@ -8,14 +7,7 @@
 
 #include "exercise.h"
 
-// 1. Predict. 1 is added to 16777216 = 2²⁴ in float32. By how much does the sum grow?
-inline double growth_in_float32() {
-    const Tensor large = full({}, 16777216);
-    return (large + 1 - large).item();
-}
-double prediction_of_growth() { return blank(); }
-
-// 2. Predict. z = x + y for float32 tensors of n elements: n FLOPs. How many FLOPs for each byte that is read
+// 1. Predict. z = x + y for float32 tensors of n elements: n FLOPs. How many FLOPs for each byte that is read
 // or written, to three decimals?
 inline double intensity_of_addition() {
     const double n = 1000, flops = n, bytes = 4 * (n + n + n);
@@ -23,17 +15,26 @@ inline double intensity_of_addition() {
 }
 double prediction_of_addition() { return blank(); }
 
-// 3. Mend. The sum of values, shared out to threads; here a loop does the work of one thread after the other.
-// The bits of the result must not depend on their number.
-float sum_on_threads(const std::vector<float>& values, std::size_t threads) {
-    std::vector<float> parts(threads);
-    for (std::size_t t = 0; t < threads; ++t) {
-        const std::size_t from = values.size() * t / threads, to = values.size() * (t + 1) / threads;
-        for (std::size_t i = from; i < to; ++i) parts[t] += values[i];
+// 2. Predict. y = (x + 1) * x - x, all of one shape: three operations, each of which reads and writes whole
+// arrays. How many times as many bytes do they move as one loop that does all three?
+inline double bytes_saved_by_fusing() {
+    const Tensor x = ones({1000}).requires_grad_();
+    double arrays = 0;
+    for (const GraphNode& node : graph_nodes((x + 1) * x - x))
+        if (node.operation != "leaf") arrays += static_cast<double>(node.inputs.size()) + 1;
+    return arrays / 2;
+}
+double prediction_of_fusing() { return blank(); }
+
+// 3. Mend. The shortest of `runs` runs of work, by the clock, whose unit is that of the result.
+double fastest(const std::function<void()>& work, const std::function<double()>& clock, int runs) {
+    const double start = clock();
+    double least = INFINITY;
+    for (int i = 0; i < runs; ++i) {
+        work();
+        least = std::min(least, clock() - start);
     }
-    float total = 0;
-    for (const float part : parts) total += part;
-    return total;
+    return least;
 }
 
 // 4. Write. The FLOPs per byte of y = x Wᵀ, with x (M, K), W (N, K) and y (M, N) in float32, if x and W are
@@ -41,14 +42,10 @@ float sum_on_threads(const std::vector<float>& values, std::size_t threads) {
 //     (768, 128) → 512: about 45
 double intensity(double M, double K, double N) { return blank(); }
 
-// What attention knows of one query after some of the keys: the largest score, the sum of exp(score − largest),
-// and the sum of exp(score − largest) · value. Before the first key: −∞, 0 and 0.
-struct Part {
-    double largest = -INFINITY, sum = 0, weighted = 0;
-};
-
-// 5. Write. What it knows after the keys of both parts; either may be empty.
-Part merge(const Part& a, const Part& b) { return blank(); }
+// 5. Write. The number of cache lines that hold numbers of x, a float32 tensor of two axes with any strides. A
+// line is 64 bytes, and the first number of x is the first of a line. No number lies before it.
+//     ones({8, 16}): 8      ones({8, 16}).slice(1, 0, 1): 8
+std::int64_t lines_read(const Tensor& x) { return blank(); }
 
 // 6. Paper. A machine computes 100 GFLOP/s and moves 20 GB/s (both 10⁹). Enter the FLOPs per byte that a
 // program needs so that memory does not limit it; then the minimum time in milliseconds, to two decimals, of

@@ -1,16 +1,13 @@
-// Chapter 15: where the time of a step goes: operations, bytes, threads; and the same bits.
-// B texts in a batch, T characters, C = d_model, H heads, L layers, V characters in the vocabulary.
-#include "13_text.h"
+// Chapter 15: where the time of a step goes: operations, and the bytes that they move.
+#include "15_step.h"
 #include "chapter.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <set>
-#include <thread>
 
 #include "weft/weft.h"
 
@@ -18,7 +15,6 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t B = 12, T = 64, C = 128, H = 4, L = 2, V = 65;
 constexpr double MiB = 1024 * 1024;
 
 using Inputs = std::vector<Tensor>;
@@ -139,19 +135,6 @@ void counting() {
 
 // ---- times
 
-// The fastest of `runs` of each work, in milliseconds. They take turns, so a busy machine slows all of them.
-std::vector<double> milliseconds(const std::vector<std::function<void()>>& works, int runs = 30) {
-    std::vector<double> fastest(works.size(), INFINITY);
-    for (int i = 0; i < runs; ++i)
-        for (std::size_t w = 0; w < works.size(); ++w) {
-            const auto start = std::chrono::steady_clock::now();
-            works[w]();
-            const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
-            fastest[w] = std::min(fastest[w], taken.count());
-        }
-    return fastest;
-}
-
 // P: a product of two 512 × 512 matrices. W: y = x + 1, with arrays of 0.25 MiB and of 128 MiB.
 void roof() {
     const NoGrad off;
@@ -213,20 +196,6 @@ void one_or_three() {
 
 // ---- a step, and its floor
 
-struct Training {
-    Rng rng{1};
-    lm::GPT model{{.vocab_size = V, .block_size = T, .num_layers = L, .num_heads = H, .d_model = C}, rng};
-    optim::AdamW optimizer{model, {.lr = 1e-3}};
-    Tensor tokens = randint(0, V, {B, T + 1}, rng);
-
-    void step() {
-        optimizer.zero_grad();
-        const Tensor logits = model(tokens.slice(1, 0, T));  // (B, T, V)
-        cross_entropy(logits, tokens.slice(1, 1, T + 1)).backward();
-        optimizer.step();
-    }
-};
-
 // The products that a step cannot do without: three for each linear layer, six for each layer's attention.
 std::vector<std::pair<Tensor, Tensor>> products() {
     Rng rng(1);
@@ -269,175 +238,20 @@ void the_floor() {
     std::printf("a step, composed    %6.2f ms, %.2f times the floor\n", ms[2], ms[2] / ms[0]);
 }
 
-// ---- tiles
+// ---- bytes that are not counted
 
-// One query's average of the values, with no more scores at hand than a tile has.
-Tensor in_tiles(const Tensor& scores, const Tensor& v, std::int64_t tile) {  // (S,), (S, d) → (d,)
-    double m = -INFINITY, s = 0;                                             // maximum and sum so far
-    Tensor o = zeros({v.size(1)}, float64);                                  // (d,)
-    for (std::int64_t from = 0; from < scores.size(0); from += tile) {
-        const std::int64_t to = std::min(from + tile, scores.size(0));
-        const Tensor part = scores.slice(0, from, to);  // (tile,)
-        const double next = std::max(m, max(part).item()), shrink = std::exp(m - next);
-        const Tensor e = exp(part - next);  // (tile,)
-        s = shrink * s + sum(e).item();
-        o = shrink * o + matmul(e.unsqueeze(0), v.slice(0, from, to)).squeeze(0);  // (d,)
-        m = next;
-        std::printf("after %lld keys: maximum %.0f, sum %.3f\n", static_cast<long long>(to), m, s);
-    }
-    return o / s;
-}
-
-void tiles() {
-    const Tensor scores = tensor({1.0, 3.0, 2.0, 5.0}, float64);                          // (S,)
-    const Tensor v = tensor({{1.0, 0.0}, {0.0, 1.0}, {1.0, 1.0}, {2.0, -1.0}}, float64);  // (S, d)
-    const Tensor tiled = in_tiles(scores, v, 2);                                          // (d,)
-    const Tensor whole = matmul(softmax(scores, 0).unsqueeze(0), v).squeeze(0);           // (d,)
-    std::printf("in tiles (%.3f, %.3f), at once (%.3f, %.3f)\n", tiled.at({0}), tiled.at({1}), whole.at({0}),
-                whole.at({1}));
-}
-
-// ---- threads
-
-std::vector<std::vector<float>> weights_after_5_steps(int threads) {
-    set_num_threads(threads);
-    Training training;
-    for (int step = 0; step < 5; ++step) training.step();
-    set_num_threads(1);
-    std::vector<std::vector<float>> weights;
-    for (const Tensor& parameter : training.model.parameters()) weights.push_back(parameter.to_vector<float>());
-    return weights;
-}
-
-void the_same_bits() {
-    const auto on_one = weights_after_5_steps(1);
-    for (const int threads : {2, 3})
-        std::printf(
-            "5 steps on %d threads: %s\n", threads,
-            weights_after_5_steps(threads) == on_one ? "the same bits as on one" : "other bits than on one");
-}
-
-void thread_times() {
-    Training training;
-    const auto on = [&](int threads) {
-        set_num_threads(threads);
-        training.step();
-    };
-    const auto ms = milliseconds({[&] { on(1); }, [&] { on(2); }});
-    set_num_threads(1);
-    std::printf("a step on one thread %.2f ms, on two %.2f ms, ratio %.2f\n", ms[0], ms[1], ms[0] / ms[1]);
-}
-
-// What not to do: each thread adds up its own part, and the parts are added at the end.
-float sum_in_parts(const std::vector<float>& values, std::size_t threads) {
-    std::vector<float> parts(threads);
-    std::vector<std::thread> team;
-    for (std::size_t t = 0; t < threads; ++t)
-        team.emplace_back([&, t] {
-            const std::size_t from = values.size() * t / threads, to = values.size() * (t + 1) / threads;
-            for (std::size_t i = from; i < to; ++i) parts[t] += values[i];
-        });
-    for (std::thread& thread : team) thread.join();
-    float total = 0;
-    for (const float part : parts) total += part;
-    return total;
-}
-
-void sums() {
-    Rng rng(1);
-    const Tensor x = rand({1000000}, rng);
-    const std::vector<float> values = x.to_vector<float>();
-    std::printf("threads   sum in parts   Weft's sum\n");
-    for (const int threads : {1, 2, 3, 4}) {
-        set_num_threads(threads);
-        std::printf("%7d   %12.1f   %10.1f\n", threads, sum_in_parts(values, static_cast<std::size_t>(threads)),
-                    sum(x).item());
-    }
-    std::printf("in float64 %26.1f\n", sum(x.to(float64)).item());
-    set_num_threads(1);
-}
-
-// ---- how far two runs drift apart
-
-constexpr std::array<int, 4> looked_at = {1, 30, 100, 300};  // steps
-
-// The weights, and the character that the model says for each position of the validation text.
-struct Snapshot {
-    std::vector<double> weights;
-    std::vector<std::int64_t> says;
-};
-
-// A small GPT on the tale of chapter 13, in float64. Each initial weight is changed by up to `rounding` of its
-// size.
-std::vector<Snapshot> snapshots(std::uint64_t seed, double rounding) {
-    const text::Characters characters(tale);
-    training::Corpus corpus(characters.encode(tale), {.block_size = 32, .batch_size = 8, .seed = 2});
-    Rng rng(seed);
-    lm::GPT model({.vocab_size = characters.vocab_size(),
-                   .block_size = 32,
-                   .num_layers = 1,
-                   .num_heads = 2,
-                   .d_model = 32},
-                  rng);
-    model.to(float64);
-    for (Tensor& weight : model.parameters()) {
-        const NoGrad off;
-        weight.add_(weight * (2 * rand(weight.shape(), rng, float64) - 1), rounding);
-    }
-    optim::AdamW optimizer(model, {.lr = 3e-3});
-    std::vector<Snapshot> all;
-    for (int step = 1; step <= looked_at.back(); ++step) {
-        optimizer.zero_grad();
-        const training::Batch batch = corpus.training_batch(step);
-        cross_entropy(model(batch.inputs), batch.targets).backward();
-        optimizer.step();
-        if (std::ranges::find(looked_at, step) == looked_at.end()) continue;
-        const NoGrad off;
-        Snapshot now;
-        for (const Tensor& weight : model.parameters())
-            for (const double value : weight.to_vector<double>()) now.weights.push_back(value);
-        now.says = argmax(model(corpus.validation_batches()[0].inputs), -1).to_vector<std::int64_t>();
-        all.push_back(now);
-    }
-    return all;
-}
-
-double distance(const std::vector<double>& a, const std::vector<double>& b) {  // relative to the length of a
-    double apart = 0, length = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) apart += std::pow(a[i] - b[i], 2), length += a[i] * a[i];
-    return std::sqrt(apart / length);
-}
-
-double agreement(const std::vector<std::int64_t>& a,
-                 const std::vector<std::int64_t>& b) {  // the share that is equal
-    double same = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) same += a[i] == b[i];
-    return same / static_cast<double>(a.size());
-}
-
-void drift() {
-    constexpr std::uint64_t seeds = 5;
-    std::vector<std::vector<Snapshot>> exact, rounded;
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        exact.push_back(snapshots(seed, 0));
-        rounded.push_back(snapshots(seed, std::pow(2, -24)));
-    }
-    const auto row = [&](std::size_t at, const char* other, const auto& second) {
-        std::vector<double> apart, same;
-        for (std::size_t i = 0; i < seeds; ++i) {
-            const Snapshot &a = exact[i][at], &b = second(i)[at];
-            apart.push_back(distance(a.weights, b.weights));
-            same.push_back(agreement(a.says, b.says));
-        }
-        std::printf("%4d  %-9s  %s  %s\n", looked_at[at], other, spread(apart, "%.1e (%.1e to %.1e)").c_str(),
-                    spread(same, "%.2f (%.2f to %.2f)").c_str());
-    };
-    std::printf("step  differs    distance of the weights         same predictions\n");
-    for (std::size_t at = 0; at < looked_at.size(); ++at) {
-        row(
-            at, "rounding", [&](std::size_t i) -> const auto& { return rounded[i]; });
-        row(
-            at, "seed", [&](std::size_t i) -> const auto& { return exact[(i + 1) % seeds]; });
+// Adds 1 to a sixteenth of the readings of 16 sensors: to a block of rows, or to all of one sensor.
+void one_of_sixteen() {
+    const NoGrad off;
+    for (const std::int64_t times : {1 << 12, 1 << 21}) {
+        const Tensor by_time = ones({times, 16}), by_sensor = ones({16, times});
+        const Tensor block = by_time.slice(0, 0, times / 16);  // (times / 16, 16)
+        const Tensor column = by_time.select(1, 3);            // (times,)
+        const Tensor row = by_sensor.select(0, 3);             // (times,)
+        std::printf("arrays of %6.2f MiB ", 4 * static_cast<double>(by_time.numel()) / MiB);
+        const auto ms =
+            milliseconds({[&] { (void)(block + 1); }, [&] { (void)(column + 1); }, [&] { (void)(row + 1); }});
+        std::printf(" a block %.4f ms, a column %.4f ms, a row %.4f ms\n", ms[0], ms[1], ms[2]);
     }
 }
 
@@ -489,56 +303,6 @@ std::string roof_figure() {
     return plot.svg();
 }
 
-std::string memory_figure() {
-    std::vector<double> tokens, square, rows, tile;
-    for (double n = 64; n <= 65536; n *= 2) {
-        tokens.push_back(n);
-        square.push_back(12 * n * n * 4 / MiB);  // the weights of 12 heads, float32
-        rows.push_back(4 * n * 768 * 4 / MiB);   // q, k, v and the result, d_model 768
-        tile.push_back(128 * 512 * 4 / MiB);     // the scores that a thread has at hand
-    }
-    return viz::Plot({.title = "Memory of attention, 12 heads, d_model 768",
-                      .x = "tokens T",
-                      .y = "MiB",
-                      .log_x = true,
-                      .log_y = true,
-                      .legend = "top-left"})
-        .line(tokens, square, "weights, T × T", {.markers = true})
-        .line(tokens, rows, "q, k, v and result", {.markers = true})
-        .line(tokens, tile, "a tile of scores", {.dashed = true})
-        .svg();
-}
-
-// ---- computing twice
-
-Tensor blocks(const Tensor& x, const std::vector<Tensor>& weights, bool twice) {
-    Tensor y = x;
-    for (const Tensor& w : weights) {
-        const auto block = [w](const Inputs& in) { return in[0] + gelu(matmul(in[0], w)); };
-        y = twice ? checkpoint(block, {y}, {w}) : block({y});
-    }
-    return y;
-}
-
-void computing_twice() {
-    Rng rng(1);
-    const Tensor x = randn({B * T, C}, rng);
-    std::vector<Tensor> weights;
-    for (int i = 0; i < 12; ++i) weights.push_back((randn({C, C}, rng) * 0.1).requires_grad_());
-    const auto kept = [](const Tensor& y) {  // operations, without the leaves
-        int operations = 0;
-        for (const GraphNode& node : graph_nodes(y)) operations += node.operation != "leaf";
-        return operations;
-    };
-    const Tensor once = blocks(x, weights, false), twice = blocks(x, weights, true);
-    std::printf("12 blocks keep %d results of operations; computed twice, %d\n", kept(once), kept(twice));
-    const std::vector<Tensor> a = grad({sum(once)}, weights), b = grad({sum(twice)}, weights);
-    bool same = true;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        same = same && a[i].to_vector<float>() == b[i].to_vector<float>();
-    std::printf("the same gradients: %s\n", same ? "yes" : "no");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -558,19 +322,8 @@ int main(int argc, char** argv) {
     one_or_three();
     chapter.section("The floor");
     the_floor();
-    chapter.section("Tiles");
-    tiles();
-    chapter.section("Computing twice");
-    computing_twice();
-    chapter.section("The same bits");
-    the_same_bits();
-    chapter.section("Thread times");
-    thread_times();
     chapter.section("Break it");
-    sums();
-    std::printf("\n");
-    drift();
+    one_of_sixteen();
     chapter.figure("15_bytes", bytes_figure());
     chapter.figure("15_roof", roof_figure());
-    chapter.figure("15_memory", memory_figure());
 }

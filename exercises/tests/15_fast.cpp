@@ -1,54 +1,50 @@
+#include <numeric>
+
 #include "exercise.h"
 #include EXERCISE
 
 namespace {
 
-Part of(const std::vector<double>& scores, const std::vector<double>& values) {
-    Part part;
-    for (const double score : scores) part.largest = std::max(part.largest, score);
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        part.sum += std::exp(scores[i] - part.largest);
-        part.weighted += std::exp(scores[i] - part.largest) * values[i];
-    }
-    return part;
+// fastest() of work that takes the given times by a clock of its own, which starts late.
+double fastest_of(const std::vector<double>& times) {
+    double now = 1000;
+    std::size_t runs = 0;
+    const double found = fastest(
+        [&] {
+            expect(runs < times.size(), "fastest runs the work more than `runs` times");
+            now += times[runs++];
+        },
+        [&] { return now; }, static_cast<int>(times.size()));
+    expect(runs == times.size(), "fastest runs the work " + std::to_string(runs) +
+                                     " times, and should run it " + std::to_string(times.size()) + " times");
+    return found;
 }
 
-void expect_part(const std::string& what, const Part& got, const Part& want) {
-    if (got.largest != want.largest) expect_equal(what + ", largest", got.largest, want.largest);
-    expect_equal(what + ", sum", got.sum, want.sum);
-    expect_equal(what + ", weighted", got.weighted, want.weighted);
+void expect_lines(const std::string& what, const Tensor& x, std::int64_t want) {
+    expect_equal("the lines of " + what, static_cast<double>(lines_read(x)), static_cast<double>(want));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     Exercise exercise(argc, argv, "15. Making it fast");
-    exercise.predict("prediction_of_growth", prediction_of_growth, growth_in_float32,
-                     "float32 has 24 binary digits, so the next number after 2²⁴ is 2²⁴ + 2.",
-                     {"How many binary digits does a float32 have?"});
     exercise.predict("prediction_of_addition", prediction_of_addition, intensity_of_addition,
                      "Each addition reads two numbers and writes one, 12 bytes together: 1/12.",
                      {"How many numbers are moved for one addition, and how many bytes has each?"}, 0.001);
-    exercise.mend("sum_on_threads", "gives other bits on 2 threads than on one",
-                  {"What decides which numbers are added to which? And what must not?",
-                   "Borders that depend on the size alone give the same parts on any number of threads.",
-                   "Cut the values into blocks of, say, 1000. Thread t takes the blocks t, t + threads, …; "
-                   "each block has a part of its own, and the parts are added in the order of the blocks."},
+    exercise.predict(
+        "prediction_of_fusing", prediction_of_fusing, bytes_saved_by_fusing,
+        "x + 1 moves two arrays, the product and the difference three each: 8. One loop reads x and "
+        "writes y: 2.",
+        {"Which arrays does each of the three operations read, and which does it write?"});
+    exercise.mend("fastest", "the fastest of runs that take 9, 2 and 3",
+                  {"What does the clock show at the end of the second run, less than what?",
+                   "The difference holds all runs so far, so the first is always the shortest.",
+                   "Each run needs a start of its own, read before the work."},
                   [] {
-                      expect_equal("the sum of nothing", sum_on_threads({}, 3), 0.0);
-                      expect_equal("the sum of 1 2 3 on 2 threads", sum_on_threads({1, 2, 3}, 2), 6.0);
-                      expect_equal("the sum of 1 2 3 on 5 threads", sum_on_threads({1, 2, 3}, 5), 6.0);
-                      Rng rng(1);
-                      const std::vector<float> values = rand({100001}, rng).to_vector<float>();
-                      double exact = 0;
-                      for (const float value : values) exact += value;
-                      const float alone = sum_on_threads(values, 1);
-                      expect_equal("the sum of 100001 numbers between 0 and 1", alone, exact, 10);
-                      for (const std::size_t threads : {2, 3, 7, 64, 1000})
-                          expect(
-                              sum_on_threads(values, threads) == alone,
-                              "sum_on_threads gives other bits on " + std::to_string(threads) +
-                                  " threads than on one; the order of the additions must not depend on them");
+                      expect_equal("the fastest of runs that take 9, 2 and 3", fastest_of({9, 2, 3}), 2);
+                      expect_equal("the fastest of runs that take 3, 9 and 2", fastest_of({3, 9, 2}), 2);
+                      expect_equal("the fastest of runs that take 1, 9 and 8", fastest_of({1, 9, 8}), 1);
+                      expect_equal("the fastest of one run that takes 5", fastest_of({5}), 5);
                   });
     exercise.write("intensity",
                    {"The work over the traffic. How many multiply-adds has the product?",
@@ -60,20 +56,21 @@ int main(int argc, char** argv) {
                                     0.4997559785);
                    });
     exercise.write(
-        "merge",
-        {"Both sums were taken relative to a largest score of their own. What are they relative to a larger "
-         "one?",
-         "They shrink by the factor exp(old largest - new largest), which is never above 1.",
-         "Take the larger of both; scale the sums of each part, and add. Beware of -∞ - (-∞)."},
+        "lines_read",
+        {"How many float32 numbers does a line hold? Where in memory does element (i, j) lie?",
+         "Element (i, j) lies i · strides()[0] + j · strides()[1] numbers after the first.",
+         "That position, divided by 16 and rounded down, is the number of its line. Count the different ones."},
         [] {
-            expect_part("merge of scores {1, 3} and {2, 5}", merge(of({1, 3}, {4, 0}), of({2, 5}, {1, -2})),
-                        of({1, 3, 2, 5}, {4, 0, 1, -2}));
-            expect_part("the same the other way round", merge(of({2, 5}, {1, -2}), of({1, 3}, {4, 0})),
-                        of({1, 3, 2, 5}, {4, 0, 1, -2}));
-            expect_part("scores of 1000, for which exp alone is infinite,",
-                        merge(of({1000, 998}, {1, 2}), of({999}, {3})), of({1000, 998, 999}, {1, 2, 3}));
-            expect_part("an empty part first", merge({}, of({2, 5}, {1, -2})), of({2, 5}, {1, -2}));
-            expect_part("two empty parts", merge({}, {}), {});
+            expect_lines("ones({8, 16})", ones({8, 16}), 8);
+            expect_lines("ones({8, 16}).slice(1, 0, 1), a column,", ones({8, 16}).slice(1, 0, 1), 8);
+            expect_lines("ones({10, 3}), in which a line holds parts of several rows,", ones({10, 3}), 2);
+            expect_lines("ones({10, 3}).slice(1, 0, 1)", ones({10, 3}).slice(1, 0, 1), 2);
+            expect_lines("ones({16, 40}).T()", ones({16, 40}).T(), 40);
+            expect_lines("ones({4, 40}).slice(1, 0, 17)", ones({4, 40}).slice(1, 0, 17), 8);
+            expect_lines("ones({1, 64}).expand({5, 64}), whose rows are the same numbers,",
+                         ones({1, 64}).expand({5, 64}), 4);
+            expect_lines("ones({64, 64}).slice(0, 0, 64, 2), every other row,",
+                         ones({64, 64}).slice(0, 0, 64, 2), 128);
         });
     const double elements = 4096.0 * 4096;
     exercise.paper("roof_on_paper", roof_on_paper,
