@@ -197,18 +197,25 @@ std::vector<double> first_gradients(const Deep& model, const Points& points) {
     return norms;
 }
 
+// The standard deviation of a logit over the points, before training.
+double spread_of_logits(const Deep& model, const Points& points) {
+    const NoGrad off;
+    return sqrt(mean(var(model(points.x), 0))).item();
+}
+
 // One way to start, with several seeds.
 struct Start {
     std::string name;
     bool kaiming, normalise;
     std::vector<Seeds> gradients = std::vector<Seeds>(depth + 1);  // of each layer's weight
-    Seeds losses = {};
+    Seeds spread = {}, losses = {};
 };
 
 std::vector<Start> twenty_layers(Chapter& chapter) {
     chapter.section("twenty layers");
     std::vector<Start> starts = {
         {"nn::Linear's", false, false}, {"Kaiming", true, false}, {"nn::Linear's, norm", false, true}};
+    bool healthy = true;
     for (Start& start : starts)
         for (std::uint64_t seed = 1; seed <= 5; ++seed) {
             Rng rng(seed);
@@ -216,6 +223,8 @@ std::vector<Start> twenty_layers(Chapter& chapter) {
             const Deep model(start.kaiming, start.normalise, rng);
             const std::vector<double> gradients = first_gradients(model, points);
             for (std::size_t i = 0; i <= depth; ++i) start.gradients[i].add(gradients[i]);
+            healthy = healthy && check::gradient_flow(model).passed();
+            start.spread.add(spread_of_logits(model, points));
             start.losses.add(train(
                 model, [&] { return cross_entropy(model(points.x), points.kind); }, 0.001, 100));
         }
@@ -226,10 +235,11 @@ std::vector<Start> twenty_layers(Chapter& chapter) {
         for (const std::size_t i : {0, 5, 10, 15, 20}) std::printf("   %.1e", start.gradients[i].median());
         std::printf("\n");
     }
-    std::printf("\ninitial values       loss after 100 steps\n");
+    std::printf("check::gradient_flow finds a problem: %s\n", healthy ? "no" : "yes");
+    std::printf("\ninitial values       spread of the logits   loss after 100 steps\n");
     for (const Start& start : starts)  // rounding decides on more digits than one: twenty layers amplify it
-        std::printf("%-21s%.1f (%.1f to %.1f)\n", start.name.c_str(), start.losses.median(),
-                    start.losses.values.front(), start.losses.values.back());
+        std::printf("%-21s%.1e                %.1f (%.1f to %.1f)\n", start.name.c_str(), start.spread.median(),
+                    start.losses.median(), start.losses.values.front(), start.losses.values.back());
     return starts;
 }
 
@@ -263,11 +273,17 @@ double accuracy(const Normalised& model, const Points& points, std::int64_t size
     return mean((argmax(cat(logits), -1) == points.kind).to(float64)).item();
 }
 
+// How much the first row of the result depends on the other rows of x.
+double mixing(const Normalised& model, const Tensor& x) {
+    return max(abs(model(x).slice(0, 0, 1) - model(x.slice(0, 0, 1)))).item();
+}
+
 void broken(Chapter& chapter) {
     chapter.section("break it: layer norm over the wrong axis");
     std::printf("axis   loss                  150 at once           one class at once     one at a time\n");
+    std::vector<Seeds> mixings;
     for (const std::int64_t axis : {-1, 0}) {
-        Seeds losses, together, by_class, alone;
+        Seeds losses, together, by_class, alone, mixed;
         for (std::uint64_t seed = 1; seed <= 5; ++seed) {
             Rng rng(seed);
             const Points training = draw_points(300, rng), validation = draw_points(150, rng);
@@ -279,12 +295,18 @@ void broken(Chapter& chapter) {
             by_class.add(accuracy(
                 model, {index_select(validation.x, 0, order), index_select(validation.kind, 0, order)}, 50));
             alone.add(accuracy(model, validation, 1));
+            mixed.add(mixing(model, validation.x));
         }
         std::printf("%4d", static_cast<int>(axis));
         for (const Seeds* seeds : {&losses, &together, &by_class, &alone})
             std::printf("   %.2f (%.2f to %.2f)", seeds->median(), seeds->values.front(), seeds->values.back());
         std::printf("\n");
+        mixings.push_back(mixed);
     }
+    std::printf("\naxis   mixing\n");
+    for (const int i : {0, 1})
+        std::printf("%4d   %.1f (%.1f to %.1f)\n", i - 1, mixings[i].median(), mixings[i].values.front(),
+                    mixings[i].values.back());
 }
 
 // ---- figures
