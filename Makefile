@@ -51,9 +51,11 @@ microgpt:  ## a GPT in standard C++ on one page (docs/microgpt.md), which makes 
 	$(if $(WEFT),@$(MAKE) --no-print-directory ready)
 	$(if $(WEFT),$(call run,examples/microgpt_weft,$(NAMES)))
 exercise: ready  ## try what you wrote in exercises/: make exercise N=9 or PROJECT=1, with WATCH=1 at every save; without a number, your progress
-	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" $(if $(WATCH),--watch)
+	@exercises/try.sh $(CMAKE) $(BUILD) $(if $(PROJECT),project,exercise) "$(or $(PROJECT),$(N))" $(if $(WATCH),--watch)
 hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=9 or PROJECT=1
-	@exercises/try.sh $(CMAKE) $(BUILD) "$(N)" "$(PROJECT)" --hint
+	@exercises/try.sh $(CMAKE) $(BUILD) $(if $(PROJECT),project,exercise) "$(or $(PROJECT),$(N))" --hint
+fault: ready  ## find the fault in exercises/faults (docs/faults.md): make fault N=7, then HINT=1 or CHECK=1; without a number, what is mended
+	@exercises/try.sh $(CMAKE) $(BUILD) fault "$(N)" $(if $(HINT),--hint,$(if $(CHECK),--check,$(if $(WATCH),--watch)))
 figures: ready  ## draw the figures of the book and of docs/architecture.md anew, in docs/figures
 	$(CMAKE) --build $(BUILD) --target chapters
 	@tools/figures.sh $(BUILD)

@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
 # Builds what the reader wrote and tries it, without a word from make or ninja.
-#   exercises/try.sh CMAKE BUILD N PROJECT [OPTION]
-# N is the number of a chapter, or PROJECT that of a project; the other is empty. If both are: all of them, a line each.
+#   exercises/try.sh CMAKE BUILD KIND N [OPTION]
+# N is the number of a chapter (KIND exercise), a project or a fault. If it is empty: all of them, a line each.
 #   --hint    prints the next hint for the first part that does not pass
+#   --check   prints the verdict of check:: on a fault
 #   --watch   tries it again whenever the file is saved, until Ctrl-C
-cmake=$1 build=$2 chapter=$3 project=$4 option=$5
+cmake=$1 build=$2 kind=$3 chosen=$4 option=$5
+folder=exercises
+[ "$kind" = fault ] && folder=exercises/faults
 mkdir -p "$build/exercises"
 log=$build/exercises/build.log
 
-# Prints the number in the names of programs: 09_heads is exercise_09, project_1_clusters is exercise_project_1.
-number_of() { [[ $1 =~ ^(project_[0-9]|[0-9][0-9]) ]] && echo "${BASH_REMATCH[1]}"; }
+# Prints the program of a file: 09_heads is exercise_09, project_1_clusters is exercise_project_1; a fault's is fault_09.
+program_of() {
+    [[ $1 =~ ^(project_[0-9]|[0-9][0-9]) ]] || return
+    [ "$kind" = fault ] && echo "fault_${BASH_REMATCH[1]}" || echo "exercise_${BASH_REMATCH[1]}"
+}
 
 # Prints after how many seconds a program is stopped; projects train models.
-patience() { [[ $1 == project* ]] && echo 900 || echo 60; }
+patience() {
+    case $1 in *project*) echo 900 ;; fault*) echo "${PATIENCE:-20}" ;; *) echo 60 ;; esac
+}
 
 # Runs a program for so many seconds at most, where there is timeout, which macOS lacks.
 limited() {
@@ -25,14 +33,15 @@ errors() {
 }
 
 try() {
-    if ! "$cmake" --build "$build" --target "exercise_$number" >"$log" 2>&1; then
+    if ! "$cmake" --build "$build" --target "$program" >"$log" 2>&1; then
         errors
-        printf '\nexercises/%s.cpp does not compile yet; the first error is the one to look at.\n' "$name"
+        printf '\n%s/%s.cpp does not compile yet; the first error is the one to look at.\n' "$folder" "$name"
         return 1
     fi
-    limited "$(patience "$number")" "$build/exercises/exercise_$number" --progress "$build/exercises/progress" "$@"
+    [ "$kind" = fault ] && grep -qxF "$(cksum "$folder/$name.cpp")" exercises/faults/as_given.txt && set -- --untouched "$@"
+    limited "$(patience "$program")" "$build/exercises/$program" --progress "$build/exercises/progress" "$@"
     local status=$?
-    [ $status = 124 ] && echo "  stopped after $(patience "$number") seconds: does a loop never end?"
+    [ $status = 124 ] && echo "  stopped after $(patience "$program") seconds: does a loop never end?"
     return $status
 }
 
@@ -41,32 +50,34 @@ watch() {
     rm -f "$seen"
     trap 'echo; exit 0' INT
     while true; do
-        if [ "exercises/$name.cpp" -nt "$seen" ]; then
-            touch -r "exercises/$name.cpp" "$seen"
+        if [ "$folder/$name.cpp" -nt "$seen" ]; then
+            touch -r "$folder/$name.cpp" "$seen"
             printf '\n---- %s\n' "$(date +%H:%M:%S)"
             try
-            echo "waiting for exercises/$name.cpp to be saved; Ctrl-C ends this"
+            echo "waiting for $folder/$name.cpp to be saved; Ctrl-C ends this"
         fi
         sleep 0.5
     done
 }
 
 list() {
-    echo "building the exercises; the first time this takes some minutes"
-    "$cmake" --build "$build" --target exercises -- -k 0 >"$log" 2>&1
+    echo "building the ${folder#*/}; the first time this takes some minutes"
+    "$cmake" --build "$build" --target "${folder#*/}" -- -k 0 >"$log" 2>&1
     echo
-    for file in exercises/[0-9]*.cpp exercises/project_*.cpp; do
+    for file in "$folder"/[0-9]*.cpp "$folder"/project_*.cpp; do
+        [ -e "$file" ] || continue
         name=$(basename "$file" .cpp)
-        program=$build/exercises/exercise_$(number_of "$name")
+        program=$build/exercises/$(program_of "$name")
         # A program that is older than its file was not built: what the reader wrote does not compile.
         if [ ! -x "$program" ] || [ "$file" -nt "$program" ]; then
             echo "  $name does not compile"
         else
-            limited "$(patience "$(number_of "$name")")" "$program" --brief || [ $? = 1 ] || echo "  $name does not come to an end"
+            limited "$(patience "$(program_of "$name")")" "$program" --brief || [ $? = 1 ] || echo "  $name does not come to an end"
         fi
     done | awk '
         {
             print
+            if (/ (mended|sick)$/) { faults++; mended += / mended$/ }
             if ($0 !~ / [0-9]+\/[0-9]+/) next
             passed = all = 0
             line = $0
@@ -78,24 +89,31 @@ list() {
             tasks += all; passed_tasks += passed
             if (passed == all) done++
         }
-        END { printf "\n%d of %d exercises done, %d of %d tasks\n", done, NR, passed_tasks, tasks }'
+        END { if (faults) printf "\n%d of %d mended\n", mended, NR; else printf "\n%d of %d exercises done, %d of %d tasks\n", done, NR, passed_tasks, tasks }'
 }
 
-if [ -z "$chapter$project" ] && [ -z "$option" ]; then
+if [ -z "$chosen" ] && [ -z "$option" ]; then
     list
     exit
 fi
-[ -n "$project" ] && number=project_$project || number=$(printf %02.0f "$chapter" 2>/dev/null)
-name=$(basename "$(ls "exercises/$number"_*.cpp 2>/dev/null)" .cpp)
+number=none
+[[ $chosen =~ ^[0-9]+$ ]] && number=$(printf %02.0f "$chosen")
+[ "$kind" = project ] && number=project_$chosen
+name=$(basename "$(ls "$folder/$number"_*.cpp 2>/dev/null)" .cpp)
 if [ -z "$name" ]; then
-    echo "choose a chapter by N=1 to N=$(ls exercises/[0-9]*.cpp | wc -l), or a project by PROJECT=1 to" \
-        "PROJECT=$(ls exercises/project_*.cpp 2>/dev/null | wc -l)"
+    if [ "$kind" = fault ]; then
+        echo "choose a fault by N=1 to N=$(ls "$folder"/[0-9]*.cpp | wc -l)"
+    else
+        echo "choose a chapter by N=1 to N=$(ls exercises/[0-9]*.cpp | wc -l), or a project by PROJECT=1 to" \
+            "PROJECT=$(ls exercises/project_*.cpp 2>/dev/null | wc -l)"
+    fi
     exit 2
 fi
-[ -x "$build/exercises/exercise_$number" ] || echo "building; the first time this takes some minutes"
+program=$(program_of "$name")
+[ -x "$build/exercises/$program" ] || echo "building; the first time this takes some minutes"
 case $option in
     --watch) watch ;;
-    --hint) try --hint ;;
+    --hint | --check) try "$option" ;;
     *) try ;;
 esac
 status=$?

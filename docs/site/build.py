@@ -25,8 +25,10 @@ TRAINED = ROOT / "build/docs/training"
 # A model of two layers, which takes half a minute on one core: less than the pages take.
 TRAINING = ["--num_layers", "2", "--d_model", "64", "--steps", "1500", "--lr", "0.003", "--eval_interval", "250", "--threads", "1"]
 
-APPENDICES = ["errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "machines", "sources"]
-RECAPS = {"03": "recap_1", "07": "recap_2", "11": "recap_3", "14": "recap_4", "18": "recap_5"}  # after which chapters
+APPENDICES = ["faults", "errata", "beside_pytorch", "dictionary", "dictionary_jax", "errors", "glossary", "machines", "sources"]
+# What follows a chapter.
+AFTER = {"first_run": "microgpt", "broadcasting": "recap_1", "classification": "recap_2", "translation": "recap_3", "inside": "recap_4",
+         "more_machines": "recap_5"}
 LIBRARY = ["readme", "features", "training", "installing", "architecture", "rules", "performance", "python", "comparison", "names", "contributing"]
 
 
@@ -61,7 +63,8 @@ def moved(name, text):
 
 
 def at_the_left(text):
-    """Blocks of code that were cut out of a function, without what they are indented by."""
+    """Blocks of code that were cut out of a function, without what they are indented by; and over what a companion types into main, where."""
+    text = text.replace("```cpp main\n", "```{code-block} cpp\n:caption: at the end of main\n\n")
     return re.sub(r"^```cpp\n(.*?)^```$", lambda m: "```cpp\n" + textwrap.dedent(m.group(1)) + "```", text,
                   flags=re.DOTALL | re.MULTILINE)
 
@@ -101,7 +104,7 @@ def pages():
     companions, steps = ({f"{folder}/{path.stem}": path.read_text(encoding="utf-8")
                           for path in sorted((ROOT / "docs" / folder).glob("*.md"))} for folder in ["sources", "from_scratch"])
     chapters = [page for name in found if re.match(r"\d\d_", name)
-                for page in (name, RECAPS.get(name[:2])) if page]
+                for page in (name, AFTER.get(name[3:])) if page]
     for name in ["README", "CONTRIBUTING"]:
         found[name.lower()] = from_docs((ROOT / f"{name}.md").read_text(encoding="utf-8"))
     contents = found.pop("README")

@@ -5,9 +5,9 @@
 #include "chapter.h"
 
 // From here on the page shows the program.
+#include <algorithm>
 #include <functional>
 #include <iostream>
-#include <queue>
 #include <set>
 #include <string>
 #include <vector>
@@ -85,19 +85,14 @@ void accumulation() {
     std::cout << "a has " << (a.grad().defined() ? "a gradient" : "no gradient") << "\n";
 }
 
-// Prints the message of the error that `action` throws.
-void refused(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        std::cout << "refused: " << error.what() << "\n";
-    }
-}
-
 void twice() {
     const Residual r;
     r.y.backward();
-    refused([&] { r.y.backward(); });
+    try {
+        r.y.backward();
+    } catch (const Error& error) {
+        std::cout << "refused: " << error.what() << "\n";
+    }
 }
 
 void outside() {
@@ -116,16 +111,6 @@ void outside() {
     std::cout << "x = " << x << "\n";
 }
 
-void changed_meanwhile() {
-    Tensor x = leaf(3);
-    const Tensor y = x * x;  // its gradient rule needs x
-    {
-        const NoGrad off;
-        x.fill_(0);
-    }
-    refused([&] { y.backward(); });
-}
-
 // ---- Break it
 
 struct Edge {
@@ -138,6 +123,7 @@ struct Value {
     double gradient = 0;
 };
 using Graph = std::vector<Value>;  // inputs first, the root last
+using Order = std::vector<std::size_t> (*)(const Graph&);
 
 // Passes gradients on in the order given.
 void walk(Graph& graph, const std::vector<std::size_t>& order) {
@@ -147,23 +133,27 @@ void walk(Graph& graph, const std::vector<std::size_t>& order) {
             graph[edge.input].gradient += edge.derivative * graph[n].gradient;
 }
 
-std::vector<std::size_t> descending(const Graph& graph) {
+std::vector<std::size_t> by_number(const Graph& graph) {
     std::vector<std::size_t> order;
     for (std::size_t n = graph.size(); n-- > 0;) order.push_back(n);
     return order;
 }
 
-std::vector<std::size_t> breadth_first(const Graph& graph) {  // wrong
-    std::vector<std::size_t> order;
-    std::set<std::size_t> seen{graph.size() - 1};
-    std::queue<std::size_t> waiting({graph.size() - 1});
-    while (!waiting.empty()) {
-        const std::size_t n = waiting.front();
-        waiting.pop();
-        order.push_back(n);
-        for (const Edge& edge : graph[n].edges)
-            if (seen.insert(edge.input).second) waiting.push(edge.input);
-    }
+// Wrong: a node, then each of its inputs with all that is below it, as often as it is reached.
+std::vector<std::size_t> recursive(const Graph& graph, std::size_t n) {
+    std::vector<std::size_t> order = {n};
+    for (const Edge& edge : graph[n].edges)
+        for (const std::size_t below : recursive(graph, edge.input)) order.push_back(below);
+    return order;
+}
+std::vector<std::size_t> recursive(const Graph& graph) { return recursive(graph, graph.size() - 1); }
+
+// Wrong: the root, then its inputs, then theirs, each once.
+std::vector<std::size_t> breadth_first(const Graph& graph) {
+    std::vector<std::size_t> order = {graph.size() - 1};
+    for (std::size_t i = 0; i < order.size(); ++i)
+        for (const Edge& edge : graph[order[i]].edges)
+            if (std::find(order.begin(), order.end(), edge.input) == order.end()) order.push_back(edge.input);
     return order;
 }
 
@@ -181,17 +171,21 @@ const Graph x_plus_h = residual({{3, 1}, {4, 1}}), h_plus_x = residual({{4, 1}, 
 void compare_walks() {
     const auto show = [](const char* title, Graph graph, const std::vector<std::size_t>& order) {
         walk(graph, order);
-        std::printf("%-22s order", title);
-        for (const std::size_t n : order) std::printf(" %s", graph[n].name.c_str());
-        std::printf("   da %g, db %g, dw %g\n", graph[0].gradient, graph[1].gradient, graph[2].gradient);
+        std::string names;
+        for (const std::size_t n : order) names += graph[n].name + " ";
+        std::printf("%-20s  %-18s  da %g, db %g, dw %g\n", title, names.c_str(), graph[0].gradient,
+                    graph[1].gradient, graph[2].gradient);
     };
-    show("x + h, by number:", x_plus_h, descending(x_plus_h));
-    show("x + h, breadth first:", x_plus_h, breadth_first(x_plus_h));
-    show("h + x, breadth first:", h_plus_x, breadth_first(h_plus_x));
+    for (const auto& [name, order] : {std::pair<const char*, Order>{"by number", by_number},
+                                      {"recursive", recursive},
+                                      {"breadth first", breadth_first}}) {
+        show((std::string("x + h, ") + name).c_str(), x_plus_h, order(x_plus_h));
+        show((std::string("h + x, ") + name).c_str(), h_plus_x, order(h_plus_x));
+    }
 }
 
 // x ← x + x/2, `blocks` times: the gradient of the first x is 1.5 to that power.
-double gradient_through(int blocks, std::vector<std::size_t> (*order)(const Graph&)) {
+double gradient_through(int blocks, Order order) {
     Graph graph = {{"x"}};
     for (int i = 0; i < blocks; ++i) {
         const std::size_t x = graph.size() - 1;
@@ -203,10 +197,10 @@ double gradient_through(int blocks, std::vector<std::size_t> (*order)(const Grap
 }
 
 void compare_depths() {
-    std::printf("blocks  by number  breadth first\n");
+    std::printf("blocks  by number  recursive  breadth first\n");
     for (const int blocks : {1, 2, 4, 8, 12})
-        std::printf("%6d  %9.4g  %13.4g\n", blocks, gradient_through(blocks, descending),
-                    gradient_through(blocks, breadth_first));
+        std::printf("%6d  %9.4g  %9.4g  %13.4g\n", blocks, gradient_through(blocks, by_number),
+                    gradient_through(blocks, recursive), gradient_through(blocks, breadth_first));
 }
 
 // ---- figures
@@ -284,11 +278,12 @@ std::string ledger_figure() {
 }
 
 std::string depth_figure() {
-    std::vector<double> blocks, right, wrong;
+    std::vector<double> blocks, right, recursion, breadth;
     for (int n = 1; n <= 12; ++n) {
         blocks.push_back(n);
-        right.push_back(gradient_through(n, descending));
-        wrong.push_back(gradient_through(n, breadth_first));
+        right.push_back(gradient_through(n, by_number));
+        recursion.push_back(gradient_through(n, recursive));
+        breadth.push_back(gradient_through(n, breadth_first));
     }
     viz::Plot plot({.title = "Gradient of the first x through residual blocks",
                     .x = "blocks",
@@ -297,7 +292,8 @@ std::string depth_figure() {
                     .height = 320,
                     .legend = "top-left"});
     plot.line(blocks, right, "each node after all its consumers", {.markers = true});
-    plot.line(blocks, wrong, "breadth first", {.markers = true});
+    plot.line(blocks, recursion, "recursive", {.markers = true});
+    plot.line(blocks, breadth, "breadth first", {.markers = true});
     return plot.svg();
 }
 
@@ -318,9 +314,7 @@ int main(int argc, char** argv) {
     twice();
     chapter.section("Outside the graph");
     outside();
-    chapter.section("Changed in between");
-    changed_meanwhile();
-    chapter.section("Break it: a breadth-first walk");
+    chapter.section("Break it: three orders");
     compare_walks();
     std::cout << "\n";
     compare_depths();

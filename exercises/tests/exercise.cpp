@@ -158,10 +158,19 @@ Exercise::Exercise(int argc, char** argv, std::string title) : title_(std::move(
             as_given_ = true;
         } else if (argument == "--hint") {
             hint_ = true;
+        } else if (argument == "--check") {
+            check_ = true;
+        } else if (argument == "--untouched") {
+            pristine_ = true;
+        } else if (argument == "--seed" && i + 1 < argc) {
+            seed_ = std::strtoull(argv[++i], nullptr, 10);
         } else if (argument == "--progress" && i + 1 < argc) {
             progress_ = argv[++i];
         } else {
-            std::fprintf(stderr, "usage: %s [--progress FOLDER] [--hint] [--brief] [--as-given]\n", argv[0]);
+            std::fprintf(stderr,
+                         "usage: %s [--progress FOLDER] [--hint] [--check] [--seed N] [--untouched] [--brief] "
+                         "[--as-given]\n",
+                         argv[0]);
             std::exit(2);
         }
     }
@@ -219,6 +228,24 @@ void Exercise::accept(const std::string& name, const Hints& hints, const std::fu
     part(project_, name, hints, "", silent(test));
 }
 
+void Exercise::fault(const Fault& fault) {
+    if (check_) {
+        std::printf("%s\n", fault.check().c_str());
+        return;
+    }
+    part(fault_, "program", fault.hints, fault.look, [&] {
+        if (!brief_ && !hint_ && !as_given_) fault.program(seed_);
+        if (!brief_ && !hint_) std::printf("\n");
+        try {
+            fault.test();
+        } catch (const NotYet& difference) {
+            if (std::string(difference.what()).find(fault.planted) == std::string::npos) throw;
+            throw NotYet((pristine_ ? "the file is as it was given. " : "") + fault.look);
+        }
+        return fault.why;
+    });
+}
+
 void Exercise::part(Level& level, const std::string& name, const Hints& hints, const std::string& planted,
                     const std::function<std::string()>& test) {
     if (hint_ && !first_open_.empty()) return;
@@ -249,7 +276,12 @@ void Exercise::part(Level& level, const std::string& name, const Hints& hints, c
     }
 
     const std::string what = painted(dim, level.name) + std::string(9 - std::strlen(level.name), ' ') + name;
-    if (passed)
+    if (&level == &fault_)
+        std::printf("%s: %s\n",
+                    passed ? painted(green, "Mended").c_str()
+                           : painted(yellow, untouched ? "Still sick" : "Something else is broken").c_str(),
+                    passed ? remark.c_str() : wrong.c_str());
+    else if (passed)
         std::printf("  %s   %s%s\n", painted(green, "passed").c_str(), what.c_str(),
                     remark.empty() ? "" : (": " + remark).c_str());
     else if (is_blank)
@@ -281,15 +313,16 @@ void Exercise::give_hint(const Level& level, const std::string& name, const Hint
         std::printf("  %s %s\n", painted(i + 1 == memory.hints ? cyan : dim, number).c_str(),
                     hints[static_cast<std::size_t>(i)].c_str());
     }
-    std::printf("\n%s\n", memory.hints < all
-                              ? ("make hint " + selection() + " gives the next one").c_str()
+    std::printf("\n%s\n", memory.hints < all ? (hint_command() + " gives the next one").c_str()
+                          : &level == &fault_
+                              ? "That was the last one; docs/faults.md ends the story."
                               : "That was the last one; our solution is in exercises/solutions.");
 }
 
 int Exercise::finish() {
     int parts = 0, passed = 0;
     std::string row;
-    for (const Level* level : {&predict_, &mend_, &write_, &paper_, &project_}) {
+    for (const Level* level : {&predict_, &mend_, &write_, &paper_, &project_, &fault_}) {
         parts += level->parts;
         passed += level->passed;
         if (level->parts == 0) continue;
@@ -298,15 +331,19 @@ int Exercise::finish() {
         row += "  " + (level->passed == level->parts ? painted(green, cell) : cell);
     }
     const bool done = parts > 0 && passed == parts;
+    if (fault_.parts > 0) row = done ? "  " + painted(green, "mended") : "  sick";
     if (brief_) {
         std::printf("  %-36s%s\n", title_.c_str(), row.c_str());
     } else if (hint_) {
         if (first_open_.empty()) std::printf("Every part of %s passes.\n", title_.c_str());
         return 0;
+    } else if (check_) {
+        return 0;
+    } else if (fault_.parts > 0) {
+        if (!done) std::printf("\n%s\n", painted(dim, hint_command() + " helps").c_str());
     } else {
-        std::printf(
-            "\n%d of %d passed%s\n", passed, parts,
-            done ? "" : painted(dim, "; make hint " + selection() + " helps with " + first_open_).c_str());
+        std::printf("\n%d of %d passed%s\n", passed, parts,
+                    done ? "" : painted(dim, "; " + hint_command() + " helps with " + first_open_).c_str());
     }
     if (as_given_) return as_it_should_be_ && parts > 0 ? 0 : 1;
     return done ? 0 : 1;
@@ -337,9 +374,10 @@ std::string Exercise::painted(const char* colour, const std::string& text) const
     return colour_ ? colour + text + "\033[0m" : text;
 }
 
-std::string Exercise::selection() const {
+std::string Exercise::hint_command() const {
     const std::size_t digit = title_.find_first_of("0123456789");
     const std::string number =
         digit == std::string::npos ? "" : std::to_string(std::stoi(title_.substr(digit)));
-    return (title_.starts_with("Project") ? "PROJECT=" : "N=") + number;
+    if (title_.starts_with("Fault")) return "make fault N=" + number + " HINT=1";
+    return std::string("make hint ") + (title_.starts_with("Project") ? "PROJECT=" : "N=") + number;
 }

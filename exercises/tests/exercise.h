@@ -85,11 +85,24 @@ void expect_within(double seconds, const std::string& what, const std::function<
 double peak_memory();
 
 using Hints = std::vector<std::string>;  // from a nudge to nearly the line
+// A sick program: what it shows, drawn from a seed; the verdict of check:: on it; and the test.
+struct Fault {
+    std::function<void(std::uint64_t)> program;
+    std::string planted;  // as given the test fails with a message that contains it
+    std::string look;     // what to look at while it is sick, which the reader is told instead
+    Hints hints;
+    std::function<std::string()> check;
+    std::function<void()> test;
+    std::string why;  // once it is mended
+};
 // What a paper task asks for: a label and the number for each.
 using Numbers = std::vector<std::pair<std::string, double>>;
 
 // The program's arguments:  [--progress FOLDER]  remembers failures and hints there, from run to run
 //                           [--hint]             prints the next hint for the first part that does not pass
+//                           [--check]            prints the verdict of check:: on a sick program
+//                           [--seed N]           runs a sick program with another seed
+//                           [--untouched]        the reader's file is as it was given
 //                           [--brief]            one line, for the list of all exercises
 //                           [--as-given]         succeeds where every part is blank, except the parts to mend,
 //                                                which fail for the reason that was planted
@@ -113,6 +126,8 @@ public:
                const Numbers& want, const Hints& hints, double tolerance = 1e-6);
     // An acceptance test of a project.
     void accept(const std::string& name, const Hints& hints, const std::function<void()>& test);
+    // A sick program, run and judged: still sick, mended, or something else broken.
+    void fault(const Fault& fault);
 
     // The program's exit code: 0 when every part passed. With --as-given: when each was as it should be given.
     int finish();
@@ -133,10 +148,13 @@ private:
     Memory recall(const std::string& name) const;
     void remember(const std::string& name, const Memory& memory) const;
     std::string painted(const char* colour, const std::string& text) const;
-    std::string selection() const;  // "N=4" or "PROJECT=1"
+    std::string hint_command() const;  // "make hint N=4"
 
     std::string title_, first_open_;
     std::filesystem::path progress_;
-    bool brief_ = false, as_given_ = false, hint_ = false, colour_ = false, as_it_should_be_ = true;
-    Level predict_{"predict"}, mend_{"mend"}, write_{"write"}, paper_{"paper"}, project_{"project"};
+    bool brief_ = false, as_given_ = false, hint_ = false, check_ = false, pristine_ = false;
+    bool colour_ = false, as_it_should_be_ = true;
+    std::uint64_t seed_ = 1;
+    Level predict_{"predict"}, mend_{"mend"}, write_{"write"}, paper_{"paper"}, project_{"project"},
+        fault_{"fault"};
 };

@@ -19,6 +19,7 @@
 #include "weft/nn/kv_cache.h"
 #include "weft/nn/layer_norm.h"
 #include "weft/nn/linear.h"
+#include "weft/nn/mixture_of_experts.h"
 #include "weft/nn/mlp.h"
 #include "weft/nn/module.h"
 #include "weft/nn/module_list.h"

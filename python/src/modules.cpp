@@ -83,6 +83,10 @@ void bind_attention(Modules m, Modules nn) {
         [](const A& f, T q, T k, T v, const Mask& mask) { return f(q, k, v, mask); });
     def(attention, "with_weights(self, x, mask=Mask())",
         [](const A& f, T x, const Mask& mask) { return pair_of(f.with_weights(x, mask)); });
+    def(nn.attr("MixtureOfExperts"), "with_routing(self, x)", [](const nn::MixtureOfExperts& f, T x) {
+        const nn::RoutingResult y = f.with_routing(x);
+        return py::make_tuple(y.output, y.load_balancing_loss, y.tokens_per_expert);
+    });
     def(nn.attr("DecoderBlock"), "__call__(self, x, memory, memory_mask=Mask(), mask=Mask())",
         [](const nn::DecoderBlock& f, T x, T memory, const Mask& a, const Mask& b) {
             return f(x, memory, a, b);

@@ -196,6 +196,8 @@ print((time.perf_counter() - start) * 1e3, *sorted(set(sys.modules) - before))""
         self.assertEqual(nn.Embedding(7, 4)(weft.tensor([[1, 6]])).shape, (1, 2, 4))
         attention = nn.MultiHeadAttention(8, 2)
         self.assertEqual(attention.with_weights(x, weft.Mask.causal())[1].shape, (2, 2, 5, 5))
+        y, balance, share = nn.MixtureOfExperts(8, num_experts=4, top_k=1).with_routing(x)
+        self.assertEqual((y.shape, balance.shape, round(sum(share.tolist()), 6)), ((2, 5, 8), (), 1))
         self.assertEqual(attention(x, x[:, :3], x[:, :3]).shape, (2, 5, 8))
         self.assertTrue(weft.check.attention(attention, x, weft.Mask.causal()))
         gpt = nn.GPT(vocab_size=11, block_size=8, num_layers=1, num_heads=2, d_model=8)

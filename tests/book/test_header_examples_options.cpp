@@ -382,6 +382,31 @@ TEST_CASE("example: PreNormBlock, RMSNorm, GatedMLP", "[header-examples]") {
     }
 }
 
+TEST_CASE("example: MixtureOfExperts", "[header-examples]") {
+    Rng rng(1);
+    const Tensor x = randn({2, 3, 64}, rng);
+    nn::MixtureOfExperts moe(64, rng, {.num_experts = 4, .top_k = 2});
+    const nn::RoutingResult y = moe.with_routing(x);  // (B, T, 64) → (B, T, 64), (), (4,)
+    (mean(pow(y.output, 2)) + 0.01 * y.load_balancing_loss).backward();
+    nn::Mixture<nn::MLP> plain(64, rng, {.top_k = 1, .norm_topk_prob = false});  // as Switch Transformers
+    CHECK(y.output.shape() == x.shape());
+    CHECK(sum(y.tokens_per_expert).item() == Approx(1));
+    CHECK(max(abs(moe.gate.weight.grad())).item() > 0);
+    CHECK(plain(x).shape() == x.shape());
+    {
+        const nn::PreNormBlock block{"MoEBlock", nn::RMSNorm(64), nn::CausalMultiHeadAttention(64, 8, rng),
+                                     nn::RMSNorm(64), nn::MixtureOfExperts(64, rng)};
+        const Trace trace;
+        Tensor loss = mean(pow(block(x), 2));
+        for (const TraceEntry& entry : trace.entries())
+            if (entry.name == "load_balancing_loss") loss = loss + 0.01 * entry.tensor;
+        const Tensor before = mean(pow(block(x), 2));
+        const Tensor normed = block.norm2(x + block.attn(block.norm1(x)));
+        CHECK((loss - before).item() ==
+              Approx(0.01 * block.mlp.with_routing(normed).load_balancing_loss.item()));
+    }
+}
+
 // ---- nn/layer_norm.h
 
 TEST_CASE("example: LayerNormOptions", "[header-examples]") {

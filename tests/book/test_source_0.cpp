@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "../examples/three_roles.h"
 #include "catch.h"
 #include "source.h"
 
@@ -190,6 +191,26 @@ TEST_CASE("S0.08 one pass over N tokens makes the N − 1 predictions of N − 1
     CHECK(cross_entropy(logits, targets).item() == Approx(total / static_cast<double>(n - 1)).epsilon(1e-12));
 }
 
+TEST_CASE("S0.08 the gradients of one pass are the mean of those of the N − 1 passes", "[S0.08][source]") {
+    auto model = language_model();
+    const Tensor ids = tensor({4, 1, 7, 7, 0, 10, 3, 2}, int64);
+    const std::int64_t n = ids.numel();
+    const auto gradients = [&] {
+        std::vector<Tensor> all;
+        for (const Tensor& p : model.parameters()) all.push_back(p.grad().clone().reshape({p.numel()}));
+        model.zero_grad();
+        return cat(all);
+    };
+    cross_entropy(model(ids.slice(0, 0, n - 1)), ids.slice(0, 1, n)).backward();
+    const Tensor together = gradients();
+    for (std::int64_t length = 1; length < n; ++length) {
+        const Tensor last = model(ids.slice(0, 0, length)).slice(0, length - 1, length);
+        (cross_entropy(last, ids.slice(0, length, length + 1)) / static_cast<double>(n - 1)).backward();
+    }
+    CHECK(distance(gradients(), together) < 1e-12);
+    CHECK(max(abs(together)).item() > 1e-2);
+}
+
 TEST_CASE("S0.08 row i depends on the tokens up to i alone, bit for bit", "[S0.08][source]") {
     const auto model = language_model();
     const Tensor ids = tensor({4, 1, 7, 7, 0, 10, 3, 2}, int64), logits = model(ids);
@@ -263,4 +284,26 @@ TEST_CASE("S0.11 tokens come one at a time, each as the full pass says", "[S0.11
     for (std::int64_t i = 3; i < 11; ++i) CHECK(full.at({i - 1}) == written.at({i}));
     const auto said = written.to_vector<std::int64_t>();
     CHECK(std::set<std::int64_t>(said.begin() + 3, said.end()).size() > 1);
+}
+
+TEST_CASE("S0.12 without a head's rows of W_O only the question that it took is lost", "[S0.12][source]") {
+    using namespace three_roles;
+    Rng rng(1001);
+    const Sequences batch = sequences(256, rng);
+    ThreeQuestions model = trained(3, 1);
+    const Findings found = examine(model, batch);
+    REQUIRE(one_each(found));
+    const NoGrad off;
+    Tensor W_O = model.attention.W_out.weight.T();  // (C, C), a view
+    for (std::int64_t h = 0; h < 3; ++h) {
+        const Tensor kept = W_O.clone();
+        W_O.slice(0, h * three_roles::C / 3, (h + 1) * three_roles::C / 3).zero_();
+        const Tensor without = examine(model, batch).accuracy;
+        W_O.copy_(kept);
+        const std::int64_t own = static_cast<std::int64_t>(found.shares[h].argmax().item());
+        for (std::int64_t q = 0; q < 3; ++q) {
+            INFO("head " << h << ", question " << q);
+            CHECK(without[q].item() == (q == own ? Approx(0.3).margin(0.2) : Approx(1).margin(0.02)));
+        }
+    }
 }

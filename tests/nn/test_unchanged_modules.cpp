@@ -248,6 +248,11 @@ std::vector<Row> constructor_rows() {
     add("GatedMLP", [](Rng& r) { GatedMLP(2, r); },
         {[](Rng& r) { GatedMLP(0, r); }, [](Rng& r) { GatedMLP(2, r, {.dim_feedforward = -1}); },
          [](Rng& r) { GatedMLP(2, r, {.dim_feedforward = huge}); }});
+    add("Mixture", [](Rng& r) { MixtureOfExperts(2, r); },
+        {[](Rng& r) { MixtureOfExperts(0, r); }, [](Rng& r) { MixtureOfExperts(2, r, {.num_experts = 0}); },
+         [](Rng& r) { MixtureOfExperts(2, r, {.top_k = 9}); },
+         [](Rng& r) { MixtureOfExperts(2, r, {.dim_feedforward = -1}); },
+         [](Rng& r) { MixtureOfExperts(2, r, {.dim_feedforward = huge}); }});
     add("MultiHeadAttention", [](Rng& r) { MultiHeadAttention(4, 2, r); },
         {[](Rng& r) { MultiHeadAttention(4, 3, r); }, [](Rng& r) { MultiHeadAttention(4, 0, r); },
          [](Rng& r) { MultiHeadAttention(4, 2, r, {.dropout = 1}); },

@@ -79,6 +79,13 @@ int main() {
     modules["nn::LayerNorm"] = of_module(nn::LayerNorm(4), on_x, {x});
     modules["nn::RMSNorm"] = of_module(nn::RMSNorm(4), on_x, {x});
     modules["nn::GatedMLP"] = of_module(nn::GatedMLP(4), on_x, {x});
+    const auto routed = [](const auto& module, const auto& in) {
+        const nn::RoutingResult y = module.with_routing(in[0]);
+        return y.output + y.load_balancing_loss;
+    };
+    modules["nn::MixtureOfExperts"] = of_module(nn::MixtureOfExperts(4, {.num_experts = 3}), routed, {x});
+    modules["nn::Mixture<nn::MLP>"] = of_module(
+        nn::Mixture<nn::MLP>(4, {.num_experts = 3, .top_k = 1, .norm_topk_prob = false}), routed, {x});
     modules["nn::PreNormBlock"] = of_module(
         nn::PreNormBlock{"Block", nn::RMSNorm(4), nn::CausalMultiHeadAttention(4, 2, {.rotary_base = 100}),
                          nn::RMSNorm(4), nn::GatedMLP(4)},

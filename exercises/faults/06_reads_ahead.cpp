@@ -1,0 +1,48 @@
+// Fault 6. Reads ahead: the loss is better than we hoped for, and the samples are worse.
+//
+//     make fault N=6             runs this file and judges it; HINT=1 helps, CHECK=1 asks check::
+//
+// B batch, T tokens, C = d_model, H heads, d_k = C / H.
+#include "fault.h"
+
+constexpr std::int64_t T = 24, C = 48, H = 4;
+
+// Causal attention in H heads: x (B, T, C) → (B, T, C). The names of its steps are for check::attention.
+struct Attention : nn::Module {
+    nn::Linear W_qkv, W_out;
+    explicit Attention(Rng& rng)
+        : W_qkv(register_module("W_qkv", nn::Linear(C, 3 * C, rng))),
+          W_out(register_module("W_out", nn::Linear(C, C, rng))) {
+        to(float64);
+    }
+    Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
+        const std::int64_t B = x.size(0), t = x.size(1);
+        const auto [q, k, v] = nn::split_qkv(W_qkv(x), H);  // each (B, H, t, d_k)
+        traced("q", q), traced("k", k), traced("v", v);
+        const Tensor scores =
+            traced("scores", matmul(q, k.transpose(-2, -1)) / std::sqrt(C / H));  // (B, H, t, t)
+        const Tensor blocked = (Mask::causal() | extra_mask).materialize(B, H, t, t);
+        const Tensor masked = traced("masked scores", masked_fill(scores, blocked, -infinity));  // (B, H, t, t)
+        const Tensor weights = traced("weights", softmax(masked, 2));                            // (B, H, t, t)
+        const Tensor heads = traced("heads", matmul(weights, v));  // (B, H, t, d_k)
+        return W_out(traced("merged", nn::merge_heads(heads)));    // (B, t, C)
+    }
+};
+
+void program(std::uint64_t seed) {
+    Rng rng(seed);
+    Model<Attention> model(alphabet().vocab_size(), T, C, Attention(rng), rng);
+    training::Corpus corpus(alphabet().encode(story(seed, 400)),
+                            {.block_size = T, .batch_size = 8, .seed = seed});
+    const std::vector<double> losses = train(model.parameters(), 150, 1e-2, [&](int step) {
+        const training::Batch batch = corpus.training_batch(step);  // each (B, T)
+        return cross_entropy(model(batch.inputs), batch.targets);
+    });
+    draw({{'o', "loss", losses}});
+
+    const std::string sentence = "my red fox";
+    const Tensor ids = from_vector(alphabet().encode(sentence)).unsqueeze(0);  // (1, t)
+    const Tensor weights = viz::attention_weights(model, ids)[0];              // (1, H, t, t)
+    show_sample(model, "my quick fox ", seed);
+    show_map("the first head", weights[0][0], sentence, sentence, Mask::causal());
+}
