@@ -1,4 +1,4 @@
-// Exercises of chapter 7: softmax and cross-entropy by hand, layer norm, and initial values for a deep model.
+// Exercises of chapter 7: softmax and cross-entropy by hand, what a classifier gets wrong, and its sizes.
 //
 //     make exercise N=7          tries what you wrote; make hint N=7 helps
 //
@@ -12,14 +12,9 @@ inline double loss_of_ignorance() {
 }
 double prediction_of_loss() { return blank(); }
 
-// 2. Predict. By how much does layer norm change at most if its input is multiplied by 5 and 7 is added? To
-// three decimals.
-inline double change_of_norm() {
-    Rng rng(7);
-    const Tensor x = randn({4, 8}, rng, float64), weight = ones({8}, float64);
-    return max(abs(layer_norm(5 * x + 7, weight) - layer_norm(x, weight))).item();
-}
-double prediction_of_change() { return blank(); }
+// 2. Predict. The shape of this layer's weight.
+inline Shape shape_of_weight() { return nn::Linear(5, 8).weight.shape(); }
+Shape prediction_of_shape() { return blank(); }
 
 // 3. Mend. The loss of a classifier: inputs x (N, in), a layer in → K, targets int64 (N) → (). A model trained
 // with it learns slowly, and never becomes sure of anything.
@@ -37,16 +32,16 @@ struct LossAndGradient {
     Tensor gradient;  // (N, K), of the logits
 };
 
-// 5. Write. The cross-entropy of logits (N, K) with targets int64 (N), and its gradient by the logits, both by
-// their formulas and without backward(), for logits of any size. Not by cross_entropy; log_softmax and softmax
-// are allowed.
+// 5. Write. The cross-entropy of logits (N, K) with targets int64 (N), and its gradient with respect to the
+// logits, both by their formulas and without backward(), for logits of any size. Not by cross_entropy;
+// log_softmax and softmax are allowed.
 LossAndGradient loss_and_gradient(const Tensor& logits, const Tensor& targets) { return blank(); }
 
-// 6. Write. Layer norm over the last axis: x (…, C), weight and bias (C,) → (…, C), with the variance of
-// divisor C and with eps inside the root. Not by layer_norm.
-Tensor normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) { return blank(); }
+// 6. Write. The confusion matrix of logits (N, K) with targets int64 (N): (K, K) int64, where [i, j] is how
+// many samples of class i have the largest logit at class j.
+Tensor confusion(const Tensor& logits, const Tensor& targets) { return blank(); }
 
-// 7. Paper. A layer y = W x has 100 inputs of mean 0 and variance 1; the elements of W are independent of them
-// and of each other, with mean 0 and standard deviation s. Enter the variance of an element of y for s = 0.05,
-// the variance after five such layers in a row, without activations, and the s that keeps the variance at 1.
-std::vector<double> variance_on_paper() { return blank(); }
+// 7. Paper. The logits of a sample are ln 6, ln 3 and 0. Enter the probability of class 0; the loss, to three
+// decimals, and the gradient of the logit of class 1, if class 1 is the target; and the number of parameters of
+// an MLP with 4 inputs, 10 hidden units, 3 outputs, and biases.
+std::vector<double> classifier_on_paper() { return blank(); }

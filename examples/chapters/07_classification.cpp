@@ -1,15 +1,14 @@
-// 7. Telling classes apart: softmax and cross-entropy that do not overflow, linear layers and modules, their
-// initial values, layer norm, and a classifier that is measured on points that it has not seen.
+// 7. Telling classes apart: softmax and cross-entropy that do not overflow, linear layers and modules, and a
+// classifier that is measured on points that it has not seen.
 //
 // N points, K = 3 classes, D = 2 coordinates, H hidden units.
+#include "07_arms.h"
 #include "chapter.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <iostream>
 #include <vector>
 
@@ -18,14 +17,6 @@
 using namespace weft;
 
 namespace {
-
-// Prints the elements of x in one line.
-void print(const char* name, const Tensor& x) {
-    std::printf("%-14s", name);
-    for (const double value : x.detach().to(float64).reshape({-1}).to_vector<double>())
-        std::printf(" %7.3f", value);
-    std::printf("\n");
-}
 
 // ---- from logits to a loss
 
@@ -79,27 +70,6 @@ void linear_layer(Chapter& chapter) {
     std::cout << matmul(x, layer.weight.T()) + layer.bias << "\n";  // the same
 }
 
-// ---- points in three arms
-
-constexpr std::int64_t K = 3, D = 2;  // classes, coordinates
-
-struct Points {
-    Tensor x, kind;  // (N, D) float64, (N) int64
-};
-
-// n points in K arms that wind around the origin.
-Points draw_points(std::int64_t n, Rng& rng) {
-    std::vector<double> x;
-    std::vector<std::int64_t> kind;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const double along = 0.1 + 0.9 * rng.uniform();
-        const double angle = 2 * M_PI * static_cast<double>(i % K) / K + 3.5 * along + 0.5 * rng.normal();
-        x.push_back(along * std::cos(angle)), x.push_back(along * std::sin(angle));
-        kind.push_back(i % K);
-    }
-    return {from_vector(x, {n, D}), from_vector(kind, {n})};
-}
-
 // ---- the module
 
 using Activation = Tensor (*)(const Tensor&);
@@ -136,139 +106,6 @@ void show_module(Chapter& chapter) {
     other.load_state_dict(model.state_dict());
     std::printf("the same logits before loading: %s, after: %s\n", before ? "yes" : "no",
                 all(model(x) == other(x)) ? "yes" : "no");
-}
-
-// ---- initial values
-
-Tensor no_activation(const Tensor& x) { return x; }
-
-// What ten seeds give, in order.
-struct Seeds {
-    std::vector<double> values;
-    double median() const { return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2; }
-    void add(double value) { values.insert(std::upper_bound(values.begin(), values.end(), value), value); }
-};
-constexpr int num_seeds = 10;
-
-// What happens to numbers on their way through a stack of layers, and to a gradient on its way back.
-struct Passage {
-    std::vector<double> squares;  // the mean of h² before the first layer and after each
-    double gradient;              // the mean square of the gradient at the input
-};
-
-// h ← after(h Wᵀ · deviation) for each W (n, n) of `weights`. x and the gradient dy of the result are (N, n).
-Passage pass(const Tensor& x, const std::vector<Tensor>& weights, double deviation,
-             const std::function<Tensor(const Tensor&)>& after, const Tensor& dy) {
-    const Tensor input = x.clone().requires_grad_();
-    Tensor h = input;
-    Passage passage{{mean(h * h).item()}, 0};
-    for (const Tensor& W : weights) {
-        h = after(linear(h, W * deviation));  // (N, n)
-        passage.squares.push_back(mean(h * h).item());
-    }
-    h.backward(dy);
-    passage.gradient = mean(input.grad() * input.grad()).item();
-    return passage;
-}
-
-struct Stack {
-    std::string name;
-    bool uniform;      // weights as nn::Linear draws them, else standard normal ones
-    double deviation;  // by which they are multiplied
-    std::function<Tensor(const Tensor&)> after;
-    double factor;  // of the mean square in each layer, by the formula
-    std::vector<Seeds> squares = {};
-    Seeds gradient = {};
-};
-
-constexpr std::int64_t n = 256, depth = 20;  // inputs of a layer, layers
-
-std::vector<Stack> initial_values(Chapter& chapter) {
-    chapter.section("initial values");
-    const double root = std::sqrt(static_cast<double>(n));
-    const auto normalised = [](const Tensor& h) { return relu(layer_norm(h, {})); };
-    std::vector<Stack> stacks = {
-        {"none        0.5 / root n  ", false, 0.5 / root, no_activation, 0.25},
-        {"none        1 / root n    ", false, 1 / root, no_activation, 1},
-        {"none        2 / root n    ", false, 2 / root, no_activation, 4},
-        {"ReLU        1 / root n    ", false, 1 / root, relu, 0.5},
-        {"ReLU        root (2 / n)  ", false, std::sqrt(2.0) / root, relu, 1},
-        {"ReLU        nn::Linear's  ", true, 1, relu, 1 / 6.0},
-        {"norm, ReLU  0.5 / root n  ", false, 0.5 / root, normalised, 0},
-        {"norm, ReLU  1 / root n    ", false, 1 / root, normalised, 0},
-        {"norm, ReLU  2 / root n    ", false, 2 / root, normalised, 0},
-    };
-    for (Stack& stack : stacks) stack.squares.resize(depth + 1);
-    for (std::uint64_t seed = 1; seed <= num_seeds; ++seed) {
-        Rng rng(seed);
-        const Tensor x = randn({32, n}, rng, float64), dy = randn({32, n}, rng, float64);
-        std::vector<Tensor> normal, uniform;
-        for (std::int64_t layer = 0; layer < depth; ++layer) {
-            normal.push_back(randn({n, n}, rng, float64));
-            uniform.push_back(nn::Linear(n, n, rng, false).weight.detach().to(float64));
-        }
-        for (Stack& stack : stacks) {
-            const Passage passage = pass(x, stack.uniform ? uniform : normal, stack.deviation, stack.after, dy);
-            for (std::size_t i = 0; i <= depth; ++i) stack.squares[i].add(passage.squares[i]);
-            stack.gradient.add(passage.gradient);
-        }
-    }
-    const auto print_stack = [](const Stack& stack) {
-        const std::vector<double>& last = stack.squares.back().values;
-        std::printf("   %7.1e (%7.1e to %7.1e)   %7.1e\n", stack.squares.back().median(), last.front(),
-                    last.back(), stack.gradient.median());
-    };
-    std::printf("                          by formula                   measured\n");
-    std::printf("activation  deviation     a layer  after 20   after 20 layers                  gradient\n");
-    for (std::size_t i = 0; i < 6; ++i) {
-        std::printf("%s%7.3f   %7.1e", stacks[i].name.c_str(), stacks[i].factor,
-                    std::pow(stacks[i].factor, static_cast<double>(depth)));
-        print_stack(stacks[i]);
-    }
-    chapter.section("initial values with layer norm");
-    std::printf("            deviation       after 20 layers                  gradient\n");
-    for (std::size_t i = 6; i < stacks.size(); ++i) {
-        std::printf("%s", stacks[i].name.c_str());
-        print_stack(stacks[i]);
-    }
-    return stacks;
-}
-
-// ---- layer norm
-
-double length(const Tensor& x) { return std::sqrt(sum(x * x).item()); }
-
-// The angle between two vectors.
-double degrees(const Tensor& a, const Tensor& b) {
-    const double cosine = sum(a * b).item() / (length(a) * length(b));
-    return std::acos(std::clamp(cosine, -1.0, 1.0)) * 180 / M_PI;
-}
-
-void layer_norm_by_hand(Chapter& chapter) {
-    chapter.section("layer norm");
-    const Tensor x = tensor({1, 2, 3, 6}, float64);    // (C)
-    const Tensor centred = x - mean(x);                // (C)
-    const Tensor variance = mean(centred * centred);   // ()
-    const Tensor y = centred / sqrt(variance + 1e-5);  // (C)
-
-    print("x", x);
-    print("mean", mean(x));
-    print("x - mean", centred);
-    print("variance", variance);
-    print("normalised", y);
-    std::printf("lengths %.3f, %.3f and %.3f\n", length(x), length(centred), length(y));
-    std::printf("angle between x and x - mean %.1f degrees, between x - mean and the result %.1f\n",
-                degrees(x, centred), degrees(centred, y));
-
-    nn::LayerNorm norm(4);
-    norm.to(float64);
-    std::printf("\n");
-    print("nn::LayerNorm", norm(x));
-    print("of x + 10", norm(x + 10));
-    print("of 10 x", norm(10 * x));
-    print("of -x", norm(-x));
-    for (const auto& [name, parameter] : norm.named_parameters())
-        std::printf("%-6s %s\n", name.c_str(), parameter.shape().str().c_str());
 }
 
 // ---- training
@@ -338,10 +175,13 @@ Classifier first_training(Chapter& chapter, const Points& training, const Points
 
 // ---- activations
 
+Tensor no_activation(const Tensor& x) { return x; }
 Tensor gelu_exact(const Tensor& x) { return gelu(x); }
 
 const std::vector<std::pair<std::string, Activation>> activations = {
     {"none", no_activation}, {"relu", relu}, {"gelu", gelu_exact}, {"tanh", tanh}};
+
+constexpr int num_seeds = 10;
 
 // A classifier that is trained with each seed.
 struct Trained {
@@ -403,68 +243,6 @@ Trained overfit(Chapter& chapter, const Trained& of_relu) {
     print_seeds(of_relu.lowest_at, ", 60 points ");
     print_seeds(few.lowest_at, "\n");
     return few;
-}
-
-// ---- twenty layers
-
-// `depth` layers of 32 units with ReLU, and one that computes the logits.
-struct Deep : nn::Module {
-    std::vector<nn::Linear> layers;
-    std::vector<nn::LayerNorm> norms;  // one before each ReLU, or none
-
-    Deep(bool kaiming, bool normalise, Rng& rng) : Module("Deep") {
-        for (std::int64_t i = 0; i <= depth; ++i) {
-            const std::int64_t in = i == 0 ? D : 32, out = i == depth ? K : 32;
-            nn::Linear layer(in, out, rng);
-            if (kaiming)
-                layer.load_state_dict(
-                    {{"weight", nn::normal({out, in}, 0, std::sqrt(2.0 / in), rng)}, {"bias", zeros({out})}});
-            layers.push_back(register_module("layer" + std::to_string(i), layer));
-            if (normalise && i < depth)
-                norms.push_back(register_module("norm" + std::to_string(i), nn::LayerNorm(32)));
-        }
-        to(float64);
-    }
-    Tensor operator()(const Tensor& x) const {  // (N, D) → (N, K)
-        Tensor h = x;
-        for (std::size_t i = 0; i < depth; ++i) {
-            h = layers[i](h);  // (N, 32)
-            h = relu(norms.empty() ? h : norms[i](h));
-        }
-        return layers[depth](h);
-    }
-};
-
-// The loss on the points after 100 steps, each with all of them.
-double loss_after_100(const Deep& model, const Points& points) {
-    optim::Adam optimizer(model, {.lr = 0.001});
-    for (int step = 0; step < 100; ++step) {
-        optimizer.zero_grad();
-        const Tensor loss = cross_entropy(model(points.x), points.kind);
-        loss.backward();
-        optimizer.step();
-    }
-    const NoGrad off;
-    return cross_entropy(model(points.x), points.kind).item();
-}
-
-void twenty_layers(Chapter& chapter) {
-    chapter.section("twenty layers");
-    std::printf("initial values       loss after 100 steps\n");
-    const auto row = [](const char* name, bool kaiming, bool normalise) {
-        Seeds losses;
-        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-            Rng rng(seed);
-            const Points points = draw_points(300, rng);
-            losses.add(loss_after_100(Deep(kaiming, normalise, rng), points));
-        }
-        // Rounding decides on more digits than one: twenty layers amplify it.
-        std::printf("%-21s%.1f (%.1f to %.1f)\n", name, losses.median(), losses.values.front(),
-                    losses.values.back());
-    };
-    row("nn::Linear's", false, false);
-    row("Kaiming", true, false);
-    row("nn::Linear's, norm", false, true);
 }
 
 // ---- break it
@@ -568,25 +346,6 @@ std::string losses_picture(const Trained& many, const Trained& few) {
     return plot.svg();
 }
 
-std::string depth_picture(const std::vector<Stack>& stacks) {
-    viz::Plot plot({.title = "Mean square after each of 20 layers",
-                    .x = "layer",
-                    .y = "mean of h², median of 10 seeds",
-                    .log_y = true,
-                    .y_range = {1e-18, 1e14},
-                    .legend = "bottom-left"});
-    const char* const names[] = {"none, 0.5/√n", "none, 1/√n",   "none, 2/√n",
-                                 "ReLU, 1/√n",   "ReLU, √(2/n)", "ReLU, nn::Linear"};
-    std::vector<double> x(depth + 1);
-    std::iota(x.begin(), x.end(), 0);
-    for (std::size_t i = 0; i < 6; ++i) {
-        std::vector<double> y;
-        for (const Seeds& seeds : stacks[i].squares) y.push_back(seeds.median());
-        plot.line(x, y, names[i], {.colour = viz::palette(i % 3), .dashed = i >= 3, .markers = i >= 3});
-    }
-    return plot.svg();
-}
-
 // The class that the model gives to each point of the plane, and the points with their true class.
 std::string regions_picture(const std::string& title, const Classifier& model, const Points& points) {
     const std::int64_t cells = 120;
@@ -627,21 +386,17 @@ int main(int argc, char** argv) {
     large_logits(chapter);
     linear_layer(chapter);
     show_module(chapter);
-    const std::vector<Stack> stacks = initial_values(chapter);
-    layer_norm_by_hand(chapter);
 
     Rng rng(1);
     const Points training = draw_points(300, rng), validation = draw_points(150, rng);
     const Classifier model = first_training(chapter, training, validation);
     const Trained many = compare(chapter), few = overfit(chapter, many);
-    twenty_layers(chapter);
     broken(chapter);
 
     Rng first(2), order(7);
     Classifier straight(32, no_activation, first);
     train(straight, training, validation, epochs, order);
     chapter.figure("07_steps", steps_picture());
-    chapter.figure("07_depth", depth_picture(stacks));
     chapter.figure("07_losses", losses_picture(many, few));
     chapter.figure("07_activations", activations_picture());
     chapter.figure("07_lines", regions_picture("Without an activation", straight, validation));

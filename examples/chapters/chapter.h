@@ -42,6 +42,21 @@ private:
     bool first_ = true;
 };
 
+// Prints the elements of x in one line.
+inline void print(const char* name, const weft::Tensor& x) {
+    std::printf("%-14s", name);
+    for (const double value : x.detach().to(weft::float64).reshape({-1}).to_vector<double>())
+        std::printf(" %7.3f", value);
+    std::printf("\n");
+}
+
+// What several seeds give, in order.
+struct Seeds {
+    std::vector<double> values;
+    double median() const { return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2; }
+    void add(double value) { values.insert(std::upper_bound(values.begin(), values.end(), value), value); }
+};
+
 // The median of `values` and their range, as text.
 inline std::string spread(std::vector<double> values, const char* format = "%.2f (%.2f to %.2f)") {
     std::sort(values.begin(), values.end());

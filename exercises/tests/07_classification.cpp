@@ -10,9 +10,8 @@ int main(int argc, char** argv) {
                       "The loss is minus the natural logarithm of the target's probability."},
                      0.01);
     exercise.predict(
-        "prediction_of_change", prediction_of_change, change_of_norm,
-        "Subtracting the mean removes the 7, and dividing by the standard deviation removes the 5.",
-        {"What happens to the mean and to the standard deviation of a row?"}, 0.001);
+        "prediction_of_shape", prediction_of_shape, shape_of_weight, "Row i of the weight belongs to output i.",
+        {"To each output belong as many numbers as there are inputs.", "The weight is (out, in)."});
     exercise.mend(
         "classifier_loss", "the loss of a layer that gives the right class the logit 100",
         {"How small can the loss become if the model is certain and right?",
@@ -78,31 +77,27 @@ int main(int argc, char** argv) {
             expect_equal("the gradient of its logits", large.gradient, tensor({{1, 0, -1}}, float64));
         });
     exercise.write(
-        "normalise",
-        {"Each row has its own mean and its own variance; which shape do they need to broadcast against x?",
-         "mean(x, -1, keepdim) is (…, 1). The variance is the mean of the squares of what is left.",
-         "centred / sqrt(mean(centred * centred, -1, keepdim) + eps) * weight + bias."},
+        "confusion",
+        {"argmax(logits, -1) is the class that each sample is given. Which cell of the matrix counts it?",
+         "A loop over the samples will do; without one, number the cells: class i given as j is cell K i + j.",
+         "scatter_add({K * K}, 0, cell, ones(cell.shape(), int64)).reshape({K, K})."},
         [] {
-            const Tensor weight = tensor({1, 2}, float64), bias = tensor({0, 10}, float64);
-            expect_equal("layer norm of the rows (1, 3) and (5, 5), with weight (1, 2) and bias (0, 10)",
-                         normalise(tensor({{1, 3}, {5, 5}}, float64), weight, bias, 1e-12),
-                         tensor({{-1, 12}, {0, 10}}, float64), 1e-6);
-            Rng rng(8);
-            const auto leaf = [&](const Shape& shape) { return randn(shape, rng, float64).requires_grad_(); };
-            const Tensor x = leaf({2, 3, 4}), w = leaf({4}), b = leaf({4});
-            expect_equal("layer norm of (2, 3, 4) with eps = 0.1", normalise(x, w, b, 0.1),
-                         layer_norm(x, w, b, 0.1));
-            expect_gradient("normalise",
-                            [](const std::vector<Tensor>& in) { return normalise(in[0], in[1], in[2], 1e-5); },
-                            {x, w, b});
+            const Tensor logits =
+                tensor({{3, 1, 2}, {0, 5, 1}, {0, 1, 2}, {9, 0, 0}, {0, 0, 1}, {-3, -1, -2}}, float64);
+            const Tensor got = confusion(logits, tensor({0, 0, 0, 1, 2, 0}, int64));
+            expect_equal("the confusion of six samples of classes 0, 0, 0, 1, 2, 0, given as 0, 1, 2, 0, 2, 1",
+                         got, tensor({{1, 2, 1}, {1, 0, 0}, {0, 0, 1}}, int64));
+            expect_equal("the confusion of two samples of two classes",
+                         confusion(tensor({{1, 0}, {1, 0}}, float64), tensor({1, 1}, int64)),
+                         tensor({{0, 0}, {2, 0}}, int64));
         });
-    exercise.paper("variance_on_paper", variance_on_paper,
-                   {{"the variance after one layer", 100 * 0.05 * 0.05},
-                    {"the variance after five layers", std::pow(100 * 0.05 * 0.05, 5)},
-                    {"the s that keeps the variance", 1 / std::sqrt(100.0)}},
-                   {"An element of y is a sum of 100 products. Variances of independent terms add up.",
-                    "A product of independent numbers of mean 0 has the product of their variances: s² · 1.",
-                    "Each layer multiplies the variance by 100 s²."},
-                   1e-5);
+    exercise.paper("classifier_on_paper", classifier_on_paper,
+                   {{"the probability of class 0", 0.6},
+                    {"the loss", -std::log(0.3)},
+                    {"the gradient of the logit of class 1", -0.7},
+                    {"the number of parameters", 4 * 10 + 10 + 10 * 3 + 3}},
+                   {"e to the power of ln 6 is 6.", "The loss is -ln p, the gradient p - 1, of the target.",
+                    "A layer has in · out weights and out biases."},
+                   1e-3);
     return exercise.finish();
 }
