@@ -212,46 +212,90 @@ void cache_counted(const lm::GPT& model, const Corpus& corpus) {
                 token_by_token(model, prompt) < 1e-12 ? "the same" : "different");
 }
 
-// The `length` characters that the model writes after a prompt, with a cache that first reads the prompt up to
-// its last `left` characters.
-std::string continued(const lm::GPT& model, const Corpus& corpus, std::int64_t left, lm::SampleOptions how,
-                      std::int64_t length, std::uint64_t seed = 7) {
+struct Continued {
+    std::string text;
+    double difference = 0;  // the largest, between the logits used and those of one pass over the text
+};
+
+// Forty characters after "and the ", with a cache that first reads the prompt.
+Continued continued(const lm::GPT& model, const Corpus& corpus, lm::SampleOptions how, std::uint64_t seed,
+                    bool twice) {
     const NoGrad off;
     Rng rng(seed);
     how.rng = &rng;
     text::Ids ids = corpus.characters.encode("and the ");
     const auto count = static_cast<std::int64_t>(ids.size());
+    const Tensor prompt = from_vector(ids, {count});  // (T,)
     std::vector<nn::KeyValueCache> caches = model.make_caches();
-    (void)model(from_vector(ids, {count}).slice(0, 0, count - left), caches);  // fills the caches
-    for (std::int64_t i = 0; i < length; ++i) {
-        const Tensor logits = model(tensor({ids.back()}, int64), caches);  // (1, V): after the last character
-        ids.push_back(lm::sample(logits[0], how));
+    (void)model(prompt.slice(0, 0, twice ? count : count - 1), caches);
+    std::vector<Tensor> used;
+    while (used.size() < 40) {
+        const Tensor last = tensor({ids.back()}, int64);  // (1,)
+        used.push_back(model(last, caches)[0]);           // (V,)
+        ids.push_back(lm::sample(used.back(), how));
     }
-    return corpus.characters.decode(ids);
+    ids.pop_back();  // the last one has been read by no model
+    const Tensor whole = model(from_vector(ids, {count + 39})).slice(0, count - 1, count + 39);  // (40, V)
+    return {corpus.characters.decode(ids), max(abs(whole - stack(used))).item()};
 }
 
-void break_it(lm::GPT& model, const Corpus& corpus, const nn::NamedTensors& best,
-              const nn::NamedTensors& last) {
-    for (const auto& [name, weights] : {std::pair{"best", best}, std::pair{"last", last}}) {
-        model.load_state_dict(weights);
-        for (double temperature : {0.0, 0.5, 1.0}) {
-            for (const std::int64_t left : {1, 0}) {
-                std::printf("%s %d %s\n", name, (int)left,
-                            one_line(continued(model, corpus, left, {.temperature = temperature}, 40)).c_str());
-            }
-            std::printf("w %s\n", one_line(written(model, corpus, {.temperature = temperature}, 40)).c_str());
-            for (const std::int64_t left : {1, 0}) {
-                Mean words;
-                for (std::uint64_t seed = 1; seed <= samples; ++seed)
-                    words.add(known_words(
-                        continued(model, corpus, left, {.temperature = temperature}, 40, seed).substr(8)));
-                std::printf("words %.2f %.3f\n", words.value(), words.error());
-            }
+void break_it(const lm::GPT& model, const Corpus& corpus) {
+    const lm::SampleOptions how{.temperature = 0.5};
+    for (const bool twice : {false, true})
+        std::printf("%-5s  %s\n", twice ? "twice" : "once",
+                    continued(model, corpus, how, 7, twice).text.c_str());
+    std::printf("\n       words of the tale   largest difference of logits\n");
+    for (const bool twice : {false, true}) {
+        Mean words;
+        double difference = 0;
+        for (std::uint64_t seed = 1; seed <= samples; ++seed) {
+            const Continued one = continued(model, corpus, how, seed, twice);
+            words.add(known_words(one.text.substr(8)));  // without the prompt
+            difference = std::max(difference, one.difference);
         }
+        std::printf("%-5s  %.2f (error %.2f) %19.1f\n", twice ? "twice" : "once", words.value(), words.error(),
+                    difference);
     }
 }
 
 // ---- figures
+
+// The text so far, the model, the probabilities of the next character, and the one that is drawn.
+std::string writing_figure(const lm::GPT& model, const Corpus& corpus) {
+    viz::Drawing d(700, 300, "The model reads the text, a character is drawn, and the text grows by it");
+    const Tensor p = softmax(next_logits(model, corpus, "and the "), -1);  // (V,)
+    std::vector<std::int64_t> order = likeliest(p);
+    d.box(20, 110, 130, 44, "and␣the␣", {.label = {.size = 18}}).text(85, 92, "text so far");
+    d.arrow(152, 132, 198, 132);
+    d.box(200, 102, 80, 60, "GPT",
+          {.fill = "#e8f5ee", .stroke = {viz::palette(2), 1.5, false}, .label = {.size = 18}});
+    d.arrow(282, 132, 318, 132);
+    d.text(430, 22, "probability of the next character");
+    double rest = 1;
+    const auto bar = [&](std::size_t row, const std::string& name, double value, bool drawn) {
+        const double y = 40 + 32 * static_cast<double>(row);
+        char number[8];
+        std::snprintf(number, sizeof number, "%.2f", value);
+        d.text(372, y + 12, name, {.size = 14, .anchor = "end"});
+        d.box(382, y, 320 * value, 24, "",
+              {.fill = drawn ? "#fbd9a8" : "#eef3fa",
+               .stroke = {viz::palette(drawn ? 1 : 0), 1.5, false},
+               .radius = 2});
+        d.text(390 + 320 * value, y + 12, number, {.size = 12, .anchor = "start"});
+    };
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        bar(i, corpus.characters.piece(order[i]), p.at({order[i]}), i == 1);
+        rest -= p.at({order[i]});
+    }
+    bar(5, std::to_string(p.numel() - 5) + " others", rest, false);
+    const double y = 40 + 32 + 12;
+    d.arrow(480, y, 598, y, {.colour = viz::palette(1)}).text(545, y - 12, "draw one");
+    d.box(600, y - 22, 44, 44, corpus.characters.piece(order[1]),
+          {.fill = "#fbd9a8", .stroke = {viz::palette(1), 1.5, false}, .label = {.size = 18}});
+    d.line(622, y + 24, 622, 270).line(622, 270, 85, 270).arrow(85, 270, 85, 158);
+    d.text(300, 284, "append it, and read again");
+    return d.svg();
+}
 
 std::string cache_figure() {
     viz::Drawing d(640, 285, "Tokens computed at each step, without and with a cache");
@@ -297,7 +341,8 @@ int main(int argc, char** argv) {
     chapter.section("The cache");
     cache_counted(model, corpus);
     chapter.section("Break it: a character that is read twice");
-    break_it(model, corpus, result.best, result.last);
+    break_it(model, corpus);
 
+    chapter.figure("21_writing", writing_figure(model, corpus));
     chapter.figure("21_cache", cache_figure());
 }
