@@ -326,8 +326,8 @@ std::string cache_figure() {
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
     set_num_threads(1);  // the operations are too small to share among threads
+    chapter.section("The model of the chapter before");
     const Corpus corpus(tale);
-    chapter.section("The model of chapter 13");
     lm::GPT model = new_model(corpus);
     const Trained result = train(model, corpus);
     chapter.section("The next character");
