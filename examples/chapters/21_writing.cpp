@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <set>
 
+#include "13_text.h"
 #include "13_training.h"
 
 namespace {
