@@ -235,8 +235,8 @@ Continued continued(const lm::GPT& model, const Corpus& corpus, lm::SampleOption
         used.push_back(model(last, caches)[0]);           // (V,)
         ids.push_back(lm::sample(used.back(), how));
     }
-    ids.pop_back();  // the last one has been read by no model
-    const Tensor whole = model(from_vector(ids, {count + 39})).slice(0, count - 1, count + 39);  // (40, V)
+    const Tensor read = from_vector(ids, {count + 40}).slice(0, 0, count + 39);  // all but the last
+    const Tensor whole = model(read).slice(0, count - 1, count + 39);            // (40, V)
     return {corpus.characters.decode(ids), max(abs(whole - stack(used))).item()};
 }
 
@@ -327,7 +327,7 @@ std::string cache_figure() {
 int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
     set_num_threads(1);  // the operations are too small to share among threads
-    chapter.section("The model of the chapter before");
+    chapter.section("The trained model");
     const Corpus corpus(tale);
     lm::GPT model = new_model(corpus);
     const Trained result = train(model, corpus);
