@@ -1,4 +1,4 @@
-// Exercises of chapter 13: batches of a text, perplexity, and the probabilities with which a token is drawn.
+// Exercises of chapter 13: batches of a text, perplexity, the best weights of a run, and its learning rate.
 //
 //     make exercise N=13          tries what you wrote; make hint N=13 helps
 //
@@ -18,10 +18,10 @@ inline double possible_starts() {
 }
 double prediction_of_starts() { return blank(); }
 
-// 2. Predict. The probability of the likeliest of these four tokens at a temperature of a million, to two
-// decimals.
-inline double probability_when_hot() { return max(softmax(tensor({8, 2, 1, -3}, float64) / 1e6, 0)).item(); }
-double prediction_when_hot() { return blank(); }
+// 2. Predict. A model gives the right character a probability of 1/2 in half of the cases, and of 1/8 in the
+// other half. Its perplexity?
+inline double perplexity_of_halves() { return std::exp(mean(-log(tensor({0.5, 0.125}, float64))).item()); }
+double prediction_of_perplexity() { return blank(); }
 
 struct Batch {
     Tensor inputs, targets;  // int64 (B, T)
@@ -50,17 +50,16 @@ struct Predictions {
 // that of the text as a whole, not a mean of the batches' perplexities.
 double perplexity(const std::vector<Predictions>& batches) { return blank(); }
 
-// 5. Write. The probabilities (V,) with which a token is drawn from logits (V,) at a temperature, if only the
-// top_k likeliest may be drawn; all may where top_k is 0. Temperature 0 is greedy. No two logits are equal
-// here, and the caller's logits must not change.
-//     logits 1 3 2, temperature 1, top_k 2 → 0 0.731 0.269
-Tensor sampling_probabilities(const Tensor& logits, double temperature, std::int64_t top_k) { return blank(); }
+struct Best {
+    double loss = INFINITY;
+    nn::NamedTensors weights;
+};
 
-// 6. Write. Of probabilities (V,), the fewest tokens, the likeliest first, that have the sum top_p or more;
-// their probabilities divided by their sum, and 0 for the others. No two are equal here.
-//     0.1 0.5 0.15 0.25, top_p 0.7 → 0 0.667 0 0.333
-Tensor nucleus(const Tensor& probabilities, double top_p) { return blank(); }
+// 5. Write. After each evaluation of a run: if the validation loss is lower than the one in `best`, puts it
+// there, and the weights that the model has now. The run goes on, and changes the model's weights.
+void keep_best(Best& best, double loss, const nn::Module& model) { blank(); }
 
-// 7. Paper. A model continues a prompt of 28 tokens by 100 tokens, one at a time. Enter how many tokens go
-// through the model in all without a cache, and how many with one.
-std::vector<double> tokens_on_paper() { return blank(); }
+// 6. Paper. A run of the steps 0 to S = 1099 warms up over w = 99 steps to a learning rate of 0.002, and falls
+// to 0.0002. Enter the learning rates of the steps 49, 99, 599 and 1099. Each step reads B = 16 pieces of T =
+// 64 characters, of a training text of 102400: enter last how often the run reads a character, on average.
+std::vector<double> run_on_paper() { return blank(); }

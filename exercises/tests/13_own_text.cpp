@@ -8,26 +8,20 @@ void expect_ids(const std::string& what, const Tensor& got, const Tensor& want) 
     expect_equal(what, got, want);
 }
 
-std::string shown(double value) {
-    char text[16];
-    std::snprintf(text, sizeof text, "%g", value);
-    return text;
+// A step of a run: every weight becomes `value`, in place.
+void train_to(nn::Linear& layer, double value) {
+    const NoGrad off;
+    layer.weight.fill_(value);
+    layer.bias.fill_(value);
 }
 
-void expect_probabilities(const Tensor& logits, double temperature, std::int64_t top_k, const Tensor& want) {
-    const std::string what = "sampling_probabilities(logits, temperature " + shown(temperature) + ", top_k " +
-                             std::to_string(top_k) + ")";
-    const Tensor before = logits.clone();
-    const Tensor got = sampling_probabilities(logits, temperature, top_k);
-    expect_equal(what, got, want, 1e-6);
-    expect_equal("what the call leaves in the caller's logits", logits, before);
-}
-
-// What a greedy model sends through itself for n new tokens after a prompt.
-double tokens_through(std::int64_t prompt, std::int64_t n, bool cache) {
-    double total = 0;
-    for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(cache && i > 0 ? 1 : prompt + i);
-    return total;
+// The weight (1, 2) that was kept, and the bias (1,).
+void expect_kept(const std::string& when, const Best& best, double loss, double value) {
+    expect_equal("the loss in `best` " + when, best.loss, loss);
+    expect(best.weights.size() == 2, "`best` holds " + std::to_string(best.weights.size()) + " tensors " +
+                                         when + ", and should hold the weight and the bias");
+    for (const auto& [name, kept] : best.weights)
+        expect_equal("the " + name + " in `best` " + when, kept, full(kept.shape(), value, float32));
 }
 
 }  // namespace
@@ -38,9 +32,10 @@ int main(int argc, char** argv) {
                      "A piece and its targets need 65 characters together, so the last piece starts at 935.",
                      {"How many characters do a piece and its targets cover together?",
                       "The piece at 0 covers 0 … 64. Where does the last one start?"});
-    exercise.predict("prediction_when_hot", prediction_when_hot, probability_when_hot,
-                     "Divided by a million all logits are nearly 0, and equal logits give equal probabilities.",
-                     {"What are the logits after the division?"}, 0.005);
+    exercise.predict("prediction_of_perplexity", prediction_of_perplexity, perplexity_of_halves,
+                     "Perplexity is e to the mean of -ln p, so the perplexities 2 and 8 are multiplied and not "
+                     "added: √(2 · 8).",
+                     {"What are -ln 1/2 and -ln 1/8 in terms of ln 2, and what is their mean?"}, 0.005);
     exercise.mend("make_batch", "targets, element (0, 0)",
                   {"Which character should the model predict where it reads the first of a piece?",
                    "The targets are the piece one token later."},
@@ -79,43 +74,40 @@ int main(int argc, char** argv) {
                          perplexity({{one, tensor({{1}}, int64)}, {three, tensor({{0, 1, 0}}, int64)}}),
                          std::pow(32, 0.25));
         });
-    exercise.write("sampling_probabilities",
-                   {"Three steps: leave out, divide, softmax. What must happen at temperature 0?",
-                    "A logit of -∞ gets the probability 0. Temperature 0 must not divide: it is top_k = 1.",
-                    "topk(logits, k).values.at({k - 1}) is the k-th largest; masked_fill(logits, logits < it, "
-                    "-INFINITY). k must not be above V."},
-                   [] {
-                       const Tensor logits = tensor({1, 3, 2}, float64);
-                       expect_probabilities(logits, 1, 0, softmax(logits, 0));
-                       expect_probabilities(logits, 0.5, 0, softmax(logits * 2, 0));
-                       expect_probabilities(logits, 1, 2, tensor({0, 0.7310585786, 0.2689414214}, float64));
-                       expect_probabilities(logits, 2, 2, softmax(tensor({-INFINITY, 1.5, 1}, float64), 0));
-                       expect_probabilities(logits, 0, 0, tensor({0, 1, 0}, float64));
-                       expect_probabilities(logits, 0, 2, tensor({0, 1, 0}, float64));
-                       expect_probabilities(logits, 1, 9, softmax(logits, 0));
-                       expect_probabilities(tensor({-5, -7}, float64), 1, 1, tensor({1, 0}, float64));
-                   });
-    exercise.write("nucleus",
-                   {"Sort first. When is the sum large enough?",
-                    "The token that lifts the sum to top_p or above is still among those that stay.",
-                    "sort(probabilities, 0, true).values begins with the likeliest. Find the probability at "
-                    "which the sum reaches top_p; masked_fill what is below it with 0, and divide by the sum."},
-                   [] {
-                       const Tensor p = tensor({0.1, 0.5, 0.15, 0.25}, float64);
-                       const auto of = [&](double top_p) { return nucleus(p, top_p); };
-                       expect_equal("nucleus of (0.1, 0.5, 0.15, 0.25) with top_p = 0.7", of(0.7),
-                                    tensor({0.0, 2.0 / 3, 0.0, 1.0 / 3}, float64));
-                       expect_equal("nucleus with top_p = 0.3, which the likeliest alone has,", of(0.3),
-                                    tensor({0, 1, 0, 0}, float64));
-                       expect_equal("nucleus with top_p = 0.8", of(0.8),
-                                    tensor({0.0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9}, float64));
-                       expect_equal("nucleus with top_p = 1", of(1), p);
-                   });
-    exercise.paper(
-        "tokens_on_paper", tokens_on_paper,
-        {{"without a cache", tokens_through(28, 100, false)}, {"with a cache", tokens_through(28, 100, true)}},
-        {"How many tokens go through the model for the first new token, and how many for the second?",
-         "Without a cache 28 + 29 + … + 127. The last new token does not go through the model.",
-         "With a cache the prompt once, and then one token for each of the other 99."});
+    exercise.write(
+        "keep_best",
+        {"Is a loss of NaN lower than another?",
+         "What does a state_dict hold: numbers, or the tensors that the next step changes?",
+         "best.weights = model.state_dict(), and then value = value.detach().clone() for each (name, value)."},
+        [] {
+            nn::Linear layer(2, 1);
+            Best best;
+            train_to(layer, 1);
+            keep_best(best, 2.0, layer);
+            expect_kept("after a loss of 2", best, 2.0, 1);
+            train_to(layer, 2);
+            expect_kept("after the next step", best, 2.0, 1);
+            keep_best(best, 3.0, layer);
+            expect_kept("after losses of 2 and 3", best, 2.0, 1);
+            keep_best(best, 1.0, layer);
+            train_to(layer, 3);
+            expect_kept("after losses of 2, 3 and 1", best, 1.0, 2);
+            keep_best(best, NAN, layer);
+            expect_kept("after a loss that is not a number", best, 1.0, 2);
+            nn::Linear other(2, 1);
+            other.load_state_dict(best.weights);
+            expect_equal("a layer with the best weights", other(ones({1, 2})), full({1, 1}, 6, float32));
+        });
+    const optim::CosineOptions schedule{.lr = 2e-3, .min_lr = 2e-4, .warmup_steps = 99, .steps = 1099};
+    exercise.paper("run_on_paper", run_on_paper,
+                   {{"step 49", optim::cosine_lr(49, schedule)},
+                    {"step 99", optim::cosine_lr(99, schedule)},
+                    {"step 599", optim::cosine_lr(599, schedule)},
+                    {"step 1099", optim::cosine_lr(1099, schedule)},
+                    {"how often a character is read", 1100.0 * 16 * 64 / 102400}},
+                   {"Step 49 is the fiftieth of those that warm up. Which fraction does the formula take?",
+                    "From step 99 to step 1099 half a cosine: where is step 599?",
+                    "cos 0 = 1, cos π/2 = 0 and cos π = -1. The steps 0 to 1099 are 1100."},
+                   1e-8);
     return exercise.finish();
 }

@@ -1,4 +1,4 @@
-"""The widgets of softmax and its scale (chapter 8), masks (10) and the cache of keys and values (13)."""
+"""The widgets of softmax and its scale (chapter 8), masks (chapter 10) and the cache of keys and values (chapter 21)."""
 import math
 import re
 
@@ -236,18 +236,18 @@ class MasksTest(WidgetCase):
 
 
 class CacheTest(WidgetCase):
-    """13_cache: what each step of writing computes, reads and stores."""
-    NAME = "13_cache"
+    """21_cache: what each step of writing computes, reads and stores."""
+    NAME = "21_cache"
 
     def totals(self, **model):
         return in_node(self.NAME, "[false, true].map((cached) => w.total(w.steps(x, cached)))",
                        {"prompt": 3, "added": 6, "layers": 2, "width": 64, "block": 48, **model})
 
     def test_the_counts_are_the_chapter_s(self):
-        lines = block("13_own_text", "tokens through each layer")[1:3]
+        lines = block("21_writing", "tokens through each layer")[1:3]
         for line, found in zip(lines, self.totals(prompt=16, added=32)):
             self.assertEqual([int(word) for word in line.split()[-2:]], [found["tokens"], found["scores"]])
-        figure = re.search(r"!\[([^]]*)\]\(figures/13_cache", (ROOT / "docs/13_own_text.md").read_text(encoding="utf-8"))[1]
+        figure = re.search(r"!\[([^]]*)\]\(figures/21_cache", (ROOT / "docs/21_writing.md").read_text(encoding="utf-8"))[1]
         self.assertEqual([int(n) for n in re.findall(r"(\d+) in all", figure)], [found["tokens"] for found in self.totals()])
 
     def test_the_multiply_adds_are_those_of_chapter_9_and_the_mlp(self):
@@ -277,7 +277,7 @@ class CacheTest(WidgetCase):
             .map((row) => [...row.children].map((cell) => cell.textContent))""", self.at + "tbody:last-child tr")}
 
     def test_a_step_shows_what_is_computed_read_and_stored(self):
-        self.open("13_own_text", self.NAME)
+        self.open("21_writing", self.NAME)
         self.assertEqual([self.signs(0), self.signs(1)], [list("cccc----"), ["r", "r", "r", "c+", *"----"]])
         self.press_button("Next")
         self.assertEqual([self.signs(0), self.signs(1)], [list("ccccc---"), [*"rrrr", "c+", *"---"]])
@@ -290,14 +290,14 @@ class CacheTest(WidgetCase):
         self.photograph(self.NAME)
 
     def test_the_chapter_s_run_and_wrong_sizes(self):
-        self.open("13_own_text", self.NAME, **PHONE)
+        self.open("21_writing", self.NAME, **PHONE)
         field = ".cache-fields label:nth-child({}) input".format
         self.type(field(1), "16")
         self.type(field(2), "32")
         self.browser.focus(self.at + "input[type=range]")
         self.browser.press("End")
         table = self.table()
-        lines = block("13_own_text", "tokens through each layer")[1:3]
+        lines = block("21_writing", "tokens through each layer")[1:3]
         for name, column in [("tokens through each layer", -2), ("scores in each head", -1)]:
             self.assertEqual([cell.replace(",", "") for cell in table[name]], [line.split()[column] for line in lines])
         self.assertEqual(table["numbers in the cache"], ["0", f"{2 * 2 * 47 * 64:,}"])
