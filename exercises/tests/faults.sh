@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # faults.sh CMAKE BUILD: what try.sh says of a reader's file in every state, in a folder of its own.
-export cmake=$1 build=$2
+export real_cmake=$1 real_build=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
@@ -13,10 +13,10 @@ cd "$folder" || exit
 cat >cmake.sh <<'END'
 #!/usr/bin/env bash
 if [ "$4" = faults ]; then
-    for mended in "$build"/exercises/fault_*_mended; do n=$(basename "$mended" _mended) && cp "$mended" "build/exercises/$n"; done
+    for mended in "$real_build"/exercises/fault_*_mended; do n=$(basename "$mended" _mended) && cp "$mended" "build/exercises/$n"; done
 fi
-cp exercises/faults/07_moody.cpp "$build/exercises/faults/trial.cpp"
-"$cmake" --build "$build" --target fault_trial && cp "$build/exercises/fault_trial" build/exercises/fault_07
+cp exercises/faults/07_moody.cpp "$real_build/exercises/faults/trial.cpp"
+"$real_cmake" --build "$real_build" --target fault_trial && cp "$real_build/exercises/fault_trial" build/exercises/fault_07
 END
 chmod +x cmake.sh
 
@@ -24,7 +24,7 @@ chmod +x cmake.sh
 expect() {
     local code=$1 arguments=$2 output status
     shift 2
-    output=$(PATIENCE=2 exercises/try.sh ./cmake.sh build fault $arguments 2>&1)
+    output=$(PATIENCE=10 exercises/try.sh ./cmake.sh build fault $arguments 2>&1)
     status=$?
     [ $status = "$code" ] || { echo "$arguments ends with $status, and should end with $code:"; echo "$output"; failures=1; }
     for line in "$@"; do
@@ -51,7 +51,7 @@ expect 0 "" "Fault 7. Moody                        mended" "12 of 12 mended"
 sed -i "s/double sum = 0;/double sum = 0; model.eval();/; s/const nn::EvalMode eval;//" "$file"
 expect 1 7 "Something else is broken: after an evaluation"
 sed -i "s/model.eval();/for (volatile int i = 0;;) i = i + 1;/" "$file"
-expect 124 7 "stopped after 2 seconds: does a loop never end?"
+expect 124 7 "stopped after 10 seconds: does a loop never end?"
 expect 0 "" "07_moody does not come to an end" "11 of 12 mended"
 sed -i "s/double sum = 0;/double sum = 0/; s/batches.size()/batches.sise()/" "$file"
 expect 1 7 "error: expected" "07_moody.cpp does not compile yet" "!sise" "!FAILED"
