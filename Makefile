@@ -37,7 +37,7 @@ train-mpi: mpi-packages configure $(if $(TEXT),,default-text)  ## the same on se
 	tools/mpirun.sh -n $(or $(P),2) $(TRAIN) $(or $(ARGS),--batch_size 96 --micro_batch 12)
 generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
 	$(call run,examples/generate,$(ARGS))
-chapter: ready  ## build and run a chapter's program, 0 to 18: make chapter N=9
+chapter: ready  ## build and run a chapter's program, 0 to 18: make chapter N=10
 	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 18"; exit 2; }
 	$(call run,examples/chapter_$(NN))
 follow: ready  ## type a source's program section by section, 0 to 4 (docs/sources.md): make follow S=1 SECTION=28.6; without SECTION, run it
@@ -50,9 +50,9 @@ microgpt:  ## a GPT in standard C++ on one page (docs/microgpt.md), which makes 
 	build/microgpt $(NAMES)
 	$(if $(WEFT),@$(MAKE) --no-print-directory ready)
 	$(if $(WEFT),$(call run,examples/microgpt_weft,$(NAMES)))
-exercise: ready  ## try what you wrote in exercises/: make exercise N=9 or PROJECT=1, with WATCH=1 at every save; without a number, your progress
+exercise: ready  ## try what you wrote in exercises/: make exercise N=10 or PROJECT=1, with WATCH=1 at every save; without a number, your progress
 	@exercises/try.sh $(CMAKE) $(BUILD) $(if $(PROJECT),project,exercise) "$(or $(PROJECT),$(N))" $(if $(WATCH),--watch)
-hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=9 or PROJECT=1
+hint: ready  ## the next hint for the first part of an exercise that does not pass: make hint N=10 or PROJECT=1
 	@exercises/try.sh $(CMAKE) $(BUILD) $(if $(PROJECT),project,exercise) "$(or $(PROJECT),$(N))" --hint
 fault: ready  ## find the fault in exercises/faults (docs/faults.md): make fault N=7, then HINT=1 or CHECK=1; without a number, what is mended
 	@exercises/try.sh $(CMAKE) $(BUILD) fault "$(N)" $(if $(HINT),--hint,$(if $(CHECK),--check,$(if $(WATCH),--watch)))

@@ -1,4 +1,4 @@
-// Project 2, after chapters 4 to 20: a classifier that others can use.
+// Project 2, after chapters 4 to 8: a classifier that others can use.
 //
 //     make exercise PROJECT=2          runs the acceptance tests; make hint PROJECT=2 helps
 //

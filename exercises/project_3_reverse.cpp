@@ -1,4 +1,4 @@
-// Project 3, after chapters 8 to 11: a model of attention that reads digits and writes them in reverse.
+// Project 3, after chapters 9 to 13: a model of attention that reads digits and writes them in reverse.
 //
 //     make exercise PROJECT=3          runs the acceptance tests; make hint PROJECT=3 helps
 //

@@ -11,7 +11,7 @@ folder=exercises
 mkdir -p "$build/exercises"
 log=$build/exercises/build.log
 
-# Prints the program of a file: 09_heads is exercise_09, project_1_clusters is exercise_project_1; a fault's is fault_09.
+# Prints the program of a file: 10_heads is exercise_10, project_1_clusters is exercise_project_1; a fault's is fault_09.
 program_of() {
     [[ $1 =~ ^(project_[0-9]|[0-9][0-9]) ]] || return
     [ "$kind" = fault ] && echo "fault_${BASH_REMATCH[1]}" || echo "exercise_${BASH_REMATCH[1]}"

@@ -82,13 +82,13 @@ def front(found):
         return match.group(1)
     code = part("readme", r"^## In ten lines\n\n(```cpp\n[^`]*```)\n")
     printed = part("readme", r"^## In ten lines\n\n```cpp\n[^`]*```\n\n((?:    [^\n]*\n)+)")
-    figure = part("09_heads", r"(!\[[^\]]*\]\(figures/09_roles\.svg\))")
+    figure = part("10_heads", r"(!\[[^\]]*\]\(figures/10_roles\.svg\))")
     report = part("readme", r"(!\[[^\]]*\]\(try\.png\))")
     live = TRAIN_GPT.exists()
     parts = ['<div class="show">', '<p class="show-title">Attention in ten lines</p>', code, "It prints",
              "```text\n" + textwrap.dedent(printed) + "```",
              '<p class="show-title">What two heads have learned</p>', figure,
-             "Each row is a token, each column a token that it may attend to. [Chapter 9](09_heads.md) trains this model and "
+             "Each row is a token, each column a token that it may attend to. [Chapter 10](10_heads.md) trains this model and "
              "explains its two heads.",
              '<p class="show-title">A report of every training run</p>', report,
              '<p><a class="live-report" href="report.html">Open a live report</a>: a small GPT, trained while this site was '

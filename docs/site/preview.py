@@ -22,7 +22,7 @@ h1 {{ font-size: 72px; margin: 0; }} p {{ font-size: 28px; margin: 6px 0 0; line
 
 def main():
     drawn = {name: figures.inline(ROOT / f"docs/figures/{file}.svg", "") for name, file in
-             [("graph", "04_graph"), ("heads", "09_roles")]}
+             [("graph", "04_graph"), ("heads", "10_roles")]}
     browser = Browser()
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder) / "preview.html"

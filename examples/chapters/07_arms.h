@@ -1,4 +1,4 @@
-// The points of chapters 7 and 20, which lie in three arms. N points, D = 2 coordinates, K = 3 classes.
+// The points of chapters 7 and 8, which lie in three arms. N points, D = 2 coordinates, K = 3 classes.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // What the chapters' programs share: headings in the output, figures, and what several seeds give.
 //
-//     chapter_09                     prints what the chapter shows
-//     chapter_09 --figures FOLDER    writes its figures there, too
+//     chapter_10                     prints what the chapter shows
+//     chapter_10 --figures FOLDER    writes its figures there, too
 #pragma once
 
 #include <algorithm>

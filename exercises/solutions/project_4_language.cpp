@@ -1,4 +1,4 @@
-// Project 4, after chapters 12 to 14: a small language, learned from its text alone.
+// Project 4, after chapters 14 to 17: a small language, learned from its text alone.
 //
 //     make exercise PROJECT=4          runs the acceptance tests; make hint PROJECT=4 helps
 //
@@ -22,7 +22,7 @@
 //   - train in less than a minute. A width of 64 and two blocks are enough.
 //
 // When the tests pass, train it on a text of your own with `make train TEXT=…`, and look at its heads as in
-// chapter 14: is there one that attends from the verb back to the subject?
+// chapter 17: is there one that attends from the verb back to the subject?
 #include "exercise.h"
 
 struct LanguageModel {

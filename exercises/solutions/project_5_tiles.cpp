@@ -1,4 +1,4 @@
-// Project 5, after chapters 15 to 17: attention in tiles, as an operation that can be differentiated twice.
+// Project 5, after chapters 18 to 21: attention in tiles, as an operation that can be differentiated twice.
 //
 //     make exercise PROJECT=5          runs the acceptance tests; make hint PROJECT=5 helps
 //
@@ -21,7 +21,7 @@
 // where P is computed again. You may compute it as a whole; doing this in tiles, too, is the next step, if you
 // like. If the rule consists of Weft's operations, it can be differentiated itself, and the tests do that.
 //
-// When the tests pass, add a causal mask: which tiles need not be computed at all? Then measure, as chapter 15
+// When the tests pass, add a causal mask: which tiles need not be computed at all? Then measure, as chapter 18
 // does, where your time goes, and which tile is the fastest.
 #include <cmath>
 

@@ -118,7 +118,7 @@ std::string shown(double value) {
 int main(int argc, char** argv) {
     Exercise exercise(argc, argv, "Project 4. A small language");
     exercise.accept("half the loss of pairs",
-                    {"Chapter 13 has the whole loop. Does the training loss fall below 1?",
+                    {"Chapter 15 has the whole loop. Does the training loss fall below 1?",
                      "Blocks of 64 characters, batches of 16, AdamW with a learning rate of 0.003 and some "
                      "hundred steps are enough.",
                      "A schedule helps: optimizer.set_lr(optim::cosine_lr(step, {.lr = 3e-3, .warmup_steps = "

@@ -192,8 +192,8 @@ class SiteTest(unittest.TestCase):
         self.assertIn("Nothing found for “<b>zzz”", self.browser.text(".sidebar-results"))
 
     def test_the_search_ranks_titles_first(self):
-        for word, first in [("masks", "10_masks.html"), ("glossary", "glossary.html"), ("tensors", "02_tensors.html"),
-                            ("attention", "08_attention.html"), ("clip_grad_n", "api/optim/clipping.html"),
+        for word, first in [("masks", "11_masks.html"), ("glossary", "glossary.html"), ("tensors", "02_tensors.html"),
+                            ("attention", "09_attention.html"), ("clip_grad_n", "api/optim/clipping.html"),
                             ("conv2d", "api/ops/convolution.html")]:
             self.assertEqual(self.search(word)[0][0].split("#")[0], first.split("#")[0], word)
         in_text = self.search("backprop")  # words of the text come after titles and names
@@ -238,7 +238,7 @@ class SiteTest(unittest.TestCase):
         }
         return [texts, wrong, document.querySelectorAll("article svg.figure").length];"""
         seen = 0
-        for page in ["00_mathematics", "02_tensors", "07_classification", "08_attention", "10_masks", "12_gpt", "16_gpt2",
+        for page in ["00_mathematics", "02_tensors", "07_classification", "09_attention", "11_masks", "14_gpt", "20_gpt2",
                      "architecture"]:
             for dark in [False, True]:
                 self.browser.open(self.site / f"{page}.html", dark=dark, **DESKTOP)
@@ -248,7 +248,7 @@ class SiteTest(unittest.TestCase):
                 seen += texts
         self.assertGreater(seen, 800)
         # The reader's own choice counts, not only the system's.
-        self.browser.open(self.site / "12_gpt.html", **DESKTOP)
+        self.browser.open(self.site / "14_gpt.html", **DESKTOP)
         ink = "return getComputedStyle(document.querySelector('svg.figure text')).fill"
         before = self.browser.run(ink)
         try:
@@ -258,7 +258,7 @@ class SiteTest(unittest.TestCase):
             self.browser.run("localStorage.clear()")
 
     def test_formulas_in_headings_and_figures(self):
-        self.browser.open(self.site / "08_attention.html", **DESKTOP)
+        self.browser.open(self.site / "09_attention.html", **DESKTOP)
         self.assertEqual(self.browser.run("return document.querySelectorAll('h3 .math .katex-html').length"), 1)
         self.assertEqual(self.browser.run("return document.querySelectorAll('.toc-tree .math .katex-html').length"), 1)
         texts = self.browser.texts("article svg.figure text")
@@ -266,7 +266,7 @@ class SiteTest(unittest.TestCase):
         self.assertTrue(any("√dk" in text for text in texts))
 
     def test_listings_can_be_copied(self):
-        self.browser.open(self.site / "08_attention.html", **DESKTOP)
+        self.browser.open(self.site / "09_attention.html", **DESKTOP)
         self.browser.run("window.copied = []; navigator.clipboard.writeText = async (text) => { copied.push(text); };")
         self.browser.click("div.highlight-cpp button.copy")
         listing = self.browser.text("div.highlight-cpp pre")
@@ -283,7 +283,7 @@ class SiteTest(unittest.TestCase):
 
     def test_listings_link_the_file_where_they_stand(self):
         """Each at the line where it begins; every listing of a chapter has a link."""
-        for page in ["04_backward", "14_inside", "from_scratch/step_05_tensor", "api/ops/reductions"]:
+        for page in ["04_backward", "17_inside", "from_scratch/step_05_tensor", "api/ops/reductions"]:
             self.browser.open(self.site / f"{page}.html", **DESKTOP)
             found = self.browser.run("""return [...document.querySelectorAll("div.highlight-cpp")].map((block) => [
                 block.querySelector("pre").textContent, block.nextElementSibling?.matches(".listing-source")
@@ -307,7 +307,7 @@ class SiteTest(unittest.TestCase):
         code, printed = self.browser.texts(".show pre")
         self.assertIn("CausalMultiHeadAttention attention(64, 4, rng);", code)
         self.assertIn("every one of 2 parameters has a gradient", printed)
-        self.assertEqual(self.browser.attribute(".show svg.figure", "data-figure"), "09_roles")
+        self.assertEqual(self.browser.attribute(".show svg.figure", "data-figure"), "10_roles")
         if (ROOT / "build/release/examples/train_gpt").exists():
             self.assertEqual(self.browser.attribute(".show .live-report", "href"), "report.html")
             self.browser.open(self.site / "report.html", **DESKTOP)
@@ -328,14 +328,14 @@ class SiteTest(unittest.TestCase):
         self.assertEqual(self.browser.run("return getComputedStyle(document.querySelector('table.stacked td')).display"), "table-cell")
 
     def test_what_is_wider_than_the_screen_says_so(self):
-        self.browser.open(self.site / "12_gpt.html", **PHONE)
+        self.browser.open(self.site / "14_gpt.html", **PHONE)
         hints = "return [...document.querySelectorAll('.scroll-hint')].filter((hint) => hint.offsetParent).length"
         self.assertGreater(self.browser.run(hints), 0)
         box = "document.querySelector('.figure-box[role=region]')"
         self.assertEqual(self.browser.run(f"return [{box}.tabIndex, {box}.classList.contains('more-to-the-right')]"), [0, True])
         self.browser.run(f"{box}.scrollLeft = 10000")
         self.browser.wait(f"return !{box}.classList.contains('more-to-the-right')")
-        self.browser.open(self.site / "12_gpt.html", **DESKTOP)
+        self.browser.open(self.site / "14_gpt.html", **DESKTOP)
         self.assertEqual(self.browser.run(hints), 0)
 
     def test_a_class_or_function_without_an_example_is_noticed(self):
@@ -366,7 +366,7 @@ class SiteTest(unittest.TestCase):
     def test_pictures(self):
         if self.pictures is None:
             self.skipTest("no --pictures")
-        for name in ["index", "search", "dictionary", "04_backward", "08_attention", "glossary", "readme",
+        for name in ["index", "search", "dictionary", "04_backward", "09_attention", "glossary", "readme",
                      "api/index", "api/ops/reductions", "api/lm/gpt"]:
             for size in [DESKTOP, PHONE]:
                 for dark in [False, True]:

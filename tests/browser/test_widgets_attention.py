@@ -1,4 +1,4 @@
-"""The widgets of softmax and its scale (chapter 8), masks (chapter 10) and the cache of keys and values (chapter 21)."""
+"""The widgets of softmax and its scale (chapter 9), masks (chapter 11) and the cache of keys and values (chapter 16)."""
 import math
 import re
 
@@ -15,8 +15,8 @@ def numbers(line):
 
 
 class SoftmaxTest(WidgetCase):
-    """08_keys: scores of random queries and keys, as they are and divided by √d_k."""
-    NAME = "08_keys"
+    """09_keys: scores of random queries and keys, as they are and divided by √d_k."""
+    NAME = "09_keys"
     # The measurements of one seed, on both sides of the chapter's table.
     MEASURED = """((d, seed) => {
         const samples = [...Array(w.N).keys()], dots = samples.flatMap((n) => w.dotsOf(n, d, seed));
@@ -25,7 +25,7 @@ class SoftmaxTest(WidgetCase):
     })"""
 
     def table(self):
-        return {int(row[0]): row[1:] for row in map(numbers, block("08_attention", "q·k as it is")[2:-1])}
+        return {int(row[0]): row[1:] for row in map(numbers, block("09_attention", "q·k as it is")[2:-1])}
 
     def test_the_generator_is_weft_s(self):
         expected = [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
@@ -43,11 +43,11 @@ class SoftmaxTest(WidgetCase):
             self.assertEqual([float(f"{value:.{d}f}") for value, d in zip(medians, digits)], table[d_k], d_k)
 
     def test_softmax_of_the_chapter_s_scores(self):
-        lines = block("08_attention", "by root 768")
+        lines = block("09_attention", "by root 768")
         rows = in_node("numbers", "x.map((root) => w.softmax([16, 0, 0, 0].map((dot) => dot / root)))", [1, 8, math.sqrt(768)])
         for line, row in zip(lines, rows):
             self.assertTrue(line.endswith(" ".join(f"{weight:.3f}" for weight in row)), (line, row))
-        for line in block("08_attention", "q·k            scores")[1:]:
+        for line in block("09_attention", "q·k            scores")[1:]:
             found = numbers(line)
             weights = in_node("numbers", "w.softmax(x)", found[3:6])
             self.assertEqual([round(weight, 3) for weight in weights], found[6:9])
@@ -63,7 +63,7 @@ class SoftmaxTest(WidgetCase):
         return self.browser.run("return document.activeElement.getAttribute('aria-valuetext')")
 
     def test_the_page_measures_what_the_program_measures(self):
-        self.open("08_attention", self.NAME)
+        self.open("09_attention", self.NAME)
         digits = [1, 2, 1, 3, 2, 2, 1, 3]
         expected = in_node(self.NAME, self.MEASURED + "(64, 1)")
         self.assertEqual(self.cells(), [float(f"{value:.{d}f}") for value, d in zip(expected, digits)])
@@ -72,13 +72,13 @@ class SoftmaxTest(WidgetCase):
         self.assertEqual(self.cells()[:4], at_64[4:])
         self.assertEqual(self.slide(1, "Left", "Left", "Left"), "1")
         self.assertEqual(self.slide(0, "End"), "1024")
-        farthest = float(re.search(r"farther than ([\d.]+) %", block("08_attention", "q·k as it is")[-1])[1]) / 100
+        farthest = float(re.search(r"farther than ([\d.]+) %", block("09_attention", "q·k as it is")[-1])[1]) / 100
         for found, median in zip(self.cells(), self.table()[1024]):
             self.assertLessEqual(abs(found / median - 1), farthest + 0.01, (found, median))
         self.photograph(self.NAME)
 
     def test_the_bars_are_the_weights_of_the_chosen_query(self):
-        self.open("08_attention", self.NAME, **PHONE)
+        self.open("09_attention", self.NAME, **PHONE)
         self.assertEqual(self.slide(0, "Home", "Right", "Right"), "4")
         self.assertEqual(self.slide(2, "Right", "Right"), "3 of 16")
         for panel, factor in enumerate([1, 0.5]):
@@ -93,20 +93,20 @@ class SoftmaxTest(WidgetCase):
 
 
 class MasksTest(WidgetCase):
-    """10_masks: a grid of queries and keys, the weights, and what the checks say."""
-    NAME = "10_masks"
+    """11_masks: a grid of queries and keys, the weights, and what the checks say."""
+    NAME = "11_masks"
     SAFE = "'-inf, safe softmax'"
 
     def test_the_masks_and_weights_are_the_chapter_s(self):
-        grid = [["-∞" not in word for word in line.split()[-7:]] for line in block("10_masks", "sample  sequence")[1:8]]
+        grid = [["-∞" not in word for word in line.split()[-7:]] for line in block("11_masks", "sample  sequence")[1:8]]
         blocked = in_node(self.NAME, "w.joined(['causal', 'padding', 'no padded queries'])")
         self.assertEqual([[not cell for cell in row] for row in blocked], grid)
         scores = [[2.0, 1.5, 0.8, 0.3], [1.2, 1.8, 0.9, 0.4], [0.5, 1.1, 2.1, 0.7], [0.3, 0.6, 1.3, 1.9]]
         weights = in_node(self.NAME, f"x.map((row, i) => w.RULES[{self.SAFE}](row, row.map((_, j) => j > i)))", scores)
-        for line, row in zip(block("10_masks", "0.3543"), weights):
+        for line, row in zip(block("11_masks", "0.3543"), weights):
             self.assertTrue(line.endswith(" ".join(f"{weight:.4f}" for weight in row)), (line, row))
         late = in_node(self.NAME, "x.map((row, i) => w.RULES['0 after softmax'](row, row.map((_, j) => j > i)))", scores)
-        self.assertEqual([f"{sum(row):.3f}" for row in late], block("10_masks", "masked after softmax")[0].split()[-4:])
+        self.assertEqual([f"{sum(row):.3f}" for row in late], block("11_masks", "masked after softmax")[0].split()[-4:])
 
     def test_the_module_is_the_chapter_s(self):
         # The first output of small_attention()(some_tokens(1), Mask::causal() | Mask::padding({5})), and one with five keys.
@@ -120,7 +120,7 @@ class MasksTest(WidgetCase):
                 self.assertAlmostEqual(a, b, places=14)
 
     def test_the_rules_do_what_the_oracle_s_do(self):
-        lines = block("10_masks", "two keys allowed")[1:]
+        lines = block("11_masks", "two keys allowed")[1:]
         self.assertEqual(len(lines), 5)
         words = (ROOT / "src/check/mask_oracle.cpp").read_text(encoding="utf-8")
         for line in lines:
@@ -143,14 +143,14 @@ class MasksTest(WidgetCase):
             const m = w.chapterModule(), x = m.x.slice(0, 5), blocked = w.joined(['causal']).slice(0, 5).map((row) => row.slice(0, 5));
             return w.influence((tokens) => w.attend(m, tokens, blocked, {self.SAFE}), x, (token) => token.map(() => 3));
         }})()""")
-        lines = block("10_masks", "outputs 1 to 5 that change")
+        lines = block("11_masks", "outputs 1 to 5 that change")
         self.assertEqual([["x" if changed else "." for changed in row] for row in five], [line.split()[1:] for line in lines[1:6]])
         found = in_node(self.NAME, f"w.report(w.chapterModule(), w.joined(['causal']), {self.SAFE})")
         self.assertIn(["passed", "one pass gives what passes over the prefixes give", "7 prefixes"], found)
         self.assertEqual(lines[6], "one pass gives what five passes over the prefixes give: yes")
 
     def test_padding_and_fully_masked_rows_are_as_in_the_chapter(self):
-        changed, alone, without = (line.split()[-1] for line in block("10_masks", "other padding changes"))
+        changed, alone, without = (line.split()[-1] for line in block("11_masks", "other padding changes"))
         found = in_node(self.NAME, f"""(() => {{
             const m = w.chapterModule(), run = (x, mask) => w.attend(m, x, mask, {self.SAFE}).y.slice(0, 5);
             const other = m.x.map((token, t) => (t < 5 ? token : token.map(() => 1000))), mask = w.joined(['padding']), none = w.joined([]);
@@ -159,7 +159,7 @@ class MasksTest(WidgetCase):
             return [!near(run(other, mask), real, 0), near(alone, real, 1e-13), near(alone, run(m.x, none), 1e-13)];
         }})()""")
         self.assertEqual(["yes" if answer else "no" for answer in found], [changed, alone, without])
-        for line, rule in zip(block("10_masks", "rows NaN"), ["-inf, plain softmax", "-inf, safe softmax"]):
+        for line, rule in zip(block("11_masks", "rows NaN"), ["-inf, plain softmax", "-inf, safe softmax"]):
             nan, zero = re.search(r"rows NaN: (\d), rows 0: (\d)", line).groups()
             rows = in_node(self.NAME, """(() => {
                 const m = w.chapterModule(), y = w.attend(m, m.x, w.joined(['causal', 'padding', 'no padded queries']), x).y;
@@ -187,7 +187,7 @@ class MasksTest(WidgetCase):
         return f"{self.at}tbody tr:nth-child({i}) td:nth-child({j + 1}) button"
 
     def test_a_cell_is_switched_by_a_click_and_by_the_keyboard(self):
-        self.open("10_masks", self.NAME)
+        self.open("11_masks", self.NAME)
         self.assertEqual(set(self.verdicts().values()), {"passed"})
         self.assertEqual(self.browser.text(self.at + ".widget-status"), "all 9 checks passed")
         self.assertEqual(self.browser.text(self.cell(3, 5)), "0")
@@ -207,7 +207,7 @@ class MasksTest(WidgetCase):
         self.photograph(self.NAME)
 
     def test_masks_are_joined_and_rules_judged(self):
-        self.open("10_masks", self.NAME)
+        self.open("11_masks", self.NAME)
         self.press_button("padding")
         self.press_button("no padded queries")
         masked = self.browser.texts(self.at + ".masks-grid th small")
@@ -236,22 +236,22 @@ class MasksTest(WidgetCase):
 
 
 class CacheTest(WidgetCase):
-    """21_cache: what each step of writing computes, reads and stores."""
-    NAME = "21_cache"
+    """16_cache: what each step of writing computes, reads and stores."""
+    NAME = "16_cache"
 
     def totals(self, **model):
         return in_node(self.NAME, "[false, true].map((cached) => w.total(w.steps(x, cached)))",
                        {"prompt": 3, "added": 6, "layers": 2, "width": 64, "block": 48, **model})
 
     def test_the_counts_are_the_chapter_s(self):
-        lines = block("21_writing", "tokens through each layer")[1:3]
+        lines = block("16_writing", "tokens through each layer")[1:3]
         for line, found in zip(lines, self.totals(prompt=16, added=32)):
             self.assertEqual([int(word) for word in line.split()[-2:]], [found["tokens"], found["scores"]])
-        figure = re.search(r"!\[([^]]*)\]\(figures/21_cache", (ROOT / "docs/21_writing.md").read_text(encoding="utf-8"))[1]
+        figure = re.search(r"!\[([^]]*)\]\(figures/16_cache", (ROOT / "docs/16_writing.md").read_text(encoding="utf-8"))[1]
         self.assertEqual([int(n) for n in re.findall(r"(\d+) in all", figure)], [found["tokens"] for found in self.totals()])
 
     def test_the_multiply_adds_are_those_of_chapter_9_and_the_mlp(self):
-        for line in block("09_heads", "multiply-adds, T = 1024")[1:3]:  # heads that share d_model: 4 T C² + 2 T² C
+        for line in block("10_heads", "multiply-adds, T = 1024")[1:3]:  # heads that share d_model: 4 T C² + 2 T² C
             words = line.split()
             C, T = int(words[0]), 1024
             found = in_node(self.NAME, f"w.multiplyAdds({T}, {T * T}, 1, {C}) - w.multiplyAdds({T}, 0, 1, {C}) * 8 / 12")
@@ -277,7 +277,7 @@ class CacheTest(WidgetCase):
             .map((row) => [...row.children].map((cell) => cell.textContent))""", self.at + "tbody:last-child tr")}
 
     def test_a_step_shows_what_is_computed_read_and_stored(self):
-        self.open("21_writing", self.NAME)
+        self.open("16_writing", self.NAME)
         self.assertEqual([self.signs(0), self.signs(1)], [list("cccc----"), ["r", "r", "r", "c+", *"----"]])
         self.press_button("Next")
         self.assertEqual([self.signs(0), self.signs(1)], [list("ccccc---"), [*"rrrr", "c+", *"---"]])
@@ -290,14 +290,14 @@ class CacheTest(WidgetCase):
         self.photograph(self.NAME)
 
     def test_the_chapter_s_run_and_wrong_sizes(self):
-        self.open("21_writing", self.NAME, **PHONE)
+        self.open("16_writing", self.NAME, **PHONE)
         field = ".cache-fields label:nth-child({}) input".format
         self.type(field(1), "16")
         self.type(field(2), "32")
         self.browser.focus(self.at + "input[type=range]")
         self.browser.press("End")
         table = self.table()
-        lines = block("21_writing", "tokens through each layer")[1:3]
+        lines = block("16_writing", "tokens through each layer")[1:3]
         for name, column in [("tokens through each layer", -2), ("scores in each head", -1)]:
             self.assertEqual([cell.replace(",", "") for cell in table[name]], [line.split()[column] for line in lines])
         self.assertEqual(table["numbers in the cache"], ["0", f"{2 * 2 * 47 * 64:,}"])

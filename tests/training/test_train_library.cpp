@@ -31,7 +31,7 @@ text::Ids cycle(std::int64_t n) {
     return ids;
 }
 
-// The loop of docs/13_own_text.md: from the checkpoint, if there is one, to `until`.
+// The loop of docs/15_own_text.md: from the checkpoint, if there is one, to `until`.
 double train_in(const fs::path& folder, std::int64_t until) {
     training::Corpus corpus(cycle(400), {.block_size = 4, .batch_size = 3, .seed = 2});
     lm::GPT model = small_gpt();
