@@ -37,8 +37,8 @@ train-mpi: mpi-packages configure $(if $(TEXT),,default-text)  ## the same on se
 	tools/mpirun.sh -n $(or $(P),2) $(TRAIN) $(or $(ARGS),--batch_size 96 --micro_batch 12)
 generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
 	$(call run,examples/generate,$(ARGS))
-chapter: ready  ## build and run a chapter's program, 0 to 18: make chapter N=10
-	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 18"; exit 2; }
+chapter: ready  ## build and run a chapter's program, 0 to 22: make chapter N=10
+	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 22"; exit 2; }
 	$(call run,examples/chapter_$(NN))
 follow: ready  ## type a source's program section by section, 0 to 4 (docs/sources.md): make follow S=1 SECTION=28.6; without SECTION, run it
 	@ls docs/sources/$(S)_*.md >/dev/null 2>&1 || { echo "make follow S=… wants the number of a source: 0 to 4"; exit 2; }

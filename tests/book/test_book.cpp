@@ -19,7 +19,7 @@ std::string number_of(const fs::path& chapter) { return chapter.filename().strin
 
 }  // namespace
 
-TEST_CASE("there are nineteen chapters, each with a program, an exercise, its solution and its test",
+TEST_CASE("there are twenty-two chapters, each with a program, an exercise, its solution and its test",
           "[book]") {
     int expected = 0;
     for (const fs::path& chapter : chapters()) {
@@ -29,9 +29,9 @@ TEST_CASE("there are nineteen chapters, each with a program, an exercise, its so
         for (const char* folder : {"examples/chapters", "exercises", "exercises/solutions", "exercises/tests"})
             CHECK(fs::exists(root / folder / source));
     }
-    CHECK(expected == 19);
+    CHECK(expected == 22);
     CHECK(files_in("examples/chapters", ".cpp").size() == pages_with_programs().size());
-    CHECK(files_in("exercises/solutions", ".cpp").size() == 19 + 5);  // and a project for each part of the book
+    CHECK(files_in("exercises/solutions", ".cpp").size() == 22 + 5);  // and a project for each part of the book
 }
 
 TEST_CASE(

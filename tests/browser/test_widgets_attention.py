@@ -250,7 +250,7 @@ class CacheTest(WidgetCase):
         figure = re.search(r"!\[([^]]*)\]\(figures/16_cache", (ROOT / "docs/16_writing.md").read_text(encoding="utf-8"))[1]
         self.assertEqual([int(n) for n in re.findall(r"(\d+) in all", figure)], [found["tokens"] for found in self.totals()])
 
-    def test_the_multiply_adds_are_those_of_chapter_9_and_the_mlp(self):
+    def test_the_multiply_adds_are_those_of_chapter_10_and_the_mlp(self):
         for line in block("10_heads", "multiply-adds, T = 1024")[1:3]:  # heads that share d_model: 4 T C² + 2 T² C
             words = line.split()
             C, T = int(words[0]), 1024
