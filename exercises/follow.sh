@@ -143,7 +143,7 @@ enter() {
     fi
     local status=0
     timeout --foreground "${PATIENCE:-60}" "$build/examples/yours_$number" || status=$?
-    [ $status = 124 ] && { echo "stopped after ${PATIENCE:-60} seconds: does a loop never end?"; return 1; }
+    [ $status = 124 ] && { echo "stopped after ${PATIENCE:-60} s: does a loop never end?"; return 1; }
     [ $status -gt 128 ] && { echo "The program crashed here (signal $((status - 128)))."; return 1; }
     echo
     # The first line of the page that the file lacks.
