@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@
 // Every number of a training step is an entry of one list, the tape, in the order in which they are made.
 
 struct Entry {
-    double value, grad;       // grad: how fast the loss changes with this number
-    int a, b;                 // the entries it was computed from, or -1
-    double slope_a, slope_b;  // how fast it changes with each of them
+    double value, grad;  // grad: how fast the loss changes with this number
+    int a;               // the entry it was computed from, or -1
+    double slope_a;      // how fast it changes with that one
+    int b;               // another, if there are two
+    double slope_b;
 };
 std::vector<Entry> tape;
 
@@ -28,7 +31,7 @@ struct Number {
 };
 
 Number record(double value, int a = -1, double slope_a = 0, int b = -1, double slope_b = 0) {
-    tape.push_back({value, 0, a, b, slope_a, slope_b});
+    tape.push_back({value, 0, a, slope_a, b, slope_b});
     return {static_cast<int>(tape.size()) - 1};
 }
 
@@ -73,7 +76,7 @@ double uniform() {  // in [0, 1), by splitmix64 (Steele, Lea and Flood, 2014)
 }
 double normal() {  // by Box and Muller's formula
     const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    return radius * std::cos(2 * M_PI * uniform());
+    return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 
 // ---- Vectors and matrices of such numbers
@@ -125,20 +128,20 @@ Vector rms_norm(Vector x) {  // x / √(mean of x² + 1e-5)
 constexpr int V = 27, T = 16;  // V characters: 0 begins and ends a name, 1 to 26 are letters. At most T of them
 constexpr int C = 16, H = 4, D = C / H;  // C numbers for each character, in H heads of D
 
-struct Model {
+struct Model {  // deviations near 1/√columns; half of it where the result is added to x
     Matrix token = random_matrix(V, C, 0.1), position = random_matrix(T, C, 0.1);
     Matrix W_q = random_matrix(C, C, 0.25), W_k = random_matrix(C, C, 0.25), W_v = random_matrix(C, C, 0.25),
            W_out = random_matrix(C, C, 0.125);
     Matrix W_up = random_matrix(4 * C, C, 0.25), W_down = random_matrix(C, 4 * C, 0.0625);
-    Matrix head = random_matrix(V, C, 0.1);
+    Matrix head = random_matrix(V, C, 0.1);  // from C numbers to a score for each character
 };
 
-// The keys and values of the characters so far. No mask is needed: what comes later is not in the list yet.
+// The keys and values of the characters so far. Later ones are not in it yet, so nothing has to hide them.
 struct Past {
     Matrix keys, values;
 };
 
-Vector slice(const Vector& x, int h) { return {x.begin() + h * D, x.begin() + (h + 1) * D}; }
+Vector slice(const Vector& x, int h) { return Vector(x.begin() + h * D, x.begin() + (h + 1) * D); }
 
 Vector attention(const Model& model, const Vector& x, Past& past) {
     const Vector q = model.W_q * x;
@@ -188,9 +191,12 @@ std::vector<std::string> read_names(const char* path) {
 int main(int argc, char** argv) {
     const std::vector<std::string> names = argc > 1 ? read_names(argv[1]) : std::vector<std::string>();
     const int steps = argc > 2 ? std::atoi(argv[2]) : 20000;
-    if (names.empty() || steps < 1) return std::fprintf(stderr, "usage: microgpt names.txt [steps]\n"), 2;
+    if (names.empty() || steps < 1) {
+        std::fprintf(stderr, "usage: microgpt names.txt [steps]\n");
+        return 2;
+    }
 
-    const Model model;
+    const Model model;                  // its numbers are in the tape, where training changes them
     const std::size_t n = tape.size();  // the parameters are the first entries of the tape
     std::printf("%zu names, %zu parameters\n", names.size(), n);
     std::vector<double> m(n), v(n);  // Adam's averages of the gradients and of their squares
@@ -198,7 +204,7 @@ int main(int argc, char** argv) {
     for (int step = 1; step <= steps; ++step) {
         tape.resize(n);  // forget the last step
         for (Entry& e : tape) e.grad = 0;
-        const std::string& name = names[step * 7919ull % names.size()];
+        const std::string& name = names[step * 7919ull % names.size()];  // a prime: in a jumbled order
         Past past;
         Vector losses;
         for (std::size_t t = 0; t <= name.size(); ++t) {
@@ -232,8 +238,9 @@ int main(int argc, char** argv) {
             for (Number& l : logits)
                 l = l * (1 / 0.7);  // a temperature below 1: likelier letters, fewer surprises
             const Vector p = softmax(logits);
-            double left = uniform();
-            for (id = 0; id < V - 1 && (left -= p[id].value()) > 0;) ++id;
+            double left = uniform();  // walk along the shares until it is used up
+            for (id = 0; id < V - 1; ++id)
+                if ((left -= p[id].value()) <= 0) break;
             if (id == 0) break;
             name += static_cast<char>('a' + id - 1);
         }

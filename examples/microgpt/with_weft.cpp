@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ double uniform() {
 }
 double normal() {
     const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    return radius * std::cos(2 * M_PI * uniform());
+    return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 Tensor random_matrix(std::int64_t rows, std::int64_t columns, double deviation) {
     std::vector<double> values(static_cast<std::size_t>(rows * columns));
@@ -72,7 +73,10 @@ int main(int argc, char** argv) {
     std::ifstream file(argc > 1 ? argv[1] : "");
     for (std::string line; std::getline(file, line);) names.push_back(line);
     const int steps = argc > 2 ? std::atoi(argv[2]) : 20000;
-    if (names.empty() || steps < 1) return std::fprintf(stderr, "usage: microgpt_weft names.txt [steps]\n"), 2;
+    if (names.empty() || steps < 1) {
+        std::fprintf(stderr, "usage: microgpt_weft names.txt [steps]\n");
+        return 2;
+    }
 
     const Model model;
     const std::vector<Tensor> parameters = {model.token, model.position, model.W_q,    model.W_k, model.W_v,
