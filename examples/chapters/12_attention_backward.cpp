@@ -161,7 +161,7 @@ void padded_on_the_left() {
 
 // Queries i0 … i1 − 1 against keys j0 … j1 − 1, of which the first `padding` are padding. True = blocked.
 Tensor blocked_part(std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1, std::int64_t padding) {
-    const Tensor i = arange(i0, i1).unsqueeze(1), j = arange(j0, j1);  // (i1 − i0, 1), (j1 − j0)
+    const Tensor i = arange(i0, i1).unsqueeze(1), j = arange(j0, j1);  // (i1 − i0, 1), (j1 − j0,)
     return j > i || j < padding;
 }
 
@@ -169,7 +169,7 @@ struct Kept {
     Tensor y, lse;  // (T, d_v), (T, 1)
 };
 Kept forward_by_rows(const Tensor& q, const Tensor& k, const Tensor& v, double scale, std::int64_t padding,
-                     std::int64_t rows) {
+                     std::int64_t rows) {  // `rows` divides T
     const std::int64_t T = q.size(0);
     std::vector<Tensor> y, lse;
     for (std::int64_t i = 0; i < T; i += rows) {
