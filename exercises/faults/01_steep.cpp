@@ -1,4 +1,4 @@
-// Fault 1. Steep: our own backward, eighteen lines, and it learns. With two layers more it explodes.
+// Fault 1. Steep: our own backward, in a few lines, and it learns. With two layers more it explodes.
 //
 //     make fault N=1             runs this file and judges it; HINT=1 helps, CHECK=1 asks check::
 #include <algorithm>
@@ -23,7 +23,7 @@ Value operator*(const Value& a, const Value& b) {
 }
 Value tanh(const Value& a) { return make(std::tanh(a->value), {{a, 1 - std::pow(std::tanh(a->value), 2)}}); }
 
-// Every node that the root was computed from, each after all that use it; the root comes first.
+// Every node that the root was computed from; the root first.
 std::vector<Cell*> in_order(const Value& root) {
     std::vector<Cell*> order;
     std::set<Cell*> seen;

@@ -16,7 +16,8 @@ lm::GPT make_model(Rng& rng) {
     return model;
 }
 
-// The first words of B sentences, from 2 letters to T, the short ones first; their padding has no target.
+// The first words of B sentences, from 2 letters to nearly T, the short ones first; their padding has no
+// target.
 training::Batch draw_batch(const std::string& text, std::int64_t B, Rng& rng) {
     const text::Ids ids = alphabet().encode(text);
     training::Batch batch{zeros({B, T}, int64), full({B, T}, none, int64)};

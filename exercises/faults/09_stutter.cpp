@@ -19,7 +19,7 @@ struct Repeater : nn::Module {
           head(register_module("head", nn::Linear(C, alphabet().vocab_size(), rng))) {
         to(float64);
     }
-    // ids (B, t), of which the first is at position `first`, → (B, t, V)
+    // ids (B, t), of which the first is at position `first`, → (B, t, C)
     Tensor embed(const Tensor& ids, std::int64_t first) const {
         return tokens(ids) + positions(first + arange(ids.size(-1)));  // (B, t, C)
     }

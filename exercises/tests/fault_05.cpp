@@ -50,8 +50,9 @@ int main(int argc, char** argv) {
                     expect_equal(name + ", loaded,", got[i].second, weight);
                 }
             },
-        .why = "Every weight arrives, turned as it should be. A square one fits both ways, so no shape "
-               "complained; the heads were mixed by the transposed matrix, and the fine-tuning paid for it.",
+        .why =
+            "Every weight arrives, turned as it should be. A square one fits both ways, so no shape "
+            "complained; what attention found went through W_out transposed, and the fine-tuning paid for it.",
     });
     return exercise.finish();
 }

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
         .program = program,
         .planted = "in four parts",
         .look = "The same model and the same batch, and the first loss already differs in the third digit. "
-                "Later losses only show that noise is noise. Which number would you compare next?",
+                "Leave the curves. How many targets has each part?",
         .hints =
             {"Take a batch in which three parts have one target each and the last has sixty. What should each "
              "target weigh?",

@@ -6,9 +6,9 @@ int main(int argc, char** argv) {
     exercise.fault({
         .program = program,
         .planted = "the head is no longer the table",
-        .look = "A model that was saved and loaded has 896 parameters more. The loss is none the worse for it. "
-                "Which weights are new?",
-        .hints = {"896 = 28 · 32. Which weights have that size?",
+        .look = "A model that was saved and loaded has one weight more to train than before, and the loss is "
+                "none the worse for it. Which is it?",
+        .hints = {"It has 896 parameters more, and 896 = 28 · 32. Which weights have that size?",
                   "The file holds values under every name. What did `weights[\"head\"] = weights[\"table\"]` "
                   "say that no value says?",
                   "Copy the values into the tensors that the model has, as load_state_dict does; or tie the "

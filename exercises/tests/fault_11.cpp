@@ -41,7 +41,9 @@ int main(int argc, char** argv) {
                        "the value is right, but the gradient of an empty list is not a number: 0 · NaN is NaN");
             },
         .why =
-            "An empty list gives zeros, and the answer comes from the bias of the head. Before, every batch "
+            "An empty list gives zeros, and the answer comes from the bias of the head, which is no surer "
+            "because it serves "
+            "every other question too. Before, every batch "
             "with an empty list was thrown away, and the rest, which had none, learned well: a loss of 0.002.",
     });
     return exercise.finish();
