@@ -63,11 +63,9 @@ void bind_modules(Modules m, Modules nn) {
 
     py::module_ check = m.def_submodule("check");
     def(check, "_gradcheck(second, func, inputs, eps, tolerance, parameters)",
-        [](bool second, const check::Function& f, const List& inputs, double eps, double tolerance,
-           const List& parameters) {
+        [](bool second, const check::Function& f, const List& x, double eps, double tolerance, const List& p) {
             const auto check = second ? check::gradgradcheck : check::gradcheck;
-            return check("func", f, inputs, {.eps = eps, .tolerance = tolerance, .parameters = parameters})
-                .message;
+            return check("func", f, x, {.eps = eps, .tolerance = tolerance, .parameters = p}).message;
         });
     report<check::FlowReport>(check, "FlowReport");
     report<check::AttentionReport>(check, "AttentionReport");
@@ -88,9 +86,7 @@ void bind_attention(Modules m, Modules nn) {
         return py::make_tuple(y.output, y.load_balancing_loss, y.tokens_per_expert);
     });
     def(nn.attr("DecoderBlock"), "__call__(self, x, memory, memory_mask=Mask(), mask=Mask())",
-        [](const nn::DecoderBlock& f, T x, T memory, const Mask& a, const Mask& b) {
-            return f(x, memory, a, b);
-        });
+        [](const nn::DecoderBlock& f, T x, T m, const Mask& a, const Mask& b) { return f(x, m, a, b); });
     def(nn.attr("GPT"),
         "generate(self, ids, max_new_tokens, temperature=1.0, top_k=0, top_p=1.0, generator=default_generator)",
         [](lm::GPT& f, T ids, I n, double temperature, I k, double p, Rng& rng) {
