@@ -50,12 +50,6 @@ std::vector<Step> steps_of(const fs::path& page) {
     return steps;
 }
 
-std::vector<std::string> without_blank_lines(std::vector<std::string> lines) {
-    std::erase_if(lines,
-                  [](const std::string& line) { return line.find_first_not_of(' ') == std::string::npos; });
-    return lines;
-}
-
 }  // namespace
 
 TEST_CASE("each of the five companions' steps has at most 25 lines to type and says what they print",

@@ -31,12 +31,6 @@ std::vector<fs::path> files_of(int step) {
     return found;
 }
 
-std::vector<std::string> without_blank_lines(std::vector<std::string> lines) {
-    std::erase_if(lines,
-                  [](const std::string& line) { return line.find_first_not_of(' ') == std::string::npos; });
-    return lines;
-}
-
 std::size_t lines_in(const std::vector<fs::path>& files) {
     std::size_t lines = 0;
     for (const fs::path& file : files) lines += lines_of(read(file)).size();

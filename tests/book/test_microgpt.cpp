@@ -7,11 +7,6 @@ using namespace markdown;
 
 namespace {
 
-std::vector<std::string> without_blank_lines(std::vector<std::string> lines) {
-    std::erase_if(lines, [](const std::string& line) { return line.empty(); });
-    return lines;
-}
-
 std::vector<std::string> program(const std::string& name) {
     return lines_of(read(root / "examples/microgpt" / name));
 }

@@ -29,6 +29,12 @@ inline std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
+inline std::vector<std::string> without_blank_lines(std::vector<std::string> lines) {
+    std::erase_if(lines,
+                  [](const std::string& line) { return line.find_first_not_of(' ') == std::string::npos; });
+    return lines;
+}
+
 // The files of `folder` with that extension, in order, folders within too.
 inline std::vector<fs::path> files_in(const fs::path& folder, const std::string& extension) {
     std::vector<fs::path> found;
