@@ -34,10 +34,10 @@ int main(int argc, char** argv) {
                                                                  {.mask = Mask::blocked(blocked)})
                                         .squeeze(1);
                 expect_equal("attention to a list of two facts,", found[0], want[0]);
-                expect(all_finite(found), "an empty list gives what is not a number");
+                expect(all(isfinite(found)), "an empty list gives what is not a number");
                 expect_equal("attention to an empty list, whose padding must not be read,", found[1], want[1]);
                 sum(found * found).backward();
-                expect(all_finite(q.grad()) && all_finite(k.grad()) && all_finite(v.grad()),
+                expect(all(isfinite(q.grad())) && all(isfinite(k.grad())) && all(isfinite(v.grad())),
                        "the value is right, but the gradient of an empty list is not a number: 0 · NaN is NaN");
             },
         .why =

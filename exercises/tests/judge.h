@@ -40,9 +40,3 @@ inline std::string verdict(const lm::GPT& model, const training::Batch& batch) {
     const Tensor x = randn({2, 6, same.config.d_model}, rng, float64);
     return verdict(check::attention(same.blocks[0].attn, x)) + "\n" + verdict(check::gradient_flow(same));
 }
-
-inline bool all_finite(const Tensor& x) {
-    for (const double value : x.detach().contiguous().to_vector<double>())
-        if (!std::isfinite(value)) return false;
-    return true;
-}
