@@ -1,4 +1,4 @@
-// microgpt.cpp in Weft, line by line: the same names, first values, model, losses and inventions.
+// microgpt.cpp in Weft, line by line: the same names, initial values, model, losses and made-up names.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
