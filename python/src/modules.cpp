@@ -30,8 +30,14 @@ void bind_modules(Modules m, Modules nn) {
     def(type, "_register_module(self, name, module)", [](M& self, const std::string& name, const M& m) {
         (void)static_cast<Open&>(self).register_module(name, m);
     });
-    def(type, "_register_parameter(self, name, value)", &Open::register_parameter);
-    def(type, "register_buffer(self, name, tensor, persistent=True)", &Open::register_buffer);
+    def(type, "_register_parameter(self, name, value)",
+        [](M& self, const std::string& name, T value) -> Tensor {
+            return static_cast<Open&>(self).register_parameter(name, value);
+        });
+    def(type, "register_buffer(self, name, tensor, persistent=True)",
+        [](M& self, const std::string& name, T tensor, bool persistent) -> Tensor {
+            return static_cast<Open&>(self).register_buffer(name, tensor, persistent);
+        });
     def(type, "parameters(self)", &M::parameters);
     def(type, "named_parameters(self)", &M::named_parameters);
     def(type, "named_buffers(self)", &M::named_buffers);
@@ -69,7 +75,8 @@ void bind_modules(Modules m, Modules nn) {
         });
     report<check::FlowReport>(check, "FlowReport");
     report<check::AttentionReport>(check, "AttentionReport");
-    def(check, "gradient_flow(module)", check::gradient_flow);
+    def(check, "gradient_flow(module)", py::overload_cast<const M&>(check::gradient_flow));
+    def(check, "gradient_flow(module, loss)", py::overload_cast<const M&, T>(check::gradient_flow));
     def(check, "check_finite(x, what)", check::check_finite);
 }
 

@@ -61,6 +61,7 @@ public:
                 operation, ": a tensor of shape ", root.shape(),
                 " does not have exactly one element, so backward needs a seed; reduce it (sum, mean) or pass a "
                 "seed of its shape");
+        if (watch_) watch_->watch_(root);
         // Under create_graph gradients stay what the rules make of them: none may be the caller's seed.
         const GradMode mode(create_);
         const NoTrace no_trace;
@@ -195,6 +196,8 @@ private:
     }
 
     const bool retain_, create_;
+    const BackwardWatch* const watch_ = BackwardWatch::current_;  // null if none is active
+    const Scoped<const BackwardWatch*> no_watch_{BackwardWatch::current_, nullptr};
     GradientLedger* const ledger_ = GradientLedger::current_;  // null if none is active
     // A backward that a rule starts writes no ledger.
     const Scoped<GradientLedger*> no_ledger_{GradientLedger::current_, nullptr};

@@ -16,6 +16,7 @@
 #include "tensor/array.h"
 #include "weft/autograd/grad.h"
 #include "weft/autograd/record.h"
+#include "weft/autograd/trace.h"
 
 namespace weft {
 
@@ -53,7 +54,8 @@ struct Node : std::enable_shared_from_this<Node> {
     bool retains_gradient = true;  // leaves do
     Tensor gradient;
     std::vector<std::pair<std::uint64_t, Tensor::Hook>> hooks;
-    std::uint64_t next_hook = 0;  // never reused
+    std::uint64_t next_hook = 0;           // never reused
+    std::weak_ptr<const LeafOwner> owner;  // a leaf's: see set_owner
 
 private:
     Node(const char* made_by, const Array& output);

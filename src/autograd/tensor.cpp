@@ -166,6 +166,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
         auto node = Node::make("leaf", values);
         node->hooks = before->hooks;
         node->next_hook = before->next_hook;
+        node->owner = before->owner;
         node->retains_gradient = before->retains_gradient;
         return node;
     };

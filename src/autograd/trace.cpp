@@ -40,7 +40,7 @@ std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
     for (const auto& [number, node] : ancestors(roots)) {
         if (node->is_alias) continue;
         position[number] = nodes.size();
-        GraphNode entry{number, node->operation, node->shape, node->dtype, {}};
+        GraphNode entry{number, node->operation, node->shape, node->dtype, {}, node->owner};
         for (const auto& input : node->inputs)
             if (input) entry.inputs.push_back(position.at(number_of(input.get())));
         nodes.push_back(std::move(entry));
@@ -49,6 +49,15 @@ std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs) {
 }
 
 std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? number_of(x.impl().node.get()) : 0; }
+
+void set_owner(const Tensor& x, const std::weak_ptr<const LeafOwner>& owner) {
+    Node* const node = x.impl().node.get();
+    if (!node || !node->is_leaf)
+        throw GraphError("set_owner: a tensor ",
+                         node ? std::string("made by ") + node->operation : "outside the graph",
+                         " has no owner; only a leaf in the graph has one");
+    if (node->owner.expired()) node->owner = owner;
+}
 
 const void* storage_of(const Tensor& x) { return x.array().storage.get(); }
 

@@ -3,7 +3,11 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <map>
+#include <set>
 
+#include "nn/registry.h"
+#include "weft/autograd/trace.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
 #include "weft/check/gradient_flow.h"
@@ -36,6 +40,60 @@ FlowRow row_of(const std::string& name, const Tensor& parameter) {
     return row;
 }
 
+// A leaf of a loss's graph that is no parameter of a model, and its row: "not registered" if it is one of a
+// module outside the model.
+struct Stranger {
+    FlowRow row;
+    std::string fault;  // the same in words, with the way out
+    Tensor value;       // undefined if the module that registered it is gone, or if none has
+    std::uint64_t version = 0;
+    bool is_unchanged() const { return !value.defined() || value.version() == version; }
+};
+
+// "fc.weight" in Block as "Block.fc.weight", and its value.
+std::pair<std::string, Tensor> registered(const nn::Module& owner, std::uint64_t number) {
+    for (const auto& [name, value] : owner.named_parameters())
+        if (graph_number(value) == number) return {owner.path() + "." + name, value};
+    return {owner.path(), {}};
+}
+
+// The strangers among the leaves that `loss` depends on, by their numbers.
+std::map<std::uint64_t, Stranger> strangers(const nn::Module& module, const Tensor& loss) {
+    const nn::Module model = nn::Ownership::outermost(module);
+    std::set<std::uint64_t> own;
+    for (const Tensor& parameter : model.parameters()) own.insert(graph_number(parameter));
+    const std::vector<GraphNode> nodes = graph_nodes(loss);
+    std::map<std::uint64_t, Stranger> found;
+    for (const GraphNode& user : nodes)
+        for (const std::size_t input : user.inputs) {
+            const GraphNode& leaf = nodes[input];
+            if (!leaf.inputs.empty() || own.contains(leaf.number) || found.contains(leaf.number)) continue;
+            Stranger stranger{{.name = user.operation, .shape = leaf.shape, .registered = false}, "", {}};
+            const std::string shape = leaf.shape.str(), use = ", used by " + user.operation + ", ";
+            if (const auto owner = nn::Ownership::owner_of(leaf)) {
+                std::tie(stranger.row.name, stranger.value) = registered(*owner, leaf.number);
+                if (stranger.value.defined()) stranger.version = stranger.value.version();
+                stranger.row.problem = "not registered";
+                stranger.fault = stranger.row.name + " " + shape + use + "is not registered in this " +
+                                 model.kind() + ", and the step does not change it: register_module() the " +
+                                 nn::Ownership::outermost(*owner).kind() + " there, or freeze it";
+            } else if (leaf.owner.owner_before(decltype(leaf.owner)()) ||
+                       decltype(leaf.owner)().owner_before(leaf.owner)) {  // it had one
+                stranger.row.problem = "not registered";
+                stranger.fault = "a parameter " + shape + use +
+                                 "was in a module that is gone: make that module a member of this " +
+                                 model.kind() + ", and register_module() it";
+            } else {
+                stranger.fault =
+                    "a tensor " + shape + use +
+                    "requires a gradient and is in no module: an input, or else "
+                    "register_parameter() it, and change its values with copy_(), not by assignment";
+            }
+            found.emplace(leaf.number, std::move(stranger));
+        }
+    return found;
+}
+
 // Whether a first step, at least lr·min(1, |g|) in SGD and Adam, is too large for rounding to swallow.
 bool must_change(const Tensor& parameter, const Tensor& before, double lr) {
     const bool wide = parameter.dtype() == float64;
@@ -66,19 +124,26 @@ bool FlowReport::passed() const {
 
 std::string FlowReport::str() const {
     std::vector<std::vector<std::string>> table{{"parameter", "shape", "gradient norm"}};
-    std::size_t failed = 0;
+    std::size_t own = 0, failed = 0, outside = 0;
     for (const FlowRow& row : rows) {
-        const bool has_norm = row.problem != "absent" && !row.frozen;
+        const bool has_norm = row.registered && row.problem != "absent" && !row.frozen;
         table.push_back({row.name, row.shape.str(), has_norm ? format_number(row.norm, 4) : "-",
-                         row.frozen            ? "frozen"
-                         : row.problem.empty() ? "ok"
-                                               : "FAILED: the gradient is " + row.problem});
-        failed += row.problem.empty() ? 0 : 1;
+                         row.frozen ? "frozen"
+                         : !row.problem.empty()
+                             ? (row.registered ? "FAILED: the gradient is " : "FAILED: ") + row.problem
+                         : row.registered ? "ok"
+                                          : "an input, in no module"});
+        own += row.registered;
+        (row.registered ? failed : outside) += !row.problem.empty();
     }
-    const std::string all = std::to_string(rows.size());
+    const std::string all = std::to_string(own);
     return format_table(table) +
            (failed == 0 ? "every one of " + all + " parameters has a gradient\n"
-                        : std::to_string(failed) + " of " + all + " parameters have no usable gradient\n");
+                        : std::to_string(failed) + " of " + all + " parameters have no usable gradient\n") +
+           (outside == 0 ? ""
+                         : std::to_string(outside) +
+                               " not registered: register_module() each child where it is "
+                               "declared, or freeze it\n");
 }
 
 void FlowReport::print() const { std::cout << str() << std::flush; }
@@ -90,11 +155,21 @@ FlowReport gradient_flow(const nn::Module& module) {
     return report;
 }
 
+FlowReport gradient_flow(const nn::Module& module, const Tensor& loss) {
+    FlowReport report = gradient_flow(module);
+    for (auto& [number, stranger] : strangers(module, loss)) report.rows.push_back(std::move(stranger.row));
+    return report;
+}
+
 FlowReport first_step(const nn::Module& module, double lr, const std::function<void()>& step) {
     std::vector<Tensor> before;
     const nn::NamedTensors parameters = module.named_parameters();
     for (const auto& [name, parameter] : parameters) before.push_back(in_float64(parameter).clone());
-    step();
+    std::map<std::uint64_t, Stranger> others;  // as they were before the optimiser's part of the step
+    {
+        const BackwardWatch watch([&](const Tensor& root) { others.merge(strangers(module, root)); });
+        step();
+    }
     FlowReport report = gradient_flow(module);
     std::string faults;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -102,9 +177,12 @@ FlowReport first_step(const nn::Module& module, double lr, const std::function<v
         const std::string fault = fault_of(report.rows[i], parameter, before[i], lr);
         if (!fault.empty()) faults += "\n  " + name + " " + parameter.shape().str() + " " + fault;
     }
+    std::string inputs;
+    for (const auto& [number, other] : others)
+        if (other.is_unchanged()) (other.row.problem.empty() ? inputs : faults) += "\n  " + other.fault;
     if (!faults.empty())
         throw GraphError(
-            "first_step: not every parameter learns:", faults,
+            "first_step: not every parameter learns:", faults, inputs,
             "\nlet the loss use each without detach() and NoGrad, and give each to an optimiser that "
             "steps after backward(), or freeze it with requires_grad_(false)");
     return report;

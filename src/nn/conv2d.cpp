@@ -7,18 +7,35 @@
 
 namespace weft::nn {
 
+namespace {
+
+Shape checked_shape(std::int64_t in, std::int64_t out, std::int64_t k, std::int64_t groups) {
+    checked_size(groups, "Conv2d: groups");
+    checked_size(in, "Conv2d: in_channels");
+    checked_size(out, "Conv2d: out_channels");
+    checked_size(k, "Conv2d: kernel_size");
+    if (in % groups != 0 || out % groups != 0)
+        throw ValueError("Conv2d: ", groups, " groups do not divide ", in, " and ", out,
+                         " channels; both must be multiples");
+    return {out, in / groups, k, k};
+}
+
+// Uniform in ±1/√(in / groups · k²), for a weight of shape `filters`.
+Tensor initial(const Shape& shape, const Shape& filters, Rng& rng) {
+    const double bound = 1 / (static_cast<double>(filters[2]) * std::sqrt(static_cast<double>(filters[1])));
+    return uniform(shape, -bound, bound, rng);
+}
+
+}  // namespace
+
 Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size, Rng& rng,
                const Conv2dOptions& o)
-    : Module("Conv2d"), options{o.stride, o.padding, o.dilation, checked_size(o.groups, "Conv2d: groups")} {
-    const std::int64_t in = checked_size(in_channels, "Conv2d: in_channels") / o.groups,
-                       out = checked_size(out_channels, "Conv2d: out_channels"),
-                       k = checked_size(kernel_size, "Conv2d: kernel_size");
-    if (in_channels % o.groups != 0 || out % o.groups != 0)
-        throw ValueError("Conv2d: ", o.groups, " groups do not divide ", in_channels, " and ", out,
-                         " channels; both must be multiples");
-    const double bound = 1 / (static_cast<double>(k) * std::sqrt(static_cast<double>(in)));
-    weight = register_parameter("weight", uniform({out, in, k, k}, -bound, bound, rng));
-    if (o.bias) bias = register_parameter("bias", uniform({out}, -bound, bound, rng));
-}
+    : Conv2d(checked_shape(in_channels, out_channels, kernel_size, o.groups), rng, o) {}
+
+Conv2d::Conv2d(const Shape& filters, Rng& rng, const Conv2dOptions& o)
+    : Module("Conv2d"),
+      weight(register_parameter("weight", initial(filters, filters, rng))),
+      bias(o.bias ? register_parameter("bias", initial({filters[0]}, filters, rng)) : Parameter()),
+      options{o.stride, o.padding, o.dilation, o.groups} {}
 
 }  // namespace weft::nn

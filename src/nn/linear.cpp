@@ -7,18 +7,29 @@
 
 namespace weft::nn {
 
-Linear::Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool with_bias)
-    : Module("Linear") {
+namespace {
+
+// Uniform in ±1/√in.
+Tensor initial(const Shape& shape, std::int64_t in_features, Rng& rng) {
     const double bound = 1 / std::sqrt(static_cast<double>(checked_size(in_features, "Linear: in_features")));
-    weight = register_parameter(
-        "weight",
-        uniform({checked_size(out_features, "Linear: out_features"), in_features}, -bound, bound, rng));
-    if (with_bias) bias = register_parameter("bias", uniform({out_features}, -bound, bound, rng));
+    return uniform(shape, -bound, bound, rng);
 }
 
-Linear::Linear(Tensor shared) : Module("Linear") {
-    if (shared.rank() != 2) throw ShapeError("Linear: the weight must be (out, in), not ", shared.shape());
-    weight = register_parameter("weight", std::move(shared));
+const Tensor& checked_weight(const Tensor& weight) {
+    if (weight.rank() != 2) throw ShapeError("Linear: the weight must be (out, in), not ", weight.shape());
+    return weight;
 }
+
+}  // namespace
+
+Linear::Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool with_bias)
+    : Module("Linear"),
+      weight(register_parameter(
+          "weight",
+          initial({checked_size(out_features, "Linear: out_features"), in_features}, in_features, rng))),
+      bias(with_bias ? register_parameter("bias", initial({out_features}, in_features, rng)) : Parameter()) {}
+
+Linear::Linear(Tensor shared)
+    : Module("Linear"), weight(register_parameter("weight", checked_weight(shared))) {}
 
 }  // namespace weft::nn

@@ -10,6 +10,7 @@
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/record.h"
+#include "weft/autograd/trace.h"
 #include "weft/base/table.h"
 
 namespace weft::nn {
@@ -126,27 +127,28 @@ std::int64_t Module::num_parameters() const {
 
 const std::string& Module::kind() const { return registry_->kind; }
 
-Tensor Module::register_parameter(const std::string& name, Tensor value) {
+Parameter Module::register_parameter(const std::string& name, Tensor value) {
     registry_->check_name(name, "parameter");
     if (!value.is_leaf())
         throw GraphError(kind(), ": parameter '", name, "' was made by ", operation_of(value),
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
     value.requires_grad_();
+    set_owner(value, registry_);
     auto& tensors = registry_->tensors;
     const auto is_parameter = [](const auto& entry) { return entry.role == Registry::parameter; };
     tensors.insert(std::partition_point(tensors.begin(), tensors.end(), is_parameter),
                    {name, value, Registry::parameter});
     registry_->names.emplace(name, "parameter");
-    return value;
+    return Parameter(std::move(value));
 }
 
-Tensor Module::register_buffer(const std::string& name, Tensor value, bool persistent) {
+Buffer Module::register_buffer(const std::string& name, Tensor value, bool persistent) {
     registry_->check_name(name, "buffer");
     (void)value.shape();  // throws if undefined
     registry_->tensors.push_back({name, value, persistent ? Registry::buffer : Registry::transient_buffer});
     registry_->names.emplace(name, "buffer");
-    return value;
+    return Buffer(std::move(value));
 }
 
 Tensor Module::find_buffer(const std::string& name) const {
@@ -184,6 +186,17 @@ std::string Module::path() const {
     const std::string& name = registry_->name;
     const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
     return Module(parent).path() + (is_number ? "[" + name + "]" : "." + name);
+}
+
+std::optional<Module> Ownership::owner_of(const GraphNode& leaf) {
+    const auto registry = std::dynamic_pointer_cast<const Module::Registry>(leaf.owner.lock());
+    if (!registry) return {};
+    return Module(std::const_pointer_cast<Module::Registry>(registry));
+}
+
+Module Ownership::outermost(const Module& module) {
+    const auto parent = module.registry_->parent.lock();
+    return parent ? outermost(Module(parent)) : module;
 }
 
 std::string Module::summary() const {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
+#include "weft/autograd/trace.h"
 #include "weft/nn/state.h"
 
 namespace weft::nn {
 
-struct Module::Registry {
+struct Module::Registry : LeafOwner {
     enum Role { parameter, buffer, transient_buffer };  // a transient one is not in the state_dict
     struct Entry {
         std::string name;
@@ -25,6 +27,14 @@ struct Module::Registry {
 
     // ValueError unless `name` is valid and free for a new `what` ("parameter", "child", …).
     void check_name(const std::string& name, const char* what) const;
+};
+
+// Which module is whose.
+struct Ownership {
+    // The module that registered a leaf of the graph, if it still exists.
+    static std::optional<Module> owner_of(const GraphNode& leaf);
+    // The module that `module` is a part of and that is itself a part of none.
+    static Module outermost(const Module& module);
 };
 
 // Whether elements share memory, so that nothing can be written to x.

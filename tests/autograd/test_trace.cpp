@@ -195,6 +195,54 @@ TEST_CASE("inputs outside the graph are left out; a tensor outside it has none",
     CHECK_THROWS_AS(graph_nodes(Tensor()), GraphError);
 }
 
+TEST_CASE("a leaf keeps its first owner while that exists, also through set_data", "[trace]") {
+    Tensor x = ones({2}).requires_grad_();
+    const auto owner = [&] { return graph_nodes(sum(x))[0].owner.lock(); };
+    CHECK(owner() == nullptr);
+    auto first = std::make_shared<LeafOwner>(), second = std::make_shared<LeafOwner>();
+    set_owner(x, first);
+    set_owner(x, second);
+    CHECK(owner() == first);
+    x.set_data(ones({3}));
+    CHECK(owner() == first);
+    x.requires_grad_(false).requires_grad_();
+    CHECK(owner() == first);
+    first.reset();
+    CHECK(owner() == nullptr);
+    set_owner(x, second);
+    CHECK(owner() == second);
+    CHECK_THROWS_WITH(set_owner(exp(x), second),
+                      "set_owner: a tensor made by exp has no owner; only a leaf in the graph has one");
+    CHECK_THROWS_WITH(set_owner(ones({1}), second),
+                      "set_owner: a tensor outside the graph has no owner; only a leaf in the graph has one");
+}
+
+TEST_CASE("a BackwardWatch is told what backward and grad start from, and not what they start themselves",
+          "[trace]") {
+    const Tensor x = ones({2}).requires_grad_(), y = sum(x * x), z = sum(x);
+    std::vector<Tensor> roots;
+    const auto note = [&](const Tensor& root) { roots.push_back(root); };
+    {
+        const BackwardWatch outer([](const Tensor&) { FAIL("the innermost is called"); });
+        const BackwardWatch watch([&](const Tensor& root) {
+            note(root);
+            (void)grad({sum(x)}, {x});
+        });
+        y.backward();
+        CHECK(roots.size() == 1);
+        (void)grad({z, z}, {x}, {ones({}), ones({})}, {.retain_graph = true});
+        const auto square = [](const std::vector<Tensor>& in) { return in[0] * in[0]; };
+        sum(checkpoint(square, {x})).backward();
+    }
+    z.backward();
+    REQUIRE(roots.size() == 4);
+    CHECK(roots[0].handle() == y.handle());
+    CHECK(roots[1].handle() == z.handle());
+    CHECK(roots[2].handle() == z.handle());
+    const BackwardWatch refusing([](const Tensor&) { throw ValueError("no"); });
+    CHECK_THROWS_AS(sum(x * x).backward(), ValueError);
+}
+
 TEST_CASE("a graph half a million operations deep is listed without recursion", "[trace]") {
     Tensor x = ones({1}).requires_grad_();
     for (int i = 0; i < 500000; ++i) x = -x;

@@ -494,6 +494,22 @@ TEST_CASE("example: graph_nodes", "[header-examples]") {
     CHECK(nodes[1].inputs == std::vector<std::size_t>{0, 0});
 }
 
+TEST_CASE("example: BackwardWatch", "[header-examples]") {
+    const Tensor x = ones({2}).requires_grad_();
+    std::size_t nodes = 0;
+    const BackwardWatch watch([&](const Tensor& root) { nodes = graph_nodes(root).size(); });
+    sum(x * x).backward();  // nodes is 3
+    CHECK(nodes == 3);
+}
+
+TEST_CASE("example: set_owner", "[header-examples]") {
+    const auto model = std::make_shared<LeafOwner>();
+    const Tensor x = ones({2}).requires_grad_();
+    set_owner(x, model);
+    const bool owned = graph_nodes(sum(x))[0].owner.lock() == model;  // true
+    CHECK(owned);
+}
+
 // ---- xtensor.h
 
 TEST_CASE("example: from xtensor and back", "[header-examples]") {

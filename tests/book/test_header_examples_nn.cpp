@@ -76,7 +76,7 @@ TEST_CASE("example of Dropout", "[header-examples]") {
 
 namespace located_example {
 struct Scale : nn::Module {
-    Tensor weight = register_parameter("weight", ones({3}));
+    nn::Parameter weight = register_parameter("weight", ones({3}));
     Tensor operator()(const Tensor& x) const {
         return nn::located(*this, [&] { return x * weight; });
     }
@@ -159,9 +159,32 @@ TEST_CASE("examples of uniform and normal", "[header-examples]") {
 
 // ---- modules
 
+TEST_CASE("example of a module that registers its members where it declares them", "[header-examples]") {
+    struct Net : nn::Module {
+        nn::Linear hidden = register_module("hidden", nn::Linear(2, 16));
+        nn::Linear out = register_module("out", nn::Linear(16, 1));
+        nn::Parameter scale = register_parameter("scale", ones({1}));
+        Tensor operator()(const Tensor& x) const { return scale * out(relu(hidden(x))); }  // (B, 2) → (B, 1)
+    };
+
+    const Net net;
+    CHECK(net.num_parameters() == 32 + 16 + 16 + 1 + 1);
+    CHECK(net(random_floats({3, 2})).shape() == Shape{3, 1});
+}
+
+TEST_CASE("example of Registered", "[header-examples]") {
+    nn::Linear layer(2, 2);
+    const NoGrad off;
+    layer.weight.copy_(eye(2));  // layer.weight = eye(2) does not compile
+    CHECK(all(layer.parameters()[0] == eye(2)));
+    layer.weight.set_data(ones({2, 3}));  // of another shape: now layer is (B, 3) → (B, 2)
+
+    CHECK(layer(ones({4, 3})).shape() == Shape{4, 2});
+}
+
 TEST_CASE("example of a module of one's own", "[header-examples]") {
     struct Scale : nn::Module {
-        Tensor weight;
+        nn::Parameter weight;
         explicit Scale(std::int64_t n) : Module("Scale"), weight(register_parameter("weight", ones({n}))) {}
         Tensor operator()(const Tensor& x) const { return x * weight; }
     };
@@ -417,6 +440,19 @@ TEST_CASE("example of gradient_flow", "[header-examples]") {
 
     CHECK(report.passed());
     CHECK(report.rows.size() == 4);
+}
+
+TEST_CASE("example of gradient_flow of a loss", "[header-examples]") {
+    const Training training;
+    const nn::Module& model = training.model;
+    const auto batch = [&] { return training.batch(); };
+    const auto loss_of = [&](const Tensor& x) { return training.loss_of(x); };
+
+    const Tensor loss = loss_of(batch());
+    loss.backward();
+    check::gradient_flow(model, loss).print();
+
+    CHECK(check::gradient_flow(model, loss).rows.size() == 4);
 }
 
 TEST_CASE("example of first_step", "[header-examples]") {

@@ -19,7 +19,7 @@ namespace {
 struct Around : nn::Module {
     const Op& op;
     Inputs inputs;
-    Tensor beside;
+    nn::Parameter beside = register_parameter("beside", ones({2}, float64));
 
     explicit Around(const Op& what) : Module("Around"), op(what) {
         static const Golden golden("ops.safetensors");
@@ -28,7 +28,6 @@ struct Around : nn::Module {
             Tensor x = golden(op.golden + "/" + name(i)).clone();
             inputs.push_back(is_floating_point(x.dtype()) ? register_parameter(name(i), x.to(float64)) : x);
         }
-        beside = register_parameter("beside", ones({2}, float64));
     }
     bool learns(std::size_t i) const { return is_floating_point(inputs[i].dtype()); }
 
@@ -194,10 +193,87 @@ TEST_CASE("the first step names a parameter that holds NaN or an infinity, or ge
     }
 }
 
+TEST_CASE("the first step names a child that is not registered, and so not trained", "[check][flow]") {
+    struct Forgetful : nn::Module {
+        nn::Linear first = register_module("first", nn::Linear(2, 2));
+        nn::Linear second = nn::Linear(2, 1);
+        Forgetful() : Module("Forgetful") {}
+        Tensor loss(const Tensor& x) const { return sum(second(first(x))); }
+    };
+    Forgetful net;
+    optim::SGD optimizer(net, {.lr = 0.1}), for_second(net.second, {.lr = 0.1});
+    bool trains_second = false, ledger = false;
+    const auto step = [&] {
+        net.zero_grad();
+        const Tensor x = ones({3, 2}).requires_grad_();
+        if (ledger) {  // as DataParallel does
+            const auto parameters = net.parameters();
+            const std::vector<Tensor> gradients = grad({net.loss(x)}, parameters);
+            for (std::size_t i = 0; i < parameters.size(); ++i) Tensor(parameters[i]).set_grad(gradients[i]);
+        } else {
+            net.loss(x).backward();
+        }
+        optimizer.step();
+        if (trains_second) for_second.step();
+    };
+    for (const bool by_grad : {false, true}) {
+        ledger = by_grad;
+        const std::string fault = fault_of(net, 0.1, step);
+        CHECK(contains(
+            fault,
+            "first_step: not every parameter learns:\n"
+            "  Linear.weight (1, 2), used by linear, is not registered in this Forgetful, and the step does "
+            "not change it: register_module() the Linear there, or freeze it\n"
+            "  Linear.bias (1,), used by linear, is not registered"));
+        // What is in no module is named only beside a fault, because it may be an input.
+        CHECK(contains(
+            fault,
+            "\n  a tensor (3, 2), used by linear, requires a gradient and is in no module: an input, or"));
+        CHECK_FALSE(contains(fault, "first."));
+    }
+    ledger = false;
+    trains_second = true;  // by an optimiser of its own
+    CHECK(check::first_step(net, 0.1, step).str() == check::gradient_flow(net).str());
+    trains_second = false;
+    for (Tensor parameter : net.second.parameters()) parameter.requires_grad_(false);
+    CHECK(check::first_step(net, 0.1, step).passed());
+}
+
+TEST_CASE("the first step names what took the place of a parameter by assignment", "[check][flow]") {
+    struct Assigned : nn::Module {
+        Tensor w = register_parameter("w", ones({2}));  // a Tensor, which can be assigned
+        nn::Parameter b = register_parameter("b", ones({2}));
+    } net;
+    net.w = full({2}, 2).requires_grad_();
+    optim::SGD optimizer(net, {.lr = 0.1});
+    const std::string fault = fault_of(net, 0.1, [&] {
+        sum(net.w * net.b).backward();
+        optimizer.step();
+    });
+    CHECK(contains(
+        fault,
+        "\n  w (2,) gets no gradient: the loss does not depend on it through the graph\n"
+        "  a tensor (2,), used by multiply, requires a gradient and is in no module: an input, or else "
+        "register_parameter() it, and change its values with copy_(), not by assignment\n"));
+}
+
+TEST_CASE("the first step names a layer that each forward pass makes anew", "[check][flow]") {
+    Rng rng(1);
+    Pair net(rng);
+    optim::SGD optimizer(net, {.lr = 0.1});
+    const std::string fault = fault_of(net, 0.1, [&] {
+        sum(nn::Linear(2, 2, rng, false)(net.first(ones({3, 2}))) * net.loss()).backward();
+        optimizer.step();
+    });
+    CHECK(contains(
+        fault,
+        "learns:\n  a parameter (2, 2), used by linear, was in a module that is gone: make that module a "
+        "member of this Pair, and register_module() it\n"));
+}
+
 TEST_CASE("a gradient of exactly 0 is reported by the first step, and is no error", "[check][flow]") {
     struct Zero : nn::Module {
-        Tensor a, b;
-        Zero() : Module("Zero"), a(register_parameter("a", ones({2}))), b(register_parameter("b", ones({2}))) {}
+        nn::Parameter a = register_parameter("a", ones({2})), b = register_parameter("b", ones({2}));
     } net;
     optim::SGD optimizer(net, {.lr = 0.1});
     const check::FlowReport flow = check::first_step(net, 0.1, [&] {
@@ -211,7 +287,7 @@ TEST_CASE("a gradient of exactly 0 is reported by the first step, and is no erro
 TEST_CASE("a first step that rounding swallows is no error", "[check][flow]") {
     for (const DType dtype : {float32, float64}) {
         struct One : nn::Module {
-            Tensor w;
+            nn::Parameter w;
             explicit One(DType dtype) : Module("One"), w(register_parameter("w", ones({2}, dtype))) {}
         } net(dtype);
         const auto at = [&](double lr) {

@@ -38,20 +38,6 @@ nn::MultiHeadAttention make(const nn::AttentionConfig& options) {
     return in_double(nn::MultiHeadAttention(C, H, rng, options));
 }
 
-// The module with other tensors in the places of its parameters, in their order: as a function of them.
-nn::MultiHeadAttention with_parameters(nn::MultiHeadAttention a, const std::vector<Tensor>& in,
-                                       std::size_t next) {
-    for (auto* layer : {&a.W_qkv, &a.W_q, &a.W_k, &a.W_v})
-        if (*layer) {
-            (*layer)->weight = in.at(next++);
-            if ((*layer)->bias.defined()) (*layer)->bias = in.at(next++);
-        }
-    a.W_out.weight = in.at(next++);
-    if (a.W_out.bias.defined()) a.W_out.bias = in.at(next++);
-    REQUIRE(next == in.size());
-    return a;
-}
-
 Tensor no_block() { return zeros({T, S}, boolean); }
 
 }  // namespace
@@ -112,24 +98,18 @@ TEST_CASE("gradients of grouped heads and widths of their own are right", "[nn][
     for (const bool fused : {true, false}) {
         const auto a =
             make({.bias = true, .fused = fused, .num_kv_heads = 3, .d_k = 2, .d_v = 3, .rotary_base = 10});
-        std::vector<Tensor> inputs{random({1, 3, C}, 1).requires_grad_()};
-        for (const Tensor& parameter : a.parameters()) inputs.push_back(parameter);
         const auto report = check::gradcheck(
-            "attention",
-            [&](const std::vector<Tensor>& in) { return with_parameters(a, in, 1)(in[0], Mask::causal()); },
-            inputs);
+            "attention", [&](const std::vector<Tensor>& in) { return a(in[0], Mask::causal()); },
+            {random({1, 3, C}, 1).requires_grad_()}, {.parameters = a.parameters()});
         CHECK(report.message == "");
     }
     const auto cross = make({.fused = false, .num_kv_heads = 2, .d_v = 1, .kdim = 3, .vdim = 4});
-    std::vector<Tensor> inputs{random({1, 2, C}, 1).requires_grad_(), random({1, 4, 3}, 2).requires_grad_(),
-                               random({1, 4, 4}, 3).requires_grad_()};
-    for (const Tensor& parameter : cross.parameters()) inputs.push_back(parameter);
     const auto report = check::gradcheck(
         "attention",
-        [&](const std::vector<Tensor>& in) {
-            return with_parameters(cross, in, 3)(in[0], in[1], in[2], Mask::padding({3}));
-        },
-        inputs);
+        [&](const std::vector<Tensor>& in) { return cross(in[0], in[1], in[2], Mask::padding({3})); },
+        {random({1, 2, C}, 1).requires_grad_(), random({1, 4, 3}, 2).requires_grad_(),
+         random({1, 4, 4}, 3).requires_grad_()},
+        {.parameters = cross.parameters()});
     CHECK(report.message == "");
 }
 

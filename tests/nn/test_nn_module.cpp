@@ -6,8 +6,35 @@ using namespace weft;
 
 namespace {
 
+// What is registered is not assigned: the forward pass would use one tensor, and the optimiser another.
+template <class To, class... From>
+constexpr bool takes_none = !(std::is_assignable_v<To&, From> || ...);
+static_assert(takes_none<nn::Parameter, Tensor, Tensor&, const Tensor&, nn::Parameter, nn::Parameter&>);
+static_assert(takes_none<nn::Buffer, Tensor, const nn::Buffer&>);
+static_assert(std::is_copy_constructible_v<nn::Parameter> &&
+              std::is_nothrow_move_constructible_v<nn::Parameter>);
+static_assert(!std::is_constructible_v<nn::Parameter, Tensor>);  // register_parameter makes them
+template <class... M>
+constexpr bool stay = (!(std::is_copy_assignable_v<M> || std::is_move_assignable_v<M>)&&...) &&
+                      (std::is_copy_constructible_v<M> && ...);
+static_assert(stay<nn::Module, nn::Linear, nn::Embedding, nn::LayerNorm, nn::RMSNorm, nn::BatchNorm, nn::Conv2d,
+                   nn::Dropout, nn::MLP, nn::GatedMLP, nn::MixtureOfExperts, nn::MultiHeadAttention,
+                   nn::CausalMultiHeadAttention, nn::TransformerBlock, nn::DecoderBlock, nn::Sequential,
+                   nn::ModuleList<nn::Linear>, lm::GPT, lm::LanguageModel>);
+
+// Registered where they are declared.
+struct Declared : nn::Module {
+    nn::Linear first = register_module("first", nn::Linear(2, 3));
+    nn::Linear second = register_module("second", nn::Linear(first.weight));
+    nn::Parameter scale = register_parameter("scale", ones({3}));
+    nn::Buffer seen = register_buffer("seen", zeros({1}));
+    Tensor operator()(const Tensor& x) const { return first(x) * scale; }
+};
+static_assert(stay<Declared>);
+
 struct Scale : nn::Module {
-    Tensor weight, calls;
+    nn::Parameter weight;
+    nn::Buffer calls;
     explicit Scale(const std::vector<float>& values)
         : Module("Scale"),
           weight(register_parameter("weight", from_vector(values, {static_cast<std::int64_t>(values.size())}))),
@@ -17,7 +44,8 @@ struct Scale : nn::Module {
 
 struct Pair : nn::Module {
     Scale first, second;
-    Tensor offset, scratch;
+    nn::Parameter offset;
+    nn::Buffer scratch;
     Pair()
         : Module("Pair"),
           first(register_module("first", Scale({1, 2}))),
@@ -28,8 +56,8 @@ struct Pair : nn::Module {
 
 // Two names for one tensor.
 struct Tied : nn::Module {
-    Tensor a, b;
-    Tied() : Module("Tied"), a(register_parameter("a", tensor({1.0, 2, 3}))), b(register_parameter("b", a)) {}
+    nn::Parameter a = register_parameter("a", tensor({1.0, 2, 3})), b = register_parameter("b", a);
+    Tied() : Module("Tied") {}
 };
 
 // Registers whatever it is told to, to be refused.
@@ -50,6 +78,39 @@ using Names = std::vector<std::string>;
 using Floats = std::vector<float>;
 
 }  // namespace
+
+TEST_CASE("members registered where they are declared are made, and draw, in their order", "[nn][module]") {
+    manual_seed(1);
+    const Declared net;
+    CHECK(names(net.named_parameters()) == Names{"scale", "first.weight", "first.bias"});
+    CHECK(names(net.state_dict()) == Names{"scale", "seen", "first.weight", "first.bias", "second.weight"});
+    CHECK(net.kind() == "Module");
+    CHECK(net.named_children()[0].second.path() == "Module.first");
+    Rng rng(1);
+    const nn::Linear alone(2, 3, rng);
+    CHECK(same_bits(net.first.weight, alone.weight));
+    CHECK(same_bits(net.first.bias, alone.bias));
+    CHECK(Declared{}.num_parameters() == net.num_parameters());
+    CHECK(std::make_shared<Declared>()->num_parameters() == net.num_parameters());
+}
+
+TEST_CASE("copy_ and set_data of a member reach the forward pass, the parameters and the state",
+          "[nn][module]") {
+    Declared net;
+    const NoGrad off;
+    net.first.weight.copy_(full({3, 2}, 2));
+    net.first.bias.zero_();
+    CHECK(all(net(ones({1, 2})) == 4));
+    CHECK(all(net.state_dict()[2].second == 2));
+    net.first.weight.set_data(ones({3, 5}));
+    CHECK(all(net(ones({1, 5})) == 5));
+    CHECK(net.named_parameters()[1].second.shape() == Shape{3, 5});
+    CHECK(net.second.weight.shape() == Shape{3, 5});  // tied
+    net.to(float64);
+    CHECK(net.first.weight.dtype() == float64);
+    net.seen += 1;
+    CHECK(net.named_buffers()[0].second.item() == 1);
+}
 
 TEST_CASE("parameters come with dotted names: a module's own, then its children's", "[nn][module]") {
     const Pair pair;

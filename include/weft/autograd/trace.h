@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -97,6 +99,30 @@ private:
     std::atomic<std::int64_t>* const outer_;
 };
 
+// While a BackwardWatch is active, backward and grad on this thread call `watch` with each tensor that they
+// start from, before any gradient flows; not those that a gradient rule, a hook or `watch` starts. They nest,
+// and the innermost is called.
+//
+//     std::size_t nodes = 0;
+//     const BackwardWatch watch([&](const Tensor& root) { nodes = graph_nodes(root).size(); });
+//     sum(x * x).backward();  // nodes is 3
+class [[nodiscard]] BackwardWatch {
+public:
+    explicit BackwardWatch(std::function<void(const Tensor& root)> watch)
+        : watch_(std::move(watch)), here_(current_, this) {}
+
+private:
+    friend class Backward;  // the engine (src/autograd/backward.cpp)
+    static constinit inline thread_local const BackwardWatch* current_ = nullptr;
+    const std::function<void(const Tensor&)> watch_;
+    Scoped<const BackwardWatch*> here_;
+};
+
+// What a leaf can belong to, such as a module; derive from it.
+struct LeafOwner {
+    virtual ~LeafOwner() = default;
+};
+
 // A node of the graph, described.
 struct GraphNode {
     std::uint64_t number = 0;  // larger than those of its inputs
@@ -105,6 +131,7 @@ struct GraphNode {
     DType dtype = float32;     // the type of its output
     // Positions in the list from graph_nodes, in the operation's order, without inputs outside the graph.
     std::vector<std::size_t> inputs;
+    std::weak_ptr<const LeafOwner> owner = {};  // of a leaf: see set_owner
 };
 
 // Every node that x was computed from, each once, inputs before what uses them, so x's own is last; empty if
@@ -118,6 +145,15 @@ std::vector<GraphNode> graph_nodes(const std::vector<Tensor>& outputs);
 
 // The number of x's node; 0 outside the graph.
 std::uint64_t graph_number(const Tensor& x);
+
+// Notes whose leaf x is, for graph_nodes; a Module notes that its parameters are its own. A leaf keeps its
+// first owner for as long as that exists, also through set_data. GraphError unless x is a leaf in the graph.
+//
+//     const auto model = std::make_shared<LeafOwner>();
+//     const Tensor x = ones({2}).requires_grad_();
+//     set_owner(x, model);
+//     const bool owned = graph_nodes(sum(x))[0].owner.lock() == model;  // true
+void set_owner(const Tensor& x, const std::weak_ptr<const LeafOwner>& owner);
 
 // Identifies the storage of x's values: equal for two tensors exactly if shares_storage() is true.
 //

@@ -14,9 +14,9 @@ namespace weft::nn {
 //     const Tensor y = norm(x);  // (N, 6, H, W) → the same, each channel with mean 0 and variance 1
 //     norm.eval();               // from now on with norm.running_mean and norm.running_var
 struct BatchNorm : Module {
-    Tensor weight, bias;               // (C,)
-    Tensor running_mean, running_var;  // (C,): buffers, initially zeros and ones
-    Tensor num_batches_tracked;        // () int64: a buffer, the number of batches in the running statistics
+    Parameter weight, bias;            // (C,)
+    Buffer running_mean, running_var;  // (C,), initially zeros and ones
+    Buffer num_batches_tracked;        // () int64: the number of batches in the running statistics
     const double eps;                  // added to the variance
     const double momentum;             // running ← (1 − momentum) · running + momentum · new
 

@@ -20,8 +20,8 @@ struct Conv2dOptions {
 //     nn::Conv2d conv(1, 6, 5, rng, {.padding = 2});
 //     const Tensor y = relu(conv(x));  // (N, 1, 28, 28) → (N, 6, 28, 28)
 struct Conv2d : Module {
-    Tensor weight;              // (out, in / groups, k, k)
-    Tensor bias;                // (out,), undefined without bias
+    Parameter weight;           // (out, in / groups, k, k)
+    Parameter bias;             // (out,), undefined without bias
     const ConvOptions options;  // stride, padding, dilation and groups
 
     // Windows of k × k = kernel_size × kernel_size; draws initial values from `rng`.
@@ -35,6 +35,9 @@ struct Conv2d : Module {
     Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return conv2d(x, weight, bias, options); });
     }
+
+private:
+    Conv2d(const Shape& filters, Rng& rng, const Conv2dOptions& options);
 };
 
 }  // namespace weft::nn

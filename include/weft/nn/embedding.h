@@ -12,7 +12,7 @@ namespace weft::nn {
 //     nn::Embedding tokens(50, 16, rng);
 //     const Tensor y = tokens(from_vector(std::vector<std::int64_t>{7, 3, 7}, {3}));  // (3) → (3, 16)
 struct Embedding : Module {
-    Tensor weight;  // (num_embeddings, embedding_dim)
+    Parameter weight;  // (num_embeddings, embedding_dim)
 
     Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
               Rng& rng = default_rng());  // draws weight from `rng`

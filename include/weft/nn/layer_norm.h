@@ -21,8 +21,8 @@ struct LayerNormOptions {
 //     nn::LayerNorm norm(64);
 //     const Tensor y = norm(x);  // (B, T, 64) → (B, T, 64), each token with mean 0 and variance 1
 struct LayerNorm : Module {
-    Tensor weight;     // (dim,)
-    Tensor bias;       // (dim,), undefined without bias
+    Parameter weight;  // (dim,)
+    Parameter bias;    // (dim,), undefined without bias
     const double eps;  // eps of the options
 
     explicit LayerNorm(std::int64_t dim, LayerNormOptions options = {});  // normalises tokens of width dim

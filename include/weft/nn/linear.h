@@ -12,8 +12,8 @@ namespace weft::nn {
 //     const Tensor y = layer(x);        // (B, 4) → (B, 3)
 //     nn::Linear output(table.weight);  // no bias, and shares the weight of an nn::Embedding
 struct Linear : Module {
-    Tensor weight;  // (out, in)
-    Tensor bias;    // (out,), undefined without bias
+    Parameter weight;  // (out, in)
+    Parameter bias;    // (out,), undefined without bias
 
     // Draws initial values from `rng`.
     Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool bias = true);

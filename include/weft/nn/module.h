@@ -1,13 +1,25 @@
-// Module: named parameters, buffers, generators and children. A Module is a handle, like a Tensor: copies share
-// everything. Change a parameter's values in place (copy_, fill_): a member that is given another tensor leaves
-// the registered one as it was. What a layer of Weft is made with, such as eps, is const. Construct and
-// register parameters and children in the constructor's initialiser list:
+// Module: named parameters, buffers, generators and children. A Module is a handle: copies share everything.
+// Register each member where it is declared, so that it is named beside its name and none is forgotten:
+//
+//     struct Net : nn::Module {
+//         nn::Linear hidden = register_module("hidden", nn::Linear(2, 16));
+//         nn::Linear out = register_module("out", nn::Linear(16, 1));
+//         nn::Parameter scale = register_parameter("scale", ones({1}));
+//         Tensor operator()(const Tensor& x) const { return scale * out(relu(hidden(x))); }  // (B, 2) → (B, 1)
+//     };
+//
+// Members are made in their order, and draw from the generator in that order. Where they depend on arguments of
+// the constructor, store those in members above them, or register in the constructor's initialiser list:
 //
 //     struct Scale : nn::Module {
-//         Tensor weight;
+//         nn::Parameter weight;
 //         explicit Scale(std::int64_t n) : Module("Scale"), weight(register_parameter("weight", ones({n}))) {}
 //         Tensor operator()(const Tensor& x) const { return x * weight; }
 //     };
+//
+// What is registered stays what it is: neither a module nor its parameters and buffers can be assigned. A
+// member of type Tensor can, which leaves the registered one as it was, so declare it as nn::Parameter or
+// nn::Buffer. What a layer of Weft is made with, such as eps, is const.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +37,28 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;               
 using NamedGenerators = std::vector<std::pair<std::string, std::shared_ptr<Rng>>>;  // in order of registration
 
 class RngGuard;  // used by constructors that draw more than once (include/weft/nn/rng_guard.h)
+
+// A tensor that a module has registered. Its values can change, and its shape and type, but it stays the tensor
+// that parameters(), state_dict() and to() know: an assignment does not compile.
+//
+//     nn::Linear layer(2, 2);
+//     const NoGrad off;
+//     layer.weight.copy_(eye(2));           // layer.weight = eye(2) does not compile
+//     layer.weight.set_data(ones({2, 3}));  // of another shape: now layer is (B, 3) → (B, 2)
+class Registered : public Tensor {
+public:
+    Registered() = default;                         // undefined, such as the bias of a layer without one
+    Registered(const Registered&) = default;        // a copy is the same tensor
+    Registered(Registered&&) noexcept = default;    // leaves the other undefined
+    Registered& operator=(const Tensor&) = delete;  // w.copy_(x) under NoGrad; w.set_data(x) for another shape
+    Registered& operator=(const Registered&) = delete;  // the same
+
+private:
+    friend class Module;
+    explicit Registered(Tensor tensor) : Tensor(std::move(tensor)) {}
+};
+using Parameter = Registered;  // what register_parameter returns: it is trained
+using Buffer = Registered;     // what register_buffer returns: it is not
 
 // A guard: while it is alive, every module is in evaluation mode on this thread. It changes no module, so
 // several threads can evaluate one model. Guards nest.
@@ -48,8 +82,12 @@ public:
 //     b.to(float64);
 class Module {
 public:
-    explicit Module(std::string kind = "Module");  // `kind` is its name in summary()
+    explicit Module(std::string kind);  // `kind` is its name in summary()
+    Module() : Module("Module") {}      // the kind "Module"
     virtual ~Module() = default;
+    Module(const Module&) = default;  // a copy is the same module
+    // A parent's forward pass would use the new module, and its parameters() the old one.
+    Module& operator=(const Module&) = delete;  // write old.load_state_dict(other.state_dict())
 
     // Returns all parameters, also the children's ("child.name"), tied ones once, under their first name.
     NamedTensors named_parameters() const;
@@ -96,9 +134,9 @@ protected:
 
     // Registers a trainable tensor and returns it, contiguous and requiring a gradient. GraphError on the
     // result of an operation, DTypeError unless floating. A parameter of another module becomes tied.
-    Tensor register_parameter(const std::string& name, Tensor value);
+    Parameter register_parameter(const std::string& name, Tensor value);
     // Registers a tensor that is state but not trained, and returns it. It is in the state_dict if persistent.
-    Tensor register_buffer(const std::string& name, Tensor value, bool persistent = true);
+    Buffer register_buffer(const std::string& name, Tensor value, bool persistent = true);
     // Returns the buffer of that name, undefined if there is none: for buffers made on first use.
     Tensor find_buffer(const std::string& name) const;
     // Registers a random generator of this module, with a seed drawn from `rng`, and returns it.
@@ -111,6 +149,7 @@ protected:
     }
 
 private:
+    friend struct Ownership;  // src/nn/registry.h
     struct Registry;
     std::shared_ptr<Registry> registry_;
     explicit Module(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}
@@ -122,7 +161,7 @@ private:
 // their operations so; a module of your own does where it calls operations itself.
 //
 //     struct Scale : nn::Module {
-//         Tensor weight = register_parameter("weight", ones({3}));
+//         nn::Parameter weight = register_parameter("weight", ones({3}));
 //         Tensor operator()(const Tensor& x) const {
 //             return nn::located(*this, [&] { return x * weight; });
 //         }

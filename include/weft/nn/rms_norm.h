@@ -13,7 +13,7 @@ namespace weft::nn {
 //     nn::RMSNorm norm(64, 1e-6);
 //     const Tensor y = norm(x);  // (B, T, 64) → (B, T, 64), the squares of each token with mean 1
 struct RMSNorm : Module {
-    Tensor weight;                    // (dim,)
+    Parameter weight;                 // (dim,)
     const std::optional<double> eps;  // added to the mean of the squares
 
     explicit RMSNorm(std::int64_t dim, std::optional<double> eps = {});  // normalises tokens of width dim

@@ -31,7 +31,7 @@ public:
         // A module, or anything else that can be called with a tensor and returns one.
         template <class F>
         requires std::invocable<const F&, const Tensor&> Step(F step) : call(step) {
-            if constexpr (std::derived_from<F, Module>) module = step;
+            if constexpr (std::derived_from<F, Module>) module.emplace(step);
         }
     };
 
