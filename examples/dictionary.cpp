@@ -294,11 +294,8 @@ void gradients() {
 }
 
 struct Scale : nn::Module {
-    Tensor weight, seen;
-    explicit Scale(std::int64_t n)
-        : Module("Scale"),
-          weight(register_parameter("weight", ones({n}))),
-          seen(register_buffer("seen", zeros({n}))) {}
+    nn::Parameter weight = register_parameter("weight", ones({3}));
+    nn::Buffer seen = register_buffer("seen", zeros({3}));
     Tensor operator()(const Tensor& x) const { return x * weight; }
 };
 
@@ -690,12 +687,9 @@ void false_friends() {
         holds(!(w * 2).requires_grad(), "NoGrad");
     }
     struct Model : nn::Module {
-        nn::Dropout drop;
-        nn::ModuleList<nn::Linear> layers;
-        Model() : Module("Model"), drop(register_module("drop", nn::Dropout(0.5))) {
-            layers.append(nn::Linear(2, 2));
-            register_module("layers", layers);
-        }
+        nn::Dropout drop = register_module("drop", nn::Dropout(0.5));
+        nn::ModuleList<nn::Linear> layers = register_module("layers", nn::ModuleList<nn::Linear>());
+        Model() { layers.append(nn::Linear(2, 2)); }
     } model;
     model.eval();
     holds(!model.drop.training() && model.parameters().size() == 2, "children");

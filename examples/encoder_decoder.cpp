@@ -20,22 +20,19 @@ namespace {
 constexpr std::int64_t B = 64, C = 32, num_heads = 2;
 
 struct Translator : nn::Module {
-    nn::Embedding english, french, place;
-    nn::EncoderBlock encoder;
-    nn::LayerNorm encoded;
-    nn::DecoderBlock decoder;
-    nn::LayerNorm decoded;
-    nn::Linear head;
+    std::int64_t english_words, french_words;
+    nn::Embedding english = register_module("english", nn::Embedding(english_words, C));
+    nn::Embedding french = register_module("french", nn::Embedding(french_words, C));
+    nn::Embedding place = register_module("place", nn::Embedding(toy::longest, C));
+    nn::EncoderBlock encoder = register_module("encoder", nn::EncoderBlock(C, num_heads, {.dropout = 0.1}));
+    nn::LayerNorm encoded = register_module("encoded", nn::LayerNorm(C));
+    nn::DecoderBlock decoder = register_module("decoder", nn::DecoderBlock(C, num_heads, {.dropout = 0.1}));
+    nn::LayerNorm decoded = register_module("decoded", nn::LayerNorm(C));
+    nn::Linear head = register_module("head", nn::Linear(C, french_words));
 
-    Translator(const toy::Languages& languages, Rng& rng)
-        : english(register_module("english", nn::Embedding(std::ssize(languages.english.words), C, rng))),
-          french(register_module("french", nn::Embedding(std::ssize(languages.french.words), C, rng))),
-          place(register_module("place", nn::Embedding(toy::longest, C, rng))),
-          encoder(register_module("encoder", nn::EncoderBlock(C, num_heads, rng, {.dropout = 0.1}))),
-          encoded(register_module("encoded", nn::LayerNorm(C))),
-          decoder(register_module("decoder", nn::DecoderBlock(C, num_heads, rng, {.dropout = 0.1}))),
-          decoded(register_module("decoded", nn::LayerNorm(C))),
-          head(register_module("head", nn::Linear(C, std::ssize(languages.french.words), rng))) {}
+    explicit Translator(const toy::Languages& languages)
+        : english_words(std::ssize(languages.english.words)),
+          french_words(std::ssize(languages.french.words)) {}
 
     Tensor encode(const Tensor& ids, const Mask& padding) const {    // (B, S)
         const Tensor x = english(ids) + place(arange(ids.size(1)));  // (B, S, C) + (S, C)
@@ -79,12 +76,13 @@ int main(int argc, char** argv) try {
     const auto settings = read_settings(argc, argv, "encoder_decoder", {.steps = 300}, true);
     if (!settings) return 2;
     set_num_threads(1);  // the operations are too small to share among threads
-    Rng rng(1);
+    manual_seed(1);
+    Rng& rng = default_rng();
     std::vector<std::int64_t> seen, test_set;
     for (std::int64_t n = 0; n < toy::sentences; ++n) (rng.uniform() < 0.1 ? test_set : seen).push_back(n);
 
     toy::Languages languages;
-    Translator model(languages, rng);
+    Translator model(languages);
     optim::AdamW optimizer(model, {.weight_decay = 0});
     const optim::CosineOptions schedule{.lr = 5e-3, .warmup_steps = 20, .steps = settings->steps};
     const auto loss_of_a_batch = [&] { return loss_of(model, languages.batch(drawn(B, seen, rng))); };

@@ -42,17 +42,11 @@ Words words(std::int64_t count, Rng& rng) {
 }
 
 struct Encoder : nn::Module {
-    nn::Embedding letter_embedding, place_embedding;
-    nn::EncoderBlock block;
-    nn::LayerNorm norm;
-    nn::Linear answer;
-
-    explicit Encoder(Rng& rng)
-        : letter_embedding(register_module("letter_embedding", nn::Embedding(V, C, rng))),
-          place_embedding(register_module("place_embedding", nn::Embedding(room, C, rng))),
-          block(register_module("block", nn::EncoderBlock(C, num_heads, rng))),
-          norm(register_module("norm", nn::LayerNorm(C))),
-          answer(register_module("answer", nn::Linear(C, 2, rng))) {}
+    nn::Embedding letter_embedding = register_module("letter_embedding", nn::Embedding(V, C));
+    nn::Embedding place_embedding = register_module("place_embedding", nn::Embedding(room, C));
+    nn::EncoderBlock block = register_module("block", nn::EncoderBlock(C, num_heads));
+    nn::LayerNorm norm = register_module("norm", nn::LayerNorm(C));
+    nn::Linear answer = register_module("answer", nn::Linear(C, 2));
 
     Tensor operator()(const Tensor& letters, const std::vector<std::int64_t>& lengths, const Mask& mask) const {
         const std::int64_t n = letters.size(0), T = letters.size(1);
@@ -71,8 +65,9 @@ int main(int argc, char** argv) try {
     const auto settings = read_settings(argc, argv, "encoder_padding", {.steps = 600});
     if (!settings) return 2;
     set_num_threads(1);  // the operations are too small to share among threads
-    Rng rng(1);
-    Encoder model(rng);
+    manual_seed(1);
+    Rng& rng = default_rng();
+    Encoder model;
     optim::AdamW optimizer(model, {.weight_decay = 0});
     const auto loss_of_a_batch = [&] {
         const Words batch = words(B, rng);

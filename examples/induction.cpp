@@ -44,22 +44,16 @@ Batch sequences(std::int64_t count, std::int64_t shortest, std::int64_t longest,
 }
 
 struct TwoLayers : nn::Module {
-    nn::Embedding letter;
-    nn::LayerNorm norm1, norm2, norm3;
-    nn::CausalMultiHeadAttention first;   // rotary: sees the distance between two letters
-    nn::CausalMultiHeadAttention second;  // sees no positions, only what the first layer wrote
-    nn::Linear head;
-
-    explicit TwoLayers(Rng& rng)
-        : letter(register_module("letter", nn::Embedding(V, C, rng))),
-          norm1(register_module("norm1", nn::LayerNorm(C))),
-          norm2(register_module("norm2", nn::LayerNorm(C))),
-          norm3(register_module("norm3", nn::LayerNorm(C))),
-          first(register_module("first", nn::CausalMultiHeadAttention(C, num_heads, rng,
-                                                                      {.max_seq_len = T, .rotary_base = 100}))),
-          second(
-              register_module("second", nn::CausalMultiHeadAttention(C, num_heads, rng, {.max_seq_len = T}))),
-          head(register_module("head", nn::Linear(C, V, rng))) {}
+    using Attention = nn::CausalMultiHeadAttention;
+    nn::Embedding letter = register_module("letter", nn::Embedding(V, C));
+    nn::LayerNorm norm1 = register_module("norm1", nn::LayerNorm(C));
+    nn::LayerNorm norm2 = register_module("norm2", nn::LayerNorm(C));
+    nn::LayerNorm norm3 = register_module("norm3", nn::LayerNorm(C));
+    // Rotary: sees the distance between two letters.
+    Attention first = register_module("first", Attention(C, num_heads, {.max_seq_len = T, .rotary_base = 100}));
+    // Sees no positions, only what the first layer wrote.
+    Attention second = register_module("second", Attention(C, num_heads, {.max_seq_len = T}));
+    nn::Linear head = register_module("head", nn::Linear(C, V));
 
     Tensor operator()(const Tensor& letters) const {  // (B, T)
         Tensor x = letter(letters);                   // (B, T, C)
@@ -98,8 +92,9 @@ int main(int argc, char** argv) try {
     const auto settings = read_settings(argc, argv, "induction", {.steps = 300}, true);
     if (!settings) return 2;
     set_num_threads(1);  // the operations are too small to share among threads
-    Rng rng(1);
-    TwoLayers model(rng);
+    manual_seed(1);
+    Rng& rng = default_rng();
+    TwoLayers model;
     optim::AdamW optimizer(model, {.weight_decay = 0});
     const auto loss_of_a_batch = [&] {
         const Batch batch = sequences(B, 3, T / 2, rng);

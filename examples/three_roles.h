@@ -37,15 +37,13 @@ inline Sequences sequences(std::int64_t n, Rng& rng) {
 }
 
 struct ThreeQuestions : nn::Module {
-    nn::CausalMultiHeadAttention attention;
-    nn::Linear answers;  // C → 3V: logits of the three letters
+    std::int64_t num_heads;
+    nn::CausalMultiHeadAttention attention =
+        register_module("attention", nn::CausalMultiHeadAttention(C, num_heads, {.max_seq_len = T}));
+    nn::Linear answers =
+        register_module("answers", nn::Linear(C, questions* V));  // C → 3V: three letters' logits
 
-    ThreeQuestions(std::int64_t num_heads, Rng& rng)
-        : attention(register_module("attention",
-                                    nn::CausalMultiHeadAttention(C, num_heads, rng, {.max_seq_len = T}))),
-          answers(register_module("answers", nn::Linear(C, questions * V, rng))) {
-        to(float64);
-    }
+    explicit ThreeQuestions(std::int64_t num_heads) : num_heads(num_heads) { to(float64); }
 
     Tensor operator()(const Sequences& batch) const {
         const std::int64_t n = batch.size();
@@ -57,11 +55,11 @@ struct ThreeQuestions : nn::Module {
 };
 
 inline ThreeQuestions trained(std::int64_t num_heads, std::uint64_t seed) {
-    Rng rng(seed);
-    ThreeQuestions model(num_heads, rng);
+    manual_seed(seed);
+    ThreeQuestions model(num_heads);
     optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
     const auto loss_of_a_batch = [&] {
-        const Sequences batch = sequences(32, rng);
+        const Sequences batch = sequences(32, default_rng());
         return cross_entropy(model(batch), batch.targets);
     };
     training::minimise(optimizer, 1000, loss_of_a_batch, {.print_every = 0});

@@ -13,13 +13,9 @@ constexpr std::int64_t B = 32, T = 16, V = 8, C = V + T, num_heads = 2, lag = 3;
 constexpr std::int64_t nothing = -100;  // cross_entropy's ignore_index: the first tokens have nothing to copy
 
 struct Copier : nn::Module {
-    nn::CausalMultiHeadAttention attention;
-    nn::Linear head;
-
-    explicit Copier(Rng& rng)
-        : attention(register_module("attention",
-                                    nn::CausalMultiHeadAttention(C, num_heads, rng, {.max_seq_len = T}))),
-          head(register_module("head", nn::Linear(C, V, rng))) {}
+    nn::CausalMultiHeadAttention attention =
+        register_module("attention", nn::CausalMultiHeadAttention(C, num_heads, {.max_seq_len = T}));
+    nn::Linear head = register_module("head", nn::Linear(C, V));
 
     Tensor operator()(const Tensor& ids) const {                    // (B, T)
         Tensor tokens = embedding(eye(V), ids);                     // (B, T, V)
@@ -46,19 +42,19 @@ std::size_t backward_through(const Tensor& loss) {
 }  // namespace
 
 int main() {
-    Rng rng(1);
-    Copier model(rng);
+    manual_seed(1);
+    Copier model;
     optim::AdamW optimizer(model, {.lr = 1e-2, .weight_decay = 0});
     check::FlowReport flow;
     std::size_t nodes = 0, reached = 0;
     for (int step = 0; step <= 400; ++step) {
-        Tensor ids = randint(0, V, {B, T}, rng);
+        Tensor ids = randint(0, V, {B, T});
         optimizer.zero_grad();
         Tensor loss = cross_entropy(model(ids), targets_of(ids));
         if (step == 0) {
             nodes = graph_nodes(loss).size();
             reached = backward_through(loss);
-            flow = check::gradient_flow(model);
+            flow = check::gradient_flow(model, loss);
         } else {
             loss.backward();
         }
@@ -71,7 +67,7 @@ int main() {
     std::printf("a gradient reached %zu of the %zu nodes of the graph\n", reached, nodes);
 
     NoGrad off;
-    Tensor ids = randint(0, V, {B, T}, rng), target = targets_of(ids);
+    Tensor ids = randint(0, V, {B, T}), target = targets_of(ids);
     Tensor right = argmax(model(ids), -1) == target;  // (B, T); false where there is nothing to copy
     const double accuracy = sum(right.to(float32)).item() / (B * (T - lag));
     std::printf("\naccuracy on sequences not seen before: %.1f %%\n", 100 * accuracy);

@@ -75,15 +75,13 @@ void linear_layer(Chapter& chapter) {
 using Activation = Tensor (*)(const Tensor&);
 
 struct Classifier : nn::Module {
-    nn::Linear W_in;   // D → H
-    nn::Linear W_out;  // H → K
+    std::int64_t hidden;
     Activation activation;
+    nn::Linear W_in = register_module("W_in", nn::Linear(D, hidden));    // D → H
+    nn::Linear W_out = register_module("W_out", nn::Linear(hidden, K));  // H → K
 
-    Classifier(std::int64_t hidden, Activation activation, Rng& rng)
-        : Module("Classifier"),
-          W_in(register_module("W_in", nn::Linear(D, hidden, rng))),
-          W_out(register_module("W_out", nn::Linear(hidden, K, rng))),
-          activation(activation) {
+    Classifier(std::int64_t hidden, Activation activation)
+        : Module("Classifier"), hidden(hidden), activation(activation) {
         to(float64);
     }
     Tensor operator()(const Tensor& x) const {  // (N, D)
@@ -94,13 +92,13 @@ struct Classifier : nn::Module {
 
 void show_module(Chapter& chapter) {
     chapter.section("a module and its names");
-    Rng rng(1);
-    const Classifier model(32, relu, rng);
+    manual_seed(1);
+    const Classifier model(32, relu);
     for (const auto& [name, tensor] : model.state_dict())
         std::printf("%-13s %s\n", name.c_str(), tensor.shape().str().c_str());
     std::printf("%lld parameters\n", static_cast<long long>(model.num_parameters()));
 
-    Classifier other(32, relu, rng);  // other initial values
+    Classifier other(32, relu);  // other initial values
     const Tensor x = tensor({{0.5, -0.5}}, float64);
     const bool before = all(model(x) == other(x));
     other.load_state_dict(model.state_dict());
@@ -161,8 +159,9 @@ constexpr int epochs = 200;
 
 Classifier first_training(Chapter& chapter, const Points& training, const Points& validation) {
     chapter.section("training");
-    Rng rng(2), order(7);
-    Classifier model(32, tanh, rng);
+    manual_seed(2);
+    Classifier model(32, tanh);
+    Rng order(7);
     std::printf("before training  training loss %.3f  validation loss %.3f\n", loss_on(model, training),
                 loss_on(model, validation));
     const Losses losses = train(model, training, validation, epochs, order);
@@ -194,10 +193,11 @@ struct Trained {
 Trained train_seeds(const std::string& name, Activation activation, std::int64_t count, int epochs) {
     Trained all{name, std::vector<Seeds>(epochs), std::vector<Seeds>(epochs)};
     for (std::uint64_t seed = 1; seed <= num_seeds; ++seed) {
-        Rng rng(seed);
+        manual_seed(seed);
+        Rng& rng = default_rng();
         const Points training = draw_points(300, rng), validation = draw_points(150, rng);
         const Points first{training.x.slice(0, 0, count), training.kind.slice(0, 0, count)};
-        Classifier model(32, activation, rng);
+        Classifier model(32, activation);
         const Losses losses = train(model, first, validation, epochs, rng);
         for (std::size_t i = 0; i < all.training.size(); ++i)
             all.training[i].add(losses.training[i]), all.validation[i].add(losses.validation[i]);
@@ -393,8 +393,9 @@ int main(int argc, char** argv) {
     const Trained many = compare(chapter), few = overfit(chapter, many);
     broken(chapter);
 
-    Rng first(2), order(7);
-    Classifier straight(32, no_activation, first);
+    manual_seed(2);
+    Classifier straight(32, no_activation);
+    Rng order(7);
     train(straight, training, validation, epochs, order);
     chapter.figure("07_steps", steps_picture());
     chapter.figure("07_losses", losses_picture(many, few));

@@ -252,16 +252,11 @@ Tensor normalise(const Tensor& h, std::int64_t axis) {
 }
 
 struct Normalised : nn::Module {
-    nn::Linear W_in, W_out;  // D → 32 → K
     std::int64_t axis;
+    nn::Linear W_in = register_module("W_in", nn::Linear(D, 32));
+    nn::Linear W_out = register_module("W_out", nn::Linear(32, K));
 
-    Normalised(std::int64_t axis, Rng& rng)
-        : Module("Normalised"),
-          W_in(register_module("W_in", nn::Linear(D, 32, rng))),
-          W_out(register_module("W_out", nn::Linear(32, K, rng))),
-          axis(axis) {
-        to(float64);
-    }
+    explicit Normalised(std::int64_t axis) : Module("Normalised"), axis(axis) { to(float64); }
     Tensor operator()(const Tensor& x) const { return W_out(normalise(relu(W_in(x)), axis)); }
 };
 
@@ -285,9 +280,10 @@ void broken(Chapter& chapter) {
     for (const std::int64_t axis : {-1, 0}) {
         Seeds losses, together, by_class, alone, mixed;
         for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-            Rng rng(seed);
-            const Points training = draw_points(300, rng), validation = draw_points(150, rng);
-            Normalised model(axis, rng);
+            manual_seed(seed);
+            const Points training = draw_points(300, default_rng()),
+                         validation = draw_points(150, default_rng());
+            Normalised model(axis);
             losses.add(train(
                 model, [&] { return cross_entropy(model(training.x), training.kind); }, 0.01, 300));
             const Tensor order = argsort(validation.kind);  // (150): the 50 of class 0 first

@@ -31,17 +31,13 @@ Tensor merge_heads(const Tensor& x) {
 }
 
 struct MultiHead : nn::Module {
-    std::int64_t num_heads;
-    double scale;                                  // 1/√d_k
-    Tensor (*merge)(const Tensor&) = merge_heads;  // "Break it" exchanges it
-    nn::Linear W_qkv;                              // C → 3C
-    nn::Linear W_out;                              // C → C
+    std::int64_t d_model, num_heads;
+    double scale = 1 / std::sqrt(static_cast<double>(d_model / num_heads));  // 1/√d_k
+    Tensor (*merge)(const Tensor&) = merge_heads;                            // "Break it" exchanges it
+    nn::Linear W_qkv = register_module("W_qkv", nn::Linear(d_model, 3 * d_model, false));  // C → 3C
+    nn::Linear W_out = register_module("W_out", nn::Linear(d_model, d_model, false));      // C → C
 
-    MultiHead(std::int64_t d_model, std::int64_t num_heads, Rng& rng)
-        : num_heads(num_heads),
-          scale(1 / std::sqrt(static_cast<double>(d_model / num_heads))),
-          W_qkv(register_module("W_qkv", nn::Linear(d_model, 3 * d_model, rng, false))),
-          W_out(register_module("W_out", nn::Linear(d_model, d_model, rng, false))) {}
+    MultiHead(std::int64_t d_model, std::int64_t num_heads) : d_model(d_model), num_heads(num_heads) {}
 
     Tensor operator()(const Tensor& x) const {                                           // (B, T, C)
         const std::vector<Tensor> qkv = chunk(traced("qkv", W_qkv(x)), 3, -1);           // three (B, T, C)
@@ -117,8 +113,9 @@ constexpr std::int64_t B = 2, T = 5, C = 12, H = 3, d_k = C / H;
 void equivalences(Chapter& chapter) {
     chapter.section("the same in other words");
     const NoGrad off;
-    Rng rng(1);
-    MultiHead mine(C, H, rng);
+    manual_seed(1);
+    Rng& rng = default_rng();
+    MultiHead mine(C, H);
     mine.to(float64);
     const Tensor x = randn({B, T, C}, rng, float64), y = mine(x);  // (B, T, C)
 
@@ -180,9 +177,9 @@ void counts(Chapter& chapter) {
 
 void story(Chapter& chapter) {
     chapter.section("the tensor story");
-    Rng rng(1);
-    const MultiHead attention(12, 3, rng);
-    const Tensor x = randn({2, 5, 12}, rng);  // (B, T, C)
+    manual_seed(1);
+    const MultiHead attention(12, 3);
+    const Tensor x = randn({2, 5, 12});  // (B, T, C)
     viz::tensor_story(attention, x, {.values_up_to = 0}).print();
 }
 
@@ -210,15 +207,12 @@ Tensor with_positions(const Tensor& ids) {
 }
 
 struct TwoQuestions : nn::Module {
-    MultiHead attention;
-    nn::Linear answers;  // C → 2V: logits of the previous token, and of the first token
+    std::int64_t num_heads;
+    MultiHead attention = register_module("attention", MultiHead(width, num_heads));
+    // C → 2V: logits of the previous token, and of the first token
+    nn::Linear answers = register_module("answers", nn::Linear(width, 2 * V));
 
-    TwoQuestions(std::int64_t num_heads, Rng& rng)
-        : Module("TwoQuestions"),
-          attention(register_module("attention", MultiHead(width, num_heads, rng))),
-          answers(register_module("answers", nn::Linear(width, 2 * V, rng))) {
-        to(float64);
-    }
+    explicit TwoQuestions(std::int64_t num_heads) : num_heads(num_heads) { to(float64); }
 
     Tensor operator()(const Tensor& ids) const {                                 // (B, T)
         const Tensor logits = answers(attention(with_positions(ids)));           // (B, T, 2V)
@@ -234,11 +228,11 @@ Tensor right_answers(const Tensor& ids) {
 }
 
 TwoQuestions trained(std::int64_t num_heads, std::uint64_t seed) {
-    Rng rng(seed);
-    TwoQuestions model(num_heads, rng);
+    manual_seed(seed);
+    TwoQuestions model(num_heads);
     optim::Adam optimizer(model, {.lr = 0.01});
     for (int step = 0; step < 600; ++step) {
-        const Tensor ids = randint(0, V, {32, length}, rng);  // (B, T)
+        const Tensor ids = randint(0, V, {32, length});  // (B, T)
         optimizer.zero_grad();
         const Tensor loss = cross_entropy(model(ids), right_answers(ids));
         loss.backward();
@@ -296,8 +290,8 @@ check::AttentionReport report_on(const MultiHead& attention) {
 
 void checklist(Chapter& chapter) {
     chapter.section("the checklist");
-    Rng rng(1);
-    MultiHead attention(C, H, rng);
+    manual_seed(1);
+    MultiHead attention(C, H);
     attention.to(float64);
     int passed = 0;
     for (const check::AttentionCheck& check : report_on(attention).checks) {
@@ -335,8 +329,8 @@ void broken(Chapter& chapter) {
         std::printf("%s\n", error.what());
     }
 
-    Rng rng(1);
-    MultiHead attention(C, H, rng);
+    manual_seed(1);
+    MultiHead attention(C, H);
     attention.to(float64);
     attention.merge = merge_without_permute;
     failures("merge without the permute:", attention);

@@ -244,16 +244,11 @@ constexpr std::int64_t V = 6, length = 8, width = V + length;  // tokens, positi
 
 struct Previous : nn::Module {  // which token came before this one?
     Rule rule;
-    nn::Linear W_q, W_k, W_v, answer;
-    Previous(Rule rule, Rng& rng)
-        : Module("Previous"),
-          rule(rule),
-          W_q(register_module("W_q", nn::Linear(width, 8, rng, false))),
-          W_k(register_module("W_k", nn::Linear(width, 8, rng, false))),
-          W_v(register_module("W_v", nn::Linear(width, 8, rng, false))),
-          answer(register_module("answer", nn::Linear(8, V, rng))) {
-        to(float64);
-    }
+    nn::Linear W_q = register_module("W_q", nn::Linear(width, 8, false));
+    nn::Linear W_k = register_module("W_k", nn::Linear(width, 8, false));
+    nn::Linear W_v = register_module("W_v", nn::Linear(width, 8, false));
+    nn::Linear answer = register_module("answer", nn::Linear(8, V));
+    explicit Previous(Rule rule) : rule(rule) { to(float64); }
     Tensor operator()(const Tensor& ids) const {                                                   // (B, T)
         const Tensor positions = eye(length, float64).expand({ids.size(0), length, length});       // (B, T, T)
         const Tensor x = cat({embedding(eye(V, float64), ids), positions}, -1);                    // (B, T, C)
@@ -282,12 +277,12 @@ struct Run {
     std::vector<double> losses, cosines;  // after each step; before steps 1, 101, 201, …
 };
 Run trained(Rule rule, std::uint64_t seed) {
-    Rng rng(seed);
-    Previous model(rule, rng);
+    manual_seed(seed);
+    Previous model(rule);
     optim::Adam optimizer(model, {.lr = 0.003});
     Run run;
     for (int step = 0; step < steps; ++step) {
-        const Tensor ids = randint(0, V, {32, length}, rng);  // (B, T)
+        const Tensor ids = randint(0, V, {32, length});  // (B, T)
         if (step % 100 == 0) run.cosines.push_back(cosine(model, ids));
         optimizer.zero_grad();
         const Tensor loss = cross_entropy(model(ids), ids.slice(1, 0, length - 1));

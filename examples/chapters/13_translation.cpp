@@ -53,19 +53,13 @@ void show_batch(toy::Languages& languages) {
 
 // Self-attention to the words so far, cross-attention to the memory, and an MLP for each word.
 struct Decoder : nn::Module {
-    nn::LayerNorm norm1, norm2, norm3;
-    nn::MultiHeadAttention self, cross;
-    nn::MLP mlp;
-    nn::Dropout drop;
-
-    explicit Decoder(Rng& rng)
-        : norm1(register_module("norm1", nn::LayerNorm(C))),
-          norm2(register_module("norm2", nn::LayerNorm(C))),
-          norm3(register_module("norm3", nn::LayerNorm(C))),
-          self(register_module("self", nn::MultiHeadAttention(C, H, rng, {.dropout = dropped}))),
-          cross(register_module("cross", nn::MultiHeadAttention(C, H, rng, {.dropout = dropped}))),
-          mlp(register_module("mlp", nn::MLP(C, rng))),
-          drop(register_module("drop", nn::Dropout(dropped, rng))) {}
+    nn::LayerNorm norm1 = register_module("norm1", nn::LayerNorm(C));
+    nn::LayerNorm norm2 = register_module("norm2", nn::LayerNorm(C));
+    nn::LayerNorm norm3 = register_module("norm3", nn::LayerNorm(C));
+    nn::MultiHeadAttention self = register_module("self", nn::MultiHeadAttention(C, H, {.dropout = dropped}));
+    nn::MultiHeadAttention cross = register_module("cross", nn::MultiHeadAttention(C, H, {.dropout = dropped}));
+    nn::MLP mlp = register_module("mlp", nn::MLP(C));
+    nn::Dropout drop = register_module("drop", nn::Dropout(dropped));
 
     // x (B, T, C), memory (B, S, C) → (B, T, C). `written` masks T by T, `padding` T by S.
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& written, const Mask& padding) const {
@@ -76,24 +70,20 @@ struct Decoder : nn::Module {
 };
 
 struct Translator : nn::Module {
-    nn::Embedding english, french, position;
-    nn::EncoderBlock encoder;
-    nn::LayerNorm encoded;
-    Decoder decoder;
-    nn::LayerNorm decoded;
-    nn::Linear head;
+    std::int64_t english_words, french_words;
+    nn::Embedding english = register_module("english", nn::Embedding(english_words, C));
+    nn::Embedding french = register_module("french", nn::Embedding(french_words, C));
+    nn::Embedding position = register_module("position", nn::Embedding(toy::longest, C));
+    nn::EncoderBlock encoder = register_module("encoder", nn::EncoderBlock(C, H, {.dropout = dropped}));
+    nn::LayerNorm encoded = register_module("encoded", nn::LayerNorm(C));
+    Decoder decoder = register_module("decoder", Decoder());
+    nn::LayerNorm decoded = register_module("decoded", nn::LayerNorm(C));
+    nn::Linear head = register_module("head", nn::Linear(C, french_words));
     Mask written = Mask::causal();  // "Break it" replaces it
     bool hides_padding = true;      // "Break it" changes it
 
-    Translator(const toy::Languages& languages, Rng& rng)
-        : english(register_module("english", nn::Embedding(std::ssize(languages.english.words), C, rng))),
-          french(register_module("french", nn::Embedding(std::ssize(languages.french.words), C, rng))),
-          position(register_module("position", nn::Embedding(toy::longest, C, rng))),
-          encoder(register_module("encoder", nn::EncoderBlock(C, H, rng, {.dropout = dropped}))),
-          encoded(register_module("encoded", nn::LayerNorm(C))),
-          decoder(register_module("decoder", Decoder(rng))),
-          decoded(register_module("decoded", nn::LayerNorm(C))),
-          head(register_module("head", nn::Linear(C, std::ssize(languages.french.words), rng))) {
+    explicit Translator(const toy::Languages& languages)
+        : english_words(std::ssize(languages.english.words)), french_words(std::ssize(languages.french.words)) {
         to(float64);
     }
 
@@ -211,8 +201,8 @@ constexpr std::uint64_t seeds = 5;
 Run train_all(const Exam& exam, const Numbers& training, const Mask& written, bool hides_padding) {
     Run run;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        Rng rng(seed);
-        run.models.emplace_back(exam.languages, rng);
+        manual_seed(seed);
+        run.models.emplace_back(exam.languages);
         Translator& model = run.models.back();
         model.written = written;
         model.hides_padding = hides_padding;

@@ -20,16 +20,14 @@ void gelu_values() {
 }
 
 struct Block : nn::Module {
-    nn::LayerNorm norm1;                // C
-    nn::CausalMultiHeadAttention attn;  // C → C
-    nn::LayerNorm norm2;                // C
-    nn::MLP mlp;                        // C → 4C → C
+    std::int64_t d_model, num_heads;
+    nn::LayerNorm norm1 = register_module("norm1", nn::LayerNorm(d_model));
+    nn::CausalMultiHeadAttention attn =
+        register_module("attn", nn::CausalMultiHeadAttention(d_model, num_heads, {.bias = true}));
+    nn::LayerNorm norm2 = register_module("norm2", nn::LayerNorm(d_model));
+    nn::MLP mlp = register_module("mlp", nn::MLP(d_model));  // C → 4C → C
 
-    Block(std::int64_t d_model, std::int64_t num_heads, Rng& rng)
-        : norm1(register_module("norm1", nn::LayerNorm(d_model))),
-          attn(register_module("attn", nn::CausalMultiHeadAttention(d_model, num_heads, rng, {.bias = true}))),
-          norm2(register_module("norm2", nn::LayerNorm(d_model))),
-          mlp(register_module("mlp", nn::MLP(d_model, rng))) {}
+    Block(std::int64_t d_model, std::int64_t num_heads) : d_model(d_model), num_heads(num_heads) {}
 
     Tensor operator()(const Tensor& x) const {  // (B, T, C)
         Tensor h = x + attn(norm1(x));          // (B, T, C): between tokens
@@ -38,20 +36,18 @@ struct Block : nn::Module {
 };
 
 struct SmallGPT : nn::Module {
-    nn::Embedding token_embedding;     // (V, C)
-    nn::Embedding position_embedding;  // (P, C)
-    nn::ModuleList<Block> blocks;
-    nn::LayerNorm norm;  // C
-    nn::Linear head;     // C → V; its weight is the token embedding's
+    lm::GPTConfig c;
+    nn::Embedding token_embedding =  // (V, C)
+        register_module("token_embedding", nn::Embedding(c.vocab_size, c.d_model));
+    nn::Embedding position_embedding =  // (P, C)
+        register_module("position_embedding", nn::Embedding(c.block_size, c.d_model));
+    nn::ModuleList<Block> blocks = register_module("blocks", nn::ModuleList<Block>());
+    nn::LayerNorm norm = register_module("norm", nn::LayerNorm(c.d_model));
+    // C → V; its weight is the token embedding's.
+    nn::Linear head = register_module("head", nn::Linear(token_embedding.weight));
 
-    SmallGPT(const lm::GPTConfig& c, Rng& rng)
-        : token_embedding(register_module("token_embedding", nn::Embedding(c.vocab_size, c.d_model, rng))),
-          position_embedding(
-              register_module("position_embedding", nn::Embedding(c.block_size, c.d_model, rng))),
-          blocks(register_module("blocks", nn::ModuleList<Block>())),
-          norm(register_module("norm", nn::LayerNorm(c.d_model))),
-          head(register_module("head", nn::Linear(token_embedding.weight))) {
-        for (std::int64_t l = 0; l < c.num_layers; ++l) blocks.append(Block(c.d_model, c.num_heads, rng));
+    explicit SmallGPT(const lm::GPTConfig& config) : c(config) {
+        for (std::int64_t l = 0; l < c.num_layers; ++l) blocks.append(Block(c.d_model, c.num_heads));
     }
 
     Tensor operator()(const Tensor& ids) const {                            // (B, T)
@@ -82,7 +78,7 @@ lm::GPTConfig small(std::int64_t num_layers) {
 void same_as_the_library() {
     Rng rng(1);
     lm::GPT library(small(2), rng);
-    SmallGPT mine(small(2), rng);
+    SmallGPT mine(small(2));
     mine.load_state_dict(library.state_dict());  // refused unless every name and shape is the same
 
     const Tensor ids = ids_of_sentence();  // (1, 40)

@@ -58,13 +58,12 @@ Switches without_both(std::size_t layer) {
 }
 
 struct Layer : nn::Module {
-    nn::LayerNorm norm;
-    nn::MultiHeadAttention attn;
+    std::optional<double> rotary;
+    nn::LayerNorm norm = register_module("norm", nn::LayerNorm(C));
+    nn::MultiHeadAttention attn =
+        register_module("attn", nn::MultiHeadAttention(C, H, {.fused = false, .rotary_base = rotary}));
 
-    Layer(Rng& rng, std::optional<double> rotary)
-        : norm(register_module("norm", nn::LayerNorm(C))),
-          attn(register_module("attn",
-                               nn::MultiHeadAttention(C, H, rng, {.fused = false, .rotary_base = rotary}))) {}
+    explicit Layer(std::optional<double> rotary) : rotary(rotary) {}
 
     // What the layer adds to the residual stream, and the weights of its heads.
     AttentionResult operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& on,
@@ -80,18 +79,16 @@ struct Layer : nn::Module {
 };
 
 struct TwoLayers : nn::Module {
-    nn::Embedding letter;
-    Layer first;   // rotary: sees the distance between two letters
-    Layer second;  // has no position encoding, and reads what the first has written
-    nn::LayerNorm norm;
-    nn::Linear head;
+    double rotary_base;
+    nn::Embedding letter = register_module("letter", nn::Embedding(V, C));
+    // Rotary: sees the distance between two letters.
+    Layer first = register_module("first", Layer(rotary_base));
+    // Has no position encoding, and reads what the first has written.
+    Layer second = register_module("second", Layer(std::nullopt));
+    nn::LayerNorm norm = register_module("norm", nn::LayerNorm(C));
+    nn::Linear head = register_module("head", nn::Linear(C, V));
 
-    explicit TwoLayers(Rng& rng, double rotary_base = 100)
-        : letter(register_module("letter", nn::Embedding(V, C, rng))),
-          first(register_module("first", Layer(rng, rotary_base))),
-          second(register_module("second", Layer(rng, std::nullopt))),
-          norm(register_module("norm", nn::LayerNorm(C))),
-          head(register_module("head", nn::Linear(C, V, rng))) {}
+    explicit TwoLayers(double rotary_base = 100) : rotary_base(rotary_base) {}
 
     struct Result {
         Tensor logits;                  // (B, T, V)
@@ -166,8 +163,9 @@ std::int64_t best(const std::vector<double>& scores) {
 }
 
 Trained trained(std::uint64_t seed) {
-    Rng rng(seed);
-    TwoLayers model(rng);
+    manual_seed(seed);
+    Rng& rng = default_rng();
+    TwoLayers model;
     model.to(float64);
     const History history = train(model, rng);
     const NoGrad off;
@@ -218,8 +216,9 @@ double said_twice(const Tensor& logits, const Tensor& letters) {                
 
 // The accuracy of a model that is trained with one layer off, and its guesses at letters said twice.
 std::array<double, 2> one_layer(std::uint64_t seed, std::size_t off) {
-    Rng rng(seed);
-    TwoLayers model(rng);
+    manual_seed(seed);
+    Rng& rng = default_rng();
+    TwoLayers model;
     model.to(float64);
     const Switches heads = without_both(off);
     train(model, rng, heads);
@@ -249,10 +248,10 @@ void bases(const std::vector<Trained>& all) {
     std::vector<double> losses, others;
     for (const Trained& t : all) losses.push_back(t.history.loss.back());
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        Rng rng(seed);
-        TwoLayers model(rng, 10000);
+        manual_seed(seed);
+        TwoLayers model(10000);
         model.to(float64);
-        others.push_back(train(model, rng).loss.back());
+        others.push_back(train(model, default_rng()).loss.back());
     }
     row(100, losses), row(10000, others);
 }

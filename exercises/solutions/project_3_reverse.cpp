@@ -34,16 +34,11 @@ namespace {
 constexpr std::int64_t longest = 8, C = 48;
 
 struct Attender : nn::Module {
-    nn::Embedding digit, first, last;  // the digit; its position counted from the start, and from the end
-    nn::MultiHeadAttention attention;
-    nn::Linear head;
-
-    explicit Attender(Rng& rng)
-        : digit(register_module("digit", nn::Embedding(10, C, rng))),
-          first(register_module("first", nn::Embedding(longest, C, rng))),
-          last(register_module("last", nn::Embedding(longest, C, rng))),
-          attention(register_module("attention", nn::MultiHeadAttention(C, 1, rng))),
-          head(register_module("head", nn::Linear(C, 10, rng))) {}
+    nn::Embedding digit = register_module("digit", nn::Embedding(10, C));
+    nn::Embedding first = register_module("first", nn::Embedding(longest, C));  // the position from the start
+    nn::Embedding last = register_module("last", nn::Embedding(longest, C));    // and from the end
+    nn::MultiHeadAttention attention = register_module("attention", nn::MultiHeadAttention(C, 1));
+    nn::Linear head = register_module("head", nn::Linear(C, 10));
 
     Tensor operator()(const Tensor& ids, const std::vector<std::int64_t>& lengths) const {
         const Tensor t = arange(longest);                                                       // (T,)
@@ -58,13 +53,13 @@ struct Attender : nn::Module {
 
 // Trains a model; `seed` decides on its initial values and its training data.
 Reverser train_reverser(std::uint64_t seed) {
-    Rng rng(seed);
-    auto model = std::make_shared<Attender>(rng);
+    manual_seed(seed);
+    auto model = std::make_shared<Attender>();
     optim::Adam optimizer(*model, {.lr = 0.003});
     constexpr std::int64_t B = 64;
     for (int step = 0; step < 1000; ++step) {
-        const Tensor ids = randint(0, 10, {B, longest}, rng);
-        const std::vector<std::int64_t> lengths = randint(2, longest + 1, {B}, rng).to_vector<std::int64_t>();
+        const Tensor ids = randint(0, 10, {B, longest});
+        const std::vector<std::int64_t> lengths = randint(2, longest + 1, {B}).to_vector<std::int64_t>();
         std::vector<std::int64_t> targets;  // −100 after the length
         for (std::int64_t b = 0; b < B; ++b)
             for (std::int64_t t = 0; t < longest; ++t) {

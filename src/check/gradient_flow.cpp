@@ -40,56 +40,55 @@ FlowRow row_of(const std::string& name, const Tensor& parameter) {
     return row;
 }
 
-// A leaf of a loss's graph that is no parameter of a model, and its row: "not registered" if it is one of a
-// module outside the model.
+// A leaf of a loss's graph that is no parameter of a model.
 struct Stranger {
-    FlowRow row;
+    FlowRow row;        // "not registered" if it is a parameter of a module outside the model
     std::string fault;  // the same in words, with the way out
-    Tensor value;       // undefined if the module that registered it is gone, or if none has
+    Tensor value = {};  // undefined if no module has it
     std::uint64_t version = 0;
     bool is_unchanged() const { return !value.defined() || value.version() == version; }
 };
 
-// "fc.weight" in Block as "Block.fc.weight", and its value.
-std::pair<std::string, Tensor> registered(const nn::Module& owner, std::uint64_t number) {
-    for (const auto& [name, value] : owner.named_parameters())
-        if (graph_number(value) == number) return {owner.path() + "." + name, value};
-    return {owner.path(), {}};
+bool had_owner(const GraphNode& leaf) {  // which may be gone
+    const std::weak_ptr<const LeafOwner> none;
+    return leaf.owner.owner_before(none) || none.owner_before(leaf.owner);
 }
 
-// The strangers among the leaves that `loss` depends on, by their numbers.
+// The strangers that `loss` depends on, by their numbers in the graph.
 std::map<std::uint64_t, Stranger> strangers(const nn::Module& module, const Tensor& loss) {
     const nn::Module model = nn::Ownership::outermost(module);
     std::set<std::uint64_t> own;
     for (const Tensor& parameter : model.parameters()) own.insert(graph_number(parameter));
-    const std::vector<GraphNode> nodes = graph_nodes(loss);
+    std::map<std::uint64_t, std::pair<std::string, Tensor>> others;  // the parameters of other modules
     std::map<std::uint64_t, Stranger> found;
+    const std::vector<GraphNode> nodes = graph_nodes(loss);
     for (const GraphNode& user : nodes)
         for (const std::size_t input : user.inputs) {
             const GraphNode& leaf = nodes[input];
             if (!leaf.inputs.empty() || own.contains(leaf.number) || found.contains(leaf.number)) continue;
-            Stranger stranger{{.name = user.operation, .shape = leaf.shape, .registered = false}, "", {}};
-            const std::string shape = leaf.shape.str(), use = ", used by " + user.operation + ", ";
+            const std::string it = " " + leaf.shape.str() + ", used by " + user.operation + ", ";
+            Stranger& stranger = found[leaf.number];
+            FlowRow& row = stranger.row;
+            row = {user.operation, leaf.shape, 0, had_owner(leaf) ? "not registered" : "", false, false};
             if (const auto owner = nn::Ownership::owner_of(leaf)) {
-                std::tie(stranger.row.name, stranger.value) = registered(*owner, leaf.number);
+                const nn::Module outermost = nn::Ownership::outermost(*owner);
+                if (!others.contains(leaf.number))
+                    for (const auto& [name, value] : outermost.named_parameters())
+                        others[graph_number(value)] = {outermost.kind() + "." + name, value};
+                std::tie(row.name, stranger.value) = others[leaf.number];
                 if (stranger.value.defined()) stranger.version = stranger.value.version();
-                stranger.row.problem = "not registered";
-                stranger.fault = stranger.row.name + " " + shape + use + "is not registered in this " +
-                                 model.kind() + ", and the step does not change it: register_module() the " +
-                                 nn::Ownership::outermost(*owner).kind() + " there, or freeze it";
-            } else if (leaf.owner.owner_before(decltype(leaf.owner)()) ||
-                       decltype(leaf.owner)().owner_before(leaf.owner)) {  // it had one
-                stranger.row.problem = "not registered";
-                stranger.fault = "a parameter " + shape + use +
-                                 "was in a module that is gone: make that module a member of this " +
-                                 model.kind() + ", and register_module() it";
+                stranger.fault = row.name + it + "is not registered in this " + model.kind() +
+                                 ", and the step does not change it: register_module() the " +
+                                 outermost.kind() + " there, or freeze it";
             } else {
                 stranger.fault =
-                    "a tensor " + shape + use +
-                    "requires a gradient and is in no module: an input, or else "
-                    "register_parameter() it, and change its values with copy_(), not by assignment";
+                    row.problem.empty()
+                        ? "a tensor" + it +
+                              "requires a gradient and is in no module: it is an input, or else "
+                              "register_parameter() it, and change it with copy_(), not by assignment"
+                        : "a parameter" + it + "was in a module that is gone: make that a member of this " +
+                              model.kind() + ", and register_module() it";
             }
-            found.emplace(leaf.number, std::move(stranger));
         }
     return found;
 }

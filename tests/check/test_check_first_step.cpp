@@ -202,11 +202,11 @@ TEST_CASE("the first step names a child that is not registered, and so not train
     };
     Forgetful net;
     optim::SGD optimizer(net, {.lr = 0.1}), for_second(net.second, {.lr = 0.1});
-    bool trains_second = false, ledger = false;
+    bool trains_second = false, by_grad = false;
     const auto step = [&] {
         net.zero_grad();
         const Tensor x = ones({3, 2}).requires_grad_();
-        if (ledger) {  // as DataParallel does
+        if (by_grad) {  // as DataParallel does
             const auto parameters = net.parameters();
             const std::vector<Tensor> gradients = grad({net.loss(x)}, parameters);
             for (std::size_t i = 0; i < parameters.size(); ++i) Tensor(parameters[i]).set_grad(gradients[i]);
@@ -216,8 +216,8 @@ TEST_CASE("the first step names a child that is not registered, and so not train
         optimizer.step();
         if (trains_second) for_second.step();
     };
-    for (const bool by_grad : {false, true}) {
-        ledger = by_grad;
+    for (const bool grads : {false, true}) {
+        by_grad = grads;
         const std::string fault = fault_of(net, 0.1, step);
         CHECK(contains(
             fault,
@@ -226,12 +226,12 @@ TEST_CASE("the first step names a child that is not registered, and so not train
             "not change it: register_module() the Linear there, or freeze it\n"
             "  Linear.bias (1,), used by linear, is not registered"));
         // What is in no module is named only beside a fault, because it may be an input.
-        CHECK(contains(
-            fault,
-            "\n  a tensor (3, 2), used by linear, requires a gradient and is in no module: an input, or"));
+        CHECK(contains(fault,
+                       "\n  a tensor (3, 2), used by linear, requires a gradient and is in no module: it is an "
+                       "input, or"));
         CHECK_FALSE(contains(fault, "first."));
     }
-    ledger = false;
+    by_grad = false;
     trains_second = true;  // by an optimiser of its own
     CHECK(check::first_step(net, 0.1, step).str() == check::gradient_flow(net).str());
     trains_second = false;
@@ -253,8 +253,8 @@ TEST_CASE("the first step names what took the place of a parameter by assignment
     CHECK(contains(
         fault,
         "\n  w (2,) gets no gradient: the loss does not depend on it through the graph\n"
-        "  a tensor (2,), used by multiply, requires a gradient and is in no module: an input, or else "
-        "register_parameter() it, and change its values with copy_(), not by assignment\n"));
+        "  a tensor (2,), used by multiply, requires a gradient and is in no module: it is an input, or else "
+        "register_parameter() it, and change it with copy_(), not by assignment\n"));
 }
 
 TEST_CASE("the first step names a layer that each forward pass makes anew", "[check][flow]") {
@@ -265,10 +265,9 @@ TEST_CASE("the first step names a layer that each forward pass makes anew", "[ch
         sum(nn::Linear(2, 2, rng, false)(net.first(ones({3, 2}))) * net.loss()).backward();
         optimizer.step();
     });
-    CHECK(contains(
-        fault,
-        "learns:\n  a parameter (2, 2), used by linear, was in a module that is gone: make that module a "
-        "member of this Pair, and register_module() it\n"));
+    CHECK(contains(fault,
+                   "learns:\n  a parameter (2, 2), used by linear, was in a module that is gone: make that a "
+                   "member of this Pair, and register_module() it\n"));
 }
 
 TEST_CASE("a gradient of exactly 0 is reported by the first step, and is no error", "[check][flow]") {

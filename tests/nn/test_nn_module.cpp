@@ -1,5 +1,6 @@
 // Module: names, ties, handles, states, types.
 #include "catch.h"
+#include "weft/autograd/raw.h"
 #include "weft/weft.h"
 
 using namespace weft;
