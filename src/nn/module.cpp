@@ -60,6 +60,39 @@ Module::Module(std::string kind) : registry_(std::make_shared<Registry>()) {
     registry_->kind = std::move(kind);
 }
 
+namespace {
+
+Tensor cloned(const Tensor& x) {
+    return Tensor(Cloning::copied(x.handle(), [&](const TensorImpl&) {
+        return x.detach().clone().requires_grad_(x.requires_grad()).handle();
+    }));
+}
+
+}  // namespace
+
+Registered::Registered(const Registered& other) : Tensor(cloned(other)) {}
+
+std::shared_ptr<Module::Registry> Module::Registry::copied(const std::shared_ptr<Registry>& registry) {
+    return Cloning::copied(registry, [](const Registry& from) {
+        auto to = std::make_shared<Registry>(from);
+        to->parent.reset();
+        to->name.clear();
+        for (Entry& entry : to->tensors) {
+            entry.value = cloned(entry.value);
+            if (entry.role == parameter && entry.value.requires_grad()) set_owner(entry.value, to);
+        }
+        for (auto& [name, rng] : to->generators)
+            rng = Cloning::copied(rng, [](const Rng& r) { return std::make_shared<Rng>(r); });
+        for (auto& [name, child] : to->children) {
+            child = copied(child);
+            if (!child->parent.lock()) child->parent = to, child->name = name;
+        }
+        return to;
+    });
+}
+
+Module::Module(const Module& other) : registry_(Registry::copied(other.registry_)) {}
+
 NamedTensors Module::named_parameters() const {
     return distinct(tensors_of(*registry_, [](auto role) { return role == Registry::parameter; }));
 }
@@ -157,7 +190,7 @@ Tensor Module::find_buffer(const std::string& name) const {
     return {};
 }
 
-std::shared_ptr<Rng> Module::register_generator(const std::string& name, Rng& rng) {
+Shared<Rng> Module::register_generator(const std::string& name, Rng& rng) {
     registry_->check_name(name, "generator");
     const auto seed = rng.randint(0, std::numeric_limits<std::int64_t>::max());
     auto own = std::make_shared<Rng>(static_cast<std::uint64_t>(seed));

@@ -25,6 +25,8 @@ struct Module::Registry : LeafOwner {
     std::string name;
     std::map<std::string, const char*> names;  // all names, and what each one names: "parameter", "child", …
 
+    // The registry of a module's copy: the same, and under nn::clone one of clones.
+    static std::shared_ptr<Registry> copied(const std::shared_ptr<Registry>& registry);
     // ValueError unless `name` is valid and free for a new `what` ("parameter", "child", …).
     void check_name(const std::string& name, const char* what) const;
 };

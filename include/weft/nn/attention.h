@@ -110,7 +110,7 @@ private:
     friend struct CausalMultiHeadAttention;
     const char* const name_;          // the name of the class that the user calls
     const std::int64_t max_seq_len_;  // 0 unless causal
-    std::shared_ptr<Rng> rng_;        // dropout draws from it
+    Shared<Rng> rng_;                 // dropout draws from it
     MultiHeadAttention(const char* name, std::int64_t d_model, std::int64_t num_heads,
                        const AttentionConfig& all, const RngGuard& rng);
     std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,

@@ -14,8 +14,8 @@ namespace weft::nn {
 //     drop.eval();
 //     const Tensor same = drop(x);  // x
 struct Dropout : Module {
-    const double p;                  // probability of a zero
-    const std::shared_ptr<Rng> rng;  // its generator; null if p = 0
+    const double p;         // probability of a zero
+    const Shared<Rng> rng;  // its generator; null if p = 0
 
     Dropout(double p, Rng& rng = default_rng());  // draws a seed from `rng` if p > 0
     Tensor operator()(const Tensor& x) const;     // any shape → the same

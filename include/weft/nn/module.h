@@ -26,9 +26,11 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "weft/nn/clone.h"
 #include "weft/ops.h"
 
 namespace weft::nn {
@@ -48,7 +50,7 @@ class RngGuard;  // used by constructors that draw more than once (include/weft/
 class Registered : public Tensor {
 public:
     Registered() = default;                         // undefined, such as the bias of a layer without one
-    Registered(const Registered&) = default;        // a copy is the same tensor
+    Registered(const Registered& other);            // the same tensor; under nn::clone a copy
     Registered(Registered&&) noexcept = default;    // leaves the other undefined
     Registered& operator=(const Tensor&) = delete;  // w.copy_(x) under NoGrad; w.set_data(x) for another shape
     Registered& operator=(const Registered&) = delete;  // the same
@@ -85,7 +87,7 @@ public:
     explicit Module(std::string kind);  // `kind` is its name in summary()
     Module() : Module("Module") {}      // the kind "Module"
     virtual ~Module() = default;
-    Module(const Module&) = default;  // a copy is the same module
+    Module(const Module& other);  // the same module; under nn::clone a copy
     // A parent's forward pass would use the new module, and its parameters() the old one.
     Module& operator=(const Module&) = delete;  // write old.load_state_dict(other.state_dict())
 
@@ -140,7 +142,7 @@ protected:
     // Returns the buffer of that name, undefined if there is none: for buffers made on first use.
     Tensor find_buffer(const std::string& name) const;
     // Registers a random generator of this module, with a seed drawn from `rng`, and returns it.
-    std::shared_ptr<Rng> register_generator(const std::string& name, Rng& rng);
+    Shared<Rng> register_generator(const std::string& name, Rng& rng);
     // Registers a child and returns it. ValueError also when the child contains this module.
     template <class M>
     M register_module(const std::string& name, M module) {
@@ -174,6 +176,21 @@ decltype(auto) located(const Module& module, const F& f) {
         if (const std::string path = module.path(); path != module.kind()) error.locate(path);
         throw;
     }
+}
+
+// Returns a module of its own, equal in parameters, buffers, generators and modes, which shares none of them:
+// "deep copy". What is tied in the module is tied in the clone, to nothing outside. Gradients and hooks stay
+// behind. A member that is a plain Tensor or pointer, not registered nor a Shared, is the same in both.
+//
+//     const nn::Linear average = nn::clone(layer);  // of the weights over time, for example
+//     const NoGrad off;
+//     Tensor w = average.weight;
+//     w.mul_(0.99).add_(layer.weight, 0.01);
+template <class M>
+M clone(const M& module) {
+    static_assert(std::is_base_of_v<Module, M>, "nn::clone copies a Module; a tensor has its own clone()");
+    const Cloning copies;
+    return M(module);
 }
 
 // Writes module.summary().

@@ -26,7 +26,7 @@ public:
     auto end() const { return items_->end(); }      // one past the last
 
 private:
-    std::shared_ptr<std::vector<M>> items_ = std::make_shared<std::vector<M>>();  // shared by copies
+    Shared<std::vector<M>> items_{std::make_shared<std::vector<M>>()};
 };
 
 }  // namespace weft::nn

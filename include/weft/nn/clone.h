@@ -1,0 +1,56 @@
+// What nn::clone copies.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "weft/base/scoped.h"
+
+namespace weft::nn {
+
+// While one is active on this thread, a copy of a module, of a registered tensor or of a Shared is no handle
+// but a clone, the same one for each copy of the same thing. For nn::clone, and for what a module shares with
+// its copies: see Shared.
+class [[nodiscard]] Cloning {
+public:
+    Cloning() : here_(current_, this) {}
+
+    // x itself; while a Cloning is active what make(*x) returned when x was first copied. A clone is its own.
+    template <class T, class Make>
+    static std::shared_ptr<T> copied(const std::shared_ptr<T>& x, const Make& make) {
+        if (!current_ || !x) return x;
+        auto& copies = current_->copies_;
+        if (const auto found = copies.find(x.get()); found != copies.end())
+            return std::static_pointer_cast<T>(found->second);
+        const std::shared_ptr<T> made = make(*x);
+        return copies[x.get()] = copies[made.get()] = made, made;
+    }
+
+private:
+    static constinit inline thread_local Cloning* current_ = nullptr;
+    Scoped<Cloning*> here_;
+    std::map<const void*, std::shared_ptr<void>> copies_;
+};
+
+// What a module shares with its copies besides what it registers, as ModuleList its items: a shared_ptr, whose
+// copy under nn::clone points to a copy of its own.
+//
+//     struct Counted : nn::Module {
+//         nn::Shared<int> calls{std::make_shared<int>(0)};
+//     };
+//     const Counted a, b = a, c = nn::clone(a);
+//     ++*a.calls;  // *b.calls is 1, *c.calls is 0
+template <class T>
+class Shared : public std::shared_ptr<T> {
+public:
+    Shared(std::nullptr_t = nullptr) {}                                           // nothing
+    Shared(std::shared_ptr<T> object) : std::shared_ptr<T>(std::move(object)) {}  // what others may hold, too
+    // The same object; under nn::clone a copy.
+    Shared(const Shared& other)
+        : std::shared_ptr<T>(Cloning::copied<T>(other, [](const T& x) { return std::make_shared<T>(x); })) {}
+    Shared& operator=(const Shared&) = delete;  // a module's parts stay what they are
+};
+
+}  // namespace weft::nn
