@@ -30,7 +30,7 @@ DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "true"
 
 def code_of(path):
     text = re.sub(r"//[^\n]*|^#[^\n]*", "", path.read_text(), flags=re.MULTILINE)
-    return re.sub(r"\s+", " ", text)
+    return re.sub(r"\s+", " ", text).replace("KeepDim", "bool")
 
 
 def split(text):

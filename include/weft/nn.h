@@ -6,6 +6,7 @@
 #include "weft/check/gradient_flow.h"
 #include "weft/check/mask_oracle.h"
 #include "weft/core.h"
+#include "weft/nn/activations.h"
 #include "weft/nn/attention.h"
 #include "weft/nn/attention_weights.h"
 #include "weft/nn/batch_norm.h"

@@ -1,8 +1,10 @@
 // The differentiable functions, by family. Unless a declaration says otherwise:
 //
 // - Two tensors broadcast as in NumPy; ShapeError names the axis that does not fit.
-// - Types never mix (DTypeError). A plain number is rounded to a floating type; int64 must hold it exactly, so
-//   ids * 0.5 is a DTypeError: write ids.to(float64) * 0.5. Sums and products of int64 wrap on overflow.
+// - float32 and float64 never mix (DTypeError); in arithmetic, bool and int64 take the type of the other
+// operand,
+//   see operator+. A plain number is rounded to a floating type; int64 must hold it exactly, so ids * 0.5 is a
+//   DTypeError: write ids.to(float64) * 0.5. Sums and products of int64 wrap on overflow.
 // - Axes may be negative and then count from the end; IndexError if out of range.
 // - Values follow IEEE 754: log 0 is −inf, 1/0 is inf, sqrt(−1) is NaN; check::check_finite finds them.
 // - Under NoGrad no result is in the graph.

@@ -93,6 +93,15 @@ void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
 
+// Promotion: bool → int64 → float32 or float64, if the type holds every element; float32 and float64 do not
+// mix.
+bool promotes(DType from, DType to);
+// DTypeError that names the operand to convert.
+[[noreturn]] void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b);
+// x in a type that it promotes to; x itself if it has that type. DTypeError for the first element that it does
+// not hold.
+Tensor promoted(const char* operation, const Tensor& x, DType to);
+
 // Told by `record` of every operation that this thread adds to the graph: its result, its inputs and what it
 // saves, with those outside the graph, which no node keeps. Null, except where tests/proofs exports a graph.
 using RecordObserver = std::function<void(const char* operation, const Tensor& y,

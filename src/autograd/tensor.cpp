@@ -21,21 +21,47 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other)
         throw GraphError(operation, ": elements of an expanded tensor of shape ", x.shape(),
                          " share memory; clone() it first");
     if (!other) return;
-    if (other->dtype() != x.dtype())
-        throw DTypeError(operation, ": ", name(x.dtype()), " and ", name(other->dtype()),
-                         " do not mix; convert one with to()");
+    if (!promotes(other->dtype(), x.dtype()))
+        throw DTypeError(operation, ": a tensor of ", name(x.dtype()), " does not take ", name(other->dtype()),
+                         "; convert the operand with to(", name(x.dtype()), ")");
     if (broadcast_shapes(x.shape(), other->shape(), operation) != x.shape())
         throw ShapeError(operation, ": ", other->shape(), " does not broadcast to ", x.shape(),
                          ", the shape of the tensor that holds the result; compute a new tensor");
 }
 
+bool promotes(DType from, DType to) {
+    return from == to || from == boolean || (from == int64 && is_floating_point(to));
+}
+
+void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b) {
+    const bool keeps_a = b.dtype() == float64 || promotes(b.dtype(), a.dtype());
+    const Tensor &kept = keeps_a ? a : b, &other = keeps_a ? b : a;
+    throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()), " do not mix; convert the ",
+                     name(other.dtype()), " one, of shape ", other.shape(), ", with to(", name(kept.dtype()),
+                     ")");
+}
+
+Tensor promoted(const char* operation, const Tensor& x, DType to) {
+    if (x.dtype() == to) return x;
+    const Tensor y = x.to(to), from = x.contiguous();
+    if (x.dtype() == int64)
+        visit_floating(to, [&]<class T>(T) {  // a long double holds every int64
+            for (std::int64_t i = 0; i < x.numel(); ++i)
+                if (const std::int64_t n = from.data<std::int64_t>()[i];
+                    static_cast<long double>(y.data<T>()[i]) != static_cast<long double>(n))
+                    throw DTypeError(operation, ": ", name(to), " does not hold the int64 ", n,
+                                     "; convert it with to(), which rounds, or use float64");
+        });
+    return y;
+}
+
 namespace {
 
-// `other` expanded to x's shape; copied if it shares x's memory in another layout, or may: foreign storages can
-// overlap.
-Array operand(const Tensor& x, const Tensor& other) {
+// `other` in x's type, expanded to its shape; copied if it shares x's memory in another layout, or may: foreign
+// storages can overlap.
+Array operand(const char* operation, const Tensor& x, const Tensor& other) {
     const Array& target = x.array();
-    Array o = other.array();
+    Array o = promoted(operation, other, x.dtype()).array();
     if ((o.storage == target.storage || o.storage->is_foreign() || target.storage->is_foreign()) &&
         !(o.storage->data == target.storage->data && o.offset == target.offset && o.strides == target.strides &&
           o.shape == target.shape))
@@ -86,6 +112,14 @@ bool Tensor::is_contiguous() const { return array().is_contiguous(); }
 bool Tensor::shares_storage(const Tensor& other) const { return array().storage == other.array().storage; }
 std::uint64_t Tensor::version() const { return array().storage->version; }
 std::string Tensor::str() const { return format(array()); }
+std::string Tensor::repr() const {
+    if (!defined()) return "Tensor()";
+    std::string values = str();
+    for (std::size_t at = 0; (at = values.find('\n', at)) != std::string::npos; ++at)
+        values.insert(at + 1, 7, ' ');
+    return "tensor(" + values + ", shape=" + shape().str() + ", dtype=" + name(dtype()) +
+           (requires_grad() ? ", requires_grad=true)" : ")");
+}
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.str(); }
 
 void* Tensor::data(DType wanted) const {
@@ -128,14 +162,14 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
     check_in_place("add_", *this, &other);
     if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
     check_representable("add_", alpha, dtype());
-    kernels::active().axpy(array(), alpha, operand(*this, other));
+    kernels::active().axpy(array(), alpha, operand("add_", *this, other));
     return bump_version();
 }
 
 Tensor& Tensor::mul_(const Tensor& other) {
     check_in_place("mul_", *this, &other);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
-    kernels::active().multiply(array(), array(), operand(*this, other));
+    kernels::active().multiply(array(), array(), operand("mul_", *this, other));
     return bump_version();
 }
 
@@ -149,7 +183,7 @@ Tensor& Tensor::mul_(double factor) {
 
 Tensor& Tensor::copy_(const Tensor& other) {
     check_in_place("copy_", *this, &other);
-    kernels::active().copy(array(), operand(*this, other));
+    kernels::active().copy(array(), operand("copy_", *this, other));
     return bump_version();
 }
 

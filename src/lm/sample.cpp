@@ -16,8 +16,6 @@ void check(const Tensor& logits, const SampleOptions& options) {
     if (options.top_k < 0) throw ValueError("sample: top_k must be at least 0 (all), not ", options.top_k);
     if (!(options.top_p > 0 && options.top_p <= 1))
         throw ValueError("sample: top_p must be above 0 and at most 1 (all), not ", options.top_p);
-    if (temperature > 0 && options.rng == nullptr)
-        throw ValueError("sample: a temperature above 0 needs a random generator: {.rng = &rng}");
     if (logits.rank() != 1 || logits.numel() == 0)
         throw ShapeError("sample: logits must be (V,) with V ≥ 1, not ", logits.shape());
     if (!is_floating_point(logits.dtype()))
@@ -72,7 +70,7 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
     if (options.temperature == 0) return best - scores.begin();
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
     apply_top_k_top_p(scores, options);
-    return options.rng->categorical(scores);
+    return (options.rng ? *options.rng : default_rng()).categorical(scores);
 }
 
 }  // namespace weft::lm

@@ -13,8 +13,7 @@ namespace weft {
 
 namespace {
 
-// A plain number as the other operand of x: a tensor of shape () and of x's type, outside the graph. So the
-// number takes the tensor's type, and there are no rules of promotion.
+// A plain number as the other operand of x: a tensor of shape () and of x's type, outside the graph.
 Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     check_arithmetic(operation, x);
     return scalar_like(x, number, operation);
@@ -94,6 +93,8 @@ Tensor pow(const Tensor& x, double p) {
 }
 
 Tensor pow(const Tensor& x, const Tensor& p) {
+    if (x.dtype() != p.dtype())
+        return in_one_type("pow", x, p, [](const Tensor& x, const Tensor& p) { return pow(x, p); });
     Tensor y = power(x, p);
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹,  dp = dy·y·ln x, where 0·ln 0 is taken as 0
     return record("pow", y, {x, p}, {x, p, y}, [](const Saved& saved, const Tensor& dy) {
@@ -120,7 +121,9 @@ namespace {
 // beside NaN, where neither is the better, each gets all of it, as in PyTorch.
 template <class Better>
 Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Better& better) {
-    if (a.dtype() == int64 && b.dtype() == int64) return where(better(a, b), a, b);
+    const auto is_integer = [](const Tensor& x) { return x.dtype() == int64; };
+    if ((is_integer(a) || is_integer(b)) && !is_floating_point(a.dtype()) && !is_floating_point(b.dtype()))
+        return where(better(a, b), a, b);
     Tensor y = elementwise(operation, a, b, [&](const auto& a, const auto& b) {
         return xt::where(better(a, b) || xt::isnan(a), a, b);
     });
@@ -139,7 +142,9 @@ Tensor minimum(const Tensor& a, const Tensor& b) { return choice("minimum", a, b
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     check_dtype("where", "the condition", condition, boolean);
-    check_same_dtype("where", a, b);
+    if (a.dtype() != b.dtype())
+        return in_one_type("where", a, b,
+                           [&](const Tensor& x, const Tensor& y) { return where(condition, x, y); });
     const Shape of_values = broadcast_shapes(a.shape(), b.shape(), "where");
     const Tensor y = empty(broadcast_shapes(condition.shape(), of_values, "where"), a.dtype());
     const auto as_y = [&](const Tensor& x) { return broadcast_view(x.array(), y.shape()); };

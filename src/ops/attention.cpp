@@ -72,8 +72,7 @@ AttentionOptions completed(const char* caller, AttentionOptions o, const Qkv& qk
     if (!std::isfinite(*o.scale)) throw ValueError(caller, ": a scale of ", *o.scale, "; it must be finite");
     if (!(o.dropout >= 0 && o.dropout < 1))
         throw ValueError(caller, ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
-    if (o.dropout > 0 && o.rng == nullptr)
-        throw ValueError(caller, ": dropout needs random numbers; set options.rng");
+    if (o.rng == nullptr) o.rng = &default_rng();
     if (!o.bias.defined()) return o;
     check_same_dtype(caller, qkv[0], o.bias);
     if (broadcast_shapes(o.bias.shape(), scores, caller) != scores)

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "autograd/node.h"
 #include "kernels/interface.h"
 #include "tensor/array.h"
 #include "weft/autograd/fused.h"
@@ -30,9 +31,15 @@ inline void check_dtype(const char* operation, const char* what, const Tensor& x
 }
 
 inline void check_same_dtype(const char* operation, const Tensor& a, const Tensor& b) {
-    if (a.dtype() != b.dtype())
-        throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()),
-                         " do not mix; convert one with to()");
+    if (a.dtype() != b.dtype()) throw_unmixable(operation, a, b);
+}
+
+// f(a, b) of operands in one type, which is that of one of them.
+template <class F>
+Tensor in_one_type(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
+    if (promotes(a.dtype(), b.dtype())) return f(promoted(operation, a, b.dtype()), b);
+    if (promotes(b.dtype(), a.dtype())) return f(a, promoted(operation, b, a.dtype()));
+    throw_unmixable(operation, a, b);
 }
 
 // Element i of a contiguous array, which << prints.

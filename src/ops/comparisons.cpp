@@ -13,7 +13,9 @@ namespace {
 
 template <class F>
 Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
-    check_same_dtype(operation, a, b);
+    if (a.dtype() != b.dtype())
+        return in_one_type(operation, a, b,
+                           [&](const Tensor& x, const Tensor& y) { return compare(operation, x, y, f); });
     return visit_any(a.dtype(), [&]<class T>(T) { return formula<bool, T, T>(operation, boolean, f, a, b); });
 }
 
@@ -100,14 +102,14 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
     rethrow_as("allclose");
 }
 
-Tensor all(const Tensor& x, const Axes& axes, bool keepdim) try {
+Tensor all(const Tensor& x, const Axes& axes, KeepDim keepdim) try {
     check_dtype("all", "x", x, boolean);
     return !any(!x, axes, keepdim);
 } catch (const Error&) {
     rethrow_as("all");
 }
 
-Tensor any(const Tensor& x, const Axes& axes, bool keepdim) try {
+Tensor any(const Tensor& x, const Axes& axes, KeepDim keepdim) try {
     check_dtype("any", "x", x, boolean);
     return sum(x.to(int64), axes, keepdim) != 0;
 } catch (const Error&) {

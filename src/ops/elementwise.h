@@ -34,20 +34,24 @@ Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
     return visit_floating(x.dtype(), [&]<class T>(T) { return formula<T, T>(operation, x.dtype(), f, x); });
 }
 
-// y = f(a, b). DTypeError unless both have the same floating type.
+// y = f(a, b) in the wider of their types. DTypeError unless it is floating.
 template <class F>
 Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
-    check_same_dtype(operation, a, b);
+    if (a.dtype() != b.dtype())
+        return in_one_type(operation, a, b,
+                           [&](const Tensor& x, const Tensor& y) { return elementwise(operation, x, y, f); });
     check_arithmetic(operation, a);
     check_floating(operation, a);
     return visit_floating(a.dtype(),
                           [&]<class T>(T) { return formula<T, T, T>(operation, a.dtype(), f, a, b); });
 }
 
-// y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on bool and on two types.
+// y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on two of bool.
 template <class F>
 Tensor arithmetic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
-    check_same_dtype(operation, a, b);
+    if (a.dtype() != b.dtype())
+        return in_one_type(operation, a, b,
+                           [&](const Tensor& x, const Tensor& y) { return arithmetic(operation, x, y, f); });
     check_arithmetic(operation, a);
     return visit_wrapping(a.dtype(),
                           [&]<class T>(T) { return formula<T, T, T>(operation, a.dtype(), f, a, b); });

@@ -191,8 +191,10 @@ Tensor gelu(const Tensor& x, Gelu kind) {
         });
 }
 
-Tensor clamp(const Tensor& x, double low, double high) {
+Tensor clamp(const Tensor& x, std::optional<double> lowest, std::optional<double> highest) {
     check_floating("clamp", x);
+    if (!lowest && !highest) throw ValueError("clamp: no bound; give a lower one, an upper one, or both");
+    const double low = lowest.value_or(-INFINITY), high = highest.value_or(INFINITY);
     if (!(low <= high))
         throw ValueError("clamp: low ", low, " is above high ", high, ", or one of them is NaN");
     Tensor y = elementwise("clamp", x, [low, high](const auto& x) {

@@ -1,6 +1,7 @@
 // Operations as methods of Tensor, x[tensor], and the names of composed operations in refusals.
 #include <algorithm>
 
+#include "autograd/node.h"
 #include "ops/common.h"
 
 namespace weft {
@@ -12,16 +13,16 @@ void rethrow_as(const char* operation) try { throw; } catch (Error& error) {
     throw;
 }
 
-Tensor Tensor::sum(const Axes& axes, bool keepdim) const { return weft::sum(*this, axes, keepdim); }
-Tensor Tensor::mean(const Axes& axes, bool keepdim) const { return weft::mean(*this, axes, keepdim); }
-Tensor Tensor::var(const Axes& axes, bool keepdim, int correction) const {
+Tensor Tensor::sum(const Axes& axes, KeepDim keepdim) const { return weft::sum(*this, axes, keepdim); }
+Tensor Tensor::mean(const Axes& axes, KeepDim keepdim) const { return weft::mean(*this, axes, keepdim); }
+Tensor Tensor::var(const Axes& axes, KeepDim keepdim, int correction) const {
     return weft::var(*this, axes, keepdim, correction);
 }
-ValuesIndices Tensor::max(int axis, bool keepdim) const { return weft::max(*this, axis, keepdim); }
-ValuesIndices Tensor::min(int axis, bool keepdim) const { return weft::min(*this, axis, keepdim); }
+ValuesIndices Tensor::max(int axis, KeepDim keepdim) const { return weft::max(*this, axis, keepdim); }
+ValuesIndices Tensor::min(int axis, KeepDim keepdim) const { return weft::min(*this, axis, keepdim); }
 Tensor Tensor::max() const { return weft::max(*this); }
 Tensor Tensor::min() const { return weft::min(*this); }
-Tensor Tensor::argmax(int axis, bool keepdim) const { return weft::argmax(*this, axis, keepdim); }
+Tensor Tensor::argmax(int axis, KeepDim keepdim) const { return weft::argmax(*this, axis, keepdim); }
 Tensor Tensor::cumsum(int axis) const { return weft::cumsum(*this, axis); }
 Tensor Tensor::softmax(int axis) const { return weft::softmax(*this, axis); }
 Tensor Tensor::log_softmax(int axis) const { return weft::log_softmax(*this, axis); }
@@ -33,7 +34,9 @@ Tensor Tensor::tanh() const { return weft::tanh(*this); }
 Tensor Tensor::sigmoid() const { return weft::sigmoid(*this); }
 Tensor Tensor::relu() const { return weft::relu(*this); }
 Tensor Tensor::pow(double p) const { return weft::pow(*this, p); }
-Tensor Tensor::clamp(double low, double high) const { return weft::clamp(*this, low, high); }
+Tensor Tensor::clamp(std::optional<double> low, std::optional<double> high) const {
+    return weft::clamp(*this, low, high);
+}
 Tensor Tensor::masked_fill(const Tensor& mask, double value) const {
     return weft::masked_fill(*this, mask, value);
 }
@@ -51,20 +54,26 @@ Tensor::Iterator Tensor::begin() const {
 Tensor::Iterator Tensor::end() const { return {this, rank() == 0 ? 0 : size(0)}; }
 
 Tensor& Tensor::operator+=(double number) { return add_(scalar_like(*this, number, "add_")); }
-Tensor& Tensor::operator-=(double number) { return add_(scalar_like(*this, number, "add_"), -1); }
-Tensor& Tensor::operator/=(const Tensor& other) { return copy_(*this / other); }
-Tensor& Tensor::operator/=(double number) { return copy_(*this / number); }
+Tensor& Tensor::operator-=(const Tensor& other) try { return add_(other, -1); } catch (const Error&) {
+    rethrow_as("subtract");
+}
+Tensor& Tensor::operator/=(const Tensor& other) {
+    check_in_place("divide", *this, &other);
+    return copy_(*this / other);
+}
+Tensor& Tensor::operator/=(double number) { return *this /= scalar_like(*this, number, "divide"); }
+Tensor& Tensor::operator-=(double number) { return *this -= scalar_like(*this, number, "subtract"); }
 
-Tensor Tensor::std(const Axes& axes, bool keepdim, int correction) const {
+Tensor Tensor::std(const Axes& axes, KeepDim keepdim, int correction) const {
     return weft::std(*this, axes, keepdim, correction);
 }
-Tensor Tensor::norm(double p, const Axes& axes, bool keepdim) const {
+Tensor Tensor::norm(double p, const Axes& axes, KeepDim keepdim) const {
     return weft::norm(*this, p, axes, keepdim);
 }
-Tensor Tensor::prod(int axis, bool keepdim) const { return weft::prod(*this, axis, keepdim); }
+Tensor Tensor::prod(int axis, KeepDim keepdim) const { return weft::prod(*this, axis, keepdim); }
 Tensor Tensor::prod() const { return weft::prod(*this); }
 Tensor Tensor::argmax() const { return weft::argmax(*this); }
-Tensor Tensor::argmin(int axis, bool keepdim) const { return weft::argmin(*this, axis, keepdim); }
+Tensor Tensor::argmin(int axis, KeepDim keepdim) const { return weft::argmin(*this, axis, keepdim); }
 Tensor Tensor::argmin() const { return weft::argmin(*this); }
 ValuesIndices Tensor::sort(int axis, bool descending) const { return weft::sort(*this, axis, descending); }
 ValuesIndices Tensor::topk(std::int64_t k, int axis, bool largest) const {

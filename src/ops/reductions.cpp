@@ -29,7 +29,7 @@ struct Reduction {
             else
                 dropped.push_back(kept[i]);
     }
-    const Shape& shape(bool keepdim) const { return keepdim ? kept : dropped; }
+    const Shape& shape(KeepDim keepdim) const { return keepdim ? kept : dropped; }
 };
 
 // Σ over the marked axes, in a shape with as many elements.
@@ -45,7 +45,7 @@ Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& sha
                   });
 }
 
-ValuesIndices min_max(const char* operation, const Tensor& x, int axis, bool keepdim, bool largest) {
+ValuesIndices min_max(const char* operation, const Tensor& x, int axis, KeepDim keepdim, bool largest) {
     axis = normalize_axis(axis, x.rank(), operation);
     if (x.dtype() == boolean) throw DTypeError(operation, ": bool has no order; convert it with to()");
     if (x.size(axis) == 0)
@@ -114,20 +114,20 @@ Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
 
 Centred centred(const Tensor& x, const Axes& axes) { return centred(x, Reduction("mean", x, axes)); }
 
-Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor sum(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     if (x.dtype() == boolean) return sum(x.to(int64), axes, keepdim);
     const Reduction r("sum", x, axes);
     return sum_over(x, r.axes, r.shape(keepdim));
 }
 
-Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor mean(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     if (x.dtype() == boolean) return mean(x.to(float32), axes, keepdim);
     check_floating("mean", x);
     const Reduction r("mean", x, axes);
     return sum_over(x, r.axes, r.shape(keepdim)) / static_cast<double>(r.elements);
 }
 
-Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
+Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     check_floating("var", x);
     const Reduction r("var", x, axes);
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
@@ -140,7 +140,7 @@ Tensor var(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
     });
 }
 
-Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     check_floating("logsumexp", x);
     const Reduction r("logsumexp", x, axes);
     const Tensor v = x.detach(), m = largest_finite(v, r.axes);
@@ -166,14 +166,16 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     return sum_over(x, reduced, shape);
 }
 
-ValuesIndices max(const Tensor& x, int axis, bool keepdim) { return min_max("max", x, axis, keepdim, true); }
-ValuesIndices min(const Tensor& x, int axis, bool keepdim) { return min_max("min", x, axis, keepdim, false); }
+ValuesIndices max(const Tensor& x, int axis, KeepDim keepdim) { return min_max("max", x, axis, keepdim, true); }
+ValuesIndices min(const Tensor& x, int axis, KeepDim keepdim) {
+    return min_max("min", x, axis, keepdim, false);
+}
 Tensor max(const Tensor& x) { return min_max_of_all("max", x, true); }
 Tensor min(const Tensor& x) { return min_max_of_all("min", x, false); }
-Tensor argmax(const Tensor& x, int axis, bool keepdim) {
+Tensor argmax(const Tensor& x, int axis, KeepDim keepdim) {
     return min_max("argmax", x.detach(), axis, keepdim, true).indices;
 }
-Tensor argmin(const Tensor& x, int axis, bool keepdim) {
+Tensor argmin(const Tensor& x, int axis, KeepDim keepdim) {
     return min_max("argmin", x.detach(), axis, keepdim, false).indices;
 }
 Tensor argmax(const Tensor& x) { return argmax(x.reshape({-1}), 0); }
@@ -215,7 +217,7 @@ Tensor root_of(const Tensor& x, const Root& root) {
 
 }  // namespace
 
-Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
+Tensor std(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     check_floating("std", x);
     const Reduction r("std", x, axes);
     const Tensor v = var(x, axes, keepdim, correction);
@@ -229,7 +231,7 @@ Tensor std(const Tensor& x, const Axes& axes, bool keepdim, int correction) {
 
 // Divided by the largest element first, which keeps the powers from overflowing. The quotient does not depend
 // on that divisor, so it needs no gradient.
-Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
+Tensor norm(const Tensor& x, double p, const Axes& axes, KeepDim keepdim) {
     check_floating("norm", x);
     if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
     const Reduction r("norm", x, axes);

@@ -58,7 +58,7 @@ Tensor cumprod(const Tensor& x, int axis) {
     });
 }
 
-Tensor prod(const Tensor& x, int axis, bool keepdim) {
+Tensor prod(const Tensor& x, int axis, KeepDim keepdim) {
     check_arithmetic("prod", x);
     axis = normalize_axis(axis, x.rank(), "prod");
     const std::int64_t n = x.size(axis);

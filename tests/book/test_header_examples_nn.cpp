@@ -121,12 +121,82 @@ TEST_CASE("example of Sequential", "[header-examples]") {
 
     nn::Sequential net{nn::Linear(2, 8, rng), relu, nn::Linear(8, 1, rng)};
     const Tensor y = net(x);  // (B, 2) → (B, 1)
+    net.at<nn::Linear>(0).weight.requires_grad_(false);
 
     CHECK(y.shape() == Shape{5, 1});
+    CHECK_FALSE(net.named_parameters()[0].second.requires_grad());
+    CHECK(message_of<IndexError>([&] { net.at<nn::Linear>(3); }) == "Sequential: no step 3; it has 3");
+    CHECK(contains(message_of<ValueError>([&] { net.at<nn::Linear>(1); }), "step 1 is of another type"));
     const nn::NamedTensors state = net.state_dict();
     CHECK(state.front().first == "0.weight");
     const Tensor hidden = relu(linear(x, state[0].second, state[1].second));
     CHECK(same_bits(y, linear(hidden, state[2].second, state[3].second)));
+}
+
+TEST_CASE("examples of clone and Shared", "[header-examples]") {
+    Rng rng(1);
+    const nn::Linear layer(3, 2, rng);
+    {
+        const nn::Linear average = nn::clone(layer);  // of the weights over time, for example
+        const NoGrad off;
+        Tensor w = average.weight;
+        w.mul_(0.99).add_(layer.weight, 0.01);
+
+        CHECK(distance(average.weight, layer.weight) < 1e-6);
+        CHECK_FALSE(average.weight.shares_storage(layer.weight));
+    }
+    struct Counted : nn::Module {
+        nn::Shared<int> calls{std::make_shared<int>(0)};
+    };
+    const Counted a, b = a, c = nn::clone(a);
+    ++*a.calls;  // *b.calls is 1, *c.calls is 0
+
+    CHECK(*b.calls == 1);
+    CHECK(*c.calls == 0);
+}
+
+TEST_CASE("examples of the activations", "[header-examples]") {
+    Rng rng(1);
+    {
+        const nn::Sequential net{nn::Flatten(), nn::Linear(8, 4, rng), nn::ReLU(), nn::Linear(4, 1, rng),
+                                 nn::Tanh()};
+        const Tensor y = net(ones({3, 2, 4}));  // (3, 2, 4) → (3, 1)
+
+        const nn::NamedTensors p = net.named_parameters();
+        const Tensor hidden = relu(linear(ones({3, 8}), p[0].second, p[1].second));
+        CHECK(same_bits(y, tanh(linear(hidden, p[2].second, p[3].second))));
+        CHECK(p[2].first == "3.weight");
+    }
+    const Tensor x = random_floats({3, 2, 2});
+    {
+        const nn::GELU activation(Gelu::tanh);
+        const Tensor y = activation(zeros({2}));  // [0, 0]
+
+        CHECK(same_bits(y, zeros({2})));
+        CHECK(same_bits(activation(x), gelu(x, Gelu::tanh)));
+        CHECK(same_bits(nn::GELU()(x), gelu(x)));
+    }
+    {
+        const Tensor y = nn::Tanh()(zeros({2}));  // [0, 0]
+
+        CHECK(same_bits(y, zeros({2})));
+        CHECK(same_bits(nn::Tanh()(x), tanh(x)));
+        CHECK(same_bits(nn::ReLU()(x), relu(x)));
+    }
+    {
+        const Tensor y = nn::SiLU()(zeros({2}));  // [0, 0]
+
+        CHECK(same_bits(y, zeros({2})));
+        CHECK(same_bits(nn::SiLU()(x), silu(x)));
+    }
+    {
+        const Tensor y = nn::Flatten()(ones({5, 2, 3}));  // (5, 6)
+
+        CHECK(y.shape() == Shape{5, 6});
+        CHECK(nn::Flatten(0)(x).shape() == Shape{12});
+    }
+    const Tensor y = nn::Identity()(x);  // x itself
+    CHECK(y.handle() == x.handle());
 }
 
 TEST_CASE("example of ModuleList", "[header-examples]") {

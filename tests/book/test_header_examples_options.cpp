@@ -203,6 +203,20 @@ TEST_CASE("example: Axes", "[header-examples]") {
     CHECK(values_of(y) == Values{8, 8, 8});
 }
 
+TEST_CASE("example: KeepDim", "[header-examples]") {
+    const Tensor y = sum(ones({2, 3, 4}), {0, -1}, KeepDim(true));  // (1, 3, 1)
+    CHECK(y.shape() == Shape{1, 3, 1});
+    CHECK(values_of(y) == Values{8, 8, 8});
+}
+
+TEST_CASE("example: clamp", "[header-examples]") {
+    const Tensor x = tensor({-1.0, 2, 7});
+    const Tensor both = clamp(x, 0, 5), below = clamp(x, 0), above = clamp(x, {}, 5);  // above: [-1, 2, 5]
+    CHECK(values_of(both) == Values{0, 2, 5});
+    CHECK(values_of(below) == Values{0, 2, 7});
+    CHECK(values_of(above) == Values{-1, 2, 5});
+}
+
 // ---- core/tensor.h
 
 TEST_CASE("example: empty and ones_like", "[header-examples]") {

@@ -8,6 +8,7 @@
 #include <iosfwd>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,10 +39,12 @@ public:
     // A copy is the same tensor.
     Tensor(const Tensor&) = default;
     Tensor(Tensor&&) noexcept = default;
-    // Makes this handle refer to the other tensor. x[0] = y does not compile, because it would change a
-    // temporary handle and no value of x: write x[0].copy_(y).
+    // Makes this handle refer to the other tensor.
     Tensor& operator=(const Tensor&) & = default;
     Tensor& operator=(Tensor&&) & noexcept = default;
+    // x[0] = y does not compile, because it would change a temporary handle and no value of x.
+    template <class Value>
+    void operator=(Value&&) && = delete;  // write x[0].copy_(y), or x[0].fill_(3)
 
     // ---- properties
     bool defined() const { return impl_ != nullptr; }  // false only for Tensor()
@@ -57,7 +60,9 @@ public:
     bool is_contiguous() const;                             // row-major without gaps
     bool shares_storage(const Tensor& other) const;         // whether both are views of one memory
     std::uint64_t version() const;  // version of the storage; in-place changes increment it
-    std::string str() const;        // printed as by NumPy's str()
+    std::string str() const;        // the values, printed as by NumPy's str()
+    // str() with all that it leaves out: "tensor([1 2], shape=(2,), dtype=float32, requires_grad=true)".
+    std::string repr() const;
 
     // ---- values
 
@@ -173,22 +178,23 @@ public:
 
     // ---- the common functions of weft/ops.h as methods: x.sum(1) is sum(x, 1)
 
-    Tensor sum(const Axes& axes = {}, bool keepdim = false) const;   // sum(x, axes, keepdim)
-    Tensor mean(const Axes& axes = {}, bool keepdim = false) const;  // mean(x, axes, keepdim)
-    Tensor var(const Axes& axes = {}, bool keepdim = false,
+    Tensor sum(const Axes& axes = {}, KeepDim keepdim = false) const;   // sum(x, axes, keepdim)
+    Tensor mean(const Axes& axes = {}, KeepDim keepdim = false) const;  // mean(x, axes, keepdim)
+    Tensor var(const Axes& axes = {}, KeepDim keepdim = false,
                int correction = 1) const;  // var(x, axes, keepdim, correction)
-    Tensor std(const Axes& axes = {}, bool keepdim = false,
+    Tensor std(const Axes& axes = {}, KeepDim keepdim = false,
                int correction = 1) const;  // std(x, axes, keepdim, correction)
-    Tensor norm(double p = 2, const Axes& axes = {}, bool keepdim = false) const;  // norm(x, p, axes, keepdim)
-    Tensor prod(int axis, bool keepdim = false) const;                             // prod(x, axis, keepdim)
+    Tensor norm(double p = 2, const Axes& axes = {},
+                KeepDim keepdim = false) const;                                    // norm(x, p, axes, keepdim)
+    Tensor prod(int axis, KeepDim keepdim = false) const;                          // prod(x, axis, keepdim)
     Tensor prod() const;                                                           // prod(x)
-    ValuesIndices max(int axis, bool keepdim = false) const;                       // max(x, axis, keepdim)
+    ValuesIndices max(int axis, KeepDim keepdim = false) const;                    // max(x, axis, keepdim)
     Tensor max() const;                                                            // max(x)
-    ValuesIndices min(int axis, bool keepdim = false) const;                       // min(x, axis, keepdim)
+    ValuesIndices min(int axis, KeepDim keepdim = false) const;                    // min(x, axis, keepdim)
     Tensor min() const;                                                            // min(x)
-    Tensor argmax(int axis, bool keepdim = false) const;                           // argmax(x, axis, keepdim)
+    Tensor argmax(int axis, KeepDim keepdim = false) const;                        // argmax(x, axis, keepdim)
     Tensor argmax() const;                                                         // argmax(x)
-    Tensor argmin(int axis, bool keepdim = false) const;                           // argmin(x, axis, keepdim)
+    Tensor argmin(int axis, KeepDim keepdim = false) const;                        // argmin(x, axis, keepdim)
     Tensor argmin() const;                                                         // argmin(x)
     Tensor cumsum(int axis) const;                                                 // cumsum(x, axis)
     ValuesIndices sort(int axis = -1, bool descending = false) const;              // sort(x, axis, descending)
@@ -203,7 +209,7 @@ public:
     Tensor sigmoid() const;                                                        // sigmoid(x)
     Tensor relu() const;                                                           // relu(x)
     Tensor pow(double p) const;                                                    // pow(x, p)
-    Tensor clamp(double low, double high) const;                                   // clamp(x, low, high)
+    Tensor clamp(std::optional<double> low, std::optional<double> high = {}) const;  // clamp(x, low, high)
     Tensor masked_fill(const Tensor& mask, double value) const;          // masked_fill(x, mask, value)
     Tensor matmul(const Tensor& other) const;                            // matmul(x, other)
     Tensor flatten(int first = 0, int last = -1) const;                  // flatten(x, first, last)
@@ -212,8 +218,9 @@ public:
     std::vector<Tensor> chunk(std::int64_t chunks, int axis = 0) const;  // chunk(x, chunks, axis)
     // ---- in place: they change the values, increment version(), and are seen through every view. They are not
     // recorded: GraphError, except under NoGrad, if this tensor or the operand is in the graph, and always for
-    // an expanded tensor, whose elements share memory. The operand has this tensor's type (DTypeError) and
-    // broadcasts to its shape (ShapeError); the type must hold a plain number (int64: not 0.5, nor 2⁵³).
+    // an expanded tensor, whose elements share memory. The operand has this tensor's type or one that it
+    // promotes to it (see operator+), or DTypeError, and broadcasts to its shape (ShapeError); the type must
+    // hold a plain number (int64: not 0.5, nor 2⁵³).
     //
     //     const NoGrad off;
     //     w.add_(w.grad(), -0.1);  // a step of gradient descent
@@ -227,7 +234,7 @@ public:
     Tensor& operator+=(const Tensor& other) { return add_(other); }
     Tensor& operator+=(double number);
     // x ← x − other
-    Tensor& operator-=(const Tensor& other) { return add_(other, -1); }
+    Tensor& operator-=(const Tensor& other);
     Tensor& operator-=(double number);
     // x ← x · other
     Tensor& operator*=(const Tensor& other) { return mul_(other); }

@@ -9,7 +9,7 @@ namespace weft::lm {
 struct SampleOptions {
     double temperature = 1;  // 0 takes the largest logit; ValueError if negative or not finite
     std::int64_t top_k = 0;  // keep the k largest logits; 0 or more than V keeps all. ValueError if negative
-    Rng* rng = nullptr;      // ValueError if null and temperature > 0
+    Rng* rng = nullptr;      // default_rng() if null
     // Of those, keep the most likely ones, at least one, until their probabilities sum to p (Holtzman et al.,
     // "The curious case of neural text degeneration", 2020, §3.1); 1 keeps all. ValueError unless 0 < p ≤ 1.
     double top_p = 1;

@@ -22,8 +22,11 @@ public:
         if (i >= size()) throw IndexError("ModuleList: no module ", i, "; it holds ", size());
         return (*items_)[i];
     }
-    auto begin() const { return items_->begin(); }  // for a range-based for
-    auto end() const { return items_->end(); }      // one past the last
+    M& operator[](std::size_t i) { return const_cast<M&>(std::as_const(*this)[i]); }  // likewise
+    auto begin() { return items_->begin(); }                                          // for a range-based for
+    auto end() { return items_->end(); }                                              // one past the last
+    auto begin() const { return items_->cbegin(); }  // likewise, of const modules
+    auto end() const { return items_->cend(); }      // likewise
 
 private:
     Shared<std::vector<M>> items_{std::make_shared<std::vector<M>>()};

@@ -5,7 +5,10 @@
 
 namespace weft {
 
-// a + b, a − b, a · b, a / b and −x, elementwise. DTypeError for bool, and for int64 / int64.
+// a + b, a − b, a · b, a / b and −x, elementwise. Of two types the operand of the smaller takes the larger one,
+// in the order bool, int64, floating, here and in pow, maximum, where and the comparisons. DTypeError for
+// float32 beside float64, for an int64 that the floating type would round, for two of bool, and for int64 /
+// int64.
 //
 //     const Tensor x = tensor({{1.0, 3}, {2, 6}});
 //     const Tensor total = sum(x, 1, keepdim);  // (2, 1): [[4], [8]]

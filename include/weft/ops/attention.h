@@ -13,8 +13,8 @@ struct AttentionOptions {
     Mask mask = {};                    // which keys a query may not attend to
     Tensor bias = {};                  // added to the scores, see below
     std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
-    double dropout = 0;  // probability for the weights, after softmax, in [0, 1) or ValueError; needs rng
-    Rng* rng = nullptr;  // generator of dropout
+    double dropout = 0;                // probability for the weights, after softmax, in [0, 1) or ValueError
+    Rng* rng = nullptr;                // generator of dropout; default_rng() if null
 };
 
 // softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).

@@ -5,8 +5,8 @@
 
 namespace weft {
 
-// Elementwise. A comparison with NaN is false, except !=. int64 and bool tensors are compared exactly with
-// any number: arange(5) == 2.5 is false everywhere.
+// Elementwise, promoted as by operator+. A comparison with NaN is false, except !=. int64 and bool tensors are
+// compared exactly with any number: arange(5) == 2.5 is false everywhere.
 Tensor operator==(const Tensor& a, const Tensor& b);
 Tensor operator!=(const Tensor& a, const Tensor& b);
 Tensor operator<(const Tensor& a, const Tensor& b);
@@ -33,8 +33,8 @@ Tensor isinf(const Tensor& x);            // bool: x is ∞ or −∞
                             bool equal_nan = false);
 
 // bool: whether every element over the axes is true. DTypeError unless x is bool.
-Tensor all(const Tensor& x, const Axes& axes, bool keepdim = false);
+Tensor all(const Tensor& x, const Axes& axes, KeepDim keepdim = false);
 // bool: whether some element over the axes is true. DTypeError unless x is bool.
-Tensor any(const Tensor& x, const Axes& axes, bool keepdim = false);
+Tensor any(const Tensor& x, const Axes& axes, KeepDim keepdim = false);
 
 }  // namespace weft

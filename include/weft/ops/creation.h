@@ -23,7 +23,17 @@ Tensor zeros(const Shape& shape, DType dtype = float32);               // every 
 Tensor ones(const Shape& shape, DType dtype = float32);                // every element 1
 Tensor full(const Shape& shape, double value, DType dtype = float32);  // every element `value`
 Tensor empty(const Shape& shape, DType dtype = float32);               // uninitialised
-Tensor zeros_like(const Tensor& x);                                    // 0, with x's shape and type
+// With the sizes one by one: zeros(2, 3) is zeros({2, 3}).
+template <std::integral... Sizes>
+Tensor zeros(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
+    return zeros(Shape{static_cast<std::int64_t>(sizes)...});
+}
+// The same of ones.
+template <std::integral... Sizes>
+Tensor ones(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
+    return ones(Shape{static_cast<std::int64_t>(sizes)...});
+}
+Tensor zeros_like(const Tensor& x);  // 0, with x's shape and type
 // 1, with x's shape and type.
 //
 //     Tensor x = empty({2, 3});

@@ -1,6 +1,8 @@
 // Functions of each element of one floating tensor.
 #pragma once
 
+#include <optional>
+
 #include "weft/autograd/tensor.h"
 
 namespace weft {
@@ -33,8 +35,12 @@ enum class Gelu {
 // x·Φ(x), Φ the normal distribution function (Hendrycks and Gimpel, "Gaussian error linear units", 2016, §2).
 Tensor gelu(const Tensor& x, Gelu kind = Gelu::exact);
 
-// min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. ValueError if low > high.
-Tensor clamp(const Tensor& x, double low, double high);
+// min(max(x, low), high); gradient 1 where low ≤ x ≤ high, else 0. A bound that is left out bounds nothing.
+// ValueError if low > high, and without a bound.
+//
+//     const Tensor x = tensor({-1.0, 2, 7});
+//     const Tensor both = clamp(x, 0, 5), below = clamp(x, 0), above = clamp(x, {}, 5);  // above: [-1, 2, 5]
+Tensor clamp(const Tensor& x, std::optional<double> low = {}, std::optional<double> high = {});
 
 // Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.
 

@@ -1,6 +1,7 @@
 // Random draws.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 
 #include "weft/autograd/tensor.h"
@@ -10,9 +11,19 @@ namespace weft {
 // Normal, mean 0, standard deviation 1; without a generator from default_rng().
 Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);
 inline Tensor randn(const Shape& shape, DType dtype = float32) { return randn(shape, default_rng(), dtype); }
+// With the sizes one by one: randn(2, 3) is randn({2, 3}).
+template <std::integral... Sizes>
+Tensor randn(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
+    return randn(Shape{static_cast<std::int64_t>(sizes)...});
+}
 // Uniform in [0, 1), likewise.
 Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);
 inline Tensor rand(const Shape& shape, DType dtype = float32) { return rand(shape, default_rng(), dtype); }
+// The same of rand.
+template <std::integral... Sizes>
+Tensor rand(Sizes... sizes) requires(sizeof...(Sizes) > 1) {
+    return rand(Shape{static_cast<std::int64_t>(sizes)...});
+}
 // int64, low ≤ i < high; ValueError unless low < high.
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Rng& rng = default_rng());
 // In training, each element is 0 with probability p and x / (1 − p) otherwise (inverted dropout; Srivastava

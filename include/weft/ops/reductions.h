@@ -13,14 +13,14 @@ namespace weft {
 //     const Tensor total = sum(x);              // (): 21
 //     const Tensor columns = sum(x, 0);         // (3,): [5, 7, 9]
 //     const Tensor rows = mean(x, 1, keepdim);  // (2, 1): [[2], [5]]
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor sum(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false);
 // Σx / n; NaN over an empty axis. Of a bool tensor, the share that is true: float32.
-Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false);
 // Σ(x − mean)² / (n − correction); the default is PyTorch's. NaN or infinity if n ≤ correction.
-Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int correction = 1);
+Tensor var(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false, int correction = 1);
 // ln Σeˣ, computed without overflow by subtracting the maximum first; −inf with gradient 0 over an empty axis
 // or one of −inf only. DTypeError unless floating.
-Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
+Tensor logsumexp(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false);
 
 // What max and min along an axis return.
 struct [[nodiscard]] ValuesIndices {
@@ -30,15 +30,15 @@ struct [[nodiscard]] ValuesIndices {
 // counts as the largest. ShapeError over an empty axis.
 //
 //     const auto [values, indices] = max(tensor({{3.0, 1}, {2, 5}}), 1);  // [3, 5] and [0, 1]
-ValuesIndices max(const Tensor& x, int axis, bool keepdim = false);
+ValuesIndices max(const Tensor& x, int axis, KeepDim keepdim = false);
 // The smallest value along an axis; NaN counts as it. Otherwise as max.
 //
 //     const auto [values, indices] = min(tensor({{3.0, 1}, {2, 5}}), 1);  // [1, 2] and [1, 0]
-ValuesIndices min(const Tensor& x, int axis, bool keepdim = false);
+ValuesIndices min(const Tensor& x, int axis, KeepDim keepdim = false);
 // The largest of all elements, of shape (); its first occurrence gets the gradient. ShapeError if x is empty.
 Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);                                     // the smallest of all elements, likewise
-Tensor argmax(const Tensor& x, int axis, bool keepdim = false);  // max(x, axis, keepdim).indices
+Tensor min(const Tensor& x);                                        // the smallest of all elements, likewise
+Tensor argmax(const Tensor& x, int axis, KeepDim keepdim = false);  // max(x, axis, keepdim).indices
 
 // y_i = Σ_{j ≤ i} x_j along the axis; of x's shape.
 Tensor cumsum(const Tensor& x, int axis);
@@ -58,16 +58,16 @@ Tensor log_softmax(const Tensor& x, int axis);
 Tensor sum_to(const Tensor& x, const Shape& shape);
 // √var, without overflow of squares; where it is 0, so is its gradient. In a file with `using namespace weft`
 // write weft::std(x), because std is also a namespace.
-Tensor std(const Tensor& x, const Axes& axes = {}, bool keepdim = false, int correction = 1);
+Tensor std(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false, int correction = 1);
 // (Σ|x|ᵖ)^(1/p) over the axes, the largest |x| for p = ∞; without overflow. A zero vector has a gradient of 0,
 // each zero too if p < 1; for p = ∞ the first of equals gets the whole. ValueError unless p > 0.
-Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
+Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, KeepDim keepdim = false);
 // Πx along the axis, or of all elements; 1 if empty. Gradients are right where elements are 0.
-Tensor prod(const Tensor& x, int axis, bool keepdim = false);
+Tensor prod(const Tensor& x, int axis, KeepDim keepdim = false);
 Tensor prod(const Tensor& x);
-Tensor cumprod(const Tensor& x, int axis);                       // y_i = Π_{j ≤ i} x_j along the axis
-Tensor argmin(const Tensor& x, int axis, bool keepdim = false);  // min(x, axis, keepdim).indices
-Tensor argmax(const Tensor& x);                                  // the flat index of the largest element: ()
-Tensor argmin(const Tensor& x);                                  // index of the smallest element
+Tensor cumprod(const Tensor& x, int axis);                          // y_i = Π_{j ≤ i} x_j along the axis
+Tensor argmin(const Tensor& x, int axis, KeepDim keepdim = false);  // min(x, axis, keepdim).indices
+Tensor argmax(const Tensor& x);                                     // the flat index of the largest element: ()
+Tensor argmin(const Tensor& x);                                     // index of the smallest element
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // Element types. float32 is the default, and float64 runs the same code. int64 holds token ids and indices,
-// boolean holds masks; neither takes a gradient. Types never mix silently: convert with Tensor::to.
+// boolean holds masks; neither takes a gradient. Where two types meet, nothing is lost silently: see operator+.
 #pragma once
 
 #if __cplusplus < 202002L  // not #error, after which the compiler would go on to some 75 other errors

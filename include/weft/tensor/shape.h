@@ -110,6 +110,18 @@ struct Axes {
     Axes(std::vector<int> list) : axes(std::move(list)) {}
 };
 
+// Whether reduced axes stay, with size 1: true or false. A number does not compile, because sum(x, 1, 2) would
+// not be what it seems: write several axes in braces, sum(x, {1, 2}).
+//
+//     const Tensor y = sum(ones({2, 3, 4}), {0, -1}, KeepDim(true));  // (1, 3, 1)
+struct KeepDim {
+    bool value;                                        // whether they stay
+    constexpr KeepDim(bool keep) : value(keep) {}      // converts from bool alone
+    constexpr operator bool() const { return value; }  // value
+    template <class Number>
+    KeepDim(Number) = delete;  // write several axes in braces: x.sum({1, 2})
+};
+
 inline constexpr bool keepdim = true;  // for sum(x, -1, keepdim): reduced axes stay, with size 1
 
 // The index of the element at position i in row-major order: format_index(2, Shape{2, 2}) is "(1, 0)".

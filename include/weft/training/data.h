@@ -105,6 +105,7 @@ private:
 //     const training::TensorDataset data(features, targets);  // (N, 4) and (N,)
 //     training::DataLoader loader(data, {.batch_size = 32, .shuffle = true});
 //     for (const auto& [x, t] : loader)  // (32, 4) and (32,)
+//     training::DataLoader same(features, targets, {.batch_size = 32, .shuffle = true});
 //         loss = loss + cross_entropy(net(x), t);
 //
 // Sequences of different lengths are padded, and a function of yours makes batches of anything else:
@@ -122,6 +123,10 @@ public:
     // Batches are stacked samples. Draws a seed from `rng` if it shuffles.
     explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {}, Rng& rng = default_rng())
         : DataLoader(std::move(dataset), options, Collate(), rng) {}
+    // The batches of TensorDataset(x, y).
+    DataLoader(Tensor x, Tensor y, const DataLoaderOptions& options = {},
+               Rng& rng = default_rng()) requires std::same_as<Dataset, TensorDataset<2>>
+        : DataLoader(TensorDataset(std::move(x), std::move(y)), options, rng) {}
     // `collate` makes a batch of a vector of samples.
     DataLoader(Dataset dataset, const DataLoaderOptions& options, Collate collate, Rng& rng = default_rng())
         : dataset_(std::move(dataset)),
@@ -167,5 +172,9 @@ private:
     BatchSampler sampler_;
     std::int64_t epoch_ = 0;
 };
+// DataLoader(x, y) is a DataLoader of TensorDataset(x, y).
+DataLoader(Tensor, Tensor)->DataLoader<TensorDataset<2>>;
+DataLoader(Tensor, Tensor, DataLoaderOptions)->DataLoader<TensorDataset<2>>;
+DataLoader(Tensor, Tensor, DataLoaderOptions, Rng&)->DataLoader<TensorDataset<2>>;
 
 }  // namespace weft::training

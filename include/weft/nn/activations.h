@@ -1,0 +1,55 @@
+// Activations as modules, for lists of modules; Sequential takes the functions, too.
+#pragma once
+
+#include "weft/nn/module.h"
+
+namespace weft::nn {
+
+// y = relu(x), of x's shape.
+//
+//     const nn::Sequential net{nn::Flatten(), nn::Linear(8, 4, rng), nn::ReLU(), nn::Linear(4, 1, rng),
+//     nn::Tanh()}; const Tensor y = net(ones({3, 2, 4}));  // (3, 2, 4) → (3, 1)
+struct ReLU : Module {
+    ReLU() : Module("ReLU") {}
+    Tensor operator()(const Tensor& x) const { return relu(x); }  // relu(x)
+};
+// y = tanh(x), of x's shape.
+//
+//     const Tensor y = nn::Tanh()(zeros({2}));  // [0, 0]
+struct Tanh : Module {
+    Tanh() : Module("Tanh") {}
+    Tensor operator()(const Tensor& x) const { return tanh(x); }  // tanh(x)
+};
+// y = gelu(x, kind), of x's shape.
+//
+//     const nn::GELU activation(Gelu::tanh);
+//     const Tensor y = activation(zeros({2}));  // [0, 0]
+struct GELU : Module {
+    const Gelu kind;  // the formula
+    explicit GELU(Gelu kind = Gelu::exact) : Module("GELU"), kind(kind) {}
+    Tensor operator()(const Tensor& x) const { return gelu(x, kind); }  // gelu(x, kind)
+};
+// y = silu(x), of x's shape.
+//
+//     const Tensor y = nn::SiLU()(zeros({2}));  // [0, 0]
+struct SiLU : Module {
+    SiLU() : Module("SiLU") {}
+    Tensor operator()(const Tensor& x) const { return silu(x); }  // silu(x)
+};
+// y = flatten(x, first, last): the samples stay, as in PyTorch. The errors of flatten.
+//
+//     const Tensor y = nn::Flatten()(ones({5, 2, 3}));  // (5, 6)
+struct Flatten : Module {
+    const int first, last;  // the axes that become one
+    explicit Flatten(int first = 1, int last = -1) : Module("Flatten"), first(first), last(last) {}
+    Tensor operator()(const Tensor& x) const { return flatten(x, first, last); }  // flatten(x, first, last)
+};
+// y = x, for a place where a layer may be.
+//
+//     const Tensor y = nn::Identity()(x);  // x itself
+struct Identity : Module {
+    Identity() : Module("Identity") {}
+    Tensor operator()(const Tensor& x) const { return x; }  // x
+};
+
+}  // namespace weft::nn
