@@ -99,7 +99,7 @@ TEST_CASE("what is tied in a module is tied in its clone", "[nn][clone]") {
     const Tensor ids = arange(4);
     CHECK(same_bits(clone(ids), model(ids)));  // with the same dropout
     check_shares_nothing(model, clone);
-    const nn::CausalMultiHeadAttention attention(8, 2, {.dropout = 0.1, .max_seq_len = 4}),
+    const nn::CausalMultiHeadAttention attention(8, 2, {.max_seq_len = 4, .dropout = 0.1}),
         copy = nn::clone(attention);
     const Tensor x = randn({4, 8});
     CHECK(same_bits(attention(x), copy(x)));
@@ -112,7 +112,7 @@ TEST_CASE("a clone has no parent, no gradients and lists of its own", "[nn][clon
     trained(net, randn({5, 4}));
     nn::ModuleList<Inner> list = nn::clone(net.parts);
     CHECK(list.path() == "ModuleList");
-    CHECK(net.parts.path() == "Net.parts");
+    CHECK(net.parts.path() == "Module.parts");
     list.append(Inner());
     CHECK(list.size() == 2);
     CHECK(net.parts.size() == 1);
