@@ -34,6 +34,23 @@ TEST_CASE("xor is learned", "[programs]") {
     CHECK(contains(result.output, "1 xor 1 = 0.0"));
 }
 
+TEST_CASE("programs after public descriptions learn what they are to", "[programs]") {
+    const std::pair<const char*, const char*> programs[] = {
+        {"sorting", "sorted rightly: "},
+        {"lora", "the network itself on its first task: 0.000"},
+        {"maml", "loss on a new sine after one step: "},
+        {"pinn", "the largest distance from the solution: 0.0"},
+        {"reinforce", "episode 60  balanced for "},
+        {"diffusion", "mean distance from the circle: "},
+    };
+    for (const auto& [program, line] : programs) {
+        const Result result = run(program);
+        INFO(result.output);
+        CHECK(result.code == 0);  // each returns 1 unless it has learned
+        CHECK(contains(result.output, line));
+    }
+}
+
 TEST_CASE("a chapter's program refuses a folder of figures that does not exist, with 2", "[programs][fault]") {
     int programs = 0;
     for (const auto& entry : std::filesystem::directory_iterator(places::programs())) {
