@@ -226,6 +226,7 @@ for sample, reduction in [("sum", "sum"), ("each", "none")]:
 for name, options in {"mse_loss": {}, "l1_loss": {}, "huber_loss": {"delta": 0.7}, "smooth_l1_loss": {"beta": 0.3}}.items():
     row(f"{name}.each", lambda m, F, a, b, name=name, o=options: getattr(F, name)(a, b, reduction="none", **o))
 row("mse_loss.sum", lambda m, F, a, b: F.mse_loss(a, b, reduction="sum"))
+row("smooth_l1_loss", lambda m, F, a, b: F.smooth_l1_loss(a, b, beta=0.7))
 row("smooth_l1_loss.zero", lambda m, F, a, b: F.smooth_l1_loss(a, b, beta=0, reduction="sum"))
 row("bce.each", lambda m, F, x, t: F.binary_cross_entropy_with_logits(x, t, reduction="none"))
 row("binary_cross_entropy.each", lambda m, F, p, t: F.binary_cross_entropy(p, t, reduction="none"))

@@ -389,7 +389,7 @@ def more(case):
                     ("smooth_l1_loss", lambda a, b, reduction: F.smooth_l1_loss(a, b, reduction=reduction, beta=0.3))]:
         case(f"{name}.each", lambda a, b, f=f: f(a, b, reduction="none"), apart)
     case("mse_loss.sum", lambda a, b: F.mse_loss(a, b, reduction="sum"), apart)
-    case("smooth_l1_loss", F.smooth_l1_loss, apart)
+    case("smooth_l1_loss", lambda a, b: F.smooth_l1_loss(a, b, beta=0.7), apart)
     case("smooth_l1_loss.zero", lambda a, b: F.smooth_l1_loss(a, b, reduction="sum", beta=0.0), apart)
     case("bce", F.binary_cross_entropy_with_logits, lambda d: [4 * d.normal(3, 4), d.positive(3, 4) / 4])
     case("l1_loss", F.l1_loss, lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]])

@@ -13,7 +13,7 @@ const double inf = INFINITY;
 
 Tensor leaf(const Nested& values) { return tensor(values, float64).requires_grad_(); }
 std::vector<double> gradient(const Tensor& y, const Tensor& x) {
-    return grad({sum(y)}, {x})[0].to_vector<double>();
+    return grad({sum(y)}, {x}, {}, {.retain_graph = true})[0].to_vector<double>();
 }
 using Values = std::vector<double>;
 
@@ -60,7 +60,7 @@ TEST_CASE("what a target leaves out changes no loss and no gradient, at any redu
     const Tensor targets = tensor({1, -100}, int64);
     for (const Reduction r : {Reduction::mean, Reduction::sum, Reduction::none})
         for (const double smoothing : {0.0, 0.3})
-            for (const double poison : {NAN, inf, -inf}) {
+            for (const double poison : {double(NAN), inf, -inf}) {
                 const CrossEntropyOptions options{
                     .weight = tensor({1, 2}, float64), .label_smoothing = smoothing, .reduction = r};
                 const Tensor x = leaf({{0.5, 1}, {poison, 2}}), clean = leaf({{0.5, 1}, {0, 2}});
@@ -107,6 +107,7 @@ TEST_CASE("smooth_l1_loss is l1_loss for a beta of 0, and huber_loss divided by 
     CHECK(smooth_l1_loss(a, b, 0, Reduction::none).detach().to_vector<double>() == Values{0, 1, 3, inf});
     CHECK(smooth_l1_loss(a, b, 2, Reduction::none).detach().to_vector<double>() == Values{0, 0.25, 2, inf});
     CHECK(gradient(smooth_l1_loss(a, b, 2, Reduction::none), a) == Values{0, 0.5, -1, 1});
+    CHECK(smooth_l1_loss(a, b, 1).item() == smooth_l1_loss(a, b).item());
     // The square of a small beta is not taken.
     CHECK(smooth_l1_loss(tensor({1.0}), tensor({0.0}), 1e-30).item() == 1);
 }

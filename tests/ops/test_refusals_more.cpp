@@ -194,7 +194,7 @@ TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
          [&] { cross_entropy(x, zeros({2}, int64), {.label_smoothing = 1.5}); }},
         {"huber_loss: delta is 0; it must be above 0", [&] { huber_loss(x, x, 0); }},
         {"smooth_l1_loss: beta is -1; it must be 0 or more", [&] { smooth_l1_loss(x, x, -1); }},
-        {"binary_cross_entropy: prediction 2 at position (0, 1) is no probability; of logits, take "
+        {"binary_cross_entropy: prediction 2.0 at position (0, 1) is no probability; of logits, take "
          "binary_cross_entropy_with_logits",
          [] {
              binary_cross_entropy(tensor({{1.0, 2}}), ones({1, 2}));

@@ -51,7 +51,7 @@ std::vector<Op> loss_ops() {
         {"huber_loss(Tensor, Tensor, double, Reduction)", "huber_loss.each", twice,
          [](In x) { return huber_loss(x[0], x[1], 0.7, each); }},
         {"smooth_l1_loss(Tensor, Tensor, double, Reduction)", "smooth_l1_loss", twice,
-         [](In x) { return smooth_l1_loss(x[0], x[1]); }},
+         [](In x) { return smooth_l1_loss(x[0], x[1], 0.7); }},
         {"smooth_l1_loss(Tensor, Tensor, double, Reduction)", "smooth_l1_loss.each", twice,
          [](In x) { return smooth_l1_loss(x[0], x[1], 0.3, each); }},
         {"smooth_l1_loss(Tensor, Tensor, double, Reduction)", "smooth_l1_loss.zero", twice,

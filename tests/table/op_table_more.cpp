@@ -130,7 +130,7 @@ std::vector<Op> more_ops() {
         {"repeat_interleave(Tensor, int64_t, optional<int>)", "repeat_interleave.axis", twice,
          [](In x) { return repeat_interleave(x[0], 3, -1); }},
         {"repeat_interleave(Tensor, Tensor, optional<int>)", "repeat_interleave.each", twice,
-         [](In x) { return repeat_interleave(x[0], x[1], 0); }},
+         [](In x) { return repeat_interleave(x[0], x[1], 0); }, true, false},
         {"vstack(vector<Tensor>)", "vstack", twice, [](In x) { return vstack(x); }},
         {"vstack(vector<Tensor>)", "vstack.vectors", twice, [](In x) { return vstack(x); }},
         {"hstack(vector<Tensor>)", "hstack", twice, [](In x) { return hstack(x); }},
