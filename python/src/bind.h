@@ -45,6 +45,18 @@ template <>
 struct py::detail::type_caster<Shape> : Listed<Shape, I> {};
 template <>
 struct py::detail::type_caster<Axes> : Listed<Axes, int> {};
+// PyTorch's word for it.
+template <>
+struct py::detail::type_caster<Reduction> {
+    PYBIND11_TYPE_CASTER(Reduction, const_name("str"));
+    bool load(handle from, bool) {
+        const std::string word = str(from);
+        for (const auto& [name, reduction] : std::initializer_list<std::pair<const char*, Reduction>>{
+                 {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"none", Reduction::none}, {"batchmean", Reduction::batchmean}})
+            if (word == name) return value = reduction, true;
+        throw ValueError("reduction is '", word, "'; use 'mean', 'sum', 'none' or 'batchmean'");
+    }
+};
 // A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
 struct Signature {
     inline static py::object& globals = *new py::object;  // of the module, for defaults such as float32
@@ -96,6 +108,7 @@ void bind_declared_0(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim
 void bind_declared_1(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 // What Python gets for a pair of tensors: max(x, 1).values
 inline py::object pair_of(const AttentionResult& y) { return py::make_tuple(y.output, y.weights); }
+inline py::object pair_of(const UniqueResult& y) { return py::make_tuple(y.values, y.inverse, y.counts); }
 inline py::object pair_of(const ValuesIndices& y) {
     static const py::handle type =
         py::module_::import("collections").attr("namedtuple")("ValuesIndices", "values indices").release();

@@ -90,14 +90,19 @@ Tensor isnan(const Tensor& x) { return is_floating_point(x.dtype()) ? x != x : z
 
 Tensor isinf(const Tensor& x) { return !isfinite(x) && !isnan(x); }
 
-bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) try {
-    check_same_dtype("allclose", a, b);
-    if (!is_floating_point(a.dtype())) return all(a == b);
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) try {
+    check_same_dtype("isclose", a, b);
+    if (!is_floating_point(a.dtype())) return a == b;
     // Infinities are close only to themselves: their difference is NaN or infinite.
     const Tensor x = a.detach(), y = b.detach();
-    Tensor is_close = x == y || (isfinite(y) && abs(x - y) <= atol + rtol * abs(y));
-    if (equal_nan) is_close = is_close || (isnan(x) && isnan(y));
-    return all(is_close);
+    const Tensor is_close = x == y || (isfinite(y) && abs(x - y) <= atol + rtol * abs(y));
+    return equal_nan ? is_close || (isnan(x) && isnan(y)) : is_close;
+} catch (const Error&) {
+    rethrow_as("isclose");
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) try {
+    return all(isclose(a, b, rtol, atol, equal_nan));
 } catch (const Error&) {
     rethrow_as("allclose");
 }

@@ -64,9 +64,10 @@ Tensor ones(const Shape& shape, DType dtype) { return Tensor(kernels::filled(sha
 Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
-Tensor eye(std::int64_t n, DType dtype) {
-    const Array x = kernels::filled({n, n}, 0, dtype, "eye");
-    kernels::active().fill(view_of(x, {n}, {n + 1}, 0), 1);
+Tensor eye(std::int64_t n, DType dtype) { return eye(n, n, dtype); }
+Tensor eye(std::int64_t n, std::int64_t m, DType dtype) {
+    const Array x = kernels::filled({n, m}, 0, dtype, "eye");
+    kernels::active().fill(view_of(x, {std::min(n, m)}, {m + 1}, 0), 1);
     return Tensor(x);
 }
 

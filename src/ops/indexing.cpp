@@ -81,6 +81,30 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
                   [axis](const Saved& saved, const Tensor& dy) { return Grads{gather(dy, axis, saved[0])}; });
 }
 
+Tensor scatter(const Tensor& x, int axis, const Tensor& indices, const Tensor& source) try {
+    // Each element of y is one of x or of source: the numbers of their positions are scattered first.
+    axis = normalize_axis(axis, x.rank(), "scatter");
+    check_fits("scatter", indices.shape(), x.shape(), axis);
+    if (indices.shape() != source.shape())
+        throw ShapeError("scatter: an index of shape ", indices.shape(), " for a source of ", source.shape(),
+                         "; they must be equal");
+    const Tensor index = normalized("scatter", indices, x.size(axis));
+    const std::int64_t n = x.numel();
+    const Tensor at = gather(arange(n).reshape(x.shape()), axis, index);
+    Tensor from = arange(n);
+    std::int64_t* number = from.data<std::int64_t>();
+    for (std::int64_t i = 0; i < at.numel(); ++i) number[at.data<std::int64_t>()[i]] = n + i;
+    return index_select(cat({x.reshape({-1}), source.reshape({-1})}), 0, from).reshape(x.shape());
+} catch (const Error&) {
+    rethrow_as("scatter");
+}
+
+Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value) try {
+    return scatter(x, axis, index, full(index.shape(), value, x.dtype()));
+} catch (const Error&) {
+    rethrow_as("scatter");
+}
+
 Tensor embedding(const Tensor& table, const Tensor& ids) {
     if (table.rank() != 2)
         throw ShapeError("embedding: a table of shape ", table.shape(), "; it must be (vocabulary, width)");

@@ -1,5 +1,7 @@
 #include "weft/ops/losses.h"
 
+#include <cmath>
+
 #include "kernels/interface.h"
 #include "ops/common.h"
 
@@ -75,18 +77,28 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::int64_t i
         });
 }
 
-Tensor mse_loss(const Tensor& prediction, const Tensor& target) {
-    check_same_shape("mse_loss", prediction, target);
-    const Tensor difference = prediction - target;
-    return mean(difference * difference);
+namespace {
+
+// What a loss returns of its elements.
+Tensor reduced(const Tensor& losses, Reduction reduction) {
+    if (reduction == Reduction::none) return losses;
+    if (reduction == Reduction::mean) return mean(losses);
+    const Tensor total = sum(losses);
+    const bool by_rows = reduction == Reduction::batchmean && losses.rank() > 0;
+    return by_rows ? total / static_cast<double>(losses.size(0)) : total;
 }
 
-namespace {
+// The same where the mean is by the weights of the targets; 0 where nothing counts.
+Tensor reduced(const Tensor& losses, const Tensor& weight, Reduction reduction) {
+    if (reduction != Reduction::mean) return reduced(losses, reduction);
+    const Tensor total = sum(weight);
+    return sum(losses) / masked_fill(total, total == 0, 1);
+}
 
 // The targets that count, as indices of the last axis of log_p, and their weights (0 for those that are
 // ignored). IndexError, as cross_entropy, for a class that log_p does not have.
 struct Counted {
-    Tensor index, weight;  // both (…)
+    Tensor index, weight, ignored;  // all (…)
 };
 Counted counted(const char* operation, const Tensor& log_p, const Tensor& targets, const Tensor& weight,
                 std::int64_t ignore_index) {
@@ -103,13 +115,12 @@ Counted counted(const char* operation, const Tensor& log_p, const Tensor& target
     const Tensor per_class = weight.defined() ? weight : ones({V}, log_p.dtype());
     const Tensor per_target = V == 0 ? zeros(targets.shape(), log_p.dtype())
                                      : index_select(per_class, 0, index.reshape({-1})).reshape(targets.shape());
-    return {index, masked_fill(per_target, ignored, 0)};
+    return {index, masked_fill(per_target, ignored, 0), ignored};
 }
 
-// −Σ weight · log_p[target] / Σ weight; 0 where nothing counts.
-Tensor weighted_mean(const Tensor& losses, const Tensor& weight) {
-    const Tensor total = sum(weight);
-    return sum(masked_fill(losses * weight, weight == 0, 0)) / masked_fill(total, total == 0, 1);
+// The loss of no elements: 0, or for Reduction::none those of the targets.
+Tensor of_nothing(const Tensor& x, Reduction reduction) {
+    return reduction == Reduction::none ? sum(x, -1) : sum(x);
 }
 
 // ln(1 + eˣ) − x·t elementwise, without the cancellation of its terms where t is 0 or 1.
@@ -129,48 +140,91 @@ Tensor logistic_losses(const Tensor& x, const Tensor& t) {
 
 }  // namespace
 
-Tensor nll_loss(const Tensor& log_p, const Tensor& targets, const Tensor& weight, std::int64_t ignore_index) {
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+    check_same_shape("mse_loss", prediction, target);
+    const Tensor difference = prediction - target;
+    return reduced(difference * difference, reduction);
+}
+
+Tensor nll_loss(const Tensor& log_p, const Tensor& targets, const Tensor& weight, std::int64_t ignore_index,
+                Reduction reduction) {
     const Counted c = counted("nll_loss", log_p, targets, weight, ignore_index);
-    if (log_p.numel() == 0) return sum(log_p);
-    return weighted_mean(-gather(log_p, -1, c.index.unsqueeze(-1)).squeeze(-1), c.weight);
+    if (log_p.numel() == 0) return of_nothing(log_p, reduction);
+    const Tensor losses = -gather(log_p, -1, c.index.unsqueeze(-1)).squeeze(-1);
+    return reduced(masked_fill(losses * c.weight, c.weight == 0, 0), c.weight, reduction);
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
     const double smoothing = options.label_smoothing;
+    const Reduction reduction = options.reduction;
     if (!(smoothing >= 0 && smoothing <= 1))
         throw ValueError("cross_entropy: label_smoothing is ", smoothing, "; use 0 to 1");
-    if (!options.weight.defined() && smoothing == 0)
+    if (!options.weight.defined() && smoothing == 0 && reduction == Reduction::mean)
         return cross_entropy(logits, targets, options.ignore_index);
     const Counted c = counted("cross_entropy", logits, targets, options.weight, options.ignore_index);
-    if (logits.numel() == 0) return sum(logits);
-    const Tensor log_p = log_softmax(logits, -1);
-    const Tensor loss = nll_loss(log_p, targets, options.weight, options.ignore_index);
+    if (logits.numel() == 0) return of_nothing(logits, reduction);
+    const Tensor ignored = c.ignored.unsqueeze(-1);  // filled, because NaN · 0 is not 0
+    const Tensor log_p = log_softmax(any(ignored) ? masked_fill(logits, ignored, 0) : logits, -1);
+    const Tensor loss = nll_loss(log_p, targets, options.weight, options.ignore_index, reduction);
     if (smoothing == 0) return loss;
     // The share `smoothing` of each target is spread over all classes, in proportion to their weights.
-    const Tensor spread = options.weight.defined() ? log_p * options.weight : log_p;
-    const Tensor ignored = (targets == integer(options.ignore_index)).unsqueeze(-1);
-    const Tensor total = sum(c.weight);
-    const Tensor uniform = -sum(masked_fill(spread, ignored, 0)) / masked_fill(total, total == 0, 1);
+    const Tensor spread = masked_fill(options.weight.defined() ? log_p * options.weight : log_p, ignored, 0);
+    const Tensor uniform =
+        -reduced(reduction == Reduction::mean ? spread : sum(spread, -1), c.weight, reduction);
     return (1 - smoothing) * loss + smoothing / static_cast<double>(logits.size(-1)) * uniform;
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets) {
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets, Reduction reduction) {
     check_same_shape("binary_cross_entropy_with_logits", logits, targets);
     check_floating("binary_cross_entropy_with_logits", logits);
-    return mean(logistic_losses(logits, targets));
+    return reduced(logistic_losses(logits, targets), reduction);
 }
 
-Tensor l1_loss(const Tensor& prediction, const Tensor& target) {
+Tensor binary_cross_entropy(const Tensor& prediction, const Tensor& targets, Reduction reduction) {
+    check_same_shape("binary_cross_entropy", prediction, targets);
+    check_floating("binary_cross_entropy", prediction);
+    if (const Tensor outside = nonzero(!(prediction >= 0 && prediction <= 1).reshape({-1}));
+        outside.numel() > 0) {
+        const std::int64_t wrong = outside.to_vector<std::int64_t>()[0];
+        throw ValueError("binary_cross_entropy: prediction ", prediction.detach().reshape({-1})[wrong],
+                         " at position ", format_index(wrong, prediction.shape()),
+                         " is no probability; of logits, take binary_cross_entropy_with_logits");
+    }
+    const auto bounded = [](const Tensor& q, const Tensor& is_small, Tensor (*log)(const Tensor&)) {
+        return masked_fill(log(masked_fill(q, is_small, 0.5)), is_small, -100);
+    };
+    const Tensor log_p = bounded(prediction, prediction < std::exp(-100), weft::log);
+    const Tensor log_q = bounded(-prediction, prediction == 1, log1p);
+    return reduced(-(targets * log_p + (1 - targets) * log_q), reduction);
+}
+
+Tensor kl_div(const Tensor& log_p, const Tensor& target, Reduction reduction, bool log_target) {
+    check_same_shape("kl_div", log_p, target);
+    check_floating("kl_div", log_p);
+    const Tensor t = log_target ? exp(target) : target, is_zero = t == 0;
+    const Tensor log_t = log_target ? target : log(masked_fill(t, is_zero, 1));
+    return reduced(t * masked_fill(log_t - log_p, is_zero, 0), reduction);
+}
+
+Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction) {
     check_same_shape("l1_loss", prediction, target);
-    return mean(abs(prediction - target));
+    return reduced(abs(prediction - target), reduction);
 }
 
-Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta) {
+Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, Reduction reduction) {
     check_same_shape("huber_loss", prediction, target);
     if (!(delta > 0)) throw ValueError("huber_loss: delta is ", delta, "; it must be above 0");
     // d²/2 or delta·(|d| − delta/2), by the part of d that counts: an infinite d has the slope ±delta, not NaN.
     const Tensor d = prediction - target, clipped = clamp(d, -delta, delta);
-    return mean(clipped * (d - 0.5 * clipped));
+    return reduced(clipped * (d - 0.5 * clipped), reduction);
+}
+
+Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, double beta, Reduction reduction) {
+    check_same_shape("smooth_l1_loss", prediction, target);
+    if (!(beta >= 0)) throw ValueError("smooth_l1_loss: beta is ", beta, "; it must be 0 or more");
+    if (beta == 0) return l1_loss(prediction, target, reduction);
+    const Tensor d = prediction - target, clipped = clamp(d / beta, -1, 1);
+    return reduced(clipped * (d - 0.5 * beta * clipped), reduction);
 }
 
 }  // namespace weft

@@ -11,12 +11,12 @@ namespace weft {
 namespace {
 
 // The axes that a reduction of x names (all if none is named), and the shapes that it leads to.
-struct Reduction {
+struct ReducedAxes {
     std::vector<bool> axes;     // which axes are reduced
     Shape kept, dropped;        // x's shape with reduced axes of size 1, and without them
     std::int64_t elements = 1;  // that each result is made from
 
-    Reduction(const char* operation, const Tensor& x, const Axes& names)
+    ReducedAxes(const char* operation, const Tensor& x, const Axes& names)
         : axes(static_cast<std::size_t>(x.rank()), names.axes.empty()), kept(x.shape()) {
         for (int axis : names.axes) {
             auto reduced = axes.begin() + normalize_axis(axis, x.rank(), operation);
@@ -91,7 +91,7 @@ Tensor largest_finite(const Tensor& x, const std::vector<bool>& reduced) {
 
 // The mean is rounded, in float32 to 0.03 near 10⁶, so what remains has a mean, too, which is then taken out.
 // The first needs no gradient: the second would take it out again.
-Centred centred(const Tensor& x, const Reduction& r) {
+Centred centred(const Tensor& x, const ReducedAxes& r) {
     const double n = static_cast<double>(r.elements);
     const Tensor v = x.detach();
     Tensor first = sum_over(v, r.axes, r.kept) / n;
@@ -112,24 +112,24 @@ Tensor apply_along_axis(const Tensor& x, int axis, const Kernel& kernel) {
 
 }  // namespace
 
-Centred centred(const Tensor& x, const Axes& axes) { return centred(x, Reduction("mean", x, axes)); }
+Centred centred(const Tensor& x, const Axes& axes) { return centred(x, ReducedAxes("mean", x, axes)); }
 
 Tensor sum(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     if (x.dtype() == boolean) return sum(x.to(int64), axes, keepdim);
-    const Reduction r("sum", x, axes);
+    const ReducedAxes r("sum", x, axes);
     return sum_over(x, r.axes, r.shape(keepdim));
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     if (x.dtype() == boolean) return mean(x.to(float32), axes, keepdim);
     check_floating("mean", x);
-    const Reduction r("mean", x, axes);
+    const ReducedAxes r("mean", x, axes);
     return sum_over(x, r.axes, r.shape(keepdim)) / static_cast<double>(r.elements);
 }
 
 Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     check_floating("var", x);
-    const Reduction r("var", x, axes);
+    const ReducedAxes r("var", x, axes);
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
     const Tensor c = centred(x.detach(), r).rest;
     const Tensor y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
@@ -142,7 +142,7 @@ Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     check_floating("logsumexp", x);
-    const Reduction r("logsumexp", x, axes);
+    const ReducedAxes r("logsumexp", x, axes);
     const Tensor v = x.detach(), m = largest_finite(v, r.axes);
     const Tensor y = (log(sum_over(exp(v - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
@@ -152,6 +152,13 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, KeepDim keepdim) {
         const Tensor total = sum_over(e, r.axes, r.kept);
         return Grads{e * (dy.reshape(r.kept) / masked_fill(total, total == 0, 1))};
     });
+}
+
+Tensor logaddexp(const Tensor& a, const Tensor& b) try {
+    const Tensor is_larger = a >= b, high = where(is_larger, a, b), low = where(is_larger, b, a);
+    return high + softplus(masked_fill(low - high, isinf(low) && low == high, 0));
+} catch (const Error&) {
+    rethrow_as("logaddexp");
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
@@ -219,7 +226,7 @@ Tensor root_of(const Tensor& x, const Root& root) {
 
 Tensor std(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     check_floating("std", x);
-    const Reduction r("std", x, axes);
+    const ReducedAxes r("std", x, axes);
     const Tensor v = var(x, axes, keepdim, correction);
     const double elements = static_cast<double>(r.elements);
     // Squares that may have left the type's range are scaled first, as in norm, which also gives a variance of
@@ -234,7 +241,7 @@ Tensor std(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
 Tensor norm(const Tensor& x, double p, const Axes& axes, KeepDim keepdim) {
     check_floating("norm", x);
     if (!(p > 0)) throw ValueError("norm: p is ", p, "; use a p above 0, or infinity for the largest |x|");
-    const Reduction r("norm", x, axes);
+    const ReducedAxes r("norm", x, axes);
     const Tensor size = abs(x);
     if (p == 1 || x.numel() == 0) return sum_over(size, r.axes, r.shape(keepdim));
     Tensor largest = size;

@@ -54,6 +54,22 @@ Tensor stack(const std::vector<Tensor>& tensors, int axis) try {
     rethrow_as("stack");
 }
 
+Tensor vstack(const std::vector<Tensor>& tensors) try {
+    std::vector<Tensor> rows;
+    for (const Tensor& x : tensors) rows.push_back(x.rank() < 2 ? x.reshape({1, x.numel()}) : x);
+    return cat(rows, 0);
+} catch (const Error&) {
+    rethrow_as("vstack");
+}
+
+Tensor hstack(const std::vector<Tensor>& tensors) try {
+    std::vector<Tensor> parts;
+    for (const Tensor& x : tensors) parts.push_back(x.rank() == 0 ? x.reshape({1}) : x);
+    return cat(parts, parts.empty() || parts[0].rank() == 1 ? 0 : 1);
+} catch (const Error&) {
+    rethrow_as("hstack");
+}
+
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {
     axis = normalize_axis(axis, x.rank(), "split");
     std::int64_t left = x.size(axis);  // counted down, because a sum may overflow
@@ -202,6 +218,33 @@ Tensor repeat(const Tensor& x, const Shape& times) {
     return copied(y, x);
 }
 
+Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int> axis) try {
+    check_dtype("repeat_interleave", "repeats", repeats, int64);
+    const Tensor y = axis ? x : x.reshape({-1});
+    const int a = normalize_axis(axis.value_or(0), y.rank(), "repeat_interleave");
+    const std::int64_t n = y.size(a);
+    if (repeats.shape() != Shape{n})
+        throw ShapeError("repeat_interleave: repeats of shape ", repeats.shape(), " for ", n,
+                         " elements; they must be (", n, ",)");
+    const std::vector<std::int64_t> times = repeats.to_vector<std::int64_t>();
+    std::int64_t total = 0;
+    for (const std::int64_t size : times) {
+        if (size < 0) throw ValueError("repeat_interleave: ", size, " times; use 0 or more");
+        if (__builtin_add_overflow(total, size, &total)) total = INT64_MAX;
+    }
+    Tensor index = empty({total}, int64);
+    std::int64_t* next = index.data<std::int64_t>();
+    for (std::int64_t i = 0; i < n; ++i) next = std::fill_n(next, times[static_cast<std::size_t>(i)], i);
+    return index_select(y, a, index);
+} catch (const Error&) {
+    rethrow_as("repeat_interleave");
+}
+
+Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<int> axis) {
+    const std::int64_t n = axis ? x.size(normalize_axis(*axis, x.rank(), "repeat_interleave")) : x.numel();
+    return repeat_interleave(x, integer(repeats).expand({n}), axis);
+}
+
 Tensor pad(const Tensor& x, const std::vector<std::int64_t>& padding, double value) try {
     if (padding.size() % 2 != 0 || static_cast<int>(padding.size()) > 2 * x.rank())
         throw ShapeError("pad: ", padding.size(), " numbers for a tensor of shape ", x.shape(),
@@ -225,18 +268,39 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
 Tensor diag(const Tensor& x, std::int64_t offset) try {
     if (x.rank() != 1 && x.rank() != 2)
         throw ShapeError("diag: a tensor of shape ", x.shape(), "; it must be (n,) or (m, n)");
+    if (x.rank() == 2) return diagonal(x, offset);
     offset = std::clamp<std::int64_t>(offset, -max_border, max_border);  // beyond any diagonal
     const std::int64_t down = std::max<std::int64_t>(0, -offset), right = std::max<std::int64_t>(0, offset);
-    if (x.rank() == 1) {
-        const std::int64_t n = x.numel(), size = n + down + right;
-        const Tensor columns = (arange(n) + integer(right)).unsqueeze(1);
-        return pad(scatter_add({n, size}, 1, columns, x.unsqueeze(1)), {0, 0, down, right});
-    }
-    const std::int64_t n = std::max<std::int64_t>(0, std::min(x.size(0) - down, x.size(1) - right));
+    const std::int64_t n = x.numel(), size = n + down + right;
     const Tensor columns = (arange(n) + integer(right)).unsqueeze(1);
-    return gather(x.slice(0, down, down + n), 1, columns).squeeze(1);
+    return pad(scatter_add({n, size}, 1, columns, x.unsqueeze(1)), {0, 0, down, right});
 } catch (const Error&) {
     rethrow_as("diag");
+}
+
+Tensor diagonal(const Tensor& x, std::int64_t offset, int axis0, int axis1) try {
+    axis0 = normalize_axis(axis0, x.rank(), "diagonal");
+    axis1 = normalize_axis(axis1, x.rank(), "diagonal");
+    if (axis0 == axis1) throw IndexError("diagonal: axis ", axis0, " is named twice; name two axes");
+    Shape axes;
+    for (int axis = 0; axis < x.rank(); ++axis)
+        if (axis != axis0 && axis != axis1) axes.push_back(axis);
+    axes.push_back(axis0);
+    axes.push_back(axis1);
+    offset = std::clamp<std::int64_t>(offset, -max_border, max_border);  // beyond any diagonal
+    const std::int64_t down = std::max<std::int64_t>(0, -offset), right = std::max<std::int64_t>(0, offset);
+    const std::int64_t columns = x.size(axis1);
+    const std::int64_t n = std::max<std::int64_t>(0, std::min(x.size(axis0) - down, columns - right));
+    const Tensor positions = arange(n) * integer(columns + 1) + integer(down * columns + right);
+    return index_select(flatten(x.permute(axes), -2, -1), x.rank() - 2, positions);
+} catch (const Error&) {
+    rethrow_as("diagonal");
+}
+
+Tensor trace(const Tensor& x) {
+    if (x.rank() != 2)
+        throw ShapeError("trace: a tensor of shape ", x.shape(), " is not a matrix; it needs two axes");
+    return sum(diagonal(x));
 }
 
 }  // namespace weft

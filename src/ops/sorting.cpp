@@ -52,4 +52,19 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, int axis, bool largest) try 
     rethrow_as("topk");
 }
 
+UniqueResult unique(const Tensor& x) {
+    if (x.dtype() == boolean) {
+        const UniqueResult found = unique(x.to(int64));
+        return {found.values.to(boolean), found.inverse, found.counts};
+    }
+    const Tensor flat = x.detach().reshape({-1}), order = argsort(flat);
+    const Tensor sorted = index_select(flat, 0, order);
+    const std::int64_t n = x.numel(), first = std::min<std::int64_t>(n, 1);
+    const Tensor is_new =
+        cat({ones({first}, boolean), sorted.slice(0, first, n) != sorted.slice(0, 0, n - first)});
+    const Tensor values = masked_select(sorted, is_new), number = cumsum(is_new.to(int64), 0) - 1;
+    return {values, scatter_add({n}, 0, order, number).reshape(x.shape()),
+            scatter_add(values.shape(), 0, number, ones({n}, int64))};
+}
+
 }  // namespace weft

@@ -28,7 +28,10 @@ Tensor isfinite(const Tensor& x);         // bool: neither NaN nor infinite
 [[nodiscard]] bool any(const Tensor& x);  // whether some element of a bool tensor is true
 Tensor isnan(const Tensor& x);            // bool: x is NaN
 Tensor isinf(const Tensor& x);            // bool: x is ∞ or −∞
-// Whether |a − b| ≤ atol + rtol · |b| everywhere; equal infinities are close. Integers and bools must be equal.
+// bool: |a − b| ≤ atol + rtol · |b|; equal infinities are close. Integers and bools must be equal.
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
+               bool equal_nan = false);
+// Whether isclose is true everywhere.
 [[nodiscard]] bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                             bool equal_nan = false);
 

@@ -39,7 +39,8 @@ Tensor zeros_like(const Tensor& x);  // 0, with x's shape and type
 //     Tensor x = empty({2, 3});
 //     x.copy_(ones_like(x));
 Tensor ones_like(const Tensor& x);
-Tensor eye(std::int64_t n, DType dtype = float32);  // (n, n), ones on the diagonal
+Tensor eye(std::int64_t n, DType dtype = float32);                  // (n, n), ones on the diagonal
+Tensor eye(std::int64_t n, std::int64_t m, DType dtype = float32);  // (n, m), likewise
 // (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
 // end, or is too small to count the steps; DTypeError for bool.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);

@@ -9,6 +9,9 @@ namespace weft {
 
 Tensor exp(const Tensor& x);      // eˣ; inf from 88.73 (float32) or 709.79 (float64) on
 Tensor log(const Tensor& x);      // ln x; gradient at 0 is inf
+Tensor exp2(const Tensor& x);     // 2ˣ
+Tensor log2(const Tensor& x);     // log₂ x, exact for powers of 2; gradient at 0 is inf
+Tensor log10(const Tensor& x);    // log₁₀ x; gradient at 0 is inf
 Tensor sqrt(const Tensor& x);     // √x; gradient at 0 is inf
 Tensor rsqrt(const Tensor& x);    // 1 / √x
 Tensor tanh(const Tensor& x);     // (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), without overflow
@@ -21,6 +24,9 @@ Tensor sin(const Tensor& x);      // x in radians
 //
 //     const Tensor y = cos(tensor({0.0}));  // [1]
 Tensor cos(const Tensor& x);
+Tensor tan(const Tensor& x);    // sin x / cos x
+Tensor sinh(const Tensor& x);   // ½(eˣ − e⁻ˣ), exact for small x
+Tensor cosh(const Tensor& x);   // ½(eˣ + e⁻ˣ)
 Tensor erf(const Tensor& x);    // 2/√π ∫₀ˣ e^(−t²) dt
 Tensor log1p(const Tensor& x);  // ln(1 + x), exact for small x; gradient at −1 is inf
 Tensor expm1(const Tensor& x);  // eˣ − 1, exact for small x

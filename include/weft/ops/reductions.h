@@ -21,6 +21,11 @@ Tensor var(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false, int 
 // ln Σeˣ, computed without overflow by subtracting the maximum first; −inf with gradient 0 over an empty axis
 // or one of −inf only. DTypeError unless floating.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, KeepDim keepdim = false);
+// ln(eᵃ + eᵇ), elementwise, without overflow; NaN for one, and equal infinities are their own, with a's
+// gradient.
+//
+//     const Tensor y = logaddexp(tensor({1000.0}), tensor({1000.0}));  // 1000 + ln 2
+Tensor logaddexp(const Tensor& a, const Tensor& b);
 
 // What max and min along an axis return.
 struct [[nodiscard]] ValuesIndices {

@@ -17,4 +17,16 @@ ValuesIndices sort(const Tensor& x, int axis = -1, bool descending = false);
 // The k largest elements along the axis (or the smallest), in that order. ValueError unless 0 ≤ k ≤ size.
 ValuesIndices topk(const Tensor& x, std::int64_t k, int axis = -1, bool largest = true);
 
+// What unique returns.
+struct [[nodiscard]] UniqueResult {
+    Tensor values;   // (k,): the elements of x in order, each once; those that are NaN, each
+    Tensor inverse;  // of x's shape, int64: where each element is among the values
+    Tensor counts;   // (k,) int64: how often each occurs
+};
+// The elements that occur in x, without a gradient.
+//
+//     const UniqueResult words = unique(tensor({{3, 1}, {3, 3}}));  // values [1, 3], counts [1, 3]
+//     const Tensor again = words.values[words.inverse];             // [[3, 1], [3, 3]]
+UniqueResult unique(const Tensor& x);
+
 }  // namespace weft
