@@ -425,6 +425,10 @@ void attention() {
     same(scaled_dot_product_attention(q, k, v, {.mask = Mask::blocked(!seen)}),
          {{{2, 3}, {4.253192, 5.253192}, {7.235165, 8.235165}},
           {{14, 15}, {16.871042, 17.871042}, {20.55439, 21.55439}}});
+    const Tensor ids = tensor({0, 0, 1}, int64);
+    same(scaled_dot_product_attention(q, k, v, {.mask = Mask::documents(ids)}),
+         {{{4.028283, 5.028283}, {4.253192, 5.253192}, {10, 11}},
+          {{16.679047, 17.679047}, {16.871042, 17.871042}, {22, 23}}});
     same(scaled_dot_product_attention(q, k, v, {.bias = zeros({3, 3})}),
          {{{6.075414, 7.075415}, {6.671593, 7.671593}, {7.235165, 8.235165}},
           {{19.743784, 20.743784}, {20.184654, 21.184654}, {20.55439, 21.55439}}});
@@ -439,6 +443,8 @@ void attention() {
     shaped(attend(tokens), {2, 3, 8});
     shaped(attend(tokens, Mask::blocked(!seen)), {2, 3, 8});
     shaped(attend(tokens, Mask::padding({3, 2})), {2, 3, 8});
+    const Tensor padded = tensor({{0, 0, 0}, {0, 0, 1}}, boolean);
+    shaped(attend(tokens, Mask::keys(!padded)), {2, 3, 8});
     shaped(attend(tokens, Mask::padding({3, 2}) | Mask::causal()), {2, 3, 8});
     shaped(attend.with_weights(tokens).weights, {2, 2, 3, 3});
 }

@@ -1,4 +1,5 @@
-// 11. Masks: causal, padding, both; which keys a rule really blocks; queries that may attend to nothing.
+// 11. Masks: causal, padding, both; several texts in a row; which keys a rule really blocks; queries that may
+// attend to nothing.
 //
 // B batch, T tokens (queries), S keys, C = d_model, H heads.
 #include "chapter.h"
@@ -127,6 +128,50 @@ void padding() {
     const Tensor alone = attention(x[0].slice(0, 0, 5));  // (5, C), no padding and no mask
     std::printf("the sentence alone gives the same: %s\n", yes_or_no(close(alone, real)));
     std::printf("without the mask: %s\n", yes_or_no(close(alone, attention(x)[0].slice(0, 0, 5))));
+}
+
+void padded_on_the_left() {
+    Rng rng(1);
+    nn::CausalMultiHeadAttention attention(C, H, rng, {.max_seq_len = T});
+    attention.to(float64);
+    const NoGrad off;
+    const Tensor x = some_tokens(2);                                       // (B, T, C)
+    const Mask real = Mask::keys(arange(T) >= tensor({{2}, {0}}, int64));  // sentence 1 begins with padding
+    const Tensor y = attention(x, real);                                   // (B, T, C)
+    const Tensor alone = attention(x[0].slice(0, 2, T));                   // (5, C)
+    std::printf("the sentence alone gives the same: %s\n", yes_or_no(close(alone, y[0].slice(0, 2, T))));
+
+    nn::KeyValueCache cache;
+    (void)attention(x.slice(1, 0, 4), cache, real);                 // the first four tokens
+    const Tensor fifth = attention(x.slice(1, 4, 5), cache, real);  // (B, 1, C)
+    std::printf("so does a fifth token after four in a cache: %s\n", yes_or_no(close(fifth, y.slice(1, 4, 5))));
+}
+
+// ---- several texts in one row
+
+void packed() {
+    const auto attention = small_attention();
+    const Mask mask = Mask::causal() | Mask::documents(tensor({0, 0, 0, 1, 1, 1, 1}, int64));
+    const std::vector<std::string> tokens = {"The", "cat", "sat", "A", "dog", "ran", "off"};
+    std::cout << viz::mask_grid(mask, 1, 1, T, T, {.queries = tokens, .keys = tokens});
+
+    const Tensor x = some_tokens(1);                                    // (1, T, C)
+    const Tensor second = attention(x.slice(1, 3, T), Mask::causal());  // (1, 4, C)
+    std::printf("the second text alone gives the same: %s\n",
+                yes_or_no(close(second, attention(x, mask).slice(1, 3, T))));
+}
+
+void work_of_texts() {
+    const NoGrad off;
+    const Tensor x = randn({1, 1, 4096, 32});  // (B, H, T, d_k)
+    const auto millions = [&](const Mask& mask) {
+        const CountMultiplyAdds counter;
+        (void)scaled_dot_product_attention(x, x, x, {.mask = mask});
+        return static_cast<double>(counter.count()) / 1e6;
+    };
+    const Tensor ids = (arange(4096).to(float64) / 256).to(int64);  // 16 texts of 256 tokens
+    std::printf("millions of multiply-adds: one text %.0f, 16 texts %.0f\n", millions(Mask::causal()),
+                millions(Mask::causal() | Mask::documents(ids)));
 }
 
 // ---- −∞ or −1e9, and queries that may attend to nothing
@@ -304,6 +349,11 @@ int main(int argc, char** argv) {
     built_in();
     chapter.section("padding changes nothing");
     padding();
+    chapter.section("padding on the left");
+    padded_on_the_left();
+    chapter.section("several texts in one row");
+    packed();
+    work_of_texts();
     chapter.section("the mask oracle");
     oracle();
     chapter.section("two fully masked rows");

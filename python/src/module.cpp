@@ -52,6 +52,7 @@ PYBIND11_MODULE(_weft, m) {
     py::class_<Mask> mask(m, "Mask");
     mask.def(py::init()).def_static("causal", &Mask::causal).def_static("padding", &Mask::padding);
     mask.def_static("blocked", &Mask::blocked).def_static("allowed", &Mask::allowed);
+    mask.def_static("keys", &Mask::keys).def_static("documents", &Mask::documents);
     def(mask, "__or__(self, other)", [](const Mask& a, const Mask& b) { return a | b; });
     def(mask, "materialize(self, B, H, T, S)",
         [](const Mask& f, I B, I H, I T, I S) { return f.materialize(B, H, T, S); });

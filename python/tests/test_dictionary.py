@@ -12,9 +12,9 @@ from common import ROOT, array, same, torch
 # What a section needs before its first row, here and there.
 PREPARED = {"Arithmetic": "z = x.clone()",
             "Attention": "q, k, v = t[..., 0:2] / 10, t[..., 1:3] / 10, t[..., 2:4]; tokens = m.randn(2, 3, 8)\n"
-                         "padded = m.tensor([[False] * 3, [False, False, True]])"}
+                         "padded = m.tensor([[False] * 3, [False, False, True]]); ids = m.tensor([0, 0, 1])"}
 RANDOM = {"Random numbers and threads", "Modules, losses, optimisers", "Files"}
-MODULES = {"self-attention", "with a mask", "with padding", "with both", "each head's weights", "dropout on the weights"}
+MODULES = {"self-attention", "with a mask", "with padding", "with padding anywhere", "with both", "each head's weights", "dropout on the weights"}
 
 
 def value(code, names):

@@ -183,6 +183,18 @@ print((time.perf_counter() - start) * 1e3, *sorted(set(sys.modules) - before))""
         self.assertEqual(net.eval().training, False)
         self.assertEqual(str(weft.check.gradient_flow(net)).count("first"), 2)
 
+    def test_masks_of_keys_and_documents_are_the_matrices_that_they_stand_for(self):
+        q, ids = weft.randn(2, 3, 5, 4), weft.tensor([0, 0, 1, 1, 1])
+        padded = weft.tensor([[False] * 5, [False] * 2 + [True] * 3])  # as key_padding_mask has it
+        attend = lambda mask: F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+        self.assertEqual(attend(weft.Mask.keys(~padded)).tolist(), attend(weft.Mask.padding([5, 2])).tolist())
+        self.assertEqual(attend(weft.Mask.keys(~padded)).tolist(), attend(~padded[:, None, None]).tolist())
+        documents = weft.Mask.documents(ids) | weft.Mask.causal()
+        self.assertEqual(attend(documents).tolist(), attend(weft.Mask.allowed(ids[:, None] == ids) | weft.Mask.causal()).tolist())
+        self.assertNotEqual(attend(documents).tolist(), attend(weft.Mask.causal()).tolist())
+        self.refused(weft.ShapeError, ["Mask::keys", "(2, 4)", "2 samples of 5 keys"], attend, weft.Mask.keys(~padded[:, :4]))
+        self.refused(weft.DTypeError, ["Mask::documents", "int64"], weft.Mask.documents, padded)
+
     def test_modules_of_weft_run_and_have_pytorchs_state(self):
         x = weft.randn(2, 5, 8)
         for module, shape in [(nn.Linear(8, 3), (2, 5, 3)), (nn.Linear(8, 3, bias=False), (2, 5, 3)), (nn.LayerNorm(8), (2, 5, 8)),

@@ -152,6 +152,9 @@ struct QkvArrays {
 struct AttentionParams {
     double scale = 1;
     bool causal = false;  // query i attends to key j only if j ≤ i + (S − T)
+    // int64 (B, S), the last stride 1: query i, which is token i + (S − T), attends to tokens of its id only,
+    // in each of these. T ≤ S if there are any.
+    std::vector<Array> documents;
     // (B, H, T, S), with strides of 0 where broadcast; the bias is without storage if there is none.
     std::vector<Array> blocked;  // bool, true = masked; a pair that any of them masks is masked
     Array bias;                  // added to the scores; has q's type

@@ -183,8 +183,9 @@ AttentionResult MultiHeadAttention::forward(const Tensor& query, const Tensor& k
     return located(*this, [&]() -> AttentionResult {
         const CacheGuard guard({cache, cache == nullptr ? 0u : 1u});
         const Heads qkv = heads(query, key, value, cache);
+        const Mask given = cache == nullptr ? mask : mask.first_keys(cache->length());
         const AttentionOptions options = {
-            .mask = max_seq_len_ > 0 ? causal_mask(query.size(-2), cache) | mask : mask,
+            .mask = max_seq_len_ > 0 ? causal_mask(query.size(-2), cache) | given : given,
             .dropout = training() ? dropout : 0,
             .rng = rng_.get()};
         const auto [y, weights] = qkv.attend(name_, options, wants_weights);  // (B, H, T, d_v), (B, H, T, S)

@@ -138,8 +138,13 @@ Tensor make_token_major(const Tensor& x, std::int64_t d) {
 AttentionResult attention_fused(const char* caller, const Heads& heads, const Qkv& qkv,
                                 const AttentionOptions& o, bool wants_weights, const Shape& seen) {
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
-    kernels::AttentionParams params{
-        *o.scale, o.mask.is_causal(), {}, o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
+    kernels::AttentionParams params{*o.scale,
+                                    o.mask.is_causal(),
+                                    {},
+                                    {},
+                                    o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
+    for (const Tensor& ids : o.mask.document_ids(shape[0], shape[2], shape[3], caller))
+        params.documents.push_back(broadcast_view(ids.array(), {shape[0], shape[3]}));
     for (const Tensor& part : o.mask.rest(shape[0], shape[1], shape[2], shape[3], caller))
         params.blocked.push_back(broadcast_view(part.array(), shape));
     Rng::State draws;  // where the draws of dropout begin

@@ -6,7 +6,9 @@ namespace weft {
 
 namespace {
 
-const char* const meaning = "(T, S) for all, (B, T, S) per sample, or (B|1, H|1, T, S) per head";
+const char* const meaning =
+    "(T, S) for all, (B, T|1, S) per sample, or (B|1, H|1, T|1, S) per head; keys alone, (B, S), are "
+    "Mask::keys";
 
 void check_mask(const char* operation, const Tensor& mask) {
     check_dtype(operation, "the mask", mask, boolean);
@@ -28,10 +30,25 @@ Tensor placed(const Tensor& part, const Shape& scores, const char* caller) {
     if (m.rank() == 3) m = m.unsqueeze(1);
     const auto fits = [&](int axis) { return m.size(axis) == scores[axis]; };
     const bool fits_samples = fits(0) || (m.size(0) == 1 && part.rank() != 3);
-    if (!fits_samples || !(fits(1) || m.size(1) == 1) || !fits(2) || !fits(3))
+    const bool fits_queries = fits(2) || (m.size(2) == 1 && part.rank() != 2);
+    if (!fits_samples || !(fits(1) || m.size(1) == 1) || !fits_queries || !fits(3))
         throw ShapeError(caller, ": a mask of shape ", part.shape(), " does not fit attention scores of ",
                          scores, " (B, H, T, S); a mask is ", meaning);
     return unexpanded(m);
+}
+
+void check_tokens(const char* operation, const Tensor& x) {
+    if (x.rank() != 1 && x.rank() != 2)
+        throw ShapeError(operation, ": takes (B, S), or (S,) for all samples, not ", x.shape(),
+                         "; for pairs of a query and a key use Mask::blocked or Mask::allowed");
+}
+
+// What S tokens have, (B, S) or (S,), as (B|1, S).
+Tensor of_tokens(const Tensor& x, const char* made_by, std::int64_t B, std::int64_t S, const char* caller) {
+    if (x.size(-1) != S || (x.rank() == 2 && x.size(0) != B))
+        throw ShapeError(caller, ": ", made_by, ": ", x.shape(), " for ", B, " samples of ", S,
+                         " keys; give one for each key, those in a cache included, as (B, S) or (S,)");
+    return x.rank() == 1 ? x.unsqueeze(0) : x;
 }
 
 }  // namespace
@@ -64,11 +81,38 @@ Mask Mask::allowed(const Tensor& allowed) {
     return blocked((!unexpanded(allowed)).expand(allowed.shape()));
 }
 
+Mask Mask::keys(const Tensor& allowed) {
+    check_dtype("Mask::keys", "the mask", allowed, boolean);
+    check_tokens("Mask::keys", allowed);
+    Mask mask;
+    mask.keys_.push_back(!allowed);
+    return mask;
+}
+
+Mask Mask::documents(const Tensor& ids) {
+    check_dtype("Mask::documents", "ids", ids, int64);
+    check_tokens("Mask::documents", ids);
+    Mask mask;
+    mask.documents_.push_back(ids.clone());
+    return mask;
+}
+
+Mask Mask::first_keys(std::int64_t S) const {
+    Mask mask = *this;
+    for (std::vector<Tensor>* tokens : {&mask.keys_, &mask.documents_})
+        for (Tensor& x : *tokens)
+            if (x.size(-1) > S) x = x.slice(-1, 0, S);
+    return mask;
+}
+
 Mask operator|(const Mask& a, const Mask& b) {
     Mask mask = a;
+    const auto append = [](auto& to, const auto& more) { to.insert(to.end(), more.begin(), more.end()); };
     mask.causal_ = a.causal_ || b.causal_;
-    mask.paddings_.insert(mask.paddings_.end(), b.paddings_.begin(), b.paddings_.end());
-    mask.parts_.insert(mask.parts_.end(), b.parts_.begin(), b.parts_.end());
+    append(mask.paddings_, b.paddings_);
+    append(mask.parts_, b.parts_);
+    append(mask.keys_, b.keys_);
+    append(mask.documents_, b.documents_);
     return mask;
 }
 
@@ -93,7 +137,21 @@ std::vector<Tensor> Mask::rest(std::int64_t B, std::int64_t H, std::int64_t T, s
                                  " is more than the ", S, " keys");
         add(arange(S) >= from_vector(lengths, {B, 1, 1, 1}));  // (B, 1, 1, S)
     }
+    for (const Tensor& blocked : keys_)
+        add(of_tokens(blocked, "Mask::keys", B, S, caller).unsqueeze(1).unsqueeze(1));  // (B|1, 1, 1, S)
     if (of_keys.defined()) all.push_back(of_keys);
+    return all;
+}
+
+std::vector<Tensor> Mask::document_ids(std::int64_t B, std::int64_t T, std::int64_t S,
+                                       const char* caller) const {
+    std::vector<Tensor> all;
+    for (const Tensor& ids : documents_) {
+        all.push_back(of_tokens(ids, "Mask::documents", B, S, caller));
+        if (T > S)
+            throw ShapeError(caller, ": Mask::documents: ", T, " queries for ", S,
+                             " keys; the queries are the last tokens with an id, so give at most that many");
+    }
     return all;
 }
 
@@ -103,6 +161,10 @@ Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::in
     if (causal_) {
         const Tensor last_visible = arange(T).unsqueeze(1) + integer(S - T);  // (T, 1)
         parts.push_back((arange(S) > last_visible).reshape({1, 1, T, S}));
+    }
+    for (const Tensor& ids : document_ids(B, T, S, caller)) {
+        const Tensor of_queries = ids.slice(1, S - T, S).unsqueeze(-1);  // (B|1, T, 1)
+        parts.push_back((of_queries != ids.unsqueeze(1)).unsqueeze(1));  // (B|1, 1, T, S)
     }
     if (parts.empty()) return zeros({1, 1, T, S}, boolean);
     Tensor all = parts[0];

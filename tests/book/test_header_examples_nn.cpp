@@ -331,6 +331,32 @@ TEST_CASE("example of MultiHeadAttention", "[header-examples]") {
     CHECK(max(abs(sum(weights, -1) - 1)).item() < 1e-5);
 }
 
+TEST_CASE("examples of Mask::keys, documents and first_keys", "[header-examples]") {
+    const nn::MultiHeadAttention attention(64, 8);
+    {
+        const Tensor x = randn({2, 4, 64}), memory = randn({2, 3, 64});
+
+        const Mask real = Mask::keys(tensor({{0, 1, 1}, {1, 1, 1}}, boolean));  // padded on the left
+        const Tensor y = attention(x, memory, memory, real);                    // memory (2, 3, 64)
+
+        const Tensor seen = memory.slice(1, 1, 3);
+        CHECK(max(abs(y - attention(x, seen, seen))[0]).item() < 1e-6);
+        CHECK(max(abs(y - attention(x, memory, memory))[1]).item() < 1e-6);
+    }
+    {
+        const Tensor x = randn({1, 5, 64});
+
+        const Mask packed = Mask::causal() | Mask::documents(tensor({0, 0, 1, 1, 1}, int64));
+        const Tensor y = attention(x, packed);  // x (1, 5, 64): what each of the two documents gives alone
+
+        const Tensor last = x.slice(1, 2, 5);
+        CHECK(max(abs(y.slice(1, 2, 5) - attention(last, Mask::causal()))).item() < 1e-6);
+    }
+    const Mask whole = Mask::keys(tensor({0, 1, 1, 1}, boolean));
+    const Tensor blocked = whole.first_keys(3).materialize(1, 1, 1, 3)[0][0];  // [[1, 0, 0]]
+    CHECK(blocked.to_vector<bool>() == std::vector<bool>{1, 0, 0});
+}
+
 TEST_CASE("examples of CausalMultiHeadAttention", "[header-examples]") {
     Rng rng(1);
     const Tensor x = random_floats({2, 5, 64});

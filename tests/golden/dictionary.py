@@ -59,7 +59,7 @@ else:
 PREPARED = {
     "Arithmetic": ("z = x.clone()", "z = x.copy()"),
     "Attention": ("q, k, v = t[..., 0:2] / 10, t[..., 1:3] / 10, t[..., 2:4]\ntokens = torch.randn(2, 3, 8)\n"
-                  "padded = torch.tensor([[False] * 3, [False, False, True]])", ""),
+                  "padded = torch.tensor([[False] * 3, [False, False, True]])\nids = torch.tensor([0, 0, 1])", ""),
     "Several processes": ("import os; os.environ.update(RANK='0', WORLD_SIZE='1', MASTER_ADDR='127.0.0.1', MASTER_PORT='0')", ""),
 }
 PREPARED_JAX = {

@@ -23,6 +23,9 @@ Mask mask_of(const std::string& name, std::int64_t T) {
     const Tensor keys = ones({B, 1, T}, boolean);  // those that may be attended to
     if (name == "padding") return padding | Mask::causal();
     if (name == "two paddings") return padding | Mask::causal() | Mask::padding({T - 2, T, T, T});
+    if (name == "keys") return padding | Mask::keys(keys.reshape({B, T})) | Mask::allowed(keys);
+    if (name == "documents") return Mask::causal() | Mask::documents((arange(T).to(float64) / 100).to(int64));
+    if (name == "mixed documents") return padding | Mask::documents((rand({B, T}) * 5).to(int64));
     if (name == "expanded") return padding | Mask::allowed(keys.expand({B, T, T}));
     if (name == "explicit") return padding | Mask::blocked(zeros({T, T}, boolean));
     return Mask::causal();
@@ -56,7 +59,8 @@ TEST_CASE("the memory of attention is linear in T", "[attention]") {
     if (sanitized) return skip("AddressSanitizer has memory of its own: that of attention is linear in T");
     if (const char* tokens = std::getenv("WEFT_TEST_TOKENS"))
         return run_attention(std::getenv("WEFT_TEST_MASK"), std::atol(tokens));
-    for (const char* mask : {"causal", "padding", "two paddings", "expanded", "explicit", "dropout"}) {
+    for (const char* mask : {"causal", "padding", "two paddings", "expanded", "explicit", "dropout", "keys",
+                             "documents", "mixed documents"}) {
         std::vector<double> bytes;
         for (const std::int64_t T : {1024, 2048, 4096, 8192}) bytes.push_back(bytes_of(mask, T));
         INFO(mask << ", T 1024 to 8192: " << bytes[0] << ", " << bytes[1] << ", " << bytes[2] << ", "

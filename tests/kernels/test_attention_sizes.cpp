@@ -31,13 +31,16 @@ void check_close(const Attended& found, const Attended& expected, double close) 
     CHECK(distance(found.dv, expected.dv) < close);
 }
 
-const char* const masks[]{"none", "causal", "blocked", "bias", "all of them"};
+const char* const masks[]{"none", "causal", "blocked", "bias", "documents", "keys", "all of them"};
 
 AttentionOptions options_of(int mask, std::int64_t T, std::int64_t S, DType dtype) {
     AttentionOptions options;
-    if (mask == 1 || mask == 4) options.mask = Mask::causal();
-    if (mask == 2 || mask == 4) options.mask = options.mask | Mask::blocked(random({T, S}, 5) > 0.7);
-    if (mask == 3 || mask == 4)
+    if (mask == 1 || mask == 6) options.mask = Mask::causal();
+    if (mask == 2 || mask == 6) options.mask = options.mask | Mask::blocked(random({T, S}, 5) > 0.7);
+    if ((mask == 4 || mask == 6) && T <= S)  // texts of 100 tokens
+        options.mask = options.mask | Mask::documents((arange(S).to(float64) / 100).to(int64));
+    if (mask == 5 || mask == 6) options.mask = options.mask | Mask::keys(random({S}, 8) > -1);
+    if (mask == 3 || mask == 6)
         options.bias = masked_fill(random({1, T, S}, 6, dtype), random({1, T, S}, 7) > 1, -INFINITY);
     return options;
 }
@@ -54,7 +57,7 @@ TEST_CASE("attention around the ends of its tiles of queries and keys, forward a
     int turn = 0;
     for (const std::int64_t T : queries)
         for (const std::int64_t S : keys) {
-            const int mask = turn++ % 5;
+            const int mask = turn++ % 7;
             for (const DType dtype : {float32, float64}) {
                 if (dtype == float64 && turn % 3 != 0) continue;  // the same code
                 CAPTURE(T, S, masks[mask], name(dtype));

@@ -63,7 +63,7 @@ TEST_CASE("in every form of attention, a mask that does not fit is named with th
         const std::int64_t n = form.keys(), batch = form.is_unbatched ? 1 : B;
         const std::vector<Shape> wrong{{T, n + 1},           {T + 1, n},        {n},
                                        {batch + 1, T, n},    {batch, T + 1, n}, {batch, H + 1, T, n},
-                                       {batch + 1, H, T, n}, {1, 1, 1, T, n},   {batch, H, 1, n}};
+                                       {batch + 1, H, T, n}, {1, 1, 1, T, n},   {batch, H, 2, n}};
         for (const Shape& shape : wrong) {
             const std::string message =
                 message_of<ShapeError>([&] { return form.attend(x, y, Mask::blocked(all_false(shape))); });
@@ -72,12 +72,38 @@ TEST_CASE("in every form of attention, a mask that does not fit is named with th
             if (shape.rank() >= 2 && shape.rank() <= 4) CHECK(contains(message, form.shape_of_scores()));
             CHECK(contains(message, "per sample"));
         }
+        for (const Shape& shape : {Shape{batch + 1, n}, Shape{n + 1}, Shape{batch, 1, n}}) {
+            if (form.is_cached && shape.rank() == 1) continue;  // with a cache, a mask may have later tokens
+            CHECK(contains(
+                message_of<ShapeError>([&] { return form.attend(x, y, Mask::keys(!all_false(shape))); }),
+                shape.str()));
+        }
         const std::vector<std::int64_t> long_list(static_cast<std::size_t>(batch + 1), 1);
         CHECK(contains(message_of<ShapeError>([&] { return form.attend(x, y, Mask::padding(long_list)); }),
                        std::to_string(batch + 1) + " lengths for " + std::to_string(batch) + " samples"));
         const std::vector<std::int64_t> too_long(static_cast<std::size_t>(batch), n + 1);
         CHECK(contains(message_of<ShapeError>([&] { return form.attend(x, y, Mask::padding(too_long)); }),
                        "is more than the " + std::to_string(n) + " keys"));
+    });
+}
+
+TEST_CASE("in every form of attention, masks of keys and of documents are the matrices that they stand for",
+          "[nn][fault]") {
+    for_each_form([](const Form& form) {
+        const Tensor x = random({B, T, C}, 1), y = random({B, S, C}, 2);
+        const std::int64_t n = form.keys(), batch = form.is_unbatched ? 1 : B;
+        const Tensor allowed =
+                         tensor({{0, 1, 1, 0, 1}, {1, 0, 1, 1, 0}}, boolean).slice(0, 0, batch).slice(1, 0, n),
+                     ids = tensor({{3, 0, 0, 3, 0}, {1, 1, 2, 2, 2}}, int64).slice(0, 0, batch).slice(1, 0, n);
+        for (const Mask& mask : {Mask::keys(allowed), Mask::documents(ids), Mask::keys(allowed[0]),
+                                 Mask::documents(ids[0]), Mask::keys(allowed) | Mask::documents(ids)}) {
+            const Tensor matrix = mask.materialize(batch, H, T, n).expand({batch, 1, T, n}).contiguous();
+            CHECK(
+                same_bits(form.attend(x, y, mask).detach(), form.attend(x, y, Mask::blocked(matrix)).detach()));
+            CHECK(distance(form.attend(x, y, mask), form.attend(x, y)) > 1e-3);
+        }
+        CHECK(same_bits(form.attend(x, y, Mask::keys(allowed)).detach(),
+                        form.attend(x, y, Mask::allowed(allowed.unsqueeze(1))).detach()));  // (B, 1, S)
     });
 }
 

@@ -206,6 +206,35 @@ TEST_CASE("padding hides cached keys as it hides those of a full pass", "[nn][ca
           1e-14);
 }
 
+TEST_CASE("one mask of keys and documents serves each step of decoding, from the whole prompt to single tokens",
+          "[nn][cache][mask]") {
+    const NoGrad off;
+    const Tensor x = random({B, T, C}, 4);
+    const Mask mask = Mask::keys(tensor({{0, 0, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 1, 1, 1}}, boolean)) |
+                      Mask::documents(tensor({{0, 0, 0, 0, 1, 1, 1}, {4, 2, 4, 4, 2, 2, 4}}, int64));
+    for (const auto base : {std::optional<double>(), std::optional<double>(100)}) {
+        const auto attention = make_attention(float64, 2, base);
+        const Tensor full = attention(x, mask);
+        CHECK(distance(full, attention(x)) > 1e-3);
+        for (const Steps& steps : all_splits(T)) {
+            INFO(name_of(steps));
+            nn::KeyValueCache cache;
+            std::vector<Tensor> said;
+            for (std::int64_t t = 0; const std::int64_t n : steps) {
+                said.push_back(attention(x.slice(1, t, t + n), cache, mask));
+                t += n;
+            }
+            CHECK(distance(cat(said, 1), full) < 1e-12);
+        }
+    }
+    const auto attention = make_attention(float64);
+    nn::KeyValueCache cache;
+    (void)attention(x, cache, mask);
+    CHECK(contains(message_of<ShapeError>([&] { (void)attention(x.slice(1, 0, 1), cache, mask); }),
+                   ": (2, 7) for 2 samples of 8 keys; give one for each key, those in a cache included"));
+    CHECK(cache.length() == T);
+}
+
 TEST_CASE("cached attention beyond max_seq_len, or with a mask that does not fit, leaves the cache alone",
           "[nn][cache]") {
     Rng rng(1);

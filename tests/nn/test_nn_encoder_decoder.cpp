@@ -84,6 +84,24 @@ bool same(const Tensor& x, const Tensor& y, std::int64_t b, std::int64_t from, s
 
 }  // namespace
 
+TEST_CASE("one mask of keys serves the encoder, cross-attention to its output and writing token by token",
+          "[nn][encoder][mask]") {
+    Rng rng(1);
+    nn::EncoderBlock encoder(8, 2, rng, options);
+    nn::DecoderBlock decoder(8, 2, rng, {.bias = true, .dim_feedforward = 12});
+    const Tensor source = randn({2, 5, 8}, rng), target = randn({2, 4, 8}, rng);
+    const Mask real = Mask::keys(arange(5) < tensor({{5}, {3}}, int64));
+    const Tensor memory = encoder(source, padding);
+    CHECK(all(encoder(source, real) == memory));
+    const Tensor written = decoder(target, memory, padding);
+    CHECK(all(decoder(target, memory, real) == written));
+    CHECK_FALSE(all(decoder(target, memory) == written));
+    CHECK(all(decoder(target.slice(1, 0, 1), memory, real) == decoder(target.slice(1, 0, 1), memory, padding)));
+    Tensor other = source.clone();
+    other[1].slice(0, 3, 5).fill_(NAN);  // what stands at a blocked key changes no bit
+    CHECK(all(decoder(target, encoder(other, real), real) == written));
+}
+
 TEST_CASE("EncoderBlock and DecoderBlock equal PyTorch's pre-norm layers, with padding", "[golden][nn]") {
     Rng rng(1);
     const nn::EncoderBlock encoder(8, 2, rng, options);

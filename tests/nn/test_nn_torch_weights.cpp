@@ -76,7 +76,7 @@ Mask torch_masks(const std::string& name, std::int64_t B, std::int64_t H, std::i
     }
     if (golden().has(name + "/key_padding_mask")) {
         const Tensor blocked = golden()(name + "/key_padding_mask");  // (B, S)
-        mask = mask | Mask::blocked(blocked.unsqueeze(1).expand({B, T, S}));
+        mask = mask | Mask::keys(!blocked);
     }
     return mask;
 }
@@ -139,9 +139,11 @@ TEST_CASE("PyTorch's key_padding_mask of lengths is Mask::padding; the other pol
     const std::string name = "torch/lengths";
     TorchRun run(name, float64, 2);
     CHECK(distance(run.attention(run.query, Mask::padding({4, 1, 3})), golden()(name + "/out")) <= 1e-12);
-    const Tensor padding = golden()(name + "/key_padding_mask").unsqueeze(1).expand({3, 4, 4});
-    CHECK(distance(run.attention(run.query, Mask::blocked(padding)), golden()(name + "/out")) <= 1e-12);
-    CHECK(distance(run.attention(run.query, Mask::allowed(padding)), golden()(name + "/out")) > 1e-2);
+    const Tensor padding = golden()(name + "/key_padding_mask");  // (3, 4), true = blocked
+    for (const Mask& mask : {Mask::keys(!padding), Mask::blocked(padding.unsqueeze(1)),
+                             Mask::blocked(padding.unsqueeze(1).expand({3, 4, 4}))})
+        CHECK(distance(run.attention(run.query, mask), golden()(name + "/out")) <= 1e-12);
+    CHECK(distance(run.attention(run.query, Mask::keys(padding)), golden()(name + "/out")) > 1e-2);
 }
 
 TEST_CASE("PyTorch's function takes true for visible: Mask::allowed", "[nn][torch]") {

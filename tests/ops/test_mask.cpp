@@ -73,6 +73,71 @@ TEST_CASE("rank says the meaning: (T, S) for all, (B, T, S) per sample, (B, H, T
     });
 }
 
+TEST_CASE("an axis of one query serves all queries, per sample and per head, but not in a mask of rank 2",
+          "[mask]") {
+    const Tensor rank3 = some_bools({B, 1, S}, 2), rank4 = some_bools({B, H, 1, S}, 3);
+    everywhere([&](auto b, auto h, auto i, auto j) {
+        CHECK(blocks(Mask::blocked(rank3), b, h, i, j) == (rank3.at({b, 0, j}) == 1));
+        CHECK(blocks(Mask::allowed(rank4), b, h, i, j) == (rank4.at({b, h, 0, j}) == 0));
+        CHECK(blocks(Mask::blocked(rank4.slice(1, 0, 1)), b, h, i, j) == (rank4.at({b, 0, 0, j}) == 1));
+    });
+    CHECK(contains(message_of<ShapeError>([&] {
+                       (void)Mask::blocked(zeros({1, S}, boolean)).materialize(B, H, T, S);
+                   }),
+                   "keys alone, (B, S), are Mask::keys"));
+}
+
+TEST_CASE("Mask::keys takes true for keys that may be attended to, of each sample or of all, for any queries",
+          "[mask]") {
+    const Tensor allowed = some_bools({B, S});
+    const Mask each = Mask::keys(allowed), same = Mask::keys(allowed[1]);
+    everywhere([&](auto b, auto h, auto i, auto j) {
+        CHECK(blocks(each, b, h, i, j) == (allowed.at({b, j}) == 0));
+        CHECK(blocks(same, b, h, i, j) == (allowed.at({1, j}) == 0));
+    });
+    for (const std::int64_t queries : {0, 1, 2, 9})  // one object, any number of queries
+        CHECK(all(each.materialize(B, H, queries, S) ==
+                  (!allowed).unsqueeze(1).unsqueeze(1).expand({B, 1, queries, S})));
+    // As PyTorch's key_padding_mask, which has true for blocked.
+    const Tensor padding = arange(S) >= tensor({{3}, {5}}, int64);
+    CHECK(all(Mask::keys(!padding).materialize(B, H, T, S) == Mask::padding({3, 5}).materialize(B, H, T, S)));
+    Tensor later = ones({B, S}, boolean);
+    const Mask made = Mask::keys(later);
+    later.zero_();
+    CHECK_FALSE(any(made.materialize(B, H, T, S)));  // it has a tensor of its own
+}
+
+TEST_CASE("Mask::documents lets tokens attend to those of their id, the queries being the last tokens",
+          "[mask]") {
+    const Tensor ids = tensor({{7, 7, -2, 7, -2}, {0, 0, 0, 1, 1}}, int64);
+    const Mask each = Mask::documents(ids), same = Mask::documents(ids[0]);
+    everywhere([&](auto b, auto h, auto i, auto j) {
+        CHECK(blocks(each, b, h, i, j) == (ids.at({b, i + S - T}) != ids.at({b, j})));
+        CHECK(blocks(same, b, h, i, j) == (ids.at({0, i + S - T}) != ids.at({0, j})));
+    });
+    CHECK(each.materialize(B, H, 0, S).shape() == Shape{B, 1, 0, S});
+    CHECK_FALSE(any(Mask::documents(ids[1]).materialize(1, 1, 1, S)[0][0][0].slice(0, 3, S)));
+    CHECK(each.rest(B, H, T, S).empty());
+    CHECK_FALSE(each.blocks_nothing());
+    CHECK_FALSE((Mask::causal() | each).only_causal());
+    Tensor later = ids.clone();
+    const Mask made = Mask::documents(later);
+    later.zero_();
+    CHECK(all(made.materialize(B, H, T, S) == each.materialize(B, H, T, S)));  // it has a tensor of its own
+}
+
+TEST_CASE("first_keys cuts masks of keys and documents that have more tokens, and leaves others", "[mask]") {
+    const Tensor allowed = some_bools({B, S + 2}), ids = tensor({0, 0, 1, 1, 0, 0, 1}, int64);
+    const Mask both = Mask::keys(allowed) | Mask::documents(ids) | Mask::causal() | Mask::padding({3, 5});
+    const Mask cut = Mask::keys(allowed.slice(1, 0, S)) | Mask::documents(ids.slice(0, 0, S)) | Mask::causal() |
+                     Mask::padding({3, 5});
+    CHECK_THROWS_AS(both.materialize(B, H, T, S), ShapeError);
+    CHECK(all(both.first_keys(S).materialize(B, H, T, S) == cut.materialize(B, H, T, S)));
+    CHECK(all(cut.first_keys(S + 1).materialize(B, H, T, S) == cut.materialize(B, H, T, S)));
+    CHECK_THROWS_AS(Mask::blocked(zeros({T, S + 1}, boolean)).first_keys(S).materialize(B, H, T, S),
+                    ShapeError);
+}
+
 TEST_CASE("S3.18 rank alone decides, also where B = H, B = 1 or T = H", "[S3.18][source][mask]") {
     const auto full = [](const Mask& mask, std::int64_t b, std::int64_t h, std::int64_t t) {
         return mask.materialize(b, h, t, t).expand({b, h, t, t});
@@ -87,8 +152,10 @@ TEST_CASE("S3.18 rank alone decides, also where B = H, B = 1 or T = H", "[S3.18]
     const Tensor square = some_bools({3, 3}, 3), for_all = full(Mask::blocked(square), 2, 3, 3);  // T = H
     for (std::int64_t b = 0; b < 2; ++b)
         for (std::int64_t h = 0; h < 3; ++h) CHECK(all(for_all[b][h] == square));
-    CHECK_THROWS_AS(full(Mask::blocked(square.unsqueeze(1)), 3, 3, 3),
-                    ShapeError);  // (3, 1, 3) is no (B, T, S)
+    // (3, 1, 3) is (B, 1, S) with three samples, and refused for any other number of them
+    const Tensor of_keys = full(Mask::blocked(square.unsqueeze(1)), 3, 3, 3);
+    for (std::int64_t b = 0; b < 3; ++b) CHECK(all(of_keys[b] == square[b]));
+    CHECK_THROWS_AS(full(Mask::blocked(square.unsqueeze(1)), 2, 3, 3), ShapeError);
 }
 
 TEST_CASE("polarity is in the name: allowed is the opposite of blocked", "[mask]") {
@@ -109,7 +176,11 @@ TEST_CASE("a | b blocks where either does, in any order and of any ranks", "[mas
                                   Mask::padding({3, 5}),
                                   Mask::blocked(some_bools({T, S})),
                                   Mask::allowed(some_bools({B, T, S}, 2)),
-                                  Mask::blocked(some_bools({1, H, T, S}, 3))};
+                                  Mask::blocked(some_bools({1, H, T, S}, 3)),
+                                  Mask::blocked(some_bools({B, 1, S}, 4)),
+                                  Mask::keys(some_bools({B, S}, 5)),
+                                  Mask::documents(tensor({0, 1, 0, 1, 1}, int64)),
+                                  Mask::documents(tensor({{0, 0, 0, 2, 2}, {3, 1, 1, 3, 1}}, int64))};
     for (const Mask& a : masks)
         for (const Mask& b : masks) {
             const Tensor either = (a.materialize(B, H, T, S) || b.materialize(B, H, T, S)).expand({B, H, T, S});
@@ -133,8 +204,9 @@ TEST_CASE("masks of keys are joined without an axis of queries, and other masks 
     const auto rest = [](const Mask& mask) { return mask.rest(B, H, T, S); };
     const auto is = [](const Tensor& a, const Shape& shape) { return a.shape() == shape; };
     CHECK(rest(Mask::causal()).empty());
-    const auto joined = rest(Mask::causal() | Mask::padding({3, 5}) | Mask::padding({5, 4}) |
-                             Mask::blocked(keys.expand({1, H, T, S})));
+    const auto joined =
+        rest(Mask::causal() | Mask::padding({3, 5}) | Mask::padding({5, 4}) |
+             Mask::blocked(keys.expand({1, H, T, S})) | Mask::blocked(keys) | Mask::keys(keys[0][1][0]));
     REQUIRE(joined.size() == 1);
     CHECK(is(joined[0], {B, H, 1, S}));
     const auto parts = rest(Mask::padding({3, 5}) | Mask::blocked(pairs) | Mask::blocked(samples));
@@ -156,12 +228,13 @@ TEST_CASE("combining leaves the parts as they were", "[mask]") {
 
 TEST_CASE("a mask that does not fit is refused with both shapes and the meaning of ranks", "[mask]") {
     for (const Shape& wrong : {Shape{T, S + 1}, Shape{S, T}, Shape{B + 1, T, S}, Shape{H, T, S}, Shape{1, T, S},
-                               Shape{B, 2, T, S}, Shape{H, B, T, S}, Shape{B, H, 1, S}, Shape{B, H, T, 1}}) {
+                               Shape{B, 2, T, S}, Shape{H, B, T, S}, Shape{1, S}, Shape{H, 1, S},
+                               Shape{1, 1, S}, Shape{B, 1, T + 1, S}, Shape{B, H, T, 1}}) {
         const std::string message = message_of<ShapeError>(
             [&] { return Mask::blocked(zeros(wrong, boolean)).materialize(B, H, T, S); });
         CHECK(contains(message, wrong.str()));
         CHECK(contains(message, "(2, 3, 4, 5)"));
-        CHECK(contains(message, "(B, T, S) per sample"));
+        CHECK(contains(message, "(B, T|1, S) per sample"));
     }
     const Tensor q = random({B, H, T, 3}), k = random({B, H, S, 3});
     CHECK(contains(
@@ -182,6 +255,51 @@ TEST_CASE("a mask of rank 0, 1 or 5, or that is not bool, is refused where it is
         }
     CHECK(contains(message_of<DTypeError>([] { return Mask::blocked(zeros({T, S})); }), "float32"));
     CHECK(contains(message_of<DTypeError>([] { return Mask::allowed(zeros({T, S}, int64)); }), "int64"));
+}
+
+TEST_CASE("masks of tokens of a wrong rank or type, or that do not fit, are refused with the way out",
+          "[mask]") {
+    for (const Shape& wrong : {Shape{}, Shape{B, 1, S}, Shape{B, H, T, S}}) {
+        const std::string of_keys = message_of<ShapeError>([&] { return Mask::keys(zeros(wrong, boolean)); });
+        CHECK(contains(of_keys, "Mask::keys: takes (B, S), or (S,) for all samples, not " + wrong.str()));
+        CHECK(contains(of_keys, "use Mask::blocked or Mask::allowed"));
+        CHECK(contains(message_of<ShapeError>([&] { return Mask::documents(zeros(wrong, int64)); }),
+                       "Mask::documents: takes (B, S)"));
+    }
+    for (const DType type : {float32, float64, int64})
+        CHECK(contains(message_of<DTypeError>([&] {
+                           return Mask::keys(zeros({B, S}, type));
+                       }),
+                       "Mask::keys: the mask must be bool, not " + std::string(name(type))));
+    for (const DType type : {float32, float64, boolean})
+        CHECK(contains(message_of<DTypeError>([&] {
+                           return Mask::documents(zeros({B, S}, type));
+                       }),
+                       "Mask::documents: ids must be int64, not " + std::string(name(type))));
+    const Tensor q = random({B, H, T, 3}), k = random({B, H, S, 3});
+    for (const Shape& wrong :
+         {Shape{S + 1}, Shape{T}, Shape{B, T}, Shape{1, S}, Shape{B + 1, S}, Shape{S, B}}) {
+        CAPTURE(wrong);
+        for (const bool composed : {false, true}) {
+            const Composed path(composed);
+            CHECK(message_of<ShapeError>([&] {
+                      (void)scaled_dot_product_attention(q, k, k, {.mask = Mask::keys(ones(wrong, boolean))});
+                  }) == "scaled_dot_product_attention: Mask::keys: " + wrong.str() +
+                            " for 2 samples of 5 keys; give one for each key, those in a cache included, as "
+                            "(B, S) or (S,)");
+            CHECK(contains(
+                message_of<ShapeError>([&] {
+                    const Mask mask = Mask::documents(zeros(wrong, int64));
+                    (void)scaled_dot_product_attention(q, k, k, {.mask = mask});
+                }),
+                "scaled_dot_product_attention: Mask::documents: " + wrong.str() + " for 2 samples of 5"));
+        }
+    }
+    CHECK(contains(message_of<ShapeError>([&] {
+                       const Mask mask = Mask::documents(zeros({T}, int64));
+                       (void)scaled_dot_product_attention(k, q, q, {.mask = mask});
+                   }),
+                   "Mask::documents: 5 queries for 4 keys; the queries are the last tokens"));
 }
 
 TEST_CASE("padding lengths that are negative, too many, too few or too long are refused", "[mask]") {

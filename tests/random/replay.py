@@ -89,8 +89,9 @@ def cross_entropy(logits, targets):
     return F.nll_loss(torch.log_softmax(logits, -1)[counted], targets[counted])
 
 
-def attend(q, k, v, causal=False, blocked=(), lengths=(), bias=None, scale=0, unseen=None, factors=None):
-    """Output and weights; a query that may attend to nothing has zeros. `factors` are those of dropout."""
+def attend(q, k, v, causal=False, blocked=(), texts=0, lengths=(), bias=None, scale=0, unseen=None, factors=None):
+    """Output and weights; a query that may attend to nothing has zeros. `texts` is how many tokens each document has, `factors` are
+    those of dropout."""
     shape = q.shape
     while q.dim() < 4:
         q, k, v = q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0)
@@ -102,6 +103,9 @@ def attend(q, k, v, causal=False, blocked=(), lengths=(), bias=None, scale=0, un
         mask = mask | torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
     for part in blocked:
         mask = mask | (part.unsqueeze(1) if part.dim() == 3 else part)
+    if texts:
+        ids = torch.arange(S) // int(texts)
+        mask = mask | (ids[S - T:, None] != ids)
     if len(lengths):
         mask = mask | (torch.arange(S) >= torch.tensor(lengths).reshape(-1, 1, 1, 1))
     if unseen is not None:

@@ -81,7 +81,7 @@ std::string loss_text(const Statement& s, bool python) {
 }
 
 // ---- attention. Operands: q, k, v (or one packed tensor), masks, a bias. Numbers:
-enum { form, causal, scale, parts, has_bias, poison, poisoned_key, num_heads, dropout_seed, lengths };
+enum { form, causal, scale, parts, has_bias, poison, poisoned_key, num_heads, dropout_seed, texts, lengths };
 constexpr double dropout_probability = 0.3;
 constexpr double plain = 0, output_with_weights = 1, weights = 2, packed = 3;  // forms
 
@@ -91,11 +91,14 @@ void mask_parts(ProgramBuilder& d, Statement& s, std::int64_t B, std::int64_t H,
     s.numbers[scale] = d.coin(0.3) ? 0.7 : 0;
     s.numbers[dropout_seed] = d.coin(0.2) ? d.number(1, 1000) : 0;
     for (int n = d.coin(0.6) ? d.number(1, 2) : 0; n > 0; --n) {
-        const Shape shapes[] = {{T, S}, {B, T, S}, {d.coin(0.5) ? B : 1, d.coin(0.5) ? H : 1, T, S}};
+        const Shape shapes[] = {{T, S},
+                                {B, d.coin(0.5) ? T : 1, S},
+                                {d.coin(0.5) ? B : 1, d.coin(0.5) ? H : 1, d.coin(0.5) ? T : 1, S}};
         s.in.push_back(d.bools(shapes[d.number(0, 2)]));
         ++s.numbers[parts];
     }
     if (d.coin(0.2)) s.in.push_back(d.shaped({d.coin(0.5) ? H : 1, T, S})), s.numbers[has_bias] = 1;
+    s.numbers[texts] = T <= S && d.coin(0.2) ? d.number(1, 3) : 0;  // tokens of each document
     if (d.coin(0.2))
         for (std::int64_t b = 0; b < B; ++b) s.numbers.push_back(d.number(0, static_cast<int>(S)));
 }
@@ -150,6 +153,10 @@ Tensor attend(const Call& c) {
         for (std::size_t i = lengths; i < c.n.size(); ++i) list.push_back(c.integer(i));
         options.mask = options.mask | Mask::padding(list);
     }
+    if (c.n[texts] != 0)
+        options.mask =
+            options.mask |
+            Mask::documents((arange(c.x[is_packed ? 0 : 1].size(-2)).to(float64) / c.n[texts]).to(int64));
     if (c.n[has_bias] != 0) options.bias = c.x[next];
     if (c.n[scale] != 0) options.scale = c.n[scale];
     Rng rng(static_cast<std::uint64_t>(c.n[dropout_seed]));
@@ -193,11 +200,14 @@ std::string attention_text(const Statement& s, bool python) {
     }
     for (std::size_t i = lengths; i < n.size(); ++i) list += (i > lengths ? ", " : "") + number(n[i]);
     if (!list.empty()) mask += " | Mask::padding({" + list + "})";
+    if (n[texts] != 0)
+        mask += " | Mask::documents((arange(" + r(s.in[is_packed ? 0 : 1]) + ".size(-2)).to(float64) / " +
+                number(n[texts]) + ").to(int64))";
     const std::string bias = n[has_bias] != 0 ? r(s.in[next]) : "";
     if (python) {
         const std::string key = n[poison] != 0 ? number(n[poisoned_key]) : "None";
         const std::string options = "causal=" + std::string(n[causal] != 0 ? "True" : "False") + ", blocked=[" +
-                                    blocked + "], lengths=[" + list +
+                                    blocked + "], texts=" + number(n[texts]) + ", lengths=[" + list +
                                     "], bias=" + (bias.empty() ? "None" : bias) +
                                     ", scale=" + number(n[scale]) + ", unseen=" + key +
                                     (n[dropout_seed] != 0 ? ", factors=drawn(@)" : "");

@@ -55,7 +55,14 @@ inline Mask random_mask(std::int64_t B, std::int64_t H, std::int64_t T, std::int
     if (coin(0.2)) mask = mask | Mask::blocked(bools({T, S}, share(), rng));
     if (coin(0.2)) mask = mask | Mask::allowed(bools({B, T, S}, 1 - share(), rng));
     if (coin(0.2))
-        mask = mask | Mask::blocked(bools({coin(0.5) ? B : 1, coin(0.5) ? H : 1, T, S}, share(), rng));
+        mask = mask |
+               Mask::blocked(bools({coin(0.5) ? B : 1, coin(0.5) ? H : 1, coin(0.5) ? T : 1, S}, share(), rng));
+    if (coin(0.2)) mask = mask | Mask::keys(bools(coin(0.5) ? Shape{B, S} : Shape{S}, 1 - share(), rng));
+    if (T <= S && coin(0.2)) {
+        Tensor ids = (rand(coin(0.5) ? Shape{B, S} : Shape{S}, rng) * 3).to(int64);
+        if (coin(0.5)) ids = cumsum(ids, -1);  // neighbours, as in packed texts
+        mask = mask | Mask::documents(ids);
+    }
     return mask;
 }
 

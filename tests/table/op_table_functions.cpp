@@ -92,6 +92,12 @@ std::vector<Op> function_ops() {
          [](In x) {
              return attend(x, Mask::padding({5, 2}) | Mask::causal());
          }},
+        {sdpa, "attention.padding_causal", twice,
+         [](In x) {
+             return attend(x, Mask::keys(arange(5) < tensor({{5}, {2}}, int64)) | Mask::causal());
+         }},
+        {sdpa, "attention.no_keys_left", twice,
+         [](In x) { return attend(x, Mask::documents(arange(5) + 3) | Mask::blocked(eye(5) == 1)); }},
         {sdpa, "attention.no_keys_left", twice,
          [](In x) {
              return attend(x, Mask::padding({0, 0}));

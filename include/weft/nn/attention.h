@@ -151,8 +151,9 @@ struct CausalMultiHeadAttention : Module {
         return attention_.forward(x, x, x, extra_mask, true);
     }
     // Decodes: x holds the T tokens after those in the cache, which it joins. Returns what a pass over all
-    // S = cache.length() + T tokens gives at the last T; `extra_mask` has T queries and S keys. Also refuses
-    // what KeyValueCache::append refuses, and S > max_seq_len (ShapeError); then the cache is unchanged.
+    // S = cache.length() + T tokens gives at the last T; `extra_mask` has T queries and S keys, of which
+    // Mask::keys and Mask::documents may know more. Also refuses what KeyValueCache::append refuses, and
+    // S > max_seq_len (ShapeError); then the cache is unchanged.
     //
     //     nn::KeyValueCache cache;
     //     const NoGrad off;

@@ -29,7 +29,7 @@ NamedTensors separate_state(const NamedTensors& state, const std::vector<std::in
 // (add_bias_kv), an unknown name and a missing one. add_zero_attn, not supported, leaves no trace in a state.
 //
 // Masks: in PyTorch's module, true means BLOCKED, in attn_mask and key_padding_mask: use
-// Mask::blocked(attn_mask) and Mask::blocked(key_padding_mask.unsqueeze(1).expand({B, T, S})). In its function
+// Mask::blocked(attn_mask) and Mask::keys(!key_padding_mask). In its function
 // torch.nn.functional.scaled_dot_product_attention, true means VISIBLE: use Mask::allowed(attn_mask). Reshape
 // an attn_mask of (B·num_heads, T, S) to {B, num_heads, T, S}.
 //

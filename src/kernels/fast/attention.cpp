@@ -31,6 +31,12 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
 
     for (std::int64_t j0 = 0; j0 < keys; j0 += width) {
         const std::int64_t n_k = std::min(width, keys - j0);
+        if (head.is_apart(i0, n_q, j0, n_k)) {
+            for (std::int64_t i = 0; i < n_q && wanted; ++i)
+                std::fill(wanted + i * head.S + j0, wanted + i * head.S + j0 + n_k, T(0));
+            if (wanted) shifts.insert(shifts.end(), largest, largest + n_q);
+            continue;
+        }
         head.scores(s, i0, n_q, j0, n_k);
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s + i * width;

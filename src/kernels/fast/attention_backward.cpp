@@ -65,6 +65,7 @@ void backward_tile_row(const Head<T>& head, const Backward& to, std::int64_t i0,
 
     for (std::int64_t j0 = part.first_key; j0 < keys; j0 += width) {
         const std::int64_t n_k = std::min(width, keys - j0);
+        if (head.is_apart(i0, n_q, j0, n_k)) continue;
         const Matrix<T> weights{p, width, 1}, dscores{ds, width, 1};
         head.scores(p, i0, n_q, j0, n_k);
         gemm<T>(n_q, n_k, head.d_v, T(1), dout, head.rows(head.in.v, j0).transposed(), T(0), dscores);
@@ -124,10 +125,10 @@ void clear(const Head<T>& head, const Backward& to) {
 }
 
 // Whether the gradients of a head met finite numbers only. Every query of a tile is multiplied with every key,
-// so the first key of each part and the first query of each row of tiles tell for all.
+// so the first key of each column of tiles and the first query of each row tell for all, whichever are skipped.
 template <class T>
-bool all_finite(const Head<T>& head, const QkvArrays& gradients, std::int64_t keys_per_part) {
-    for (std::int64_t j0 = 0; j0 < head.S; j0 += keys_per_part)
+bool all_finite(const Head<T>& head, const QkvArrays& gradients) {
+    for (std::int64_t j0 = 0; j0 < head.S; j0 += head.tile.keys)
         if (!is_finite(head.d_v, head.rows(gradients.v, j0).data) ||
             !is_finite(head.d_k, head.rows(gradients.k, j0).data))
             return false;
@@ -210,8 +211,7 @@ void attention_backward(const QkvArrays& gradients, const Array& dbias, const Ar
         };
         const auto repeat_unless_finite = [&](std::int64_t unit, T* memory) {
             bool finite = true;
-            heads(unit,
-                  [&](const Head<T>& head) { finite = finite && all_finite(head, gradients, parts.keys); });
+            heads(unit, [&](const Head<T>& head) { finite = finite && all_finite(head, gradients); });
             if (finite) return;
             clear_unit(unit);
             for (std::int64_t round = 0; round < parts.count; ++round)

@@ -56,8 +56,26 @@ struct Head {
     U* element(const Array& x, std::int64_t i, std::int64_t j) const {
         return x.data<U>() + b * x.strides[0] + h * x.strides[1] + i * x.strides[2] + j * x.strides[3];
     }
+    // The ids of this sample's tokens from key j on, and from query i on.
+    const std::int64_t* ids(const Array& documents, std::int64_t j) const {
+        return documents.data<std::int64_t>() + b * documents.strides[0] + j;
+    }
+    const std::int64_t* query_ids(const Array& documents, std::int64_t i) const {
+        return ids(documents, i + (S - T_));
+    }
+    // Whether the ids of a tile's queries all lie below those of its keys, or above: then no query sees a key.
+    bool is_apart(std::int64_t i0, std::int64_t n_q, std::int64_t j0, std::int64_t n_k) const {
+        return std::any_of(params.documents.begin(), params.documents.end(), [&](const Array& documents) {
+            const std::int64_t *q = query_ids(documents, i0), *k = ids(documents, j0);
+            const auto [q_low, q_high] = std::minmax_element(q, q + n_q);
+            const auto [k_low, k_high] = std::minmax_element(k, k + n_k);
+            return *q_high < *k_low || *k_high < *q_low;
+        });
+    }
     bool is_visible(std::int64_t i, std::int64_t j) const {
         return !(params.causal && j > i + (S - T_)) &&
+               std::all_of(params.documents.begin(), params.documents.end(),
+                           [&](const Array& ids_of) { return *query_ids(ids_of, i) == *ids(ids_of, j); }) &&
                std::none_of(params.blocked.begin(), params.blocked.end(),
                             [&](const Array& blocked) { return *element<bool>(blocked, i, j); });
     }
@@ -76,6 +94,11 @@ struct Head {
                 const bool* blocked = element<bool>(part, i0 + i, j0);
                 for (std::int64_t j = 0; j < n_k; ++j)
                     if (blocked[j * part.strides[3]]) row[j] = -INFINITY;
+            }
+            for (const Array& documents : params.documents) {
+                const std::int64_t *of_keys = ids(documents, j0), own = *query_ids(documents, i0 + i);
+                for (std::int64_t j = 0; j < n_k; ++j)
+                    if (of_keys[j] != own) row[j] = -INFINITY;
             }
             if (params.causal)
                 for (std::int64_t j = std::max<std::int64_t>(0, i0 + i + (S - T_) + 1 - j0); j < n_k; ++j)
