@@ -50,8 +50,8 @@ struct Fans {
 Fans fans_of(const char* function, const Tensor& x) {
     if (x.rank() < 2)
         throw ShapeError(function, ": x ", x.shape(),
-                         " has no inputs and outputs; give a weight (out, in, …), and fill vectors with "
-                         "uniform_, normal_ or zero_");
+                         " has no inputs and outputs; give a weight (out, in, ...), and fill vectors with "
+                         "uniform_, normal_ or zeros_");
     const double each = x.numel() == 0 ? 0 : static_cast<double>(x.numel() / (x.size(0) * x.size(1)));
     return {static_cast<double>(x.size(1)) * each, static_cast<double>(x.size(0)) * each};
 }
@@ -108,6 +108,12 @@ void orthonormalise(Tensor& q) {
 
 }  // namespace
 
+Tensor constant_(Tensor x, double value) {
+    const NoGrad off;
+    x.fill_(value);
+    return x;
+}
+
 Tensor uniform_(Tensor x, double low, double high, Rng& rng) {
     check_range("uniform_", low, high);
     return filled_uniform("uniform_", x, low, high, rng);
@@ -128,9 +134,10 @@ Tensor trunc_normal_(Tensor x, double mean, double std, double low, double high,
                          " are in [", low, ", ", high, "]; move the bounds towards the mean");
     return filled("trunc_normal_", x, rng, [&] {
         std::vector<double> values(static_cast<std::size_t>(x.numel()));
-        for (double& value : values) do
-                value = mean + std * rng.normal();
-            while (value < low || value > high);
+        for (double& value : values) {
+            value = mean + std * rng.normal();
+            while (value < low || value > high) value = mean + std * rng.normal();
+        }
         return from_vector(values, x.shape()).to(x.dtype());
     });
 }

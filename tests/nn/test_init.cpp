@@ -128,6 +128,10 @@ TEST_CASE(
     Rng rng(7);
     kaiming_uniform_(layer.weight, {}, rng);
     CHECK(weight.to_vector<float>() == drawn);
+    CHECK(zeros_(layer.bias).to_vector<float>() == std::vector<float>(4, 0));
+    CHECK(ones_(layer.bias).to_vector<float>() == std::vector<float>(4, 1));
+    CHECK(constant_(layer.bias, 0.25).to_vector<float>() == std::vector<float>(4, 0.25f));
+    CHECK(trunc_normal_(layer.bias, 0.5, 0, -2, 2, rng).to_vector<float>() == std::vector<float>(4, 0.5f));
     const Tensor columns = zeros({6, 4});
     orthogonal_(columns.T(), 1, rng);  // through a view
     CHECK(far_from_orthogonal(columns, 1) < 1e-5);
@@ -161,7 +165,6 @@ TEST_CASE("initial values refuse vectors, integers and numbers that make no dist
     refused([&] { normal_(w, 0, -1); }, "normal_: std must be finite and at least 0, not -1");
     refused([&] { trunc_normal_(w, 0, 1, 4, 5); },
             "fewer than one in a hundred numbers of mean 0 and std 1 are in [4, 5]");
-    refused([&] { trunc_normal_(w, 0, 0); }, "trunc_normal_");
     refused([&] { trunc_normal_(w, 0, -1); }, "std must be");
     refused([&] { trunc_normal_(w, NAN, 1); }, "trunc_normal_");
     refused([&] { xavier_normal_(w, -1); }, "xavier_normal_: gain must be finite and at least 0, not -1");

@@ -1,6 +1,8 @@
 // Initial values of parameters.
 #pragma once
 
+#include <utility>
+
 #include "weft/autograd/tensor.h"
 
 namespace weft::nn {
@@ -14,14 +16,21 @@ Tensor uniform(const Shape& shape, double low, double high, Rng& rng = default_r
 //     const Tensor w = nn::normal({4, 3}, 0, 0.02, rng);  // (4, 3)
 Tensor normal(const Shape& shape, double mean, double deviation, Rng& rng = default_rng());
 
-// Functions that fill x, of a floating type, in place and return it, as those of torch.nn.init. The graph does
-// not see the change. DTypeError unless x is floating, ValueError if a number is not finite or out of range. If
-// `rng` was made by Rng::skip_init, x stays as it is.
+// Functions that fill x in place and return it, as those of torch.nn.init. The graph does not see the change.
+// Those that draw refuse an x that is not floating (DTypeError) and numbers that make no distribution
+// (ValueError), and leave x as it is if `rng` was made by Rng::skip_init.
 //
 //     nn::Linear layer(256, 128);
 //     nn::init::kaiming_normal_(layer.weight, {.nonlinearity = nn::init::Nonlinearity::relu});
-//     layer.bias.detach().zero_();
+//     nn::init::zeros_(layer.bias);
 namespace init {
+
+// Fills x with `value`, 0 or 1.
+//
+//     nn::init::constant_(w, 0.5);
+Tensor constant_(Tensor x, double value);
+inline Tensor zeros_(Tensor x) { return constant_(std::move(x), 0); }
+inline Tensor ones_(Tensor x) { return constant_(std::move(x), 1); }
 
 // Each element uniform in [low, high).
 //

@@ -110,8 +110,8 @@ private:
 void check_rate(double value, const char* what);
 // Throws ValueError, naming `what`, unless 0 ≤ value < 1.
 void check_beta(double value, const char* what);
-// Returns such rates that the first is `lr` and all have the ratios of `rates`. ValueError if the first of
-// `rates`, but not every other, is 0.
+// Returns `lr` and, for the other groups, the rates that have the ratios of `rates` to it. ValueError unless lr
+// is finite and at least 0, or if the first of `rates` is 0 and another is not.
 std::vector<double> in_ratio(const std::vector<double>& rates, double lr);
 
 // Returns {"momentum_buffer"} for SGD with momentum, {} without, and {"exp_avg", "exp_avg_sq"} for the others.
@@ -175,8 +175,8 @@ public:
     const Options& options(std::int64_t group = 0) const { return groups_[slots_.index(group)].options; }
     double lr(std::int64_t group = 0) const { return options(group).lr; }
     // Sets the learning rate of the first group. The others keep the ratio to it that they had when rates were
-    // last set by group, so a schedule acts on all. ValueError unless finite and at least 0, or if the first
-    // rate was 0 and another was not.
+    // last set by group, so a schedule acts on them, too. ValueError unless finite and at least 0, or if the
+    // first rate was 0 and another was not.
     void set_lr(double lr) {
         slots_.checked();
         const std::vector<double> rates = in_ratio(rates_, lr);
