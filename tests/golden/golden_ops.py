@@ -380,10 +380,10 @@ def more(case):
     case("bce.each", lambda x, t: F.binary_cross_entropy_with_logits(x, t, reduction="none"), lambda d: [4 * d.normal(3, 4), d.positive(3, 4) / 4])
     for name, reduction in [("", "mean"), (".each", "none")]:
         case("binary_cross_entropy" + name, lambda p, t, r=reduction: F.binary_cross_entropy(p, t, reduction=r), lambda d: [d.positive(3, 4) / 3, d.positive(3, 4) / 4])
-    case("kl_div", F.kl_div, lambda d: [-d.positive(3, 4), d.positive(3, 4) / 4])
+    case("kl_div", lambda x, t: F.kl_div(x, t, reduction="none").mean(), lambda d: [-d.positive(3, 4), d.positive(3, 4) / 4])
     case("kl_div.batchmean", lambda x, t: F.kl_div(x, t, reduction="batchmean"), lambda d: [-d.positive(3, 4), d.positive(3, 4) / 4])
     case("kl_div.zero", divergence, lambda d: [np.array([[-1.0, -2.0, -0.5], [-3.0, -0.25, -4.0]]), np.array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])])
-    case("kl_div.log_target", lambda x, t: F.kl_div(x, t, log_target=True), lambda d: [-d.positive(3, 4), -d.positive(3, 4)])
+    case("kl_div.log_target", lambda x, t: F.kl_div(x, t, reduction="none", log_target=True).mean(), lambda d: [-d.positive(3, 4), -d.positive(3, 4)])
     apart = lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]]
     for name, f in [("mse_loss", F.mse_loss), ("l1_loss", F.l1_loss), ("huber_loss", lambda a, b, reduction: F.huber_loss(a, b, reduction, 0.7)),
                     ("smooth_l1_loss", lambda a, b, reduction: F.smooth_l1_loss(a, b, reduction=reduction, beta=0.3))]:

@@ -53,6 +53,9 @@ std::vector<growth::Case> growth::tensors() {
         elements("index_select", [](const Tensor& x) { return index_select(x, 0, argsort(x)); }),
         elements("gather", [](const Tensor& x) { return gather(x, 0, argsort(x)); }),
         elements("scatter_add", [](const Tensor& x) { return scatter_add(x.shape(), 0, argsort(x), x); }),
+        elements("scatter", [](const Tensor& x) { return scatter(x, 0, argsort(x), x); }),
+        elements("unique", [](const Tensor& x) { return unique(x).values; }),
+        elements("repeat_interleave", [](const Tensor& x) { return repeat_interleave(x, argsort(x) * 0 + 1); }),
         elements("embedding of ids",
                  [](const Tensor& x) {
                      return embedding(x.reshape({-1, 1}), argsort(x));
@@ -92,6 +95,7 @@ std::vector<growth::Case> growth::tensors() {
                      return max_pool2d(x.reshape({1, 1, 1, -1}), {.kernel_width = 2, .stride = 1});
                  }),
         list("stack", [](const std::vector<Tensor>& all) { (void)stack(all); }),
+        list("vstack and hstack", [](const std::vector<Tensor>& all) { (void)vstack(all), (void)hstack(all); }),
         list("cat", [](const std::vector<Tensor>& all) { (void)cat(all); }),
         list("numbered", [](const std::vector<Tensor>& all) { (void)optim::numbered(all); }),
     };

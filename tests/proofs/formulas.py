@@ -11,7 +11,7 @@ from rules import FORMULAS, evaluated
 
 # ---- numbers
 
-IRRATIONAL = [sp.Integer(1), sp.sqrt(sp.pi), 1 / sp.sqrt(sp.pi), sp.sqrt(2 / sp.pi), sp.pi]
+IRRATIONAL = [sp.Integer(1), sp.sqrt(sp.pi), 1 / sp.sqrt(sp.pi), sp.sqrt(2 / sp.pi), sp.pi, sp.log(2), sp.log(10)]
 
 
 def near(a, b):

@@ -63,6 +63,12 @@ def binary_cross_entropy(p, t, reduction):
     return losses if reduction == "none" else getattr(losses, reduction)()
 
 
+def kl_div(x, t, reduction, log_target=False):
+    """Without PyTorch's warning about the mean."""
+    losses = F.kl_div(x, t, reduction="none", log_target=log_target)
+    return losses if reduction == "none" else getattr(losses, reduction)()
+
+
 def scattered(x, axis, index, source):
     """Of elements that meet the last counts, whose gradient PyTorch gives to all of them."""
     at = torch.arange(x.numel()).reshape(x.shape).gather(axis, index).flatten()

@@ -55,10 +55,10 @@ Rows loss_rows() {
                  return binary_cross_entropy(sigmoid(c.x[0]), sigmoid(c.x[1]), r);
              }},
             {"kl_div(Tensor, Tensor, Reduction, bool)", "kl_div($0, sigmoid($1), " + cpp + ")",
-             "F.kl_div($0, torch.sigmoid($1), reduction=" + in_torch + ")", two_of_one_shape,
+             "kl_div($0, torch.sigmoid($1), " + in_torch + ")", two_of_one_shape,
              [r = reduction](const Call& c) { return kl_div(c.x[0], sigmoid(c.x[1]), r); }},
             {"kl_div(Tensor, Tensor, Reduction, bool)", "kl_div($0, tanh($1), " + cpp + ", true)",
-             "F.kl_div($0, torch.tanh($1), reduction=" + in_torch + ", log_target=True)", two_of_one_shape,
+             "kl_div($0, torch.tanh($1), " + in_torch + ", True)", two_of_one_shape,
              [r = reduction](const Call& c) { return kl_div(c.x[0], tanh(c.x[1]), r, true); }},
             {"mse_loss(Tensor, Tensor, Reduction)", "mse_loss($0, $1, " + cpp + ")",
              "F.mse_loss($0, $1, reduction=" + in_torch + ")", two_of_one_shape,
