@@ -53,7 +53,7 @@ struct Trained {
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
-std::string words(const auto&... parts) { return Error(parts...).what(); }
+std::string words(const auto&... parts) { return Error::text(parts...); }
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
 fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 

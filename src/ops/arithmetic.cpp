@@ -138,6 +138,7 @@ Tensor maximum(const Tensor& a, const Tensor& b) { return choice("maximum", a, b
 Tensor minimum(const Tensor& a, const Tensor& b) { return choice("minimum", a, b, std::less<>()); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+    const Profile::Span here("where");
     check_dtype("where", "the condition", condition, boolean);
     check_same_dtype("where", a, b);
     const Shape of_values = broadcast_shapes(a.shape(), b.shape(), "where");

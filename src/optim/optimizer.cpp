@@ -6,6 +6,7 @@
 
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
+#include "weft/autograd/profile.h"
 #include "weft/base/utf8.h"
 #include "weft/ops/creation.h"
 #include "weft/optim/norms.h"
@@ -66,6 +67,7 @@ const ParameterSlots& ParameterSlots::checked() const {
 }
 
 void ParameterSlots::step(const std::function<void(const Update&)>& update) {
+    const Profile::Span here("optimizer.step");
     checked();
     for (const Slot& slot : slots_) {
         const Tensor gradient = slot.parameter.grad();
