@@ -63,7 +63,7 @@ TEST_CASE("an uncaught error names the module, and with WEFT_BACKTRACE the lines
     }
     CHECK(contains(result.output, "uncaught.cpp:13"));
     CHECK(contains(result.output, "uncaught.cpp:18"));
-    CHECK(contains(result.output, "uncaught.cpp:28"));
+    CHECK(contains(result.output, "uncaught.cpp:39"));
     for (const char* noise : {"std::", "__libc_start", "_start", "??", "Error::"})
         CHECK_FALSE(contains(result.output.substr(result.output.find("called by")), noise));
     check_shown(result, "WEFT_BACKTRACE=1 uncaught");

@@ -21,7 +21,7 @@ struct ProfileRow {
     bool backward = false;           // whether these are calls of its gradient rule
     std::int64_t calls = 0;          // how many
     double ms = 0;                   // the time between their beginnings and ends
-    std::int64_t bytes = 0;          // of the arrays that they made: results, and what only they use
+    std::int64_t bytes = 0;          // of the arrays that they made: results, saved tensors, temporaries
     std::int64_t multiply_adds = 0;  // as CountMultiplyAdds counts them
 };
 
@@ -35,8 +35,8 @@ struct ProfileModule {
     std::string path;                        // as Module::path: "GPT.blocks[3].attn"
     double forward_ms = 0, backward_ms = 0;  // of operations called by the module itself
     double total_ms = 0;                     // both, and those of the modules within it
-    std::int64_t bytes = 0;                  // of all that is in total_ms
-    std::int64_t multiply_adds = 0;          // of all that is in total_ms
+    std::int64_t bytes = 0;                  // of the operations in total_ms
+    std::int64_t multiply_adds = 0;          // of the operations in total_ms
 };
 
 // While a Profile is active, it measures the operations of this thread, forward and backward. A gradient rule
@@ -46,8 +46,8 @@ struct ProfileModule {
 //
 //     const Profile profile;
 //     cross_entropy(model(x), target).backward();
-//     std::cout << profile;               // two tables of 80 columns
-//     profile.save_trace("trace.json");  // for chrome://tracing, ui.perfetto.dev or profiler.firefox.com
+//     std::cout << profile;      // two tables of 80 columns
+//     profile.save_trace(path);  // a file for chrome://tracing, ui.perfetto.dev or profiler.firefox.com
 //
 // A module is known by nn::located, through which Weft's layers call their operations.
 class [[nodiscard]] Profile {
@@ -55,7 +55,7 @@ public:
     Profile();
 
     // A row for each operation, and for its gradient rule, the longest time first; the last is "outside
-    // operations", all other time since the profile began. So the rows' times add up to that time.
+    // operations", the other time since the profile began. So the rows' times add up to that time.
     std::vector<ProfileRow> operations() const;
     // The modules in the order in which they were first called; the last, without a path, has the operations
     // that none of them called.
