@@ -50,8 +50,10 @@ std::string line(const std::string& name, const std::vector<std::size_t>& ends,
     return text + "\n";
 }
 
-std::string mebibytes(std::int64_t bytes) { return fixed(static_cast<double>(bytes) / (1024 * 1024), 2); }
-std::string millions(std::int64_t count) { return fixed(static_cast<double>(count) / 1e6, 1); }
+// With two digits after the point, unless the number is large.
+std::string rounded(double value) { return fixed(value, value < 1000 ? 2 : 0); }
+std::string mebibytes(std::int64_t bytes) { return rounded(static_cast<double>(bytes) / (1024 * 1024)); }
+std::string millions(std::int64_t count) { return rounded(static_cast<double>(count) / 1e6); }
 
 std::string in_json(const std::string& text) {
     std::string json = "\"";
@@ -191,13 +193,13 @@ std::string Profile::str() const {
     };
     for (const ProfileRow& row : rows) add(all, row);
     const auto percent = [&](double ms) { return fixed(100 * ms / all.ms, 1); };
-    const std::vector<std::size_t> ends = {39, 50, 57, 67, 80};
+    const std::vector<std::size_t> ends = {45, 55, 61, 69, 80};
     const auto row_line = [&](const ProfileRow& row) {
         return line(row.name + (row.backward ? ", backward" : ""), ends,
                     {row.calls > 0 ? to_chars(row.calls) : " ", fixed(row.ms, 3), percent(row.ms),
                      mebibytes(row.bytes), millions(row.multiply_adds)});
     };
-    std::string text = line("operation", ends, {"calls", "ms", "%", "MiB", "10⁶ mul-adds"});
+    std::string text = line("operation", ends, {"calls", "ms", "%", "MiB", "M mul-adds"});
     for (const ProfileRow& row : rows) {
         if (row.name == outside && left_out > 0) {
             small.name = to_chars(left_out) + " others, each below 1 %";
@@ -210,8 +212,8 @@ std::string Profile::str() const {
     }
     text += row_line(all);
 
-    const std::vector<std::size_t> columns = {33, 42, 52, 58, 67, 80};
-    text += "\n" + line("module", columns, {"forward", "backward", "total ms", "%", "MiB", "10⁶ mul-adds"});
+    const std::vector<std::size_t> columns = {34, 44, 54, 60, 69, 80};
+    text += "\n" + line("module", columns, {"forward", "backward", "total ms", "%", "MiB", "M mul-adds"});
     ProfileModule others;
     left_out = 0;
     for (const ProfileModule& module : modules()) {

@@ -98,6 +98,7 @@ bool is_telling(const std::string& line) {
     for (const char* inside : {"weft::Error::", "Error::Error", "weft::(anonymous namespace)::frames",
                                "::located<", "__invoke", "_M_invoke"})
         if (line.find(inside) != std::string::npos) return false;
+    if (line.starts_with("weft::") && line.find("{lambda") != std::string::npos) return false;
     for (const char* before : {"std::", "_start", "__libc_start", "_Unwind", "??"})
         if (line.starts_with(before)) return false;
     return !line.empty();
@@ -112,7 +113,9 @@ std::string callers() {
             at = end + 1;
             if (const std::string inlined = " (inlined by) "; line.starts_with(inlined))
                 line.erase(0, inlined.size());
-            line.erase(std::min(line.find(" at ??"), line.size()));  // without a line in a source
+            for (const char* unknown : {" at ??", " (discriminator", " [clone"})
+                line.erase(std::min(line.find(unknown), line.size()));
+            if (line.ends_with(":?")) line.erase(line.rfind(" at "));
             if (is_telling(line)) text += "\n  " + line;
         }
     return text.empty() ? "\n  (no function is known: link with -rdynamic, or install addr2line)" : text;

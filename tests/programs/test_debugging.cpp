@@ -27,9 +27,16 @@ std::vector<std::string> shown(const std::string& command) {
 void check_shown(const Result& result, const std::string& command) {
     const std::vector<std::string> lines = shown(command);
     CHECK(lines.size() >= 2);
+    const auto without = [](std::string text, const std::string& part) {
+        for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
+        return text;
+    };
+    // On the page paths begin at the project's folder, and the sign of a NaN is nobody's.
+    const std::string text = without(without(result.output, places::source() + "/"), "-");
     for (const std::string& line : lines) {
+        if (line.starts_with("(gdb)") || contains(line, "0x") || contains(line, "requires_grad")) continue;
         INFO(line);
-        CHECK(contains(result.output, line));
+        CHECK(contains(text, without(line, "-")));
     }
 }
 
@@ -61,12 +68,19 @@ TEST_CASE("an uncaught error names the module, and with WEFT_BACKTRACE the lines
         CHECK(at > last);
         last = at;
     }
-    CHECK(contains(result.output, "uncaught.cpp:13"));
-    CHECK(contains(result.output, "uncaught.cpp:18"));
-    CHECK(contains(result.output, "uncaught.cpp:39"));
+    CHECK(contains(result.output, "uncaught.cpp:15"));
+    CHECK(contains(result.output, "uncaught.cpp:20"));
+    CHECK(contains(result.output, "uncaught.cpp:41"));
     for (const char* noise : {"std::", "__libc_start", "_start", "??", "Error::"})
         CHECK_FALSE(contains(result.output.substr(result.output.find("called by")), noise));
     check_shown(result, "WEFT_BACKTRACE=1 uncaught");
+}
+
+TEST_CASE("a gradient that is not finite is named before an optimiser meets it", "[programs]") {
+    const Result result = shell(uncaught() + " nan 2>&1");
+    CHECK(result.code != 0);
+    CHECK(contains(result.output, "FAILED: the gradient is not finite"));
+    check_shown(result, "uncaught nan");
 }
 
 TEST_CASE("a message that quotes another has its callers once, at the end", "[fault]") {
@@ -90,11 +104,11 @@ TEST_CASE("a message that quotes another has its callers once, at the end", "[fa
 TEST_CASE("gdb shows tensors and shapes by their values", "[programs]") {
     if (shell("gdb --version 2>&1").code != 0) return skip("gdb is not installed: its printers of tensors");
     if (sanitized) return skip("AddressSanitizer does not run under gdb: its printers of tensors");
-    const Result result = shell("gdb -q -batch -nx -iex 'set debuginfod enabled off' -x " + places::source() +
-                                "/tools/gdb/weft_gdb.py -ex 'break training_step' -ex run -ex up -ex 'print x'"
-                                " -ex 'print columns' -ex 'print shape' -ex 'print nothing'"
-                                " -ex 'print net.second.bias' -ex 'catch throw' -ex continue -ex kill " +
-                                uncaught() + " 2>&1");
+    std::string command =
+        "gdb -q -batch -nx -iex 'set debuginfod enabled off' -x " + places::source() + "/tools/gdb/weft_gdb.py";
+    for (const std::string& line : shown("gdb"))
+        if (line.starts_with("(gdb) ")) command += " -ex '" + line.substr(6) + "'";
+    const Result result = shell(command + " -ex kill " + uncaught() + " 2>&1");
     if (contains(result.output, "not permitted"))
         return skip("this system forbids gdb: its printers of tensors");
     CHECK(contains(result.output, " = (2, 8) float32 {0, 1, 2, 3, 4, 5, 6, 7, …}\n"));
@@ -102,7 +116,7 @@ TEST_CASE("gdb shows tensors and shapes by their values", "[programs]") {
     CHECK(contains(result.output, " = (8, 2)\n"));
     CHECK(contains(result.output, " = undefined\n"));
     CHECK(contains(result.output, " = (2,) float32 requires_grad {"));
-    CHECK(contains(result.output, "Catchpoint 2 (exception thrown)"));
+    CHECK(contains(result.output, "Catchpoint 1 (exception thrown)"));
     check_shown(result, "gdb");
 }
 
