@@ -66,9 +66,7 @@ std::string in_json(const std::string& text) {
 
 }  // namespace
 
-Profile::Profile() : here_(current_, this), start_(clock_ns()), start_bytes_(allocated_bytes) {
-    events_.reserve(4096);
-}
+Profile::Profile() : here_(current_, this), start_(clock_ns()), start_bytes_(allocated_bytes) {}
 
 std::int64_t Profile::now() const { return clock_ns() - start_; }
 

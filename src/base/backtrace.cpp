@@ -127,15 +127,16 @@ std::string callers() { return "\n  (not on this system)"; }
 
 }  // namespace
 
-// A message that quotes another, with its callers, has those at its end.
+// A message that quotes another, with its callers, has those at its end. The newline after them tells where
+// they end in the other.
 std::string Error::with_callers(std::string message) {
     const char* const wanted = std::getenv("WEFT_BACKTRACE");
     if (wanted == nullptr || *wanted == '\0' || *wanted == '0') return message;
     const std::size_t begin = message.find(heading);
-    if (begin == std::string::npos) return message + heading + callers();
+    if (begin == std::string::npos) return message + heading + callers() + "\n";
     std::size_t end = begin + heading.size();
     while (message.compare(end, 3, "\n  ") == 0) end = std::min(message.find('\n', end + 1), message.size());
-    const std::string quoted = message.substr(begin, end - begin);
+    const std::string quoted = message.substr(begin, end + 1 - begin);
     return message.erase(begin, quoted.size()) + quoted;
 }
 
