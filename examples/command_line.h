@@ -17,7 +17,7 @@
 
 // A wrong command line: the program prints the message and exits with 2.
 struct UsageError : std::runtime_error {
-    explicit UsageError(const auto&... parts) : std::runtime_error(weft::Error(parts...).what()) {}
+    explicit UsageError(const auto&... parts) : std::runtime_error(weft::Error::text(parts...)) {}
 };
 
 // A checkpoint of train_gpt. Five settings had other names in the first edition; they get their present names,

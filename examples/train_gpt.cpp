@@ -53,7 +53,7 @@ struct Trained {
 };
 
 long long whole(std::int64_t number) { return number; }  // for printf
-std::string words(const auto&... parts) { return Error(parts...).what(); }
+std::string words(const auto&... parts) { return Error::text(parts...); }
 std::uint64_t seed_of(const Options& o) { return static_cast<std::uint64_t>(o.seed); }
 fs::path in(const Options& o, const char* name) { return fs::path(o.out) / name; }
 
@@ -149,7 +149,19 @@ int train_model(Trained& trained, const Options& o, CLI::App& app, const default
                                trained.model, trained.tokenizer, corpus.validation());
     training::RunOptions options = run_options(o);
     options.stop = requested;
-    options.at_step = [&](std::int64_t step) { group.at_step(step); };
+    std::optional<Profile> profile;
+    const auto end_profile = [&] {
+        if (!profile) return;
+        const std::string tables = profile->str();
+        profile->save_trace(o.profile);
+        profile.reset();
+        if (!o.quiet) std::printf("%swrote %s\n", tables.c_str(), o.profile.c_str());
+    };
+    options.at_step = [&, first = trained.state.step](std::int64_t step) {
+        group.at_step(step);
+        if (!o.profile.empty() && o.first && step == first + 1) profile.emplace();
+        if (step == first + 11) end_profile();
+    };
     options.guessing = std::log(trained.tokenizer.vocab_size());
     options.metadata = metadata_of(trained, source.title, app);
     training::Run run(trained.model, trained.optimizer, report, trained.state, options);
@@ -181,6 +193,7 @@ int train_model(Trained& trained, const Options& o, CLI::App& app, const default
         });
     };
     run.train(backward, [&] { return training::evaluate(validation, loss_of, group, requested); });
+    end_profile();
     return interrupt ? interrupt->signal() : 0;
 }
 

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 struct Options {
     // this run
-    std::string out = "out", config;
+    std::string out = "out", config, profile;
     std::int64_t stop_at = 0, threads = 0, page_weights = 4'000'000;
     bool resume = false, sample_only = false, best = false, quiet = false;
     std::vector<std::string> compare;  // folders or reports of other runs
@@ -66,6 +66,11 @@ inline void add_options(CLI::App& app, Options& o) {
                "number of threads, which does not affect results; 0: all");
     add_number(app, "--page_weights", o.page_weights, 0, billion,
                "report.html carries the model, at 2.7 bytes a parameter, up to so many parameters; 0: never");
+    add_text(
+        app, "--profile", o.profile,
+        "measure the second to the eleventh step by operation and module, print that, and write it to this "
+        "file for a browser's profiler",
+        true);
     add_switch(app, "--quiet", o.quiet, "print nothing but warnings and errors");
     add_common(app, o.config, "steps = 5000");
     app.option_defaults()->group("Model");
@@ -162,7 +167,7 @@ inline std::vector<std::string> resume_command(const std::string& program, CLI::
     for (const CLI::Option* option : app.get_options()) {
         const std::string name = option->get_single_name(), group = option->get_group();
         if (option->count() > 0 && (group == "Run" || group == "Sample") && name != "resume" &&
-            name != "stop_at" && name != "config" && name != "compare")
+            name != "stop_at" && name != "config" && name != "compare" && name != "profile")
             command.push_back(quoted("--" + name + "=" + text_of(*option)));
     }
     return command;

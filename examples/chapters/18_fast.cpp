@@ -238,6 +238,17 @@ void the_floor() {
     std::printf("a step, composed    %6.2f ms, %.2f times the floor\n", ms[2], ms[2] / ms[0]);
 }
 
+// ---- a profile
+
+// Ten steps of a GPT with 4 layers: train_gpt's model, and `char` in docs/performance.md.
+void the_profile() {
+    Training training{.layers = 4};
+    training.step();  // makes what later steps recycle
+    const Profile profile;
+    for (int i = 0; i < 10; ++i) training.step();
+    std::printf("%s", profile.str().c_str());
+}
+
 // ---- bytes that are not counted
 
 // Adds 1 to a sixteenth of the readings of 16 sensors: to a block of rows, or to all of one sensor.
@@ -322,6 +333,8 @@ int main(int argc, char** argv) {
     one_or_three();
     chapter.section("The floor");
     the_floor();
+    chapter.section("Where the time goes");
+    the_profile();
     chapter.section("Break it");
     one_of_sixteen();
     chapter.figure("18_bytes", bytes_figure());

@@ -28,8 +28,9 @@ inline std::vector<double> milliseconds(const std::vector<std::function<void()>>
 }
 
 struct Training {
+    std::int64_t layers = L;
     Rng rng{1};
-    lm::GPT model{{.vocab_size = V, .block_size = T, .num_layers = L, .num_heads = H, .d_model = C}, rng};
+    lm::GPT model{{.vocab_size = V, .block_size = T, .num_layers = layers, .num_heads = H, .d_model = C}, rng};
     optim::AdamW optimizer{model, {.lr = 1e-3}};
     Tensor tokens = randint(0, V, {B, T + 1}, rng);
 

@@ -11,6 +11,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/ledger.h"
+#include "weft/autograd/profile.h"
 #include "weft/autograd/trace.h"
 #include "weft/base/scoped.h"
 
@@ -21,8 +22,12 @@ namespace {
 using Results = std::map<std::shared_ptr<Node>, Tensor>;
 using Ready = decltype(GradOptions::ready);
 
+// What a profile calls the addition of a node's gradients, and of those of two backwards.
+const char* const sum_of_gradients = "sum of gradients";
+
 // a + b as a new tensor. (The engine is below ops.)
 Tensor add(const Tensor& a, const Tensor& b) {
+    const Profile::Span here(sum_of_gradients);
     Array sum = make_array(a.shape(), a.dtype());
     kernels::active().add(sum, a.array(), b.array());
     return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
@@ -131,6 +136,7 @@ private:
             sum = std::move(g);
             return;
         }
+        const Profile::Span here(sum_of_gradients);
         if (!create_ && is_unshared(sum)) return kernels::active().add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
         sum = add(sum, g);
@@ -175,6 +181,7 @@ private:
                              "that backward, or compute the output again");
         Grads gradients = [&] {
             const NoTrace no_trace;  // its operations are not part of the run being traced
+            const Profile::Rule here(node.operation, node.number);
             return node.vjp(node.unpack(create_), gradient);
         }();
         if (gradients.size() != node.inputs.size())

@@ -2,6 +2,7 @@
 
 #include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
+#include "weft/autograd/profile.h"
 
 namespace weft {
 
@@ -31,6 +32,7 @@ Tensor fused(const char* operation, const std::vector<Tensor>& inputs,
              std::function<Tensor(const std::vector<Tensor>& inputs)> reference,
              const std::function<FusedResult()>& kernel, Vjp rule) {
     if (composed_mode()) return reference(inputs);
+    const Profile::Span here(operation);
     FusedResult computed;
     {
         const NoGrad off;

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "weft/autograd/profile.h"
+
 namespace weft {
 namespace {
 std::atomic<std::uint64_t> last_number{0};
@@ -52,6 +54,8 @@ bool Saved::needs_input_grad(std::size_t input) const {
 
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+    if (Profile::current() != nullptr) [[unlikely]]
+        Profile::current()->recorded(operation);
     TensorImpl& result = y.impl();
     if (!enabled || !is_floating_point(result.array.dtype)) return y;
     bool takes_part = false;
@@ -77,6 +81,8 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
             !x.defined() ? SavedTensor()
                          : SavedTensor{x.array(), x.version(), is_output ? nullptr : x.impl().node, is_output});
     }
+    if (Profile::current() != nullptr) [[unlikely]]
+        Profile::current()->made(node->number);
     result.node = std::move(node);
     if (record_observer != nullptr) [[unlikely]]
         (*record_observer)(operation, y, inputs, save_for_backward);

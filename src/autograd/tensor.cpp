@@ -3,11 +3,18 @@
 // not know what it is a view of, as PyTorch's does.
 #include "weft/autograd/tensor.h"
 
+#include <cstddef>
 #include <ostream>
 
 #include "autograd/node.h"
 
 namespace weft {
+
+// tools/gdb/weft_gdb.py reads these, and the first member of Storage, where the library has no debug
+// information.
+static_assert(sizeof(void*) != 8 || (sizeof(Shape) == 72 && offsetof(Array, shape) == 16 &&
+                                     offsetof(Array, strides) == 88 && offsetof(Array, offset) == 160 &&
+                                     offsetof(Array, dtype) == 168 && offsetof(TensorImpl, node) == 176));
 
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other) {
     if (is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))

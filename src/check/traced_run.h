@@ -27,7 +27,7 @@ struct Outcome {
     Verdict verdict = Verdict::failed;
     std::string evidence = {};
 
-    Outcome(Verdict verdict, const auto&... parts) : verdict(verdict), evidence(Error(parts...).what()) {}
+    Outcome(Verdict verdict, const auto&... parts) : verdict(verdict), evidence(Error::text(parts...)) {}
     Outcome(bool is_right, const auto&... parts)
         : Outcome(is_right ? Verdict::passed : Verdict::failed, parts...) {}
     bool passed() const { return verdict == Verdict::passed; }

@@ -13,7 +13,7 @@
 namespace weft::dist {
 
 // The parts as one text, written as in an Error.
-std::string words(const auto&... parts) { return Error(parts...).what(); }
+std::string words(const auto&... parts) { return Error::text(parts...); }
 
 // An exchange that has begun.
 class Request {

@@ -82,10 +82,12 @@ Tensor GPT::embedded(const Tensor& ids, std::int64_t past) const {
     return traced("embedded", drop(x));
 }
 
-Tensor GPT::operator()(const Tensor& ids) const {                   // (B, T)
-    Tensor x = embedded(ids, 0);                                    // (B, T, C)
-    for (const nn::TransformerBlock& block : blocks) x = block(x);  // (B, T, C)
-    return traced("logits", head(norm(x)));                         // (B, T, V)
+Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
+    return nn::located(*this, [&] {
+        Tensor x = embedded(ids, 0);                                    // (B, T, C)
+        for (const nn::TransformerBlock& block : blocks) x = block(x);  // (B, T, C)
+        return traced("logits", head(norm(x)));                         // (B, T, V)
+    });
 }
 
 Tensor GPT::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const {  // (B, T)
@@ -98,9 +100,11 @@ Tensor GPT::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches
             throw ValueError("GPT: caches of ", past, " and of ", cache.length(),
                              " tokens; all must hold the same ones: clear() them");
     const nn::CacheGuard guard(caches);
-    Tensor x = embedded(ids, past);                                               // (B, T, C)
-    for (std::size_t i = 0; i < caches.size(); ++i) x = blocks[i](x, caches[i]);  // (B, T, C)
-    return traced("logits", head(norm(x)));                                       // (B, T, V)
+    return nn::located(*this, [&] {
+        Tensor x = embedded(ids, past);                                               // (B, T, C)
+        for (std::size_t i = 0; i < caches.size(); ++i) x = blocks[i](x, caches[i]);  // (B, T, C)
+        return traced("logits", head(norm(x)));                                       // (B, T, V)
+    });
 }
 
 std::vector<nn::KeyValueCache> GPT::make_caches() const {

@@ -38,6 +38,11 @@ Mixture<Expert>::Mixture(std::int64_t d_model, const RngGuard& rng, MixtureOfExp
 
 template <class Expert>
 RoutingResult Mixture<Expert>::with_routing(const Tensor& x) const {
+    return located(*this, [&] { return routed(x); });
+}
+
+template <class Expert>
+RoutingResult Mixture<Expert>::routed(const Tensor& x) const {
     const Tensor logits = gate(x);  // (…, E)
     const std::int64_t C = x.size(-1), E = logits.size(-1), K = top_k, N = x.numel() / C;
     const Tensor probs = traced("router_probs", softmax(logits, -1).reshape({N, E}));  // (N, E)

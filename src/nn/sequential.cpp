@@ -10,9 +10,11 @@ Sequential::Sequential(std::initializer_list<Step> steps) : Module("Sequential")
 }
 
 Tensor Sequential::operator()(const Tensor& x) const {
-    Tensor y = x;
-    for (const auto& step : steps_) y = step(y);
-    return y;
+    return located(*this, [&] {
+        Tensor y = x;
+        for (const auto& step : steps_) y = step(y);
+        return y;
+    });
 }
 
 }  // namespace weft::nn

@@ -2,6 +2,7 @@
 #include "weft/ops/attention.h"
 
 #include <cmath>
+#include <optional>
 
 #include "kernels/interface.h"
 #include "ops/masked_matmul.h"
@@ -31,6 +32,7 @@ Tensor with_rank_4(const Tensor& x) {
 
 Qkv values_of(const Heads& heads) {
     const NoGrad off;
+    const Profile::Span here("q, k and v");
     return heads.qkv();
 }
 
@@ -230,6 +232,8 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
 }  // namespace
 
 AttentionResult Heads::attend(const char* caller, const AttentionOptions& options, bool wants_weights) const {
+    std::optional<Profile::Span> whole;  // unless its steps are recorded
+    if (!composed_mode()) whole.emplace("scaled_dot_product_attention");
     Heads heads = *this;
     Qkv qkv = values_of(heads);
     check_heads(caller, qkv[0], qkv[1], qkv[2]);

@@ -24,6 +24,7 @@ Tensor record_steps(const char* operation, const Tensor& y, const Tensor& x) {
 
 Tensor exp(const Tensor& x) {
     check_floating("exp", x);
+    const Profile::Span here("exp");
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().exp(y.array(), x.array());
     // y = eˣ:  dx = dy·y
@@ -33,6 +34,7 @@ Tensor exp(const Tensor& x) {
 
 Tensor log(const Tensor& x) {
     check_floating("log", x);
+    const Profile::Span here("log");
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().log(y.array(), x.array());
     // y = ln x:  dx = dy/x
@@ -266,6 +268,7 @@ Tensor silu(const Tensor& x) {
 }
 
 Tensor softplus(const Tensor& x) {
+    const Profile::Span here("softplus");
     check_floating("softplus", x);
     const Tensor v = x.detach();
     const Tensor y = relu(v) + log1p(exp(-abs(v)));
@@ -275,6 +278,7 @@ Tensor softplus(const Tensor& x) {
 }
 
 Tensor logsigmoid(const Tensor& x) {
+    const Profile::Span here("logsigmoid");
     check_floating("logsigmoid", x);
     const Tensor v = x.detach();
     const Tensor y = minimum(v, 0) - log1p(exp(-abs(v)));

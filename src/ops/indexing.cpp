@@ -22,6 +22,7 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.
 Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
+    const Profile::Span here("index_add");
     const Tensor y = zeros(shape, x.dtype());
     kernels::active().index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
     return record("index_add", y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {
@@ -41,6 +42,7 @@ void check_fits(const char* operation, const Shape& index, const Shape& x, int a
 }  // namespace
 
 Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
+    const Profile::Span here("index_select");
     axis = normalize_axis(axis, x.rank(), "index_select");
     if (indices.rank() != 1)
         throw ShapeError("index_select: indices of shape ", indices.shape(), "; they must be (n,)");
@@ -56,6 +58,7 @@ Tensor index_select(const Tensor& x, int axis, const Tensor& indices) {
 }
 
 Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
+    const Profile::Span here("gather");
     axis = normalize_axis(axis, x.rank(), "gather");
     check_fits("gather", indices.shape(), x.shape(), axis);
     const Tensor index = normalized("gather", indices, x.size(axis));
@@ -68,6 +71,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& indices) {
 }
 
 Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& source) {
+    const Profile::Span here("scatter_add");
     axis = normalize_axis(axis, shape.rank(), "scatter_add");
     if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
     check_fits("scatter_add", indices.shape(), shape, axis);

@@ -125,6 +125,7 @@ Tensor of_nothing(const Tensor& x, Reduction reduction) {
 
 // ln(1 + eˣ) − x·t elementwise, without the cancellation of its terms where t is 0 or 1.
 Tensor logistic_losses(const Tensor& x, const Tensor& t) {
+    const Profile::Span here("binary_cross_entropy_with_logits");
     const Tensor v = x.detach(), y = relu(v) - v * t.detach() + log1p(exp(-abs(v)));
     // y = ln(1 + eˣ) − x·t:  dx = σ(x) − t = (1 − t)·σ(x) − t·σ(−x),  dt = −x
     return record(

@@ -54,8 +54,11 @@ Tensor dropout(const Tensor& x, double p, Rng& rng, bool training) {
     if (!(p >= 0 && p < 1)) throw ValueError("dropout: p is ", p, "; use 0 ≤ p < 1");
     if (!training || p == 0) return unchanged(x);
     Array keep_mask = make_array(x.shape(), x.dtype());
-    kernels::active().fill_dropout(keep_mask,
-                                   {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
+    {
+        const Profile::Span here("draws of dropout");
+        kernels::active().fill_dropout(keep_mask,
+                                       {p, rng.seed(), rng.reserve(kernels::dropout_positions(x.numel()))});
+    }
     return x * Tensor(std::move(keep_mask));
 }
 Tensor randn_like(const Tensor& x, Rng& rng) try {

@@ -35,6 +35,7 @@ struct ReducedAxes {
 // Σ over the marked axes, in a shape with as many elements.
 Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
     if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
+    const Profile::Span here("sum");
     Array y = kernels::active().sum(x.array(), axes);
     if (y.storage == x.array().storage) y = kernels::copy_of(y);  // nothing to sum, but the result is new
     const Shape kept = y.shape;
@@ -51,7 +52,10 @@ ValuesIndices min_max(const char* operation, const Tensor& x, int axis, KeepDim 
     if (x.size(axis) == 0)
         throw ShapeError(operation, ": axis ", axis, " of ", x.shape(),
                          " is empty; reduce an axis with elements");
-    const kernels::MinMax found = kernels::active().min_max(x.array(), axis, largest);
+    const kernels::MinMax found = [&] {
+        const Profile::Span here(operation);
+        return kernels::active().min_max(x.array(), axis, largest);
+    }();
     const Tensor indices(found.indices);
     // y = x at the index:  dx = dy there, else 0
     const Tensor y = record(operation, Tensor(found.values), {x}, {indices},
@@ -70,6 +74,7 @@ Tensor min_max_of_all(const char* operation, const Tensor& x, bool largest) {
 Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
     if (x.dtype() == boolean) throw DTypeError("cumsum: bool does not add; convert it with to(int64) to count");
     axis = normalize_axis(axis, x.rank(), "cumsum");
+    const Profile::Span here("cumsum");
     Array y = make_array(x.shape(), x.dtype());
     kernels::active().cumsum(y, x.array(), axis, reverse);
     // y_i = Σ_{j ≤ i} x_j:  dx_j = Σ_{i ≥ j} dy_i, a cumulative sum from the other end
@@ -130,6 +135,7 @@ Tensor mean(const Tensor& x, const Axes& axes, KeepDim keepdim) {
 Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
     check_floating("var", x);
     const ReducedAxes r("var", x, axes);
+    const Profile::Span here("var");
     const double divisor = std::max(0.0, static_cast<double>(r.elements) - correction);
     const Tensor c = centred(x.detach(), r).rest;
     const Tensor y = sum_over(c * c, r.axes, r.shape(keepdim)) / divisor;
@@ -143,6 +149,7 @@ Tensor var(const Tensor& x, const Axes& axes, KeepDim keepdim, int correction) {
 Tensor logsumexp(const Tensor& x, const Axes& axes, KeepDim keepdim) {
     check_floating("logsumexp", x);
     const ReducedAxes r("logsumexp", x, axes);
+    const Profile::Span here("logsumexp");
     const Tensor v = x.detach(), m = largest_finite(v, r.axes);
     const Tensor y = (log(sum_over(exp(v - m), r.axes, r.kept)) + m).reshape(r.shape(keepdim));
     // y = ln Σeˣ:  dx = dy · eˣ/Σeˣ, with e^(x − m) for eˣ, as y was made (x − y has few digits left where x is
@@ -192,6 +199,7 @@ Tensor cumsum(const Tensor& x, int axis) { return cumulative_sum(x, axis, false)
 Tensor softmax(const Tensor& x, int axis) {
     check_floating("softmax", x);
     axis = normalize_axis(axis, x.rank(), "softmax");
+    const Profile::Span here("softmax");
     const Tensor y = apply_along_axis(x, axis, kernels::active().softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
     return record("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
@@ -204,6 +212,7 @@ Tensor softmax(const Tensor& x, int axis) {
 Tensor log_softmax(const Tensor& x, int axis) {
     check_floating("log_softmax", x);
     axis = normalize_axis(axis, x.rank(), "log_softmax");
+    const Profile::Span here("log_softmax");
     const Tensor y = apply_along_axis(x, axis, kernels::active().log_softmax);
     // y = x − ln Σeˣ:  dx = dy − softmax(x)·Σdy; in a row of −inf, eʸ is 0, and so is dx
     return record("log_softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {

@@ -39,6 +39,7 @@ Shape infer_size(const char* operation, const Tensor& x, const Shape& wanted) {
 
 // x's elements in row-major order as `shape`; copied if strides cannot express it.
 Tensor reshaped(const char* operation, const Tensor& x, const Shape& shape) {
+    const Profile::Span here(operation);
     const std::optional<Strides> strides = reshaped_strides(x.array(), shape);
     const Array source = strides ? x.array() : kernels::contiguous(x.array());
     return record(operation,
@@ -49,6 +50,7 @@ Tensor reshaped(const char* operation, const Tensor& x, const Shape& shape) {
 
 // The transpose of slice: zeros of `shape` with x at positions from, from + step, … of the axis.
 Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from, std::int64_t step) {
+    const Profile::Span here("unslice");
     const Tensor y = zeros(shape, x.dtype());
     Strides strides = y.strides();
     strides[axis] *= step;
@@ -186,6 +188,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
+    const Profile::Span here("clone");
     return record("clone", Tensor(kernels::copy_of(array())), {*this}, {},
                   [](const Saved&, const Tensor& dy) { return Grads{dy}; });
 }
@@ -197,6 +200,7 @@ Tensor Tensor::to(DType wanted) const {
             throw ValueError("to: ", element_of(kernels::contiguous(array()), wrong), " at position ",
                              format_index(wrong, shape()),
                              " does not fit in int64; replace it first (clamp, masked_fill)");
+    const Profile::Span here("to");
     return record("to", Tensor(kernels::copy_of(array(), wanted)), {*this}, {},
                   [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });
 }

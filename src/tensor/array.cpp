@@ -26,6 +26,7 @@ std::int64_t check_sizes(const Shape& shape, DType dtype, const char* operation)
 Array make_array(const Shape& shape, DType dtype, const char* operation) {
     const std::int64_t bytes = check_sizes(shape, dtype, operation);
     auto storage = std::make_shared<Storage>(static_cast<std::size_t>(bytes));
+    allocated_bytes += bytes;
     return {std::move(storage), shape, contiguous_strides(shape), 0, dtype};
 }
 

@@ -61,7 +61,7 @@ OutputFolder::OutputFolder(const fs::path& folder, const std::vector<std::string
     bool taken = false;
     lock_ = open_locked(lock_name_, taken);
     if (taken && patience > 0)
-        warn(Error("another run trains in ", folder.string(), "; waiting ", patience, " s for its end").what());
+        warn(Error::text("another run trains in ", folder.string(), "; waiting ", patience, " s for its end"));
     using Clock = std::chrono::steady_clock;
     for (const auto start = Clock::now();
          taken && std::chrono::duration<double>(Clock::now() - start).count() < patience;

@@ -8,6 +8,9 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${WEFT_BUILD} --config ${CONFIG} --prefix ${WORK}/prefix)
 file(RENAME ${WORK}/prefix ${WORK}/moved)
+if(NOT EXISTS ${WORK}/moved/share/weft/weft_gdb.py)
+  message(FATAL_ERROR "gdb's printers are not installed")
+endif()
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Release
     -D CMAKE_CONFIGURATION_TYPES=Release -D CMAKE_RUNTIME_OUTPUT_DIRECTORY_RELEASE=${WORK}/build
     -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${WORK}/moved

@@ -108,6 +108,7 @@ TEST_CASE("every flag of train_gpt at both ends of its range runs two steps or i
             file("compare", {path, path + "/report.html", path + "/none"}),
             number("threads", "0", "1024", "1025"),
             number("page_weights", "0", billion, above_billion),
+            file("profile", {path + "/trace.json", path + "/none/trace.json", path}),
             toggle("quiet"),
             file("config", {settings, path}),
             number("num_layers", "1", "1000", "1001", "--d_model 2 --block_size 2 --eval_interval 9"),

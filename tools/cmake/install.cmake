@@ -8,6 +8,12 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libweft-dev)
 install(TARGETS weft weft_models weft_train ${libraries} EXPORT weft-targets LIBRARY COMPONENT libweft NAMELINK_COMPONENT libweft-dev)
 install(DIRECTORY include/weft include/before/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${WEFT_PACKAGE_DIR})
+# gdb's printers: to be sourced, or with shared libraries loaded by gdb where it finds them.
+install(FILES tools/gdb/weft_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
+if(BUILD_SHARED_LIBS)
+  install(FILES tools/gdb/weft_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}
+          RENAME libweft_core.so.${PROJECT_VERSION}-gdb.py)
+endif()
 configure_package_config_file(tools/cmake/weft-config.cmake.in weft-config.cmake INSTALL_DESTINATION ${WEFT_PACKAGE_DIR})
 write_basic_package_version_file(weft-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/weft-config-version.cmake

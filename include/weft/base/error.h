@@ -28,9 +28,15 @@ struct Error : std::runtime_error {
     //
     //     if (a.size(-1) != b.size(0))
     //         throw ShapeError("dot: ", a.shape(), " and ", b.shape(), " differ in length; use equal sizes");
+    // With WEFT_BACKTRACE=1 in the environment, the functions that called follow (docs/debugging.md).
     template <class... Parts>
     requires(sizeof...(Parts) > 0) explicit Error(const Parts&... parts)
-        : std::runtime_error((std::string() + ... + text_of(parts))) {}
+        : std::runtime_error(with_callers(text(parts...))) {}
+
+    // The same text, without an error.
+    //
+    //     const std::string sizes = Error::text(a.shape(), " and ", 2.5);  // "(2, 3) and 2.5"
+    static std::string text(const auto&... parts) { return (std::string() + ... + text_of(parts)); }
 
     // Puts the place of a model where it was thrown before the message, once: "GPT.blocks[3].attn: ".
     //
@@ -45,6 +51,7 @@ struct Error : std::runtime_error {
 
 private:
     bool located_ = false;
+    static std::string with_callers(std::string message);
     static std::string text_of(const auto& part) {
         if constexpr (std::is_convertible_v<decltype(part), std::string_view>)
             return std::string(part);

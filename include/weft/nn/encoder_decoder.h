@@ -46,9 +46,11 @@ struct DecoderBlock : Module {
     // x (B, T, C) and memory (B, S, C) → (B, T, C).
     Tensor operator()(const Tensor& x, const Tensor& memory, const Mask& memory_mask = {},
                       const Mask& mask = {}) const {
-        Tensor h = traced("h", x + drop(attn(norm1(x), Mask::causal() | mask)));         // (B, T, C)
-        Tensor c = traced("c", h + drop(cross(norm2(h), memory, memory, memory_mask)));  // (B, T, C)
-        return traced("y", c + drop(mlp(norm3(c))));                                     // (B, T, C)
+        return located(*this, [&] {
+            Tensor h = traced("h", x + drop(attn(norm1(x), Mask::causal() | mask)));         // (B, T, C)
+            Tensor c = traced("c", h + drop(cross(norm2(h), memory, memory, memory_mask)));  // (B, T, C)
+            return traced("y", c + drop(mlp(norm3(c))));                                     // (B, T, C)
+        });
     }
 
 private:

@@ -28,7 +28,9 @@ struct GatedMLP : Module {
     explicit GatedMLP(std::int64_t d_model, GatedMLPOptions options = {})
         : GatedMLP(d_model, default_rng(), options) {}
     // x (…, C) → (…, C).
-    Tensor operator()(const Tensor& x) const { return down_proj(silu(gate_proj(x)) * up_proj(x)); }
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return down_proj(silu(gate_proj(x)) * up_proj(x)); });
+    }
 
 private:
     GatedMLP(std::int64_t d_model, std::int64_t hidden, bool bias, Rng& rng);

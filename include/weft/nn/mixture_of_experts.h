@@ -65,6 +65,7 @@ struct Mixture : Module {
 
 private:
     Mixture(std::int64_t d_model, const RngGuard& rng, MixtureOfExpertsOptions options);
+    RoutingResult routed(const Tensor& x) const;
 };
 
 using MixtureOfExperts = Mixture<GatedMLP>;  // experts as in Mixtral and its successors

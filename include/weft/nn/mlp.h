@@ -28,7 +28,9 @@ struct MLP : Module {
     // The same from default_rng().
     explicit MLP(std::int64_t d_model, MLPOptions options = {}) : MLP(d_model, default_rng(), options) {}
     // x (…, C) → (…, C).
-    Tensor operator()(const Tensor& x) const { return W_out(gelu(W_in(x), Gelu::tanh)); }
+    Tensor operator()(const Tensor& x) const {
+        return located(*this, [&] { return W_out(gelu(W_in(x), Gelu::tanh)); });
+    }
 };
 
 }  // namespace weft::nn

@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/autograd/profile.h"
 #include "weft/nn/clone.h"
 #include "weft/ops.h"
 
@@ -159,8 +160,9 @@ private:
 };
 
 // Returns f(). An error of Weft's that passes through has module.path() before its message, unless a module
-// within has put its own there, or this module is in no other: "GPT.blocks[3].attn: …". Weft's layers call
-// their operations so; a module of your own does where it calls operations itself.
+// within has put its own there, or this module is in no other: "GPT.blocks[3].attn: …". A Profile counts what f
+// calls as the module's. Weft's layers call their operations so; a module of your own does where it calls
+// operations itself.
 //
 //     struct Scale : nn::Module {
 //         nn::Parameter weight = register_parameter("weight", ones({3}));
@@ -170,6 +172,7 @@ private:
 //     };
 template <class F>
 decltype(auto) located(const Module& module, const F& f) {
+    const Profile::ModuleCall call(Profile::current() != nullptr ? module.path() : std::string());
     try {
         return f();
     } catch (Error& error) {

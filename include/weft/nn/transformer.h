@@ -57,13 +57,17 @@ struct PreNormBlock : Module {
 
     // x (B, T, C) → (B, T, C). `mask` blocks keys; in causal attention, more than the future.
     Tensor operator()(const Tensor& x, const Mask& mask = {}) const {
-        const Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, T, C)
-        return traced("y", h + drop(mlp(norm2(h))));                   // (B, T, C)
+        return located(*this, [&] {
+            const Tensor h = traced("h", x + drop(attn(norm1(x), mask)));  // (B, T, C)
+            return traced("y", h + drop(mlp(norm2(h))));                   // (B, T, C)
+        });
     }
     // Decodes the T tokens that follow those in the cache, where attention does, as CausalMultiHeadAttention.
     Tensor operator()(const Tensor& x, KeyValueCache& cache, const Mask& mask = {}) const {
-        const Tensor h = traced("h", x + drop(attn(norm1(x), cache, mask)));  // (B, T, C)
-        return traced("y", h + drop(mlp(norm2(h))));                          // (B, T, C)
+        return located(*this, [&] {
+            const Tensor h = traced("h", x + drop(attn(norm1(x), cache, mask)));  // (B, T, C)
+            return traced("y", h + drop(mlp(norm2(h))));                          // (B, T, C)
+        });
     }
 
 private:

@@ -1,0 +1,123 @@
+// What docs/debugging.md shows of a program with a fault (uncaught.cpp): an error that ends it, its callers
+// with WEFT_BACKTRACE, and gdb with the printers of tools/gdb.
+#include "markdown.h"
+#include "programs.h"
+#include "sanitized.h"
+#include "weft/core.h"
+
+#ifdef WEFT_PROGRAMS
+
+using namespace weft;
+
+namespace {
+
+std::string uncaught() { return places::programs() + "/../tests/uncaught"; }
+
+// The lines of the page's blocks whose comment names this command, without those that vary.
+std::vector<std::string> shown(const std::string& command) {
+    std::vector<std::string> lines;
+    for (const markdown::Block& block :
+         markdown::blocks_of(markdown::read(markdown::root / "docs/debugging.md")))
+        if (block.output_of == command)
+            for (const std::string& line : block.lines)
+                if (!line.empty()) lines.push_back(line);
+    return lines;
+}
+
+void check_shown(const Result& result, const std::string& command) {
+    const std::vector<std::string> lines = shown(command);
+    CHECK(lines.size() >= 2);
+    const auto without = [](std::string text, const std::string& part) {
+        for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
+        return text;
+    };
+    // On the page paths begin at the project's folder, and the sign of a NaN is nobody's.
+    const std::string text = without(without(result.output, places::source() + "/"), "-");
+    for (const std::string& line : lines) {
+        if (line.starts_with("(gdb)") || contains(line, "0x") || contains(line, "requires_grad")) continue;
+        INFO(line);
+        CHECK(contains(text, without(line, "-")));
+    }
+}
+
+const std::string message =
+    "Net.second: linear: x (2, 4), weight (2, 3): x must be (…, in) and weight (out, in), with the same in";
+
+[[noreturn]] void refuse() { throw ValueError("outer: ", Error::text("a", 1)); }
+
+}  // namespace
+
+TEST_CASE("an uncaught error names the module, and with WEFT_BACKTRACE the lines that called",
+          "[programs][fault]") {
+    const Result plain = shell("unset WEFT_BACKTRACE; " + uncaught() + " 2>&1");
+    CHECK(plain.code != 0);
+    CHECK(contains(plain.output, message + "\n"));
+    CHECK_FALSE(contains(plain.output, "called by"));
+    check_shown(plain, "uncaught");
+
+    if (shell("command -v addr2line").code != 0)
+        return skip("addr2line is not installed: the lines of the callers with WEFT_BACKTRACE");
+    const Result result = shell("WEFT_BACKTRACE=1 " + uncaught() + " 2>&1");
+    CHECK(result.code != 0);
+    CHECK(contains(result.output, message + "\ncalled by:\n"));
+    std::size_t last = 0;  // from the inside out
+    for (const char* call : {"Net::operator()(weft::Tensor const&) const", "training_step(", "main at "}) {
+        const std::size_t at = result.output.find(call);
+        INFO(call);
+        REQUIRE(at != std::string::npos);
+        CHECK(at > last);
+        last = at;
+    }
+    CHECK(contains(result.output, "uncaught.cpp:15"));
+    CHECK(contains(result.output, "uncaught.cpp:20"));
+    CHECK(contains(result.output, "uncaught.cpp:41"));
+    for (const char* noise : {"std::", "__libc_start", "_start", "??", "Error::"})
+        CHECK_FALSE(contains(result.output.substr(result.output.find("called by")), noise));
+    check_shown(result, "WEFT_BACKTRACE=1 uncaught");
+}
+
+TEST_CASE("a gradient that is not finite is named before an optimiser meets it", "[programs]") {
+    const Result result = shell(uncaught() + " nan 2>&1");
+    CHECK(result.code != 0);
+    CHECK(contains(result.output, "FAILED: the gradient is not finite"));
+    check_shown(result, "uncaught nan");
+}
+
+TEST_CASE("a message that quotes another has its callers once, at the end", "[fault]") {
+    const auto message_with = [](const std::string& value) {
+        const Environment set("WEFT_BACKTRACE", value);
+        try {
+            refuse();
+        } catch (const ValueError& inner) {
+            return std::string(Error("quoted (", inner.what(), ") here").what());
+        }
+    };
+    for (const char* off : {"", "0"}) CHECK(message_with(off) == "quoted (outer: a1) here");
+    const std::string text = message_with("1");
+    CHECK(text.starts_with("quoted (outer: a1) here\ncalled by:\n  "));
+    CHECK(text.find("called by", text.find("called by") + 1) == std::string::npos);
+    const Environment set("WEFT_BACKTRACE", "1");
+    const Environment nowhere("PATH", "/nowhere");  // no addr2line: exported names, or a hint
+    CHECK(contains(Error("x").what(), "x\ncalled by:\n  "));
+}
+
+TEST_CASE("gdb shows tensors and shapes by their values", "[programs]") {
+    if (shell("gdb --version 2>&1").code != 0) return skip("gdb is not installed: its printers of tensors");
+    if (sanitized) return skip("AddressSanitizer does not run under gdb: its printers of tensors");
+    std::string command =
+        "gdb -q -batch -nx -iex 'set debuginfod enabled off' -x " + places::source() + "/tools/gdb/weft_gdb.py";
+    for (const std::string& line : shown("gdb"))
+        if (line.starts_with("(gdb) ")) command += " -ex '" + line.substr(6) + "'";
+    const Result result = shell(command + " -ex kill " + uncaught() + " 2>&1");
+    if (contains(result.output, "not permitted"))
+        return skip("this system forbids gdb: its printers of tensors");
+    CHECK(contains(result.output, " = (2, 8) float32 {0, 1, 2, 3, 4, 5, 6, 7, …}\n"));
+    CHECK(contains(result.output, " = (8, 2) float32 {0, 8, 1, 9, 2, 10, 3, 11, …}\n"));
+    CHECK(contains(result.output, " = (8, 2)\n"));
+    CHECK(contains(result.output, " = undefined\n"));
+    CHECK(contains(result.output, " = (2,) float32 requires_grad {"));
+    CHECK(contains(result.output, "Catchpoint 1 (exception thrown)"));
+    check_shown(result, "gdb");
+}
+
+#endif
