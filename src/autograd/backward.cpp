@@ -38,13 +38,17 @@ bool is_unshared(const Tensor& g) {
 }
 
 // A gradient that nothing else holds, because it may be changed in place later (clipping).
-Tensor made_exclusive(const Tensor& g) { return is_unshared(g) ? g.detach() : Tensor(copy_of(g.array())); }
+Tensor made_exclusive(const Tensor& g) {
+    return Tensor(std::make_shared<TensorImpl>(
+        TensorImpl{is_unshared(g) ? g.array() : copy_of(g.array()), nullptr, nullptr, g.impl().tangents}));
+}
 
 }  // namespace
 
 class Backward {
 public:
-    Backward(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
+    Backward(bool retain_graph, bool create_graph)
+        : retain_(retain_graph), keeps_graph_(create_graph), create_(create_graph || is_forward_mode()) {}
 
     void seed(const char* operation, const Tensor& root, const Tensor& seed) {
         const std::shared_ptr<Node>& node = root.impl().node;
@@ -140,8 +144,8 @@ private:
         std::size_t left = positions_[&node].size();
         for (const std::size_t i : positions_[&node]) {
             const bool is_last = --left == 0 && node.is_leaf;
-            ready_(i, create_ ? gradient
-                              : made_exclusive(is_last ? std::exchange(gradient, {}) : Tensor(gradient)));
+            ready_(i, keeps_graph_ ? gradient
+                                   : made_exclusive(is_last ? std::exchange(gradient, {}) : Tensor(gradient)));
         }
     }
 
@@ -186,7 +190,8 @@ private:
             if (!needs(input)) continue;
             if (gradients[i].defined()) {
                 check_gradient(gradients[i], *input, node.operation, ": the gradient of input ", i);
-                accumulate(&node, i, input, std::move(gradients[i]));
+                accumulate(&node, i, input,
+                           create_ && !keeps_graph_ ? without_node(gradients[i]) : std::move(gradients[i]));
             }
             const auto found = consumers_.find(input.get());
             if (found == consumers_.end() || --found->second > 0) continue;
@@ -194,7 +199,8 @@ private:
         }
     }
 
-    const bool retain_, create_;
+    const bool retain_, keeps_graph_;
+    const bool create_;  // in a jvp, too: its tangents pass through the differentiable rules
     GradientLedger* const ledger_ = GradientLedger::current_;  // null if none is active
     // A backward that a rule starts writes no ledger.
     const Scoped<GradientLedger*> no_ledger_{GradientLedger::current_, nullptr};
@@ -213,7 +219,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     Backward backward(retain_graph, false);
     backward.seed("backward", *this, gradient);
     Results results = backward.run();
-    const NoGrad off;
+    const GradMode mode(is_forward_mode());
     for (auto& [node, g] : results)  // all sums are computed before any gradient changes
         g = node->gradient.defined() ? add(node->gradient, g) : made_exclusive(g);
     backward.commit_ledger();

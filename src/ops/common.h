@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "autograd/node.h"
 #include "kernels/interface.h"
 #include "tensor/array.h"
 #include "weft/autograd/fused.h"
@@ -65,7 +66,9 @@ inline Tensor integer(std::int64_t n) { return from_vector(std::vector{n}, {}); 
 
 // The result of an operation that has nothing to do: x itself, except that under NoGrad no result is in the
 // graph.
-inline Tensor unchanged(const Tensor& x) { return is_grad_enabled() || !x.requires_grad() ? x : x.detach(); }
+inline Tensor unchanged(const Tensor& x) {
+    return is_grad_enabled() || (!x.requires_grad() && x.impl().tangents.empty()) ? x : x.detach();
+}
 
 // Marks the rows along `axis` (which gets size 1) where y is not finite and dy is 0; undefined if all of y is
 // finite. Such a row has a gradient of 0, but 0 · NaN would spread NaN to whatever the rows share.

@@ -51,8 +51,8 @@ using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 //
 // y must be new: GraphError if it is an input or already in the graph. `save_for_backward` lists the tensors
 // that the rule needs (inputs, y itself, or others); backward throws GraphError if one of them has been
-// changed in place since. A rule of Weft's own operations can be differentiated again; it must not capture y,
-// which would own itself. Undefined tensors are allowed in `inputs`, and in `save_for_backward`, where they
+// changed in place since. A rule of Weft's own operations can be differentiated again, and gives jvp the
+// derivative of y; it must not capture y, which would own itself. Undefined tensors are allowed in `inputs`, and in `save_for_backward`, where they
 // come back undefined. `operation` must outlive the graph: pass a string literal. If no input is in the graph,
 // if y is int64 or bool, or under NoGrad, nothing is recorded and y is returned as it is.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
