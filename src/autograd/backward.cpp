@@ -21,15 +21,6 @@ namespace {
 using Results = std::map<std::shared_ptr<Node>, Tensor>;
 using Ready = decltype(GradOptions::ready);
 
-// a + b as a new tensor. (The engine is below ops.)
-Tensor add(const Tensor& a, const Tensor& b) {
-    Array sum = make_array(a.shape(), a.dtype());
-    kernels::active().add(sum, a.array(), b.array());
-    return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
-        return Grads{dy, dy};
-    });
-}
-
 // Whether nothing else holds g or its storage, so it can be changed in place. Foreign memory has another owner.
 bool is_unshared(const Tensor& g) {
     const Array& x = g.array();
@@ -44,6 +35,20 @@ Tensor made_exclusive(const Tensor& g) {
 }
 
 }  // namespace
+
+void check_count(const char* operation, std::size_t gradients, std::size_t inputs) {
+    if (gradients != inputs)
+        throw GraphError(operation, ": its gradient rule returned ", gradients, " gradients for ", inputs,
+                         " inputs; return one for each, undefined if there is none");
+}
+
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+    Array sum = make_array(a.shape(), a.dtype());
+    kernels::active().add(sum, a.array(), b.array());
+    return record_symmetric("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
+        return Grads{dy, dy};
+    });
+}
 
 class Backward {
 public:
@@ -136,7 +141,7 @@ private:
         }
         if (!create_ && is_unshared(sum)) return kernels::active().add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
-        sum = add(sum, g);
+        sum = sum_of(sum, g);
     }
 
     // Without create_graph, everyone gets a tensor of its own.
@@ -180,10 +185,7 @@ private:
             const NoTrace no_trace;  // its operations are not part of the run being traced
             return node.vjp(node.unpack(create_), gradient);
         }();
-        if (gradients.size() != node.inputs.size())
-            throw GraphError(node.operation, ": its gradient rule returned ", gradients.size(),
-                             " gradients for ", node.inputs.size(),
-                             " inputs; return one for each, undefined if there is none");
+        check_count(node.operation, gradients.size(), node.inputs.size());
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const std::shared_ptr<Node>& input = node.inputs[i];
@@ -221,7 +223,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     Results results = backward.run();
     const GradMode mode(is_forward_mode());
     for (auto& [node, g] : results)  // all sums are computed before any gradient changes
-        g = node->gradient.defined() ? add(node->gradient, g) : made_exclusive(g);
+        g = node->gradient.defined() ? sum_of(node->gradient, g) : made_exclusive(g);
     backward.commit_ledger();
     for (const auto& [node, g] : results) node->gradient = g;
 }

@@ -54,7 +54,7 @@ bool Saved::needs_input_grad(std::size_t input) const {
 }
 
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
-              const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+              const std::vector<Tensor>& save_for_backward, Vjp vjp, Jvp jvp) {
     TensorImpl& result = y.impl();
     if (!enabled || !is_floating_point(result.array.dtype)) return y;
     const auto is_variable = [](const Tensor& x) {
@@ -72,7 +72,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
         throw GraphError(operation,
                          ": record needs a new tensor, but y is already in the graph; compute it under NoGrad");
 
-    if (!takes_part) return push_tangents(operation, y, inputs, save_for_backward, vjp), y;
+    if (!takes_part) return push_tangents(operation, y, inputs, save_for_backward, vjp, jvp), y;
     auto node = Node::make(operation, result.array);
     node->is_leaf = node->retains_gradient = false;
     node->vjp = std::move(vjp);
@@ -89,8 +89,13 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     result.node = std::move(node);
     if (record_observer != nullptr) [[unlikely]]
         (*record_observer)(operation, y, inputs, save_for_backward);
-    if (moves) push_tangents(operation, y, inputs, save_for_backward, result.node->vjp);
+    if (moves) push_tangents(operation, y, inputs, save_for_backward, result.node->vjp, jvp);
     return y;
+}
+
+Tensor record_symmetric(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+    return record(operation, std::move(y), inputs, save_for_backward, std::move(vjp), Symmetric());
 }
 
 const char* operation_of(const Tensor& x) { return x.impl().node ? x.impl().node->operation : ""; }

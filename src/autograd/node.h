@@ -117,9 +117,18 @@ inline bool is_forward_mode() { return running_jvp != nullptr && is_grad_enabled
 inline bool has_tangent(const Tensor& x) {
     return x.defined() && is_forward_mode() && !x.impl().tangents.empty();
 }
+// In place of a tangent rule: the gradient rule is one.
+struct Symmetric {
+    Tensor operator()(const Saved&, const std::vector<Tensor>&) const { return {}; }  // never called
+};
+// a + b as a new tensor; the engine is below ops.
+Tensor sum_of(const Tensor& a, const Tensor& b);
 // Gives y, the result of an operation, its tangents in every running jvp, from those of the inputs.
 void push_tangents(const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
-                   const std::vector<Tensor>& saved, const Vjp& vjp);
+                   const std::vector<Tensor>& saved, const Vjp& vjp, const Jvp& jvp);
+// Told of every tangent that is computed, and how; null except in tests.
+using PushObserver = std::function<void(const char* operation, const char* kind)>;
+constinit inline thread_local const PushObserver* push_observer = nullptr;
 
 // For a rule that computes y again from its inputs, the first n saved tensors: those inputs, as new leaves or,
 // under create_graph, as the variables that they are; and the gradients of the y that was computed.
@@ -136,6 +145,9 @@ void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
         throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
                          "; convert it with to()");
 }
+
+// Throws unless a rule returned a gradient for each input.
+void check_count(const char* operation, std::size_t gradients, std::size_t inputs);
 
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);

@@ -39,6 +39,14 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
 // Element i of a contiguous array, which << prints.
 inline Tensor element_of(const Array& x, std::int64_t i) { return Tensor(x).reshape({-1})[i]; }
 
+// dy = da b + a db for y = a b, a product of the first two tensors that were saved; dx is da and db.
+template <class Product>
+Tensor product_rule(const Product& product, const Saved& saved, const Grads& dx) {
+    const Tensor da_b = dx[0].defined() ? product(dx[0], saved[1]) : Tensor(),
+                 a_db = dx[1].defined() ? product(saved[0], dx[1]) : Tensor();
+    return !da_b.defined() ? a_db : !a_db.defined() ? da_b : da_b + a_db;
+}
+
 // For the catch block of an operation composed of others: throws what was caught, with the operation's name in
 // place of that of the operation within.
 [[noreturn]] void rethrow_as(const char* operation);

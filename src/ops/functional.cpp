@@ -83,15 +83,17 @@ Tensor assembled(const List& parts, int axis, const Shape& shape, DType dtype) {
     return parts.empty() ? zeros(shape, dtype) : stack(parts, axis).reshape(shape);
 }
 
-// The gradient of f as a function, which stays in the graph and leaves the value in `value`.
-TensorFunction gradient_of(const char* caller, const TensorFunction& f, Tensor* value = nullptr) {
+// The gradient of f as a function, whose results are followed by the value if `with_value`.
+TensorFunction gradient_of(const char* caller, const TensorFunction& f, bool create_graph, bool with_value) {
     return [=](const List& inputs) {
-        const List y = evaluated(caller, f, inputs);
+        const EnableGrad on;
+        const List own = variables(inputs, true), y = evaluated(caller, f, own);
         if (y.size() != 1 || y[0].numel() != 1)
             throw ShapeError(caller, ": f returns ", y.size(), y.size() == 1 ? " tensor" : " tensors",
                              " of shape ", y[0].shape(), "; it must return one number (sum, mean)");
-        if (value) *value = y[0];
-        return gradients(y, inputs, {ones_like(y[0])}, true);
+        List g = gradients(y, own, {ones_like(y[0])}, create_graph);
+        if (with_value) g.push_back(y[0]);
+        return g;
     };
 }
 
@@ -190,15 +192,15 @@ std::vector<List> jacobian(const TensorFunction& f, const List& inputs, const Ja
 }
 
 std::vector<List> hessian(const TensorFunction& f, const List& inputs, bool create_graph) {
-    return jacobian(gradient_of("hessian", f), inputs, {.create_graph = create_graph});
+    return jacobian(gradient_of("hessian", f, true, false), inputs, {.create_graph = create_graph});
 }
 
 std::pair<Tensor, List> hvp(const TensorFunction& f, const List& inputs, const List& v, bool create_graph) {
     check_floating_list("hvp", "input", inputs);
     check_direction("hvp", "input", inputs, v);
-    Tensor y;
-    const List products = vjp(gradient_of("hvp", f, &y), inputs, v, create_graph).second;
-    return {results({y}, create_graph)[0], products};
+    auto [g, products] = jvp(gradient_of("hvp", f, create_graph, true), inputs, v, create_graph);
+    products.pop_back();  // the value's
+    return {g.back(), products};
 }
 
 std::pair<Tensor, Tensor> jvp(const TensorFunction& f, const Tensor& x, const Tensor& v, bool create_graph) {

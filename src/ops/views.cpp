@@ -186,8 +186,8 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
-    return record("clone", Tensor(kernels::copy_of(array())), {*this}, {},
-                  [](const Saved&, const Tensor& dy) { return Grads{dy}; });
+    return record_symmetric("clone", Tensor(kernels::copy_of(array())), {*this}, {},
+                            [](const Saved&, const Tensor& dy) { return Grads{dy}; });
 }
 
 Tensor Tensor::to(DType wanted) const {

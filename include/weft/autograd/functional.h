@@ -127,8 +127,8 @@ std::vector<std::vector<Tensor>> hessian(const TensorFunction& f, const std::vec
 Tensor hessian(const TensorFunction& f, const Tensor& x, bool create_graph = false);
 
 // Returns the value of f and H v, without H (B. Pearlmutter, "Fast exact multiplication by the Hessian", 1994).
-// It is the gradient of the gradient's product with v, reverse over reverse. Refusals as those of hessian and
-// jvp.
+// It is the jvp of the gradient, forward over reverse, which takes two thirds of the time of backward through
+// backward, and less memory. Refusals as those of hessian and jvp.
 //
 //     const auto f = [](const Tensor& x) { return sum(x * x * x); };
 //     const auto [y, Hv] = hvp(f, tensor({1.0, 2}), tensor({1.0, 1}));  // y = 9, Hv = [6, 12]
