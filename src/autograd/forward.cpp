@@ -80,7 +80,7 @@ struct Push {
         }
         if (is_symmetric) return by_slope(dx, constants);
         if (own_rule && own_rule.target<Symmetric>() == nullptr) {
-            tell("rule of its own");
+            tell("own rule");
             return own_rule(Saved(std::move(constants), moves), dx);
         }
         return transposed(dx, Saved(std::move(constants), moves), run.create_graph);
