@@ -72,15 +72,11 @@ Tensor unit(const Tensor& x, std::int64_t j) {
     return e.reshape(x.shape());
 }
 
-// (…) and (…) → (…, …)
-Shape joined(Shape a, const Shape& b) {
-    for (const std::int64_t size : b) a.push_back(size);
-    return a;
-}
-
-// The parts, of one shape, along a new axis; zeros of `shape` if there are none.
-Tensor assembled(const List& parts, int axis, const Shape& shape, DType dtype) {
-    return parts.empty() ? zeros(shape, dtype) : stack(parts, axis).reshape(shape);
+// The rows or columns of ∂y/∂x as one tensor of y's shape and x's.
+Tensor assembled(const List& parts, int axis, const Tensor& y, const Tensor& x) {
+    Shape shape = y.shape();
+    for (const std::int64_t size : x.shape()) shape.push_back(size);
+    return parts.empty() ? zeros(shape, y.dtype()) : stack(parts, axis).reshape(shape);
 }
 
 // The gradient of f as a function, whose results are followed by the value if `with_value`.
@@ -89,8 +85,8 @@ TensorFunction gradient_of(const char* caller, const TensorFunction& f, bool cre
         const EnableGrad on;
         const List own = variables(inputs, true), y = evaluated(caller, f, own);
         if (y.size() != 1 || y[0].numel() != 1)
-            throw ShapeError(caller, ": f returns ", y.size(), y.size() == 1 ? " tensor" : " tensors",
-                             " of shape ", y[0].shape(), "; it must return one number (sum, mean)");
+            throw ShapeError(caller, ": a Hessian is of one number, but f returns a tensor of shape ",
+                             y[0].shape(), (y.size() > 1 ? " and others" : ""), "; reduce it (sum, mean)");
         List g = gradients(y, own, {ones_like(y[0])}, create_graph);
         if (with_value) g.push_back(y[0]);
         return g;
@@ -154,40 +150,30 @@ std::pair<List, List> vjp(const TensorFunction& f, const List& inputs, const Lis
 
 std::vector<List> jacobian(const TensorFunction& f, const List& inputs, const JacobianOptions& options) {
     check_floating_list("jacobian", "input", inputs);
-    const bool create_graph = options.create_graph;
+    const auto [create_graph, strategy] = options;
+    const bool by_rows = strategy == Strategy::reverse_mode;
     const EnableGrad on;
-    List outputs;
-    std::vector<std::vector<List>> parts;  // of output k and input i: rows or columns
-    const auto begin = [&](const List& computed) {
-        if (outputs.empty()) parts.resize(computed.size(), std::vector<List>(inputs.size()));
-        outputs = computed;
-    };
-    if (options.strategy == Strategy::reverse_mode) {
-        const List own = variables(inputs, create_graph);
-        begin(evaluated("jacobian", f, own));
-        for (std::size_t k = 0; k < outputs.size(); ++k)
-            for (std::int64_t j = 0; j < outputs[k].numel(); ++j) {
-                const List row = gradients({outputs[k]}, own, {unit(outputs[k], j)}, create_graph, true);
-                for (std::size_t i = 0; i < inputs.size(); ++i) parts[k][i].push_back(row[i]);
-            }
-    } else {
+    const List own = by_rows ? variables(inputs, create_graph) : inputs, y = evaluated("jacobian", f, own);
+    std::vector<List> J(y.size());
+    std::vector<std::vector<List>> parts(y.size(),
+                                         std::vector<List>(inputs.size()));  // of output k and input i
+    for (std::size_t k = 0; by_rows && k < y.size(); ++k)
+        for (std::int64_t j = 0; j < y[k].numel(); ++j) {
+            const List row = gradients({y[k]}, own, {unit(y[k], j)}, create_graph, true);
+            for (std::size_t i = 0; i < inputs.size(); ++i) parts[k][i].push_back(row[i]);
+        }
+    for (std::size_t i = 0; !by_rows && i < inputs.size(); ++i)
+        for (std::int64_t j = 0; j < inputs[i].numel(); ++j) {
+            List v(inputs.size());
+            v[i] = unit(inputs[i], j);
+            const List column = jvp(f, inputs, v, create_graph).second;
+            for (std::size_t k = 0; k < y.size(); ++k) parts[k][i].push_back(column[k]);
+        }
+    for (std::size_t k = 0; k < y.size(); ++k) {
         for (std::size_t i = 0; i < inputs.size(); ++i)
-            for (std::int64_t j = 0; j < inputs[i].numel(); ++j) {
-                List v(inputs.size());
-                v[i] = unit(inputs[i], j);
-                const auto [computed, column] = jvp(f, inputs, v, create_graph);
-                begin(computed);
-                for (std::size_t k = 0; k < outputs.size(); ++k) parts[k][i].push_back(column[k]);
-            }
-        if (outputs.empty()) begin(evaluated("jacobian", f, inputs));  // there was nothing to move
+            J[k].push_back(assembled(parts[k][i], by_rows ? 0 : -1, y[k], inputs[i]));
+        J[k] = results(J[k], create_graph);
     }
-    const int axis = options.strategy == Strategy::reverse_mode ? 0 : -1;
-    std::vector<List> J(outputs.size());
-    for (std::size_t k = 0; k < outputs.size(); ++k)
-        for (std::size_t i = 0; i < inputs.size(); ++i)
-            J[k].push_back(assembled(parts[k][i], axis, joined(outputs[k].shape(), inputs[i].shape()),
-                                     outputs[k].dtype()));
-    for (List& row : J) row = results(row, create_graph);
     return J;
 }
 

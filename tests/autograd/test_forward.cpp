@@ -440,8 +440,10 @@ TEST_CASE("refusals of derivatives of functions", "[forward][fault]") {
         {"jvp: v has shape () for input 0 of (2,)", [&] { (void)jvp(f, x, d(1.0)); }},
         {"vjp: v has shape () for output 0 of (2,)", [&] { (void)vjp(f, x, d(1.0)); }},
         {"vjp: an output has shape (2,); pass a v", [&] { (void)vjp(f, x); }},
-        {"hessian: f returns 1 tensor of shape (2,); it must return one number", [&] { (void)hessian(f, x); }},
-        {"hvp: f returns 2 tensors of shape (2,)", [&] { (void)hvp(twice, x, v); }},
+        {"hessian: a Hessian is of one number, but f returns a tensor of shape (2,); reduce it",
+         [&] { (void)hessian(f, x); }},
+        {"hvp: a Hessian is of one number, but f returns a tensor of shape (2,) and others",
+         [&] { (void)hvp(twice, x, v); }},
     });
     check_refusals<DTypeError>({
         {"jvp: input 0 is int64, which has no derivative", [&] { (void)jvp(f, ids, ids); }},

@@ -1,5 +1,5 @@
 // Derivatives of functions, under the names of torch.autograd.functional: products with the Jacobian J, the
-// matrix of the derivatives of every output with respect to every input, and with the Hessian H, that of the
+// matrix of the derivatives of the outputs with respect to the inputs, and with the Hessian H, that of the
 // second derivatives of one number.
 #pragma once
 
@@ -50,7 +50,7 @@ private:
     std::function<List(const List&)> call_;
 };
 
-// Returns the outputs of f and J v, their derivatives as every input moves along its tensor of v, which has
+// Returns the outputs of f and J v, their derivatives as each input moves along its tensor of v, which has
 // the input's shape and type, or is undefined where the input does not move. Forward mode: it is computed
 // along with the outputs, for two to four times their cost, and needs no graph, so memory does not grow with
 // the depth of f. One product with the derivatives of any number of outputs; the whole Jacobian takes one for
@@ -65,7 +65,7 @@ private:
 // that do not depend on the inputs have a derivative of 0. Products nest: f may call jvp, vjp, grad or
 // backward. In-place changes of what depends on the inputs are refused (GraphError). DTypeError for inputs and
 // outputs of int64 or bool; ValueError, ShapeError or DTypeError unless v fits; GraphError for an operation
-// whose gradient rule cannot be differentiated.
+// whose gradient rule is not recorded.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f,
                                                         const std::vector<Tensor>& inputs,
                                                         const std::vector<Tensor>& v,
@@ -80,7 +80,7 @@ std::pair<Tensor, Tensor> jvp(const TensorFunction& f, const Tensor& x, const Te
 bool jvp_mode();
 
 // Returns the outputs of f and Jᵀ v, the gradients of Σ v_k · output_k for the inputs; v may be left out if
-// every output has one element, and is 1. Reverse mode: backward, at the cost of a few evaluations of f
+// each output has one element, and is 1. Reverse mode: backward, at the cost of a few evaluations of f
 // whatever the number of inputs. An input that no output depends on has a gradient of 0. With create_graph
 // results are in the graph. Refusals as those of jvp.
 //

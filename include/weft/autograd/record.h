@@ -63,7 +63,7 @@ using Jvp = std::function<Tensor(const Saved& saved, const std::vector<Tensor>& 
 // returned as it is.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp, Jvp jvp = nullptr);
-// The same where ∂y_i/∂x_j = ∂y_j/∂x_i, as in every function of one element: then the gradient rule, with the
+// The same where ∂y_i/∂x_j = ∂y_j/∂x_i, as in any function of one element: then the gradient rule, with the
 // tangent of x for dy, is the tangent rule, too. (Where y was broadcast from x, jvp transposes it.)
 Tensor record_symmetric(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& save_for_backward, Vjp vjp);
