@@ -555,16 +555,18 @@ void of_jax() {
     Tensor loss = sum(w * w);
     holds(loss.item() == 14, "value");
     same(grad({sum(v64 * w)}, {w})[0], {1, 2, 3});
-    same(grad({w * w}, {w}, {v64})[0], {2, 8, 18});
-    const Tensor u = zeros(3, float64).requires_grad_();
-    const Tensor back = grad({w * w}, {w}, {u}, {.create_graph = true})[0];
-    same(grad({back}, {u}, {v64})[0], {2, 8, 18});
+    const auto squared = [](const Tensor& w) { return w * w; };
+    const auto back = [&](const Tensor& u) { return vjp(squared, w, u).second; };
+    same(back(v64), {2, 8, 18});
+    same(vjp(squared, w, v64).second, {2, 8, 18});
+    same(jvp(squared, w, v64).second, {2, 8, 18});
+    same(jacobian(squared, w), {{2, 0, 0}, {0, 4, 0}, {0, 0, 6}});
+    same(jacobian(squared, w, {.strategy = Strategy::forward_mode}), {{2, 0, 0}, {0, 4, 0}, {0, 0, 6}});
     loss = sum(w * w * w);
     const Tensor g = grad({loss}, {w}, {}, {.create_graph = true})[0];
-    same(grad({g}, {w}, {v64}, {.retain_graph = true})[0], {6, 24, 54});
-    std::vector<Tensor> rows;
-    for (int i = 0; i < 3; ++i) rows.push_back(grad({g[i]}, {w}, {}, {.retain_graph = true})[0]);
-    same(stack(rows), {{6, 0, 0}, {0, 12, 0}, {0, 0, 18}});
+    const auto cubed = [](const Tensor& w) { return sum(w * w * w); };
+    same(hvp(cubed, w, v64).second, {6, 24, 54});
+    same(hessian(cubed, w), {{6, 0, 0}, {0, 12, 0}, {0, 0, 18}});
 
     nn::Linear layer(3, 4);
     shaped(layer(x), {2, 4});

@@ -34,7 +34,7 @@ Tensor square(const Tensor& x) {
 Tensor hessian_vector(const Scalar& f, const Tensor& at, const Tensor& v) { return blank(); }
 
 // 4. Write. The Hessian of f at `at`: H[i, j] = ∂²f / ∂wᵢ∂wⱼ. at (n,) → (n, n), float64.
-Tensor hessian(const Scalar& f, const Tensor& at) { return blank(); }
+Tensor hessian_of(const Scalar& f, const Tensor& at) { return blank(); }
 
 // 5. Write. The mean of (dy/dx)² for y = net(x), where each row of y depends on the same row of x alone:
 // x (N, 1) → (), with a history that leads to the parameters of net.

@@ -2,6 +2,7 @@
 #include "chapter.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -35,7 +36,7 @@ Tensor hessian_vector(const Scalar& f, const Tensor& at, const Tensor& v) {
 }
 
 // All of H, one product for each row: (n, n).
-Tensor hessian(const Scalar& f, const Tensor& at) {
+Tensor hessian_of(const Scalar& f, const Tensor& at) {
     const std::int64_t n = at.size(0);
     std::vector<Tensor> rows;
     for (std::int64_t i = 0; i < n; ++i) rows.push_back(hessian_vector(f, at, eye(n, float64)[i]));
@@ -47,7 +48,7 @@ Tensor cubic(const Tensor& w) { return w[0] * w[0] * w[1] + w[1] * w[1] * w[1]; 
 void products() {
     const Tensor at = tensor({1.0, 2.0}, float64), v = tensor({1.0, -1.0}, float64);
     std::cout << "H v = " << hessian_vector(cubic, at, v) << "\n";
-    std::cout << "H =\n" << hessian(cubic, at) << "\n";
+    std::cout << "H =\n" << hessian_of(cubic, at) << "\n";
 }
 
 void of_a_layer() {
@@ -87,6 +88,49 @@ void of_a_layer() {
                 apart < 1e-6 * largest ? "yes" : "no");
 }
 
+// ---- forward and reverse
+
+// A number, and its slope as one variable moves.
+struct Dual {
+    double value, slope;
+};
+Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+
+void dual_numbers() {
+    const Dual x = {2, 1}, y = x * x * x;
+    std::printf("dual numbers: y = %.1f, y' = %.1f\n", y.value, y.slope);
+    const auto cube = [](const Tensor& x) { return x * x * x; };
+    const auto [value, slope] = jvp(cube, tensor(2.0, float64), tensor(1.0, float64));
+    std::printf("jvp:          y = %.1f, y' = %.1f\n", value.item(), slope.item());
+}
+
+// The fastest of 20 calls, in milliseconds.
+double milliseconds(const std::function<void()>& f) {
+    double fastest = INFINITY;
+    for (int i = 0; i < 20; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        f();
+        const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+        fastest = std::min(fastest, took.count());
+    }
+    return fastest;
+}
+
+void race() {
+    Rng rng(1);
+    const JacobianOptions columns = {.strategy = Strategy::forward_mode};
+    std::printf("inputs  outputs       f     J v   v^T J    J by rows  J by columns\n");
+    for (const auto& [n, m] : {std::pair{512, 8}, std::pair{64, 64}, std::pair{8, 512}}) {
+        const Tensor V = randn({256, n}, rng), W = randn({m, 256}, rng);
+        const auto f = [&](const Tensor& x) { return tanh(matmul(W, tanh(matmul(V, x)))); };  // (n,) → (m,)
+        const Tensor x = randn({n}, rng), v = randn({n}, rng), u = randn({m}, rng);
+        std::printf("%6d  %7d  %6.3f  %6.3f  %6.3f  %11.2f  %12.2f\n", n, m, milliseconds([&] { (void)f(x); }),
+                    milliseconds([&] { (void)jvp(f, x, v); }), milliseconds([&] { (void)vjp(f, x, u); }),
+                    milliseconds([&] { (void)jacobian(f, x); }),
+                    milliseconds([&] { (void)jacobian(f, x, columns); }));
+    }
+}
+
 // ---- Newton's step
 
 // The valley of H. Rosenbrock (1960), with 10 for its 100. The lowest point is (1, 1).
@@ -98,7 +142,7 @@ Tensor valley(const Tensor& w) {
 // w − H⁻¹ g, for two parameters.
 Tensor newton_step(const Tensor& at) {
     Tensor w = at.clone().requires_grad_();
-    const Tensor g = grad({valley(w)}, {w})[0], H = hessian(valley, at);  // (2,) and (2, 2)
+    const Tensor g = grad({valley(w)}, {w})[0], H = hessian_of(valley, at);  // (2,) and (2, 2)
     const double a = H.at(0, 0), b = H.at(0, 1), d = H.at(1, 1), det = a * d - b * b;
     const double gx = g.at({0}), gy = g.at({1});
     return at - tensor({(d * gx - b * gy) / det, (a * gy - b * gx) / det}, float64);
@@ -365,6 +409,10 @@ int main(int argc, char** argv) {
     products();
     chapter.section("Of a layer");
     of_a_layer();
+    chapter.section("Forward and reverse");
+    dual_numbers();
+    std::printf("\n");
+    race();
     chapter.section("Newton's step");
     newton();
     std::printf("\n");

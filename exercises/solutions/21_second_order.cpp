@@ -38,7 +38,7 @@ Tensor hessian_vector(const Scalar& f, const Tensor& at, const Tensor& v) {
 }
 
 // 4. Write. The Hessian of f at `at`: H[i, j] = ∂²f / ∂wᵢ∂wⱼ. at (n,) → (n, n), float64.
-Tensor hessian(const Scalar& f, const Tensor& at) {
+Tensor hessian_of(const Scalar& f, const Tensor& at) {
     std::vector<Tensor> rows;
     for (std::int64_t i = 0; i < at.size(0); ++i)
         rows.push_back(hessian_vector(f, at, eye(at.size(0), float64)[i]));

@@ -51,18 +51,18 @@ int main(int argc, char** argv) {
             expect_equal("H v with v = 0", hessian_vector(cubic, at, zeros({2}, float64)), zeros({2}, float64));
             expect(!at.requires_grad(), "hessian_vector should leave `at` as it was; make a leaf of its own");
         });
-    exercise.write("hessian",
+    exercise.write("hessian_of",
                    {"Which product with H is a column of it?",
                     "H times the i-th unit vector is its i-th column, and H is symmetric.",
                     "eye(n, float64)[i] is a unit vector; stack joins the rows."},
                    [&] {
-                       expect_equal("H of w1^2 w2 + w2^3 at (1, 2)", hessian(cubic, at),
+                       expect_equal("H of w1^2 w2 + w2^3 at (1, 2)", hessian_of(cubic, at),
                                     tensor({{4.0, 2.0}, {2.0, 12.0}}, float64));
-                       expect_equal("H of a bowl", hessian(bowl, zeros({3}, float64)),
+                       expect_equal("H of a bowl", hessian_of(bowl, zeros({3}, float64)),
                                     tensor({{4.0, 1.0, 0.0}, {1.0, 3.0, -2.0}, {0.0, -2.0, 5.0}}, float64));
                        const auto fourth = [](const Tensor& w) { return sum(w * w * w * w); };
                        expect_equal("H of w^4 at 3, a single parameter,",
-                                    hessian(fourth, tensor({3.0}, float64)), tensor({{108.0}}, float64));
+                                    hessian_of(fourth, tensor({3.0}, float64)), tensor({{108.0}}, float64));
                    });
     exercise.write("slope_penalty",
                    {"All slopes come at once, because each row of y depends on its own row of x alone.",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weft/autograd/checkpoint.h"
+#include "weft/autograd/functional.h"
 #include "weft/autograd/fused.h"
 #include "weft/autograd/grad.h"
 #include "weft/autograd/grad_mode.h"

@@ -25,16 +25,6 @@ using Ready = decltype(GradOptions::ready);
 // What a profile calls the addition of a node's gradients, and of those of two backwards.
 const char* const sum_of_gradients = "sum of gradients";
 
-// a + b as a new tensor. (The engine is below ops.)
-Tensor add(const Tensor& a, const Tensor& b) {
-    const Profile::Span here(sum_of_gradients);
-    Array sum = make_array(a.shape(), a.dtype());
-    kernels::active().add(sum, a.array(), b.array());
-    return record("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
-        return Grads{dy, dy};
-    });
-}
-
 // Whether nothing else holds g or its storage, so it can be changed in place. Foreign memory has another owner.
 bool is_unshared(const Tensor& g) {
     const Array& x = g.array();
@@ -43,13 +33,32 @@ bool is_unshared(const Tensor& g) {
 }
 
 // A gradient that nothing else holds, because it may be changed in place later (clipping).
-Tensor made_exclusive(const Tensor& g) { return is_unshared(g) ? g.detach() : Tensor(copy_of(g.array())); }
+Tensor made_exclusive(const Tensor& g) {
+    return Tensor(std::make_shared<TensorImpl>(
+        TensorImpl{is_unshared(g) ? g.array() : copy_of(g.array()), nullptr, nullptr, g.impl().tangents}));
+}
 
 }  // namespace
 
+void check_count(const char* operation, std::size_t gradients, std::size_t inputs) {
+    if (gradients != inputs)
+        throw GraphError(operation, ": its gradient rule returned ", gradients, " gradients for ", inputs,
+                         " inputs; return one for each, undefined if there is none");
+}
+
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+    const Profile::Span here(sum_of_gradients);
+    Array sum = make_array(a.shape(), a.dtype());
+    kernels::active().add(sum, a.array(), b.array());
+    return record_symmetric("add", Tensor(std::move(sum)), {a, b}, {}, [](const Saved&, const Tensor& dy) {
+        return Grads{dy, dy};
+    });
+}
+
 class Backward {
 public:
-    Backward(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
+    Backward(bool retain_graph, bool create_graph)
+        : retain_(retain_graph), keeps_graph_(create_graph), create_(create_graph || is_forward_mode()) {}
 
     void seed(const char* operation, const Tensor& root, const Tensor& seed) {
         const std::shared_ptr<Node>& node = root.impl().node;
@@ -139,7 +148,7 @@ private:
         const Profile::Span here(sum_of_gradients);
         if (!create_ && is_unshared(sum)) return kernels::active().add(sum.array(), sum.array(), g.array());
         const GradMode mode(create_);
-        sum = add(sum, g);
+        sum = sum_of(sum, g);
     }
 
     // Without create_graph, everyone gets a tensor of its own.
@@ -147,8 +156,8 @@ private:
         std::size_t left = positions_[&node].size();
         for (const std::size_t i : positions_[&node]) {
             const bool is_last = --left == 0 && node.is_leaf;
-            ready_(i, create_ ? gradient
-                              : made_exclusive(is_last ? std::exchange(gradient, {}) : Tensor(gradient)));
+            ready_(i, keeps_graph_ ? gradient
+                                   : made_exclusive(is_last ? std::exchange(gradient, {}) : Tensor(gradient)));
         }
     }
 
@@ -184,17 +193,15 @@ private:
             const Profile::Rule here(node.operation, node.number);
             return node.vjp(node.unpack(create_), gradient);
         }();
-        if (gradients.size() != node.inputs.size())
-            throw GraphError(node.operation, ": its gradient rule returned ", gradients.size(),
-                             " gradients for ", node.inputs.size(),
-                             " inputs; return one for each, undefined if there is none");
+        check_count(node.operation, gradients.size(), node.inputs.size());
         if (!retain_) node.release();
         for (std::size_t i = 0; i < gradients.size(); ++i) {
             const std::shared_ptr<Node>& input = node.inputs[i];
             if (!needs(input)) continue;
             if (gradients[i].defined()) {
                 check_gradient(gradients[i], *input, node.operation, ": the gradient of input ", i);
-                accumulate(&node, i, input, std::move(gradients[i]));
+                accumulate(&node, i, input,
+                           create_ && !keeps_graph_ ? without_node(gradients[i]) : std::move(gradients[i]));
             }
             const auto found = consumers_.find(input.get());
             if (found == consumers_.end() || --found->second > 0) continue;
@@ -202,7 +209,8 @@ private:
         }
     }
 
-    const bool retain_, create_;
+    const bool retain_, keeps_graph_;
+    const bool create_;  // in a jvp, too: its tangents pass through the differentiable rules
     const BackwardWatch* const watch_ = BackwardWatch::current_;  // null if none is active
     const Scoped<const BackwardWatch*> no_watch_{BackwardWatch::current_, nullptr};
     GradientLedger* const ledger_ = GradientLedger::current_;  // null if none is active
@@ -223,9 +231,9 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
     Backward backward(retain_graph, false);
     backward.seed("backward", *this, gradient);
     Results results = backward.run();
-    const NoGrad off;
+    const GradMode mode(is_forward_mode());
     for (auto& [node, g] : results)  // all sums are computed before any gradient changes
-        g = node->gradient.defined() ? add(node->gradient, g) : made_exclusive(g);
+        g = node->gradient.defined() ? sum_of(node->gradient, g) : made_exclusive(g);
     backward.commit_ledger();
     for (const auto& [node, g] : results) node->gradient = g;
 }

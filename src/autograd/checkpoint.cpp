@@ -51,6 +51,7 @@ void check_named(const Tensor& y, const std::vector<Tensor>& named, std::uint64_
 Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>& inputs)>& f,
                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& parameters,
                   const std::vector<std::shared_ptr<Rng>>& generators) {
+    if (is_forward_mode()) return f(inputs);  // its operations have tangents, and y no rule of its own
     const Draws before(generators);
     Tensor y;
     {

@@ -1,6 +1,7 @@
 // How an operation enters the graph (record), and what backward gets back of it (unpack).
 #include "autograd/node.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "weft/autograd/profile.h"
@@ -15,11 +16,13 @@ thread_local bool composed = false;
 bool is_grad_enabled() { return enabled; }
 GradMode::GradMode(bool on) : mode_(enabled, on) {}
 
-bool composed_mode() { return composed; }
+bool composed_mode() { return composed || running_jvp != nullptr; }
 Composed::Composed(bool on) : mode_(composed, on) {}
 
+std::uint64_t next_number() { return ++last_number; }
+
 Node::Node(const char* made_by, const Array& output)
-    : number(++last_number), operation(made_by), shape(output.shape), dtype(output.dtype) {}
+    : number(next_number()), operation(made_by), shape(output.shape), dtype(output.dtype) {}
 
 std::shared_ptr<Node> Node::make(const char* operation, const Array& output) {
     return {new Node(operation, output), destroy};
@@ -53,63 +56,85 @@ bool Saved::needs_input_grad(std::size_t input) const {
 }
 
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
-              const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+              const std::vector<Tensor>& save_for_backward, Vjp vjp, Jvp jvp) {
     if (Profile::current() != nullptr) [[unlikely]]
         Profile::current()->recorded(operation);
     TensorImpl& result = y.impl();
     if (!enabled || !is_floating_point(result.array.dtype)) return y;
-    bool takes_part = false;
-    for (const Tensor& x : inputs) takes_part = takes_part || (x.defined() && x.requires_grad());
-    if (!takes_part) return y;
+    const auto is_variable = [](const Tensor& x) {
+        return x.defined() && x.requires_grad() && x.impl().node->number >= constants_below;
+    };
+    const auto node_of = [&](const Tensor& x) { return is_variable(x) ? x.impl().node : nullptr; };
+    const bool takes_part = std::ranges::any_of(inputs, is_variable),
+               moves = std::ranges::any_of(inputs, has_tangent);
+    if (!takes_part && !moves) return y;
     for (const Tensor& x : inputs)
         if (x.handle() == y.handle())
             throw GraphError(operation,
                              ": record needs a new tensor, but y is one of the inputs; clone() it first");
-    if (result.node)
+    if (result.node || !result.tangents.empty())
         throw GraphError(operation,
                          ": record needs a new tensor, but y is already in the graph; compute it under NoGrad");
 
+    if (!takes_part) return push_tangents(operation, y, inputs, save_for_backward, vjp, jvp), y;
     auto node = Node::make(operation, result.array);
     node->is_leaf = node->retains_gradient = false;
     node->vjp = std::move(vjp);
     node->inputs.reserve(inputs.size());
-    for (const Tensor& x : inputs) node->inputs.push_back(x.defined() ? x.impl().node : nullptr);
+    for (const Tensor& x : inputs) node->inputs.push_back(node_of(x));
     node->saved.reserve(save_for_backward.size());
     for (const Tensor& x : save_for_backward) {
         const bool is_output = x.handle() == y.handle();
-        node->saved.push_back(
-            !x.defined() ? SavedTensor()
-                         : SavedTensor{x.array(), x.version(), is_output ? nullptr : x.impl().node, is_output});
+        node->saved.push_back(!x.defined()
+                                  ? SavedTensor()
+                                  : SavedTensor{x.array(), x.version(), is_output ? nullptr : node_of(x),
+                                                is_output, x.impl().tangents});
     }
     if (Profile::current() != nullptr) [[unlikely]]
         Profile::current()->made(node->number);
     result.node = std::move(node);
     if (record_observer != nullptr) [[unlikely]]
         (*record_observer)(operation, y, inputs, save_for_backward);
+    if (moves) push_tangents(operation, y, inputs, save_for_backward, result.node->vjp, jvp);
     return y;
+}
+
+Tensor record_symmetric(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& save_for_backward, Vjp vjp) {
+    return record(operation, std::move(y), inputs, save_for_backward, std::move(vjp), Symmetric());
 }
 
 const char* operation_of(const Tensor& x) { return x.impl().node ? x.impl().node->operation : ""; }
 
+Tensor variable_of(const Array& x, std::shared_ptr<Node> source, Tangents tangents) {
+    auto node = Node::make(source ? "alias" : "leaf", x);  // its number is the highest so far
+    if (source) {
+        node->is_leaf = node->retains_gradient = false;
+        node->is_alias = true;
+        node->inputs = {std::move(source)};
+        node->vjp = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
+    }
+    return Tensor(std::make_shared<TensorImpl>(TensorImpl{x, std::move(node), nullptr, std::move(tangents)}));
+}
+
+Tensor without_node(const Tensor& x) {
+    return Tensor(std::make_shared<TensorImpl>(TensorImpl{x.array(), nullptr, nullptr, x.impl().tangents}));
+}
+
 Saved Node::unpack(bool create_graph) {
     std::vector<Tensor> tensors(saved.size());
     for (std::size_t i = 0; i < saved.size(); ++i) {
-        const auto& [array, version, node, is_output] = saved[i];
+        const auto& [array, version, node, is_output, tangents] = saved[i];
         if (!array.storage) continue;  // undefined
         if (array.storage->version != version)
             throw GraphError(operation, ": a tensor of shape ", array.shape,
                              " saved for backward was changed in place (version ", array.storage->version,
                              ", saved at version ", version,
                              "); change a clone() of it, or change it after backward");
-        std::shared_ptr<Node> variable;
-        if (create_graph && (is_output || node)) {
-            variable = make("alias", array);  // its number is the highest so far, so also above its input's
-            variable->is_leaf = variable->retains_gradient = false;
-            variable->is_alias = true;
-            variable->inputs = {is_output ? shared_from_this() : node};
-            variable->vjp = [](const Saved&, const Tensor& dy) { return Grads{dy}; };
-        }
-        tensors[i] = Tensor(std::make_shared<TensorImpl>(TensorImpl{array, std::move(variable)}));
+        const bool is_variable = create_graph && (is_output || node);
+        tensors[i] = is_variable
+                         ? variable_of(array, is_output ? shared_from_this() : node, tangents)
+                         : Tensor(std::make_shared<TensorImpl>(TensorImpl{array, nullptr, nullptr, tangents}));
     }
     std::vector<bool> needs;
     needs.reserve(inputs.size());

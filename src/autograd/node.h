@@ -17,8 +17,16 @@
 #include "weft/autograd/grad.h"
 #include "weft/autograd/record.h"
 #include "weft/autograd/trace.h"
+#include "weft/base/scoped.h"
 
 namespace weft {
+
+// The derivative of a tensor in the direction of a jvp, which has this number.
+struct Tangent {
+    std::uint64_t jvp;
+    Tensor value;  // of the tensor's shape and type
+};
+using Tangents = std::vector<Tangent>;
 
 // A tensor saved for backward.
 struct SavedTensor {
@@ -26,6 +34,7 @@ struct SavedTensor {
     std::uint64_t version = 0;   // version of the storage when it was saved
     std::shared_ptr<Node> node;  // null outside the graph, and for the node's own output
     bool is_output = false;      // the node's own output: saved without its node, which would own itself
+    Tangents tangents = {};      // for a gradient that a running jvp differentiates
 };
 
 struct Node : std::enable_shared_from_this<Node> {
@@ -63,6 +72,9 @@ private:
     Node* next_to_delete = nullptr;
 };
 
+// A new number, larger than those of all nodes before.
+std::uint64_t next_number();
+
 // The nodes in `stack` and all that they were computed from, by number, so inputs come before what uses them.
 // Null pointers and nodes numbered below `lowest` are left out.
 std::map<std::uint64_t, Node*> ancestors(std::vector<Node*> stack, std::uint64_t lowest = 0);
@@ -72,7 +84,53 @@ struct TensorImpl {
     std::shared_ptr<Node> node;  // null outside the graph
     // Of a leaf after requires_grad_(false), for the next requires_grad_().
     std::shared_ptr<Node> disabled_node = {};
+    Tangents tangents = {};  // one for each jvp, running or not, that the tensor depends on
 };
+
+// x's values and tangents as a variable: of its own or, with a source, an alias of what the source computed.
+Tensor variable_of(const Array& x, std::shared_ptr<Node> source, Tangents tangents);
+// x's values and tangents outside the graph.
+Tensor without_node(const Tensor& x);
+
+// A jvp while it runs on this thread. They nest, and each has tangents of its own. To those without
+// create_graph, a node made before them is a constant: their operations record nothing of the parameters
+// outside, so nothing is retained, but a gradient inside may record leaves of its own.
+struct JvpRun {
+    explicit JvpRun(bool create_graph);
+    ~JvpRun();
+    const std::uint64_t number;
+    const bool create_graph;
+    JvpRun* const outer;
+    // With create_graph, a tangent of a node's output leads back to this node, which owns it if it saved the
+    // output. The end of the jvp unties these knots.
+    std::vector<std::weak_ptr<Node>> knots;
+
+private:
+    const Scoped<JvpRun*> here_;
+    const GradMode mode_;
+    const Scoped<std::uint64_t> constants_;
+};
+constinit inline thread_local JvpRun* running_jvp = nullptr;
+constinit inline thread_local std::uint64_t constants_below = 0;
+
+// Whether what is computed now has tangents.
+inline bool is_forward_mode() { return running_jvp != nullptr && is_grad_enabled(); }
+// Whether x has one, in a mode that computes them.
+inline bool has_tangent(const Tensor& x) {
+    return x.defined() && is_forward_mode() && !x.impl().tangents.empty();
+}
+// In place of a tangent rule: the gradient rule is one.
+struct Symmetric {
+    Tensor operator()(const Saved&, const std::vector<Tensor>&) const { return {}; }  // never called
+};
+// a + b as a new tensor; the engine is below ops.
+Tensor sum_of(const Tensor& a, const Tensor& b);
+// Gives y, the result of an operation, its tangents in every running jvp, from those of the inputs.
+void push_tangents(const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
+                   const std::vector<Tensor>& saved, const Vjp& vjp, const Jvp& jvp);
+// Told of every tangent that is computed, and how; null except in tests.
+using PushObserver = std::function<void(const char* operation, const char* kind)>;
+constinit inline thread_local const PushObserver* push_observer = nullptr;
 
 // For a rule that computes y again from its inputs, the first n saved tensors: those inputs, as new leaves or,
 // under create_graph, as the variables that they are; and the gradients of the y that was computed.
@@ -89,6 +147,9 @@ void check_gradient(const Tensor& g, const Node& node, const auto&... what) {
         throw DTypeError(what..., " is ", name(g.dtype()), ", but the tensor is ", name(node.dtype),
                          "; convert it with to()");
 }
+
+// Throws unless a rule returned a gradient for each input.
+void check_count(const char* operation, std::size_t gradients, std::size_t inputs);
 
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);

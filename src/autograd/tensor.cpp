@@ -17,12 +17,15 @@ static_assert(sizeof(void*) != 8 || (sizeof(Shape) == 72 && offsetof(Array, shap
                                      offsetof(Array, dtype) == 168 && offsetof(TensorImpl, node) == 176));
 
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other) {
-    if (is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad())))
+    if ((is_grad_enabled() && (x.requires_grad() || (other && other->requires_grad()))) || has_tangent(x) ||
+        (other && has_tangent(*other)))
         throw GraphError(
             operation, ": in-place operations are not recorded, so they do not take ",
-            (x.requires_grad() ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
-                               : "an operand in the graph"),
-            ", of shape ", (x.requires_grad() ? x : *other).shape(),
+            (x.requires_grad()     ? (x.is_leaf() ? "a leaf that requires a gradient" : "a tensor in the graph")
+             : has_tangent(x)      ? "a tensor that a jvp differentiates"
+             : has_tangent(*other) ? "an operand that a jvp differentiates"
+                                   : "an operand in the graph"),
+            ", of shape ", (x.requires_grad() || has_tangent(x) ? x : *other).shape(),
             "; call it under NoGrad, or compute a new tensor, as in x = x + y");
     if (x.array().overlaps_itself())
         throw GraphError(operation, ": elements of an expanded tensor of shape ", x.shape(),
@@ -216,6 +219,7 @@ Tensor& Tensor::set_data(const Tensor& other) {
     impl().node = std::move(node);  // nothing throws from here on
     impl().disabled_node = std::move(disabled_node);
     impl().array = std::move(values);
+    impl().tangents.clear();
     return *this;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "weft/autograd/functional.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/ops/creation.h"
 
@@ -45,9 +46,10 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
     if (!is_floating_point(k.dtype()) || k.dtype() != v.dtype())
         throw DTypeError("KeyValueCache: keys of ", name(k.dtype()), " and values of ", name(v.dtype()),
                          "; both must be float32, or both float64");
-    if (is_grad_enabled() && (k.requires_grad() || v.requires_grad()))
+    if (is_grad_enabled() && (k.requires_grad() || v.requires_grad() || jvp_mode()))
         throw GraphError(
-            "KeyValueCache: keys or values require a gradient, but the cache holds values only; decode under "
+            "KeyValueCache: keys or values require a gradient, or a jvp runs, but the cache holds values only; "
+            "decode under "
             "NoGrad, or attend without a cache");
     if (length_ > 0 && !(differ_in_tokens_alone(k, keys_) && differ_in_tokens_alone(v, values_)))
         throw ShapeError("KeyValueCache: ", offered(), " do not fit the ", length_, " cached tokens, keys ",

@@ -24,24 +24,25 @@ Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
 Tensor operator+(const Tensor& a, const Tensor& b) {
     Tensor y = arithmetic("add", a, b, std::plus<>());
     // y = a + b:  da = dy,  db = dy
-    return record("add", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
-        return Grads{sum_to(dy, sa), sum_to(dy, sb)};
-    });
+    return record_symmetric("add", y, {a, b}, {},
+                            [sa = a.shape(), sb = b.shape()](const Saved&, const Tensor& dy) {
+                                return Grads{sum_to(dy, sa), sum_to(dy, sb)};
+                            });
 }
 
 Tensor operator-(const Tensor& a, const Tensor& b) {
     Tensor y = arithmetic("subtract", a, b, std::minus<>());
     // y = a − b:  da = dy,  db = −dy
-    return record("subtract", y, {a, b}, {},
-                  [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
-                      return Grads{sum_to(dy, sa), saved.needs_input_grad(1) ? sum_to(-dy, sb) : Tensor()};
-                  });
+    return record_symmetric(
+        "subtract", y, {a, b}, {}, [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+            return Grads{sum_to(dy, sa), saved.needs_input_grad(1) ? sum_to(-dy, sb) : Tensor()};
+        });
 }
 
 Tensor operator*(const Tensor& a, const Tensor& b) {
     Tensor y = arithmetic("multiply", a, b, std::multiplies<>());
     // y = a·b:  da = dy·b,  db = dy·a
-    return record("multiply", y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("multiply", y, {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
         return Grads{saved.needs_input_grad(0) ? sum_to(dy * b, a.shape()) : Tensor(),
                      saved.needs_input_grad(1) ? sum_to(dy * a, b.shape()) : Tensor()};
@@ -51,18 +52,19 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
 Tensor operator/(const Tensor& a, const Tensor& b) {
     Tensor y = elementwise("divide", a, b, by_element(std::divides<>()));
     // y = a/b:  da = dy/b,  db = −dy·y/b
-    return record("divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
-        const Tensor &y = saved[0], &b = saved[1];
-        const Tensor da = dy / b;
-        return Grads{sum_to(da, sa), saved.needs_input_grad(1) ? sum_to(-(da * y), b.shape()) : Tensor()};
-    });
+    return record_symmetric(
+        "divide", y, {a, b}, {y, b}, [sa = a.shape()](const Saved& saved, const Tensor& dy) {
+            const Tensor &y = saved[0], &b = saved[1];
+            const Tensor da = dy / b;
+            return Grads{sum_to(da, sa), saved.needs_input_grad(1) ? sum_to(-(da * y), b.shape()) : Tensor()};
+        });
 }
 
 Tensor operator-(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
     Tensor y = visit_wrapping(
         x.dtype(), [&]<class T>(T) { return formula<T, T>("negative", x.dtype(), std::negate<>(), x); });
-    return record("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
+    return record_symmetric("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 
 Tensor operator+(const Tensor& a, double b) { return a + scalar_operand(a, "add", b); }
@@ -86,7 +88,7 @@ Tensor power(const Tensor& x, const Tensor& p) {
 Tensor pow(const Tensor& x, double p) {
     Tensor y = power(x, scalar_operand(x, "pow", p));
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹, which is 0 for p = 0 even at x = 0
-    return record("pow", y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("pow", y, {x}, {x}, [p](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{p == 0 ? zeros_like(x) : dy * (p * pow(x, p - 1))};
     });
@@ -97,7 +99,7 @@ Tensor pow(const Tensor& x, const Tensor& p) {
         return in_one_type("pow", x, p, [](const Tensor& x, const Tensor& p) { return pow(x, p); });
     Tensor y = power(x, p);
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹,  dp = dy·y·ln x, where 0·ln 0 is taken as 0
-    return record("pow", y, {x, p}, {x, p, y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("pow", y, {x, p}, {x, p, y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor &x = saved[0], &p = saved[1], &y = saved[2];
         Grads grads(2);
         if (saved.needs_input_grad(0)) {
@@ -127,7 +129,7 @@ Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Bet
     Tensor y = elementwise(operation, a, b, [&](const auto& a, const auto& b) {
         return xt::where(better(a, b) || xt::isnan(a), a, b);
     });
-    return record(operation, y, {a, b}, {a, b}, [better](const Saved& saved, const Tensor& dy) {
+    return record_symmetric(operation, y, {a, b}, {a, b}, [better](const Saved& saved, const Tensor& dy) {
         const Tensor &a = saved[0], &b = saved[1];
         const Tensor shared = where(a == b, dy * 0.5, dy);
         return Grads{sum_to(masked_fill(shared, better(b, a), 0), a.shape()),
@@ -151,13 +153,13 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     const auto as_y = [&](const Tensor& x) { return broadcast_view(x.array(), y.shape()); };
     kernels::active().where(y.array(), as_y(condition), as_y(a), as_y(b));
     // y = c ? a : b:  da = c ? dy : 0,  db = c ? 0 : dy
-    return record("where", y, {a, b}, {condition},
-                  [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
-                      const Tensor zero = scalar_like(dy, 0);
-                      return Grads{
-                          saved.needs_input_grad(0) ? sum_to(where(saved[0], dy, zero), sa) : Tensor(),
-                          saved.needs_input_grad(1) ? sum_to(where(saved[0], zero, dy), sb) : Tensor()};
-                  });
+    return record_symmetric(
+        "where", y, {a, b}, {condition},
+        [sa = a.shape(), sb = b.shape()](const Saved& saved, const Tensor& dy) {
+            const Tensor zero = scalar_like(dy, 0);
+            return Grads{saved.needs_input_grad(0) ? sum_to(where(saved[0], dy, zero), sa) : Tensor(),
+                         saved.needs_input_grad(1) ? sum_to(where(saved[0], zero, dy), sb) : Tensor()};
+        });
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {

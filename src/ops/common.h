@@ -46,6 +46,14 @@ Tensor in_one_type(const char* operation, const Tensor& a, const Tensor& b, cons
 // Element i of a contiguous array, which << prints.
 inline Tensor element_of(const Array& x, std::int64_t i) { return Tensor(x).reshape({-1})[i]; }
 
+// dy = da b + a db for y = a b, a product of the first two tensors that were saved; dx is da and db.
+template <class Product>
+Tensor product_rule(const Product& product, const Saved& saved, const Grads& dx) {
+    const Tensor da_b = dx[0].defined() ? product(dx[0], saved[1]) : Tensor(),
+                 a_db = dx[1].defined() ? product(saved[0], dx[1]) : Tensor();
+    return !da_b.defined() ? a_db : !a_db.defined() ? da_b : da_b + a_db;
+}
+
 // For the catch block of an operation composed of others: throws what was caught, with the operation's name in
 // place of that of the operation within.
 [[noreturn]] void rethrow_as(const char* operation);
@@ -73,7 +81,9 @@ inline Tensor integer(std::int64_t n) { return from_vector(std::vector{n}, {}); 
 
 // The result of an operation that has nothing to do: x itself, except that under NoGrad no result is in the
 // graph.
-inline Tensor unchanged(const Tensor& x) { return is_grad_enabled() || !x.requires_grad() ? x : x.detach(); }
+inline Tensor unchanged(const Tensor& x) {
+    return is_grad_enabled() || (!x.requires_grad() && x.impl().tangents.empty()) ? x : x.detach();
+}
 
 // Marks the rows along `axis` (which gets size 1) where y is not finite and dy is 0; undefined if all of y is
 // finite. Such a row has a gradient of 0, but 0 · NaN would spread NaN to whatever the rows share.

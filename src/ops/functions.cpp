@@ -17,7 +17,8 @@ namespace {
 
 // Records y, which is constant between its steps:  dx = 0
 Tensor record_steps(const char* operation, const Tensor& y, const Tensor& x) {
-    return record(operation, y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
+    return record_symmetric(operation, y, {x}, {},
+                            [](const Saved&, const Tensor& dy) { return Grads{zeros_like(dy)}; });
 }
 
 }  // namespace
@@ -28,8 +29,8 @@ Tensor exp(const Tensor& x) {
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().exp(y.array(), x.array());
     // y = eˣ:  dx = dy·y
-    return record("exp", y, {x}, {y},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
+    return record_symmetric("exp", y, {x}, {y},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy * saved[0]}; });
 }
 
 Tensor log(const Tensor& x) {
@@ -38,21 +39,21 @@ Tensor log(const Tensor& x) {
     const Tensor y = empty(x.shape(), x.dtype());
     kernels::active().log(y.array(), x.array());
     // y = ln x:  dx = dy/x
-    return record("log", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
+    return record_symmetric("log", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy / saved[0]}; });
 }
 
 Tensor sqrt(const Tensor& x) {
     Tensor y = elementwise("sqrt", x, by_element([](const auto& x) { return xt::sqrt(x); }));
     // y = √x:  dx = dy/(2y)
-    return record("sqrt", y, {x}, {y},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy / (2 * saved[0])}; });
+    return record_symmetric("sqrt", y, {x}, {y},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy / (2 * saved[0])}; });
 }
 
 Tensor tanh(const Tensor& x) {
     Tensor y = elementwise("tanh", x, [](const auto& x) { return xt::tanh(x); });
     // y = tanh x:  dx = dy·(1 − y²)
-    return record("tanh", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("tanh", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
         return Grads{dy * (1 - y * y)};
     });
@@ -64,7 +65,7 @@ Tensor sigmoid(const Tensor& x) {
         return xt::where(x >= T(0), T(1), xt::exp(-xt::abs(x))) / (T(1) + xt::exp(-xt::abs(x)));
     });
     // y = σ(x):  dx = dy·y·(1 − y)
-    return record("sigmoid", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("sigmoid", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
         return Grads{dy * (y * (1 - y))};
     });
@@ -76,7 +77,7 @@ Tensor relu(const Tensor& x) {
         return xt::where(x <= T(0), T(0), x);
     });
     // y = max(x, 0):  dx = dy where y > 0, else 0
-    return record("relu", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("relu", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         return Grads{masked_fill(dy, saved[0] <= 0, 0)};
     });
 }
@@ -84,8 +85,8 @@ Tensor relu(const Tensor& x) {
 Tensor abs(const Tensor& x) {
     Tensor y = elementwise("abs", x, [](const auto& x) { return xt::abs(x); });
     // y = |x|:  dx = dy·sign(x)
-    return record("abs", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sign(saved[0])}; });
+    return record_symmetric("abs", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy * sign(saved[0])}; });
 }
 
 Tensor sign(const Tensor& x) {
@@ -99,15 +100,15 @@ Tensor sign(const Tensor& x) {
 Tensor sin(const Tensor& x) {
     Tensor y = elementwise("sin", x, by_element([](const auto& x) { return xt::sin(x); }));
     // y = sin x:  dx = dy·cos x
-    return record("sin", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * cos(saved[0])}; });
+    return record_symmetric("sin", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy * cos(saved[0])}; });
 }
 
 Tensor cos(const Tensor& x) {
     Tensor y = elementwise("cos", x, by_element([](const auto& x) { return xt::cos(x); }));
     // y = cos x:  dx = −dy·sin x
-    return record("cos", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{-(dy * sin(saved[0]))}; });
+    return record_symmetric("cos", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{-(dy * sin(saved[0]))}; });
 }
 
 Tensor exp2(const Tensor& x) {
@@ -160,7 +161,7 @@ Tensor cosh(const Tensor& x) {
 Tensor erf(const Tensor& x) {
     Tensor y = elementwise("erf", x, by_element([](const auto& x) { return xt::erf(x); }));
     // y = erf x:  dx = dy·2/√π·e^(−x²)
-    return record("erf", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("erf", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{dy * (2 * std::numbers::inv_sqrtpi * exp(-(x * x)))};
     });
@@ -169,15 +170,15 @@ Tensor erf(const Tensor& x) {
 Tensor log1p(const Tensor& x) {
     Tensor y = elementwise("log1p", x, by_element([](const auto& x) { return xt::log1p(x); }));
     // y = ln(1 + x):  dx = dy/(1 + x)
-    return record("log1p", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy / (1 + saved[0])}; });
+    return record_symmetric("log1p", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy / (1 + saved[0])}; });
 }
 
 Tensor expm1(const Tensor& x) {
     Tensor y = elementwise("expm1", x, by_element([](const auto& x) { return xt::expm1(x); }));
     // y = eˣ − 1:  dx = dy·eˣ, and not dy·(y + 1), which is 0 where y rounds to −1
-    return record("expm1", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * exp(saved[0])}; });
+    return record_symmetric("expm1", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy * exp(saved[0])}; });
 }
 
 Tensor floor(const Tensor& x) {
@@ -251,7 +252,7 @@ Tensor clamp(const Tensor& x, std::optional<double> lowest, std::optional<double
         return xt::where(x < T(low), T(low), xt::where(x > T(high), T(high), x));
     });
     // y = min(max(x, low), high):  dx = dy where low ≤ x ≤ high, else 0
-    return record("clamp", y, {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("clamp", y, {x}, {x}, [=](const Saved& saved, const Tensor& dy) {
         const Tensor& x = saved[0];
         return Grads{where(x >= low && x <= high, dy, scalar_like(dy, 0))};
     });
@@ -273,8 +274,8 @@ Tensor softplus(const Tensor& x) {
     const Tensor v = x.detach();
     const Tensor y = relu(v) + log1p(exp(-abs(v)));
     // y = ln(1 + eˣ):  dx = dy·σ(x)
-    return record("softplus", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(saved[0])}; });
+    return record_symmetric("softplus", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(saved[0])}; });
 }
 
 Tensor logsigmoid(const Tensor& x) {
@@ -283,8 +284,9 @@ Tensor logsigmoid(const Tensor& x) {
     const Tensor v = x.detach();
     const Tensor y = minimum(v, 0) - log1p(exp(-abs(v)));
     // y = ln σ(x):  dx = dy·(1 − σ(x)) = dy·σ(−x)
-    return record("logsigmoid", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sigmoid(-saved[0])}; });
+    return record_symmetric("logsigmoid", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+        return Grads{dy * sigmoid(-saved[0])};
+    });
 }
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {

@@ -128,7 +128,7 @@ Tensor logistic_losses(const Tensor& x, const Tensor& t) {
     const Profile::Span here("binary_cross_entropy_with_logits");
     const Tensor v = x.detach(), y = relu(v) - v * t.detach() + log1p(exp(-abs(v)));
     // y = ln(1 + eˣ) − x·t:  dx = σ(x) − t = (1 − t)·σ(x) − t·σ(−x),  dt = −x
-    return record(
+    return record_symmetric(
         "binary_cross_entropy_with_logits", y, {x, t}, {x, t}, [](const Saved& saved, const Tensor& dy) {
             const Tensor &x = saved[0], &t = saved[1], is_negative = x < 0;
             const Tensor small = sigmoid(where(is_negative, x, -x)),

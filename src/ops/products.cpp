@@ -39,12 +39,15 @@ Tensor product(const Tensor& a, const Tensor& b) {
     kernels::active().matmul(y, broadcast_view(kernels::gemm_layout(a.array()), matrices(m, k)),
                              broadcast_view(kernels::gemm_layout(b.array()), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
-    return record("matmul", Tensor(std::move(y)), {a, b}, {a, b}, [](const Saved& saved, const Tensor& dy) {
-        const Tensor &a = saved[0], &b = saved[1];
-        return Grads{
-            saved.needs_input_grad(0) ? sum_to(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
-            saved.needs_input_grad(1) ? sum_to(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
-    });
+    return record(
+        "matmul", Tensor(std::move(y)), {a, b}, {a, b},
+        [](const Saved& saved, const Tensor& dy) {
+            const Tensor &a = saved[0], &b = saved[1];
+            return Grads{
+                saved.needs_input_grad(0) ? sum_to(product(dy, b.transpose(-2, -1)), a.shape()) : Tensor(),
+                saved.needs_input_grad(1) ? sum_to(product(a.transpose(-2, -1), dy), b.shape()) : Tensor()};
+        },
+        [](const Saved& saved, const Grads& dx) { return product_rule(product, saved, dx); });
 }
 
 }  // namespace

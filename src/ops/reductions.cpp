@@ -202,7 +202,7 @@ Tensor softmax(const Tensor& x, int axis) {
     const Profile::Span here("softmax");
     const Tensor y = apply_along_axis(x, axis, kernels::active().softmax);
     // y = softmax(x):  dx = y·(dy − Σ y·dy)
-    return record("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("softmax", y, {x}, {y}, [axis](const Saved& saved, const Tensor& dy) {
         const Tensor no_gradient = rows_without_gradient(saved[0], dy, axis);
         const Tensor y = no_gradient.defined() ? masked_fill(saved[0], no_gradient, 0) : saved[0];
         return Grads{y * (dy - sum(y * dy, axis, weft::keepdim))};

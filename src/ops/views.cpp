@@ -189,8 +189,8 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : 
 
 Tensor Tensor::clone() const {
     const Profile::Span here("clone");
-    return record("clone", Tensor(kernels::copy_of(array())), {*this}, {},
-                  [](const Saved&, const Tensor& dy) { return Grads{dy}; });
+    return record_symmetric("clone", Tensor(kernels::copy_of(array())), {*this}, {},
+                            [](const Saved&, const Tensor& dy) { return Grads{dy}; });
 }
 
 Tensor Tensor::to(DType wanted) const {

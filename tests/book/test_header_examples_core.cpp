@@ -172,6 +172,52 @@ TEST_CASE("example: throwing an error", "[header-examples]") {
           "dot: (2,) and (3,) differ in length; use equal sizes");
 }
 
+// ---- functional.h
+
+TEST_CASE("example: derivatives of functions", "[header-examples]") {
+    {
+        const TensorFunction square = [](const Tensor& x) { return x * x; };
+        const TensorFunction both = [](const std::vector<Tensor>& in) { return in[0] * in[1]; };
+        const Tensor y = both({ones({2}), ones({2})})[0];
+        CHECK(values_of(y) == Values{1, 1});
+        CHECK(values_of(square({2 * ones({2})})[0]) == Values{4, 4});
+    }
+    {
+        const auto [y, dy] = jvp([](const Tensor& x) { return x * x; }, tensor({1.0, 2}), tensor({1.0, 10}));
+        // y = [1, 4], dy = 2x · v = [2, 40]
+        CHECK(values_of(y) == Values{1, 4});
+        CHECK(values_of(dy) == Values{2, 40});
+    }
+    {
+        const auto f = [](const Tensor& x) { return jvp_mode() ? x : -x; };
+        const Tensor y = jvp(f, ones({}), ones({})).first;  // 1
+        CHECK(y.item() == 1);
+    }
+    {
+        const auto [y, dx] = vjp([](const Tensor& x) { return x * x; }, tensor({1.0, 2}), tensor({1.0, 10}));
+        // dx = v · 2x = [2, 40]
+        CHECK(values_of(dx) == Values{2, 40});
+    }
+    {
+        const auto f = [](const Tensor& x) { return x * x; };
+        const Tensor rows = jacobian(f, tensor({1.0, 2}));  // (2, 2): [[2, 0], [0, 4]]
+        const Tensor columns = jacobian(f, tensor({1.0, 2}), {.strategy = Strategy::forward_mode});
+        CHECK(values_of(rows) == Values{2, 0, 0, 4});
+        CHECK(values_of(columns) == Values{2, 0, 0, 4});
+    }
+    {
+        const auto f = [](const Tensor& x) { return sum(x * x * x); };
+        const Tensor H = hessian(f, tensor({1.0, 2}));  // (2, 2): [[6, 0], [0, 12]]
+        CHECK(values_of(H) == Values{6, 0, 0, 12});
+    }
+    {
+        const auto f = [](const Tensor& x) { return sum(x * x * x); };
+        const auto [y, Hv] = hvp(f, tensor({1.0, 2}), tensor({1.0, 1}));  // y = 9, Hv = [6, 12]
+        CHECK(y.item() == 9);
+        CHECK(values_of(Hv) == Values{6, 12});
+    }
+}
+
 // ---- heads.h, ledger.h, mask.h
 
 TEST_CASE("example: Heads", "[header-examples]") {

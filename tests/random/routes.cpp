@@ -97,10 +97,10 @@ bool any_statement(const Program& program, bool (*is)(const Statement&)) {
     return std::any_of(program.statements.begin(), program.statements.end(), is);
 }
 
-// Whether finite differences apply: what is changed in place must not be held constant or shifted elsewhere.
-bool differentiable(const Program& program) {
+// Whether the targets can be moved: what is changed in place must not be held constant or shifted elsewhere.
+bool movable(const Program& program) {
     const unsigned flags = flags_of(program);
-    if (program.dtype != float64 || (flags & (rounds | state))) return false;
+    if (flags & state) return false;
     if (!(flags & in_place)) return true;
     return !any_statement(program, [](const Statement& s) {
         return s.no_grad || s.hook != 0 || row_of(s).cpp.ends_with(".detach()");
@@ -109,6 +109,11 @@ bool differentiable(const Program& program) {
         return cpp.starts_with("leaf") || cpp.starts_with("blob") || cpp.starts_with("random") ||
                cpp.starts_with("$0.parameter");
     });
+}
+
+// Whether finite differences apply.
+bool differentiable(const Program& program) {
+    return program.dtype == float64 && !(flags_of(program) & rounds) && movable(program);
 }
 
 // Routes save different tensors, and lay out results differently: what was changed in place may be refused by
@@ -206,6 +211,19 @@ public:
         const Tensors targets = picked(program_.targets, r.points);
         const Tensors gradients = grad(outputs, targets, seeds, {.allow_unused = true});
         return inner_product(gradients, drawn(program_, targets, 2));
+    }
+
+    // Its derivative at 0 by forward mode.
+    double by_jvp() const {
+        const TensorFunction f = [this](const Tensors& moves) {
+            Perturbation perturbation{&base_.values, &base_.changes, {}, true};
+            for (std::size_t i = 0; i < moves.size(); ++i) perturbation.shift[program_.targets[i]] = moves[i];
+            return picked(program_.outputs, run(program_, {.dtype = program_.dtype}, &perturbation).tensors);
+        };
+        Tensors at;
+        for (const Tensor& v : direction_) at.push_back(zeros_like(v));
+        const auto [outputs, slopes] = jvp(f, at, direction_);
+        return inner_product(slopes, drawn(program_, outputs, 1));
     }
 
 private:
@@ -327,6 +345,7 @@ public:
             wide.dtype = float64;
             close("float64", reference, by_grad(wide, {.dtype = float64}), 3e-3);
         }
+        if (!reference.refused && verdict_ && movable(program_)) forward_mode(reference.gradients);
         if (!verdict_ || !differentiable(program_)) return verdict_;
         const Outcome& known = !reference.refused ? reference : !created.refused ? created : composed;
         if (known.refused) return ++counts_["refused"], verdict_;
@@ -378,13 +397,31 @@ private:
         verdict_ = {route, where};
     }
 
+    // A parameter moves in place, where no tangent follows.
+    void forward_mode(const Tensors& gradients) {
+        for (const int i : program_.targets)
+            if (row_of(program_.statements[static_cast<std::size_t>(i)]).cpp.starts_with("$0.parameter"))
+                return;
+        const Along f(program_, false);
+        ++counts_["jvp"];
+        const double expected = inner_product(gradients, f.direction()), found = f.by_jvp();
+        const bool coarse = program_.dtype == float32 || (flags_of(program_) & rounds);
+        const double apart = std::abs(found - expected), scale = scale_of(gradients, f.direction());
+        if (!(apart <= (coarse ? 3e-4 : 1e-9) * scale || apart <= 1000 * sensitivity(program_, gradients)))
+            verdict_ = {"jvp", std::to_string(found) + " by jvp, " + std::to_string(expected) + " by backward"};
+    }
+
+    static double scale_of(const Tensors& gradients, const Tensors& direction) {
+        double scale = 1;
+        for (std::size_t i = 0; i < gradients.size(); ++i)
+            if (gradients[i].defined()) scale += inner_product(abs(gradients[i].detach()), abs(direction[i]));
+        return scale;
+    }
+
     void differences(const std::string& route, const Tensors& gradients, bool second) {
         const Along f(program_, second);
         const double expected = inner_product(gradients, f.direction());
-        double scale = 1;
-        for (std::size_t i = 0; i < gradients.size(); ++i)
-            if (gradients[i].defined())
-                scale += inner_product(abs(gradients[i].detach()), abs(f.direction()[i]));
+        const double scale = scale_of(gradients, f.direction());
         const double tolerance = 1e-6 * scale;
         const Difference d = difference(f, tolerance);
         if (!d.smooth) {

@@ -57,7 +57,7 @@ public:
 private:
     Scoped<bool> mode_;
 };
-// Whether a Composed guard is active in this thread.
+// Whether a Composed guard is active in this thread, or a jvp runs.
 //
 //     const Composed readable;
 //     const bool composed = composed_mode();  // true

@@ -51,6 +51,7 @@ public:
 
 private:
     friend class Backward;  // the engine (src/autograd/backward.cpp)
+    friend struct Push;     // forward mode (src/autograd/forward.cpp)
     static constinit inline thread_local GradientLedger* current_ = nullptr;
     Scoped<GradientLedger*> here_;
     std::vector<LedgerEntry> entries_;

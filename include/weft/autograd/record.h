@@ -35,6 +35,11 @@ using Grads = std::vector<Tensor>;
 // with a fast formula can choose the differentiable one by that.
 using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
+// A tangent rule (Jacobian–vector product), of forward mode: maps the saved tensors and the tangents of the
+// inputs, undefined where 0, to the tangent of y. An operation needs none, because jvp can transpose its
+// gradient rule, which takes about twice as long.
+using Jvp = std::function<Tensor(const Saved& saved, const std::vector<Tensor>& dx)>;
+
 // Returns y, now in the graph as the result of an operation on `inputs`. Compute y by any means under NoGrad:
 //
 //     Tensor square(const Tensor& x) {
@@ -51,12 +56,17 @@ using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 //
 // y must be new: GraphError if it is an input or already in the graph. `save_for_backward` lists the tensors
 // that the rule needs (inputs, y itself, or others); backward throws GraphError if one of them has been
-// changed in place since. A rule of Weft's own operations can be differentiated again; it must not capture y,
-// which would own itself. Undefined tensors are allowed in `inputs`, and in `save_for_backward`, where they
-// come back undefined. `operation` must outlive the graph: pass a string literal. If no input is in the graph,
-// if y is int64 or bool, or under NoGrad, nothing is recorded and y is returned as it is.
+// changed in place since. A rule of Weft's own operations can be differentiated again, and so gives jvp the
+// tangent of y; it must not capture y, which would own itself. Undefined tensors are allowed in `inputs`, and
+// in `save_for_backward`, where they come back undefined. `operation` must outlive the graph: pass a string
+// literal. If no input is in the graph, if y is int64 or bool, or under NoGrad, nothing is recorded and y is
+// returned as it is.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
-              const std::vector<Tensor>& save_for_backward, Vjp vjp);
+              const std::vector<Tensor>& save_for_backward, Vjp vjp, Jvp jvp = nullptr);
+// The same where ∂y_i/∂x_j = ∂y_j/∂x_i, as in any function of one element: then the gradient rule, with the
+// tangent of x for dy, is the tangent rule, too. (Where y was broadcast from x, jvp transposes it.)
+Tensor record_symmetric(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& save_for_backward, Vjp vjp);
 
 // The name of the operation that computed x; "leaf" for a leaf in the graph, "" outside it.
 //

@@ -1,0 +1,150 @@
+// Forward mode. While a jvp runs, a tensor that depends on its inputs carries a tangent, its derivative in the
+// direction v (a dual number is the two of them), and record calls push_tangents for every result. No operation
+// needs a rule for this: the gradient rule of y = f(x) maps dy to dx = Jᵀ dy, so it is linear in dy, and the
+// tangent of y is J ẋ, the transpose of this map. A rule is made of operations that have rules, so backward
+// through it gives the transpose: J ẋ is the gradient of ẋ · (Jᵀ u) with respect to u, whatever u is. Nothing
+// of it outlives the operation, so memory does not grow with the depth of the computation. (J. Townsend, "A new
+// trick for calculating Jacobian vector products", 2017, transposes the whole graph in this way.)
+#include <algorithm>
+#include <functional>
+
+#include "autograd/node.h"
+#include "weft/autograd/ledger.h"
+#include "weft/autograd/trace.h"
+
+namespace weft {
+
+JvpRun::JvpRun(bool create_graph)
+    : number(next_number()),
+      create_graph(create_graph),
+      outer(running_jvp),
+      here_(running_jvp, this),
+      mode_(true),
+      constants_(constants_below, create_graph ? constants_below : number) {}
+
+JvpRun::~JvpRun() {
+    for (const auto& knot : knots)
+        if (const auto node = knot.lock())
+            for (SavedTensor& saved : node->saved)
+                std::erase_if(saved.tangents, [&](const Tangent& t) { return t.jvp == number; });
+}
+
+struct Push {
+    const char* const operation;
+    const Tensor& y;
+    const std::vector<Tensor>& inputs;
+    const std::vector<Tensor>& saved;
+    const Vjp& vjp;
+    const Jvp& own_rule;
+
+    // The tangents of the outer jvps come first, because those of the inner ones are computed from tensors that
+    // have them: a derivative of a derivative is the tangent of a tangent.
+    void in(JvpRun* run) const {
+        if (run == nullptr) return;
+        in(run->outer);
+        std::vector<Tensor> dx(inputs.size());
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            if (inputs[i].defined())
+                for (const Tangent& t : inputs[i].impl().tangents)
+                    if (t.jvp == run->number) dx[i] = t.value;
+        if (std::ranges::none_of(dx, &Tensor::defined)) return;
+        Tensor dy;
+        {
+            const Scoped<JvpRun*> outside(running_jvp, run->outer);
+            const EnableGrad on;
+            const NoTrace no_trace;
+            const Scoped<GradientLedger*> no_ledger(GradientLedger::current_, nullptr);
+            dy = tangent(dx, *run);
+        }
+        if (!dy.defined()) return;
+        if (dy.shape() != y.shape() || dy.dtype() != y.dtype())
+            throw ShapeError(operation, ": its tangent rule returned ", name(dy.dtype()), " ", dy.shape(),
+                             " for a result of ", name(y.dtype()), " ", y.shape(), "; both must be equal");
+        y.impl().tangents.push_back({run->number, run->create_graph ? dy : without_node(dy)});
+        const auto& node = y.impl().node;
+        if (!node) return;
+        for (SavedTensor& s : node->saved)
+            if (s.is_output) s.tangents = y.impl().tangents;
+        if (run->create_graph) run->knots.push_back(node);
+    }
+
+    // J dx; undefined where it is 0 everywhere.
+    Tensor tangent(const std::vector<Tensor>& dx, const JvpRun& run) const {
+        std::vector<Tensor> constants;
+        for (const Tensor& x : saved) constants.push_back(unpacked(x, run));
+        std::vector<bool> moves;
+        bool is_symmetric = own_rule && own_rule.target<Symmetric>() != nullptr;
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            moves.push_back(dx[i].defined());
+            is_symmetric = is_symmetric && (!moves[i] || dx[i].shape() == y.shape());
+        }
+        if (is_symmetric) return by_slope(dx, constants);
+        if (own_rule && own_rule.target<Symmetric>() == nullptr) {
+            tell("own rule");
+            return own_rule(Saved(std::move(constants), moves), dx);
+        }
+        return transposed(dx, Saved(std::move(constants), moves), run.create_graph);
+    }
+
+    Tensor by_slope(const std::vector<Tensor>& dx, const std::vector<Tensor>& constants) const {
+        tell("gradient rule");
+        Tensor sum;
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            if (!dx[i].defined()) continue;
+            std::vector<bool> only(dx.size(), false);
+            only[i] = true;
+            const Tensor term = gradients(Saved(constants, only), dx[i])[i];
+            sum = sum.defined() ? sum_of(sum, term) : term;
+        }
+        return sum;
+    }
+
+    Tensor transposed(const std::vector<Tensor>& dx, const Saved& constants, bool create_graph) const {
+        const bool is_linear = std::ranges::none_of(
+            saved, [](const Tensor& x) { return x.defined() && is_floating_point(x.dtype()); });
+        tell(is_linear ? "linear" : "transposed");
+        const Array numbers = make_array(y.shape(), y.dtype());
+        kernels::active().fill_range(numbers, 1, 1);  // any u would do, but equal ones hide what a rule centres
+        const Tensor u = variable_of(numbers, nullptr, {});
+        const std::uint64_t own = u.impl().node->number;
+        const Grads of_u = gradients(constants, u);
+        std::vector<Tensor> terms, seeds;
+        for (std::size_t i = 0; i < dx.size(); ++i) {
+            if (!dx[i].defined() || !of_u[i].defined()) continue;
+            const auto& node = of_u[i].impl().node;
+            if (node && ancestors({node.get()}, own).contains(own))
+                terms.push_back(of_u[i]), seeds.push_back(dx[i]);
+            else if (std::ranges::any_of(of_u[i].detach().to(float64).to_vector<double>(), std::identity()))
+                throw GraphError(operation,
+                                 ": jvp differentiates the gradient rule, which is not made of recorded "
+                                 "operations; write it with Weft's own, on dy itself, or give record a tangent "
+                                 "rule");
+        }
+        return terms.empty() ? Tensor() : grad(terms, {u}, seeds, {.create_graph = create_graph})[0];
+    }
+
+    Grads gradients(const Saved& constants, const Tensor& dy) const {
+        Grads result = vjp(constants, dy);
+        check_count(operation, result.size(), inputs.size());
+        return result;
+    }
+
+    void tell(const char* kind) const {
+        if (push_observer != nullptr) (*push_observer)(operation, kind);
+    }
+
+    // What the rule sees of a tensor that it saved. If its result is differentiated again, by an outer jvp or a
+    // graph, it may call grad() on a function of a variable.
+    static Tensor unpacked(const Tensor& x, const JvpRun& run) {
+        if (!x.defined() || !is_floating_point(x.dtype())) return x;
+        const std::shared_ptr<Node> node = run.create_graph ? x.impl().node : nullptr;
+        return node || run.outer ? variable_of(x.array(), node, x.impl().tangents) : without_node(x);
+    }
+};
+
+void push_tangents(const char* operation, const Tensor& y, const std::vector<Tensor>& inputs,
+                   const std::vector<Tensor>& saved, const Vjp& vjp, const Jvp& own_rule) {
+    Push{operation, y, inputs, saved, vjp, own_rule}.in(running_jvp);
+}
+
+}  // namespace weft
