@@ -337,7 +337,7 @@ void modules() {
     model.train();
     model.to(float64);
     model.to(float32);
-    holds(Scale(3).named_buffers().size() == 1, "buffer");
+    holds(Scale().named_buffers().size() == 1, "buffer");
     shaped(nn::Linear(3, 4, false)(x), {2, 4});
     shaped(nn::Embedding(10, 4)(ids), {2, 4});
     shaped(nn::LayerNorm(3)(x), {2, 3});

@@ -106,6 +106,21 @@ void show_module(Chapter& chapter) {
                 all(model(x) == other(x)) ? "yes" : "no");
 }
 
+struct Forgetful : nn::Module {
+    nn::Linear W_in = register_module("W_in", nn::Linear(D, 32));
+    nn::Linear W_out = nn::Linear(32, K);  // not registered
+    Tensor operator()(const Tensor& x) const { return W_out(relu(W_in(x))); }
+};
+
+void forgotten_layer(Chapter& chapter) {
+    chapter.section("a layer that is not registered");
+    manual_seed(1);
+    const Forgetful forgetful;
+    const Tensor loss = cross_entropy(forgetful(ones({1, D})), zeros({1}, int64));
+    loss.backward();
+    check::gradient_flow(forgetful, loss).print();
+}
+
 // ---- training
 
 // The loss on all points at once, which learns nothing.
@@ -386,6 +401,7 @@ int main(int argc, char** argv) {
     large_logits(chapter);
     linear_layer(chapter);
     show_module(chapter);
+    forgotten_layer(chapter);
 
     Rng rng(1);
     const Points training = draw_points(300, rng), validation = draw_points(150, rng);

@@ -9,14 +9,11 @@ constexpr std::int64_t T = 24, C = 48, H = 12;
 
 // Causal attention in H heads: x (B, T, C) → (B, T, C). The names of its steps are for check::attention.
 struct Attention : nn::Module {
-    nn::Linear W_q, W_k, W_v, W_out;
-    explicit Attention(Rng& rng)
-        : W_q(register_module("W_q", nn::Linear(C, C, rng))),
-          W_k(register_module("W_k", nn::Linear(C, C, rng))),
-          W_v(register_module("W_v", nn::Linear(C, C, rng))),
-          W_out(register_module("W_out", nn::Linear(C, C, rng))) {
-        to(float64);
-    }
+    nn::Linear W_q = register_module("W_q", nn::Linear(C, C));
+    nn::Linear W_k = register_module("W_k", nn::Linear(C, C));
+    nn::Linear W_v = register_module("W_v", nn::Linear(C, C));
+    nn::Linear W_out = register_module("W_out", nn::Linear(C, C));
+    Attention() { to(float64); }
     Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
         const std::int64_t B = x.size(0), t = x.size(1);
         const Tensor q = traced("q", nn::split_heads(W_q(x), H));  // (B, H, t, d_k)
@@ -32,8 +29,8 @@ struct Attention : nn::Module {
 };
 
 void program(std::uint64_t seed) {
-    Rng rng(seed);
-    Model<Attention> model(alphabet().vocab_size(), T, C, Attention(rng), rng);
+    manual_seed(seed);
+    Model<Attention> model(alphabet().vocab_size(), T, C, Attention());
     training::Corpus corpus(alphabet().encode(story(seed, 400)),
                             {.block_size = T, .batch_size = 8, .seed = seed});
     const std::vector<double> losses = train(model.parameters(), 300, 5e-3, [&](int step) {

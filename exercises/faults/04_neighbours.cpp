@@ -11,12 +11,9 @@ constexpr std::int64_t B = 4, T = 8, C = 32, H = 4, V = 4;  // V: a, b, c, d; th
 
 // Attention in H heads: x (B, T, C) → (B, T, C). padding (B, T) is true for keys that no query may attend to.
 struct Attention : nn::Module {
-    nn::Linear W_qkv, W_out;
-    explicit Attention(Rng& rng)
-        : W_qkv(register_module("W_qkv", nn::Linear(C, 3 * C, rng))),
-          W_out(register_module("W_out", nn::Linear(C, C, rng))) {
-        to(float64);
-    }
+    nn::Linear W_qkv = register_module("W_qkv", nn::Linear(C, 3 * C));
+    nn::Linear W_out = register_module("W_out", nn::Linear(C, C));
+    Attention() { to(float64); }
     Tensor operator()(const Tensor& x, const Tensor& padding) const {
         const auto [q, k, v] = nn::split_qkv(W_qkv(x), H);  // each (B, H, T, d_k)
         traced("q", q), traced("k", k), traced("v", v);
@@ -32,15 +29,10 @@ struct Attention : nn::Module {
 
 // Which letter does each word have most of? ids (B, T), padded → logits (B, V).
 struct Counter : nn::Module {
-    nn::Embedding table;
-    Attention attention;
-    nn::Linear head;
-    explicit Counter(Rng& rng)
-        : table(register_module("table", nn::Embedding(V, C, rng))),
-          attention(register_module("attention", Attention(rng))),
-          head(register_module("head", nn::Linear(C, V, rng))) {
-        to(float64);
-    }
+    nn::Embedding table = register_module("table", nn::Embedding(V, C));
+    Attention attention = register_module("attention", Attention());
+    nn::Linear head = register_module("head", nn::Linear(C, V));
+    Counter() { to(float64); }
     Tensor operator()(const Tensor& ids, const Tensor& padding) const {
         return head(attention(table(ids), padding).select(1, 0));  // by what the first letter finds, (B, C)
     }
@@ -66,8 +58,9 @@ struct Words {
 };
 
 void program(std::uint64_t seed) {
-    Rng rng(seed);
-    const Counter model(rng);
+    manual_seed(seed);
+    Rng& rng = default_rng();
+    const Counter model;
     const std::vector<double> losses = train(model.parameters(), 1200, 1e-2, [&](int) {
         const Words words(rng);
         return cross_entropy(model(words.ids, words.padding), words.targets);

@@ -9,12 +9,9 @@ constexpr std::int64_t T = 24, C = 48, H = 4;
 
 // Causal attention in H heads: x (B, T, C) → (B, T, C). The names of its steps are for check::attention.
 struct Attention : nn::Module {
-    nn::Linear W_qkv, W_out;
-    explicit Attention(Rng& rng)
-        : W_qkv(register_module("W_qkv", nn::Linear(C, 3 * C, rng))),
-          W_out(register_module("W_out", nn::Linear(C, C, rng))) {
-        to(float64);
-    }
+    nn::Linear W_qkv = register_module("W_qkv", nn::Linear(C, 3 * C));
+    nn::Linear W_out = register_module("W_out", nn::Linear(C, C));
+    Attention() { to(float64); }
     Tensor operator()(const Tensor& x, const Mask& extra_mask = {}) const {
         const std::int64_t B = x.size(0), t = x.size(1);
         const auto [q, k, v] = nn::split_qkv(W_qkv(x), H);  // each (B, H, t, d_k)
@@ -30,8 +27,8 @@ struct Attention : nn::Module {
 };
 
 void program(std::uint64_t seed) {
-    Rng rng(seed);
-    Model<Attention> model(alphabet().vocab_size(), T, C, Attention(rng), rng);
+    manual_seed(seed);
+    Model<Attention> model(alphabet().vocab_size(), T, C, Attention());
     training::Corpus corpus(alphabet().encode(story(seed, 400)),
                             {.block_size = T, .batch_size = 8, .seed = seed});
     const std::vector<double> losses = train(model.parameters(), 150, 1e-2, [&](int step) {

@@ -9,16 +9,11 @@ constexpr std::int64_t n = 8, T = 2 * n + 1, C = 32;
 
 // One layer of attention, with or without a cache.
 struct Repeater : nn::Module {
-    nn::Embedding tokens, positions;
-    nn::CausalMultiHeadAttention attention;
-    nn::Linear head;
-    explicit Repeater(Rng& rng)
-        : tokens(register_module("tokens", nn::Embedding(alphabet().vocab_size(), C, rng))),
-          positions(register_module("positions", nn::Embedding(T + 1, C, rng))),
-          attention(register_module("attention", nn::CausalMultiHeadAttention(C, 2, rng))),
-          head(register_module("head", nn::Linear(C, alphabet().vocab_size(), rng))) {
-        to(float64);
-    }
+    nn::Embedding tokens = register_module("tokens", nn::Embedding(alphabet().vocab_size(), C));
+    nn::Embedding positions = register_module("positions", nn::Embedding(T + 1, C));
+    nn::CausalMultiHeadAttention attention = register_module("attention", nn::CausalMultiHeadAttention(C, 2));
+    nn::Linear head = register_module("head", nn::Linear(C, alphabet().vocab_size()));
+    Repeater() { to(float64); }
     // ids (B, t), of which the first is at position `first`, → (B, t, C)
     Tensor embed(const Tensor& ids, std::int64_t first) const {
         return tokens(ids) + positions(first + arange(ids.size(-1)));  // (B, t, C)
@@ -57,11 +52,11 @@ text::Ids quickly(const Repeater& model, text::Ids ids) {
 }
 
 void program(std::uint64_t seed) {
-    Rng rng(seed);
-    const Repeater model(rng);
+    manual_seed(seed);
+    const Repeater model;
     const std::vector<double> losses = train(model.parameters(), 400, 1e-2, [&](int) {
-        const Tensor word = randint(2, 28, {16, n}, rng), bar = zeros({16, 1}, int64);  // (B, n), (B, 1)
-        const Tensor logits = model(cat({word, bar, word}, 1).slice(1, 0, 2 * n));      // (B, 2n, V)
+        const Tensor word = randint(2, 28, {16, n}), bar = zeros({16, 1}, int64);   // (B, n), (B, 1)
+        const Tensor logits = model(cat({word, bar, word}, 1).slice(1, 0, 2 * n));  // (B, 2n, V)
         return cross_entropy(logits.slice(1, n, 2 * n), word);
     });
     draw({{'o', "loss", losses}});

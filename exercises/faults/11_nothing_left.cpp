@@ -22,14 +22,10 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& b
 
 // Facts are pairs of a word and its answer. The last answer, V − 1, is "I was not told".
 struct Reader : nn::Module {
-    nn::Embedding words, answers;
-    nn::Linear head;
-    explicit Reader(Rng& rng)
-        : words(register_module("words", nn::Embedding(V, C, rng))),
-          answers(register_module("answers", nn::Embedding(V, C, rng))),
-          head(register_module("head", nn::Linear(C, V, rng))) {
-        to(float64);
-    }
+    nn::Embedding words = register_module("words", nn::Embedding(V, C));
+    nn::Embedding answers = register_module("answers", nn::Embedding(V, C));
+    nn::Linear head = register_module("head", nn::Linear(C, V));
+    Reader() { to(float64); }
     Tensor operator()(const Tensor& asked, const Tensor& told, const Tensor& answer,
                       const Tensor& blocked) const {
         return head(attend(words(asked), words(told), answers(answer), blocked)).squeeze(1);  // (B, V)
@@ -49,8 +45,9 @@ struct Questions {
 };
 
 void program(std::uint64_t seed) {
-    Rng rng(seed);
-    const Reader model(rng);
+    manual_seed(seed);
+    Rng& rng = default_rng();
+    const Reader model;
     const std::vector<double> losses = train(model.parameters(), 600, 1e-2, [&](int) {
         const Questions all(rng);
         return cross_entropy(model(all.told.slice(1, 0, 1), all.told, all.answers, all.blocked), all.targets);

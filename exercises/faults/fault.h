@@ -65,19 +65,15 @@ inline std::vector<double> train(const std::vector<Tensor>& parameters, int step
 template <class Attention>
 struct Model : nn::Module {
     struct {
-        std::int64_t vocab_size, block_size;
+        std::int64_t vocab_size, block_size, d_model;
     } config;  // for generation
-    nn::Embedding tokens, positions;
+    nn::Embedding tokens = register_module("tokens", nn::Embedding(config.vocab_size, config.d_model));
+    nn::Embedding positions = register_module("positions", nn::Embedding(config.block_size, config.d_model));
     Attention attention;
-    nn::LayerNorm norm;
-    nn::Linear head;
-    Model(std::int64_t V, std::int64_t T, std::int64_t C, Attention made, Rng& rng)
-        : config{V, T},
-          tokens(register_module("tokens", nn::Embedding(V, C, rng))),
-          positions(register_module("positions", nn::Embedding(T, C, rng))),
-          attention(register_module("attention", std::move(made))),
-          norm(register_module("norm", nn::LayerNorm(C))),
-          head(register_module("head", nn::Linear(C, V, rng))) {
+    nn::LayerNorm norm = register_module("norm", nn::LayerNorm(config.d_model));
+    nn::Linear head = register_module("head", nn::Linear(config.d_model, config.vocab_size));
+    Model(std::int64_t V, std::int64_t T, std::int64_t C, const Attention& made)
+        : config{V, T, C}, attention(register_module("attention", made)) {
         to(float64);
     }
     Tensor operator()(const Tensor& ids) const {

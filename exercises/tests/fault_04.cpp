@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
                   "The axis of samples of `blocked` has to be the first of four: (B, 1, 1, T)."},
         .check =
             [] {
-                Rng rng(3);
-                const Attention attention(rng);
+                manual_seed(3);
+                Rng& rng = default_rng();
+                const Attention attention;
                 const std::vector<std::int64_t> lengths = {3, 8, 1, 5};
                 const auto run = [&](const Tensor& x, const Mask&) {
                     return attention(x, padding_of(lengths).slice(0, 0, x.size(0)));
@@ -41,8 +42,9 @@ int main(int argc, char** argv) {
             },
         .test =
             [] {
-                Rng rng(3);
-                const Attention attention(rng);
+                manual_seed(3);
+                Rng& rng = default_rng();
+                const Attention attention;
                 const Tensor x = randn({B, T, C}, rng, float64);
                 const std::vector<std::int64_t> equal = {3, 3, 3, 3}, mixed = {3, 8, 1, 5};
                 expect_equal("what attention gives for words of one length,", attention(x, padding_of(equal)),

@@ -15,8 +15,9 @@ int main(int argc, char** argv) {
                   "Positions count from 0: when ids has n + 2 letters, the last one is at position n + 1."},
         .check =
             [] {
-                Rng rng(1);
-                const Repeater model(rng);
+                manual_seed(1);
+                Rng& rng = default_rng();
+                const Repeater model;
                 const Tensor x = randn({2, 6, C}, rng, float64);
                 model(randint(0, 28, {2, T}, rng)).sum().backward();
                 return verdict(check::attention(model.attention, x)) + "\n" +
@@ -26,10 +27,10 @@ int main(int argc, char** argv) {
             [] {
                 std::int64_t slow = 0, quick = 0;
                 for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-                    Rng rng(seed);
-                    const Repeater model(rng);
+                    manual_seed(seed);
+                    const Repeater model;
                     text::Ids prompt(n + 1), want = prompt;
-                    for (std::int64_t& id : prompt) id = draw_number(0, 28, rng);
+                    for (std::int64_t& id : prompt) id = draw_number(0, 28, default_rng());
                     want = prompt;
                     for (int i = 0; i < n; ++i) {
                         const NoGrad off;

@@ -11,10 +11,10 @@ inline void expect_passed(const check::AttentionReport& report) {
 // The report on a causal attention of width C in H heads.
 template <class Attention>
 check::AttentionReport checklist(std::int64_t C, std::int64_t H) {
-    Rng rng(3);
-    const Attention attention(rng);
+    manual_seed(3);
+    const Attention attention;
     return check::attention({attention, H, Mask::causal(), attention.named_parameters()},
-                            randn({2, 6, C}, rng, float64));
+                            randn({2, 6, C}, default_rng(), float64));
 }
 // The counts, and every check that failed.
 inline std::string verdict(const check::AttentionReport& report) {

@@ -137,8 +137,9 @@ std::string FlowReport::str() const {
     }
     const std::string all = std::to_string(own);
     return format_table(table) +
-           (failed == 0 ? "every one of " + all + " parameters has a gradient\n"
-                        : std::to_string(failed) + " of " + all + " parameters have no usable gradient\n") +
+           (own == 0      ? "there are no parameters\n"
+            : failed == 0 ? "every one of " + all + " parameters has a gradient\n"
+                          : std::to_string(failed) + " of " + all + " parameters have no usable gradient\n") +
            (outside == 0 ? ""
                          : std::to_string(outside) +
                                " not registered: register_module() each child where it is "

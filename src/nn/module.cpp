@@ -70,7 +70,7 @@ Tensor cloned(const Tensor& x) {
 
 }  // namespace
 
-Registered::Registered(const Registered& other) : Tensor(cloned(other)) {}
+Parameter::Parameter(const Parameter& other) : Tensor(cloned(other)) {}
 
 std::shared_ptr<Module::Registry> Module::Registry::copied(const std::shared_ptr<Registry>& registry) {
     return Cloning::copied(registry, [](const Registry& from) {

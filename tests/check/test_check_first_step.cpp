@@ -262,7 +262,8 @@ TEST_CASE("the first step names a layer that each forward pass makes anew", "[ch
     Pair net(rng);
     optim::SGD optimizer(net, {.lr = 0.1});
     const std::string fault = fault_of(net, 0.1, [&] {
-        sum(nn::Linear(2, 2, rng, false)(net.first(ones({3, 2}))) * net.loss()).backward();
+        const Tensor y = nn::Linear(2, 2, rng, false)(net.first(ones({3, 2})));
+        sum(y * net.loss()).backward();
         optimizer.step();
     });
     CHECK(contains(fault,

@@ -23,8 +23,8 @@ struct Net : nn::Module {
 };
 
 struct Wider : Net {
-    Tensor extra;
-    explicit Wider(Rng rng) : Net(rng), extra(register_parameter("extra", ones({1}))) {}
+    nn::Parameter extra = register_parameter("extra", ones({1}));
+    explicit Wider(Rng rng) : Net(rng) {}
 };
 
 void require(bool condition, const char* what) {

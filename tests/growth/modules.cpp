@@ -54,6 +54,12 @@ std::vector<growth::Case> growth::modules() {
                    [](Many& m) { optim::AdamW(optim::decay_groups(m, optim::AdamWOptions())).step(); }),
         parameters("clip_grad_norm", [](Many& m) { (void)optim::clip_grad_norm(m, 1); }),
         parameters("gradient_flow", [](Many& m) { (void)check::gradient_flow(m).str(); }),
+        parameters("gradient_flow: of a loss, with another module in it",
+                   [](Many& m) {
+                       const Many other(std::ssize(m.all));
+                       const Tensor loss = sum(stack(m.all)) + sum(stack(other.all));
+                       (void)check::gradient_flow(m, loss).str();
+                   }),
         parameters(
             "first_step",
             [](Many& m) { (void)check::first_step(m, 0.1, [&] { optim::SGD(m, {.lr = 0.1}).step(); }); }),

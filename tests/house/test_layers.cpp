@@ -268,7 +268,7 @@ TEST_CASE("what a header declares is defined in its room", "[house]") {
     CHECK(types.at("Tensor") == "autograd");
 }
 
-TEST_CASE("a public class is derived from Module, from Error or from nothing; Registered is a Tensor",
+TEST_CASE("a public class is derived from Module, from Error or from nothing; Parameter is a Tensor",
           "[house]") {
     static const std::regex derived(R"(\n *(?:struct|class) (\w+)(?: final)? : (?:public )?(?:nn::)?([\w:]+))");
     int classes = 0;
@@ -279,7 +279,7 @@ TEST_CASE("a public class is derived from Module, from Error or from nothing; Re
             INFO(header << ": " << found->str());
             const std::string base = (*found)[2];
             CHECK((base == "Module" || base == "Error" || (*found)[1] == "Error" ||
-                   ((*found)[1] == "Registered" && base == "Tensor")));
+                   ((*found)[1] == "Parameter" && base == "Tensor")));
         }
     }
     CHECK(classes >= 20);

@@ -26,11 +26,8 @@ void give(Tensor parameter, const Doubles& gradient) {
 Doubles values(const Tensor& x) { return x.detach().to_vector<double>(); }
 
 struct Layer : nn::Module {
-    Tensor matrix, vector;
-    Layer()
-        : Module("Layer"),
-          matrix(register_parameter("matrix", tensor({{1, 2}, {3, 4}}, float64))),
-          vector(register_parameter("vector", tensor({5, 6}, float64))) {}
+    nn::Parameter matrix = register_parameter("matrix", tensor({{1, 2}, {3, 4}}, float64));
+    nn::Parameter vector = register_parameter("vector", tensor({5, 6}, float64));
 };
 
 // Adam's update of one number, written out.
@@ -163,8 +160,7 @@ TEST_CASE("a tied parameter is updated once", "[fault][optim]") {
     CHECK(values(p) == Doubles{0.5});
 
     struct Tied : nn::Module {
-        Tensor a, b;
-        Tied() : a(register_parameter("a", tensor({1}, float64))), b(register_parameter("b", a)) {}
+        nn::Parameter a = register_parameter("a", tensor({1}, float64)), b = register_parameter("b", a);
     } tied;
     optim::SGD other(tied, {.lr = 0.5});
     give(tied.a, {1});

@@ -17,11 +17,9 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 // Two parameters, of norms 5 and 2.
 struct Pair : nn::Module {
-    Tensor a, b;
-    Pair()
-        : Module("Pair"),
-          a(register_parameter("a", from_vector(std::vector<float>{3, 4}, {1, 2}))),
-          b(register_parameter("b", full({4}, 1))) {}
+    nn::Parameter a = register_parameter("a", from_vector(std::vector<float>{3, 4}, {1, 2}));
+    nn::Parameter b = register_parameter("b", full({4}, 1));
+    Pair() : Module("Pair") {}
 };
 
 // The same values, NaN equal to NaN.

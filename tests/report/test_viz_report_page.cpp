@@ -21,7 +21,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 struct One : nn::Module {
-    Tensor weight = register_parameter("weight", ones({2}));
+    nn::Parameter weight = register_parameter("weight", ones({2}));
     One() : Module("One") { weight.set_grad(ones({2})); }
 };
 

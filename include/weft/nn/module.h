@@ -45,23 +45,23 @@ class RngGuard;  // used by constructors that draw more than once (include/weft/
 // that parameters(), state_dict() and to() know: an assignment does not compile.
 //
 //     nn::Linear layer(2, 2);
+//     nn::Parameter w = layer.weight;  // a copy is the same tensor
 //     const NoGrad off;
-//     layer.weight.copy_(eye(2));           // layer.weight = eye(2) does not compile
-//     layer.weight.set_data(ones({2, 3}));  // of another shape: now layer is (B, 3) → (B, 2)
-class Registered : public Tensor {
+//     w.copy_(eye(2));           // w = eye(2) does not compile
+//     w.set_data(ones({2, 3}));  // of another shape: now layer is (B, 3) → (B, 2)
+class Parameter : public Tensor {
 public:
-    Registered() = default;                         // undefined, such as the bias of a layer without one
-    Registered(const Registered& other);            // the same tensor; under nn::clone a copy
-    Registered(Registered&&) noexcept = default;    // leaves the other undefined
-    Registered& operator=(const Tensor&) = delete;  // w.copy_(x) under NoGrad; w.set_data(x) for another shape
-    Registered& operator=(const Registered&) = delete;  // the same
+    Parameter() = default;              // undefined, such as the bias of a layer without one
+    Parameter(const Parameter& other);  // the same tensor; under nn::clone a copy
+    Parameter(Parameter&&) noexcept = default;
+    Parameter& operator=(const Tensor&) = delete;  // w.copy_(x) under NoGrad; w.set_data(x) for another shape
+    Parameter& operator=(const Parameter&) = delete;  // the same
 
 private:
     friend class Module;
-    explicit Registered(Tensor tensor) : Tensor(std::move(tensor)) {}
+    explicit Parameter(Tensor tensor) : Tensor(std::move(tensor)) {}
 };
-using Parameter = Registered;  // what register_parameter returns: it is trained
-using Buffer = Registered;     // what register_buffer returns: it is not
+using Buffer = Parameter;  // what register_buffer returns; it is not trained
 
 // A guard: while it is alive, every module is in evaluation mode on this thread. It changes no module, so
 // several threads can evaluate one model. Guards nest.
