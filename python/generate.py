@@ -25,7 +25,7 @@ OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=
 # Functions that are no methods, and the line of ops/functions.h below which there are more.
 FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm"}
 ACTIVATIONS = "// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.\n"
-DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
+DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
 
 
 def code_of(path):

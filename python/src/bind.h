@@ -45,6 +45,22 @@ template <>
 struct py::detail::type_caster<Shape> : Listed<Shape, I> {};
 template <>
 struct py::detail::type_caster<Axes> : Listed<Axes, int> {};
+// A loss's reduction is a word, as in PyTorch.
+template <>
+struct py::detail::type_caster<Reduction> {
+    PYBIND11_TYPE_CASTER(Reduction, py::detail::const_name("str"));
+    static constexpr const char* words[] = {"mean", "sum", "none", "batchmean"};
+    bool load(py::handle from, bool) {
+        if (!py::isinstance<py::str>(from)) return false;
+        const auto word = from.cast<std::string>();
+        for (std::size_t i = 0; i < 4; ++i)
+            if (word == words[i]) return value = static_cast<Reduction>(i), true;
+        throw ValueError("loss: reduction \"" + word + "\" is not known; use mean, sum, none or batchmean");
+    }
+    static py::handle cast(Reduction r, py::return_value_policy, py::handle) {
+        return py::str(words[static_cast<int>(r)]).release();
+    }
+};
 // A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
 struct Signature {
     inline static py::object& globals = *new py::object;  // of the module, for defaults such as float32
@@ -92,6 +108,7 @@ void bind_exchange(Modules m, py::class_<Tensor>& t);
 void bind_tensor(Modules autograd, py::class_<Tensor>& t);
 void bind_modules(Modules m, Modules nn);
 void bind_attention(Modules m, Modules nn);
+void bind_names(Modules m, py::class_<Tensor>& t);
 void bind_declared_0(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 void bind_declared_1(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 // What Python gets for a pair of tensors: max(x, 1).values

@@ -66,4 +66,5 @@ PYBIND11_MODULE(_weft, m) {
     bind_declared_0(m, tensor, nn, optim);
     bind_declared_1(m, tensor, nn, optim);
     bind_attention(m, nn);
+    bind_names(m, tensor);
 }
