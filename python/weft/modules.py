@@ -188,6 +188,21 @@ for _name, _value in {"__call__": call, "register_forward_hook": hooked("_after"
     setattr(Module, _name, _value)
 
 
+class LeafType(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, Tensor) and x.is_leaf and x.requires_grad
+
+
+class Parameter(metaclass=LeafType):
+    """A leaf that requires a gradient, or not; every such leaf is a Parameter."""
+
+    def __new__(cls, data, requires_grad=True):
+        return data.detach().requires_grad_(requires_grad)
+
+
+nn.Parameter = Parameter
+
+
 # ---- containers
 class ModuleList(Module):
     """Modules by number."""
@@ -385,7 +400,8 @@ init = {"normal_": lambda tensor, mean=0.0, std=1.0, generator=None: plain("norm
 def reset(self):
     """The values of a new layer."""
     if isinstance(self, nn.Embedding):
-        return init["normal_"](self.weight) and None
+        init["normal_"](self.weight)
+        return
     bound = fans(self.weight)[0] ** -0.5
     for x in listed(self):
         init["uniform_"](x, -bound, bound)

@@ -113,19 +113,28 @@ def t(input):
 
 
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    if not create_graph and inputs is None:
-        return run_backward(self, gradient, bool(retain_graph))
+    if create_graph:
+        raise w.ValueError("backward: create_graph is not there, because x.grad is outside the graph; use autograd.grad(y, [x], create_graph=True)")
     if inputs is None:
-        raise w.ValueError("backward: create_graph without inputs; name them, as in backward(inputs=[x], create_graph=True)")
-    wanted = forms.tensors(inputs)
-    for x, dx in zip(wanted, w.autograd.grad([self], wanted, gradient, retain_graph, create_graph)):
+        return run_backward(self, gradient, bool(retain_graph))
+    for x, dx in zip(forms.tensors(inputs), w.autograd.grad([self], forms.tensors(inputs), gradient, retain_graph)):
         x.grad = dx if x.grad is None else x.grad + dx
+
+
+def extreme(name, of_bool):
+    """max and min, of bools too."""
+    function = reduced(forms.NAMES[name])
+    return lambda input, *args, **options: of_bool(input, *args) if input.dtype == w.bool and len(args) == 1 else function(input, *args, **options)
+
+
+def power(input, exponent):
+    return w.pow(input, exponent) if isinstance(input, Tensor) else exponent.__rpow__(input)
 
 
 run_backward = Tensor.backward
 REDUCTIONS = {name: reduced(forms.NAMES.get(name) or getattr(w, name)) for name in [
-    "sum", "mean", "prod", "max", "min", "argmax", "argmin", "var", "std", "cumsum", "cumprod", "logsumexp", "softmax", "log_softmax", "all", "any", "argsort"]}
-FUNCTIONS = {**REDUCTIONS, "norm": norm, "mm": matrices("mm", 2), "bmm": matrices("bmm", 3), "t": t, "clip": forms.clamp, "clamp": forms.clamp,
+    "sum", "mean", "prod", "argmax", "argmin", "var", "std", "cumsum", "cumprod", "logsumexp", "softmax", "log_softmax", "all", "any", "argsort"]}
+FUNCTIONS = {**REDUCTIONS, "max": extreme("max", Tensor.__or__), "min": extreme("min", Tensor.__and__), "pow": power, "norm": norm, "mm": matrices("mm", 2), "bmm": matrices("bmm", 3), "t": t, "clip": forms.clamp, "clamp": forms.clamp,
              "square": lambda input: input * input, "unbind": lambda input, dim=0: tuple(input.select(dim, i) for i in range(input.size(dim))),
              "narrow": lambda input, dim, start, length: input.slice(dim, start, start + length)}
 

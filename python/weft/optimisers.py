@@ -3,6 +3,13 @@ from . import _weft as w, forms, names
 from ._weft import Tensor, optim
 
 
+class State(dict):
+    """A dictionary for each parameter, made when it is asked for; copies of a handle are one parameter."""
+
+    def __getitem__(self, p):
+        return self.setdefault(p if isinstance(p, int) else hash(p), {})
+
+
 class Optimizer:
     """The base class: groups of parameters with options, and a state for each parameter."""
 
@@ -10,7 +17,7 @@ class Optimizer:
         groups = [params.named_parameters()] if isinstance(params, w.nn.Module) else list(params)
         if isinstance(params, w.nn.Module) or not (groups and isinstance(groups[0], dict)):
             groups = [{"params": groups[0] if isinstance(params, w.nn.Module) else groups}]
-        self.defaults, self.state, self.param_groups, seen = defaults, {}, [], set()
+        self.defaults, self.state, self.param_groups, seen = defaults, State(), [], set()
         for group in groups:
             listed = [p[1] if isinstance(p, tuple) else p for p in forms.tensors(group["params"])]
             for p in listed:
@@ -41,7 +48,7 @@ class Optimizer:
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        self.update(p, p.grad, self.state.setdefault(hash(p), {}), group)
+                        self.update(p, p.grad, self.state[p], group)
         return loss
 
     def state_dict(self):
@@ -55,7 +62,7 @@ class Optimizer:
             raise w.ValueError(f"{type(self).__name__}: the state has groups of other sizes; make the optimiser of the same parameters")
         for group, saved in zip(self.param_groups, state_dict["param_groups"]):
             group.update({key: value for key, value in saved.items() if key != "params"})
-        self.state = {hash(flat[int(i)]): {key: x.clone() if isinstance(x, Tensor) else x for key, x in state.items()} for i, state in state_dict["state"].items()}
+        self.state = State({hash(flat[int(i)]): {key: x.clone() if isinstance(x, Tensor) else x for key, x in state.items()} for i, state in state_dict["state"].items()})
 
     @property
     def lr(self):
@@ -100,12 +107,12 @@ def native(name, **defaults):
 
     def state_dict(self):
         """PyTorch's form: {"state": {number: {"step", "exp_avg", …}}, "param_groups": […]}."""
-        self.state, first = {}, 0
+        self.state = State()
         for i, group in enumerate(self.param_groups):
             for key, x in self.rule(i).state_dict().items():
                 number, _, moment = key.partition(".")
                 if moment:
-                    self.state.setdefault(hash(group["params"][int(number)]), {})[moment] = x.to(w.float32) if moment == "step" else x
+                    self.state[group["params"][int(number)]][moment] = x.to(w.float32) if moment == "step" else x
         return Optimizer.state_dict(self)
 
     def load_state_dict(self, state_dict):
