@@ -6,7 +6,7 @@ from ._weft import *
 from .functional import *
 
 globals().update(names.NAMES, save=data.save, load=data.load, distributions=names.namespace("distributions", Categorical=data.Categorical))
-nn.functional, nn.init = functional, names.namespace("nn.init", **modules.init)
+nn.functional = functional
 nn.utils.clip_grad_norm_ = lambda parameters, max_norm: tensor(optim.clip_grad_norm(forms.tensors(parameters), max_norm))
 autograd.Variable = lambda data, requires_grad=False: data.detach().requires_grad_(requires_grad)
 utils = names.namespace("utils", data=names.namespace("utils.data", **data.DATA))

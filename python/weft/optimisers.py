@@ -1,4 +1,6 @@
 """PyTorch's optimisers with `param_groups`, their base class, and schedules of learning rates."""
+import math
+
 from . import _weft as w, forms, names
 from ._weft import Tensor, optim
 
@@ -11,47 +13,24 @@ class State(dict):
 
 
 class Optimizer:
-    """The base class: groups of parameters with options, and a state for each parameter."""
+    """Groups of parameters with options, and a state for each parameter."""
 
     def __init__(self, params, defaults):
-        groups = [params.named_parameters()] if isinstance(params, w.nn.Module) else list(params)
-        if isinstance(params, w.nn.Module) or not (groups and isinstance(groups[0], dict)):
-            groups = [{"params": groups[0] if isinstance(params, w.nn.Module) else groups}]
-        self.defaults, self.state, self.param_groups, seen = defaults, State(), [], set()
-        for group in groups:
-            listed = [p[1] if isinstance(p, tuple) else p for p in forms.tensors(group["params"])]
-            for p in listed:
-                if not isinstance(p, Tensor) or not p.is_leaf:
-                    raise w.GraphError(f"{type(self).__name__}: {type(p).__name__} is no leaf; pass parameters")
-                if hash(p) in seen:
-                    raise w.ValueError(f"{type(self).__name__}: a parameter of shape {p.shape} is there twice; leave one out")
-                seen.add(hash(p))
-            self.param_groups.append({**defaults, **group, "params": listed})
-        if not seen:
+        params = [{"params": params.named_parameters()}] if isinstance(params, w.nn.Module) else list(params)
+        groups = params if params and isinstance(params[0], dict) else [{"params": params}]
+        flat = [[p[1] if isinstance(p, tuple) else p for p in forms.tensors(group["params"])] for group in groups]
+        self.defaults, self.state, self.param_groups = defaults, State(), [{**defaults, **group, "params": ps} for group, ps in zip(groups, flat)]
+        if not any(flat):
             raise w.ValueError(f"{type(self).__name__}: there are no parameters; pass module.parameters()")
 
-    def add_param_group(self, group):
-        self.param_groups += Optimizer([group], self.defaults).param_groups
-
     def zero_grad(self, set_to_none=True):
-        if not set_to_none:
-            raise w.ValueError("zero_grad: set_to_none=False is not there, because gradients become None; leave it out")
+        names.refuse("zero_grad", set_to_none=(set_to_none, True))
         for group in self.param_groups:
             for p in group["params"]:
                 p.grad = None
 
-    def step(self, closure=None):
-        """Calls `closure` for the loss, then `update(p, gradient, state, group)` for each parameter with a gradient."""
-        with forms.NAMES["enable_grad"]():
-            loss = None if closure is None else closure()
-        with forms.NAMES["no_grad"]():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self.update(p, p.grad, self.state[p], group)
-        return loss
-
     def state_dict(self):
+        """PyTorch's form: {"state": {number: {"step", "exp_avg", …}}, "param_groups": […]}."""
         numbers = {hash(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
         groups = [{**group, "params": [numbers[hash(p)] for p in group["params"]]} for group in self.param_groups]
         return {"state": {numbers[key]: dict(state) for key, state in self.state.items()}, "param_groups": groups}
@@ -74,56 +53,44 @@ class Optimizer:
             group["lr"] = lr
 
 
-def native(name, **defaults):
-    """An optimiser of Weft's, one for each group, whose options are those of `param_groups` at every step."""
-    make = getattr(optim, name)
+class Native(Optimizer):
+    """A rule of Weft's, whose options are those of `param_groups` at every step."""
 
     def __init__(self, params, *args, **options):
-        unknown = {key for key, value in options.items() if key not in defaults and value not in (None, False)}
-        if unknown:
-            raise TypeError(f"{name}: unknown arguments {sorted(unknown)}; it takes {', '.join(defaults)}")
-        Optimizer.__init__(self, params, {**defaults, **dict(zip(defaults, args)), **{key: value for key, value in options.items() if key in defaults}})
-        self.made = [(None, None)] * len(self.param_groups)
-        for i in range(len(self.made)):
-            self.rule(i)
+        unknown = {key for key, value in options.items() if key not in self.options and value not in (None, False)}
+        if unknown or len(args) > len(self.options):
+            raise TypeError(f"{type(self).__name__}: unknown arguments {sorted(unknown) or args}; it takes {', '.join(self.options)}")
+        super().__init__(params, {**self.options, **dict(zip(self.options, args)), **{key: value for key, value in options.items() if key in self.options}})
+        self.rule = self.make([group["params"] for group in self.param_groups])
+        self.set_options()
 
-    def rule(self, i):
-        """The optimiser of group i: another, with the same state, when an option has changed."""
-        group, (options, made) = self.param_groups[i], self.made[i] if i < len(self.made) else (None, None)
-        wanted = {key: group[key] for key in defaults if key != "lr"}
-        if options != wanted:
-            state = made and made.state_dict()
-            made = make(group["params"], lr=group["lr"], **wanted)
-            state and made.load_state_dict(state)
-            self.made[i:i + 1] = [(wanted, made)]
-        made.lr = group["lr"]
-        return made
+    def set_options(self):
+        for i, group in enumerate(self.param_groups):
+            self.rule._set_options(i, **{key: group[key] for key in self.options})
 
     def step(self, closure=None):
-        loss = None if closure is None else closure()
-        for made in [self.rule(i) for i in range(len(self.param_groups))]:
-            made.step()
+        with forms.NAMES["enable_grad"]():
+            loss = None if closure is None else closure()
+        self.set_options()
+        self.rule.step()
         return loss
 
     def state_dict(self):
-        """PyTorch's form: {"state": {number: {"step", "exp_avg", …}}, "param_groups": […]}."""
+        flat = [p for group in self.param_groups for p in group["params"]]
         self.state = State()
-        for i, group in enumerate(self.param_groups):
-            for key, x in self.rule(i).state_dict().items():
-                number, _, moment = key.partition(".")
-                if moment:
-                    self.state[group["params"][int(number)]][moment] = x.to(w.float32) if moment == "step" else x
-        return Optimizer.state_dict(self)
+        for key, x in self.rule.state_dict().items():
+            if "." in key:
+                number, moment = key.split(".")
+                self.state[flat[int(number)]][moment] = x.to(w.float32) if moment == "step" else x
+        return super().state_dict()
 
     def load_state_dict(self, state_dict):
-        Optimizer.load_state_dict(self, state_dict)
-        for i, group in enumerate(self.param_groups):
-            own = [(j, self.state[hash(p)]) for j, p in enumerate(group["params"]) if hash(p) in self.state]
-            flat = {f"{j}.{key}": names.CREATED["tensor"](x, dtype=w.int64) if key == "step" else x for j, state in own for key, x in state.items()}
-            if flat:
-                self.rule(i).load_state_dict({"step": max(x for key, x in flat.items() if key.endswith(".step")), **flat})
-    members = {"__init__": __init__, "rule": rule, "step": step, "state_dict": state_dict, "load_state_dict": load_state_dict, "__doc__": f"torch.optim.{name}."}
-    return type(name, (Optimizer,), members)
+        super().load_state_dict(state_dict)
+        self.set_options()
+        steps = {f"{i}.step": names.CREATED["tensor"](int(state["step"])) for i, state in state_dict["state"].items()}
+        moments = {f"{i}.{key}": x for i, state in state_dict["state"].items() for key, x in state.items() if key != "step"}
+        if steps:
+            self.rule.load_state_dict({"step": max(steps.values(), key=int), **steps, **moments})
 
 
 class Adadelta(Optimizer):
@@ -132,30 +99,28 @@ class Adadelta(Optimizer):
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0):
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay})
 
-    def update(self, p, gradient, state, group):
-        rho, eps, g = group["rho"], group["eps"], gradient + group["weight_decay"] * p
-        for key in ["square_avg", "acc_delta"]:
-            state.setdefault(key, w.zeros_like(p))
-        state["step"] = state.get("step", 0) + 1
-        state["square_avg"] = rho * state["square_avg"] + (1 - rho) * g * g
-        delta = w.sqrt(state["acc_delta"] + eps) / w.sqrt(state["square_avg"] + eps) * g
-        state["acc_delta"] = rho * state["acc_delta"] + (1 - rho) * delta * delta
-        p.add_(delta, -group["lr"])
+    def step(self):
+        with forms.NAMES["no_grad"]():
+            for group, p in [(group, p) for group in self.param_groups for p in group["params"] if p.grad is not None]:
+                rho, eps, state, g = group["rho"], group["eps"], self.state[p], p.grad + group["weight_decay"] * p
+                square, moved = state.get("square_avg", w.zeros_like(p)), state.get("acc_delta", w.zeros_like(p))
+                state["square_avg"], state["step"] = rho * square + (1 - rho) * g * g, state.get("step", 0) + 1
+                delta = w.sqrt(moved + eps) / w.sqrt(state["square_avg"] + eps) * g
+                state["acc_delta"] = rho * moved + (1 - rho) * delta * delta
+                p.add_(delta, -group["lr"])
 
 
-# ---- schedules: lr = the group's first lr · factor(steps)
+# ---- schedules: each group's rate is a function of the step and of its first rate
 class LRScheduler:
-    def __init__(self, optimizer, factor, last_epoch=-1):
-        self.optimizer, self.factor, self.last_epoch = optimizer, factor, last_epoch
-        for group in optimizer.param_groups:
-            group.setdefault("initial_lr", group["lr"])
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+    def __init__(self, optimizer, rate, last_epoch=-1):
+        self.optimizer, self.rate, self.last_epoch = optimizer, rate, last_epoch
+        self.base_lrs = [group.setdefault("initial_lr", group["lr"]) for group in optimizer.param_groups]
         self.step()
 
     def step(self):
         self.last_epoch += 1
         for i, (group, lr) in enumerate(zip(self.optimizer.param_groups, self.base_lrs)):
-            group["lr"] = self.factor(self.last_epoch, lr, i)
+            group["lr"] = self.rate(self.last_epoch, lr, i)
 
     def get_last_lr(self):
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -168,40 +133,33 @@ class LRScheduler:
         self.step()
 
 
-def scheduler(name, parameters, factor):
-    """A schedule whose factor depends on the step t, the first lr and these parameters."""
+def scheduler(name, parameters, rate):
     def __init__(self, optimizer, *args, last_epoch=-1, **options):
         given = {**parameters, **dict(zip(parameters, args)), **options}
         if set(given) != set(parameters) or ... in given.values():
             raise TypeError(f"{name}: it takes optimizer, {', '.join(parameters)}")
-        LRScheduler.__init__(self, optimizer, lambda t, lr, i: factor(t, lr, i, **given), last_epoch)
+        LRScheduler.__init__(self, optimizer, lambda t, lr, i: rate(t, lr, i, **given), last_epoch)
     return type(name, (LRScheduler,), {"__init__": __init__})
-
-
-def cosine(t, lr, i, T_max, eta_min):
-    import math
-    return eta_min + (lr - eta_min) * (1 + math.cos(math.pi * t / T_max)) / 2
 
 
 SCHEDULERS = {"LambdaLR": ({"lr_lambda": ...}, lambda t, lr, i, lr_lambda: lr * (lr_lambda[i] if isinstance(lr_lambda, (list, tuple)) else lr_lambda)(t)),
               "StepLR": ({"step_size": ..., "gamma": 0.1}, lambda t, lr, i, step_size, gamma: lr * gamma ** (t // step_size)),
               "MultiStepLR": ({"milestones": ..., "gamma": 0.1}, lambda t, lr, i, milestones, gamma: lr * gamma ** sum(t >= m for m in milestones)),
-              "ExponentialLR": ({"gamma": ...}, lambda t, lr, i, gamma: lr * gamma**t), "CosineAnnealingLR": ({"T_max": ..., "eta_min": 0.0}, cosine),
+              "ExponentialLR": ({"gamma": ...}, lambda t, lr, i, gamma: lr * gamma**t),
+              "CosineAnnealingLR": ({"T_max": ..., "eta_min": 0.0}, lambda t, lr, i, T_max, eta_min: eta_min + (lr - eta_min) * (1 + math.cos(math.pi * t / T_max)) / 2),
               "LinearLR": ({"start_factor": 1 / 3, "end_factor": 1.0, "total_iters": 5},
                            lambda t, lr, i, start_factor, end_factor, total_iters: lr * (start_factor + (end_factor - start_factor) * min(t, total_iters) / total_iters))}
 lr_scheduler = {"LRScheduler": LRScheduler, **{name: scheduler(name, *parts) for name, parts in SCHEDULERS.items()}}
 adam = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8}
-OPTIMISERS = {"Optimizer": Optimizer, "Adadelta": Adadelta, "Adam": native("Adam", **adam, weight_decay=0), "AdamW": native("AdamW", **adam, weight_decay=0.01),
-              "SGD": native("SGD", lr=1e-3, momentum=0, weight_decay=0, nesterov=False)}
+RULES = {"SGD": {"lr": 1e-3, "momentum": 0, "weight_decay": 0, "nesterov": False}, "Adam": {**adam, "weight_decay": 0}, "AdamW": {**adam, "weight_decay": 0.01}}
+RULES = {name: type(name, (Native,), {"options": options, "make": staticmethod(getattr(optim, name))}) for name, options in RULES.items()}
 
 
 def decay_groups(module, weight_decay):
     """Matrices decay; vectors do not."""
-    split = {}
-    for p in module.parameters():
-        split.setdefault(p.ndim >= 2, []).append(p)
-    return [{"params": split[is_matrix], "weight_decay": weight_decay if is_matrix else 0.0} for is_matrix in sorted(split, reverse=True)]
+    ps = list(module.parameters())
+    groups = [([p for p in ps if p.ndim >= 2], weight_decay), ([p for p in ps if p.ndim < 2], 0.0)]
+    return [{"params": group, "weight_decay": decay} for group, decay in groups if group]
 
 
-optim.__dict__.update(OPTIMISERS, decay_groups=decay_groups)
-optim.lr_scheduler = names.namespace("optim.lr_scheduler", **lr_scheduler)
+optim.__dict__.update(RULES, Optimizer=Optimizer, Adadelta=Adadelta, decay_groups=decay_groups, lr_scheduler=names.namespace("optim.lr_scheduler", **lr_scheduler))
