@@ -324,6 +324,12 @@ void modules() {
     shaped(nn::MultiHeadAttention(8, 2, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
     shaped(nn::EncoderBlock(8, 2, {.bias = true})(zeros({1, 3, 8})), {1, 3, 8});
 
+    shaped(nn::init::kaiming_normal_(nn::Linear(3, 4).weight, {.nonlinearity = nn::init::Nonlinearity::relu}),
+           {4, 3});
+    shaped(nn::init::xavier_uniform_(nn::Linear(3, 4).weight), {4, 3});
+    shaped(nn::init::orthogonal_(nn::Linear(3, 4).weight), {4, 3});
+    same(nn::init::zeros_(nn::Linear(3, 4).bias), {0, 0, 0, 0});
+
     const training::TensorDataset data(x, tensor({2, 0}));
     for (const auto& [a, b] : training::DataLoader(data, {.batch_size = 2, .shuffle = true}))
         same(sum(a), 21.0), same(sum(b), 2);
@@ -335,6 +341,10 @@ void modules() {
     optim::SGD sgd(model, {.lr = 0.1, .momentum = 0.9});
     optim::Adam adam(model, {.lr = 1e-3});
     optim::AdamW optimizer(model, {.lr = 1e-3, .weight_decay = 0.1});
+    optim::AdamW groups({{nn::Linear(3, 4), {.lr = 1e-5}}, {nn::Linear(4, 2), {.lr = 1e-3}}});
+    optim::Muon muon({ones({3, 2}).requires_grad_()}, {.lr = 0.02});
+    groups.set_lr(1, 1e-4);
+    holds(groups.lr(0) == 1e-5 && groups.lr(1) == 1e-4, "groups");
     optimizer.zero_grad();
     const Tensor loss = cross_entropy(model(x), tensor({1, 0}));
     loss.backward();

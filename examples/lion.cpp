@@ -18,7 +18,7 @@ void check(const LionOptions& options) { optim::check_rate(options.lr, "lr"); }
 void update(const optim::Update& u, const LionOptions& options) {
     Tensor& m = u.moments[0];
     const Tensor direction = sign(m * options.beta1 + u.gradient * (1 - options.beta1));
-    u.parameter.mul_(1 - options.lr * u.weight_decay).add_(direction, -options.lr);
+    u.parameter.mul_(1 - options.lr * options.weight_decay).add_(direction, -options.lr);
     m.mul_(options.beta2).add_(u.gradient, 1 - options.beta2);
 }
 using Lion = optim::Optimizer<LionOptions>;

@@ -64,8 +64,10 @@ Trained new_run(const Options& o, const text::Characters& tokenizer,
     if (last != nullptr) lm::check_state_dict(config, last->model);  // before a model of these sizes is made
     Rng rng(seed_of(o));
     const lm::GPT model(config, rng);
-    return {tokenizer, model,
-            optim::AdamW(optim::decay_groups(model, o.weight_decay), {.lr = o.rate.lr, .beta2 = o.beta2})};
+    return {
+        tokenizer, model,
+        optim::AdamW(optim::decay_groups(
+            model, optim::AdamWOptions{.lr = o.rate.lr, .beta2 = o.beta2, .weight_decay = o.weight_decay}))};
 }
 
 Trained resumed_run(const Options& o, CLI::App& app) {

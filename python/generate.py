@@ -50,8 +50,8 @@ def structures(text):
     found = {}
     for name, body in re.findall(r"struct (\w+(?:Options|Stats|Config)) \{ (.*?;)(?: bool operator==[^;]*;)? \};", text):
         found[name] = []
-        for kind, first in re.findall(r"([\w:<>]+\*?) ([^;]+);", body):
-            found[name] += [(kind, member, default) for _, member, default in split(re.sub(r"(^|, )(\w)", rf"\1{kind} \2", first))]
+        for kind, first in re.findall(r"(std::array<double, 3>|[\w:<>]+\*?) ([^;]+);", body):
+            found[name] += [(kind, member, default) for _, member, default in split(re.sub(r"(^|, )([A-Za-z])", rf"\1{kind} \2", first))]
     return found
 
 
@@ -118,8 +118,8 @@ def modules(text, known, space="nn::"):
                     yield f'    layer<{space}{named}>(nn, "{named}({written})", []({taken}) {{ return {space}{named}({passed}); }});\n'
 
 
-DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult|"
-               r"std::vector<ParameterGroup>) (\w+)\(((?:[^();]|\([^()]*\))*)\)")
+DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult)"
+               r" (\w+)\(((?:[^();]|\([^()]*\))*)\)")
 
 
 def main(include, out):
@@ -150,14 +150,14 @@ def main(include, out):
         if name not in OTHERWISE | methods and "..." not in parameters:
             lines.append(binding("t", name, result, list(split(parameters)), known, "self."))
     for result, name, parameters in re.findall(DECLARATION + "(?=;)", optim):
-        if name.endswith("_lr") or name in {"decay_groups", "clip_grad_norm"}:
-            result = result.replace("std::vector<Par", "std::vector<optim::Par")
+        if name.endswith("_lr") or name == "clip_grad_norm":
             lines.append(binding("optim", name, result, list(split(parameters)), known, "optim::"))
-    for name, options in [("SGD", "SGDOptions"), ("Adam", "AdamOptions"), ("AdamW", "AdamWOptions")]:
+    for name, options in [("SGD", "SGDOptions"), ("Adam", "AdamOptions"), ("AdamW", "AdamWOptions"), ("Muon", "MuonOptions")]:
         written, taken, passed = arguments_of(name, [("Groups", "params", None), (options, "options", "{}")], known, "optim::")
-        line = f'    optimizer<optim::{options}>(optim, "{name}({written})", []({taken}) {{ return optim::{name}({passed}); }});\n'
+        line = f'    optimizer<optim::{options}>(optim, "{name}({written})", []({taken}) {{ return optim::{name}(with_options({passed})); }});\n'
         for ours, theirs in [("beta1 = 0.9, beta2 = 0.999", "betas = (0.9, 0.999)"), ("double beta1, double beta2", "std::pair<double, double> betas"),
-                             (".beta1 = beta1, .beta2 = beta2", ".beta1 = betas.first, .beta2 = betas.second")]:
+                             (".beta1 = beta1, .beta2 = beta2", ".beta1 = betas.first, .beta2 = betas.second"),
+                             ("{3.4445, -4.7750, 2.0315}", "(3.4445, -4.7750, 2.0315)")]:
             line = line.replace(ours, theirs)
         lines.append(line)
     lines += modules(layers, known)

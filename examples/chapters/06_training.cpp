@@ -114,6 +114,19 @@ void curvature(Chapter& chapter) {
     }
 }
 
+void rate_of_each(Chapter& chapter) {
+    chapter.section("a learning rate for each parameter");
+    const Tensor w = tensor(0, float64).requires_grad_(), b = tensor(0, float64).requires_grad_();
+    optim::SGD optimizer({{{w}, {.lr = 1 / 2000.0}}, {{b}, {.lr = 1 / 2.0}}});
+    for (int step = 0; step <= 1; ++step) {
+        optimizer.zero_grad();
+        const Tensor loss = mse_loss(w * celsius + b, fahrenheit);
+        loss.backward();
+        std::printf("step %d   loss %8.3f   F = %.3f C + %.3f\n", step, loss.item(), w.item(), b.item());
+        optimizer.step();
+    }
+}
+
 using Points = std::vector<Tensor>;  // before each step and after the last, (2, S) each
 
 // Takes steps from S starts (2, S) side by side. Returns nothing if one of them goes beyond 10⁵⁰.
@@ -385,6 +398,7 @@ int main(int argc, char** argv) {
     loop_by_hand(chapter);
     const std::vector<double> right = loop_with_optimizer(chapter);
     curvature(chapter);
+    rate_of_each(chapter);
     around_the_limit(chapter);
     first_step(chapter);
     const Race in_straight = compare(chapter, "the straight valley", straight, {10, 30, 100});

@@ -110,6 +110,18 @@ std::vector<Stack> initial_values(Chapter& chapter) {
     return stacks;
 }
 
+void kept_lengths(Chapter& chapter) {
+    chapter.section("orthogonal initial values");
+    Rng rng(1);
+    const Tensor x = randn({64, n}, rng, float64), dy = randn({64, n}, rng, float64);  // (N, n)
+    std::vector<Tensor> weights;
+    for (std::int64_t i = 0; i < depth; ++i)
+        weights.push_back(nn::init::orthogonal_(zeros({n, n}, float64), 1, rng));
+    const auto none = [](const Tensor& h) { return h; };
+    const Passage passage = pass(x, weights, 1, none, dy);
+    std::printf("mean square before %.9f, after 20 layers %.9f\n", passage.squares[0], passage.squares[depth]);
+}
+
 // ---- layer norm
 
 double length(const Tensor& x) { return std::sqrt(sum(x * x).item()); }
@@ -158,9 +170,10 @@ struct Deep : nn::Module {
         for (std::int64_t i = 0; i <= depth; ++i) {
             const std::int64_t in = i == 0 ? D : 32, out = i == depth ? K : 32;
             nn::Linear layer(in, out, rng);
-            if (kaiming)
-                layer.load_state_dict(
-                    {{"weight", nn::normal({out, in}, 0, std::sqrt(2.0 / in), rng)}, {"bias", zeros({out})}});
+            if (kaiming) {
+                nn::init::kaiming_normal_(layer.weight, {.nonlinearity = nn::init::Nonlinearity::relu}, rng);
+                nn::init::zeros_(layer.bias);
+            }
             layers.push_back(register_module("layer" + std::to_string(i), layer));
             if (normalise && i < depth)
                 norms.push_back(register_module("norm" + std::to_string(i), nn::LayerNorm(32)));
@@ -241,6 +254,16 @@ std::vector<Start> twenty_layers(Chapter& chapter) {
         std::printf("%-21s%.1e                %.1f (%.1f to %.1f)\n", start.name.c_str(), start.spread.median(),
                     start.losses.median(), start.losses.values.front(), start.losses.values.back());
     return starts;
+}
+
+void muon(Chapter& chapter) {
+    chapter.section("Muon");
+    Tensor W = zeros({3, 3}, float64).requires_grad_();
+    W.set_grad(tensor({{1, 0, 0}, {0, 0.1, 0}, {0, 0, 0.01}}, float64));
+    optim::Muon optimizer(std::vector<Tensor>{W}, {.lr = 1, .weight_decay = 0});
+    optimizer.step();
+    for (const Tensor& row : W.detach())
+        std::printf("%8.3f %8.3f %8.3f\n", row.at(0) + 0.0, row.at(1) + 0.0, row.at(2) + 0.0);
 }
 
 // ---- break it
@@ -373,8 +396,10 @@ int main(int argc, char** argv) {
     Chapter chapter(argc, argv);
     set_num_threads(1);  // the operations are too small to share among threads
     const std::vector<Stack> stacks = initial_values(chapter);
+    kept_lengths(chapter);
     layer_norm_by_hand(chapter);
     const std::vector<Start> starts = twenty_layers(chapter);
+    muon(chapter);
     broken(chapter);
     chapter.figure("08_depth", depth_picture(stacks));
     chapter.figure("08_norm", norm_picture());

@@ -83,7 +83,8 @@ struct Trained {
 
 inline Trained train(lm::GPT& model, const Corpus& corpus) {
     Rng rng(2);
-    optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.beta2 = 0.99});
+    const optim::AdamWOptions options{.beta2 = 0.99, .weight_decay = 0.1};
+    optim::AdamW optimizer(optim::decay_groups(model, options));
     const Batch validation = corpus.validation_batch();
     Trained result;
     double lowest = INFINITY;

@@ -28,5 +28,7 @@
 #include "weft/nn/sequential.h"
 #include "weft/nn/transformer.h"
 #include "weft/optim/clipping.h"
+#include "weft/optim/groups.h"
+#include "weft/optim/muon.h"
 #include "weft/optim/optimizer.h"
 #include "weft/optim/schedules.h"

@@ -4,11 +4,27 @@
 #include "bind.h"
 #include "weft/lm/gpt.h"
 
-using Groups = std::vector<optim::ParameterGroup>;
+// Parameters, and their weight decay if it is not that of the optimiser.
+struct DecayGroup {
+    nn::NamedTensors parameters;
+    std::optional<double> weight_decay = {};
+};
+using Groups = std::vector<DecayGroup>;
+
+// The groups of an optimiser with these options.
+template <class Options>
+auto with_options(const Groups& groups, const Options& options) {
+    std::vector<optim::ParameterGroup<Options>> all;
+    for (const DecayGroup& group : groups) {
+        all.emplace_back(group.parameters, options);
+        if (group.weight_decay) all.back().options.weight_decay = *group.weight_decay;
+    }
+    return all;
+}
 
 // What an optimiser takes: a module, tensors, named tensors, or the groups of decay_groups.
 template <>
-struct py::detail::type_caster<Groups> : py::detail::list_caster<Groups, optim::ParameterGroup> {
+struct py::detail::type_caster<Groups> : py::detail::list_caster<Groups, DecayGroup> {
     bool load(handle from, bool convert) {
         make_caster<std::vector<Tensor>> tensors;
         make_caster<nn::NamedTensors> pairs;

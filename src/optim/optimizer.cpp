@@ -18,28 +18,33 @@ nn::NamedTensors numbered(const std::vector<Tensor>& parameters) {
     return named;
 }
 
-std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight_decay) {
-    check_rate(weight_decay, "weight_decay");
-    std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0.0}};
-    for (const auto& named : module.named_parameters())
-        groups[named.second.rank() >= 2 ? 0 : 1].parameters.push_back(named);
-    return groups;
+std::vector<double> in_ratio(const std::vector<double>& rates, double lr) {
+    check_rate(lr, "lr");
+    std::vector<double> scaled;
+    for (const double rate : rates) {
+        if (rates[0] == 0 && rate != 0)
+            throw ValueError("optimiser: the learning rate of group 0 is 0, so group ", scaled.size(),
+                             " has no ratio to it; set each: set_lr(group, lr)");
+        scaled.push_back(rate == rates[0] ? lr : lr * (rate / rates[0]));
+    }
+    return scaled;
 }
 
-ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay,
-                               std::vector<const char*> moment_names)
-    : moment_names_(std::move(moment_names)) {
+ParameterSlots::ParameterSlots(const std::vector<nn::NamedTensors>& groups,
+                               const std::vector<Names>& moment_names) {
     std::map<const TensorImpl*, std::size_t> owner;  // the group of each parameter
-    std::set<std::string> names;
+    std::map<std::string, std::size_t> names;        // and of each name
     for (std::size_t group = 0; group < groups.size(); ++group) {
-        const double decay = groups[group].weight_decay.value_or(weight_decay);
-        check_rate(decay, "weight_decay");
-        for (const auto& [name, parameter] : groups[group].parameters) {
+        moment_names_.emplace_back(moment_names[group].begin(), moment_names[group].end());
+        for (const auto& [given, parameter] : groups[group]) {
+            const auto taken = names.find(given);
+            const std::string name =
+                taken == names.end() || taken->second == group ? given : std::to_string(group) + "." + given;
             const auto [met, is_new] = owner.emplace(&parameter.impl(), group);
             if (!is_new && met->second != group)
-                throw ValueError("optimiser: parameter '", name, "' is in two groups; keep it in one");
+                throw ValueError("optimiser: parameter '", given, "' is in two groups; keep it in one");
             if (!is_new) continue;
-            if (!names.insert(name).second)
+            if (!names.emplace(name, group).second)
                 throw ValueError("optimiser: two parameters are named '", name, "'; give each its own name");
             if (!parameter.is_leaf())
                 throw GraphError("optimiser: '", name,
@@ -50,7 +55,7 @@ ParameterSlots::ParameterSlots(const std::vector<ParameterGroup>& groups, double
             if (nn::is_expanded(parameter))
                 throw ValueError("optimiser: the elements of '", name, "' ", parameter.shape(),
                                  " share memory, because it is an expanded tensor; clone() it first");
-            slots_.push_back({name, parameter, decay});
+            slots_.push_back({name, parameter, group});
         }
     }
     if (slots_.empty())
@@ -65,7 +70,22 @@ const ParameterSlots& ParameterSlots::checked() const {
     return *this;
 }
 
-void ParameterSlots::step(const std::function<void(const Update&)>& update) {
+std::size_t ParameterSlots::index(std::int64_t group) const {
+    checked();
+    if (group < 0 || group >= static_cast<std::int64_t>(moment_names_.size()))
+        throw IndexError("optimiser: there is no group ", group, "; the last is ", moment_names_.size() - 1);
+    return static_cast<std::size_t>(group);
+}
+
+void ParameterSlots::set_moments(std::size_t group, const Names& names) {
+    std::vector<std::string> renamed(names.begin(), names.end());
+    if (renamed == moment_names_[group]) return;
+    moment_names_[group] = std::move(renamed);
+    for (Slot& slot : slots_)
+        if (slot.group == group) slot.moments.clear();
+}
+
+void ParameterSlots::step(const std::function<void(const Update&, std::size_t)>& update) {
     checked();
     for (const Slot& slot : slots_) {
         const Tensor gradient = slot.parameter.grad();
@@ -83,14 +103,14 @@ void ParameterSlots::step(const std::function<void(const Update&)>& update) {
 
     NoGrad off;
     for (Slot& slot : slots_)  // all of them before the first update, because memory may run out
-        while (slot.parameter.grad().defined() && slot.moments.size() < moment_names_.size())
+        while (slot.parameter.grad().defined() && slot.moments.size() < moment_names_[slot.group].size())
             slot.moments.push_back(zeros(slot.parameter.shape(), slot.parameter.dtype()));
     for (Slot& slot : slots_) {
         if (!slot.parameter.grad().defined()) continue;
         ++slot.updates;
         const Tensor gradient = slot.parameter.grad().detach().contiguous();
         Tensor values = slot.parameter.detach().contiguous();  // shares storage if already contiguous
-        update({values, gradient, slot.moments, slot.updates, slot.weight_decay});
+        update({values, gradient, slot.moments, slot.updates}, slot.group);
         if (slot.parameter.shares_storage(values))
             slot.parameter.bump_version();
         else
@@ -111,7 +131,7 @@ nn::NamedTensors ParameterSlots::state_dict() const {
         if (slot.updates == 0) continue;
         state.emplace_back(slot.name + ".step", scalar(slot.updates));
         for (std::size_t i = 0; i < slot.moments.size(); ++i)
-            state.emplace_back(slot.name + "." + moment_names_[i], slot.moments[i].clone());
+            state.emplace_back(slot.name + "." + moment_names_[slot.group][i], slot.moments[i].clone());
     }
     return state;
 }
@@ -148,7 +168,7 @@ void ParameterSlots::load_state_dict(const nn::NamedTensors& state) {
         slot.updates = 0;
         if (!left.contains(slot.name + ".step")) continue;  // not updated before the state was saved
         slot.updates = count(slot.name + ".step");
-        for (const char* name : moment_names_)
+        for (const std::string& name : moment_names_[slot.group])
             slot.moments.push_back(
                 take(slot.name + "." + name, slot.parameter.shape(), slot.parameter.dtype()));
     }

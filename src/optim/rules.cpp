@@ -12,12 +12,12 @@ void check_rate(double value, const char* what) {
         throw ValueError("optimiser: ", what, " must be finite and at least 0, not ", value);
 }
 
-namespace {
-
-void check_beta(double beta, const char* what) {
-    if (!(beta >= 0 && beta < 1))
-        throw ValueError("optimiser: ", what, " must be at least 0 and below 1, not ", beta);
+void check_beta(double value, const char* what) {
+    if (!(value >= 0 && value < 1))
+        throw ValueError("optimiser: ", what, " must be at least 0 and below 1, not ", value);
 }
+
+namespace {
 
 template <class Options>
 void check_adam(const Options& options) {
@@ -47,8 +47,8 @@ void update_adam(const Update& u, const Options& options) {
         const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(u.t));
         const T step_size = static_cast<T>(options.lr / correction1);
         const T root_correction2 = static_cast<T>(std::sqrt(correction2));
-        const T shrink = static_cast<T>(1 - options.lr * u.weight_decay),
-                decay = static_cast<T>(u.weight_decay);
+        const T shrink = static_cast<T>(1 - options.lr * options.weight_decay),
+                decay = static_cast<T>(options.weight_decay);
         const T rest1 = static_cast<T>(1 - options.beta1);
         const T beta2 = static_cast<T>(options.beta2), rest2 = static_cast<T>(1 - options.beta2);
         const T eps = static_cast<T>(options.eps);
@@ -83,7 +83,7 @@ void check(const AdamWOptions& options) { check_adam(options); }
 
 void update(const Update& u, const SGDOptions& options) {
     on_elements(u, [&]<class T>(T* p, const T* g, std::int64_t begin, std::int64_t end) {
-        const T lr = static_cast<T>(options.lr), decay = static_cast<T>(u.weight_decay);
+        const T lr = static_cast<T>(options.lr), decay = static_cast<T>(options.weight_decay);
         if (u.moments.empty()) {
             for (std::int64_t i = begin; i < end; ++i) p[i] -= lr * (g[i] + decay * p[i]);
             return;

@@ -505,17 +505,19 @@ TEST_CASE("example of a training loop", "[header-examples]") {
 TEST_CASE("example of decay_groups", "[header-examples]") {
     const nn::Module model = Training().model;
 
-    optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 3e-4});
+    optim::AdamW optimizer(optim::decay_groups(model, optim::AdamWOptions{.lr = 3e-4, .weight_decay = 0.1}));
 
-    CHECK(optim::decay_groups(model, 0.1)[0].parameters.size() == 2);  // two weights
-    CHECK(optim::decay_groups(model, 0.1)[1].parameters.size() == 2);  // two biases
+    CHECK(optimizer.groups()[0].parameters.size() == 2);  // two weights
+    CHECK(optimizer.options(0).weight_decay == 0.1);
+    CHECK(optimizer.groups()[1].parameters.size() == 2);  // two biases
+    CHECK(optimizer.options(1).weight_decay == 0);
     CHECK(optimizer.lr() == 3e-4);
 }
 
 namespace {
 
 struct SignOptions {
-    double lr = 1e-3, weight_decay = 0;
+    double lr = 1e-3;
 };
 std::vector<const char*> moment_names(const SignOptions&) { return {}; }
 void check(const SignOptions& options) { optim::check_rate(options.lr, "lr"); }

@@ -8,6 +8,7 @@ ops.safetensors       every operation: inputs, outputs, seed gradients and gradi
 modules.safetensors   every module: parameters, inputs, outputs and gradients
 training.safetensors  ten AdamW steps of a GPT of two blocks
 schedules.safetensors what learning-rate schedules give
+optim.safetensors     steps of optimisers with groups, and of Muon
 printing.*            arrays and how NumPy prints them
 Each file says the versions that made it.
 """
@@ -16,6 +17,7 @@ import sys
 
 import golden_modules
 import golden_ops
+import golden_optim
 import golden_printing
 import golden_schedules
 
@@ -25,4 +27,5 @@ if sys.argv[1:]:
     sys.exit()
 golden_modules.write(here / "modules.safetensors", here / "training.safetensors")
 golden_schedules.write(here / "schedules.safetensors")
+golden_optim.write(here / "optim.safetensors")
 golden_printing.write(here / "printing.safetensors", here / "printing.txt")

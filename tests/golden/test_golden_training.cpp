@@ -31,7 +31,8 @@ Distances train(DType dtype) {
             {name, golden("start/" + (name == "head.weight" ? "token_embedding.weight" : name)).to(dtype)});
     model.load_state_dict(start);
 
-    optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99});
+    const optim::AdamWOptions options{.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1};
+    optim::AdamW optimizer(optim::decay_groups(model, options));
     const Tensor text = golden("text");  // (steps, B, T + 1)
     const auto losses = golden("losses").to_vector<double>(), norms = golden("norms").to_vector<double>(),
                rates = golden("rates").to_vector<double>();

@@ -41,7 +41,7 @@ std::vector<Tensor> train(std::uint64_t seed, int steps, const lm::GPTConfig& co
     Rng rng(seed);
     const std::int64_t T = config.block_size;
     lm::GPT model(config, rng);
-    optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 1e-2});
+    optim::AdamW optimizer(optim::decay_groups(model, optim::AdamWOptions{.lr = 1e-2, .weight_decay = 0.1}));
     std::vector<Tensor> results;
     for (int step = 0; step < steps; ++step) {
         const Tensor text = randint(0, config.vocab_size, {B, T + 1}, rng);

@@ -50,7 +50,8 @@ std::vector<growth::Case> growth::modules() {
                    }),
         parameters("SGD", trained<optim::SGD>),
         parameters("AdamW", trained<optim::AdamW>),
-        parameters("decay_groups", [](Many& m) { optim::AdamW(optim::decay_groups(m, 0.1)).step(); }),
+        parameters("decay_groups",
+                   [](Many& m) { optim::AdamW(optim::decay_groups(m, optim::AdamWOptions())).step(); }),
         parameters("clip_grad_norm", [](Many& m) { (void)optim::clip_grad_norm(m, 1); }),
         parameters("gradient_flow", [](Many& m) { (void)check::gradient_flow(m).str(); }),
         parameters(

@@ -141,7 +141,7 @@ TEST_CASE("refusals of optimisers and archives", "[fault]") {
     check_refusals<ValueError>({
         {"parameter 'a' is in two groups",
          [&] {
-             optim::AdamW(std::vector<optim::ParameterGroup>{{{{"a", a}}, 0.1}, {{{"a", a}}, 0.0}});
+             optim::AdamW({{nn::NamedTensors{{"a", a}}, {.lr = 0.1}}, {nn::NamedTensors{{"a", a}}, {}}});
          }},
         {"SGD: Nesterov's momentum needs a momentum above 0",
          [&] { optim::SGD(std::vector<Tensor>{a}, {.lr = 1, .nesterov = true}); }},

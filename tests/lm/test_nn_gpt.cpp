@@ -153,7 +153,7 @@ TEST_CASE("every parameter of a GPT gets a gradient, and training lowers the los
     Rng rng(1);
     lm::GPT model(
         {.vocab_size = 11, .block_size = 6, .num_layers = 2, .num_heads = 2, .d_model = 16, .bias = true}, rng);
-    optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 1e-2});
+    optim::AdamW optimizer(optim::decay_groups(model, optim::AdamWOptions{.lr = 1e-2, .weight_decay = 0.1}));
     const Tensor ids = ids_of({4, 7});
     double first = 0, last = 0;
     for (int step = 0; step < 60; ++step) {

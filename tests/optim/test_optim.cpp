@@ -127,11 +127,11 @@ TEST_CASE("float32 parameters are updated in float32", "[optim]") {
 
 TEST_CASE("matrices decay and vectors do not", "[optim]") {
     Layer layer;
-    const auto groups = optim::decay_groups(layer, 0.5);
+    const auto groups = optim::decay_groups(layer, optim::AdamWOptions{.lr = 0.5, .weight_decay = 0.5});
     REQUIRE(groups.size() == 2);
     CHECK(groups[0].parameters.at(0).first == "matrix");
     CHECK(groups[1].parameters.at(0).first == "vector");
-    optim::AdamW optimizer(groups, {.lr = 0.5, .weight_decay = 100});
+    optim::AdamW optimizer(groups);
     give(layer.matrix, {0, 0, 0, 0});
     give(layer.vector, {0, 0});
     optimizer.step();
@@ -251,11 +251,10 @@ TEST_CASE("rates that are negative or not finite are refused, and the old one st
 
 TEST_CASE("parameters that cannot be optimised are refused", "[optim]") {
     Tensor p = leaf({1});
-    using Group = optim::ParameterGroup;
     CHECK(contains(message_of<ValueError>([&] { optim::SGD(std::vector<Tensor>{}); }), "no parameter"));
     CHECK(contains(message_of<GraphError>([&] { optim::SGD({p * 2}); }), "'0' was made by an operation"));
     CHECK(contains(message_of<ValueError>([&] {
-                       optim::SGD({Group{{{"a", p}}}, Group{{{"b", p}}}});
+                       optim::SGD({{nn::NamedTensors{{"a", p}}, {}}, {{p}, {}}});
                    }),
                    "two groups"));
     CHECK(contains(message_of<ValueError>([&] {

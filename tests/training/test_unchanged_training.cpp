@@ -34,7 +34,8 @@ void optimizer(Check& c, const Tensor& bad) {
 
 std::vector<Row> training_rows() {
     return {
-        {"Optimizer::step Optimizer::set_lr ParameterSlots::step",
+        {"Optimizer::step Optimizer::set_lr Optimizer::set_options ParameterSlots::set_moments "
+         "ParameterSlots::step",
          [](Check& c) {
              const Tensor bad = tensor({1.0, 2, NAN}), infinite = tensor({1.0, 2, INFINITY});
              for (const Tensor& gradient : {bad, infinite}) {
@@ -42,6 +43,12 @@ std::vector<Row> training_rows() {
                  optimizer<optim::Adam>(c, gradient);
                  optimizer<optim::AdamW>(c, gradient);
              }
+             Tensor p = ones({2}).requires_grad_(), q = ones({3}).requires_grad_();
+             optim::SGD grouped({{{p}, {.lr = 0}}, {{q}, {.lr = 0.1}}});
+             c.refuses(watch(p, q, grouped), [&] { grouped.set_lr(1); });
+             c.refuses(watch(p, q, grouped), [&] { grouped.set_lr(2, 1); });
+             c.refuses(watch(p, q, grouped), [&] { grouped.set_options(1, {.momentum = -1}); });
+             c.changes(watch(p, q, grouped), [&] { grouped.set_options(0, {.lr = 1}); });
              optim::SGD given({ones({2}).requires_grad_()}, {});
              optim::SGD taken = std::move(given);
              c.refuses(watch(taken), [&] { given.step(); });
@@ -56,17 +63,19 @@ std::vector<Row> training_rows() {
              a.set_grad(ones({2}));
              wide.set_grad(ones({3}));
              const State all = watch(a, b, wide, ids, result);
-             const auto make = [](const std::vector<optim::ParameterGroup>& groups) {
-                 optim::AdamW o(groups, {});
+             const auto make = [](std::vector<optim::AdamW::Group> groups) {
+                 optim::AdamW o(std::move(groups));
              };
              c.refuses(all, [&] { optim::SGD o(std::vector<Tensor>{a, wide}, {}); });
              c.refuses(all, [&] { optim::SGD o(std::vector<Tensor>{a, result}, {}); });
              c.refuses(all, [&] { optim::SGD o(std::vector<Tensor>{a, ids}, {}); });
              c.refuses(all, [&] { optim::SGD o(std::vector<Tensor>{}, {}); });
              c.refuses(all, [&] { optim::SGD o({a}, {.lr = -1}); });
-             c.refuses(all, [&] { make({{{{"a", a}}}, {{{"a", b}}}}); });
-             c.refuses(all, [&] { make({{{{"a", a}}}, {{{"b", a}}}}); });
-             c.refuses(all, [&] { make({{{{"a", a}}, -1.0}}); });
+             using Named = nn::NamedTensors;
+             c.refuses(all, [&] { make({{Named{{"a", a}, {"a", b}}, {}}}); });
+             c.refuses(all, [&] { make({{Named{{"a", a}}, {}}, {Named{{"b", a}}, {}}}); });
+             c.refuses(all, [&] { make({{Named{{"a", a}}, {}}, {Named{{"b", b}}, {.weight_decay = -1}}}); });
+             c.refuses(all, [&] { optim::Muon o({a, b}); });
              optim::SGD o({a}, {});
              c.changes(all, [&] { o.zero_grad(); });
          }},

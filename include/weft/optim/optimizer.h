@@ -12,11 +12,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "weft/nn/module.h"
+#include "weft/optim/groups.h"
 
 namespace weft::optim {
 
@@ -48,31 +48,14 @@ struct AdamWOptions {
     double weight_decay = 0.01;         // each step shrinks p by lr times this
 };
 
-// Parameters that share a weight decay.
-struct ParameterGroup {
-    nn::NamedTensors parameters;              // names and tensors, for example those of named_parameters()
-    std::optional<double> weight_decay = {};  // for these parameters; by default that of the options
-};
-
-// Names each parameter by its position: "0", "1", …
-//
-//     const nn::NamedTensors named = optim::numbered({ones({2}), ones({3})});
-//     const std::string second = named[1].first;  // "1"
-nn::NamedTensors numbered(const std::vector<Tensor>& parameters);
-
-// Returns two groups: matrices (rank ≥ 2), with that weight decay, and vectors (biases, norms), without. Each
-// parameter is there once. ValueError unless weight_decay is finite and at least 0.
-//
-//     optim::AdamW optimizer(optim::decay_groups(model, 0.1), {.lr = 3e-4});
-std::vector<ParameterGroup> decay_groups(const nn::Module& module, double weight_decay);
-
-// What an update of one parameter reads and changes. A rule of your own is an Options struct with `lr` and
-// `weight_decay`, and three functions in its namespace: moment_names names the tensors to save for each
-// parameter, check throws on bad options, and update, which must not throw, changes one parameter, under
-// NoGrad. This rule steps by lr in the direction of each gradient's sign (examples/lion.cpp has a moment too):
+// What an update of one parameter reads and changes. A rule of your own is an Options struct with `lr`, and
+// three functions in its namespace: moment_names names the tensors to save for each parameter, check throws on
+// bad options, and update, which must not throw, changes one parameter, under NoGrad, by the options of its
+// group. A fourth, check(options, parameters), may refuse parameters, as Muon does. This rule steps by lr in
+// the direction of each gradient's sign (examples/lion.cpp has a moment too):
 //
 //     struct SignOptions {
-//         double lr = 1e-3, weight_decay = 0;
+//         double lr = 1e-3;
 //     };
 //     std::vector<const char*> moment_names(const SignOptions&) { return {}; }
 //     void check(const SignOptions& options) { optim::check_rate(options.lr, "lr"); }
@@ -85,40 +68,51 @@ struct Update {
     const Tensor& gradient;        // contiguous
     std::vector<Tensor>& moments;  // one per moment name, of the parameter's shape; initially zeros
     std::int64_t t;                // number of this parameter's updates, including this one
-    double weight_decay;           // weight decay of this parameter's group
 };
 
 // The parameters of an optimiser and their state, whatever the rule. For Optimizer.
 class ParameterSlots {
 public:
-    // `weight_decay` is that of groups without their own. Refuses what Optimizer refuses.
-    ParameterSlots(const std::vector<ParameterGroup>& groups, double weight_decay,
-                   std::vector<const char*> moment_names);
+    using Names = std::vector<const char*>;
+
+    // The parameters of each group, and the names of its moments. Refuses what Optimizer refuses.
+    ParameterSlots(const std::vector<nn::NamedTensors>& groups, const std::vector<Names>& moment_names);
     ParameterSlots(ParameterSlots&&) noexcept = default;             // empties the other
     ParameterSlots& operator=(ParameterSlots&&) noexcept = default;  // empties the other
     const ParameterSlots& checked() const;  // returns itself; ValueError if it was moved from
 
-    void step(const std::function<void(const Update&)>& update);  // the same as Optimizer's
-    void zero_grad();                                             // the same as Optimizer's
-    std::int64_t steps() const { return checked().steps_; }       // the same as Optimizer's
-    nn::NamedTensors state_dict() const;                          // the same as Optimizer's
-    void load_state_dict(const nn::NamedTensors& state);          // the same as Optimizer's
+    // Throws IndexError unless there is such a group, and returns its position.
+    std::size_t index(std::int64_t group) const;
+    // Names a group's moments; if the names are others than before, the moments start anew.
+    void set_moments(std::size_t group, const Names& names);
+
+    // The same as Optimizer's; update(what to change, its group).
+    void step(const std::function<void(const Update&, std::size_t)>& update);
+    void zero_grad();                                        // the same as Optimizer's
+    std::int64_t steps() const { return checked().steps_; }  // the same as Optimizer's
+    nn::NamedTensors state_dict() const;                     // the same as Optimizer's
+    void load_state_dict(const nn::NamedTensors& state);     // the same as Optimizer's
 
 private:
     struct Slot {
         std::string name;
         Tensor parameter;
-        double weight_decay;
+        std::size_t group;
         std::int64_t updates = 0;
         std::vector<Tensor> moments = {};  // empty before the first update
     };
-    std::vector<const char*> moment_names_;
+    std::vector<std::vector<std::string>> moment_names_;  // of each group
     std::vector<Slot> slots_;
     std::int64_t steps_ = 0;
 };
 
 // Throws ValueError, naming `what`, unless the value is finite and at least 0.
 void check_rate(double value, const char* what);
+// Throws ValueError, naming `what`, unless 0 ≤ value < 1.
+void check_beta(double value, const char* what);
+// Returns `lr` and, for the other groups, the rates that have the ratios of `rates` to it. ValueError unless lr
+// is finite and at least 0, or if the first of `rates` is 0 and another is not.
+std::vector<double> in_ratio(const std::vector<double>& rates, double lr);
 
 // Returns {"momentum_buffer"} for SGD with momentum, {} without, and {"exp_avg", "exp_avg_sq"} for the others.
 std::vector<const char*> moment_names(const SGDOptions& options);
@@ -133,7 +127,8 @@ void update(const Update& u, const SGDOptions& options);
 void update(const Update& u, const AdamOptions& options);
 void update(const Update& u, const AdamWOptions& options);
 
-// An optimiser with the rule of Options. SGD, Adam and AdamW are below; examples/lion.cpp adds another.
+// An optimiser with the rule of Options. SGD, Adam and AdamW are below, Muon in weft/optim/muon.h;
+// examples/lion.cpp adds another.
 //
 //     optim::SGD optimizer(model, {.lr = 0.1, .momentum = 0.9});
 //     loss_of(batch()).backward();
@@ -142,14 +137,18 @@ void update(const Update& u, const AdamWOptions& options);
 template <class Options>
 class Optimizer {
 public:
-    // Takes groups, named parameters, a module or a list of parameters. ValueError when there is no parameter,
-    // one is in two groups or an expanded tensor, two share a name, or an option is out of range (lr, eps,
-    // weight_decay, momentum ≥ 0 and finite, 0 ≤ β < 1); GraphError on the result of an operation; DTypeError
-    // unless floating. A tensor that occurs twice in one group is one parameter, under its first name.
-    explicit Optimizer(const std::vector<ParameterGroup>& groups, Options options = {})
-        : options_((check(options), options)), slots_(groups, options.weight_decay, moment_names(options)) {}
+    using Group = ParameterGroup<Options>;  // AdamW::Group, of parameters and their options
+
+    // Takes groups, or named parameters, a module or a list of parameters, which form one group. ValueError
+    // when there is no parameter, one is in two groups or an expanded tensor, two of a group share a name, or
+    // an option is out of range (lr, eps, weight_decay, momentum ≥ 0 and finite, 0 ≤ β < 1); GraphError on the
+    // result of an operation; DTypeError unless floating. A tensor that occurs twice in one group is one
+    // parameter, under its first name. A name that an earlier group has gets the group's number in the state:
+    // "1.weight".
+    explicit Optimizer(std::vector<Group> groups)
+        : groups_(std::move(groups)), slots_(parameters(), moments()), rates_(rates()) {}
     explicit Optimizer(const nn::NamedTensors& parameters, Options options = {})
-        : Optimizer(std::vector<ParameterGroup>{{parameters}}, options) {}
+        : Optimizer(std::vector<Group>{{parameters, options}}) {}
     explicit Optimizer(const nn::Module& module, Options options = {})
         : Optimizer(module.named_parameters(), options) {}
     explicit Optimizer(const std::vector<Tensor>& parameters, Options options = {})  // named "0", "1", …
@@ -161,17 +160,42 @@ public:
     // Updates every parameter that has a gradient, or none: ValueError, naming the parameter, when a gradient
     // holds NaN or an infinity, and DTypeError when a parameter has changed its type since its first update.
     void step() {
-        slots_.step([this](const Update& u) { update(u, options_); });
+        slots_.step([this](const Update& u, std::size_t group) { update(u, groups_[group].options); });
     }
     void zero_grad() { slots_.zero_grad(); }  // makes every parameter's gradient undefined
 
-    const Options& options() const { return slots_.checked(), options_; }  // the current options
-    double lr() const { return options().lr; }                             // the current learning rate
-    // Sets the learning rate. ValueError unless finite and at least 0.
+    // The groups, with their current options; without groups of your own there is one.
+    //
+    //     optimizer.set_lr(1, 1e-4);  // of the second group
+    //     optim::AdamWOptions options = optimizer.options(1);
+    //     options.weight_decay = 0;
+    //     optimizer.set_options(1, options);
+    const std::vector<Group>& groups() const { return slots_.checked(), groups_; }
+    // The current options of a group, and its learning rate; IndexError unless there is such a group.
+    const Options& options(std::int64_t group = 0) const { return groups_[slots_.index(group)].options; }
+    double lr(std::int64_t group = 0) const { return options(group).lr; }
+    // Sets the learning rate of the first group. The others keep the ratio to it that they had when rates were
+    // last set by group, so a schedule acts on them, too. ValueError unless finite and at least 0, or if the
+    // first rate was 0 and another was not.
     void set_lr(double lr) {
         slots_.checked();
-        check_rate(lr, "lr");
-        options_.lr = lr;
+        const std::vector<double> rates = in_ratio(rates_, lr);
+        for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i].options.lr = rates[i];
+    }
+    // Sets that of one group; IndexError unless there is such a group.
+    void set_lr(std::int64_t group, double lr) {
+        Options options = this->options(group);
+        options.lr = lr;
+        set_options(group, options);
+    }
+    // Replaces a group's options and refuses what the constructor refuses. If the rule then saves other
+    // moments, as SGD with momentum instead of without, they start at 0.
+    void set_options(std::int64_t group, const Options& options) {
+        Group& changed = groups_[slots_.index(group)];
+        check_group({changed.parameters, options});
+        slots_.set_moments(static_cast<std::size_t>(group), moment_names(options));
+        changed.options = options;
+        rates_ = rates();
     }
     std::int64_t steps() const { return slots_.steps(); }  // number of calls of step()
 
@@ -183,8 +207,30 @@ public:
     void load_state_dict(const nn::NamedTensors& state) { slots_.load_state_dict(state); }
 
 private:
-    Options options_;
+    std::vector<Group> groups_;
     ParameterSlots slots_;
+    std::vector<double> rates_;  // of each group when one was last set by itself
+
+    static void check_group(const Group& group) {
+        check(group.options);
+        if constexpr (requires { check(group.options, group.parameters); })
+            check(group.options, group.parameters);
+    }
+    template <class F>
+    auto of_groups(const F& f) const {
+        std::vector<decltype(f(groups_.front()))> all;
+        for (const Group& group : groups_) all.push_back(f(group));
+        return all;
+    }
+    auto parameters() const {
+        return of_groups([](const Group& group) { return check_group(group), group.parameters; });
+    }
+    auto moments() const {
+        return of_groups([](const Group& group) { return moment_names(group.options); });
+    }
+    auto rates() const {
+        return of_groups([](const Group& group) { return group.options.lr; });
+    }
 };
 
 using SGD = Optimizer<SGDOptions>;      // stochastic gradient descent, see SGDOptions
