@@ -52,6 +52,7 @@ void making() {
     same(full({2, 3}, 7), {{7, 7, 7}, {7, 7, 7}});
     same(zeros_like(x), {{0, 0, 0}, {0, 0, 0}});
     same(eye(2), {{1, 0}, {0, 1}});
+    same(eye(2, 3), {{1, 0, 0}, {0, 1, 0}});
     same(tensor({{1.0, 2}, {3, 4}}), {{1, 2}, {3, 4}});
     same(tensor(3.0), 3.0);
     same(tensor({1, 0}), {1, 0});
@@ -100,6 +101,8 @@ void shapes() {
     same(x.T().contiguous(), {{1, 4}, {2, 5}, {3, 6}});
     same(cat({x, y}, 0), {{1, 2, 3}, {4, 5, 6}, {6, 5, 4}, {3, 2, 1}});
     shaped(stack({x, y}, 0), {2, 2, 3});
+    same(vstack({v, x}), {{1, 2, 3}, {1, 2, 3}, {4, 5, 6}});
+    same(hstack({v, v}), {1, 2, 3, 1, 2, 3});
     same(split(v, 2)[0], {1, 2});          // parts of size 2: sizes 2 and 1
     same(split(v, {1, 2}, 0)[1], {2, 3});  // sizes 1 and 2
     same(chunk(v, 3)[1], {2});             // 3 parts
@@ -121,6 +124,8 @@ void indexing() {
     same(embedding(x, ids), {{4, 5, 6}, {1, 2, 3}});
     same(x.gather(1, at), {{3, 1}, {5, 5}});
     same(scatter_add({2, 3}, 1, at, ones({2, 2})), {{1, 0, 1}, {0, 2, 0}});
+    same(scatter(x, 1, at.slice(1, 0, 1), 7), {{1, 2, 7}, {4, 7, 6}});
+    same(scatter(x, 1, at, -ones({2, 2}))[0], {-1, 2, -1});
     same(where(x > y, x, y), {{6, 5, 4}, {4, 5, 6}});
     same(where(x > 3, -1e9, x), {{1, 2, 3}, {-1e9, -1e9, -1e9}});
     same(x.masked_fill(x > 3, 0), {{1, 2, 3}, {0, 0, 0}});
@@ -134,11 +139,17 @@ void arithmetic() {
     same(x / 2, {{0.5, 1, 1.5}, {2, 2.5, 3}});
     same(pow(x, 2), {{1, 4, 9}, {16, 25, 36}});
     same(exp(v), {2.718282, 7.389056, 20.085537});
+    same(exp2(v), {2.0, 4.0, 8.0});
     same(log(v), {0, 0.693147, 1.098612});
+    same(log2(v), {0.0, 1.0, 1.584963});
+    same(log10(v), {0.0, 0.30103, 0.477121});
     same(sqrt(v), {1, 1.414214, 1.732051});
     same(tanh(v), {0.761594, 0.964028, 0.995055});
     same(sin(v), {0.841471, 0.909297, 0.141120});
     same(cos(v), {0.540302, -0.416147, -0.989992});
+    same(tan(v), {1.557408, -2.18504, -0.142547});
+    same(sinh(v), {1.175201, 3.62686, 10.017875});
+    same(cosh(v), {1.543081, 3.762196, 10.067662});
     same(abs(-v), {1, 2, 3});
     same(sign(v - 2), {-1, 0, 1});
     same(sigmoid(v), {0.731059, 0.880797, 0.952574});
@@ -188,6 +199,7 @@ void reductions() {
     same(v.softmax(0), {0.090031, 0.244728, 0.665241});
     same(v.log_softmax(-1), {-2.407606, -1.407606, -0.407606});
     same(logsumexp(x, 1), {3.407606, 6.407606});
+    same(logaddexp(x, y)[0], {6.006715, 5.048587, 4.313262});
 }
 
 void products() {
@@ -223,6 +235,7 @@ void composed() {
     same(leaky_relu(v - 2, 0.1), {-0.1, 0, 1});
     same(elu(v - 2), {-0.632121, 0, 1});
     holds(allclose(x, x + 1e-7), "all close");
+    same(isclose(v, tensor({1.0, 2, 4})).to(int64), {1, 1, 0});
     same(all(x > 1, 1).to(int64), {0, 1});
     same(any(x > 5, 1).to(int64), {0, 1});
     same(x.std(1), {1, 1});
@@ -237,17 +250,25 @@ void composed() {
     same(y.sort(1).values, {{4, 5, 6}, {1, 2, 3}});
     same(argsort(y, 1), {{2, 1, 0}, {2, 1, 0}});
     same(x.topk(2).values, {{3, 2}, {6, 5}});
+    same(unique(at).values, {0, 1, 2});
+    same(unique(at).counts, {1, 2, 1});
     same(full_like(x, 7), {{7, 7, 7}, {7, 7, 7}});
     same(linspace(0, 1, 5), {0, 0.25, 0.5, 0.75, 1});
     same(one_hot(ids, 3), {{0, 1, 0}, {1, 0, 0}});
+    same(repeat_interleave(v, 2), {1, 1, 2, 2, 3, 3});
+    same(repeat_interleave(x, at[0], 0), {{1, 2, 3}, {1, 2, 3}});
     same(t.flatten(1),
          {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}});
     same(movedim(repeat(v, {2, 1}), 0, 1), {{1, 1}, {2, 2}, {3, 3}});
     same(pad(x, {1, 0}, 7), {{7, 1, 2, 3}, {7, 4, 5, 6}});
     same(roll(x, 1, 1), {{3, 1, 2}, {6, 4, 5}});
     same(diag(v), {{1, 0, 0}, {0, 2, 0}, {0, 0, 3}});
+    same(diagonal(t, 0, 1, 2), {{0, 5, 10}, {12, 17, 22}});
+    same(trace(x), 6.0);
     same(outer(v, v), {{1, 2, 3}, {2, 4, 6}, {3, 6, 9}});
     same(dot(v, v), 14.0);
+    same(tensordot(x, y), 56.0);
+    same(tensordot(x, y, {{1}, {1}}), {{28, 10}, {73, 28}});
     same(einsum("ij,kj->ik", {x, y}), {{28, 10}, {73, 28}});
     same(einsum("...ij,...kj->...ik", {t, x.matmul(t)}), t.matmul(x.matmul(t).transpose(-2, -1)));
     same(nonzero(x > 4), {{1, 1}, {1, 2}});
@@ -255,8 +276,12 @@ void composed() {
     same(nll_loss(x, at.select(1, 0)), -4.0);
     same(cross_entropy(x, ids, {.weight = v, .label_smoothing = 0.1}), 1.710082);
     same(binary_cross_entropy_with_logits(x, ones({2, 3})), 0.08602);
+    same(binary_cross_entropy(x / 10, y / 10), 0.872823);
+    same(kl_div(log(v), v[tensor({1, 0, 2})], Reduction::sum), 0.693147);
     same(l1_loss(x, y), 3.0);
     same(huber_loss(x, y), 2.5);
+    same(smooth_l1_loss(x, y, 2), 2.083333);
+    same(mse_loss(x, y, Reduction::none), {{25, 9, 1}, {1, 9, 25}});
     same(unfold(t.unsqueeze(0), {.kernel_height = 2, .kernel_width = 2})[0][0], {0, 1, 2, 4, 5, 6});
     same(fold(ones({1, 4, 6}), 3, 4, {.kernel_height = 2, .kernel_width = 2})[0][0],
          {{1, 2, 2, 1}, {2, 4, 4, 2}, {1, 2, 2, 1}});

@@ -16,14 +16,17 @@ OF_ONE = {"roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"},
           "full": {"value": "fill_value", "shape": "size"}, "outer": {"b": "vec2"}, "select": {}, "multinomial": {"weights": "input"},
           "one_hot": {"ids": "tensor"}, "binary_cross_entropy_with_logits": {"logits": "input"}, "randint": {"low": "low", "high": "high", "shape": "size"},
           "broadcast_to": {"shape": "size"}, "sum_to": {"shape": "size"}, "where": {"a": "input", "b": "other"}, "repeat": {"times": "repeats"},
-          "pad": {"padding": "pad"}, "requires_grad_": {"wanted": "requires_grad"}}
+          "pad": {"padding": "pad"}, "requires_grad_": {"wanted": "requires_grad"}, "scatter": {"source": "src"}, "tensordot": {"a": "a", "b": "b", "axes": "dims"},
+          "diagonal": {"offset": "offset", "axis0": "dim1", "axis1": "dim2"}}
+# What PyTorch converts first, where it is given a type.
+TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
 # What is in tensor.cpp and exchange.cpp, and what Python has no use for.
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "size", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
              "zero_grad", "str", "rank", "T", "at", "begin", "end", "impl", "version", "set_data"}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
 # Functions that are no methods, and the line of ops/functions.h below which there are more.
-FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm"}
+FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div"}
 ACTIVATIONS = "// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.\n"
 DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
 
@@ -91,7 +94,9 @@ def binding(scope, name, result, parameters, known, space="weft::"):
     written, taken, passed = arguments_of(name, parameters, known, "weft::" if method else space)
     self_, tensor = ("self" + ", " * bool(written), "Tensor self" + ", " * bool(taken)) if method else ("", "")
     call = f"{space}{name}({passed})"
-    if result in ("AttentionResult", "ValuesIndices"):
+    if name in TYPED and not method:
+        written, taken, call = written + ", dtype = None", taken + ", std::optional<DType> dtype", re.sub(r"\bx\b", "(dtype ? x.to(*dtype) : x)", call, count=1)
+    if result in ("AttentionResult", "ValuesIndices", "UniqueResult"):
         result, call = "py::object", f"pair_of({call})"
     return f'    def({scope}, "{name}({self_}{written})", []({tensor}{taken}) -> {result.replace("&", "")} {{ return {call}; }});\n'
 
@@ -118,7 +123,7 @@ def modules(text, known, space="nn::"):
                     yield f'    layer<{space}{named}>(nn, "{named}({written})", []({taken}) {{ return {space}{named}({passed}); }});\n'
 
 
-DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult)"
+DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|UniqueResult|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult)"
                r" (\w+)\(((?:[^();]|\([^()]*\))*)\)")
 
 
@@ -153,8 +158,10 @@ def main(include, out):
         if name.endswith("_lr") or name == "clip_grad_norm":
             lines.append(binding("optim", name, result, list(split(parameters)), known, "optim::"))
     for name, options in [("SGD", "SGDOptions"), ("Adam", "AdamOptions"), ("AdamW", "AdamWOptions"), ("Muon", "MuonOptions")]:
-        written, taken, passed = arguments_of(name, [("Groups", "params", None), (options, "options", "{}")], known, "optim::")
-        line = f'    optimizer<optim::{options}>(optim, "{name}({written})", []({taken}) {{ return optim::{name}(with_options({passed})); }});\n'
+        written, taken, passed = arguments_of(name, [("Lists", "params", None), (options, "options", "{}")], known, "optim::")
+        line = f'    optimizer<optim::{options}>(optim, "{name}({written})", []({taken}) {{ return grouped({passed}); }});\n'
+        written, taken, passed = (text.replace("params", "group", 1).replace("Lists", "I") for text in (written, taken, passed))
+        line += f'    def(optim.attr("{name}"), "_set_options(self, {written})", [](optim::{name}& self, {taken}) {{ self.set_options({passed}); }});\n'
         for ours, theirs in [("beta1 = 0.9, beta2 = 0.999", "betas = (0.9, 0.999)"), ("double beta1, double beta2", "std::pair<double, double> betas"),
                              (".beta1 = beta1, .beta2 = beta2", ".beta1 = betas.first, .beta2 = betas.second"),
                              ("{3.4445, -4.7750, 2.0315}", "(3.4445, -4.7750, 2.0315)")]:

@@ -45,20 +45,19 @@ template <>
 struct py::detail::type_caster<Shape> : Listed<Shape, I> {};
 template <>
 struct py::detail::type_caster<Axes> : Listed<Axes, int> {};
-// A loss's reduction is a word, as in PyTorch.
+// PyTorch's word for it.
 template <>
 struct py::detail::type_caster<Reduction> {
-    PYBIND11_TYPE_CASTER(Reduction, py::detail::const_name("str"));
-    static constexpr const char* words[] = {"mean", "sum", "none", "batchmean"};
-    bool load(py::handle from, bool) {
-        if (!py::isinstance<py::str>(from)) return false;
-        const auto word = from.cast<std::string>();
-        for (std::size_t i = 0; i < 4; ++i)
-            if (word == words[i]) return value = static_cast<Reduction>(i), true;
-        throw ValueError("loss: reduction \"" + word + "\" is not known; use mean, sum, none or batchmean");
-    }
-    static py::handle cast(Reduction r, py::return_value_policy, py::handle) {
-        return py::str(words[static_cast<int>(r)]).release();
+    PYBIND11_TYPE_CASTER(Reduction, const_name("str"));
+    bool load(handle from, bool) {
+        const std::string word = str(from);
+        for (const auto& [name, reduction] :
+             std::initializer_list<std::pair<const char*, Reduction>>{{"mean", Reduction::mean},
+                                                                      {"sum", Reduction::sum},
+                                                                      {"none", Reduction::none},
+                                                                      {"batchmean", Reduction::batchmean}})
+            if (word == name) return value = reduction, true;
+        throw ValueError("reduction is '", word, "'; use 'mean', 'sum', 'none' or 'batchmean'");
     }
 };
 // A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
@@ -113,6 +112,7 @@ void bind_declared_0(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim
 void bind_declared_1(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 // What Python gets for a pair of tensors: max(x, 1).values
 inline py::object pair_of(const AttentionResult& y) { return py::make_tuple(y.output, y.weights); }
+inline py::object pair_of(const UniqueResult& y) { return py::make_tuple(y.values, y.inverse, y.counts); }
 inline py::object pair_of(const ValuesIndices& y) {
     static const py::handle type =
         py::module_::import("collections").attr("namedtuple")("ValuesIndices", "values indices").release();

@@ -46,11 +46,6 @@ void bind_modules(Modules m, Modules nn) {
     def(type, "zero_grad(self)", &M::zero_grad);
     def(type, "num_parameters(self)", &M::num_parameters);
     def(type, "__repr__(self)", &M::summary);
-    py::class_<DecayGroup>(nn, "ParameterGroup");
-    def(m.attr("optim"), "decay_groups(module, weight_decay)", [](const M& module, double weight_decay) {
-        const auto groups = optim::decay_groups(module, optim::SGDOptions{.weight_decay = weight_decay});
-        return Groups{{groups[0].parameters, weight_decay}, {groups[1].parameters, 0.0}};
-    });
     using Path = const std::filesystem::path&;
     def(nn, "load_gpt2(folder)", [](Path folder) { return lm::load_gpt2(folder); });
     def(nn, "from_torch_multihead_attention(state, prefix='')",

@@ -4,36 +4,20 @@
 #include "bind.h"
 #include "weft/lm/gpt.h"
 
-// Parameters, and their weight decay if it is not that of the optimiser.
-struct DecayGroup {
-    nn::NamedTensors parameters;
-    std::optional<double> weight_decay = {};
-};
-using Groups = std::vector<DecayGroup>;
+using Lists = std::vector<std::vector<Tensor>>;  // the parameters of each group
 
-// The groups of an optimiser with these options.
+// An optimiser of these groups, with the same options at first; its state numbers the parameters across them.
 template <class Options>
-auto with_options(const Groups& groups, const Options& options) {
-    std::vector<optim::ParameterGroup<Options>> all;
-    for (const DecayGroup& group : groups) {
-        all.emplace_back(group.parameters, options);
-        if (group.weight_decay) all.back().options.weight_decay = *group.weight_decay;
+optim::Optimizer<Options> grouped(const Lists& lists, const Options& options) {
+    std::vector<optim::ParameterGroup<Options>> groups;
+    std::size_t number = 0;
+    for (const std::vector<Tensor>& list : lists) {
+        nn::NamedTensors parameters;
+        for (T p : list) parameters.emplace_back(std::to_string(number++), p);
+        groups.emplace_back(parameters, options);
     }
-    return all;
+    return optim::Optimizer<Options>(std::move(groups));
 }
-
-// What an optimiser takes: a module, tensors, named tensors, or the groups of decay_groups.
-template <>
-struct py::detail::type_caster<Groups> : py::detail::list_caster<Groups, DecayGroup> {
-    bool load(handle from, bool convert) {
-        make_caster<std::vector<Tensor>> tensors;
-        make_caster<nn::NamedTensors> pairs;
-        if (isinstance<nn::Module>(from)) return value = {{from.cast<nn::Module&>().named_parameters()}}, true;
-        if (pairs.load(from, convert)) return value = {{cast_op<nn::NamedTensors&>(pairs)}}, true;
-        if (!tensors.load(from, convert)) return list_caster::load(from, convert);
-        return value = {{optim::numbered(cast_op<std::vector<Tensor>&>(tensors))}}, true;
-    }
-};
 
 // Calls with x, and with a mask for what takes one.
 template <class M, class F>
@@ -60,10 +44,8 @@ template <class Options, class F>
 void optimizer(py::module_& optim, const std::string& signature, F make) {
     using O = optim::Optimizer<Options>;
     const Signature s(signature);
-    auto type =
-        py::class_<O>(optim, s.name.c_str()).def(py::init(make), s).def_property("lr", &O::lr, &O::set_lr);
+    auto type = py::class_<O>(optim, s.name.c_str()).def(py::init(make), s);
     def(type, "step(self)", [](O& o) { o.step(); });
-    def(type, "zero_grad(self)", [](O& o) { o.zero_grad(); });
     def(type, "state_dict(self)", [](const O& o) { return dict_of(o.state_dict()); });
     def(type, "load_state_dict(self, state_dict)",
         [](O& o, const py::dict& state) { o.load_state_dict(named(state)); });

@@ -59,6 +59,9 @@ row("masked_fill", lambda m, F, x, mask: x.masked_fill(mask, -7.5))
 row("allclose.close", lambda m, F, a, b: m.allclose(a, b, rtol=1e-3))
 row("allclose.nan", lambda m, F, a, b: m.allclose(a, b, equal_nan=True))
 
+row("isclose", lambda m, F, a, b: a.isclose(b, rtol=1e-3))
+row("isclose.nan", lambda m, F, a, b: m.isclose(a, b, equal_nan=True))
+
 # ---- reductions, scans, sorting
 FORMS = {"all": {}, "axis": {"dim": 1}, "negative_keepdim": {"dim": -1, "keepdim": True}, "several": {"dim": (0, -1)},
          "several_keepdim": {"dim": (0, 2), "keepdim": True}}
@@ -105,6 +108,9 @@ row("sort.middle", lambda m, F, x: tuple(x.sort(1, descending=True)))
 row("topk.largest", lambda m, F, x: tuple(x.topk(2, dim=1)))
 row("topk.smallest", lambda m, F, x: tuple(m.topk(x, 3, largest=False)))
 
+for name in ["unique", "unique.float"]:
+    row(name, lambda m, F, x: m.unique(x, return_inverse=True, return_counts=True), lambda m, F, x: m.unique(x.detach(), return_inverse=True, return_counts=True))
+
 # ---- products
 for sample in ["matrices", "vectors", "matrix_vector", "vector_matrix", "batched", "broadcast", "shared_right", "shared_left",
                "batched_vector", "vector_batched"]:
@@ -114,6 +120,10 @@ row("dot", lambda m, F, a, b: a.dot(b))
 row("einsum.three", lambda m, F, *x: m.einsum("ijk,jk,k->i", *x))
 for formula in [name[7:] for name in NAMES if name.startswith("einsum.") and name != "einsum.three"]:
     row(f"einsum.{formula}", lambda m, F, *x, f=formula: m.einsum(f, *x))
+
+row("tensordot", lambda m, F, a, b: m.tensordot(a, b))
+row("tensordot.outer", lambda m, F, a, b: m.tensordot(a, b, 0))
+row("tensordot.axes", lambda m, F, a, b: m.tensordot(a, b, dims=([-1, 0], [1, 2])))
 
 # ---- shape and indexing
 row("broadcast_to", lambda m, F, x: x.broadcast_to((2, 4, 3)))
@@ -170,6 +180,17 @@ for k in [-2, 0, 1]:
     row(f"diag.vector{k}", lambda m, F, x, k=k: x.diag(k))
     row(f"diag.matrix{k}", lambda m, F, x, k=k: m.diag(x, diagonal=k))
 row("nonzero", lambda m, F, x: x.nonzero())
+row("repeat_interleave", lambda m, F, x: x.repeat_interleave(2))
+row("repeat_interleave.axis", lambda m, F, x: m.repeat_interleave(x, 3, dim=-1))
+row("repeat_interleave.each", lambda m, F, x, n: x.repeat_interleave(n, 0))
+for name in ["vstack", "hstack"]:
+    for sample in ["", ".vectors"]:
+        row(name + sample, lambda m, F, *x, name=name: getattr(m, name)(x))
+row("diagonal.last", lambda m, F, x: x.diagonal(1, -1, 0))
+row("diagonal.below", lambda m, F, x: m.diagonal(x, offset=-1, dim1=1, dim2=2))
+row("scatter", lambda m, F, x, i, s: x.scatter(-1, i, s))
+row("scatter.first", lambda m, F, x, i, s: m.scatter(x, 0, index=i, src=s))
+row("scatter.value", lambda m, F, x, i: x.scatter(1, i, value=2.5))
 
 # ---- creation. The values of random ones are not compared: the golden file has zeros.
 row("full_like", lambda m, F, x: m.full_like(x.detach(), 2.5))
@@ -196,6 +217,22 @@ row("cross_entropy.both", lambda m, F, x, t, w: F.cross_entropy(x, t, w, label_s
 row("nll_loss", lambda m, F, x, t: F.nll_loss(x, t, ignore_index=2),
     lambda m, F, x, t: F.nll_loss(x.flatten(0, 1), t.flatten(), ignore_index=2))
 row("nll_loss.weighted", lambda m, F, x, t, w: F.nll_loss(x, t, w), None)
+row("cross_entropy.sum", lambda m, F, x, t: F.cross_entropy(x, t, reduction="sum"))
+row("cross_entropy.each", lambda m, F, x, t: F.cross_entropy(x, t, ignore_index=2, reduction="none"),
+    lambda m, F, x, t: F.cross_entropy(x.mT, t, ignore_index=2, reduction="none"))
+for sample, reduction in [("sum", "sum"), ("each", "none")]:
+    row(f"cross_entropy.{sample}_of_both", lambda m, F, x, t, w, r=reduction: F.cross_entropy(x, t, w, label_smoothing=0.3, reduction=r), None)
+    row(f"nll_loss.{sample}", lambda m, F, x, t, w, r=reduction: F.nll_loss(x, t, w, reduction=r), None)
+for name, options in {"mse_loss": {}, "l1_loss": {}, "huber_loss": {"delta": 0.7}, "smooth_l1_loss": {"beta": 0.3}}.items():
+    row(f"{name}.each", lambda m, F, a, b, name=name, o=options: getattr(F, name)(a, b, reduction="none", **o))
+row("mse_loss.sum", lambda m, F, a, b: F.mse_loss(a, b, reduction="sum"))
+row("smooth_l1_loss", lambda m, F, a, b: F.smooth_l1_loss(a, b, beta=0.7))
+row("smooth_l1_loss.zero", lambda m, F, a, b: F.smooth_l1_loss(a, b, beta=0, reduction="sum"))
+row("bce.each", lambda m, F, x, t: F.binary_cross_entropy_with_logits(x, t, reduction="none"))
+row("binary_cross_entropy.each", lambda m, F, p, t: F.binary_cross_entropy(p, t, reduction="none"))
+row("kl_div.batchmean", lambda m, F, x, t: F.kl_div(x, t, reduction="batchmean"))
+row("kl_div.zero", lambda m, F, x, t: F.kl_div(x, t, reduction="none"), None)
+row("kl_div.log_target", lambda m, F, x, t: F.kl_div(x, t, log_target=True))
 row("bce", lambda m, F, x, t: F.binary_cross_entropy_with_logits(x, t))
 row("huber_loss", lambda m, F, x, t: F.huber_loss(x, t, delta=0.7))
 row("unfold", lambda m, F, x: F.unfold(x, (3, 2), padding=1, stride=2))

@@ -147,6 +147,13 @@ def scatter_add(input, dim, index, src):
     return input + w.scatter_add(input.shape, dim, index, src)
 
 
+def unique(input, sorted=True, return_inverse=False, return_counts=False):
+    """The values, which are sorted in any case, and what else is asked for."""
+    values, inverse, counts = w.unique(input)
+    found = (values,) + (inverse,) * bool(return_inverse) + (counts,) * bool(return_counts)
+    return found if len(found) > 1 else values
+
+
 class Handle:
     """What register_hook returns."""
 
@@ -159,7 +166,7 @@ class Handle:
 
 add_hook = Tensor.register_hook
 all_, any_, max_, min_ = reduced("all"), reduced("any"), both("max", w.maximum), both("min", w.minimum)
-FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp, "scatter_add": scatter_add}
+FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp, "scatter_add": scatter_add, "unique": unique}
 METHODS = {"__getitem__": lambda x, index: indexed(x, index)[0], "__setitem__": assign, "__iter__": lambda x: (x[i] for i in range(len(x))),
            "__len__": lambda x: x.size(0), "__bool__": lambda x: bool(float(x)), "__int__": lambda x: int(x.item()), "__abs__": Tensor.__dict__["abs"],
            "__matmul__": Tensor.__dict__["matmul"], "__pow__": Tensor.__dict__["pow"], "__rpow__": lambda x, a: w.pow(w.full_like(x, a), x), "__array__": numpy,

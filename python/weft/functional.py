@@ -1,7 +1,7 @@
 """The arguments of torch.nn.functional for Weft's functions of neural networks; also in weft itself."""
 from . import _weft as _w
-from ._weft import (binary_cross_entropy_with_logits, conv2d, cross_entropy, huber_loss, l1_loss, linear, log_softmax, mse_loss, nll_loss,
-                    one_hot, pad, relu, sigmoid, softmax, tanh)
+from ._weft import (binary_cross_entropy, binary_cross_entropy_with_logits, conv2d, cross_entropy, huber_loss, kl_div, l1_loss, linear,
+                    log_softmax, mse_loss, nll_loss, one_hot, pad, relu, sigmoid, smooth_l1_loss, softmax, tanh)
 
 globals().update({name: getattr(_w, name) for name in _w._activations})  # silu, softplus, …
 

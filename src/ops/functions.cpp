@@ -112,7 +112,7 @@ Tensor exp2(const Tensor& x) {
     Tensor y = elementwise("exp2", x, by_element([](const auto& x) { return xt::exp2(x); }));
     // y = 2ˣ:  dx = dy·y·ln 2
     return record("exp2", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
-        return Grads{dy * saved[0] * std::numbers::ln2};
+        return Grads{dy * (saved[0] * std::numbers::ln2)};
     });
 }
 

@@ -92,7 +92,8 @@ Tensor scatter(const Tensor& x, int axis, const Tensor& indices, const Tensor& s
     const std::int64_t n = x.numel();
     const Tensor at = gather(arange(n).reshape(x.shape()), axis, index);
     Tensor from = arange(n);
-    for (std::int64_t i = 0; i < at.numel(); ++i) from.data<std::int64_t>()[at.data<std::int64_t>()[i]] = n + i;
+    std::int64_t* number = from.data<std::int64_t>();
+    for (std::int64_t i = 0; i < at.numel(); ++i) number[at.data<std::int64_t>()[i]] = n + i;
     return index_select(cat({x.reshape({-1}), source.reshape({-1})}), 0, from).reshape(x.shape());
 } catch (const Error&) {
     rethrow_as("scatter");

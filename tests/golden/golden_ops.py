@@ -229,6 +229,15 @@ def more(case):
     for name in ["log1p", "expm1"]:
         case(name, getattr(torch, name), lambda d: [d.positive(3, 4)])
         case(f"{name}.small", getattr(torch, name), lambda d: [np.array([1e-3, -1e-5, 1e-12])])
+    case("exp2", torch.exp2, lambda d: [2 * d.normal(3, 4)])
+    for name in ["log2", "log10"]:
+        case(name, getattr(torch, name), lambda d: [d.positive(3, 4)])
+    for name in ["tan", "sinh", "cosh"]:
+        case(name, getattr(torch, name), lambda d: [d.normal(3, 4)])
+    case("sinh.small", torch.sinh, lambda d: [np.array([1e-3, -1e-5, 1e-12])])
+    case("logaddexp", torch.logaddexp, lambda d: [2 * d.normal(3, 4), 2 * d.normal(3, 4)])
+    case("logaddexp.broadcast", torch.logaddexp, lambda d: [d.normal(2, 1, 3), d.normal(4, 1)])
+    case("logaddexp.far", torch.logaddexp, lambda d: [np.array([1e4, -1e4, 0.0, 30.0, -5.0]), np.array([1e4, 1e4, -50.0, -30.0, -5.0])])
     case("floor", torch.floor, lambda d: [np.array([-1.5, -0.2, 0.3, 1.0, 2.75])])
     case("round", torch.round, lambda d: [np.array([-1.5, -0.5, 0.3, 0.5, 1.5, 2.75])])
     special = lambda d: [np.array([[1.0, np.nan, np.inf], [-np.inf, 0.0, 1e38]])]
@@ -253,6 +262,8 @@ def more(case):
     case("allclose.close", lambda a, b: close(a, b, rtol=1e-3), lambda d: [np.array([1.0, np.inf]), np.array([1.0005, np.inf])])
     case("allclose.far", close, lambda d: [np.array([1.0, np.inf]), np.array([1.0, -np.inf])])
     case("allclose.nan", lambda a, b: close(a, b, equal_nan=True), lambda d: [np.array([1.0, np.nan])] * 2)
+    case("isclose", lambda a, b: torch.isclose(a, b, rtol=1e-3), lambda d: [np.array([1.0, 2.0, np.inf, np.inf]), np.array([[1.0005], [np.inf]])])
+    case("isclose.nan", lambda a, b: torch.isclose(a, b, equal_nan=True), lambda d: [np.array([1.0, np.nan, np.inf]), np.array([1.1, np.nan, -np.inf])])
 
     for name, f in {"all": torch.all, "any": torch.any}.items():
         case(f"{name}.axis", lambda x, f=f: f(x, 1), lambda d: [d.boolean(2, 3, 2)])
@@ -279,6 +290,8 @@ def more(case):
     case("argsort.ties", lambda x: torch.argsort(x, dim=0, stable=True), lambda d: [d.integers(0, 3, 6, 2)])
     case("argsort.descending", lambda x: torch.argsort(x, dim=-1, descending=True, stable=True),
          lambda d: [np.array([[1.0, np.nan, 3.0, 1.0], [np.inf, 2.0, 2.0, -np.inf]])])
+    for name, values in [("unique", np.array([[3, -1, 3], [7, 3, -1]])), ("unique.float", np.array([[2.5, np.inf], [-1.0, 2.5], [-np.inf, 0.0]]))]:
+        case(name, lambda x: torch.unique(x.detach(), return_inverse=True, return_counts=True), lambda d: [values])
     case("sort.last", lambda x: tuple(torch.sort(x)), lambda d: [d.distinct(3, 5)])
     case("sort.middle", lambda x: tuple(torch.sort(x, 1, descending=True)), lambda d: [d.distinct(2, 4, 3)])
     case("topk.largest", lambda x: tuple(torch.topk(x, 2, 1)), lambda d: [d.distinct(2, 4, 3)])
@@ -297,6 +310,19 @@ def more(case):
     case("movedim.last", lambda x: torch.movedim(x, 0, -1), lambda d: [d.normal(2, 3, 4)])
     case("movedim.first", lambda x: torch.movedim(x, 2, 0), lambda d: [d.normal(2, 3, 4)])
     case("repeat", lambda x: x.repeat(2, 1, 3), lambda d: [d.normal(3, 2)])
+    case("repeat_interleave", lambda x: x.repeat_interleave(2), lambda d: [d.normal(2, 3)])
+    case("repeat_interleave.axis", lambda x: x.repeat_interleave(3, -1), lambda d: [d.normal(2, 3)])
+    case("repeat_interleave.each", lambda x, n: x.repeat_interleave(n, 0), lambda d: [d.normal(3, 2), np.array([2, 0, 3])])
+    for name in ["vstack", "hstack"]:
+        case(name, lambda *x, f=getattr(torch, name): f(x), lambda d: [d.normal(2, 3, 2), d.normal(2, 3, 2)])
+        case(f"{name}.vectors", lambda *x, f=getattr(torch, name): f(x), lambda d: [d.normal(3), d.normal(3)])
+    case("diagonal", torch.diagonal, lambda d: [d.normal(3, 4)])
+    case("diagonal.last", lambda x: torch.diagonal(x, 1, -1, 0), lambda d: [d.normal(4, 2, 3)])
+    case("diagonal.below", lambda x: torch.diagonal(x, -1, 1, 2), lambda d: [d.normal(2, 4, 3)])
+    case("trace", torch.trace, lambda d: [d.normal(3, 4)])
+    case("scatter", lambda x, i, s: x.scatter(-1, i, s), lambda d: [d.normal(2, 5), np.array([[4, 0, 2], [1, 3, 0]]), d.normal(2, 3)])
+    case("scatter.first", lambda x, i, s: x.scatter(0, i, s), lambda d: [d.normal(4, 3), np.array([[2, 0], [1, 3]]), d.normal(2, 2)])
+    case("scatter.value", lambda x, i: x.scatter(1, i, 2.5), lambda d: [d.normal(2, 4), np.array([[2, 2], [0, 3]])])
     case("pad", lambda x: F.pad(x, (1, 2, -1, 3), value=2.5), lambda d: [d.normal(2, 3, 4)])
     case("pad.cut", lambda x: F.pad(x, (-2, -1, 0, 0, 1, 0)), lambda d: [d.normal(2, 3, 4)])
     case("roll", lambda x: torch.roll(x, 1, -1), lambda d: [d.normal(2, 3)])
@@ -308,6 +334,9 @@ def more(case):
     case("dot", torch.dot, lambda d: [d.normal(5), d.normal(5)])
     case("nonzero", torch.nonzero, lambda d: [np.array([[0.0, 2.0, np.nan], [-0.0, 0.0, 1.0]])])
     case("masked_select", torch.masked_select, lambda d: [d.normal(2, 1, 3), d.boolean(4, 1)])
+    case("tensordot", lambda a, b: torch.tensordot(a, b), lambda d: [d.normal(2, 3, 4), d.normal(3, 4, 2)])
+    case("tensordot.outer", lambda a, b: torch.tensordot(a, b, 0), lambda d: [d.normal(2), d.normal(3, 2)])
+    case("tensordot.axes", lambda a, b: torch.tensordot(a, b, ([-1, 0], [1, 2])), lambda d: [d.normal(4, 2, 3), d.normal(2, 3, 4)])
     three = lambda d: [d.normal(2, 3, 4), d.normal(3, 4), d.normal(4)]
     case("einsum.three", lambda *x: torch.einsum("ijk,jk,k->i", *x), three)
     for formula in ["ijk->kji", "ijk->ik", "ijk", "ijk->"]:
@@ -322,23 +351,46 @@ def more(case):
     targets = np.array([1, 3, 0, -100, 2, 2])
     weights = np.array([0.5, 1.0, 2.0, 1.5])
 
-    def weighted_nll(x, t, w, smoothing=0):  # with a gradient of the weights, which PyTorch's does not have
+    def weighted_nll(x, t, w, smoothing=0, reduction="mean"):  # with a gradient of the weights, which PyTorch's does not have
         counts, index = t != -100, t.clamp(min=0)
         per_target = w[index] * counts
-        loss = -(x.gather(1, index[:, None])[:, 0] * per_target).sum() / per_target.sum()
-        uniform = -((x * w).sum(1) * counts).sum() / per_target.sum()
-        return (1 - smoothing) * loss + smoothing / x.shape[1] * uniform
+        losses = -(1 - smoothing) * x.gather(1, index[:, None])[:, 0] * per_target - smoothing / x.shape[1] * (x * w).sum(1) * counts
+        return losses if reduction == "none" else losses.sum() / (per_target.sum() if reduction == "mean" else 1)
 
-    def weighted_cross_entropy(x, t, w, smoothing=0):
-        y = weighted_nll(torch.log_softmax(x, -1), t, w, smoothing)
-        assert torch.allclose(y, F.cross_entropy(x, t, w.detach(), label_smoothing=smoothing))
+    def weighted_cross_entropy(x, t, w, smoothing=0, reduction="mean"):
+        y = weighted_nll(torch.log_softmax(x, -1), t, w, smoothing, reduction)
+        assert torch.allclose(y, F.cross_entropy(x, t, w.detach(), label_smoothing=smoothing, reduction=reduction))
+        return y
+
+    def divergence(x, t):  # with a gradient of targets that are 0, where PyTorch's is NaN
+        y = t * (t.masked_fill(t == 0, 1).log() - x).masked_fill(t == 0, 0)
+        assert torch.allclose(y, F.kl_div(x, t, reduction="none"))
         return y
 
     case("nll_loss.weighted", weighted_nll, lambda d: [d.normal(6, 4), targets, weights])
+    for name, reduction in [("sum", "sum"), ("each", "none")]:
+        case(f"nll_loss.{name}", lambda x, t, w, r=reduction: weighted_nll(x, t, w, 0, r), lambda d: [d.normal(6, 4), targets, weights])
+        case(f"cross_entropy.{name}_of_both", lambda x, t, w, r=reduction: weighted_cross_entropy(x, t, w, 0.3, r), lambda d: [d.normal(6, 4), targets, weights])
     case("nll_loss", lambda x, t: F.nll_loss(x.reshape(-1, 4), t.reshape(-1), ignore_index=2), lambda d: [d.normal(2, 3, 4), d.integers(0, 4, 2, 3)])
     case("cross_entropy.weighted", weighted_cross_entropy, lambda d: [d.normal(6, 4), targets, weights])
     case("cross_entropy.smooth", lambda x, t: F.cross_entropy(x, t, label_smoothing=0.3), lambda d: [d.normal(6, 4), targets])
     case("cross_entropy.both", lambda x, t, w: weighted_cross_entropy(x, t, w, 0.3), lambda d: [d.normal(6, 4), targets, weights])
+    case("cross_entropy.sum", lambda x, t: F.cross_entropy(x, t, reduction="sum"), lambda d: [d.normal(6, 4), targets])
+    case("cross_entropy.each", lambda x, t: F.cross_entropy(x.mT, t, ignore_index=2, reduction="none"), lambda d: [2 * d.normal(2, 3, 7), d.integers(0, 7, 2, 3)])
+    case("bce.each", lambda x, t: F.binary_cross_entropy_with_logits(x, t, reduction="none"), lambda d: [4 * d.normal(3, 4), d.positive(3, 4) / 4])
+    for name, reduction in [("", "mean"), (".each", "none")]:
+        case("binary_cross_entropy" + name, lambda p, t, r=reduction: F.binary_cross_entropy(p, t, reduction=r), lambda d: [d.positive(3, 4) / 3, d.positive(3, 4) / 4])
+    case("kl_div", F.kl_div, lambda d: [-d.positive(3, 4), d.positive(3, 4) / 4])
+    case("kl_div.batchmean", lambda x, t: F.kl_div(x, t, reduction="batchmean"), lambda d: [-d.positive(3, 4), d.positive(3, 4) / 4])
+    case("kl_div.zero", divergence, lambda d: [np.array([[-1.0, -2.0, -0.5], [-3.0, -0.25, -4.0]]), np.array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])])
+    case("kl_div.log_target", lambda x, t: F.kl_div(x, t, log_target=True), lambda d: [-d.positive(3, 4), -d.positive(3, 4)])
+    apart = lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]]
+    for name, f in [("mse_loss", F.mse_loss), ("l1_loss", F.l1_loss), ("huber_loss", lambda a, b, reduction: F.huber_loss(a, b, reduction, 0.7)),
+                    ("smooth_l1_loss", lambda a, b, reduction: F.smooth_l1_loss(a, b, reduction=reduction, beta=0.3))]:
+        case(f"{name}.each", lambda a, b, f=f: f(a, b, reduction="none"), apart)
+    case("mse_loss.sum", lambda a, b: F.mse_loss(a, b, reduction="sum"), apart)
+    case("smooth_l1_loss", lambda a, b: F.smooth_l1_loss(a, b, beta=0.7), apart)
+    case("smooth_l1_loss.zero", lambda a, b: F.smooth_l1_loss(a, b, reduction="sum", beta=0.0), apart)
     case("bce", F.binary_cross_entropy_with_logits, lambda d: [4 * d.normal(3, 4), d.positive(3, 4) / 4])
     case("l1_loss", F.l1_loss, lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]])
     case("huber_loss", lambda a, b: F.huber_loss(a, b, delta=0.7), lambda d: [(x := d.distinct(2, 12))[:, :6], x[:, 6:]])

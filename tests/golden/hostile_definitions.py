@@ -44,6 +44,11 @@ grown = lambda x: mpmath.exp(far(x))
 real = lambda f, inside: lambda x: f(x) if inside(x) else nan
 exp = unary(grown, lambda x, y: y, flushes=True)
 log = unary(real(lambda x: mpmath.log(x) if x else -inf, lambda x: x >= 0), lambda x, y: ONE / x if x.v else Number(inf))
+to_base = lambda b: unary(real(lambda x: mpmath.log(x, b) if x else -inf, lambda x: x >= 0),
+                          lambda x, y: ONE / (x * Number(mpmath.log(b), mpmath.log(b))) if x.v else Number(inf))
+log2, log10 = to_base(2), to_base(10)
+sinh = unary(lambda x: mpmath.sinh(far(x)), exactly(lambda x: mpmath.cosh(far(x))))
+cosh = unary(lambda x: mpmath.cosh(far(x)), exactly(lambda x: mpmath.sinh(far(x))))
 sqrt = unary(real(mpmath.sqrt, lambda x: x >= 0), lambda x, y: Number("0.5") / y if y.v else Number(inf))
 rsqrt = unary(real(lambda x: 1 / mpmath.sqrt(x) if x else inf, lambda x: x >= 0),
               exactly(real(lambda x: -1 / (2 * x * mpmath.sqrt(x)) if x else -inf, lambda x: x >= 0), 8, False))
@@ -115,6 +120,17 @@ def power(x, p):
 power_of = lambda p: elementwise(lambda x: power(x, Variable(float(Type.dtype(p)))))
 power_tensor = np.frompyfunc(power, 2, 1)
 half = Number("0.5")
+
+
+@lambda f: np.frompyfunc(f, 2, 1)
+def logaddexp(a, b):
+    """max + ln(1 + e^−|d|) with d = a − b, whose rounding shifts what is small."""
+    high, low = (a, b) if a.v >= b.v else (b, a)
+    size = high.v - low.v
+    part = mpmath.log1p(grown(-size))
+    small = logistic(-size)
+    off = (8 + size) * small + Type.normal / Type.u
+    return Variable(Number(high.v + part, abs(high.v + part) + (8 + size) * part), [(high, Number(1 - small, 1 + off)), (low, Number(small, off))])
 
 
 def clamp(x, low, high):

@@ -61,19 +61,26 @@ def attention(q, k, v, visible=lambda i, j: True, scale=None, bias=None):
 
 # ---- losses
 
-def cross_entropy(targets, ignored=-100, smoothing=0):
+def cross_entropy(targets, ignored=-100, smoothing=0, each=False):
     def f(x, w=None):
         logp = along(log_softmax, x, -1)
-        return nll(targets, ignored, smoothing)(logp, w)
+        return nll(targets, ignored, smoothing, each)(logp, w)
     return f
 
 
-def nll(targets, ignored=-100, smoothing=0):
+def nll(targets, ignored=-100, smoothing=0, each=False):
     def f(logp, w=None):
         rows, ts = logp.reshape(-1, logp.shape[-1]), targets.reshape(-1)
         C = rows.shape[1]
         weight = [ONE_] * C if w is None else list(w)
         kept = [i for i, t in enumerate(ts) if t != ignored]
+        if each:
+            losses = np.array([Variable(0)] * len(ts) + [None], object)[:-1]
+            for i in kept:
+                losses[i] = weight[ts[i]] * rows[i, ts[i]] * mpf(smoothing - 1)
+                if smoothing:
+                    losses[i] = losses[i] - total([weight[c] * rows[i, c] for c in range(C)]) * (mpf(smoothing) / C)
+            return losses.reshape(targets.shape)
         sum_of_weights = total([weight[ts[i]] for i in kept])
         loss = -(total([weight[ts[i]] * rows[i, ts[i]] for i in kept]) / sum_of_weights)
         if not smoothing:
@@ -83,7 +90,11 @@ def nll(targets, ignored=-100, smoothing=0):
     return f
 
 
-def bce(x, t):
+def averaged(f):
+    return lambda *operands: reduced(mean, f(*operands))
+
+
+def bce_each(x, t):
     """max(x, 0) − x·t + ln(1 + e^−|x|), which does not cancel."""
     def f(x, t):
         value = max(x.v, mpf(0)) - x.v * t.v + mpmath.log1p(grown(-abs(x.v)))
@@ -94,24 +105,53 @@ def bce(x, t):
         else:
             dx = Number(slope, 4 * max(logistic(x.v), abs(t.v)))
         return Variable(Number(value, e), [(x, dx), (t, Number(-x.v))])
-    return reduced(mean, np.frompyfunc(f, 2, 1)(x, t))
+    return np.frompyfunc(f, 2, 1)(x, t)
 
 
-def mse(a, b):
-    return reduced(mean, (a - b) * (a - b))
+def squares(a, b):
+    return (a - b) * (a - b)
 
 
-def l1(a, b):
-    return reduced(mean, absolute(a - b))
+def distances(a, b):
+    return absolute(a - b)
 
 
-def huber(delta):
+bce, mse, l1 = averaged(bce_each), averaged(squares), averaged(distances)
+
+
+def binary_cross_entropy(p, t):
+    """No logarithm is below −100."""
+    bounded = lambda x: log(x) if x.v > mpmath.exp(-100) else Variable(-100)
+    return averaged(np.frompyfunc(lambda p, t: -(t * bounded(p) + (1 - t) * bounded(1 - p)), 2, 1))(p, t)
+
+
+def kl_div(x, t):
+    """t · (ln t − x), 0 where t is 0."""
+    return averaged(np.frompyfunc(lambda x, t: t * (log(t) - x) if t.v else Variable(0), 2, 1))(x, t)
+
+
+def kl_div_log(x, t):
+    return averaged(lambda x, t: exp(t) * (t - x))(x, t)
+
+
+def smooth_l1(beta):
+    def f(a, b):
+        d = a - b
+        with wide():
+            return d * d * (mpf("0.5") / beta) if abs(d.v) < beta else absolute(d) - beta / 2
+    return np.frompyfunc(f, 2, 1)
+
+
+def huber_each(delta):
     def f(a, b):
         d = a - b
         with wide():
             small = abs(d.v) < delta
             return d * d * mpf("0.5") if small else absolute(d) * delta - mpf(delta) ** 2 / 2
-    return lambda a, b: reduced(mean, np.frompyfunc(f, 2, 1)(a, b))
+    return np.frompyfunc(f, 2, 1)
+
+
+huber = lambda delta: averaged(huber_each(delta))
 
 
 # ---- images

@@ -47,7 +47,7 @@ def arithmetic():
 
 
 def elementwise():
-    for name in ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "sin", "cos", "erf", "log1p", "expm1", "silu"]:
+    for name in ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "sin", "cos", "erf", "log1p", "expm1", "silu", "log2", "log10", "sinh", "cosh"]:
         row(name, (3, 5), exact=getattr(d, name))
     row("gelu.exact", (3, 5), exact=d.gelu)
     row("gelu.tanh", (3, 5), exact=d.gelu_tanh)
@@ -59,6 +59,14 @@ def elementwise():
         row(f"{name}.number", (2, 5), also=lambda x, f=getattr(torch, name): f(x, torch.tensor(0.25)))
     for name in ["close", "far", "nan"]:
         pair(f"allclose.{name}", (2, 5), (2, 5))
+    pair("isclose", (2, 5), (2, 5))
+    pair("isclose.nan", (2, 5), (2, 5))
+
+    def logaddexp(a, b):  # equal infinities are their own, with the gradient of the first
+        same = (a == b) & a.isinf()
+        return torch.where(same, a, torch.logaddexp(a.masked_fill(same, 0), b.masked_fill(same, 0)))
+
+    pair("logaddexp", (2, 5), (2, 5), exact=d.logaddexp, also=logaddexp)
 
 
 def reductions():
@@ -126,6 +134,9 @@ def products():
     pair("dot", (4,), (4,), exact=d.matmul)
     for formula, a, b in [("ijk,ijl->ikl", (2, 2, 2), (2, 2, 2)), ("ijk,ijk->i", (2, 2, 2), (2, 2, 2))]:
         pair(f"einsum.{formula}", a, b, exact=d.einsum(formula))
+    pair("tensordot", (1, 2, 3), (2, 3, 2), exact=d.einsum("ijk,jkl->il"))
+    pair("tensordot.axes", (2, 2, 3), (1, 3, 2), exact=d.einsum("ijk,lki->jl"))
+    row("trace", (3, 4), exact=lambda x: d.reduced(d.total, np.array([x[i, i] for i in range(3)])))
     row("einsum.ijk->ik", (2, 2, 2), exact=d.einsum("ijk->ik"))
     row("einsum.three", (2, 2, 2), ((2, 2), "ordinary"), ((2,), "ordinary"), exact=d.einsum("ijk,jk,k->i"))
     row("linear.batched", (1, 2, 3), (2, 3), (2,), exact=d.linear)
@@ -157,15 +168,17 @@ def attend(q, k, v, visible=lambda i, j: True, bias=None):
     return torch.cat(rows, -2), torch.cat(weights, -2)
 
 
-def weighted(smoothing=0, ignored=-100, log=lambda x: torch.log_softmax(x, -1)):
+def weighted(smoothing=0, ignored=-100, log=lambda x: torch.log_softmax(x, -1), reduction="mean"):
     """cross_entropy with a gradient of the weights, which PyTorch's does not have, and with none from an ignored row, whatever it holds."""
     def f(x, t, w=None):
         kept = (t.flatten() != ignored).nonzero().flatten()
         logp, targets = log(x.reshape(-1, x.shape[-1])[kept]), t.flatten()[kept]
         w = torch.ones(x.shape[-1]) if w is None else w
-        scale = w[targets].sum()
-        loss = -(logp[torch.arange(len(kept)), targets] * w[targets]).sum() / scale
-        return (1 - smoothing) * loss - smoothing / x.shape[-1] * (logp * w).sum() / scale if smoothing else loss
+        losses = -(1 - smoothing) * logp[torch.arange(len(kept)), targets] * w[targets]
+        losses = losses - smoothing / x.shape[-1] * (logp * w).sum(1) if smoothing else losses
+        if reduction == "none":
+            return torch.zeros(t.numel()).index_copy(0, kept, losses).reshape(t.shape)
+        return losses.sum() / (w[targets].sum() if reduction == "mean" else 1)
     return f
 
 
@@ -191,12 +204,40 @@ def functions():
     row("cross_entropy.both", (3, 4), masked, ((4,), "positive"), exact=lambda x, t, w: d.cross_entropy(t, smoothing=0.3)(x, w), also=weighted(0.3))
     row("nll_loss", (1, 2, 4), np.array([[3, 2]]), exact=lambda x, t: d.nll(t, ignored=2)(x), also=weighted(ignored=2, log=lambda x: x))
     row("nll_loss.weighted", (3, 4), masked, ((4,), "positive"), exact=lambda x, t, w: d.nll(t)(x, w), also=weighted(log=lambda x: x))
+    row("cross_entropy.each", (1, 2, 7), np.array([[6, 2]]), exact=lambda x, t: d.cross_entropy(t, 2, each=True)(x),
+        also=weighted(ignored=2, reduction="none"))
+    row("cross_entropy.sum", (3, 4), masked, exact=lambda x, t: d.reduced(d.total, d.cross_entropy(t, each=True)(x)), also=weighted(reduction="sum"))
+    row("cross_entropy.each_of_both", (3, 4), masked, ((4,), "positive"), exact=lambda x, t, w: d.cross_entropy(t, smoothing=0.3, each=True)(x, w),
+        also=weighted(0.3, reduction="none"))
+    row("nll_loss.each", (3, 4), masked, ((4,), "positive"), exact=lambda x, t, w: d.nll(t, each=True)(x, w),
+        also=weighted(log=lambda x: x, reduction="none"))
     stable = lambda x, t: (torch.logaddexp(x, torch.zeros(())) - x * t).mean()
     row("bce", (2, 5), ((2, 5), "unit"), exact=d.bce, also=stable)
     row("bce", (1,), ((1,), "unit"), exact=d.bce, also=stable, variant="+one")
-    for name, f in {"mse_loss": d.mse, "l1_loss": d.l1, "huber_loss": d.huber(0.7)}.items():
-        pair(name, (2, 5), (2, 5), exact=f)
-        row(name, (1,), (1,), exact=f, variant="+one")
+    row("bce.each", (2, 5), ((2, 5), "unit"), exact=d.bce_each, also=lambda x, t: torch.logaddexp(x, torch.zeros(())) - x * t)
+    for name, f in {"mse_loss": d.squares, "l1_loss": d.distances, "huber_loss": d.huber_each(0.7), "smooth_l1_loss": d.smooth_l1(0.7)}.items():
+        pair(name, (2, 5), (2, 5), exact=d.averaged(f))
+        row(name, (1,), (1,), exact=d.averaged(f), variant="+one")
+        row(f"{name}.each", (2, 5), ((2, 5), "ordinary") if name == "l1_loss" else (2, 5), exact=f if name != "smooth_l1_loss" else d.smooth_l1(0.3))
+
+    def entropies(p, t):  # the gradient of a logarithm below −100 is 0
+        part = lambda q: torch.where(q > math.exp(-100), q.clamp(min=1e-44).log(), -100.0)
+        return -(t * part(p) + (1 - t) * part(1 - p)).mean()
+
+    no_probabilities = set("alternating denormal huge inf minus_inf mixed nan near_one negative_zero offset ordinary saturated some_zeros tiny ties zero_and_huge".split())
+    row("binary_cross_entropy", ((2, 5), "unit"), (2, 5), exact=d.binary_cross_entropy, also=entropies)
+    row("binary_cross_entropy", (2, 5), ((2, 5), "unit"), exact=d.binary_cross_entropy, also=entropies, variant="+predictions", refuses=no_probabilities)
+
+    def divergence(x, t):  # 0 where t is 0, with its gradient
+        return (t * (t.masked_fill(t == 0, 1).log() - x).masked_fill(t == 0, 0)).mean()
+
+    def log_divergence(x, t):
+        return (t.exp() * (t - x).masked_fill(t.exp() == 0, 0)).mean()
+
+    row("kl_div", (2, 5), ((2, 5), "unit"), exact=d.kl_div, also=divergence)
+    row("kl_div", (2, 5), (2, 5), exact=d.kl_div, also=divergence, variant="+both")
+    row("kl_div.log_target", (2, 5), ((2, 5), "ordinary"), exact=d.kl_div_log, also=log_divergence)
+    row("kl_div.log_target", (2, 5), (2, 5), exact=d.kl_div_log, also=log_divergence, variant="+both")
 
     qkv, heads = [(3, 2)] * 3, [(1, 2, 3, 2)] * 3
     causal = lambda i, j: j <= i

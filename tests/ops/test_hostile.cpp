@@ -31,6 +31,7 @@ const std::vector<Deliberate> deliberate = {
     {"div.same", "denormal",
      "db = −(dy/b)·y, as in calculus; where b is denormal, dy/b, the gradient of a, is infinite"},
     {"sign", "nan", "sign(NaN) is NaN, as in NumPy, so that NaN is noticed; PyTorch gives 0"},
+    {"l1_loss.each", "nan", "its gradient is sign(prediction − target), which is NaN for NaN"},
 };
 
 std::vector<std::string> kinds_of(DType dtype) {  // in the order of the golden arrays

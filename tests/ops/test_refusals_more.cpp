@@ -109,6 +109,24 @@ TEST_CASE("refusals of the composed operations: shapes", "[fault][more]") {
         {"batch_norm: a tensor of shape (3,); it must be (N, C, …)", [&] { batch_norm(v, {}); }},
         {"batch_norm: statistics, weight and bias must be (3,), not (2, 3)",
          [&] { batch_norm(x, {}, x, {}, {.training = true}); }},
+        {"kl_div: prediction (2, 3) and target (3,) must have one shape", [&] { kl_div(x, v); }},
+        {"scatter: an index of shape (2, 1) for a source of (2, 3); they must be equal",
+         [&] {
+             scatter(x, 1, zeros({2, 1}, int64), x);
+         }},
+        {"scatter: an index of shape (3, 1) does not fit (2, 3) along axis 1",
+         [&] {
+             scatter(x, 1, zeros({3, 1}, int64), 1);
+         }},
+        {"repeat_interleave: repeats of shape (2,) for 3 elements; they must be (3,)",
+         [&] {
+             repeat_interleave(x, tensor({1, 2}), 1);
+         }},
+        {"trace: a tensor of shape (3,) is not a matrix; it needs two axes", [&] { trace(v); }},
+        {"tensordot: the axes of (2, 3) and (2, 3) do not fit; name as many of both, with equal sizes",
+         [&] { tensordot(x, x, 1); }},
+        {"vstack: the list is empty; give at least one tensor", [] { vstack({}); }},
+        {"hstack: the list is empty; give at least one tensor", [] { hstack({}); }},
         {"l1_loss: prediction (2, 3) and target (3,) must have one shape", [&] { l1_loss(x, v); }},
         {"nll_loss: predictions (2, 3) and targets (3,) do not fit", [&] { nll_loss(x, zeros({3}, int64)); }},
         {"cross_entropy: class weights of shape (2,) for 3 classes; they must be (3,)",
@@ -175,6 +193,19 @@ TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
         {"cross_entropy: label_smoothing is 1.5; use 0 to 1",
          [&] { cross_entropy(x, zeros({2}, int64), {.label_smoothing = 1.5}); }},
         {"huber_loss: delta is 0; it must be above 0", [&] { huber_loss(x, x, 0); }},
+        {"smooth_l1_loss: beta is -1; it must be 0 or more", [&] { smooth_l1_loss(x, x, -1); }},
+        {"binary_cross_entropy: prediction 2.0 at position (0, 1) is no probability; of logits, take "
+         "binary_cross_entropy_with_logits",
+         [] {
+             binary_cross_entropy(tensor({{1.0, 2}}), ones({1, 2}));
+         }},
+        {"binary_cross_entropy: prediction nan at position (1,) is no probability",
+         [] {
+             binary_cross_entropy(tensor({1, NAN}), ones({2}));
+         }},
+        {"repeat_interleave: -1 times; use 0 or more", [&] { repeat_interleave(x, -1); }},
+        {"tensordot: 3 axes of (2, 3) and (2, 3); use 0 or more, at most as many as both have",
+         [&] { tensordot(x, x, 3); }},
         {"einsum: \"i1->i\": '1' is no index; use letters, ... once for each tensor, commas and ->",
          [&] { einsum("i1->i", {x}); }},
         {"einsum: \"ij,jk\": 2 groups of indices for 1 tensors; give one for each",
@@ -197,6 +228,15 @@ TEST_CASE("refusals of the composed operations: values", "[fault][more]") {
         {"einsum: \"...i->1\": the result names '1'", [&] { einsum("...i->1", {x}); }},
     });
     check_refusals<IndexError>({
+        {"diagonal: axis 1 is named twice; name two axes", [&] { diagonal(x, 0, 1, -1); }},
+        {"tensordot: axis 0 is named twice; name each axis once",
+         [&] {
+             tensordot(ones({2, 2}), ones({2, 2}), {{0, 0}, {0, 1}});
+         }},
+        {"scatter: index 3 at position (0, 0) is out of range for size 3; use -3 to 2",
+         [&] {
+             scatter(x, 1, full({2, 1}, 3, int64), 1);
+         }},
         {"one_hot: id 3 at position (1,) is outside the 3 classes (0 to 2)", [] { one_hot(arange(2) * 3, 3); }},
         {"one_hot: id -1 at position (0,)", [] { one_hot(arange(1) - 1, 3); }},
         {"nll_loss: target 3 at flat position 1 is outside the 3 classes (0 to 2, or ignore_index -100)",

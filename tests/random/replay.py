@@ -50,11 +50,25 @@ def deviation(x, axis, keep):
     return root(x.var(axis, correction=0, keepdim=keep), 2)
 
 
-def weighted_nll(x, targets, weight, smoothing):
+def weighted_nll(x, targets, weight, smoothing, reduction):
     """With a gradient of the weights, which PyTorch's does not have."""
-    x, per_target = x.reshape(-1, x.shape[-1]), weight[targets].reshape(-1)
-    loss = -(x.gather(1, targets.reshape(-1, 1))[:, 0] * per_target).sum() / per_target.sum()
-    return (1 - smoothing) * loss - smoothing / x.shape[1] * (x * weight).sum() / per_target.sum()
+    per_target = weight[targets]
+    losses = -(1 - smoothing) * x.gather(-1, targets[..., None])[..., 0] * per_target - smoothing / x.shape[-1] * (x * weight).sum(-1)
+    return losses if reduction == "none" else losses.sum() / (per_target.sum() if reduction == "mean" else 1)
+
+
+def binary_cross_entropy(p, t, reduction):
+    """With a second derivative by the targets, which PyTorch's does not have."""
+    losses = -(t * p.log() + (1 - t) * torch.log1p(-p))
+    return losses if reduction == "none" else getattr(losses, reduction)()
+
+
+def scattered(x, axis, index, source):
+    """Of elements that meet the last counts, whose gradient PyTorch gives to all of them."""
+    at = torch.arange(x.numel()).reshape(x.shape).gather(axis, index).flatten()
+    for i in range(len(at)):
+        x = torch.where((torch.arange(x.numel()) == at[i]).reshape(x.shape), source.flatten()[i], x)
+    return x
 
 
 def cut(x, axis, first, last, step):

@@ -12,6 +12,7 @@ Rows network_rows();
 Rows special_rows();
 Rows state_rows();
 Rows more_rows();
+Rows loss_rows();
 Rows rows_of_the_table(const Rows& written);  // of the operations that have none
 
 // ---- common choices

@@ -59,18 +59,6 @@ std::string einsum_text(const Statement& s, bool python) {
                   : "einsum(\"" + formula + "\", {" + a + ", " + b + "})";
 }
 
-// Operands: predictions (…, V), targets of their other axes, class weights.
-bool classes(ProgramBuilder& d, Statement& s) {
-    if (!ranked(d, s, 1)) return false;
-    Shape shape = d.at(s.in[0]).shape();
-    if (shape.numel() == 0) return false;
-    const std::int64_t V = shape.back();
-    shape.erase(shape.rank() - 1);
-    s.in.push_back(d.ids(shape, V));
-    s.in.push_back(d.shaped({V}));
-    return true;
-}
-
 // Images (N, C, H, W) of at least 2 × 2.
 bool images(ProgramBuilder& d, Statement& s) {
     s.in = {d.shaped({d.size(), 2, d.size() + 1, d.size() + 1})};
@@ -92,6 +80,18 @@ Rows more_rows() {
          [](const Call& c) { return log1p(c.x[0] * c.x[0]); }},
         {"expm1(Tensor)", "expm1(tanh($0))", "torch.expm1(torch.tanh($0))", one,
          [](const Call& c) { return expm1(tanh(c.x[0])); }},
+        {"exp2(Tensor)", "exp2(tanh($0))", "torch.exp2(torch.tanh($0))", one,
+         [](const Call& c) { return exp2(tanh(c.x[0])); }},
+        {"log2(Tensor)", "log2($0 * $0 + 0.5)", "torch.log2($0 * $0 + 0.5)", one,
+         [=](const Call& c) { return log2(positive(c.x[0])); }},
+        {"log10(Tensor)", "log10($0 * $0 + 0.5)", "torch.log10($0 * $0 + 0.5)", one,
+         [=](const Call& c) { return log10(positive(c.x[0])); }},
+        {"tan(Tensor)", "tan(tanh($0))", "torch.tan(torch.tanh($0))", one,
+         [](const Call& c) { return tan(tanh(c.x[0])); }},
+        {"sinh(Tensor)", "sinh(tanh($0))", "torch.sinh(torch.tanh($0))", one,
+         [](const Call& c) { return sinh(tanh(c.x[0])); }},
+        {"cosh(Tensor)", "cosh(tanh($0))", "torch.cosh(torch.tanh($0))", one,
+         [](const Call& c) { return cosh(tanh(c.x[0])); }},
         {"floor(Tensor)", "floor($0 * 3.0)", "torch.floor($0 * 3.0)", one,
          [](const Call& c) { return floor(c.x[0] * 3.0); }},
         {"round(Tensor)", "round($0 * 3.0)", "torch.round($0 * 3.0)", one,
@@ -126,6 +126,8 @@ Rows more_rows() {
         {"allclose(Tensor, Tensor, double, double, bool)", "full({}, allclose($0, $1), boolean)",
          "torch.tensor(torch.allclose($0, $1))", two_of_one_shape,
          [](const Call& c) { return full({}, allclose(c.x[0], c.x[1]), boolean); }, rare | constant},
+        {"isclose(Tensor, Tensor, double, double, bool)", "isclose($0, $1, 0.5)", "torch.isclose($0, $1, 0.5)",
+         two, [](const Call& c) { return isclose(c.x[0], c.x[1], 0.5); }, rare | constant},
 
         {"all(Tensor, Axes, bool)", "all($0 > 0, #1, #0b)", "torch.all($0 > 0, #1, #0b)", kept_axis,
          [](const Call& c) { return all(c.x[0] > 0, c.axis(1), c.n[0] != 0); }, rare | constant},
@@ -152,6 +154,12 @@ Rows more_rows() {
          [](const Call& c) { return sort(c.x[0], c.axis(0), true).values; }},
         {"topk(Tensor, int64_t, int, bool)", "topk($0, 1, #0).values", "torch.topk($0, 1, #0).values",
          filled_axis, [](const Call& c) { return topk(c.x[0], 1, c.axis(0)).values; }},
+
+        {"unique(Tensor)", "unique(floor($0 * 2.0)).values", "torch.unique(torch.floor($0.detach() * 2.0))",
+         one, [](const Call& c) { return unique(floor(c.x[0] * 2.0)).values; }, rare | constant},
+        {"unique(Tensor)", "unique(floor($0 * 2.0)).inverse",
+         "torch.unique(torch.floor($0.detach() * 2.0), return_inverse=True)[1]", one,
+         [](const Call& c) { return unique(floor(c.x[0] * 2.0)).inverse; }, rare | constant},
 
         {"full_like(Tensor, double)", "full_like($0, #0)", "torch.full_like($0, #0)", with_number,
          [](const Call& c) { return full_like(c.x[0], c.n[0]); }, rare | constant},
@@ -213,6 +221,36 @@ Rows more_rows() {
              return true;
          },
          [](const Call& c) { return repeat(c.x[0], c.shape(0)); }},
+        {"repeat_interleave(Tensor, int64_t, optional<int>)", "repeat_interleave($0, 2, #0)",
+         "$0.repeat_interleave(2, #0)", with_axis,
+         [](const Call& c) { return repeat_interleave(c.x[0], 2, c.axis(0)); }},
+        {"repeat_interleave(Tensor, Tensor, optional<int>)", "repeat_interleave($0, $1)",
+         "$0.repeat_interleave($1)",
+         [](ProgramBuilder& d, Statement& s) {
+             if (!one(d, s)) return false;
+             s.in.push_back(d.ids({d.at(s.in[0]).numel()}, 3));
+             return true;
+         },
+         [](const Call& c) { return repeat_interleave(c.x[0], c.x[1]); }},
+        {"diagonal(Tensor, int64_t, int, int)", "diagonal($0, #0, -1, 0)", "torch.diagonal($0, #0, -1, 0)",
+         [](ProgramBuilder& d, Statement& s) {
+             s.numbers = {double(d.number(-1, 1))};
+             return ranked(d, s, 2);
+         },
+         [](const Call& c) { return diagonal(c.x[0], c.integer(0), -1, 0); }},
+        {"trace(Tensor)", "trace($0)", "torch.trace($0)", matrix, [](const Call& c) { return trace(c.x[0]); }},
+        {"tensordot(Tensor, Tensor, int)", "tensordot($0, $1, 1)", "torch.tensordot($0, $1, 1)", vectors,
+         [](const Call& c) { return tensordot(c.x[0], c.x[1], 1); }},
+        {"tensordot(Tensor, Tensor, pair<vector<int>, vector<int>>)", "tensordot($0, $1, {{0, -1}, {0, -1}})",
+         "torch.tensordot($0, $1, ([0, -1], [0, -1]))",
+         [](ProgramBuilder& d, Statement& s) {
+             if (!ranked(d, s, 2)) return false;
+             s.in.push_back(d.shaped(d.at(s.in[0]).shape()));
+             return true;
+         },
+         [](const Call& c) {
+             return tensordot(c.x[0], c.x[1], {{0, -1}, {0, -1}});
+         }},
         {"pad(Tensor, vector<int64_t>, double)", "pad($0, {#0*})", "F.pad($0, [#0*])", padded,
          [](const Call& c) { return pad(c.x[0], std::vector<std::int64_t>(c.n.begin(), c.n.end())); }},
         {"roll(Tensor, int64_t, int)", "roll($0, 1, #0)", "torch.roll($0, 1, #0)", with_axis,
@@ -237,24 +275,6 @@ Rows more_rows() {
              return true;
          },
          [](const Call& c) { return masked_select(c.x[0], c.x[1]); }},
-
-        {"nll_loss(Tensor, Tensor, Tensor, int64_t)", "nll_loss(log_softmax($0, -1), $1, $2 * $2 + 0.5)",
-         "weighted_nll(torch.log_softmax($0, -1), $1, $2 * $2 + 0.5, 0)", classes,
-         [=](const Call& c) { return nll_loss(log_softmax(c.x[0], -1), c.x[1], positive(c.x[2])); }},
-        {"cross_entropy(Tensor, Tensor, CrossEntropyOptions)",
-         "cross_entropy($0, $1, {.weight = $2 * $2 + 0.5, .label_smoothing = 0.25})",
-         "weighted_nll(torch.log_softmax($0, -1), $1, $2 * $2 + 0.5, 0.25)", classes,
-         [=](const Call& c) {
-             return cross_entropy(c.x[0], c.x[1], {.weight = positive(c.x[2]), .label_smoothing = 0.25});
-         }},
-        {"binary_cross_entropy_with_logits(Tensor, Tensor)",
-         "binary_cross_entropy_with_logits($0, sigmoid($1))",
-         "F.binary_cross_entropy_with_logits($0, torch.sigmoid($1))", two_of_one_shape,
-         [](const Call& c) { return binary_cross_entropy_with_logits(c.x[0], sigmoid(c.x[1])); }},
-        {"l1_loss(Tensor, Tensor)", "l1_loss($0, $1)", "F.l1_loss($0, $1)", two_of_one_shape,
-         [](const Call& c) { return l1_loss(c.x[0], c.x[1]); }},
-        {"huber_loss(Tensor, Tensor, double)", "huber_loss($0, $1, 0.7)", "F.huber_loss($0, $1, delta=0.7)",
-         two_of_one_shape, [](const Call& c) { return huber_loss(c.x[0], c.x[1], 0.7); }},
 
         image_rows(
             "unfold", [](const Tensor& x) { return unfold(x, window); }, "F.unfold($0, 2, padding=1)"),

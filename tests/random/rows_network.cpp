@@ -379,8 +379,6 @@ Rows network_rows() {
              return dropout(ones_like(values[static_cast<std::size_t>(s.in[0])]), dropout_probability, rng);
          }},
         {"cross_entropy(Tensor, Tensor, int64_t)", "", "", classes, loss, fused, loss_text},
-        {"mse_loss(Tensor, Tensor)", "mse_loss($0, $1)", "F.mse_loss($0, $1)", two_of_one_shape,
-         [](const Call& c) { return mse_loss(c.x[0], c.x[1]); }},
         {sdpa, "", "", attention, attend, fused, attention_text, attention_factors},
         {"scaled_dot_product_attention_with_weights(Tensor, Tensor, Tensor, AttentionOptions)", "", "",
          attention, attend, fused, attention_text, attention_factors},

@@ -133,6 +133,10 @@ Rows shape_rows() {
          [](const Call& c) { return cat(c.x, c.axis(0)); }},
         {"stack(vector<Tensor>, int)", "stack({$0*}, #0)", "torch.stack([$0*], #0)", alike,
          [](const Call& c) { return stack(c.x, c.axis(0)); }},
+        {"vstack(vector<Tensor>)", "vstack({$0*})", "torch.vstack([$0*])", alike,
+         [](const Call& c) { return vstack(c.x); }},
+        {"hstack(vector<Tensor>)", "hstack({$0*})", "torch.hstack([$0*])", alike,
+         [](const Call& c) { return hstack(c.x); }},
         {"split(Tensor, int64_t, int)", "split($0, 2, #0)[0]", "torch.split($0, 2, #0)[0]", with_axis,
          [](const Call& c) { return split(c.x[0], std::int64_t{2}, c.axis(0))[0]; }},
         {"split(Tensor, vector<int64_t>, int)", "split($0, std::vector<std::int64_t>{#2, #3}, #1)[#0]",
@@ -172,6 +176,15 @@ Rows shape_rows() {
          [](const Call& c) { return index_select(c.x[0], c.axis(0), c.x[1]); }},
         {"gather(Tensor, int, Tensor)", "gather($0, #0, $1)", "torch.gather($0, #0, $1)", gathered,
          [](const Call& c) { return gather(c.x[0], c.axis(0), c.x[1]); }},
+        {"scatter(Tensor, int, Tensor, Tensor)", "scatter($0, #0, $1, $2)", "scattered($0, #0, $1, $2)",
+         [](ProgramBuilder& d, Statement& s) {
+             if (!gathered(d, s)) return false;
+             s.in.push_back(d.shaped(d.at(s.in[1]).shape()));
+             return true;
+         },
+         [](const Call& c) { return scatter(c.x[0], c.axis(0), c.x[1], c.x[2]); }},
+        {"scatter(Tensor, int, Tensor, double)", "scatter($0, #0, $1, 0.5)", "$0.scatter(#0, $1, 0.5)",
+         gathered, [](const Call& c) { return scatter(c.x[0], c.axis(0), c.x[1], 0.5); }},
         {"scatter_add(Shape, int, Tensor, Tensor)", "scatter_add({#1*}, #0, $1, $0)",
          "torch.zeros([#1*], dtype=$0.dtype).scatter_add(#0, $1, $0)",
          [](ProgramBuilder& d, Statement& s) {

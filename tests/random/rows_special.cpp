@@ -92,8 +92,8 @@ Rows special_rows() {
 std::vector<Row>& rows() {
     static std::vector<Row> all = [] {
         std::vector<Row> list;
-        for (const auto& family :
-             {elementwise_rows(), shape_rows(), network_rows(), special_rows(), state_rows(), more_rows()})
+        for (const auto& family : {elementwise_rows(), shape_rows(), network_rows(), special_rows(),
+                                   state_rows(), more_rows(), loss_rows()})
             list.insert(list.end(), family.begin(), family.end());
         const Rows others = rows_of_the_table(list);
         list.insert(list.end(), others.begin(), others.end());

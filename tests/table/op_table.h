@@ -25,6 +25,7 @@ struct Outputs : std::vector<weft::Tensor> {
     Outputs(weft::Tensor y) : vector{std::move(y)} {}
     Outputs(std::vector<weft::Tensor> y) : vector(std::move(y)) {}
     Outputs(weft::ValuesIndices y) : vector{y.values, y.indices} {}
+    Outputs(weft::UniqueResult y) : vector{y.values, y.inverse, y.counts} {}
     Outputs(weft::AttentionResult y) : vector{y.output, y.weights} {}
     Outputs(bool y) : vector{weft::from_vector(std::vector<bool>{y}, {})} {}
 };
@@ -59,3 +60,4 @@ std::vector<Op> shape_ops();
 std::vector<Op> member_ops();
 std::vector<Op> function_ops();
 std::vector<Op> more_ops();
+std::vector<Op> loss_ops();

@@ -71,13 +71,6 @@ std::vector<Op> function_ops() {
              return dropout(x[0], 0.5, rng);
          },
          false},
-        {"cross_entropy(Tensor, Tensor, int64_t)", "cross_entropy.ignored", twice,
-         [](In x) { return cross_entropy(x[0], x[1]); }},
-        {"cross_entropy(Tensor, Tensor, int64_t)", "cross_entropy.batched", twice,
-         [](In x) { return cross_entropy(x[0], x[1], 2); }},
-        {"cross_entropy(Tensor, Tensor, int64_t)", "cross_entropy.far", kink,
-         [](In x) { return cross_entropy(x[0], x[1]); }},
-        {"mse_loss(Tensor, Tensor)", "mse_loss", twice, [](In x) { return mse_loss(x[0], x[1]); }},
 
         {sdpa, "attention.plain", twice, [](In x) { return attend(x); }},
         {sdpa, "attention.causal", twice, [](In x) { return attend(x, Mask::causal()); }},

@@ -51,7 +51,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
                                         Reduction reduction = Reduction::mean);
 // −t·ln p − (1 − t)·ln(1 − p), where neither logarithm is below −100, as in PyTorch; where it would be, its
 // gradient is 0. ValueError, with its position, for a p outside [0, 1]. Of p = σ(x), take
-// binary_cross_entropy_with_logits, which has all digits.
+// binary_cross_entropy_with_logits, which loses no digits.
 Tensor binary_cross_entropy(const Tensor& prediction, const Tensor& targets,
                             Reduction reduction = Reduction::mean);
 // t·(ln t − log_p), 0 where t is 0: the summands of the divergence Σ t·ln(t/p) (Kullback and Leibler, "On

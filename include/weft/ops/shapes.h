@@ -21,7 +21,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int axis = 0);
 // The tensors along a new axis. ShapeError for an empty list, or if shapes differ.
 Tensor stack(const std::vector<Tensor>& tensors, int axis = 0);
 Tensor vstack(const std::vector<Tensor>& tensors);  // one above the other; a vector (n,) is a row (1, n)
-Tensor hstack(const std::vector<Tensor>& tensors);  // side by side, along axis 1; vectors along their only one
+Tensor hstack(const std::vector<Tensor>& tensors);  // side by side, along axis 1; vectors along axis 0
 // Parts of one size along the axis, the last one smaller if needed; or parts of the given sizes, which must sum
 // to the axis (ShapeError). ValueError for a size below 1, in a list below 0.
 //
