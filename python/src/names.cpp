@@ -2,6 +2,7 @@
 // behind `data`, in-place operations in the graph, and the pictures of the rooms viz and report.
 #include "bind.h"
 #include "tensor/array.h"
+#include "weft/io/safetensors.h"
 #include "weft/nn/init.h"
 #include "weft/report/report.h"
 #include "weft/viz/figure.h"
@@ -136,8 +137,13 @@ void bind_names(Modules m, py::class_<Tensor>& t) {
         return py::module_::import("weft.names").attr("made")(*data).cast<Tensor>();
     }));
     def(t, "_set_data(self, other)", [](Tensor& x, T other) { (void)x.set_data(other); });
-    def(t, "_become(self, other)", [](Tensor& x, T other) { return is_alone(x) && (x = other, true); });
+    def(t, "_is_alone(self)", is_alone);
+    def(t, "_become(self, other)", [](Tensor& x, T other) { x = other; });
 
+    def(m, "_load(path)", [](const std::filesystem::path& path) {
+        const io::SafeTensors file = io::load_safetensors(path);
+        return py::make_tuple(py::dict(py::cast(file.tensors)), py::cast(file.metadata));
+    });
     bind_init(m.attr("nn").cast<py::module_>().def_submodule("init"));
     py::module_ viz = m.def_submodule("viz");
     const auto map = [](const Texts& queries, const Texts& keys, const Mask& mask, const std::string& title) {

@@ -122,8 +122,8 @@ def load(f, path=None, strict=True, map_location=None):
     if isinstance(f, w.nn.Module):
         return load_module(f, path, strict)
     map_location is None or names.device(map_location)
-    tensors, tree = w.load_safetensors(f), w._metadata(f).get("weft")
-    return tensors if tree is None else unpacked(json.loads(tree), tensors)
+    tensors, metadata = w._load(f)
+    return unpacked(json.loads(dict(metadata)["weft"]), tensors) if "weft" in dict(metadata) else tensors
 
 
 class Categorical:

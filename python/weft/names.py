@@ -135,8 +135,8 @@ FUNCTIONS = {**{name: reduced(forms.NAMES.get(name) or getattr(w, name)) for nam
 # ---- functions of weft.nn.functional
 def activation(name, function):
     def activate(input, *args, inplace=False, **options):
-        y = function(input, *args, **options)
-        return update(name + "_", input, y) if inplace else y
+        compute = lambda: function(input, *args, **options)
+        return update(name + "_", input, compute) if inplace else compute()
     return activate
 
 
@@ -160,19 +160,21 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 
 # ---- in place
-def update(name, x, y):
-    """Writes y to x: to its memory outside the graph; in it, x becomes y, where nothing else has its memory."""
+def update(name, x, compute):
+    """Writes compute() to x: to its memory outside the graph; in it, x becomes the result, where nothing else has its memory."""
+    is_alone, y = x._is_alone(), compute()
     if not w.is_grad_enabled() or not (x.requires_grad or y.requires_grad):
         return x.copy_(y.detach())
     if x.requires_grad and x.is_leaf:
         raise w.GraphError(f"{name}: a leaf that requires a gradient cannot be changed in the graph; do so under no_grad()")
-    if not x._become(y):
+    if not is_alone:
         raise w.GraphError(f"{name}: a view, or the graph, has the tensor's memory, too; write x = {name.rstrip('_')}(x, …) instead")
+    x._become(y)
     return x
 
 
 def inplace(name, function):
-    return lambda self, *args, **options: update(name, self, function(self, *args, **options))
+    return lambda self, *args, **options: update(name, self, lambda: function(self, *args, **options))
 
 
 def along(x, dim, index):
