@@ -6,16 +6,29 @@
 
 using Groups = std::vector<optim::ParameterGroup>;
 
-// What an optimiser takes: a module, tensors, named tensors, or the groups of decay_groups.
+// What an optimiser takes: a module, tensors, named tensors, or the groups of decay_groups; or iterators of
+// them.
 template <>
 struct py::detail::type_caster<Groups> : py::detail::list_caster<Groups, optim::ParameterGroup> {
     bool load(handle from, bool convert) {
         make_caster<std::vector<Tensor>> tensors;
         make_caster<nn::NamedTensors> pairs;
         if (isinstance<nn::Module>(from)) return value = {{from.cast<nn::Module&>().named_parameters()}}, true;
-        if (pairs.load(from, convert)) return value = {{cast_op<nn::NamedTensors&>(pairs)}}, true;
-        if (!tensors.load(from, convert)) return list_caster::load(from, convert);
+        if (isinstance<Tensor>(from)) return false;
+        const object items = listed(from);
+        if (pairs.load(items, convert)) return value = {{cast_op<nn::NamedTensors&>(pairs)}}, true;
+        if (!tensors.load(items, convert)) return list_caster::load(items, convert);
         return value = {{optim::numbered(cast_op<std::vector<Tensor>&>(tensors))}}, true;
+    }
+};
+
+template <>
+struct py::detail::type_caster<optim::Anneal> {
+    PYBIND11_TYPE_CASTER(optim::Anneal, const_name("'cos' | 'linear'"));
+    bool load(handle from, bool) {
+        const std::string text = py::str(from);
+        value = text == "linear" ? optim::Anneal::linear : optim::Anneal::cos;
+        return text == "linear" || text == "cos";
     }
 };
 
@@ -37,7 +50,14 @@ void layer(py::module_& nn, const std::string& signature, F make) {
 
 inline py::dict dict_of(const nn::NamedTensors& tensors) { return py::dict(py::cast(tensors)); }
 inline nn::NamedTensors named(const py::dict& tensors) {
-    return py::list(tensors.attr("items")()).cast<nn::NamedTensors>();
+    nn::NamedTensors result;
+    for (const auto& [name, x] : tensors) {
+        if (!py::isinstance<Tensor>(x))
+            throw DTypeError("'", std::string(py::str(name)), "' is a ", Py_TYPE(x.ptr())->tp_name,
+                             ", and no Tensor; make one of it with weft.tensor");
+        result.emplace_back(py::str(name), x.cast<Tensor>());
+    }
+    return result;
 }
 
 template <class Options, class F>
