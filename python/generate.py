@@ -21,14 +21,16 @@ OF_ONE = {"roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"},
 # What PyTorch converts first, where it is given a type.
 TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
 # What is in tensor.cpp and exchange.cpp, and what Python has no use for.
-OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "size", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
+OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
              "zero_grad", "str", "rank", "T", "at", "begin", "end", "impl", "version", "set_data"}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
+FUNCTIONS_OF = {"truediv": "div", "or": "logical_or", "and": "logical_and", "invert": "logical_not"}
 # Functions that are no methods, and the line of ops/functions.h below which there are more.
-FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div"}
+FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div", "unfold", "fold", "max_pool2d", "avg_pool2d", "dropout", "embedding", "gelu", "layer_norm",
+             "rms_norm", "multi_head_attention", "scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"}
 ACTIVATIONS = "// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.\n"
-DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
+DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')", "Anneal::cos": "'cos'"}
 
 
 def code_of(path):
@@ -60,7 +62,7 @@ def structures(text):
 
 def of_structure(name, known, space, outer=()):
     """The arguments that become a structure of options, and its value in C++. One inside it takes those that the outer one lacks."""
-    own = [member for member in known[name] if member[0] != "Anneal" and member[1] not in outer]
+    own = [(kind.replace("Anneal", "optim::Anneal"), member, default) for kind, member, default in known[name] if member not in outer]
     arguments, values = [], []
     for kind, member, default in own:
         inner, value = [(kind, member, default)], member
@@ -102,14 +104,16 @@ def binding(scope, name, result, parameters, known, space="weft::"):
 
 
 def operator(symbol, parameters):
-    """The line that declares an operator of Tensor: __add__ for a + b, __radd__ for 2 + b, __neg__ for −a."""
+    """The lines that declare an operator of Tensor: __add__ and add for a + b, __radd__ for 2 + b, __neg__ and neg for −a."""
     kinds, names = [kind for kind, _, _ in parameters], [name for _, name, _ in parameters]
-    reflected = "r" * (kinds[0] == "double")
-    name = f"__{'neg' if len(names) == 1 and symbol == '-' else reflected + OPERATORS[symbol]}__"
+    reflected, name = kinds[0] == "double", "neg" if len(names) == 1 and symbol == "-" else OPERATORS[symbol]
     if reflected and symbol not in "+-*/":
-        return ""
+        return
     taken = ", ".join(f"{kind} {n}" for kind, n in (list(zip(kinds, names))[::-1] if reflected else zip(kinds, names)))
-    return f'    def(t, "{name}({", ".join(["self", "other"][:len(names)])})", []({taken}) -> Tensor {{ return {f" {symbol} ".join([""] * (len(names) == 1) + names)}; }});\n'
+    f = f'[]({taken}) -> Tensor {{ return {f" {symbol} ".join([""] * (len(names) == 1) + names)}; }}'
+    yield f'    def(t, "__{"r" * reflected}{name}__({", ".join(["self", "other"][:len(names)])})", {f});\n'
+    if not reflected:
+        yield f'    def(m, "{FUNCTIONS_OF.get(name, name)}({", ".join(["input", "other"][:len(names)])})", {f});\n'
 
 
 def modules(text, known, space="nn::"):
@@ -123,7 +127,7 @@ def modules(text, known, space="nn::"):
                     yield f'    layer<{space}{named}>(nn, "{named}({written})", []({taken}) {{ return {space}{named}({passed}); }});\n'
 
 
-DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|UniqueResult|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult)"
+DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|UniqueResult|std::vector<Tensor>|std::u?int64_t|int|const S\w+&|AttentionResult)"
                r" (\w+)\(((?:[^();]|\([^()]*\))*)\)")
 
 
@@ -149,8 +153,10 @@ def main(include, out):
                 lines.append(binding("t", name, result, parameters, known))
                 methods.add(name)
     for symbol, parameters in re.findall(r"Tensor operator(\S+)\(([^()]*)\);", ops):
-        lines.append(operator(symbol, list(split(parameters))))
+        lines += operator(symbol, list(split(parameters)))
     members = tensor[tensor.index("class [[nodiscard]] Tensor {"):tensor.index("explicit Tensor(")]
+    for symbol, kind in re.findall(r"Tensor& operator([^=(])=\((const Tensor&|double) ", members):
+        lines.append(f'    def(t, "__i{OPERATORS[symbol]}__(self, other)", [](py::object self, {kind} other) {{ return self.cast<Tensor&>() {symbol}= other, self; }});\n')
     for result, name, parameters in re.findall(DECLARATION + r"(?: const)?(?: \{[^{}]*\})?(?=;| )", members):
         if name not in OTHERWISE | methods and "..." not in parameters:
             lines.append(binding("t", name, result, list(split(parameters)), known, "self."))

@@ -26,6 +26,53 @@ struct py::detail::type_caster<Tensor> : py::detail::type_caster_base<Tensor> {
         return x.defined() ? type_caster_base::cast(x, return_value_policy::copy, parent) : none().release();
     }
 };
+// A number. A tensor that requires a gradient is none, because the number would lose it, and a bool no integer.
+template <class N>
+struct Number {
+    PYBIND11_TYPE_CASTER(N, py::detail::const_name<std::is_integral_v<N>>("int", "float"));
+    bool load(py::handle from, bool convert) {
+        if (py::isinstance<Tensor>(from)) {
+            const Tensor x = from.cast<const Tensor&>();
+            if (!convert || x.numel() != 1 || x.requires_grad()) return false;
+            if (std::is_integral_v<N>) return x.dtype() == int64 && (value = N(*x.data<I>()), true);
+            return value = N(x.item()), true;
+        }
+        if constexpr (std::is_integral_v<N>) {
+            if (PyBool_Check(from.ptr()) || !PyIndex_Check(from.ptr())) return false;
+            const auto whole = py::reinterpret_steal<py::object>(PyNumber_Index(from.ptr()));
+            const I number = whole ? PyLong_AsLongLong(whole.ptr()) : -1;
+            if (value = static_cast<N>(number); value != number) return false;
+        } else if (convert || PyFloat_Check(from.ptr())) {
+            value = PyFloat_AsDouble(from.ptr());
+        } else {
+            return false;
+        }
+        const bool failed = PyErr_Occurred() != nullptr;
+        return PyErr_Clear(), !failed;
+    }
+    static py::handle cast(N x, py::return_value_policy, py::handle) {
+        return std::is_integral_v<N> ? PyLong_FromLongLong(I(x)) : PyFloat_FromDouble(double(x));
+    }
+};
+template <>
+struct py::detail::type_caster<double> : Number<double> {};
+template <>
+struct py::detail::type_caster<int> : Number<int> {};
+template <>
+struct py::detail::type_caster<I> : Number<I> {};
+// A sequence or an iterator of tensors, and not the rows of one.
+inline py::object listed(py::handle from) {
+    const bool is_read_once = PySequence_Check(from.ptr()) == 0 && py::isinstance<py::iterable>(from);
+    return is_read_once ? py::list(py::reinterpret_borrow<py::object>(from))
+                        : py::reinterpret_borrow<py::object>(from);
+}
+template <>
+struct py::detail::type_caster<std::vector<Tensor>> : py::detail::list_caster<std::vector<Tensor>, Tensor> {
+    bool load(handle from, bool convert) {
+        return !isinstance<Tensor>(from) &&
+               list_caster::load(convert ? listed(from) : py::reinterpret_borrow<py::object>(from), convert);
+    }
+};
 // An item or a sequence of them: Shape, and Axes, where None is every axis.
 template <class L, class Item>
 struct Listed {
@@ -79,7 +126,9 @@ struct py::detail::process_attribute<Signature> : py::detail::process_attribute_
         const tuple defaults = s.f.attr("__defaults__").is_none() ? tuple() : tuple(s.f.attr("__defaults__"));
         const auto positional = code.attr("co_argcount").cast<std::size_t>();
         const auto count = positional + code.attr("co_kwonlyargcount").cast<std::size_t>();
-        r->is_operator = s.name.starts_with("__") && count == 2;  // for others than tensors Python asks them
+        // x + y, where Python asks a y that is no tensor
+        r->is_operator =
+            s.name.starts_with("__") && count == 2 && std::string(py::str(names[int_(1)])) == "other";
         if (r->is_new_style_constructor) r->args.emplace_back("self", nullptr, handle(), true, false);
         for (std::size_t i = 0; i < count; ++i) {
             const object key = names[int_(i)];

@@ -1,16 +1,10 @@
 // The base of modules, checks and files.
 #include "modules.h"
 
+#include "nn/attributes.h"
 #include "weft/lm.h"
 
 namespace {
-
-struct Open : nn::Module {  // what is protected, for modules that are written in Python
-    using nn::Module::Module;
-    using nn::Module::register_buffer;
-    using nn::Module::register_module;
-    using nn::Module::register_parameter;
-};
 
 template <class Report>
 void report(py::module_& check, const char* name) {
@@ -24,14 +18,18 @@ void report(py::module_& check, const char* name) {
 void bind_modules(Modules m, Modules nn) {
     using M = nn::Module;
     using List = std::vector<Tensor>;
-    py::class_<M, Open> type(nn, "Module", py::dynamic_attr());
-    type.def(py::init_alias<std::string>(), Signature("Module(kind='Module')"))
+    using A = nn::Attributes;
+    py::class_<M> type(nn, "Module", py::dynamic_attr());
+    type.def(py::init<std::string>(), Signature("Module(kind='Module')"))
         .def_property_readonly("training", &M::training);
-    def(type, "_register_module(self, name, module)", [](M& self, const std::string& name, const M& m) {
-        (void)static_cast<Open&>(self).register_module(name, m);
+    def(type, "_kind(self, name)", [](const py::object& self, const std::string& name) {  // "" before __init__
+        auto* const instance = reinterpret_cast<py::detail::instance*>(self.ptr());
+        return instance->get_value_and_holder().holder_constructed() ? A::kind(self.cast<M&>(), name) : "";
     });
-    def(type, "_register_parameter(self, name, value)", &Open::register_parameter);
-    def(type, "register_buffer(self, name, tensor, persistent=True)", &Open::register_buffer);
+    def(type, "_set_parameter(self, name, value)", A::set_parameter);
+    def(type, "_set_buffer(self, name, value, persistent=None)", A::set_buffer);
+    def(type, "_set_child(self, name, value)", A::set_child);
+    def(type, "_remove(self, name)", A::remove);
     def(type, "parameters(self)", &M::parameters);
     def(type, "named_parameters(self)", &M::named_parameters);
     def(type, "named_buffers(self)", &M::named_buffers);

@@ -19,6 +19,16 @@ optim::Optimizer<Options> grouped(const Lists& lists, const Options& options) {
     return optim::Optimizer<Options>(std::move(groups));
 }
 
+template <>
+struct py::detail::type_caster<optim::Anneal> {
+    PYBIND11_TYPE_CASTER(optim::Anneal, const_name("'cos' | 'linear'"));
+    bool load(handle from, bool) {
+        const std::string text = py::str(from);
+        value = text == "linear" ? optim::Anneal::linear : optim::Anneal::cos;
+        return text == "linear" || text == "cos";
+    }
+};
+
 // Calls with x, and with a mask for what takes one.
 template <class M, class F>
 void layer(py::module_& nn, const std::string& signature, F make) {
@@ -37,7 +47,14 @@ void layer(py::module_& nn, const std::string& signature, F make) {
 
 inline py::dict dict_of(const nn::NamedTensors& tensors) { return py::dict(py::cast(tensors)); }
 inline nn::NamedTensors named(const py::dict& tensors) {
-    return py::list(tensors.attr("items")()).cast<nn::NamedTensors>();
+    nn::NamedTensors result;
+    for (const auto& [name, x] : tensors) {
+        if (!py::isinstance<Tensor>(x))
+            throw DTypeError("'", std::string(py::str(name)), "' is a ", Py_TYPE(x.ptr())->tp_name,
+                             ", and no Tensor; make one of it with weft.tensor");
+        result.emplace_back(py::str(name), x.cast<Tensor>());
+    }
+    return result;
 }
 
 template <class Options, class F>

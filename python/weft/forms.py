@@ -35,7 +35,11 @@ def tensor(data, dtype=None, requires_grad=False):
         shape = flatten(data, flat := [])
         whole = bool(flat) and all(isinstance(number, int) for number in flat)
         dtype = dtype or (float32 if not whole else w.bool if all(isinstance(number, bool) for number in flat) else w.int64)
-        x = w._copy(array.array("q" if whole else "d", flat)).reshape(shape)
+        kind = "q" if whole and dtype not in (float32, w.float64) else "d"
+        try:
+            x = w._copy(array.array(kind, flat)).reshape(shape)
+        except OverflowError:
+            raise w.ValueError(f"tensor: int64 holds no number as large as {max(flat, key=abs)}; pass a dtype that does" if kind == "q" else "tensor: a number is too large for float64") from None
     return x.to(dtype or x.dtype).requires_grad_(requires_grad)
 
 
@@ -76,10 +80,19 @@ def take(x, axis, index):
     return found.reshape(*before, *shape, *after), axis + len(shape)
 
 
+def plain(s):
+    """An index as an integer, a slice, … or a tensor: NumPy's integers and tensors without axes are integers, and bools are masks without axes."""
+    if isinstance(s, Tensor):
+        return s.item() if s.ndim == 0 and s.dtype == w.int64 else s
+    try:
+        return tensor(s) if isinstance(s, (bool, list, range)) else s.__index__()
+    except (AttributeError, TypeError):  # an array's; what else has none
+        return tensor(s) if hasattr(s, "__array_interface__") else s
+
+
 def indexed(x, index):
     """x[index], and whether it is a view."""
-    steps = [tensor(s) if isinstance(s, (list, range)) or hasattr(s, "__array_interface__") else s
-             for s in (index if isinstance(index, tuple) else (index,))]
+    steps = list(map(plain, index if isinstance(index, tuple) else (index,)))
     used = sum(s.ndim if isinstance(s, Tensor) and s.dtype == w.bool else 1 for s in steps if s is not None and s is not ...)
     if used > x.ndim:
         raise w.IndexError(f"index: {used} indices for shape {x.shape}; give at most one for each axis")
@@ -94,15 +107,17 @@ def indexed(x, index):
             x, axis = x.slice(axis, first, last, step), axis + 1
         elif isinstance(s, Tensor):
             (x, axis), copies = take(x, axis, s), copies + 1
-        else:
+        elif isinstance(s, int):
             x = x.select(axis, s)
+        else:
+            raise w.IndexError(f"index: {s!r} is none; use integers, slices, ..., None, and tensors or lists of integers or bools")
     if copies > 1:
         raise w.IndexError("index: one tensor of indices at a time; gather takes an element of each row")
     return x, copies == 0
 
 
 def assign(x, index, value):
-    target, is_view = indexed(x, index)
+    (target, is_view), index = indexed(x, index), plain(index)
     if isinstance(index, Tensor) and index.dtype == w.bool and not isinstance(value, Tensor):
         mask = index.reshape(*index.shape, *[1] * (x.ndim - index.ndim))
         x.copy_(x.detach().masked_fill(mask, value))
@@ -122,6 +137,19 @@ def numpy(x, *args, **kwargs):
     return np.array(x, *args, **kwargs) if args or kwargs else np.asarray(x)
 
 
+def rebuild(kind, data, letter, shape, requires_grad):
+    x = w._copy(memoryview(data).cast(letter)).reshape(shape)
+    return x.requires_grad_(requires_grad) if kind is Tensor else kind(x, requires_grad)
+
+
+def reduce(x):
+    """What pickle and copy store."""
+    if not x.is_leaf:
+        raise w.GraphError("pickle: a tensor that was computed in the graph leads to all of it; pickle x.detach()")
+    values = memoryview(x.detach().contiguous())
+    return rebuild, (type(x), values.tobytes(), values.format, x.shape, x.requires_grad)
+
+
 def reduced(name):
     """all and any give a tensor, too, where Weft's functions give a bool."""
     return lambda input, dim=None, keepdim=False: getattr(w, name)(input, tuple(range(input.ndim)) if dim is None else dim, keepdim)
@@ -134,13 +162,26 @@ def both(name, of_two):
 
 
 def flip(input, dims):
-    for dim in [dims] if isinstance(dims, int) else dims:
+    dims = [dims] if isinstance(dims, int) else list(dims)
+    if len({dim % (input.ndim or 1) for dim in dims}) < len(dims):
+        raise w.IndexError(f"flip: an axis appears twice in {dims}; name each axis once")
+    for dim in dims:
         input = w.flip(input, dim)
     return input
 
 
 def clamp(input, min=None, max=None):
-    return w.clamp(input, -float("inf") if min is None else min, float("inf") if max is None else max)
+    """Between numbers, or tensors, which then get the gradient of what lies beyond."""
+    if min is None and max is None:
+        raise w.ValueError("clamp: at least one of min and max must not be None")
+    if not isinstance(min, Tensor) and not isinstance(max, Tensor):
+        return w.clamp(input, -float("inf") if min is None else min, float("inf") if max is None else max)
+    input = input if min is None else w.where(input < min, min, input)
+    return input if max is None else w.where(input > max, max, input)
+
+
+def masked_fill(input, mask, value):
+    return w.where(mask, value.reshape(()), w.masked_fill(input, mask, 0)) if isinstance(value, Tensor) else w.masked_fill(input, mask, value)
 
 
 def scatter_add(input, dim, index, src):
@@ -154,11 +195,20 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False):
     return found if len(found) > 1 else values
 
 
+def returning(function):
+    """A function of tensors that Weft calls: what it returns is a tensor or None."""
+    def checked(*args):
+        if isinstance(y := function(*args), (Tensor, type(None))):
+            return y
+        raise w.DTypeError(f"{getattr(function, '__name__', function)} returned {type(y).__name__}; return a Tensor")
+    return checked
+
+
 class Handle:
     """What register_hook returns."""
 
     def __init__(self, x, hook):
-        self.x, self.number = x, add_hook(x, hook)
+        self.x, self.number = x, add_hook(x, returning(hook))
 
     def remove(self):
         self.x.remove_hook(self.number)
@@ -166,14 +216,14 @@ class Handle:
 
 add_hook = Tensor.register_hook
 all_, any_, max_, min_ = reduced("all"), reduced("any"), both("max", w.maximum), both("min", w.minimum)
-FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp, "scatter_add": scatter_add, "unique": unique}
+FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp, "masked_fill": masked_fill, "scatter_add": scatter_add, "unique": unique}
 METHODS = {"__getitem__": lambda x, index: indexed(x, index)[0], "__setitem__": assign, "__iter__": lambda x: (x[i] for i in range(len(x))),
            "__len__": lambda x: x.size(0), "__bool__": lambda x: bool(float(x)), "__int__": lambda x: int(x.item()), "__abs__": Tensor.__dict__["abs"],
            "__matmul__": Tensor.__dict__["matmul"], "__pow__": Tensor.__dict__["pow"], "__rpow__": lambda x, a: w.pow(w.full_like(x, a), x), "__array__": numpy,
            "__array_ufunc__": None,  # NumPy leaves operators with its numbers and arrays to Weft
            "__repr__": lambda x: f"tensor({x}, dtype={x.dtype}{', requires_grad=True' * x.requires_grad})", "numpy": numpy, "register_hook": lambda x, hook: Handle(x, hook),
            "item": lambda x: x.detach().reshape(()).tolist(), "tolist": lambda x: memoryview(x.detach()).tolist(),
-           "size": lambda x, dim=None: x.shape if dim is None else x.shape[dim], "ndim": property(Tensor.dim),
+           "__reduce__": reduce, "ndim": property(Tensor.dim),
            "mT": property(lambda x: x.transpose(-2, -1)), "float": lambda x: x.to(float32), "double": lambda x: x.to(w.float64),
            "long": lambda x: x.to(w.int64), "bool": lambda x: x.to(w.bool)}
 for _name in ["reshape", "view", "permute", "expand", "repeat", "broadcast_to", "sum_to"]:
@@ -181,16 +231,16 @@ for _name in ["reshape", "view", "permute", "expand", "repeat", "broadcast_to", 
 for _name, _value in {**FUNCTIONS, **METHODS}.items():
     setattr(Tensor, _name, _value)
 NAMES = {**FUNCTIONS, "tensor": tensor, "zeros": zeros, "ones": ones, "empty": empty, "randn": randn, "rand": rand, "arange": arange,
-         "einsum": einsum, "add": Tensor.__add__, "sub": Tensor.__sub__, "mul": Tensor.__mul__, "div": Tensor.__truediv__, "neg": Tensor.__neg__,
-         "eq": Tensor.__eq__, "ne": Tensor.__ne__, "lt": Tensor.__lt__, "le": Tensor.__le__, "gt": Tensor.__gt__, "ge": Tensor.__ge__,
-         "logical_and": Tensor.__and__, "logical_or": Tensor.__or__, "logical_not": Tensor.__invert__,
-         **{name: getattr(Tensor, name) for name in ["reshape", "permute", "transpose", "squeeze", "unsqueeze", "select"]},
+         "einsum": einsum, **{name: getattr(Tensor, name) for name in ["reshape", "permute", "transpose", "squeeze", "unsqueeze", "select"]},
          "permute": lambda input, dims: input.permute(dims)}
 
 
 # ---- modes, `with weft.no_grad():` or as decorators
 def guard(make, *settings):
     class Guard:
+        def __new__(cls, *args):
+            return cls()(args[0]) if args and callable(args[0]) else super().__new__(cls)  # @no_grad
+
         def __init__(self, *args):
             self.args, self.active = settings or args, []
 
@@ -204,22 +254,99 @@ def guard(make, *settings):
             def guarded(*args, **kwargs):
                 with self:
                     return function(*args, **kwargs)
-            return guarded
+
+            def generated(*args, **kwargs):
+                generator = function(*args, **kwargs)
+                resume, sent = generator.send, None
+                while True:
+                    try:
+                        with self:
+                            y = resume(sent)
+                    except StopIteration as stop:
+                        return stop.value
+                    try:
+                        resume, sent = generator.send, (yield y)
+                    except BaseException as error:  # GeneratorExit, too
+                        resume, sent = generator.throw, error
+            flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+            if flags & 0x280:  # CO_COROUTINE, CO_ASYNC_GENERATOR
+                raise TypeError(f"{function.__name__} is async, and other code would run in the mode while it waits; use `with` around what computes")
+            return generated if flags & 0x20 else guarded  # CO_GENERATOR
     return Guard
 
 
-NAMES |= {"no_grad": guard(w._grad_mode, False), "enable_grad": guard(w._grad_mode, True), "set_grad_enabled": guard(w._grad_mode),
+class set_grad_enabled(guard(w._grad_mode)):
+    """From now on, or until the end of a `with`."""
+
+    def __init__(self, mode):
+        self.before = w.is_grad_enabled()
+        super().__init__(mode)
+        w._set_grad_enabled(mode)
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        w._set_grad_enabled(self.before)
+
+    def __call__(self, function):
+        w._set_grad_enabled(self.before)
+        return super().__call__(function)
+
+
+NAMES |= {"no_grad": guard(w._grad_mode, False), "enable_grad": guard(w._grad_mode, True), "set_grad_enabled": set_grad_enabled,
           "composed": guard(w._composed), "eval_mode": guard(w._eval_mode)}
 
 
 # ---- modules written in Python
+class Parameter(Tensor):
+    """A tensor that a module registers, trained or frozen."""
+
+    def __init__(self, data, requires_grad=True):
+        super().__init__(data.detach().contiguous().requires_grad_(requires_grad))
+
+
+def kind_of(self, name):
+    """What is registered under a name; a layer of Weft computes with its own tensors and modules, whatever its attributes are."""
+    kind = self._kind(name)
+    if kind and name not in vars(self):
+        raise w.GraphError(f"{type(self).__name__}.{name} is a {kind} that the layer computes with, and stays; change its values, as in {name}.copy_(value) under no_grad()")
+    return kind
+
+
 def set_attribute(self, name, value):
-    """A module, or a leaf that requires a gradient, is registered."""
-    if isinstance(value, nn.Module):
-        self._register_module(name, value)
-    elif isinstance(value, Tensor) and value.requires_grad and value.is_leaf:
-        value = self._register_parameter(name, value)
+    """What is registered: modules, Parameters and other leaves that require a gradient, and tensors under the name of a buffer."""
+    before, is_tensor = self._kind(name), isinstance(value, Tensor)
+    if before and is_tensor and hash(value) == hash(getattr(self, name)):
+        return  # self.w -= 1, in place
+    kind = ("child" if isinstance(value, nn.Module) else "buffer" if is_tensor and before == "buffer" and not isinstance(value, Parameter)
+            else "parameter" if is_tensor and (isinstance(value, Parameter) or value.requires_grad and value.is_leaf) else None)
+    if kind_of(self, name) and not kind and (value is not None or before == "buffer"):
+        expected = {"parameter": "nn.Parameter or None", "buffer": "Tensor", "child": "nn.Module or None"}[before]
+        raise TypeError(f"cannot assign {type(value).__name__} as {before} {name!r} of {type(self).__name__} ({expected} expected)")
+    if kind:
+        registered = getattr(self, "_set_" + kind)(name, value)
+        value = value if registered is None or value.is_contiguous() else registered
+    elif before:
+        self._remove(name)
     object.__setattr__(self, name, value)
+
+
+def delete_attribute(self, name):
+    if kind_of(self, name):
+        self._remove(name)
+    object.__delattr__(self, name)
+
+
+def register_buffer(self, name, tensor, persistent=True):
+    if kind_of(self, name) != "buffer" and hasattr(self, name):
+        raise w.ValueError(f"register_buffer: {type(self).__name__} has an attribute {name!r} already; delete it first")
+    self._set_buffer(name, tensor, persistent)
+    object.__setattr__(self, name, tensor)
+
+
+def refuse_overrides(cls):
+    for name in ("get_extra_state", "set_extra_state", "_save_to_state_dict", "_load_from_state_dict", "_apply"):
+        if name in vars(cls):
+            raise TypeError(f"{cls.__name__}.{name} would not be called; a state_dict has tensors: register_buffer")
 
 
 def get_attribute(self, name):
@@ -235,20 +362,19 @@ class Sequential(nn.Module):
 
     def __init__(self, *steps):
         super().__init__("Sequential")
-        self.steps = steps
-        for i, step in enumerate(steps):
-            if isinstance(step, nn.Module):
-                self._register_module(str(i), step)
+        self.names = [str(i) for i in range(len(steps))]
+        for name, step in zip(self.names, steps):
+            setattr(self, name, step)
 
     def forward(self, x):
-        for step in self.steps:
-            x = step(x)
+        for name in self.names:
+            x = getattr(self, name)(x)
         return x
 
 
-nn.Module.__setattr__, nn.Module.__getattr__, nn.Sequential = set_attribute, get_attribute, Sequential
+nn.Module.__setattr__, nn.Module.__getattr__, nn.Module.__delattr__, nn.Module.register_buffer = set_attribute, get_attribute, delete_attribute, register_buffer
 nn.Module.__call__ = lambda self, *args, **kwargs: self.forward(*args, **kwargs)
-nn.Parameter = lambda data, requires_grad=True: data.detach().requires_grad_(requires_grad)
+nn.Module.__init_subclass__, nn.Sequential, nn.Parameter = classmethod(refuse_overrides), Sequential, Parameter
 
 
 # ---- gradients and their checks
@@ -264,7 +390,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 def checker(second):
     def check(func, inputs, eps=1e-3, tolerance=1e-8, parameters=(), raise_exception=True):
-        message = w.check._gradcheck(second, lambda x: func(*x), list(inputs), eps, tolerance, list(parameters))
+        message = w.check._gradcheck(second, returning(lambda x: func(*x)), list(inputs), eps, tolerance, list(parameters))
         if message and raise_exception:
             raise w.Error(message)
         return not message
@@ -272,3 +398,26 @@ def checker(second):
 
 
 w.autograd.grad, w.autograd.gradcheck, w.autograd.gradgradcheck = grad, checker(False), checker(True)
+
+
+# ---- what pybind11 leaves to us
+def refuse(error, args, kwargs):
+    """Where no overload fits: what there is and what was given, by kind, since the values could be a whole state dict."""
+    text, given = str(error).split("\n\nInvoked with: ")[0].replace("weft._weft.", ""), [*args, *kwargs.values()]
+    if text == str(error):
+        raise error
+    kinds = [type(x).__name__ + ", which requires a gradient" * (isinstance(x, Tensor) and x.requires_grad) for x in given]
+    advice = ["A number would lose the gradient of a tensor: pass x.item() if it may."] * ("float" in text and any("gradient" in kind for kind in kinds))
+    advice += ["True and False are no axis and no size: name the argument, as in keepdim=True or correction=0."] * any(isinstance(x, bool) for x in args)
+    advice += ["Arrays and other libraries' tensors become Weft's by weft.tensor(x)."] * any(hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__") and not isinstance(x, Tensor) for x in given)
+    raise TypeError("\n".join([text, "", f"Given: {'; '.join(kinds)}", *advice])) from None
+
+
+def unpicklable(x):
+    raise TypeError(f"cannot pickle {type(x).__name__}; save a module's state_dict()")
+
+
+for _space in (w, nn, w.optim, w.check):
+    for _class in vars(_space).values():
+        if isinstance(_class, type(Tensor)) and _class.__base__.__name__ == "pybind11_object" and _class is not Tensor:
+            _class.__reduce__ = (lambda x: (type(x), (int(x),))) if hasattr(_class, "__members__") else unpicklable

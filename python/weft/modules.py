@@ -116,7 +116,8 @@ def moved(self, *what, dtype=None, device=None):
 def parts(self):
     saved, plain = self.state_dict(), {key: x for key, x in vars(self).items() if not isinstance(x, (Tensor, Module)) and key not in ("_made", "_before", "_after")}
     children = {name: child for name, child in named_children(self) if name in vars(self)}
-    tensors = [(name, x, name in saved) for name, x in {**dict(self.named_buffers()), **saved}.items() if name.split(".")[0] not in children]
+    kind = lambda name: "parameter" if "." not in name and self._kind(name) == "parameter" else name in saved
+    tensors = [(name, x, kind(name)) for name, x in {**dict(self.named_buffers()), **saved}.items() if name.split(".")[0] not in children]
     return vars(self).get("_made"), (tensors, list(children.items()), plain, self.training)
 
 
@@ -130,12 +131,14 @@ def put(self, state):
     tensors, children, plain, training = state
     there = {**dict(self.named_buffers()), **self.state_dict()}
     vars(self).update(plain)
-    for name, x, persistent in tensors:
+    for name, x, kind in tensors:
         if name in there:
             there[name].data = x
             there[name].requires_grad_(x.requires_grad)
+        elif kind == "parameter":
+            setattr(self, name, x if x.requires_grad else Parameter(x, False))
         else:
-            setattr(self, name, x) if x.requires_grad else self.register_buffer(name, x, persistent)
+            self.register_buffer(name, x, kind)
     for name, child in children:
         setattr(self, name, child)
     self.train(training)
@@ -168,16 +171,13 @@ for _name, _value in {"__call__": call, "__getattr__": attribute, "__deepcopy__"
     setattr(Module, _name, _value)
 
 
-class LeafType(type):
+class LeafType(type(Tensor)):
     def __instancecheck__(cls, x):
-        return isinstance(x, Tensor) and x.is_leaf and x.requires_grad
+        return isinstance(x, forms.Parameter) or isinstance(x, Tensor) and x.is_leaf and x.requires_grad
 
 
-class Parameter(metaclass=LeafType):
-    """A leaf that requires a gradient, or not; every such leaf is a Parameter."""
-
-    def __new__(cls, data, requires_grad=True):
-        return data.detach().requires_grad_(requires_grad)
+class Parameter(forms.Parameter, metaclass=LeafType):
+    """A tensor that a module registers, trained or frozen; every leaf that requires a gradient is one."""
 
 
 nn.Parameter = Parameter

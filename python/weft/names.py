@@ -217,26 +217,18 @@ def new(name):
     return lambda self, *size, dtype=None, device=None, **options: CREATED[name](forms.sizes(size), dtype=dtype or self.dtype, device=device, **options)
 
 
-def pickled(x, protocol):
-    if not x.is_leaf:
-        raise w.GraphError("pickle: the result of an operation; pickle x.detach()")
-    return restored, (memoryview(x.detach().contiguous()).tobytes(), tuple(x.shape), TYPES[x.dtype], x.requires_grad)
-
-
-def restored(values, shape, type, requires_grad):
-    flat = w._copy(memoryview(values).cast("fdq?"[list(TYPES.values()).index(type)]))
-    return flat.reshape(shape).requires_grad_(requires_grad)
-
-
 def copied(x, memo):
     """For copy.deepcopy: one tensor in several places stays one."""
     if not x.is_leaf:
         raise w.GraphError("deepcopy: the result of an operation; copy a leaf, or x.detach()")
-    return memo.setdefault(("weft", hash(x)), (x.detach().clone().requires_grad_(x.requires_grad), x))[0]
+    if (key := ("weft", hash(x))) not in memo:
+        y = x.detach().clone()
+        memo[key] = (y.requires_grad_(x.requires_grad) if type(x) is Tensor else type(x)(y, x.requires_grad), x)
+    return memo[key][0]
 
 
 METHODS = {**FUNCTIONS, **{name: inplace(name, function) for name, function in IN_PLACE.items()}, "to": converted, "backward": backward, "cpu": lambda self: self,
-           **{name: getattr(Tensor, f"__{name}__") for name in ["eq", "ne", "lt", "le", "gt", "ge"]}, "__deepcopy__": copied, "__reduce_ex__": pickled,
+           **{name: getattr(Tensor, f"__{name}__") for name in ["eq", "ne", "lt", "le", "gt", "ge"]}, "__deepcopy__": copied,
            "device": property(lambda self: device()), "data": property(Tensor.detach, set_data),
            "type": lambda self, dtype=None: f"torch.{TYPES[self.dtype]}Tensor" if dtype is None else to_dtype(self, dtype),
            "type_as": lambda self, other: to_dtype(self, other.dtype), "view_as": lambda self, other: self.view(other.shape),
