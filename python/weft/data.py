@@ -58,8 +58,7 @@ class DataLoader:
     """Batches of a dataset, in this process."""
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, num_workers=0, collate_fn=None, pin_memory=False, drop_last=False, generator=None):
-        if num_workers or pin_memory:
-            raise w.ValueError("DataLoader: num_workers and pin_memory have no effect here, because batches are made in this process; leave them out")
+        names.refuse("DataLoader", num_workers=(num_workers, 0), pin_memory=(pin_memory, False))
         if shuffle and sampler is not None:
             raise w.ValueError("DataLoader: both shuffle and sampler; give one")
         self.dataset, self.batch_size, self.drop_last, self.collate_fn = dataset, batch_size, drop_last, collate_fn or default_collate
@@ -136,11 +135,9 @@ class Categorical:
         self.probs = w.exp(self.logits)
 
     def sample(self, sample_shape=()):
-        n = 1
-        for size in sample_shape:
-            n *= size
-        rows = self.probs.detach().reshape(-1, self.probs.size(-1))
-        return w.multinomial(rows, n, w.default_generator, True).transpose(0, 1).reshape(*sample_shape, *self.probs.shape[:-1])
+        n = len(w.zeros(sample_shape).reshape(-1)) if sample_shape else 1
+        drawn = w.multinomial(self.probs.detach().reshape(-1, self.probs.size(-1)), n, w.default_generator, True)
+        return drawn.transpose(0, 1).reshape(*sample_shape, *self.probs.shape[:-1])
 
     def log_prob(self, value):
         return self.logits.expand(*value.shape, self.logits.size(-1)).gather(-1, value.unsqueeze(-1)).squeeze(-1)

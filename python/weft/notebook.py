@@ -1,8 +1,10 @@
 """What a notebook shows: tensors, modules, attention maps, plots and reports draw themselves."""
-import html
-
 from . import _weft as w
 from ._weft import Tensor, viz
+
+
+def escaped(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 class AttentionMap:
@@ -21,13 +23,13 @@ def tensor_html(x):
     title = f"{tuple(x.shape)} {x.dtype}{', requires a gradient' * x.requires_grad}"
     values = x.detach().to(w.float64)
     drawn = x.ndim in (1, 2) and 0 < x.numel() <= 1000 and bool(w.isclose(values - values, w.zeros_like(values)).all())
-    return f"<div><code>{title}</code><br>{viz._cells_svg(values, title) if drawn else f'<pre>{html.escape(str(x.detach()))}</pre>'}</div>"
+    return f"<div><code>{title}</code><br>{viz._cells_svg(values, title) if drawn else f'<pre>{escaped(str(x.detach()))}</pre>'}</div>"
 
 
 def framed(report):
-    return f'<iframe srcdoc="{html.escape(report.html(), quote=True)}" width="100%" height="600"></iframe>'
+    return f'<iframe srcdoc="{escaped(report.html())}" width="100%" height="600"></iframe>'
 
 
 Tensor._repr_html_ = tensor_html
-w.nn.Module._repr_html_ = lambda self: f"<pre>{html.escape(repr(self))}</pre>"
+w.nn.Module._repr_html_ = lambda self: f"<pre>{escaped(repr(self))}</pre>"
 viz.Plot._repr_svg_, viz.AttentionMap, w.Report._repr_html_ = viz.Plot.svg, AttentionMap, framed
