@@ -173,6 +173,15 @@ class Layer(unittest.TestCase):
             steps.step()
         same(x, t, "after PyTorch's state", 1e-6)
 
+    def test_muon_takes_orthogonal_steps(self):
+        p = weft.randn(6, 4, requires_grad=True)
+        before, optimizer = p.tolist(), optim.Muon([p], lr=0.5, weight_decay=0.0)
+        (p * weft.randn(6, 4)).sum().backward()
+        optimizer.step()
+        values = np.linalg.svd((np.array(before) - np.array(p.tolist())) / 0.5 / 1.5**0.5, compute_uv=False)
+        self.assertTrue((0.6 < values).all() and (values < 1.3).all(), values)
+        self.refused(weft.ShapeError, ["matri"], optim.Muon, [weft.ones(3, requires_grad=True)])
+
     def test_a_notebook_shows_pictures(self):
         def drawing(text):
             return xml.dom.minidom.parseString(text).getElementsByTagName("svg")[0]

@@ -151,7 +151,8 @@ SCHEDULERS = {"LambdaLR": ({"lr_lambda": ...}, lambda t, lr, i, lr_lambda: lr * 
                            lambda t, lr, i, start_factor, end_factor, total_iters: lr * (start_factor + (end_factor - start_factor) * min(t, total_iters) / total_iters))}
 lr_scheduler = {"LRScheduler": LRScheduler, **{name: scheduler(name, *parts) for name, parts in SCHEDULERS.items()}}
 adam = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8}
-RULES = {"SGD": {"lr": 1e-3, "momentum": 0, "weight_decay": 0, "nesterov": False}, "Adam": {**adam, "weight_decay": 0}, "AdamW": {**adam, "weight_decay": 0.01}}
+RULES = {"SGD": {"lr": 1e-3, "momentum": 0, "weight_decay": 0, "nesterov": False}, "Adam": {**adam, "weight_decay": 0}, "AdamW": {**adam, "weight_decay": 0.01},
+         "Muon": {"lr": 1e-3, "weight_decay": 0.1, "momentum": 0.95, "nesterov": True, "ns_coefficients": (3.4445, -4.7750, 2.0315), "eps": 1e-7, "ns_steps": 5}}
 RULES = {name: type(name, (Native,), {"options": options, "make": staticmethod(getattr(optim, name))}) for name, options in RULES.items()}
 
 
