@@ -24,12 +24,13 @@ namespace init {
 
 namespace {
 
-Tensor filled(const char* function, Tensor x, const Rng& rng, const std::function<Tensor()>& values) {
+const Tensor& filled(const char* function, const Tensor& x, const Rng& rng,
+                     const std::function<Tensor()>& values) {
     if (!is_floating_point(x.dtype()))
         throw DTypeError(function, ": x is ", name(x.dtype()), "; fill a float32 or float64 tensor");
     if (rng.skips_init() || x.numel() == 0) return x;
     const NoGrad off;
-    x.copy_(values());
+    Tensor(x).copy_(values());
     return x;
 }
 
@@ -56,11 +57,11 @@ Fans fans_of(const char* function, const Tensor& x) {
     return {static_cast<double>(x.size(1)) * each, static_cast<double>(x.size(0)) * each};
 }
 
-Tensor filled_uniform(const char* function, const Tensor& x, double low, double high, Rng& rng) {
+const Tensor& filled_uniform(const char* function, const Tensor& x, double low, double high, Rng& rng) {
     return filled(function, x, rng, [&] { return rand(x.shape(), rng, x.dtype()) * (high - low) + low; });
 }
 
-Tensor filled_normal(const char* function, const Tensor& x, double mean, double std, Rng& rng) {
+const Tensor& filled_normal(const char* function, const Tensor& x, double mean, double std, Rng& rng) {
     return filled(function, x, rng, [&] { return randn(x.shape(), rng, x.dtype()) * std + mean; });
 }
 
@@ -77,30 +78,24 @@ double kaiming_deviation(const char* function, const Tensor& x, const KaimingOpt
            std::sqrt(options.mode == FanMode::fan_in ? fans.in : fans.out);
 }
 
+// rows (r, n) minus their parts along `others` (k, n), whose rows are orthonormal.
+void subtract_parts(Tensor rows, const Tensor& others) {
+    if (others.size(0) > 0) rows.add_(matmul(matmul(rows, others.T()), others), -1);
+}
+
 // Makes the rows of q (k, n), k ≤ n, orthonormal: each minus its parts along those before it, divided by its
-// length (Gram–Schmidt). Blocks of rows, because products of matrices are fast; and twice, because rounding
-// leaves parts where a row nearly vanishes.
-void orthonormalise(Tensor& q) {
-    const std::int64_t k = q.size(0), n = q.size(1), rows = 32;
-    double* const data = q.data<double>();
-    const auto dot = [&](std::int64_t i, std::int64_t j) {
-        double sum = 0;
-        for (std::int64_t c = 0; c < n; ++c) sum += data[i * n + c] * data[j * n + c];
-        return sum;
-    };
-    for (std::int64_t begin = 0; begin < k; begin += rows) {
-        const std::int64_t end = std::min(begin + rows, k);
-        Tensor block = q.slice(0, begin, end);
-        const Tensor before = q.slice(0, 0, begin);
+// length (Gram–Schmidt). In blocks, because products of large matrices are fast, and twice, because rounding
+// leaves parts where little is left of a row.
+void orthonormalise(const Tensor& q) {
+    const std::int64_t block = 32;
+    for (std::int64_t begin = 0; begin < q.size(0); begin += block) {
+        const std::int64_t end = std::min(begin + block, q.size(0));
         for (int pass = 0; pass < 2; ++pass) {
-            if (begin > 0) block.add_(matmul(matmul(block, before.T()), before), -1);
+            subtract_parts(q.slice(0, begin, end), q.slice(0, 0, begin));
             for (std::int64_t i = begin; i < end; ++i) {
-                for (std::int64_t j = begin; j < i; ++j) {
-                    const double part = dot(i, j);
-                    for (std::int64_t c = 0; c < n; ++c) data[i * n + c] -= part * data[j * n + c];
-                }
-                const double length = std::sqrt(dot(i, i));
-                for (std::int64_t c = 0; c < n; ++c) data[i * n + c] /= length;
+                Tensor row = q.slice(0, i, i + 1);  // (1, n)
+                subtract_parts(row, q.slice(0, begin, i));
+                row.mul_(1 / std::sqrt(sum(row * row).item()));
             }
         }
     }
@@ -108,24 +103,24 @@ void orthonormalise(Tensor& q) {
 
 }  // namespace
 
-Tensor constant_(Tensor x, double value) {
+const Tensor& constant_(const Tensor& x, double value) {
     const NoGrad off;
-    x.fill_(value);
+    Tensor(x).fill_(value);
     return x;
 }
 
-Tensor uniform_(Tensor x, double low, double high, Rng& rng) {
+const Tensor& uniform_(const Tensor& x, double low, double high, Rng& rng) {
     check_range("uniform_", low, high);
     return filled_uniform("uniform_", x, low, high, rng);
 }
 
-Tensor normal_(Tensor x, double mean, double std, Rng& rng) {
+const Tensor& normal_(const Tensor& x, double mean, double std, Rng& rng) {
     if (!std::isfinite(mean)) throw ValueError("normal_: mean must be finite, not ", mean);
     check_size("normal_", "std", std);
     return filled_normal("normal_", x, mean, std, rng);
 }
 
-Tensor trunc_normal_(Tensor x, double mean, double std, double low, double high, Rng& rng) {
+const Tensor& trunc_normal_(const Tensor& x, double mean, double std, double low, double high, Rng& rng) {
     check_range("trunc_normal_", low, high);
     check_size("trunc_normal_", "std", std);
     const auto below = [&](double bound) { return std::erfc((mean - bound) / (std * std::sqrt(2.0))) / 2; };
@@ -157,30 +152,30 @@ double calculate_gain(Nonlinearity nonlinearity, double a) {
     }
 }
 
-Tensor xavier_uniform_(Tensor x, double gain, Rng& rng) {
+const Tensor& xavier_uniform_(const Tensor& x, double gain, Rng& rng) {
     const double bound = std::sqrt(3.0) * xavier_deviation("xavier_uniform_", x, gain);
     return filled_uniform("xavier_uniform_", x, -bound, bound, rng);
 }
 
-Tensor xavier_normal_(Tensor x, double gain, Rng& rng) {
+const Tensor& xavier_normal_(const Tensor& x, double gain, Rng& rng) {
     return filled_normal("xavier_normal_", x, 0, xavier_deviation("xavier_normal_", x, gain), rng);
 }
 
-Tensor kaiming_uniform_(Tensor x, const KaimingOptions& options, Rng& rng) {
+const Tensor& kaiming_uniform_(const Tensor& x, const KaimingOptions& options, Rng& rng) {
     const double bound = std::sqrt(3.0) * kaiming_deviation("kaiming_uniform_", x, options);
     return filled_uniform("kaiming_uniform_", x, -bound, bound, rng);
 }
 
-Tensor kaiming_normal_(Tensor x, const KaimingOptions& options, Rng& rng) {
+const Tensor& kaiming_normal_(const Tensor& x, const KaimingOptions& options, Rng& rng) {
     return filled_normal("kaiming_normal_", x, 0, kaiming_deviation("kaiming_normal_", x, options), rng);
 }
 
-Tensor orthogonal_(Tensor x, double gain, Rng& rng) {
+const Tensor& orthogonal_(const Tensor& x, double gain, Rng& rng) {
     check_size("orthogonal_", "gain", gain);
     fans_of("orthogonal_", x);  // refuses what is no matrix
     return filled("orthogonal_", x, rng, [&] {
         const std::int64_t rows = x.size(0), cols = x.numel() / rows;
-        Tensor q = randn({std::min(rows, cols), std::max(rows, cols)}, rng, float64);
+        const Tensor q = randn({std::min(rows, cols), std::max(rows, cols)}, rng, float64);
         orthonormalise(q);
         return (gain * (rows <= cols ? q : q.T())).reshape(x.shape()).to(x.dtype());
     });

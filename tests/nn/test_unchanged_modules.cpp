@@ -30,6 +30,38 @@ Box filled() {
 
 std::vector<Row> module_rows() {
     return {
+        {"uniform_ normal_ trunc_normal_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ "
+         "orthogonal_",
+         [](Check& c) {
+             using namespace nn::init;
+             using Function = std::function<void(const Tensor&, Rng&)>;
+             Rng rng(1);
+             Tensor w = ones({2, 3}).requires_grad_(), v = ones({3}), ids = zeros({2, 3}, int64);
+             const State all = watch(w, v, ids, rng);
+             const std::vector<Function> of_matrices = {
+                 [](const Tensor& x, Rng& r) { xavier_uniform_(x, 1, r); },
+                 [](const Tensor& x, Rng& r) { xavier_normal_(x, 1, r); },
+                 [](const Tensor& x, Rng& r) { kaiming_uniform_(x, {}, r); },
+                 [](const Tensor& x, Rng& r) { kaiming_normal_(x, {}, r); },
+                 [](const Tensor& x, Rng& r) { orthogonal_(x, 1, r); }};
+             std::vector<Function> functions = of_matrices;
+             functions.push_back([](const Tensor& x, Rng& r) { uniform_(x, 0, 1, r); });
+             functions.push_back([](const Tensor& x, Rng& r) { normal_(x, 0, 1, r); });
+             functions.push_back([](const Tensor& x, Rng& r) { trunc_normal_(x, 0, 1, -2, 2, r); });
+             for (const Function& fill : of_matrices) c.refuses(all, [&] { fill(v, rng); });
+             for (const Function& fill : functions) {
+                 c.refuses(all, [&] { fill(ids, rng); });
+                 c.changes(all, [&] { fill(w, rng); });
+             }
+             c.refuses(all, [&] { uniform_(w, 1, 0, rng); });
+             c.refuses(all, [&] { normal_(w, 0, -1, rng); });
+             c.refuses(all, [&] { trunc_normal_(w, 0, 1, 5, 6, rng); });
+             c.refuses(all, [&] { xavier_uniform_(w, -1, rng); });
+             c.refuses(all, [&] { xavier_normal_(w, -1, rng); });
+             c.refuses(all, [&] { kaiming_uniform_(w, {.a = NAN}, rng); });
+             c.refuses(all, [&] { kaiming_normal_(w, {.a = NAN}, rng); });
+             c.refuses(all, [&] { orthogonal_(w, -1, rng); });
+         }},
         {"Module::register_parameter Module::register_buffer Module::register_generator "
          "Module::register_module "
          "ModuleList::append",

@@ -1,8 +1,6 @@
 // Initial values of parameters.
 #pragma once
 
-#include <utility>
-
 #include "weft/autograd/tensor.h"
 
 namespace weft::nn {
@@ -28,24 +26,24 @@ namespace init {
 // Fills x with `value`, 0 or 1.
 //
 //     nn::init::constant_(w, 0.5);
-Tensor constant_(Tensor x, double value);
-inline Tensor zeros_(Tensor x) { return constant_(std::move(x), 0); }
-inline Tensor ones_(Tensor x) { return constant_(std::move(x), 1); }
+const Tensor& constant_(const Tensor& x, double value);
+inline const Tensor& zeros_(const Tensor& x) { return constant_(x, 0); }
+inline const Tensor& ones_(const Tensor& x) { return constant_(x, 1); }
 
 // Each element uniform in [low, high).
 //
 //     nn::init::uniform_(w, -0.1, 0.1, rng);
-Tensor uniform_(Tensor x, double low = 0, double high = 1, Rng& rng = default_rng());
+const Tensor& uniform_(const Tensor& x, double low = 0, double high = 1, Rng& rng = default_rng());
 // Normally distributed.
 //
 //     nn::init::normal_(w, 0, 0.02, rng);
-Tensor normal_(Tensor x, double mean = 0, double std = 1, Rng& rng = default_rng());
+const Tensor& normal_(const Tensor& x, double mean = 0, double std = 1, Rng& rng = default_rng());
 // Normally distributed and drawn again while outside [low, high]. ValueError if fewer than one draw in a
 // hundred is inside.
 //
 //     nn::init::trunc_normal_(w, 0, 0.02, -0.04, 0.04, rng);
-Tensor trunc_normal_(Tensor x, double mean = 0, double std = 1, double low = -2, double high = 2,
-                     Rng& rng = default_rng());
+const Tensor& trunc_normal_(const Tensor& x, double mean = 0, double std = 1, double low = -2, double high = 2,
+                            Rng& rng = default_rng());
 
 // What follows a layer.
 enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
@@ -59,11 +57,11 @@ double calculate_gain(Nonlinearity nonlinearity, double a = 0.01);
 // the difficulty of training deep feedforward neural networks", 2010, eq. 16.)
 //
 //     nn::init::xavier_uniform_(w, 1, rng);
-Tensor xavier_uniform_(Tensor x, double gain = 1, Rng& rng = default_rng());
+const Tensor& xavier_uniform_(const Tensor& x, double gain = 1, Rng& rng = default_rng());
 // Normal with mean 0 and variance gain²·2/(fan_in + fan_out).
 //
 //     nn::init::xavier_normal_(w, 1, rng);
-Tensor xavier_normal_(Tensor x, double gain = 1, Rng& rng = default_rng());
+const Tensor& xavier_normal_(const Tensor& x, double gain = 1, Rng& rng = default_rng());
 
 // The numbers to keep the size of: those on their way forward, or gradients on their way back.
 enum class FanMode { fan_in, fan_out };
@@ -77,18 +75,18 @@ struct KaimingOptions {
 // "Delving deep into rectifiers", 2015, eq. 10.)
 //
 //     nn::init::kaiming_uniform_(w, {.mode = nn::init::FanMode::fan_out}, rng);
-Tensor kaiming_uniform_(Tensor x, const KaimingOptions& options = {}, Rng& rng = default_rng());
+const Tensor& kaiming_uniform_(const Tensor& x, const KaimingOptions& options = {}, Rng& rng = default_rng());
 // Normal with mean 0 and variance gain²/fan.
 //
 //     nn::init::kaiming_normal_(w, {.nonlinearity = nn::init::Nonlinearity::relu}, rng);
-Tensor kaiming_normal_(Tensor x, const KaimingOptions& options = {}, Rng& rng = default_rng());
+const Tensor& kaiming_normal_(const Tensor& x, const KaimingOptions& options = {}, Rng& rng = default_rng());
 
 // A random orthogonal matrix times gain, each as likely: x as a matrix (size(0), the rest) has x xᵀ = gain²·1,
 // or xᵀ x if it has more rows than columns. ShapeError as above. (Saxe et al., "Exact solutions to the
 // nonlinear dynamics of learning in deep linear neural networks", 2014.)
 //
 //     nn::init::orthogonal_(w, 1, rng);
-Tensor orthogonal_(Tensor x, double gain = 1, Rng& rng = default_rng());
+const Tensor& orthogonal_(const Tensor& x, double gain = 1, Rng& rng = default_rng());
 
 }  // namespace init
 
