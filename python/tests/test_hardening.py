@@ -52,9 +52,9 @@ class Hardening(unittest.TestCase):
 
     def test_an_object_that_was_not_made_is_an_error(self):
         for name in ["Tensor", "Generator", "Mask", "nn.Linear", "nn.GPT", "optim.SGD"]:
-            for use in ["repr(x)", "str(x)", "weft.exp(x)", "hash(x)", "x.step()", "x.manual_seed(1)", "x | x", "x.__reduce__()"]:
+            for use in ["repr(x)", "str(x)", "memoryview(x)", "x.grad = None", "x.shape", "x.lr", "weft.exp(x)", "hash(x)", "x.step()", "x.manual_seed(1)", "x | x", "x.__reduce__()"]:
                 self.program(f"from weft import optim\nx = {name.replace('nn', 'weft.nn').replace('optim', 'weft.optim') if '.' in name else 'weft.' + name}\nx = x.__new__(x)\n"
-                             f"try:\n    {use}\nexcept (AttributeError, TypeError) as error:\n    pass")
+                             f"try:\n    {use}\nexcept (AttributeError, TypeError, BufferError) as error:\n    pass")
 
     def test_pickle_and_copy_never_abort(self):
         for what in ["nn.Linear(1, 1)", "weft.Mask()", "weft.Generator()", "weft.optim.SGD([weft.ones(1, requires_grad=True)])"]:
@@ -101,8 +101,9 @@ class Hardening(unittest.TestCase):
         v, x = weft.tensor(0.5, requires_grad=True), weft.ones(2, 2)
         for call in [lambda: x.fill_(v), lambda: weft.full_like(x, v), lambda: F.leaky_relu(x, v), lambda: F.pad(x, (1, 1), value=v), lambda: F.dropout(x, v), lambda: F.elu(x, alpha=v),
                      lambda: x.norm(v), lambda: F.huber_loss(x, x, delta=v), lambda: weft.linspace(0, v, 3), lambda: optim.SGD([v], lr=v), lambda: nn.Dropout(v),
-                     lambda: F.scaled_dot_product_attention(x, x, x, scale=v), lambda: optim.Adam([v], betas=(v, 0.9)), lambda: nn.utils.clip_grad_norm_([v], v)]:
+                     lambda: F.scaled_dot_product_attention(x, x, x, scale=v), lambda: nn.utils.clip_grad_norm_([v], v)]:
             self.refused(TypeError, ["write x.item()", "Given: ", "requires a gradient"], call)
+        self.refused(TypeError, [], lambda: optim.Adam([v], betas=(v, 0.9)))
         self.assertEqual(weft.full_like(x, weft.tensor(3.0)).tolist(), [[3, 3], [3, 3]])  # others are
 
     def test_bools_are_no_axes(self):

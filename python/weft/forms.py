@@ -203,7 +203,8 @@ class Handle:
 add_hook = Tensor.register_hook
 all_, any_, max_, min_ = reduced("all"), reduced("any"), both("max", w.maximum), both("min", w.minimum)
 FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp,
-             "masked_fill": lambda input, mask, value: w.where(mask, value.reshape(()), w.masked_fill(input, mask, 0)) if isinstance(value, Tensor) else w.masked_fill(input, mask, value),
+             "masked_fill": lambda input, mask, value: (w.where(mask, value.reshape(()), w.masked_fill(input, mask, 0)) if isinstance(value, Tensor)
+                                                        else w.masked_fill(input, mask, value)),
              "scatter_add": lambda input, dim, index, src: input + w.scatter_add(input.shape, dim, index, src)}
 METHODS = {"__getitem__": lambda x, index: indexed(x, index)[0], "__setitem__": assign, "__iter__": lambda x: (x[i] for i in range(len(x))),
            "__len__": lambda x: x.size(0), "__bool__": lambda x: bool(float(x)), "__int__": lambda x: int(x.item()), "__abs__": Tensor.__dict__["abs"],
@@ -219,7 +220,8 @@ for _name in ["reshape", "view", "permute", "expand", "repeat", "broadcast_to", 
 for _name, _value in {**FUNCTIONS, **METHODS}.items():
     setattr(Tensor, _name, _value)
 NAMES = {**FUNCTIONS, "tensor": tensor, "zeros": zeros, "ones": ones, "empty": empty, "randn": randn, "rand": rand, "arange": arange,
-         "einsum": lambda equation, *operands: w.einsum(equation, operands), **{name: getattr(Tensor, name) for name in ["reshape", "permute", "transpose", "squeeze", "unsqueeze", "select"]},
+         "einsum": lambda equation, *operands: w.einsum(equation, operands),
+         **{name: getattr(Tensor, name) for name in ["reshape", "permute", "transpose", "squeeze", "unsqueeze", "select"]},
          "permute": lambda input, dims: input.permute(dims)}
 
 
@@ -399,13 +401,13 @@ def refuse(error, args, kwargs={}):
     for is_it, advice in [("List[" in text[0] and any(isinstance(x, Tensor) for x in args[:2]), "A list of tensors is asked for, and a tensor given: write [x]."),
                           ("float" in text[0] and "gradient" in str(kinds), "A tensor that requires a gradient would lose it as a number: write x.item() if it may."),
                           (any(isinstance(x, bool) for x in args), "A bool is no axis and no size: name the argument, as in keepdim=True or correction=0."),
-                          (any(hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__") and not isinstance(x, Tensor) for x in given), "Copy an array, or another library's tensor: weft.tensor(x).")]:
+                          (any(hasattr(x, "__dlpack__") and not isinstance(x, Tensor) for x in given), "An array, or another library's tensor: copy it by weft.tensor(x).")]:
         text[0] += f"\n{advice}" * is_it
     raise TypeError(f"{text[0]}\nGiven: {'; '.join(kinds)}") from None
 
 
 def unpicklable(x):
-    raise TypeError(f"cannot pickle {type(x).__name__}; save a module's state_dict()")
+    raise TypeError(f"cannot pickle {type(x).__name__}" + "; save its state_dict()" * hasattr(x, "state_dict"))
 
 
 w.dtype.__repr__ = w.dtype.__str__ = lambda x: f"weft.{x.name}"
