@@ -1,6 +1,6 @@
 """Writes the binding of what the headers declare, so a new operation is in Python when it is declared: generate.py include out
 writes out_0.cpp and out_1.cpp.
-That is the functions of weft/ops, Tensor's methods, the modules of weft/nn with their constructors, and the schedules
+That is the functions of weft/ops, Tensor's methods, the modules of weft/nn with their constructors and calls, and the schedules
 and optimisers. A parameter gets PyTorch's name, and a structure of options becomes arguments. What Python writes in another way is in
 python/src, and left out here."""
 import pathlib
@@ -17,7 +17,7 @@ OF_ONE = {"roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"},
           "one_hot": {"ids": "tensor"}, "binary_cross_entropy_with_logits": {"logits": "input"}, "randint": {"low": "low", "high": "high", "shape": "size"},
           "broadcast_to": {"shape": "size"}, "sum_to": {"shape": "size"}, "where": {"a": "input", "b": "other"}, "repeat": {"times": "repeats"},
           "pad": {"padding": "pad"}, "requires_grad_": {"wanted": "requires_grad"}}
-# What is in tensor.cpp and exchange.cpp, and what Python has no use for.
+# What is in module.cpp and exchange.cpp, and what Python has no use for.
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
              "zero_grad", "str", "rank", "T", "at", "begin", "end", "impl", "version", "set_data"}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",

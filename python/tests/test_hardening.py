@@ -257,9 +257,9 @@ class Hardening(unittest.TestCase):
     def test_what_a_layer_computes_with_stays(self):
         layer, block = nn.Linear(2, 2), nn.TransformerBlock(4, 2)
         for value in [weft.zeros(2, 2), nn.Parameter(weft.zeros(2, 2)), None, 3, nn.Linear(2, 2)]:
-            self.refused(weft.GraphError, ["Linear.weight", "copy_(value) under no_grad()"], setattr, layer, "weight", value)
-        self.refused(weft.GraphError, ["Linear.bias"], delattr, layer, "bias")
-        self.refused(weft.GraphError, ["TransformerBlock."], setattr, block, block.named_children()[0][0], nn.Linear(4, 4))
+            self.refused(AttributeError, ["Linear.weight", "copy_(value) under no_grad()"], setattr, layer, "weight", value)
+        self.refused(AttributeError, ["Linear.bias"], delattr, layer, "bias")
+        self.refused(AttributeError, ["TransformerBlock."], setattr, block, block.named_children()[0][0], nn.Linear(4, 4))
         self.assertEqual(len(layer.state_dict()), 2)
 
         class Mine(nn.Linear):
@@ -269,7 +269,7 @@ class Hardening(unittest.TestCase):
         mine = Mine()
         mine.extra = nn.Parameter(weft.zeros(1))
         self.assertEqual(mine.state_dict()["extra"].tolist(), [0])
-        self.refused(weft.GraphError, ["Mine.weight"], setattr, mine, "weight", nn.Parameter(weft.zeros(2, 2)))
+        self.refused(AttributeError, ["Mine.weight"], setattr, mine, "weight", nn.Parameter(weft.zeros(2, 2)))
 
     def test_submodules_are_replaced_and_deleted(self):
         net = Net()
@@ -287,10 +287,10 @@ class Hardening(unittest.TestCase):
         self.assertEqual(list(net.state_dict()), [name.replace("sub.", "sub.inner.") for name in names])
         net.sub = inner
         self.assertEqual((list(net.state_dict()), net(x).item()), (names, y.item()))
-        self.refused(ValueError, ["contain itself"], setattr, inner if not vars(inner) else net, "loop", net)
+        self.refused(ValueError, ["contain itself"], setattr, net, "loop", net)
         self.refused(ValueError, ["contain itself"], setattr, net, "sub", net)
         self.assertEqual((list(net.state_dict()), net(x).item()), (names, y.item()))
-        self.refused(TypeError, ["cannot assign function as child 'sub' of Net (nn.Module or None expected)"], setattr, net, "sub", weft.relu.__class__ and (lambda x: x))
+        self.refused(TypeError, ["cannot assign function as child 'sub' of Net (nn.Module or None expected)"], setattr, net, "sub", lambda x: x)
         del net.sub, net.b, net.w
         self.assertEqual([name for name in names if name.split(".")[0] not in ("sub", "b", "w")], list(net.state_dict()))
         self.refused(AttributeError, ["sub"], lambda: net.sub)

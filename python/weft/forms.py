@@ -297,7 +297,7 @@ def kind_of(self, name):
     """What is registered under a name; a layer of Weft computes with its own tensors and modules, whatever its attributes are."""
     kind = self._kind(name)
     if kind and name not in vars(self):
-        raise w.GraphError(f"{type(self).__name__}.{name} is a {kind} that the layer computes with, and stays; change its values, as in {name}.copy_(value) under no_grad()")
+        raise AttributeError(f"{type(self).__name__}.{name} is a {kind} that the layer computes with, and stays; change its values, as in {name}.copy_(value) under no_grad()")
     return kind
 
 
