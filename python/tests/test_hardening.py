@@ -52,9 +52,9 @@ class Hardening(unittest.TestCase):
 
     def test_an_object_that_was_not_made_is_an_error(self):
         for name in ["Tensor", "Generator", "Mask", "nn.Linear", "nn.GPT", "optim.SGD"]:
-            for use in ["repr(x)", "str(x)", "weft.exp(x)", "hash(x)", "x.step()", "x.manual_seed(1)", "x | x", "x.__reduce__()"]:
+            for use in ["repr(x)", "str(x)", "memoryview(x)", "x.grad = None", "x.shape", "x.lr", "weft.exp(x)", "hash(x)", "x.step()", "x.manual_seed(1)", "x | x", "x.__reduce__()"]:
                 self.program(f"from weft import optim\nx = {name.replace('nn', 'weft.nn').replace('optim', 'weft.optim') if '.' in name else 'weft.' + name}\nx = x.__new__(x)\n"
-                             f"try:\n    {use}\nexcept (AttributeError, TypeError) as error:\n    pass")
+                             f"try:\n    {use}\nexcept (AttributeError, TypeError, BufferError) as error:\n    pass")
 
     def test_pickle_and_copy_never_abort(self):
         for what in ["nn.Linear(1, 1)", "weft.Mask()", "weft.Generator()", "weft.optim.SGD([weft.ones(1, requires_grad=True)])"]:
@@ -91,18 +91,19 @@ class Hardening(unittest.TestCase):
         def both(m):
             x, v = m.tensor([1.0, 2, 3], requires_grad=True), m.tensor(2.5, requires_grad=True)
             mask, bound = m.tensor([True, False, True]), m.tensor([2.0, 2, 2], requires_grad=True)
-            y = x.masked_fill(mask, v) + 2 * m.masked_fill(x, mask, v) + 3 * m.clamp(x, min=v) + 4 * x.clamp(max=bound) + 5 * m.clamp(x, 2, bound)
+            y = x.masked_fill(mask, v) + 2 * m.masked_fill(x, mask, v) + 3 * m.clamp(x, min=v) + 4 * x.clamp(max=bound)
             y.sum().backward()
             return [y, x.grad, v.grad, bound.grad]
-        for found, expected in zip(both(weft), both(torch) if torch else [[14.5, 34, 43.5], [4, 12, 3], [12, 0, 0][:0] or 12.0, [5, 5, 9]]):
-            if torch:
-                same(found, expected, "masked_fill and clamp", 1e-6)
+        for found, expected in zip(both(weft), both(torch) if torch else [[19, 21.5, 24.5], [4, 7, 3], 12, [0, 0, 4]]):
+            same(found, expected, "masked_fill and clamp", 1e-6)
+        self.assertEqual(weft.clamp(weft.tensor([1.0, 3, 5]), 2, weft.tensor(4.0)).tolist(), [2, 3, 4])
         self.assertTrue(weft.clamp(weft.ones(2), min=weft.tensor(2.0, requires_grad=True)).requires_grad)
         v, x = weft.tensor(0.5, requires_grad=True), weft.ones(2, 2)
         for call in [lambda: x.fill_(v), lambda: weft.full_like(x, v), lambda: F.leaky_relu(x, v), lambda: F.pad(x, (1, 1), value=v), lambda: F.dropout(x, v), lambda: F.elu(x, alpha=v),
                      lambda: x.norm(v), lambda: F.huber_loss(x, x, delta=v), lambda: weft.linspace(0, v, 3), lambda: optim.SGD([v], lr=v), lambda: nn.Dropout(v),
-                     lambda: F.scaled_dot_product_attention(x, x, x, scale=v), lambda: optim.Adam([v], betas=(v, 0.9)), lambda: nn.utils.clip_grad_norm_([v], v)]:
-            self.refused(TypeError, ["pass x.item()", "Given: ", "requires a gradient"], call)
+                     lambda: F.scaled_dot_product_attention(x, x, x, scale=v), lambda: nn.utils.clip_grad_norm_([v], v)]:
+            self.refused(TypeError, ["write x.item()", "Given: ", "requires a gradient"], call)
+        self.refused(TypeError, [], lambda: optim.Adam([v], betas=(v, 0.9)))
         self.assertEqual(weft.full_like(x, weft.tensor(3.0)).tolist(), [[3, 3], [3, 3]])  # others are
 
     def test_bools_are_no_axes(self):
@@ -141,7 +142,7 @@ class Hardening(unittest.TestCase):
         self.assertEqual(nn.utils.clip_grad_norm_((p for p in [x]), 1.0), 4)
         self.assertEqual(weft.cat(y for y in [x, x]).shape, (4, 2))
         for call in [lambda: optim.SGD(x, lr=1.0), lambda: weft.cat(x), lambda: nn.utils.clip_grad_norm_(x, 1.0)]:  # its rows are no parameters
-            self.refused(TypeError, ["Given: Tensor"], call)
+            self.refused(TypeError, ["Given: ", "write [x]"], call)
         self.refused(ZeroDivisionError, [], optim.SGD, (1 / 0 for _ in [1]))
 
     # ---- indexing
@@ -256,9 +257,9 @@ class Hardening(unittest.TestCase):
     def test_what_a_layer_computes_with_stays(self):
         layer, block = nn.Linear(2, 2), nn.TransformerBlock(4, 2)
         for value in [weft.zeros(2, 2), nn.Parameter(weft.zeros(2, 2)), None, 3, nn.Linear(2, 2)]:
-            self.refused(weft.GraphError, ["Linear.weight", "copy_(value) under no_grad()"], setattr, layer, "weight", value)
-        self.refused(weft.GraphError, ["Linear.bias"], delattr, layer, "bias")
-        self.refused(weft.GraphError, ["TransformerBlock."], setattr, block, block.named_children()[0][0], nn.Linear(4, 4))
+            self.refused(AttributeError, ["Linear.weight", "copy_(value) under no_grad()"], setattr, layer, "weight", value)
+        self.refused(AttributeError, ["Linear.bias"], delattr, layer, "bias")
+        self.refused(AttributeError, ["TransformerBlock."], setattr, block, block.named_children()[0][0], nn.Linear(4, 4))
         self.assertEqual(len(layer.state_dict()), 2)
 
         class Mine(nn.Linear):
@@ -268,7 +269,7 @@ class Hardening(unittest.TestCase):
         mine = Mine()
         mine.extra = nn.Parameter(weft.zeros(1))
         self.assertEqual(mine.state_dict()["extra"].tolist(), [0])
-        self.refused(weft.GraphError, ["Mine.weight"], setattr, mine, "weight", nn.Parameter(weft.zeros(2, 2)))
+        self.refused(AttributeError, ["Mine.weight"], setattr, mine, "weight", nn.Parameter(weft.zeros(2, 2)))
 
     def test_submodules_are_replaced_and_deleted(self):
         net = Net()
@@ -286,10 +287,10 @@ class Hardening(unittest.TestCase):
         self.assertEqual(list(net.state_dict()), [name.replace("sub.", "sub.inner.") for name in names])
         net.sub = inner
         self.assertEqual((list(net.state_dict()), net(x).item()), (names, y.item()))
-        self.refused(ValueError, ["contain itself"], setattr, inner if not vars(inner) else net, "loop", net)
+        self.refused(ValueError, ["contain itself"], setattr, net, "loop", net)
         self.refused(ValueError, ["contain itself"], setattr, net, "sub", net)
         self.assertEqual((list(net.state_dict()), net(x).item()), (names, y.item()))
-        self.refused(TypeError, ["cannot assign function as child 'sub' of Net (nn.Module or None expected)"], setattr, net, "sub", weft.relu.__class__ and (lambda x: x))
+        self.refused(TypeError, ["cannot assign function as child 'sub' of Net (nn.Module or None expected)"], setattr, net, "sub", lambda x: x)
         del net.sub, net.b, net.w
         self.assertEqual([name for name in names if name.split(".")[0] not in ("sub", "b", "w")], list(net.state_dict()))
         self.refused(AttributeError, ["sub"], lambda: net.sub)
@@ -395,12 +396,12 @@ class Hardening(unittest.TestCase):
         self.refused(TypeError, ["Given: Tensor", "int"], setattr, x, "grad", 3)
 
     def test_numbers_that_fit_no_type_are_wefts_errors(self):
-        for number in [2**63, -2**63 - 1, [1, 2**64], [[10**400]]]:
+        for number in [2**63, -2**63 - 1, [1, 2**64]]:
             self.refused(weft.ValueError, ["tensor", "int64"], weft.tensor, number)
-        self.refused(weft.ValueError, ["float64"], weft.tensor, [0.5, 10**400])
+        self.refused(weft.ValueError, ["float64"], weft.tensor, [0.5, 10**300 * 10**9])
         self.assertEqual(weft.tensor(2**63, dtype=weft.float64).item(), 2.0**63)
         self.assertEqual(weft.tensor([2**63 - 1, -2**63]).tolist(), [2**63 - 1, -2**63])
-        self.refused(weft.ValueError, ["float64"], lambda: weft.tensor(10**400, dtype=weft.float64))
+        self.refused(weft.ValueError, ["float64"], lambda: weft.tensor(10**309, dtype=weft.float64))
 
     def test_one_cycle_takes_both_anneals(self):
         for anneal in ["cos", "linear"]:
@@ -418,7 +419,7 @@ class Hardening(unittest.TestCase):
                     np.testing.assert_allclose(rates, expected, rtol=1e-12)
         line = [optim.one_cycle_lr(i, max_lr=0.1, total_steps=20, anneal_strategy="linear") for i in range(6)]
         self.assertAlmostEqual(line[2] - line[1], line[5] - line[4])
-        self.refused(TypeError, ["'cos' | 'linear'"], optim.one_cycle_lr, 1, anneal_strategy="line")
+        self.refused(ValueError, ["'line'", "'cos' or 'linear'"], optim.one_cycle_lr, 1, anneal_strategy="line")
 
     def test_the_second_derivative_of_a_power_of_zero_is_0(self):
         for value in [2.0, 0.5, 1.0, 0.0]:

@@ -35,11 +35,10 @@ def tensor(data, dtype=None, requires_grad=False):
         shape = flatten(data, flat := [])
         whole = bool(flat) and all(isinstance(number, int) for number in flat)
         dtype = dtype or (float32 if not whole else w.bool if all(isinstance(number, bool) for number in flat) else w.int64)
-        kind = "q" if whole and dtype not in (float32, w.float64) else "d"
         try:
-            x = w._copy(array.array(kind, flat)).reshape(shape)
+            x = w._copy(array.array("q" if whole and dtype not in (float32, w.float64) else "d", flat)).reshape(shape)
         except OverflowError:
-            raise w.ValueError(f"tensor: int64 holds no number as large as {max(flat, key=abs)}; pass a dtype that does" if kind == "q" else "tensor: a number is too large for float64") from None
+            raise w.ValueError("tensor: a number is outside int64, -2**63 to 2**63 - 1, or float64, ±1.8e308; pass dtype=float64 or smaller ones") from None
     return x.to(dtype or x.dtype).requires_grad_(requires_grad)
 
 
@@ -60,10 +59,6 @@ def arange(start, end=None, step=1, dtype=None):
     return w.arange(start, end, step, dtype or (w.int64 if whole else float32))
 
 
-def einsum(equation, *operands):
-    return w.einsum(equation, operands)
-
-
 # ---- indexing
 def take(x, axis, index):
     """x at a mask, or at int64 indices, from an axis on; and the axis that follows."""
@@ -82,11 +77,11 @@ def take(x, axis, index):
 
 def plain(s):
     """An index as an integer, a slice, … or a tensor: NumPy's integers and tensors without axes are integers, and bools are masks without axes."""
-    if isinstance(s, Tensor):
-        return s.item() if s.ndim == 0 and s.dtype == w.int64 else s
+    if isinstance(s, (bool, list, range)):
+        return tensor(s)
     try:
-        return tensor(s) if isinstance(s, (bool, list, range)) else s.__index__()
-    except (AttributeError, TypeError):  # an array's; what else has none
+        return s if isinstance(s, Tensor) and s.ndim else s.__index__()
+    except (AttributeError, TypeError):  # what has none; an array's
         return tensor(s) if hasattr(s, "__array_interface__") else s
 
 
@@ -150,6 +145,12 @@ def reduce(x):
     return rebuild, (type(x), values.tobytes(), values.format, x.shape, x.requires_grad)
 
 
+def index(x):
+    if x.dtype != w.int64 or x.ndim:
+        raise TypeError(f"only an int64 tensor without axes is an index, not {x.dtype} of shape {x.shape}")
+    return x.item()
+
+
 def reduced(name):
     """all and any give a tensor, too, where Weft's functions give a bool."""
     return lambda input, dim=None, keepdim=False: getattr(w, name)(input, tuple(range(input.ndim)) if dim is None else dim, keepdim)
@@ -180,14 +181,6 @@ def clamp(input, min=None, max=None):
     return input if max is None else w.where(input > max, max, input)
 
 
-def masked_fill(input, mask, value):
-    return w.where(mask, value.reshape(()), w.masked_fill(input, mask, 0)) if isinstance(value, Tensor) else w.masked_fill(input, mask, value)
-
-
-def scatter_add(input, dim, index, src):
-    return input + w.scatter_add(input.shape, dim, index, src)
-
-
 def unique(input, sorted=True, return_inverse=False, return_counts=False):
     """The values, which are sorted in any case, and what else is asked for."""
     values, inverse, counts = w.unique(input)
@@ -216,14 +209,17 @@ class Handle:
 
 add_hook = Tensor.register_hook
 all_, any_, max_, min_ = reduced("all"), reduced("any"), both("max", w.maximum), both("min", w.minimum)
-FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp, "masked_fill": masked_fill, "scatter_add": scatter_add, "unique": unique}
+FUNCTIONS = {"all": all_, "any": any_, "max": max_, "min": min_, "flip": flip, "clamp": clamp,
+             "masked_fill": lambda input, mask, value: (w.where(mask, value.reshape(()), w.masked_fill(input, mask, 0)) if isinstance(value, Tensor)
+                                                        else w.masked_fill(input, mask, value)),
+             "scatter_add": lambda input, dim, index, src: input + w.scatter_add(input.shape, dim, index, src), "unique": unique}
 METHODS = {"__getitem__": lambda x, index: indexed(x, index)[0], "__setitem__": assign, "__iter__": lambda x: (x[i] for i in range(len(x))),
            "__len__": lambda x: x.size(0), "__bool__": lambda x: bool(float(x)), "__int__": lambda x: int(x.item()), "__abs__": Tensor.__dict__["abs"],
            "__matmul__": Tensor.__dict__["matmul"], "__pow__": Tensor.__dict__["pow"], "__rpow__": lambda x, a: w.pow(w.full_like(x, a), x), "__array__": numpy,
            "__array_ufunc__": None,  # NumPy leaves operators with its numbers and arrays to Weft
            "__repr__": lambda x: f"tensor({x}, dtype={x.dtype}{', requires_grad=True' * x.requires_grad})", "numpy": numpy, "register_hook": lambda x, hook: Handle(x, hook),
            "item": lambda x: x.detach().reshape(()).tolist(), "tolist": lambda x: memoryview(x.detach()).tolist(),
-           "__reduce__": reduce, "ndim": property(Tensor.dim),
+           "__reduce__": reduce, "__index__": index, "ndim": property(Tensor.dim),
            "mT": property(lambda x: x.transpose(-2, -1)), "float": lambda x: x.to(float32), "double": lambda x: x.to(w.float64),
            "long": lambda x: x.to(w.int64), "bool": lambda x: x.to(w.bool)}
 for _name in ["reshape", "view", "permute", "expand", "repeat", "broadcast_to", "sum_to"]:
@@ -231,7 +227,8 @@ for _name in ["reshape", "view", "permute", "expand", "repeat", "broadcast_to", 
 for _name, _value in {**FUNCTIONS, **METHODS}.items():
     setattr(Tensor, _name, _value)
 NAMES = {**FUNCTIONS, "tensor": tensor, "zeros": zeros, "ones": ones, "empty": empty, "randn": randn, "rand": rand, "arange": arange,
-         "einsum": einsum, **{name: getattr(Tensor, name) for name in ["reshape", "permute", "transpose", "squeeze", "unsqueeze", "select"]},
+         "einsum": lambda equation, *operands: w.einsum(equation, operands),
+         **{name: getattr(Tensor, name) for name in ["reshape", "permute", "transpose", "squeeze", "unsqueeze", "select"]},
          "permute": lambda input, dims: input.permute(dims)}
 
 
@@ -255,23 +252,22 @@ def guard(make, *settings):
                 with self:
                     return function(*args, **kwargs)
 
-            def generated(*args, **kwargs):
-                generator = function(*args, **kwargs)
-                resume, sent = generator.send, None
+            def resumed(*args, **kwargs):
+                generator, step = function(*args, **kwargs), lambda: next(generator)
                 while True:
                     try:
                         with self:
-                            y = resume(sent)
+                            y = step()
                     except StopIteration as stop:
                         return stop.value
                     try:
-                        resume, sent = generator.send, (yield y)
+                        step = lambda sent=(yield y): generator.send(sent)
                     except BaseException as error:  # GeneratorExit, too
-                        resume, sent = generator.throw, error
+                        step = lambda error=error: generator.throw(error)
             flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
-            if flags & 0x280:  # CO_COROUTINE, CO_ASYNC_GENERATOR
-                raise TypeError(f"{function.__name__} is async, and other code would run in the mode while it waits; use `with` around what computes")
-            return generated if flags & 0x20 else guarded  # CO_GENERATOR
+            if flags & 0x280:  # of coroutines and asynchronous generators
+                raise TypeError(f"{function.__name__} is async, and others run while it waits; use the mode in a `with` around what computes")
+            return resumed if flags & 0x20 else guarded  # of generators
     return Guard
 
 
@@ -308,26 +304,28 @@ def kind_of(self, name):
     """What is registered under a name; a layer of Weft computes with its own tensors and modules, whatever its attributes are."""
     kind = self._kind(name)
     if kind and name not in vars(self):
-        raise w.GraphError(f"{type(self).__name__}.{name} is a {kind} that the layer computes with, and stays; change its values, as in {name}.copy_(value) under no_grad()")
+        raise AttributeError(f"{type(self).__name__}.{name} is a {kind} that the layer computes with, and stays; change its values, as in {name}.copy_(value) under no_grad()")
     return kind
 
 
 def set_attribute(self, name, value):
-    """What is registered: modules, Parameters and other leaves that require a gradient, and tensors under the name of a buffer."""
+    """Registers modules, Parameters and other leaves that require a gradient, and tensors under the name of a buffer."""
     before, is_tensor = self._kind(name), isinstance(value, Tensor)
     if before and is_tensor and hash(value) == hash(getattr(self, name)):
         return  # self.w -= 1, in place
     kind = ("child" if isinstance(value, nn.Module) else "buffer" if is_tensor and before == "buffer" and not isinstance(value, Parameter)
             else "parameter" if is_tensor and (isinstance(value, Parameter) or value.requires_grad and value.is_leaf) else None)
     if kind_of(self, name) and not kind and (value is not None or before == "buffer"):
-        expected = {"parameter": "nn.Parameter or None", "buffer": "Tensor", "child": "nn.Module or None"}[before]
-        raise TypeError(f"cannot assign {type(value).__name__} as {before} {name!r} of {type(self).__name__} ({expected} expected)")
+        raise TypeError(f"cannot assign {type(value).__name__} as {before} {name!r} of {type(self).__name__} ({EXPECTED[before]} expected)")
     if kind:
         registered = getattr(self, "_set_" + kind)(name, value)
         value = value if registered is None or value.is_contiguous() else registered
     elif before:
         self._remove(name)
     object.__setattr__(self, name, value)
+
+
+EXPECTED = {"parameter": "nn.Parameter or None", "buffer": "Tensor", "child": "nn.Module or None"}
 
 
 def delete_attribute(self, name):
@@ -401,23 +399,25 @@ w.autograd.grad, w.autograd.gradcheck, w.autograd.gradgradcheck = grad, checker(
 
 
 # ---- what pybind11 leaves to us
-def refuse(error, args, kwargs):
-    """Where no overload fits: what there is and what was given, by kind, since the values could be a whole state dict."""
-    text, given = str(error).split("\n\nInvoked with: ")[0].replace("weft._weft.", ""), [*args, *kwargs.values()]
-    if text == str(error):
+def refuse(error, args, kwargs={}):
+    """If no overload fits: what was given, by its types, because the values could be a whole state dict."""
+    text, given = str(error).replace("weft._weft.", "").split("\n\nInvoked with: "), [*args, *kwargs.values()]
+    if len(text) == 1:
         raise error
     kinds = [type(x).__name__ + ", which requires a gradient" * (isinstance(x, Tensor) and x.requires_grad) for x in given]
-    advice = ["A number would lose the gradient of a tensor: pass x.item() if it may."] * ("float" in text and any("gradient" in kind for kind in kinds))
-    advice += ["True and False are no axis and no size: name the argument, as in keepdim=True or correction=0."] * any(isinstance(x, bool) for x in args)
-    advice += ["Arrays and other libraries' tensors become Weft's by weft.tensor(x)."] * any(hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__") and not isinstance(x, Tensor) for x in given)
-    raise TypeError("\n".join([text, "", f"Given: {'; '.join(kinds)}", *advice])) from None
+    for is_it, advice in [("List[" in text[0] and any(isinstance(x, Tensor) for x in args[:2]), "A list of tensors is asked for, and a tensor given: write [x]."),
+                          ("float" in text[0] and "gradient" in str(kinds), "A tensor that requires a gradient would lose it as a number: write x.item() if it may."),
+                          (any(isinstance(x, bool) for x in args), "A bool is no axis and no size: name the argument, as in keepdim=True or correction=0."),
+                          (any(hasattr(x, "__dlpack__") and not isinstance(x, Tensor) for x in given), "An array, or another library's tensor: copy it by weft.tensor(x).")]:
+        text[0] += f"\n{advice}" * is_it
+    raise TypeError(f"{text[0]}\nGiven: {'; '.join(kinds)}") from None
 
 
 def unpicklable(x):
-    raise TypeError(f"cannot pickle {type(x).__name__}; save a module's state_dict()")
+    raise TypeError(f"cannot pickle {type(x).__name__}" + "; save its state_dict()" * hasattr(x, "state_dict"))
 
 
-for _space in (w, nn, w.optim, w.check):
-    for _class in vars(_space).values():
-        if isinstance(_class, type(Tensor)) and _class.__base__.__name__ == "pybind11_object" and _class is not Tensor:
-            _class.__reduce__ = (lambda x: (type(x), (int(x),))) if hasattr(_class, "__members__") else unpicklable
+w.dtype.__repr__ = w.dtype.__str__ = lambda x: f"weft.{x.name}"
+for _class in Tensor.__base__.__subclasses__():
+    if _class.__module__.startswith("weft.") and _class is not Tensor:
+        _class.__reduce__ = (lambda x: (type(x), (int(x),))) if hasattr(_class, "__members__") else unpicklable

@@ -183,7 +183,7 @@ def along(x, dim, index):
 
 
 def index_add(self, dim, index, source, alpha=1):
-    return forms.scatter_add(self, dim, index.reshape(along(self, dim, index)).expand(source.shape), source * alpha)
+    return forms.FUNCTIONS["scatter_add"](self, dim, index.reshape(along(self, dim, index)).expand(source.shape), source * alpha)
 
 
 def index_fill(self, dim, index, value):
@@ -193,7 +193,7 @@ def index_fill(self, dim, index, value):
 
 IN_PLACE = {"clamp_": forms.clamp, "triu_": w.triu, "tril_": w.tril, "relu_": w.relu, "exp_": w.exp, "sqrt_": w.sqrt, "pow_": w.pow, "masked_fill_": Tensor.masked_fill,
             "add_": lambda x, other, alpha=1: x + (other * alpha if alpha != 1 else other), "sub_": lambda x, other, alpha=1: x - other * alpha, "div_": Tensor.__truediv__,
-            "lerp_": lambda x, end, weight: x + (end - x) * weight, "index_add_": index_add, "index_fill_": index_fill, "scatter_": w.scatter, "scatter_add_": forms.scatter_add,
+            "lerp_": lambda x, end, weight: x + (end - x) * weight, "index_add_": index_add, "index_fill_": index_fill, "scatter_": w.scatter, "scatter_add_": forms.FUNCTIONS["scatter_add"],
             "addcmul_": lambda x, a, b, value=1: x + value * a * b, "addcdiv_": lambda x, a, b, value=1: x + value * a / b,
             "normal_": lambda x, mean=0.0, std=1.0, generator=None: mean + std * w.randn_like(x.detach(), generator or w.default_generator),
             "uniform_": lambda x, a=0.0, b=1.0, generator=None: a + (b - a) * w.rand_like(x.detach(), generator or w.default_generator)}
