@@ -355,24 +355,9 @@ def get_attribute(self, name):
     raise AttributeError(f"{type(self).__name__} has no attribute, parameter, buffer or child {name!r}")
 
 
-class Sequential(nn.Module):
-    """Functions and modules, one after the other."""
-
-    def __init__(self, *steps):
-        super().__init__("Sequential")
-        self.names = [str(i) for i in range(len(steps))]
-        for name, step in zip(self.names, steps):
-            setattr(self, name, step)
-
-    def forward(self, x):
-        for name in self.names:
-            x = getattr(self, name)(x)
-        return x
-
-
 nn.Module.__setattr__, nn.Module.__getattr__, nn.Module.__delattr__, nn.Module.register_buffer = set_attribute, get_attribute, delete_attribute, register_buffer
 nn.Module.__call__ = lambda self, *args, **kwargs: self.forward(*args, **kwargs)
-nn.Module.__init_subclass__, nn.Sequential, nn.Parameter = classmethod(refuse_overrides), Sequential, Parameter
+nn.Module.__init_subclass__, nn.Parameter = classmethod(refuse_overrides), Parameter
 
 
 # ---- gradients and their checks
