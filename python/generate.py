@@ -1,6 +1,6 @@
 """Writes the binding of what the headers declare, so a new operation is in Python when it is declared: generate.py include out
 writes out_0.cpp and out_1.cpp.
-That is the functions of weft/ops, Tensor's methods, the modules of weft/nn with their constructors, and the schedules
+That is the functions of weft/ops, Tensor's methods, the modules of weft/nn with their constructors and calls, and the schedules
 and optimisers. A parameter gets PyTorch's name, and a structure of options becomes arguments. What Python writes in another way is in
 python/src, and left out here."""
 import pathlib
@@ -20,15 +20,19 @@ OF_ONE = {"roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"},
           "diagonal": {"offset": "offset", "axis0": "dim1", "axis1": "dim2"}}
 # What PyTorch converts first, where it is given a type.
 TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
-# What is in tensor.cpp and exchange.cpp, and what Python has no use for.
-OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "size", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
+# What is in module.cpp and exchange.cpp, and what Python has no use for.
+OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "shape", "dtype", "item", "is_leaf", "requires_grad", "grad", "set_grad",
              "zero_grad", "str", "rank", "T", "at", "begin", "end", "impl", "version", "set_data"}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
+FUNCTIONS_OF = {"truediv": "div", "or": "logical_or", "and": "logical_and", "invert": "logical_not"}
 # Functions that are no methods, and the line of ops/functions.h below which there are more.
-FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div"}
+FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div", "unfold", "fold", "max_pool2d", "avg_pool2d", "dropout", "embedding", "gelu", "layer_norm",
+             "rms_norm", "multi_head_attention", "scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"}
 ACTIVATIONS = "// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.\n"
-DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
+DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')", "Anneal::cos": "'cos'"}
+# The value of an enumeration, of which Python writes the name.
+ANNEAL = ('name == "cos" ? optim::Anneal::cos : name == "linear" ? optim::Anneal::linear : throw ValueError("name is \'", name, "\'; use \'cos\' or \'linear\'")')
 
 
 def code_of(path):
@@ -60,12 +64,14 @@ def structures(text):
 
 def of_structure(name, known, space, outer=()):
     """The arguments that become a structure of options, and its value in C++. One inside it takes those that the outer one lacks."""
-    own = [member for member in known[name] if member[0] != "Anneal" and member[1] not in outer]
+    own = [member for member in known[name] if member[1] not in outer]
     arguments, values = [], []
     for kind, member, default in own:
         inner, value = [(kind, member, default)], member
         if (plain := kind.removeprefix("nn::")) in known:
             inner, value = of_structure(plain, known, "nn::", {member for _, member, _ in own})
+        if kind == "Anneal":
+            inner, value = [("const std::string&", member, default)], ANNEAL.replace("name", member)
         arguments += inner
         values.append(f".{member} = {value}")
     return arguments, f"{space}{name}{{{', '.join(values)}}}"
@@ -81,7 +87,7 @@ def arguments_of(name, parameters, known, space):
         members, value = of_structure(plain, known, space) if plain in known else ([(kind, parameter, default)], parameter)
         for k, p, d in members:
             python = OF_ONE.get(name, {}).get(p, NAMES.get(p, p) if space == "weft::" else p)
-            d = "Mask()" if k == "Mask" else d
+            d = "Mask()" if k.removeprefix("const ").rstrip("&") == "Mask" else d
             written.append(python + ("" if d is None else " = " + DEFAULTS.get(d, d)))
             taken.append(f"{k} {p}")
         passed.append(value)
@@ -102,28 +108,37 @@ def binding(scope, name, result, parameters, known, space="weft::"):
 
 
 def operator(symbol, parameters):
-    """The line that declares an operator of Tensor: __add__ for a + b, __radd__ for 2 + b, __neg__ for −a."""
+    """The lines that declare an operator of Tensor: __add__ and add for a + b, __radd__ for 2 + b, __neg__ and neg for −a."""
     kinds, names = [kind for kind, _, _ in parameters], [name for _, name, _ in parameters]
-    reflected = "r" * (kinds[0] == "double")
-    name = f"__{'neg' if len(names) == 1 and symbol == '-' else reflected + OPERATORS[symbol]}__"
+    reflected, name = kinds[0] == "double", "neg" if len(names) == 1 and symbol == "-" else OPERATORS[symbol]
     if reflected and symbol not in "+-*/":
-        return ""
+        return
     taken = ", ".join(f"{kind} {n}" for kind, n in (list(zip(kinds, names))[::-1] if reflected else zip(kinds, names)))
-    return f'    def(t, "{name}({", ".join(["self", "other"][:len(names)])})", []({taken}) -> Tensor {{ return {f" {symbol} ".join([""] * (len(names) == 1) + names)}; }});\n'
+    f = f'[]({taken}) -> Tensor {{ return {f" {symbol} ".join([""] * (len(names) == 1) + names)}; }}'
+    yield f'    def(t, "__{"r" * reflected}{name}__({", ".join(["self", "other"][:len(names)])})", {f});\n'
+    if not reflected:
+        yield f'    def(m, "{FUNCTIONS_OF.get(name, name)}({", ".join(["input", "other"][:len(names)])})", {f});\n'
 
 
 def modules(text, known, space="nn::"):
-    """The lines that declare the modules of headers, each by its constructor that draws from default_rng(); a template by its aliases."""
-    for name in re.findall(r"struct (\w+) : (?:nn::)?Module \{", text):
-        constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", text)]
-        for parameters in constructors:
-            if not any("Rng" in kind and default is None for kind, _, default in parameters) and parameters and not re.search("All|string|Attention", parameters[0][0]):
+    """The lines that declare the modules of headers, each by its constructors that draw from default_rng() and its calls without a cache; a template by its aliases."""
+    for name, body in re.findall(r"struct (\w+) : (?:nn::)?Module \{((?:(?!struct \w+ : ).)*)", text):
+        constructors = [list(split(p)) for p in re.findall(rf"(?<=[;}}] )(?:explicit )?{name}\(((?:[^();]|\([^()]*\))*)\)(?=;| :)", body)]
+        constructors = [p for p in constructors if p and not any("Rng" in kind and default is None for kind, _, default in p) and not re.search("All|string|Attention", p[0][0])]
+        calls = [(call, list(split(p))) for call, p in re.findall(r"(?:Tensor|AttentionResult) (operator\(\)|with_weights)\(([^()]*)\) const", body) if "Cache" not in p]
+        for named in re.findall(rf"using (\w+) = {name}<", text) or [name]:
+            lines = f'    py::class_<{space}{named}, nn::Module> {named}(nn, "{named}");\n' * bool(constructors)
+            for parameters in constructors:
                 written, taken, passed = arguments_of(name, parameters, known, space)
-                for named in re.findall(rf"using (\w+) = {name}<", text) or [name]:
-                    yield f'    layer<{space}{named}>(nn, "{named}({written})", []({taken}) {{ return {space}{named}({passed}); }});\n'
+                lines += f'    {named}.def(py::init([]({taken}) {{ return {space}{named}({passed}); }}), Signature("{named}({written})"));\n'
+            for call, parameters in calls * bool(constructors):
+                written, taken, passed = arguments_of(call, parameters, known, space)
+                f = f"[](const {space}{named}& f, {taken}) {{ return {'pair_of(f.with_weights' if call == 'with_weights' else '(f'}({passed})); }}"
+                lines += "".join(f'    def({named}, "{python}(self, {written.replace("extra_mask", "mask")})", {f});\n' for python in ([call] if call == "with_weights" else ["__call__", "forward"]))
+            yield lines
 
 
-DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|UniqueResult|std::vector<Tensor>|std::u?int64_t|int|const Strides&|AttentionResult)"
+DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|ValuesIndices|UniqueResult|std::vector<Tensor>|std::u?int64_t|int|const S\w+&|AttentionResult)"
                r" (\w+)\(((?:[^();]|\([^()]*\))*)\)")
 
 
@@ -149,8 +164,10 @@ def main(include, out):
                 lines.append(binding("t", name, result, parameters, known))
                 methods.add(name)
     for symbol, parameters in re.findall(r"Tensor operator(\S+)\(([^()]*)\);", ops):
-        lines.append(operator(symbol, list(split(parameters))))
+        lines += operator(symbol, list(split(parameters)))
     members = tensor[tensor.index("class [[nodiscard]] Tensor {"):tensor.index("explicit Tensor(")]
+    for symbol, kind in re.findall(r"Tensor& operator([^=(])=\((const Tensor&|double) ", members):
+        lines.append(f'    def(t, "__i{OPERATORS[symbol]}__(self, other)", [](py::object self, {kind} other) {{ return self.cast<Tensor&>() {symbol}= other, self; }});\n')
     for result, name, parameters in re.findall(DECLARATION + r"(?: const)?(?: \{[^{}]*\})?(?=;| )", members):
         if name not in OTHERWISE | methods and "..." not in parameters:
             lines.append(binding("t", name, result, list(split(parameters)), known, "self."))
@@ -158,13 +175,25 @@ def main(include, out):
         if name.endswith("_lr") or name == "clip_grad_norm":
             lines.append(binding("optim", name, result, list(split(parameters)), known, "optim::"))
     for name, options in [("SGD", "SGDOptions"), ("Adam", "AdamOptions"), ("AdamW", "AdamWOptions"), ("Muon", "MuonOptions")]:
-        written, taken, passed = arguments_of(name, [("Groups", "params", None), (options, "options", "{}")], known, "optim::")
-        line = f'    optimizer<optim::{options}>(optim, "{name}({written})", []({taken}) {{ return optim::{name}(with_options({passed})); }});\n'
+        written, taken, passed = arguments_of(name, [("Lists", "params", None), (options, "options", "{}")], known, "optim::")
+        line = (f'    py::class_<optim::{name}> {name}(optim, "{name}");\n'
+                f'    {name}.def(py::init([]({taken}) {{ return grouped({passed}); }}), Signature("{name}({written})"));\n'
+                f'    def({name}, "step(self)", [](optim::{name}& o) {{ o.step(); }});\n'
+                f'    def({name}, "state_dict(self)", [](const optim::{name}& o) {{ return dict_of(o.state_dict()); }});\n'
+                f'    def({name}, "load_state_dict(self, state_dict)", [](optim::{name}& o, const nn::NamedTensors& state) {{ o.load_state_dict(state); }});\n')
+        written, taken, passed = (text.replace("params", "group", 1).replace("Lists", "I") for text in (written, taken, passed))
+        line += f'    def({name}, "_set_options(self, {written})", [](optim::{name}& self, {taken}) {{ self.set_options({passed}); }});\n'
         for ours, theirs in [("beta1 = 0.9, beta2 = 0.999", "betas = (0.9, 0.999)"), ("double beta1, double beta2", "std::pair<double, double> betas"),
                              (".beta1 = beta1, .beta2 = beta2", ".beta1 = betas.first, .beta2 = betas.second"),
                              ("{3.4445, -4.7750, 2.0315}", "(3.4445, -4.7750, 2.0315)")]:
             line = line.replace(ours, theirs)
         lines.append(line)
+    public = re.search(r"class Module \{ public:(.*?) protected:", layers).group(1)
+    for result, name, parameters in re.findall(r"(NamedTensors|std::vector<[^()]*>|void|std::int64_t) (\w+)\(([^()]*)\)(?: const)?(?=;| \{)", public):
+        written, taken, passed = arguments_of(name, list(split(parameters)), known, "nn::")
+        written, taken = written.replace("state", "state_dict").replace("training", "mode"), taken.replace("Named", "nn::Named")
+        call = f"self.cast<nn::Module&>().{name}({passed})" + ", self" * (name in {"train", "eval", "to"})
+        lines.append(f'    def(nn.attr("Module"), "{name}({", ".join(filter(None, ["self", written]))})", []({", ".join(filter(None, ["py::object self", taken]))}) {{ return {f"dict_of({call})" if name == "state_dict" else call}; }});\n')
     lines += modules(layers, known)
     lines += modules(gpt, known, "lm::")
     half = len(lines) // 2

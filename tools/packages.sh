@@ -20,7 +20,7 @@ growth="$base valgrind"
 mpi="$base libopenmpi-dev openmpi-bin"
 mpich="$base mpich libmpich-dev"
 proofs="python3-sympy python3-numpy"
-python="$base pybind11-dev libdlpack-dev python3-dev python3-numpy"
+python="$base pybind11-dev libdlpack-dev python3-dev python3-numpy python3-nbconvert python3-ipykernel"
 ci="$fuzz $growth $bench $format $proofs git gdb"
 # Homebrew's, where it has all that the group needs. Zlib comes with macOS, xtensor-blas from its authors.
 brew_base="cmake ninja xtensor xsimd openblas tbb catch2 cli11 nlohmann-json pcre2 pkgconf"

@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
+#include <any>
 
 #include "weft/nn.h"
 
@@ -13,6 +14,7 @@ namespace py = pybind11;
 using namespace weft;
 using I = std::int64_t;
 using T = const Tensor&;
+using List = std::vector<Tensor>;
 using Hook = Tensor::Hook;
 
 // None is an undefined tensor, where a signature has it as its default.
@@ -26,6 +28,43 @@ struct py::detail::type_caster<Tensor> : py::detail::type_caster_base<Tensor> {
         return x.defined() ? type_caster_base::cast(x, return_value_policy::copy, parent) : none().release();
     }
 };
+// A number. A tensor that requires a gradient is none, because the number would lose it, and a bool no integer.
+template <class N>
+struct Number {
+    PYBIND11_TYPE_CASTER(N, py::detail::const_name<std::is_integral_v<N>>("int", "float"));
+    bool load(py::handle from, bool convert) {
+        if constexpr (std::is_integral_v<N>) {
+            if (PyBool_Check(from.ptr()) || !PyIndex_Check(from.ptr())) return false;
+            const I whole = PyLong_AsLongLong(from.ptr());
+            if (value = static_cast<N>(whole); value != whole) return false;
+        } else {
+            if (!convert && !PyFloat_Check(from.ptr())) return false;
+            if (py::isinstance<Tensor>(from) && from.cast<const Tensor&>().requires_grad()) return false;
+            value = PyFloat_AsDouble(from.ptr());
+        }
+        return PyErr_Occurred() == nullptr || (PyErr_Clear(), false);
+    }
+    static py::handle cast(N x, py::return_value_policy, py::handle) {
+        return std::is_integral_v<N> ? PyLong_FromLongLong(I(x)) : PyFloat_FromDouble(double(x));
+    }
+};
+template <>
+struct py::detail::type_caster<double> : Number<double> {};
+template <>
+struct py::detail::type_caster<int> : Number<int> {};
+template <>
+struct py::detail::type_caster<I> : Number<I> {};
+// A sequence or an iterator of tensors, and not the rows of one.
+inline py::object listed(py::handle from) {
+    const auto x = py::reinterpret_borrow<py::object>(from);
+    return PySequence_Check(x.ptr()) || !py::isinstance<py::iterable>(x) ? x : py::list(x);
+}
+template <>
+struct py::detail::type_caster<List> : py::detail::list_caster<List, Tensor> {
+    bool load(handle from, bool convert) {
+        return !isinstance<Tensor>(from) && list_caster::load(listed(from), convert);
+    }
+};
 // An item or a sequence of them: Shape, and Axes, where None is every axis.
 template <class L, class Item>
 struct Listed {
@@ -34,7 +73,8 @@ struct Listed {
         py::detail::make_caster<Item> item;
         py::detail::make_caster<std::vector<Item>> items;
         if (item.load(from, convert)) return value = L(static_cast<Item>(item)), true;
-        if (items.load(from, convert)) return value = L(static_cast<std::vector<Item>&>(items)), true;
+        if (!py::isinstance<Tensor>(from) && items.load(from, convert))
+            return value = L(static_cast<std::vector<Item>&>(items)), true;
         return from.is_none() && std::is_same_v<L, Axes>;
     }
     static py::handle cast(const L& list, py::return_value_policy, py::handle) {
@@ -51,8 +91,11 @@ struct py::detail::type_caster<Reduction> {
     PYBIND11_TYPE_CASTER(Reduction, const_name("str"));
     bool load(handle from, bool) {
         const std::string word = str(from);
-        for (const auto& [name, reduction] : std::initializer_list<std::pair<const char*, Reduction>>{
-                 {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"none", Reduction::none}, {"batchmean", Reduction::batchmean}})
+        for (const auto& [name, reduction] :
+             std::initializer_list<std::pair<const char*, Reduction>>{{"mean", Reduction::mean},
+                                                                      {"sum", Reduction::sum},
+                                                                      {"none", Reduction::none},
+                                                                      {"batchmean", Reduction::batchmean}})
             if (word == name) return value = reduction, true;
         throw ValueError("reduction is '", word, "'; use 'mean', 'sum', 'none' or 'batchmean'");
     }
@@ -72,19 +115,15 @@ struct Signature {
 template <>
 struct py::detail::process_attribute<Signature> : py::detail::process_attribute_default<Signature> {
     static void init(const Signature& s, function_record* r) {
-        const object code = s.f.attr("__code__"), names = code.attr("co_varnames");
+        const auto names = s.f.attr("__code__").attr("co_varnames").cast<std::vector<std::string>>();
         const tuple defaults = s.f.attr("__defaults__").is_none() ? tuple() : tuple(s.f.attr("__defaults__"));
-        const auto positional = code.attr("co_argcount").cast<std::size_t>();
-        const auto count = positional + code.attr("co_kwonlyargcount").cast<std::size_t>();
-        r->is_operator = s.name.starts_with("__") && count == 2;  // for others than tensors Python asks them
+        const std::size_t required = names.size() - defaults.size();
+        // x + y, where Python asks a y that is no tensor
+        r->is_operator = s.name.starts_with("__") && names.size() == 2 && names[1] == "other";
         if (r->is_new_style_constructor) r->args.emplace_back("self", nullptr, handle(), true, false);
-        for (std::size_t i = 0; i < count; ++i) {
-            const object key = names[int_(i)];
-            object value;
-            if (i >= positional) value = s.f.attr("__kwdefaults__")[key];
-            if (i < positional && i + defaults.size() >= positional)
-                value = defaults[i + defaults.size() - positional];
-            r->args.emplace_back(PyUnicode_AsUTF8(key.ptr()), nullptr, value.release(), true, !r->is_operator);
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            object value = i < required ? object() : object(defaults[i - required]);
+            r->args.emplace_back(names[i].c_str(), nullptr, value.release(), true, !r->is_operator);
         }
     }
 };
@@ -92,18 +131,17 @@ struct py::detail::process_attribute<Signature> : py::detail::process_attribute_
 template <class F>
 void def(const py::object& scope, const std::string& signature, F f) {
     const Signature s(signature);
-    const py::sibling before(py::getattr(scope, s.name.c_str(), py::none()));
+    const py::object before = py::getattr(scope, s.name.c_str(), py::none());
     const py::name name(s.name.c_str());
     scope.attr(s.name.c_str()) = PyType_Check(scope.ptr())
-                                     ? py::cpp_function(f, name, py::is_method(scope), before, s)
-                                     : py::cpp_function(f, name, py::scope(scope), before, s);
+                                     ? py::cpp_function(f, name, py::is_method(scope), py::sibling(before), s)
+                                     : py::cpp_function(f, name, py::scope(scope), py::sibling(before), s);
 }
-// Each adds its part to the module; the last two are made by generate.py from the headers.
+// Each adds its part to the module; the last two are made by generate.py from the headers, and come first.
 using Modules = py::module_&;
 void bind_exchange(Modules m, py::class_<Tensor>& t);
-void bind_tensor(Modules autograd, py::class_<Tensor>& t);
-void bind_modules(Modules m, Modules nn);
-void bind_attention(Modules m, Modules nn);
+void bind_modules(Modules m, Modules nn, py::class_<nn::Module>& type);
+void bind_names(Modules m, py::class_<Tensor>& t);
 void bind_declared_0(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 void bind_declared_1(Modules m, py::class_<Tensor>& t, Modules nn, Modules optim);
 // What Python gets for a pair of tensors: max(x, 1).values

@@ -1,9 +1,8 @@
 // Memory shared with NumPy, PyTorch and others: the buffer protocol (PEP 3118) and DLPack.
 #include <dlpack/dlpack.h>
 
-#include <numeric>
-
 #include "bind.h"
+#include "nn/registry.h"
 
 namespace {
 
@@ -20,11 +19,6 @@ void* address_of(T x) {
     if (x.dtype() == float64) return x.data<double>();
     return x.dtype() == int64 ? static_cast<void*>(x.data<I>()) : x.data<bool>();
 }
-bool is_expanded(T x) {
-    const auto stretched = [](I size, I stride) { return size > 1 && stride == 0; };
-    return x.numel() > 0 && std::inner_product(x.shape().begin(), x.shape().end(), x.strides().begin(), false,
-                                               std::logical_or<>(), stretched);
-}
 std::string type_of(const py::object& x, const char* otherwise) {
     return py::str(py::getattr(x, "dtype", py::str(otherwise)));
 }
@@ -35,28 +29,28 @@ py::buffer_info buffer_of(T x) {
     std::vector<I> shape(x.shape().begin(), x.shape().end()), strides(x.strides().begin(), x.strides().end());
     for (I& stride : strides) stride *= size;
     const char* const format = formats[static_cast<int>(x.dtype())];
-    return py::buffer_info(address_of(x), size, format, x.rank(), shape, strides, is_expanded(x));
+    return py::buffer_info(address_of(x), size, format, x.rank(), shape, strides, nn::is_expanded(x));
 }
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+int get_buffer(PyObject* self, Py_buffer* view, int flags) try {
+    view->obj = nullptr;
     const Tensor x = py::cast<Tensor>(self);
     const int layout = flags & ~(PyBUF_WRITABLE | PyBUF_FORMAT);
     const bool fits = x.is_contiguous() || layout == PyBUF_STRIDES || layout == PyBUF_INDIRECT;
     if (!x.requires_grad() && fits)
         return py::detail::pybind11_getbuffer(py::cast(x.detach()).ptr(), view, flags);
-    view->obj = nullptr;
-    PyErr_SetString(PyExc_BufferError, fits ? in_graph : "the tensor is not contiguous; share x.contiguous()");
-    return -1;
+    throw py::buffer_error(fits ? in_graph : "the tensor is not contiguous; share x.contiguous()");
+} catch (const py::builtin_exception& error) {  // of an object without __init__, too
+    return error.set_error(), -1;
 }
 
 struct Held {
     Tensor x;
     Shape shape = x.shape(), strides = x.strides();
     DLManagedTensor dl = {};
-    static void free(DLManagedTensor* dl) { delete static_cast<Held*>(dl->manager_ctx); }
 };
 py::object to_dlpack(T x, const py::object& stream, const py::object&, const py::object& device, bool copy) {
     if (x.requires_grad()) throw py::buffer_error(in_graph);
-    if (is_expanded(x) && !copy)
+    if (nn::is_expanded(x) && !copy)
         throw py::buffer_error("an expanded tensor is read-only, which DLPack cannot say; clone() it");
     if (!stream.is_none() || !(device.is_none() || device.equal(py::make_tuple(int(kDLCPU), 0))))
         throw py::buffer_error("Weft's memory is the processor's; pass no stream and no other device");
@@ -65,10 +59,12 @@ py::object to_dlpack(T x, const py::object& stream, const py::object&, const py:
     t.data = address_of(held->x), t.device = {kDLCPU, 0}, t.ndim = x.rank();
     t.dtype = {codes[static_cast<int>(x.dtype())], static_cast<std::uint8_t>(8 * itemsize(x.dtype())), 1};
     t.shape = held->shape.begin(), t.strides = held->strides.begin();
-    held->dl.manager_ctx = held, held->dl.deleter = Held::free;
+    held->dl.manager_ctx = held;
+    held->dl.deleter = [](DLManagedTensor* dl) { delete static_cast<Held*>(dl->manager_ctx); };
     return py::reinterpret_steal<py::object>(PyCapsule_New(&held->dl, "dltensor", [](PyObject* capsule) {
-        if (PyCapsule_IsValid(capsule, "dltensor"))  // nobody took it
-            Held::free(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor")));
+        if (!PyCapsule_IsValid(capsule, "dltensor")) return;  // it was taken
+        auto* const dl = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+        dl->deleter(dl);
     }));
 }
 
@@ -86,13 +82,13 @@ Tensor from_dlpack(const py::object& x) {
     auto* const dl = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
     if (dl == nullptr) throw py::error_already_set();
     const DLTensor& t = dl->dl_tensor;
-    const auto* const type = std::find_if(types, types + 4, [&](DType d) {
-        return t.dtype.code == codes[static_cast<int>(d)] && t.dtype.bits == 8 * itemsize(d) &&
-               t.dtype.lanes == 1;
-    });
-    if (t.device.device_type != kDLCPU || type == types + 4)
-        throw DTypeError("from_dlpack: ", type_of(x, "unknown"), " on device ", int(t.device.device_type),
-                         others);
+    const auto is_its = [&](DType d) {
+        return t.dtype.code == codes[int(d)] && t.dtype.bits == 8 * itemsize(d);
+    };
+    const auto* const type = std::find_if(types, types + 4, is_its);
+    const int device = t.device.device_type;
+    if (device != kDLCPU || type == types + 4 || t.dtype.lanes != 1)
+        throw DTypeError("from_dlpack: ", type_of(x, "unknown"), " on device ", device, others);
     const std::span<const I> shape(t.shape, static_cast<std::size_t>(t.ndim)), strides(t.strides, shape.size());
     Tensor y = from_blob(static_cast<char*>(t.data) + t.byte_offset, Shape(shape),
                          t.strides ? Shape(strides) : contiguous_strides(Shape(shape)),
@@ -104,8 +100,7 @@ Tensor from_dlpack(const py::object& x) {
 using View = std::unique_ptr<py::buffer_info>;
 std::pair<View, DType> memory_of(const std::string& caller, const py::buffer& array) {
     View view = std::make_unique<py::buffer_info>(array.request());
-    const std::string letter =
-        view->format.substr(view->format.find_first_not_of("@=<"));  // little-endian, as we are
+    const std::string letter = view->format.substr(view->format.find_first_not_of("@=<"));  // little-endian
     const auto* const format = std::find(formats, formats + 4, letter == "l" ? "q" : letter);
     if (format == formats + 4) throw DTypeError(caller, ": ", type_of(array, view->format.c_str()), others);
     return {std::move(view), types[format - formats]};
@@ -118,8 +113,8 @@ Tensor from_numpy(const py::buffer& array) {
         if (std::exchange(stride, stride / view->itemsize) % view->itemsize != 0)
             throw ValueError("from_numpy: strides of ", Shape(view->strides), " bytes cut elements of ",
                              I(view->itemsize), "; copy it with weft.tensor(a)");
-    Tensor x =
-        from_blob(view->ptr, Shape(view->shape), strides, with_python([v = view.get()] { delete v; }), type);
+    const auto free = with_python([v = view.get()] { delete v; });
+    Tensor x = from_blob(view->ptr, Shape(view->shape), strides, free, type);
     (void)view.release();  // only now: a refused one is closed
     return x;
 }

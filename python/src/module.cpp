@@ -1,4 +1,4 @@
-// The module weft._weft: errors, types, random numbers and modes; the other files add the rest.
+// The module weft._weft: errors, types, random numbers, modes and Tensor; the other files add the rest.
 #include "bind.h"
 
 namespace {
@@ -9,9 +9,63 @@ void error(py::module_& m, const char* name, PyObject* builtin) {
     py::register_exception<E>(m, name, py::make_tuple(m.attr("Error"), py::handle(builtin)));
 }
 
-struct Mode {  // until it is deleted
-    std::shared_ptr<void> guard;
-};
+alignas(GradMode) thread_local char grad_mode[sizeof(GradMode)];  // that of a statement, which stays
+using Any = void (*)();
+PyCFunction of_pybind = nullptr;  // calls the overload that fits
+
+// If none does, pybind11 prints all arguments, even a whole state dict; forms.py says what kinds they are.
+PyObject* dispatch(PyObject* self, PyObject* args, PyObject* kwargs) {
+    PyObject* const y = reinterpret_cast<PyCFunctionWithKeywords>(Any(of_pybind))(self, args, kwargs);
+    if (y != nullptr || !PyErr_ExceptionMatches(PyExc_TypeError)) return y;
+    const py::error_already_set error;
+    static const auto* const refuse = new py::object(py::module_::import("weft.forms").attr("refuse"));
+    return PyObject_CallFunctionObjArgs(refuse->ptr(), error.value().ptr(), args, kwargs, nullptr);
+}
+
+// What pybind11 leaves open, of everything in a module or class.
+void harden(const py::object& scope) {
+    for (const auto& [name, item] : py::dict(scope.attr("__dict__"))) {
+        const py::object set = py::getattr(item, "fset", py::none());
+        for (const py::handle f : {py::detail::get_function(item), py::detail::get_function(set)})
+            if (PyCFunction_Check(f.ptr()) && PyCFunction_GetFunction(f.ptr()) == of_pybind)
+                reinterpret_cast<PyCFunctionObject*>(f.ptr())->m_ml->ml_meth = PyCFunction(Any(dispatch));
+        if (std::string(py::str(name)).starts_with("__")) continue;
+        if (PyModule_Check(item.ptr())) harden(py::reinterpret_borrow<py::object>(item));
+        auto* const type = reinterpret_cast<PyTypeObject*>(item.ptr());
+        auto* const info = PyType_Check(item.ptr()) ? py::detail::get_type_info(type) : nullptr;
+        if (info == nullptr) continue;
+        info->operator_new = [](std::size_t) -> void* {  // called for an object without __init__
+            throw py::attribute_error("the object is not made yet; call super().__init__() first");
+        };
+        if (type->tp_traverse == py::detail::pybind11_traverse)
+            type->tp_traverse = [](PyObject* self, visitproc visit, void* arg) {
+                // Python 3.11 visits the __dict__ itself if the class is written in Python; twice is a leak.
+                if (PY_VERSION_HEX >= 0x030C0000 || Py_TYPE(self)->tp_dictoffset >= 0)
+                    Py_VISIT(*_PyObject_GetDictPtr(self));
+                Py_VISIT(Py_TYPE(self));
+                return 0;
+            };
+        harden(py::reinterpret_borrow<py::object>(item));
+    }
+}
+
+void bind_tensor(py::module_& autograd, py::class_<Tensor>& t) {
+    t.def_property_readonly("shape", [](T x) { return x.shape(); })
+        .def_property_readonly("dtype", &Tensor::dtype)
+        .def_property_readonly("T", &Tensor::T)
+        .def_property_readonly("is_leaf", &Tensor::is_leaf)
+        .def_property("requires_grad", &Tensor::requires_grad, &Tensor::requires_grad_)
+        .def_property("grad", &Tensor::grad, &Tensor::set_grad)
+        .def(py::init<T>(), Signature("Tensor(data)"));
+    def(t, "stride(self)", &Tensor::strides);
+    def(t, "__float__(self)", [](T x) { return x.item(); });
+    def(t, "__hash__(self)", [](T x) { return reinterpret_cast<std::uintptr_t>(x.handle().get()); });
+    def(t, "__str__(self)", [](T x) { return x.str(); });
+    def(autograd, "_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)",
+        [](const List& y, const List& x, const List& dy, bool retain, bool create, bool unused) {
+            return grad(y, x, dy, {create, retain, unused});
+        });
+}
 
 }  // namespace
 
@@ -26,13 +80,8 @@ PYBIND11_MODULE(_weft, m) {
     error<IoError>(m, "IoError", PyExc_OSError);
 
     py::enum_<DType> dtype(m, "dtype");
-    for (DType type : {float32, float64, int64, boolean}) {
-        dtype.value(name(type), type);
-        m.attr(name(type)) = type;
-    }
-    const auto named = [](DType type) { return std::string("weft.") + name(type); };
-    for (const char* text : {"__repr__", "__str__"})
-        dtype.attr(text) = py::cpp_function(named, py::is_method(dtype));
+    for (DType type : {float32, float64, int64, boolean})
+        dtype.value(name(type), type), m.attr(name(type)) = type;
 
     py::class_<Rng> generator(m, "Generator");
     generator.def(py::init<std::uint64_t>(), Signature("Generator(seed=0)"));
@@ -43,10 +92,11 @@ PYBIND11_MODULE(_weft, m) {
     def(m, "set_num_threads(n)", set_num_threads);
     def(m, "get_num_threads()", get_num_threads);
     def(m, "is_grad_enabled()", is_grad_enabled);
-    py::class_<Mode>(m, "Mode");
-    def(m, "_grad_mode(enabled)", [](bool on) { return Mode{std::make_shared<GradMode>(on)}; });
-    def(m, "_composed()", [] { return Mode{std::make_shared<Composed>()}; });
-    def(m, "_eval_mode()", [] { return Mode{std::make_shared<nn::EvalMode>()}; });
+    py::class_<std::any>(m, "Mode");  // until it is deleted
+    def(m, "_set_grad_enabled(enabled)", [](bool on) { new (grad_mode) GradMode(on); });
+    def(m, "_grad_mode(enabled)", [](bool on) { return std::any(std::make_shared<GradMode>(on)); });
+    def(m, "_composed()", [] { return std::any(std::make_shared<Composed>()); });
+    def(m, "_eval_mode()", [] { return std::any(std::make_shared<nn::EvalMode>()); });
 
     py::enum_<Gelu>(m, "Gelu").value("exact", Gelu::exact).value("tanh", Gelu::tanh);
     py::class_<Mask> mask(m, "Mask");
@@ -63,8 +113,11 @@ PYBIND11_MODULE(_weft, m) {
     (void)nn.def_submodule("utils");
     bind_tensor(autograd, tensor);
     bind_exchange(m, tensor);
-    bind_modules(m, nn);
+    py::class_<nn::Module> module(nn, "Module", py::dynamic_attr());
     bind_declared_0(m, tensor, nn, optim);
     bind_declared_1(m, tensor, nn, optim);
-    bind_attention(m, nn);
+    bind_modules(m, nn, module);
+    bind_names(m, tensor);
+    of_pybind = PyCFunction_GetFunction(py::object(m.attr("manual_seed")).ptr());
+    harden(m);
 }

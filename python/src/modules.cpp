@@ -1,72 +1,37 @@
 // The base of modules, checks and files.
 #include "modules.h"
 
+#include "nn/attributes.h"
 #include "weft/lm.h"
 
-namespace {
-
-struct Open : nn::Module {  // what is protected, for modules that are written in Python
-    using nn::Module::Module;
-    using nn::Module::register_buffer;
-    using nn::Module::register_module;
-    using nn::Module::register_parameter;
-};
-
 template <class Report>
-void report(py::module_& check, const char* name) {
+static void report(py::module_& check, const char* name) {
     py::class_<Report> type(check, name);
     def(type, "__bool__(self)", &Report::passed);
     for (const char* text : {"__str__(self)", "__repr__(self)"}) def(type, text, &Report::str);
 }
 
-}  // namespace
-
-void bind_modules(Modules m, Modules nn) {
-    using M = nn::Module;
-    using List = std::vector<Tensor>;
-    py::class_<M, Open> type(nn, "Module", py::dynamic_attr());
-    type.def(py::init_alias<std::string>(), Signature("Module(kind='Module')"))
-        .def_property_readonly("training", &M::training);
-    def(type, "_register_module(self, name, module)", [](M& self, const std::string& name, const M& m) {
-        (void)static_cast<Open&>(self).register_module(name, m);
+void bind_modules(Modules m, Modules nn, py::class_<nn::Module>& type) {
+    using A = nn::Attributes;
+    type.def(py::init<std::string>(), Signature("Module(kind='Module')"))
+        .def_property_readonly("training", &nn::Module::training);
+    def(type, "_kind(self, name)", [](const py::object& self, const std::string& name) {  // "" before __init__
+        auto* const instance = reinterpret_cast<py::detail::instance*>(self.ptr());
+        return instance->get_value_and_holder().holder_constructed() ? A::kind(self.cast<nn::Module&>(), name)
+                                                                     : "";
     });
-    def(type, "_register_parameter(self, name, value)",
-        [](M& self, const std::string& name, T value) -> Tensor {
-            return static_cast<Open&>(self).register_parameter(name, value);
-        });
-    def(type, "register_buffer(self, name, tensor, persistent=True)",
-        [](M& self, const std::string& name, T tensor, bool persistent) -> Tensor {
-            return static_cast<Open&>(self).register_buffer(name, tensor, persistent);
-        });
-    def(type, "parameters(self)", &M::parameters);
-    def(type, "named_parameters(self)", &M::named_parameters);
-    def(type, "named_buffers(self)", &M::named_buffers);
-    def(type, "named_children(self)", &M::named_children);
-    def(type, "state_dict(self)", [](const M& self) { return dict_of(self.state_dict()); });
-    def(type, "load_state_dict(self, state_dict, strict=True)",
-        [](M& self, const py::dict& state, bool strict) { self.load_state_dict(named(state), strict); });
-    def(type, "train(self, mode=True)",
-        [](py::object self, bool mode) { return self.cast<M&>().train(mode), self; });
-    def(type, "eval(self)", [](py::object self) { return self.cast<M&>().eval(), self; });
-    def(type, "to(self, dtype)", [](py::object self, DType dtype) { return self.cast<M&>().to(dtype), self; });
-    def(type, "zero_grad(self)", &M::zero_grad);
-    def(type, "num_parameters(self)", &M::num_parameters);
-    def(type, "__repr__(self)", &M::summary);
-    py::class_<DecayGroup>(nn, "ParameterGroup");
-    def(m.attr("optim"), "decay_groups(module, weight_decay)", [](const M& module, double weight_decay) {
-        const auto groups = optim::decay_groups(module, optim::SGDOptions{.weight_decay = weight_decay});
-        return Groups{{groups[0].parameters, weight_decay}, {groups[1].parameters, 0.0}};
-    });
+    def(type, "_set_parameter(self, name, value)", A::set_parameter);
+    def(type, "_set_buffer(self, name, value, persistent=None)", A::set_buffer);
+    def(type, "_set_child(self, name, value)", A::set_child);
+    def(type, "_remove(self, name)", A::remove);
+    def(type, "__repr__(self)", &nn::Module::summary);
     using Path = const std::filesystem::path&;
     def(nn, "load_gpt2(folder)", [](Path folder) { return lm::load_gpt2(folder); });
     def(nn, "from_torch_multihead_attention(state, prefix='')",
-        [](const py::dict& state, const std::string& prefix) {
-            return dict_of(nn::from_torch_multihead_attention(named(state), prefix));
+        [](const nn::NamedTensors& state, const std::string& prefix) {
+            return dict_of(nn::from_torch_multihead_attention(state, prefix));
         });
-    def(m, "save_safetensors(path, tensors, metadata={})",
-        [](Path path, const py::dict& tensors, const io::Metadata& data) {
-            io::save_safetensors(path, named(tensors), data);
-        });
+    def(m, "save_safetensors(path, tensors, metadata={})", io::save_safetensors);
     def(m, "load_safetensors(path)", [](Path path) { return dict_of(io::load_safetensors(path).tensors); });
     def(m, "save(module, path)", io::save<nn::Module>);
     def(m, "load(module, path, strict=True)", io::load<nn::Module>);
@@ -79,32 +44,20 @@ void bind_modules(Modules m, Modules nn) {
         });
     report<check::FlowReport>(check, "FlowReport");
     report<check::AttentionReport>(check, "AttentionReport");
-    def(check, "gradient_flow(module)", py::overload_cast<const M&>(check::gradient_flow));
-    def(check, "gradient_flow(module, loss)", py::overload_cast<const M&, T>(check::gradient_flow));
+    def(check, "gradient_flow(module)", py::overload_cast<const nn::Module&>(check::gradient_flow));
+    def(check, "gradient_flow(module, loss)", py::overload_cast<const nn::Module&, T>(check::gradient_flow));
     def(check, "check_finite(x, what)", check::check_finite);
-}
-
-// Once the classes of attention are there.
-void bind_attention(Modules m, Modules nn) {
-    using A = nn::MultiHeadAttention;
-    const py::object check = m.attr("check"), attention = nn.attr("MultiHeadAttention");
-    def(attention, "__call__(self, query, key, value, mask=Mask())",
-        [](const A& f, T q, T k, T v, const Mask& mask) { return f(q, k, v, mask); });
-    def(attention, "with_weights(self, x, mask=Mask())",
-        [](const A& f, T x, const Mask& mask) { return pair_of(f.with_weights(x, mask)); });
     def(nn.attr("MixtureOfExperts"), "with_routing(self, x)", [](const nn::MixtureOfExperts& f, T x) {
         const nn::RoutingResult y = f.with_routing(x);
         return py::make_tuple(y.output, y.load_balancing_loss, y.tokens_per_expert);
     });
-    def(nn.attr("DecoderBlock"), "__call__(self, x, memory, memory_mask=Mask(), mask=Mask())",
-        [](const nn::DecoderBlock& f, T x, T m, const Mask& a, const Mask& b) { return f(x, m, a, b); });
     def(nn.attr("GPT"),
         "generate(self, ids, max_new_tokens, temperature=1.0, top_k=0, top_p=1.0, generator=default_generator)",
         [](lm::GPT& f, T ids, I n, double temperature, I k, double p, Rng& rng) {
             return f.generate(ids, n, {temperature, k, &rng, p});
         });
     def(check, "attention(module, x, mask=Mask())",
-        py::overload_cast<const A&, T, const Mask&>(check::attention));
+        py::overload_cast<const nn::MultiHeadAttention&, T, const Mask&>(check::attention));
     def(check, "attention(module, x)",
         py::overload_cast<const nn::CausalMultiHeadAttention&, T>(check::attention));
 }

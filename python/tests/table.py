@@ -262,7 +262,7 @@ row("attention.per_sample", lambda m, F, q, k, v, mask: attend(m, F, q, k, v, at
 row("attention.padding_causal", lambda m, F, *x: attend(m, F, *x, attn_mask=m.Mask.padding([5, 2]) | m.Mask.causal()), None)
 row("attention.no_keys_left", lambda m, F, *x: attend(m, F, *x, attn_mask=m.Mask.padding([0, 0])), None)
 row("attention.bias", lambda m, F, q, k, v, bias: attend(m, F, q, k, v, attn_mask=bias))
-row("attention.bias_causal", lambda m, F, q, k, v, bias: attend(m, F, q, k, v, attn_mask=bias, is_causal=True), None)
+row("attention.bias_causal", lambda m, F, q, k, v, bias: attend(m, F, q, k, v, attn_mask=bias.masked_fill(m.Mask.causal().materialize(1, 1, q.size(-2), k.size(-2))[0, 0], -math.inf)), None)
 weights = lambda m, q, k, v, **options: m.scaled_dot_product_attention_with_weights(q, k, v, **options)
 row("attention_weights.plain", lambda m, F, *x: weights(m, *x), None)
 row("attention_weights.causal", lambda m, F, *x: weights(m, *x, is_causal=True), None)

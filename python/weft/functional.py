@@ -62,6 +62,8 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0):
 
 def _options(attn_mask, dropout_p, is_causal, scale):
     """attn_mask: a Mask, or as in PyTorch a bool tensor, true where a query may attend, or a bias; of rank 3 it is (H, T, S)."""
+    if is_causal and attn_mask is not None:
+        raise _w.ValueError("scaled_dot_product_attention: attn_mask should not be set when is_causal is; combine them: attn_mask=mask | Mask.causal(), or -inf in a bias")
     mask, bias = attn_mask if isinstance(attn_mask, _w.Mask) else _w.Mask(), None
     if isinstance(attn_mask, _w.Tensor):
         ranked = attn_mask.unsqueeze(0) if attn_mask.ndim == 3 else attn_mask

@@ -110,8 +110,11 @@ Tensor pow(const Tensor& x, const Tensor& p) {
             grads[0] = sum_to(dy * slope, x.shape());
         }
         if (saved.needs_input_grad(1)) {
+            // The 1 is put in before the logarithm: 0 afterwards would leave an infinite slope in between,
+            // and the derivative of this would be 0·∞.
             const Tensor vanishes = broadcast_to(x == 0 && p >= 0, y.shape());
-            grads[1] = sum_to(dy * masked_fill(y * log(x), vanishes, 0), p.shape());
+            const Tensor base = masked_fill(broadcast_to(x, y.shape()), vanishes, 1);
+            grads[1] = sum_to(dy * (y * log(base)), p.shape());
         }
         return grads;
     });

@@ -153,6 +153,7 @@ protected:
 
 private:
     friend struct Ownership;  // src/nn/registry.h
+    friend struct Attributes;  // src/nn/attributes.h
     struct Registry;
     std::shared_ptr<Registry> registry_;
     explicit Module(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}
