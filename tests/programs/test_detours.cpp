@@ -111,7 +111,7 @@ TEST_CASE("without detours: groups, Muon, losses, initial values and indexing", 
     CHECK(same_bits(mse_loss(p, zeros({2}), Reduction::none), p * p));
     CHECK(binary_cross_entropy(p, ones({2})).item() == Approx(-(std::log(0.25) + std::log(0.75)) / 2));
     CHECK(kl_div(log(p), p, Reduction::sum).item() == Approx(0).margin(1e-7));
-    CHECK(smooth_l1_loss(p, zeros({2}), Reduction::sum).item() == Approx((0.0625 + 0.5625) / 2));
+    CHECK(smooth_l1_loss(p, zeros({2}), 1, Reduction::sum).item() == Approx((0.0625 + 0.5625) / 2));
     nn::init::orthogonal_(net.hidden.weight);
     CHECK(same_bits(unique(tensor({3, 1, 3})).values.to(float64), tensor({1, 3}).to(float64)));
     CHECK(same_bits(scatter(zeros({3}), 0, tensor({2}), tensor({5.0})), tensor({0.0, 0, 5})));
