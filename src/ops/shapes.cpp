@@ -232,10 +232,11 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<i
         if (size < 0) throw ValueError("repeat_interleave: ", size, " times; use 0 or more");
         if (__builtin_add_overflow(total, size, &total)) total = INT64_MAX;
     }
-    Tensor index = empty({total}, int64);
-    std::int64_t* next = index.data<std::int64_t>();
-    for (std::int64_t i = 0; i < n; ++i) next = std::fill_n(next, times[static_cast<std::size_t>(i)], i);
-    return index_select(y, a, index);
+    check_sizes({total}, int64, "repeat_interleave");
+    std::vector<std::int64_t> index;
+    for (std::size_t i = 0; i < times.size(); ++i)
+        index.insert(index.end(), static_cast<std::size_t>(times[i]), static_cast<std::int64_t>(i));
+    return index_select(y, a, from_vector(index));
 } catch (const Error&) {
     rethrow_as("repeat_interleave");
 }
