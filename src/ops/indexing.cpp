@@ -94,11 +94,11 @@ Tensor scatter(const Tensor& x, int axis, const Tensor& indices, const Tensor& s
                          "; they must be equal");
     const Tensor index = normalized("scatter", indices, x.size(axis));
     const std::int64_t n = x.numel();
-    const Tensor at = gather(arange(n).reshape(x.shape()), axis, index);
-    Tensor from = arange(n);
-    std::int64_t* number = from.data<std::int64_t>();
-    for (std::int64_t i = 0; i < at.numel(); ++i) number[at.data<std::int64_t>()[i]] = n + i;
-    return index_select(cat({x.reshape({-1}), source.reshape({-1})}), 0, from).reshape(x.shape());
+    std::vector<std::int64_t> from = arange(n).to_vector<std::int64_t>();
+    std::int64_t number = n;
+    for (const std::int64_t at : gather(arange(n).reshape(x.shape()), axis, index).to_vector<std::int64_t>())
+        from[static_cast<std::size_t>(at)] = number++;
+    return index_select(cat({x.reshape({-1}), source.reshape({-1})}), 0, from_vector(from)).reshape(x.shape());
 } catch (const Error&) {
     rethrow_as("scatter");
 }

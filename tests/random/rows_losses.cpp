@@ -49,10 +49,11 @@ Rows loss_rows() {
                  return binary_cross_entropy_with_logits(c.x[0], sigmoid(c.x[1]), r);
              }},
             {"binary_cross_entropy(Tensor, Tensor, Reduction)",
-             "binary_cross_entropy(sigmoid($0), sigmoid($1), " + cpp + ")",
-             "binary_cross_entropy(torch.sigmoid($0), torch.sigmoid($1), " + in_torch + ")", two_of_one_shape,
+             "binary_cross_entropy(sigmoid(tanh($0)), sigmoid($1), " + cpp + ")",
+             "binary_cross_entropy(torch.sigmoid(torch.tanh($0)), torch.sigmoid($1), " + in_torch + ")",
+             two_of_one_shape,
              [r = reduction](const Call& c) {
-                 return binary_cross_entropy(sigmoid(c.x[0]), sigmoid(c.x[1]), r);
+                 return binary_cross_entropy(sigmoid(tanh(c.x[0])), sigmoid(c.x[1]), r);
              }},
             {"kl_div(Tensor, Tensor, Reduction, bool)", "kl_div($0, sigmoid($1), " + cpp + ")",
              "kl_div($0, torch.sigmoid($1), " + in_torch + ")", two_of_one_shape,
