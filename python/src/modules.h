@@ -60,8 +60,9 @@ template <class Options, class F>
 void optimizer(py::module_& optim, const std::string& signature, F make) {
     using O = optim::Optimizer<Options>;
     const Signature s(signature);
-    auto type =
-        py::class_<O>(optim, s.name.c_str()).def(py::init(make), s).def_property("lr", &O::lr, &O::set_lr);
+    auto type = py::class_<O>(optim, s.name.c_str()).def(py::init(make), s);
+    type.def_property(
+        "lr", [](const O& o) { return o.lr(); }, [](O& o, double lr) { o.set_lr(lr); });
     def(type, "step(self)", [](O& o) { o.step(); });
     def(type, "zero_grad(self)", [](O& o) { o.zero_grad(); });
     def(type, "state_dict(self)", [](const O& o) { return dict_of(o.state_dict()); });
