@@ -142,11 +142,12 @@ TEST_CASE("a group's options are read and replaced", "[optim]") {
     CHECK(optimizer.options(1).lr == 0.5);
 }
 
-TEST_CASE("momentum may begin and end during training", "[optim]") {
-    Tensor p = tensor({0}, float64).requires_grad_();
-    optim::SGD optimizer({p}, {.lr = 1});
+TEST_CASE("momentum may begin and end during training, in one group alone", "[optim]") {
+    Tensor p = tensor({0}, float64).requires_grad_(), q = tensor({0}, float64).requires_grad_();
+    optim::SGD optimizer({{{p}, {.lr = 1}}, {{q}, {.lr = 1, .momentum = 0.5}}});
     const auto step = [&](double gradient) {
         p.set_grad(tensor({gradient}, float64));
+        q.set_grad(tensor({1}, float64));
         optimizer.step();
         return p.item();
     };
@@ -156,10 +157,11 @@ TEST_CASE("momentum may begin and end during training", "[optim]") {
     CHECK(step(4) == -8);  // 4 + 0.5 · 2
     optimizer.set_options(0, {.lr = 1, .momentum = 0.25});
     CHECK(step(1) == -10.25);  // the buffer stays: 1 + 0.25 · 5
-    CHECK(optimizer.state_dict().size() == 3);
+    CHECK(optimizer.state_dict().size() == 5);
     optimizer.set_options(0, {.lr = 1});
     CHECK(step(1) == -11.25);
-    CHECK(optimizer.state_dict().size() == 2);
+    CHECK(optimizer.state_dict().size() == 4);
+    CHECK(q.item() == -(1 + 1.5 + 1.75 + 1.875 + 1.9375));
 }
 
 TEST_CASE("names of a second group are told apart in the state, and a run resumes with groups", "[optim]") {
