@@ -101,6 +101,22 @@ TEST_CASE("a message that quotes another has its callers once, at the end", "[fa
     CHECK(contains(Error("x").what(), "x\ncalled by:\n  "));
 }
 
+TEST_CASE("train_gpt --profile prints the tables of its steps and writes their trace", "[programs][train]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    const std::string path = (scratch / "trace.json").string();
+    const Result result =
+        run(tiny + in(scratch) + "--steps 4 --text " + (scratch / "text").string() + " --profile " + path);
+    CHECK(result.code == 0);
+    CHECK(contains(result.output, "\nlinear, backward "));
+    CHECK(
+        contains(result.output, "\noptimizer.step                              3 "));  // the first step is not
+    CHECK(contains(result.output, "\nGPT.blocks[0].mlp "));
+    CHECK(contains(result.output, "\nwrote " + path + "\n"));
+    CHECK(contains(io::load_text(path), "\"name\": \"linear, backward\""));
+    CHECK_FALSE(contains(result.output, "--profile="));  // not in the command that continues
+}
+
 TEST_CASE("gdb shows tensors and shapes by their values", "[programs]") {
     if (shell("gdb --version 2>&1").code != 0) return skip("gdb is not installed: its printers of tensors");
     if (sanitized) return skip("AddressSanitizer does not run under gdb: its printers of tensors");
