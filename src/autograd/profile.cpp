@@ -190,6 +190,7 @@ std::string Profile::str() const {
             sum.multiply_adds += row.multiply_adds;
     };
     for (const ProfileRow& row : rows) add(all, row);
+    const double least = (all.ms - rows.back().ms) / 100;
     const auto percent = [&](double ms) { return fixed(100 * ms / all.ms, 1); };
     const std::vector<std::size_t> ends = {45, 55, 61, 69, 80};
     const auto row_line = [&](const ProfileRow& row) {
@@ -203,7 +204,7 @@ std::string Profile::str() const {
             small.name = to_chars(left_out) + " others, each below 1 %";
             text += row_line(small);
         }
-        if (row.ms < all.ms / 100 && row.name != outside)
+        if (row.ms < least && row.name != outside)
             add(small, row), ++left_out;
         else
             text += row_line(row);
@@ -218,7 +219,7 @@ std::string Profile::str() const {
         if (module.path.empty() && left_out > 0)
             text += line(to_chars(left_out) + " others below 1 %", columns,
                          {fixed(others.forward_ms, 3), fixed(others.backward_ms, 3)});
-        if (module.total_ms < all.ms / 100 && !module.path.empty())
+        if (module.total_ms < least && !module.path.empty())
             ++left_out, others.forward_ms += module.forward_ms, others.backward_ms += module.backward_ms;
         else
             text += line(module.path.empty() ? "in no module" : module.path, columns,

@@ -95,8 +95,8 @@ std::vector<Frame> frames() {
 // Whether a line says something of the program: not the making of the error, not the standard library, and not
 // what comes before main.
 bool is_telling(const std::string& line) {
-    for (const char* inside : {"weft::Error::", "Error::Error", "weft::(anonymous namespace)::frames",
-                               "::located<", "__invoke", "_M_invoke"})
+    for (const char* inside :
+         {"weft::Error::", "Error::Error", "base/backtrace.cpp", "::located<", "__invoke", "_M_invoke"})
         if (line.find(inside) != std::string::npos) return false;
     if (line.starts_with("weft::") && line.find("{lambda") != std::string::npos) return false;
     for (const char* before : {"std::", "_start", "__libc_start", "_Unwind", "??"})

@@ -22,7 +22,6 @@ Tensor normalized(const char* operation, const Tensor& indices, std::int64_t n) 
 
 // The transpose of index_select: zeros of `shape` with x's slices added at the indices.
 Tensor index_add(const Shape& shape, int axis, const Tensor& indices, const Tensor& x) {
-    const Profile::Span here("index_add");
     const Tensor y = zeros(shape, x.dtype());
     kernels::active().index_add(y.array(), axis, indices.array(), kernels::contiguous(x.array()));
     return record("index_add", y, {x}, {indices}, [axis](const Saved& saved, const Tensor& dy) {

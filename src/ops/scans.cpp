@@ -10,7 +10,6 @@ namespace {
 // y_0 = b_0 and y_i = b_i + a_{i−1}·y_{i−1} along the axis, or in reverse y_i = b_i + a_i·y_{i+1}, for a with
 // one element fewer than b.
 Tensor linear_scan(const Tensor& a, const Tensor& b, int axis, bool reverse) {
-    const Profile::Span here("linear_scan");
     Array scanned = make_array(b.shape(), b.dtype());
     kernels::active().linear_scan(scanned, a.array(), b.array(), axis, reverse);
     const Tensor y(std::move(scanned));
@@ -27,7 +26,6 @@ Tensor linear_scan(const Tensor& a, const Tensor& b, int axis, bool reverse) {
 // dx_j = Σ_{i ≥ j} dy_i · Π_{k ≤ i, k ≠ j} x_k, the gradient of cumprod.
 Tensor cumprod_gradient(const Tensor& x, const Tensor& dy, int axis) {
     if (x.numel() == 0) return x + dy;
-    const Profile::Span here("cumprod_gradient");
     Array dx = make_array(x.shape(), x.dtype());
     kernels::active().cumprod_backward(dx, x.array(), dy.array(), axis);
     // dx_j = p_j·s_j with the product p before j and the scan s of dy from the end:  s passes g·p on as a scan

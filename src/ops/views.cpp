@@ -50,7 +50,6 @@ Tensor reshaped(const char* operation, const Tensor& x, const Shape& shape) {
 
 // The transpose of slice: zeros of `shape` with x at positions from, from + step, … of the axis.
 Tensor unslice(const Tensor& x, const Shape& shape, int axis, std::int64_t from, std::int64_t step) {
-    const Profile::Span here("unslice");
     const Tensor y = zeros(shape, x.dtype());
     Strides strides = y.strides();
     strides[axis] *= step;

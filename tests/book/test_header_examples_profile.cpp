@@ -45,7 +45,10 @@ TEST_CASE("example: Profile", "[header-examples]") {
 
 TEST_CASE("example: Profile::Span", "[header-examples]") {
     const Profile profile;
-    { const Profile::Span here("reading the batch"); }
+    {
+        const Profile::Span here("reading the batch");
+        (void)ones({2});
+    }
     CHECK(profile.operations()[0].name == "reading the batch");
 }
 

@@ -101,6 +101,27 @@ TEST_CASE("a message that quotes another has its callers once, at the end", "[fa
     CHECK(contains(Error("x").what(), "x\ncalled by:\n  "));
 }
 
+TEST_CASE("train_gpt --profile prints the tables of its steps and writes their trace", "[programs][train]") {
+    const Scratch scratch;
+    io::save_text(scratch / "text", pangrams());
+    const std::string path = (scratch / "trace.json").string();
+    for (const int steps : {4, 20}) {  // the first step and those after the eleventh are left out
+        const Result result = run(tiny + in(scratch) + "--steps " + std::to_string(steps) + " --text " +
+                                  (scratch / "text").string() + " --profile " + path);
+        CHECK(result.code == 0);
+        CHECK(contains(result.output, "\noperation "));
+        CHECK(contains(result.output, "\noutside operations "));
+        CHECK(contains(result.output, "\nGPT.blocks[0] "));
+        CHECK(contains(result.output, "\nwrote " + path + "\n"));
+        const std::string trace = io::load_text(path), name = "\"name\": \"optimizer.step\"";
+        int updates = 0;
+        for (std::size_t at = 0; (at = trace.find(name, at)) != std::string::npos; ++at) ++updates;
+        CHECK(updates == (steps == 4 ? 3 : 10));
+        CHECK(contains(trace, "\"name\": \"linear, backward\""));
+        CHECK_FALSE(contains(result.output, "--profile="));  // not in the command that continues
+    }
+}
+
 TEST_CASE("gdb shows tensors and shapes by their values", "[programs]") {
     if (shell("gdb --version 2>&1").code != 0) return skip("gdb is not installed: its printers of tensors");
     if (sanitized) return skip("AddressSanitizer does not run under gdb: its printers of tensors");

@@ -60,7 +60,7 @@ public:
     // The modules in the order in which they were first called; the last, without a path, has the operations
     // that none of them called.
     std::vector<ProfileModule> modules() const;
-    // Both as tables, without rows that take less than 1 % of the time, which are added up in one.
+    // Both as tables, without rows of less than 1 % of the operations' time, which are added up in one.
     std::string str() const;
     // Writes Chrome's trace event format: operations and the calls of modules, each with its time. IoError if
     // the file cannot be written.
