@@ -53,9 +53,8 @@ std::uint64_t graph_number(const Tensor& x) { return x.impl().node ? number_of(x
 void set_owner(const Tensor& x, const std::weak_ptr<const LeafOwner>& owner) {
     Node* const node = x.impl().node.get();
     if (!node || !node->is_leaf)
-        throw GraphError("set_owner: a tensor ",
-                         node ? std::string("made by ") + node->operation : "outside the graph",
-                         " has no owner; only a leaf in the graph has one");
+        throw GraphError("set_owner: a tensor of shape ", x.shape(),
+                         " is no leaf in the graph; only what requires_grad_() was called on has an owner");
     if (node->owner.expired()) node->owner = owner;
 }
 

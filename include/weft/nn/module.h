@@ -55,7 +55,7 @@ public:
     Parameter(const Parameter& other);  // the same tensor; under nn::clone a copy
     Parameter(Parameter&&) noexcept = default;
     Parameter& operator=(const Tensor&) = delete;  // w.copy_(x) under NoGrad; w.set_data(x) for another shape
-    Parameter& operator=(const Parameter&) = delete;  // the same
+    Parameter& operator=(const Parameter&) = delete;  // the same: copy_(x) or set_data(x)
 
 private:
     friend class Module;
