@@ -567,6 +567,8 @@ void of_jax() {
     const auto cubed = [](const Tensor& w) { return sum(w * w * w); };
     same(hvp(cubed, w, v64).second, {6, 24, 54});
     same(hessian(cubed, w), {{6, 0, 0}, {0, 12, 0}, {0, 0, 18}});
+    const auto doubled = [](const Saved&, const Tensor& dy) { return Grads{dy + dy}; };
+    same(record_symmetric("doubled", v64 + v64, {w}, {}, doubled), {2, 4, 6});
 
     nn::Linear layer(3, 4);
     shaped(layer(x), {2, 4});

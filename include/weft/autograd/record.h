@@ -31,7 +31,7 @@ private:
 // none is needed.
 using Grads = std::vector<Tensor>;
 // A gradient rule (vector–Jacobian product): maps the saved tensors and dy, the gradient of the result, to a
-// gradient for each input. Backward runs it with is_grad_enabled() true exactly under create_graph, so a rule
+// gradient for each input. Backward runs it with is_grad_enabled() true under create_graph or in a jvp, so a rule
 // with a fast formula can choose the differentiable one by that.
 using Vjp = std::function<Grads(const Saved& saved, const Tensor& dy)>;
 
