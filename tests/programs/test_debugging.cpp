@@ -1,8 +1,12 @@
 // What docs/debugging.md shows of a program with a fault (uncaught.cpp): an error that ends it, its callers
 // with WEFT_BACKTRACE, and gdb with the printers of tools/gdb.
+#include <fstream>
+
 #include "markdown.h"
 #include "programs.h"
 #include "sanitized.h"
+#include "scratch.h"
+#include "skipped.h"
 #include "weft/core.h"
 
 #ifdef WEFT_PROGRAMS
@@ -46,6 +50,26 @@ const std::string message =
 [[noreturn]] void refuse() { throw ValueError("outer: ", Error::text("a", 1)); }
 
 }  // namespace
+
+TEST_CASE("what does not compile says what to write", "[programs][debugging]") {
+    if (shell("c++ --version").code != 0) return skip("c++ is not installed: what does not compile");
+    Scratch scratch;
+    std::string program =
+        "#include \"weft/nn.h\"\nusing namespace weft;\nint main() {\n"
+        "nn::Linear model(2, 3);\nTensor x = ones({2, 2, 2});\n";
+    const std::string page = markdown::read(markdown::root / "docs/debugging.md");
+    const std::size_t begin = page.find("```text\n") + 8;
+    program += page.substr(begin, page.find("```", begin) - begin) + "}\n";
+    const auto file = scratch / "wrong.cpp";
+    std::ofstream(file) << program;
+    const Result result = shell("LC_ALL=C.UTF-8 c++ -std=c++20 -fsyntax-only -I" + places::source() +
+                                "/include '" + file.string() + "' 2>&1");
+    CHECK(result.code != 0);
+    int errors = 0;
+    for (std::size_t at = 0; (at = result.output.find("error: ", at)) != std::string::npos; ++at) ++errors;
+    CHECK(errors == 4);
+    check_shown(result, "c++ -std=c++20 -fsyntax-only -Iinclude wrong.cpp");
+}
 
 TEST_CASE("an uncaught error names the module, and with WEFT_BACKTRACE the lines that called",
           "[programs][fault]") {
