@@ -17,8 +17,8 @@ class Page(unittest.TestCase):
 
     def test_the_binding_has_no_more_lines_than_the_page_says(self):
         lines = sum(len(path.read_text().splitlines()) for path in (ROOT / "python/src").iterdir())
-        self.assertLessEqual(lines, 500)
-        self.assertIn("python/src), 500 lines", (ROOT / "docs/python.md").read_text())
+        self.assertLessEqual(lines, 520)
+        self.assertIn("python/src), 520 lines", (ROOT / "docs/python.md").read_text())
 
 
 if __name__ == "__main__":
