@@ -398,7 +398,8 @@ def refuse(error, given):
     if len(text) == 1:
         raise error
     kinds = [type(x).__name__ + ", which requires a gradient" * (isinstance(x, Tensor) and x.requires_grad) for x in given]
-    for is_it, advice in [(("List[" in text[0] or "abc.Sequence[" in text[0]) and any(isinstance(x, Tensor) for x in given[:2]), "A list of tensors is asked for, and a tensor given: write [x]."),
+    listed = "List[" in text[0] or "abc.Sequence[" in text[0]
+    for is_it, advice in [(listed and any(isinstance(x, Tensor) for x in given[:2]), "A list of tensors is asked for, and a tensor given: write [x]."),
                           ("float" in text[0] and "gradient" in str(kinds), "A tensor that requires a gradient would lose it as a number: write x.item() if it may."),
                           ("int" in text[0] and any(isinstance(x, bool) for x in given), "A bool is no axis and no size: name the argument, as in keepdim=True or correction=0."),
                           (any(hasattr(x, "__dlpack__") and not isinstance(x, Tensor) for x in given), "An array, or another library's tensor: copy it by weft.tensor(x).")]:
