@@ -120,7 +120,7 @@ void race() {
     Rng rng(1);
     const JacobianOptions columns = {.strategy = Strategy::forward_mode};
     std::printf("inputs  outputs       f     J v   v^T J    J by rows  J by columns\n");
-    for (const auto& [n, m] : {std::pair{512, 8}, std::pair{64, 64}, std::pair{8, 512}}) {
+    for (const auto& [n, m] : {std::pair{128, 4}, std::pair{24, 24}, std::pair{4, 128}}) {
         const Tensor V = randn({256, n}, rng), W = randn({m, 256}, rng);
         const auto f = [&](const Tensor& x) { return tanh(matmul(W, tanh(matmul(V, x)))); };  // (n,) → (m,)
         const Tensor x = randn({n}, rng), v = randn({n}, rng), u = randn({m}, rng);
