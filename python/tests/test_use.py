@@ -43,6 +43,24 @@ print((time.perf_counter() - start) * 1e3, *sorted(set(sys.modules) - before))""
             np.testing.assert_allclose(x.grad, t.grad, atol=1e-12)
         self.assertEqual(x.grad.shape, (2, 3, 8))
 
+    def test_types_of_sums_words_of_reductions_and_what_unique_returns(self):
+        x = weft.tensor([[1.0, 2.0], [3.0, 4.0]])
+        for name, arguments in [("sum", ()), ("mean", (1,)), ("prod", (0,)), ("cumsum", (0,)), ("softmax", (-1,)), ("log_softmax", (-1,))]:
+            y = getattr(weft, name)(x, *arguments, dtype=weft.float64)
+            self.assertEqual(y.dtype, weft.float64)
+            same(y, getattr(weft, name)(x.double(), *arguments), name)
+        self.assertEqual(weft.tensor([1, 2]).mean(dtype=weft.float32).item(), 1.5)
+        for loss in [F.mse_loss, F.l1_loss, F.huber_loss, F.smooth_l1_loss, F.kl_div]:
+            self.refused(weft.ValueError, ["reduction is 'total'", "'batchmean'"], lambda f=loss: f(x, x, reduction="total"))
+        self.refused(weft.ValueError, ["reduction is 'total'"], lambda: F.cross_entropy(x, weft.tensor([0, 1]), reduction="total"))
+        ids = weft.tensor([3, 1, 3])
+        self.assertEqual(weft.unique(ids).tolist(), [1, 3])
+        self.assertEqual([y.tolist() for y in ids.unique(return_counts=True)], [[1, 3], [1, 2]])
+        self.assertEqual([y.tolist() for y in ids.unique(return_inverse=True)], [[1, 3], [1, 0, 1]])
+        y = weft.zeros(2, 3)
+        y.scatter_(1, weft.tensor([[2], [0]]), 1)
+        self.assertEqual(y.tolist(), [[0, 0, 1], [1, 0, 0]])
+
     def test_indexing_is_numpys(self):
         a, n = weft.arange(24).reshape(2, 3, 4), np.arange(24).reshape(2, 3, 4)
         for index in [np.s_[1], np.s_[:, 1:], np.s_[..., 0], np.s_[None, 0], np.s_[0, ..., 1:3], np.s_[-1, -1, -1], np.s_[::2], np.s_[:, -2:9],

@@ -218,6 +218,7 @@ METHODS = {"__getitem__": lambda x, index: indexed(x, index)[0], "__setitem__": 
            "__matmul__": Tensor.__dict__["matmul"], "__pow__": Tensor.__dict__["pow"], "__rpow__": lambda x, a: w.pow(w.full_like(x, a), x), "__array__": numpy,
            "__array_ufunc__": None,  # NumPy leaves operators with its numbers and arrays to Weft
            "__repr__": lambda x: f"tensor({x}, dtype={x.dtype}{', requires_grad=True' * x.requires_grad})", "numpy": numpy, "register_hook": lambda x, hook: Handle(x, hook),
+           "scatter_": lambda x, *args, **kwargs: x.copy_(x.scatter(*args, **kwargs)),
            "item": lambda x: x.detach().reshape(()).tolist(), "tolist": lambda x: memoryview(x.detach()).tolist(),
            "__reduce__": reduce, "__index__": index, "ndim": property(Tensor.dim),
            "mT": property(lambda x: x.transpose(-2, -1)), "float": lambda x: x.to(float32), "double": lambda x: x.to(w.float64),
