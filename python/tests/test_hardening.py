@@ -57,7 +57,7 @@ class Hardening(unittest.TestCase):
                              f"try:\n    {use}\nexcept (AttributeError, TypeError, BufferError) as error:\n    pass")
 
     def test_pickle_and_copy_never_abort(self):
-        for what in ["nn.Linear(1, 1)", "weft.Mask()", "weft.Generator()", "weft.optim.SGD([weft.ones(1, requires_grad=True)])"]:
+        for what in ["weft.Mask()", "weft.Generator()", "weft.optim.SGD([weft.ones(1, requires_grad=True)]).rule"]:
             for call in ["pickle.dumps(x, 0)", "pickle.dumps(x)", "x.__reduce__()"]:
                 self.assertIn("pickle", self.program(f"x = {what}\ntry:\n    {call}\nexcept TypeError as error:\n    print(error)"))
         for x in [weft.randn(2, 3), weft.tensor(5), weft.zeros(0, 2, dtype=weft.float64), weft.tensor([True, False]), weft.randn(2, 3).T, weft.ones(2, requires_grad=True),
@@ -210,7 +210,7 @@ class Hardening(unittest.TestCase):
             self.refused(TypeError, ["cannot assign Tensor as parameter 'w' of Net (nn.Parameter or None expected)"], setattr, net, "w", net.w * 2)
         before = net(x).item()
         net.w = nn.Parameter(weft.zeros(2))
-        self.assertEqual((list(net.state_dict()), net.state_dict()["w"].tolist(), net.parameters()[0].tolist()), (names, [0, 0], [0, 0]))
+        self.assertEqual((list(net.state_dict()), net.state_dict()["w"].tolist(), next(net.parameters()).tolist()), (names, [0, 0], [0, 0]))
         self.assertNotEqual(net(x).item(), before)
         net(x).backward()
         self.assertEqual(dict(net.named_parameters())["w"].grad.shape, (2,))

@@ -31,7 +31,7 @@ print((time.perf_counter() - start) * 1e3, *sorted(set(sys.modules) - before))""
         print(f"import weft: {min(times):.1f} ms, {len(modules)} modules")
         self.assertLess(min(times), 50)
         self.assertNotIn("numpy", modules)
-        self.assertLessEqual(len(modules), 20)
+        self.assertLessEqual(len(modules), 30)
 
     def test_weft_against_pytorch_in_three_lines(self):
         x = weft.randn(2, 3, 8, dtype=weft.float64, requires_grad=True)

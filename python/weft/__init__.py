@@ -7,7 +7,7 @@ from .functional import *
 
 globals().update(names.NAMES, save=data.save, load=data.load, distributions=names.namespace("distributions", Categorical=data.Categorical))
 nn.functional = functional
-nn.utils.clip_grad_norm_ = lambda parameters, max_norm: tensor(optim.clip_grad_norm(forms.tensors(parameters), max_norm))
+nn.utils.clip_grad_norm_ = lambda parameters, max_norm: tensor(optim.clip_grad_norm(parameters, max_norm))
 autograd.Variable = lambda data, requires_grad=False: data.detach().requires_grad_(requires_grad)
 utils = names.namespace("utils", data=names.namespace("utils.data", **data.DATA))
 for _name, _module in {"autograd": autograd, "check": check, "nn": nn, "nn.functional": functional, "nn.utils": nn.utils, "nn.init": nn.init,

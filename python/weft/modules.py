@@ -4,6 +4,8 @@ from ._weft import Tensor, nn
 
 Module = nn.Module
 registered, to_module, listed, zeroed, missing = Module.named_children, Module.to, Module.parameters, Module.zero_grad, Module.__getattr__
+make_module = Module.__init__
+Module.__init__ = lambda self, kind=None: make_module(self, kind or type(self).__name__)
 
 
 # ---- what a module was made with: its attributes, and its copy

@@ -16,6 +16,8 @@ class Optimizer:
     """Groups of parameters with options, and a state for each parameter."""
 
     def __init__(self, params, defaults):
+        if isinstance(params, Tensor):
+            raise TypeError(f"{type(self).__name__}: its rows are no parameters. Given: Tensor; write [x]")
         params = [{"params": params.named_parameters()}] if isinstance(params, w.nn.Module) else list(params)
         groups = params if params and isinstance(params[0], dict) else [{"params": params}]
         flat = [[p[1] if isinstance(p, tuple) else p for p in forms.tensors(group["params"])] for group in groups]
