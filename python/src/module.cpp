@@ -13,13 +13,25 @@ alignas(GradMode) thread_local char grad_mode[sizeof(GradMode)];  // that of a s
 using Any = void (*)();
 PyCFunction of_pybind = nullptr;  // calls the overload that fits
 
+py::list given(PyObject* args, PyObject* kwargs) {
+    py::list all(py::reinterpret_borrow<py::object>(args));
+    if (kwargs) all.attr("extend")(py::handle(kwargs).attr("values")());
+    return all;
+}
+py::list given(PyObject* const* args, Py_ssize_t n, PyObject* names) {  // since pybind11 3.1
+    py::list all;
+    n = PyVectorcall_NARGS(n) + (names ? PyTuple_Size(names) : 0);
+    for (const py::handle x : std::span(args, std::size_t(n))) all.append(x);
+    return all;
+}
 // If none does, pybind11 prints all arguments, even a whole state dict; forms.py says what kinds they are.
-PyObject* dispatch(PyObject* self, PyObject* args, PyObject* kwargs) {
-    PyObject* const y = reinterpret_cast<PyCFunctionWithKeywords>(Any(of_pybind))(self, args, kwargs);
+template <class... Call>
+PyObject* dispatch(PyObject* self, Call... call) {
+    PyObject* const y = reinterpret_cast<PyObject* (*)(PyObject*, Call...)>(Any(of_pybind))(self, call...);
     if (y != nullptr || !PyErr_ExceptionMatches(PyExc_TypeError)) return y;
     const py::error_already_set error;
     static const auto* const refuse = new py::object(py::module_::import("weft.forms").attr("refuse"));
-    return PyObject_CallFunctionObjArgs(refuse->ptr(), error.value().ptr(), args, kwargs, nullptr);
+    return PyObject_CallFunctionObjArgs(refuse->ptr(), error.value().ptr(), given(call...).ptr(), nullptr);
 }
 
 // What pybind11 leaves open, of everything in a module or class.
@@ -27,8 +39,12 @@ void harden(const py::object& scope) {
     for (const auto& [name, item] : py::dict(scope.attr("__dict__"))) {
         const py::object set = py::getattr(item, "fset", py::none());
         for (const py::handle f : {py::detail::get_function(item), py::detail::get_function(set)})
-            if (PyCFunction_Check(f.ptr()) && PyCFunction_GetFunction(f.ptr()) == of_pybind)
-                reinterpret_cast<PyCFunctionObject*>(f.ptr())->m_ml->ml_meth = PyCFunction(Any(dispatch));
+            if (PyCFunction_Check(f.ptr()) && PyCFunction_GetFunction(f.ptr()) == of_pybind) {
+                PyMethodDef& called = *reinterpret_cast<PyCFunctionObject*>(f.ptr())->m_ml;
+                const Any fast = Any(dispatch<PyObject* const*, Py_ssize_t, PyObject*>);
+                called.ml_meth =
+                    PyCFunction(called.ml_flags & METH_FASTCALL ? fast : Any(dispatch<PyObject*, PyObject*>));
+            }
         if (std::string(py::str(name)).starts_with("__")) continue;
         if (PyModule_Check(item.ptr())) harden(py::reinterpret_borrow<py::object>(item));
         auto* const type = reinterpret_cast<PyTypeObject*>(item.ptr());

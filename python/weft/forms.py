@@ -384,15 +384,16 @@ w.autograd.grad, w.autograd.gradcheck, w.autograd.gradgradcheck = grad, checker(
 
 
 # ---- what pybind11 leaves to us
-def refuse(error, args, kwargs={}):
+def refuse(error, given):
     """If no overload fits: what was given, by its types, because the values could be a whole state dict."""
-    text, given = str(error).replace("weft._weft.", "").split("\n\nInvoked with: "), [*args, *kwargs.values()]
+    text = str(error).replace("weft._weft.", "").split("\n\nInvoked with: ")
     if len(text) == 1:
         raise error
     kinds = [type(x).__name__ + ", which requires a gradient" * (isinstance(x, Tensor) and x.requires_grad) for x in given]
-    for is_it, advice in [("List[" in text[0] and any(isinstance(x, Tensor) for x in args[:2]), "A list of tensors is asked for, and a tensor given: write [x]."),
+    listed = "List[" in text[0] or "abc.Sequence[" in text[0]
+    for is_it, advice in [(listed and any(isinstance(x, Tensor) for x in given[:2]), "A list of tensors is asked for, and a tensor given: write [x]."),
                           ("float" in text[0] and "gradient" in str(kinds), "A tensor that requires a gradient would lose it as a number: write x.item() if it may."),
-                          (any(isinstance(x, bool) for x in args), "A bool is no axis and no size: name the argument, as in keepdim=True or correction=0."),
+                          ("int" in text[0] and any(isinstance(x, bool) for x in given), "A bool is no axis and no size: name the argument, as in keepdim=True or correction=0."),
                           (any(hasattr(x, "__dlpack__") and not isinstance(x, Tensor) for x in given), "An array, or another library's tensor: copy it by weft.tensor(x).")]:
         text[0] += f"\n{advice}" * is_it
     raise TypeError(f"{text[0]}\nGiven: {'; '.join(kinds)}") from None
