@@ -17,8 +17,8 @@ class Page(unittest.TestCase):
 
     def test_the_binding_has_no_more_lines_than_the_page_says(self):
         lines = sum(len(path.read_text().splitlines()) for path in (ROOT / "python/src").iterdir())
-        self.assertLessEqual(lines, 700)
-        self.assertIn("python/src), 700 lines", (ROOT / "docs/python.md").read_text())
+        self.assertLessEqual(lines, 720)
+        self.assertIn("python/src), 720 lines", (ROOT / "docs/python.md").read_text())
 
 
 if __name__ == "__main__":
