@@ -97,7 +97,10 @@ std::vector<Op> function_ops() {
              return attend(x, Mask::keys(arange(5) < tensor({{5}, {2}}, int64)) | Mask::causal());
          }},
         {sdpa, "attention.no_keys_left", twice,
-         [](In x) { return attend(x, Mask::documents(arange(5) + 3) | Mask::blocked(eye(5) == 1)); }},
+         [](In x) {
+             const std::int64_t T = x[0].size(-2);
+             return attend(x, Mask::documents(arange(T)) | Mask::blocked(eye(T) == 1));
+         }},
         {sdpa, "attention.no_keys_left", twice,
          [](In x) {
              return attend(x, Mask::padding({0, 0}));
