@@ -11,7 +11,7 @@ from . import entities, sources
 
 KINDS = [*entities.CLASSES, "function", "variable", "typedef", "enum", "enumerator", "friend"]
 SPACES = ["weft", "weft::nn", "weft::optim", "weft::check", "weft::text", "weft::io", "weft::viz", "weft::training"]
-SIGNS = {"()": "call", "[]": "at", "==": "eq", "!=": "ne", "<=": "le", ">=": "ge", "<<": "out", "<": "lt", ">": "gt",
+SIGNS = {"()": "call", "->": "member", "[]": "at", "==": "eq", "!=": "ne", "<=": "le", ">=": "ge", "<<": "out", "<": "lt", ">": "gt",
          "||": "or", "&&": "and", "|": "join", "!": "not", "+": "plus", "-": "minus", "*": "times", "/": "over",
          "=": "assign", "++": "next", "+=": "add", "-=": "subtract", "*=": "multiply", "/=": "divide"}
 

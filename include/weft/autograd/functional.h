@@ -20,10 +20,11 @@ namespace weft {
 class TensorFunction {
 public:
     using List = std::vector<Tensor>;  // what a function of several tensors takes
-    // Whether f may be called with one tensor, or with a list of them, and returns a tensor or a list.
+    // Whether f may be called with one tensor, and returns a tensor or a list.
     template <class F>
     static constexpr bool takes_tensor = std::is_invocable_r_v<Tensor, const F&, const Tensor&> ||
                                          std::is_invocable_r_v<List, const F&, const Tensor&>;
+    // Whether it may be called with a list of them.
     template <class F>
     static constexpr bool takes_list = std::is_invocable_r_v<Tensor, const F&, const List&> ||
                                        std::is_invocable_r_v<List, const F&, const List&>;
@@ -96,7 +97,10 @@ std::pair<Tensor, Tensor> vjp(const TensorFunction& f, const Tensor& x, const Te
 
 // How jacobian computes: a row is a vjp, which is cheap for few outputs of many inputs, and a column a jvp, for
 // many outputs of few inputs.
-enum class Strategy { reverse_mode, forward_mode };
+enum class Strategy {
+    reverse_mode,  // row by row
+    forward_mode   // column by column
+};
 
 // Options of `jacobian`.
 struct JacobianOptions {

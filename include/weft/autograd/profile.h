@@ -93,6 +93,7 @@ public:
     // The call of a module; used by nn::located. An empty path is none.
     class [[nodiscard]] ModuleCall {
     public:
+        // Until it goes out of scope.
         explicit ModuleCall(const std::string& path) : profile_(path.empty() ? nullptr : current_) {
             if (profile_ != nullptr) [[unlikely]]
                 profile_->enter(path, *this);
@@ -114,6 +115,7 @@ public:
     // A gradient rule that runs; used by backward.
     class [[nodiscard]] Rule {
     public:
+        // Until it goes out of scope.
         Rule(const char* operation, std::uint64_t node);
         ~Rule();
         Rule(const Rule&) = delete;

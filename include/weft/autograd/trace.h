@@ -108,6 +108,7 @@ private:
 //     sum(x * x).backward();  // nodes is 3
 class [[nodiscard]] BackwardWatch {
 public:
+    // Until it goes out of scope.
     explicit BackwardWatch(std::function<void(const Tensor& root)> watch)
         : watch_(std::move(watch)), here_(current_, this) {}
 

@@ -26,6 +26,7 @@ struct Tanh : Module {
 //     const Tensor y = activation(zeros({2}));  // [0, 0]
 struct GELU : Module {
     const Gelu kind;  // the formula
+    // By that formula.
     explicit GELU(Gelu kind = Gelu::exact) : Module("GELU"), kind(kind) {}
     Tensor operator()(const Tensor& x) const { return gelu(x, kind); }  // gelu(x, kind)
 };
@@ -41,6 +42,7 @@ struct SiLU : Module {
 //     const Tensor y = nn::Flatten()(ones({5, 2, 3}));  // (5, 6)
 struct Flatten : Module {
     const int first, last;  // the axes that become one
+    // Of these axes.
     explicit Flatten(int first = 1, int last = -1) : Module("Flatten"), first(first), last(last) {}
     Tensor operator()(const Tensor& x) const { return flatten(x, first, last); }  // flatten(x, first, last)
 };

@@ -27,8 +27,8 @@ namespace init {
 //
 //     nn::init::constant_(w, 0.5);
 const Tensor& constant_(const Tensor& x, double value);
-inline const Tensor& zeros_(const Tensor& x) { return constant_(x, 0); }
-inline const Tensor& ones_(const Tensor& x) { return constant_(x, 1); }
+inline const Tensor& zeros_(const Tensor& x) { return constant_(x, 0); }  // fills x with 0
+inline const Tensor& ones_(const Tensor& x) { return constant_(x, 1); }   // fills x with 1
 
 // Each element uniform in [low, high).
 //
@@ -46,8 +46,15 @@ const Tensor& trunc_normal_(const Tensor& x, double mean = 0, double std = 1, do
                             Rng& rng = default_rng());
 
 // What follows a layer.
-enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
-// The factor on weights that makes up for it: 1, 1, 5/3, √2, √(2/(1 + a²)) and 3/4.
+enum class Nonlinearity {
+    linear,      // nothing: gain 1
+    sigmoid,     // weft::sigmoid: 1
+    tanh,        // weft::tanh: 5/3
+    relu,        // weft::relu: √2
+    leaky_relu,  // weft::leaky_relu with slope a: √(2/(1 + a²))
+    selu         // selu: 3/4
+};
+// The factor on weights that makes up for it.
 //
 //     const double gain = nn::init::calculate_gain(nn::init::Nonlinearity::tanh);  // 5/3
 double calculate_gain(Nonlinearity nonlinearity, double a = 0.01);
@@ -64,7 +71,10 @@ const Tensor& xavier_uniform_(const Tensor& x, double gain = 1, Rng& rng = defau
 const Tensor& xavier_normal_(const Tensor& x, double gain = 1, Rng& rng = default_rng());
 
 // The numbers to keep the size of: those on their way forward, or gradients on their way back.
-enum class FanMode { fan_in, fan_out };
+enum class FanMode {
+    fan_in,  // what each output is a sum of
+    fan_out  // what each input goes into
+};
 // Options of kaiming_uniform_ and kaiming_normal_, with PyTorch's defaults.
 struct KaimingOptions {
     double a = 0;                                          // the slope of leaky_relu below 0

@@ -51,9 +51,9 @@ class RngGuard;  // used by constructors that draw more than once (include/weft/
 //     w.set_data(ones({2, 3}));  // of another shape: now layer is (B, 3) → (B, 2)
 class Parameter : public Tensor {
 public:
-    Parameter() = default;              // undefined, such as the bias of a layer without one
-    Parameter(const Parameter& other);  // the same tensor; under nn::clone a copy
-    Parameter(Parameter&&) noexcept = default;
+    Parameter() = default;                         // undefined, such as the bias of a layer without one
+    Parameter(const Parameter& other);             // the same tensor; under nn::clone a copy
+    Parameter(Parameter&&) noexcept = default;     // leaves the other undefined
     Parameter& operator=(const Tensor&) = delete;  // w.copy_(x) under NoGrad; w.set_data(x) for another shape
     Parameter& operator=(const Parameter&) = delete;  // the same: copy_(x) or set_data(x)
 
@@ -152,7 +152,7 @@ protected:
     }
 
 private:
-    friend struct Ownership;  // src/nn/registry.h
+    friend struct Ownership;   // src/nn/registry.h
     friend struct Attributes;  // src/nn/attributes.h
     struct Registry;
     std::shared_ptr<Registry> registry_;

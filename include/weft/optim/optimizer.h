@@ -73,7 +73,7 @@ struct Update {
 // The parameters of an optimiser and their state, whatever the rule. For Optimizer.
 class ParameterSlots {
 public:
-    using Names = std::vector<const char*>;
+    using Names = std::vector<const char*>;  // of a group's moments
 
     // The parameters of each group, and the names of its moments. Refuses what Optimizer refuses.
     ParameterSlots(const std::vector<nn::NamedTensors>& groups, const std::vector<Names>& moment_names);
@@ -171,9 +171,9 @@ public:
     //     options.weight_decay = 0;
     //     optimizer.set_options(1, options);
     const std::vector<Group>& groups() const { return slots_.checked(), groups_; }
-    // The current options of a group, and its learning rate; IndexError unless there is such a group.
+    // The current options of a group; IndexError unless there is such a group.
     const Options& options(std::int64_t group = 0) const { return groups_[slots_.index(group)].options; }
-    double lr(std::int64_t group = 0) const { return options(group).lr; }
+    double lr(std::int64_t group = 0) const { return options(group).lr; }  // its learning rate
     // Sets the learning rate of the first group. The others keep the ratio to it that they had when rates were
     // last set by group, so a schedule acts on them, too. ValueError unless finite and at least 0, or if the
     // first rate was 0 and another was not.
