@@ -9,6 +9,8 @@
 #include <any>
 
 #include "weft/nn.h"
+#include "weft/nn/init.h"
+#include "weft/optim/schedules.h"
 
 namespace py = pybind11;
 using namespace weft;
@@ -85,19 +87,47 @@ template <>
 struct py::detail::type_caster<Shape> : Listed<Shape, I> {};
 template <>
 struct py::detail::type_caster<Axes> : Listed<Axes, int> {};
-// PyTorch's word for it.
-template <>
-struct py::detail::type_caster<Reduction> {
-    PYBIND11_TYPE_CASTER(Reduction, const_name("str"));
+// A member of an enumeration, by PyTorch's word for it.
+template <class E>
+struct Known {
+    const char* what;
+    std::vector<std::pair<const char*, E>> words;
+};
+inline Known<Reduction> known(Reduction) {
+    using R = Reduction;
+    return {"reduction", {{"mean", R::mean}, {"sum", R::sum}, {"none", R::none}, {"batchmean", R::batchmean}}};
+}
+inline Known<Gelu> known(Gelu) { return {"approximate", {{"none", Gelu::exact}, {"tanh", Gelu::tanh}}}; }
+inline Known<optim::Anneal> known(optim::Anneal) {
+    return {"anneal_strategy", {{"cos", optim::Anneal::cos}, {"linear", optim::Anneal::linear}}};
+}
+inline Known<nn::init::FanMode> known(nn::init::FanMode) {
+    return {"mode", {{"fan_in", nn::init::FanMode::fan_in}, {"fan_out", nn::init::FanMode::fan_out}}};
+}
+inline Known<nn::init::Nonlinearity> known(nn::init::Nonlinearity) {
+    using N = nn::init::Nonlinearity;
+    return {"nonlinearity",
+            {{"linear", N::linear},
+             {"conv1d", N::linear},
+             {"conv2d", N::linear},
+             {"sigmoid", N::sigmoid},
+             {"tanh", N::tanh},
+             {"relu", N::relu},
+             {"leaky_relu", N::leaky_relu},
+             {"selu", N::selu}}};
+}
+template <class E>
+struct py::detail::type_caster<E, std::enable_if_t<sizeof(known(E())) != 0>> {
+    PYBIND11_TYPE_CASTER(E, const_name("str"));
     bool load(handle from, bool) {
+        const auto [what, words] = known(E());
         const std::string word = str(from);
-        for (const auto& [name, reduction] :
-             std::initializer_list<std::pair<const char*, Reduction>>{{"mean", Reduction::mean},
-                                                                      {"sum", Reduction::sum},
-                                                                      {"none", Reduction::none},
-                                                                      {"batchmean", Reduction::batchmean}})
-            if (word == name) return value = reduction, true;
-        throw ValueError("reduction is '", word, "'; use 'mean', 'sum', 'none' or 'batchmean'");
+        std::string all;
+        for (const auto& [name, member] : words) {
+            if (word == name) return value = member, true;
+            all += (all.empty() ? "'" : name == words.back().first ? " or '" : ", '") + std::string(name) + "'";
+        }
+        throw ValueError(what, " is '", word, "'; use ", all);
     }
 };
 // A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
