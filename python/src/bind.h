@@ -117,11 +117,11 @@ inline Known<nn::init::Nonlinearity> known(nn::init::Nonlinearity) {
              {"selu", N::selu}}};
 }
 template <class E>
-struct py::detail::type_caster<E, std::enable_if_t<sizeof(known(E())) != 0>> {
-    PYBIND11_TYPE_CASTER(E, const_name("str"));
-    bool load(handle from, bool) {
+struct Word {
+    PYBIND11_TYPE_CASTER(E, py::detail::const_name("str"));
+    bool load(py::handle from, bool) {
         const auto [what, words] = known(E());
-        const std::string word = str(from);
+        const std::string word = py::str(from);
         std::string all;
         for (const auto& [name, member] : words) {
             if (word == name) return value = member, true;
@@ -130,6 +130,16 @@ struct py::detail::type_caster<E, std::enable_if_t<sizeof(known(E())) != 0>> {
         throw ValueError(what, " is '", word, "'; use ", all);
     }
 };
+template <>
+struct py::detail::type_caster<Reduction> : Word<Reduction> {};
+template <>
+struct py::detail::type_caster<Gelu> : Word<Gelu> {};
+template <>
+struct py::detail::type_caster<optim::Anneal> : Word<optim::Anneal> {};
+template <>
+struct py::detail::type_caster<nn::init::FanMode> : Word<nn::init::FanMode> {};
+template <>
+struct py::detail::type_caster<nn::init::Nonlinearity> : Word<nn::init::Nonlinearity> {};
 // A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
 struct Signature {
     inline static py::object& globals = *new py::object;  // of the module, for defaults such as float32

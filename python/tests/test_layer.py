@@ -108,6 +108,8 @@ class Layer(unittest.TestCase):
             self.assertEqual(net.scale.tolist(), first)
             weft.save(net.state_dict(), path)
             self.assertEqual(list(weft.load(path)), list(net.state_dict()))
+            weft.save({"a": {"b": weft.ones(1)}, "a.b": weft.zeros(2)}, path)
+            self.assertEqual((weft.load(path)["a"]["b"].tolist(), weft.load(path)["a.b"].tolist()), ([1], [0, 0]))
             self.refused(weft.ValueError, ["model.f", "function"], weft.save, {"model": {"f": lambda: 0}}, path)
             self.refused(weft.ValueError, ["cuda:0"], weft.load, path, map_location="cuda:0")
         self.refused(weft.ValueError, ["groups of other sizes"], other.load_state_dict, optim.AdamW(net.parameters()).state_dict())

@@ -50,6 +50,8 @@ class DataLoader:
 def packed(x, path, tensors):
     """The JSON of x, whose tensors are named by their paths."""
     if isinstance(x, Tensor):
+        while path in tensors:  # {"a": {"b": x}, "a.b": y}
+            path += "'"
         tensors[path] = x.detach().contiguous()
         return {"tensor": path}
     if isinstance(x, dict):

@@ -7,19 +7,23 @@ from .tensors import extends
 
 
 # ---- modes, `with weft.no_grad():` or as decorators
-def guard(make, *settings):
+def guard(make, *settings, at_once=False):
     class Guard:
         def __new__(cls, *args):
             return cls()(args[0]) if args and callable(args[0]) else super().__new__(cls)  # @no_grad
 
         def __init__(self, *args):
-            self.args, self.active = settings or args, []
+            self.args, self.active, self.before = settings or args, [], w.is_grad_enabled()
+            if at_once:  # set_grad_enabled(False): from now on, or until the end of a `with`
+                w._set_grad_enabled(*args)
 
         def __enter__(self):
             self.active.append(make(*self.args))
 
         def __exit__(self, *error):
             self.active.pop()
+            if at_once:
+                w._set_grad_enabled(self.before)
 
         def __call__(self, function):
             def guarded(*args, **kwargs):
@@ -38,6 +42,8 @@ def guard(make, *settings):
                         step = lambda sent=(yield y): generator.send(sent)
                     except BaseException as error:  # GeneratorExit, too
                         step = lambda error=error: generator.throw(error)
+            if at_once:
+                w._set_grad_enabled(self.before)
             flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
             if flags & 0x280:  # of coroutines and asynchronous generators
                 raise TypeError(f"{function.__name__} is async, and others run while it waits; use the mode in a `with` around what computes")
@@ -45,25 +51,8 @@ def guard(make, *settings):
     return Guard
 
 
-class set_grad_enabled(guard(w._grad_mode)):
-    """From now on, or until the end of a `with`."""
-
-    def __init__(self, mode):
-        self.before = w.is_grad_enabled()
-        super().__init__(mode)
-        w._set_grad_enabled(mode)
-
-    def __exit__(self, *error):
-        super().__exit__(*error)
-        w._set_grad_enabled(self.before)
-
-    def __call__(self, function):
-        w._set_grad_enabled(self.before)
-        return super().__call__(function)
-
-
 no_grad, enable_grad = guard(w._grad_mode, False), guard(w._grad_mode, True)
-MODES = {"no_grad": no_grad, "inference_mode": no_grad, "enable_grad": enable_grad, "set_grad_enabled": set_grad_enabled,
+MODES = {"no_grad": no_grad, "inference_mode": no_grad, "enable_grad": enable_grad, "set_grad_enabled": guard(w._grad_mode, at_once=True),
          "composed": guard(w._composed), "eval_mode": guard(w._eval_mode)}
 
 

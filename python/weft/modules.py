@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 from . import _weft as w, functional as F
 from ._weft import Tensor, nn
-from .tensors import NAMES, extends, on_device, refuse
+from .tensors import extends, on_device, refuse
 
 Module = nn.Module
 make_module, registered, to_module, listed, zeroed = Module.__init__, Module.named_children, Module.to, Module.parameters, Module.zero_grad
@@ -258,9 +258,9 @@ class ModuleDict(Module):
 def calling(name, function, **defaults):
     def __init__(self, *args, **options):
         Module.__init__(self, name)
-        vars(self)["_options"] = vars(self)["_made"] = bound(name, defaults, args, options)
-    return type(name, (Module,), {"__init__": __init__, "_recorded": True, "forward": lambda self, *x: function(*x, **self._options),
-                                  "extra_repr": lambda self: ", ".join(f"{key}={value}" for key, value in self._options.items())})
+        vars(self)["_made"] = bound(name, defaults, args, options)
+    return type(name, (Module,), {"__init__": __init__, "_recorded": True, "forward": lambda self, *x: function(*x, **vars(self)["_made"]),
+                                  "extra_repr": lambda self: ", ".join(f"{key}={value}" for key, value in vars(self)["_made"].items())})
 
 
 inplace, reduction, window = {"inplace": False}, {"reduction": "mean"}, {"kernel_size": ..., "stride": None, "padding": 0}
@@ -303,7 +303,9 @@ class MultiheadAttention(Module):
             if mask is not None:
                 added = shape(w.zeros(mask.shape, q.dtype).masked_fill(mask, -float("inf")) if mask.dtype == w.bool else mask)
                 bias = added if bias is None else bias + added
-        y, weights = F.scaled_dot_product_attention_with_weights(q, k, v, bias, self.dropout if self.training else 0.0)
+        attend = F.scaled_dot_product_attention_with_weights if need_weights else F.scaled_dot_product_attention
+        y = attend(q, k, v, bias, self.dropout if self.training else 0.0)
+        y, weights = y if need_weights else (y, None)
         y = turn(self.out_proj(y.transpose(-3, -2).flatten(-2)))
         return y, (weights.mean(-3) if average_attn_weights else weights) if need_weights else None
 

@@ -27,8 +27,7 @@ class Optimizer:
         if not self._flat():
             raise w.ValueError(f"{type(self).__name__}: there are no parameters; pass module.parameters()")
 
-    def _flat(self):
-        return [p for group in self.param_groups for p in group["params"]]
+    _flat = lambda self: [p for group in self.param_groups for p in group["params"]]
 
     def _set_lr(self, lr):
         for group in self.param_groups:
@@ -51,7 +50,7 @@ class Optimizer:
         flat, saved = self._flat(), state_dict["param_groups"]
         if [len(group["params"]) for group in saved] != [len(group["params"]) for group in self.param_groups]:
             raise w.ValueError(f"{type(self).__name__}: the state has groups of other sizes; make the optimiser of the same parameters")
-        self.param_groups[:] = [{**new, "params": group["params"]} for group, new in zip(self.param_groups, saved)]
+        self.param_groups[:] = [{**group, **new, "params": group["params"]} for group, new in zip(self.param_groups, saved)]
         self.state = State({hash(flat[int(i)]): {key: x.clone() if isinstance(x, Tensor) else x for key, x in state.items()} for i, state in state_dict["state"].items()})
 
 
@@ -118,11 +117,8 @@ class LRScheduler:
         for i, (group, lr) in enumerate(zip(self.optimizer.param_groups, self.base_lrs)):
             group["lr"] = self.rate(self.last_epoch, lr, i)
 
-    def get_last_lr(self):
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def state_dict(self):
-        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
+    get_last_lr = lambda self: [group["lr"] for group in self.optimizer.param_groups]
+    state_dict = lambda self: {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
 
     def load_state_dict(self, state_dict):
         self.last_epoch, self.base_lrs = state_dict["last_epoch"] - 1, state_dict["base_lrs"]

@@ -7,7 +7,6 @@ from ._weft import Tensor, default_generator, float32
 to_dtype = Tensor.to
 
 
-# ---- what the layer is written with
 def extends(cls):
     """A decorator: what stands in the body of the class becomes cls's."""
     def extend(body):
@@ -91,11 +90,6 @@ def maker(name, arrange):
     return make
 
 
-def made(*data):
-    """Tensor(2, 3), Tensor([1, 2]) and Tensor(x), in float32."""
-    return tensor(data[0], float32) if data and not isinstance(data[0], int) else NAMES["empty"](data or (0,))
-
-
 of_size = lambda *shape, size=None: ((sizes(shape) if size is None else size,), float32)
 drawn = lambda *shape, size=None, generator=default_generator: ((*of_size(*shape, size=size)[0], generator), float32)
 given = lambda *args, **options: ((*args, *options.values()), None)
@@ -106,6 +100,7 @@ ARRANGED = {"zeros": of_size, "ones": of_size, "empty": of_size, "randn": drawn,
             "randint": lambda low, high=None, size=None, generator=default_generator:
                 ((*((low, high, size) if None not in (high, size) else (0, low, high or size)), generator), None)}
 NAMES = {name: maker(name, arrange) for name, arrange in ARRANGED.items()}
+made = lambda *data: tensor(data[0], float32) if data and not isinstance(data[0], int) else w.empty(data or (0,))  # Tensor(2, 3), Tensor([1, 2]), Tensor(x)
 new = lambda name: lambda self, *size, dtype=None, **options: NAMES[name](*size, dtype=dtype or self.dtype, **options)
 
 
@@ -171,14 +166,10 @@ def extreme(function, of_two, of_bools):
                                             of_bools if input.dtype == w.bool else of_two)(input, *args, **options)
 
 
-def truth(function):
-    """all and any give a tensor, too, where Weft's functions give a bool."""
-    return lambda input, dim=None, keepdim=False: function(input, tuple(range(input.ndim)) if dim is None else dim, keepdim)
-
-
 class Functions:
     max, min = reduced(extreme(w.max, w.maximum, Tensor.__or__)), reduced(extreme(w.min, w.minimum, Tensor.__and__))
-    all, any = reduced(truth(w.all)), reduced(truth(w.any))
+    all = reduced(lambda input, dim=None, keepdim=False: w.all(input, tuple(range(input.ndim)) if dim is None else dim, keepdim))  # a tensor, too
+    any = reduced(lambda input, dim=None, keepdim=False: w.any(input, tuple(range(input.ndim)) if dim is None else dim, keepdim))
     norm = lambda input, p=2, dim=None, keepdim=False: w.norm(input, 2 if p in (None, "fro") else p, dim, keepdim)
     scatter_add = lambda input, dim, index, src: input + w.scatter_add(input.shape, dim, index, src)
     pow = lambda input, exponent: w.pow(input if isinstance(input, Tensor) else w.full_like(exponent, input), exponent)
@@ -244,10 +235,7 @@ def update(name, x, compute):
     return x
 
 
-def inplace(name, function):
-    return lambda self, *args, **options: update(name, self, lambda: function(self, *args, **options))
-
-
+inplace = lambda name, function: lambda self, *args, **options: update(name, self, lambda: function(self, *args, **options))
 IN_PLACE = {"clamp_": Functions.clamp, "masked_fill_": Functions.masked_fill, "div_": Tensor.__truediv__, "sub_": lambda x, other, alpha=1: x - other * alpha,
             "add_": lambda x, other, alpha=1: x + (other * alpha if alpha != 1 else other), "lerp_": lambda x, end, weight: x + (end - x) * weight,
             **{name + "_": getattr(Tensor, name) for name in ["triu", "tril", "relu", "exp", "sqrt", "pow", "scatter"]},
@@ -309,11 +297,11 @@ class Methods:
             dtype = thing.dtype if isinstance(thing, Tensor) else thing if isinstance(thing, w.dtype) else on_device(thing) and dtype
         return x if dtype is None else to_dtype(x, dtype)
 
-    def set_data(x, other):
+    def _write(x, other):
         """x.data = y copies y's values; x.data -= y has written them already."""
         x.detach().copy_(other.detach()) if x.shape == other.shape and x.dtype == other.dtype else x._set_data(other)
 
-    __array__, data = numpy, property(Tensor.detach, set_data)
+    __array__, data = numpy, property(Tensor.detach, _write)
 
 
 SIZED = {name: lambda x, *size, f=getattr(Tensor, name): f(x, sizes(size)) for name in ["reshape", "view", "permute", "expand", "repeat", "broadcast_to", "sum_to"]}
