@@ -63,10 +63,12 @@ class Layer(unittest.TestCase):
         for other in [copy.deepcopy(net), pickle.loads(pickle.dumps(net))]:
             other.a.data = weft.zeros(2)
             self.assertEqual((other.inner.b.tolist(), len(list(other.parameters())), net.a.tolist()), ([0, 0], 1, [1, 1]))
-        net.layer = nn.Linear(2, 2)
-        net.w = net.layer.weight
-        for apart in [copy.deepcopy, pickle.dumps]:
-            self.refused(weft.GraphError, ["Tied", "come apart", "state_dict"], apart, net)
+        linear, handle = Tied(), Tied()
+        linear.layer = nn.Linear(2, 2)
+        linear.w, handle.c = linear.layer.weight, dict(handle.named_parameters())["a"]
+        for net in [linear, handle]:
+            for apart in [copy.deepcopy, pickle.dumps]:
+                self.refused(weft.GraphError, ["Tied", "come apart", "state_dict"], apart, net)
         self.refused(weft.GraphError, ["deepcopy", "detach"], copy.deepcopy, weft.ones(1, requires_grad=True) * 2)
         for x in [weft.tensor([[1.5, 2]], requires_grad=True), weft.tensor([1, 2]), weft.tensor([True]), weft.zeros(0, 3, dtype=weft.float64), weft.arange(6).reshape(2, 3).T]:
             for y in [copy.deepcopy(x), pickle.loads(pickle.dumps(x))]:

@@ -102,8 +102,10 @@ class Methods:
         """For pickle and copy.deepcopy."""
         made, state = state_of(self)
         inside = [hash(x) for module in self.modules() for x in state_of(module)[1][0].values()]
-        if any(isinstance(x, Tensor) and hash(x) in inside for module in self.modules() for x in vars(module).values()):
-            raise w.GraphError(f"copy: an attribute of {type(self).__name__} is a layer's own tensor, from which its copy would come apart; save its state_dict()")
+        assigned = [x for module in self.modules() for x in vars(module).values() if isinstance(x, Tensor)]
+        objects = {hash(x): id(x) for x in assigned}
+        if any(hash(x) in inside or objects[hash(x)] != id(x) for x in assigned):
+            raise w.GraphError(f"copy: two attributes in {type(self).__name__} are one tensor, but their copies would come apart; save its state_dict()")
         return blank, (type(self), made), state
 
     def __setstate__(self, state):
