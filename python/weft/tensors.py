@@ -98,7 +98,7 @@ ARRANGED = {"zeros": of_size, "ones": of_size, "empty": of_size, "randn": drawn,
             "full": lambda size, fill_value: ((size, fill_value), type_of(fill_value)),
             "arange": lambda start, end=None, step=1: ((0, start, step) if end is None else (start, end, step), type_of(start, start if end is None else end, step)),
             "randint": lambda low, high=None, size=None, generator=default_generator:
-                ((*((low, high, size) if None not in (high, size) else (0, low, high or size)), generator), None)}
+                ((*((low, high, size) if None not in (high, size) else (0, low, high if size is None else size)), generator), None)}
 NAMES = {name: maker(name, arrange) for name, arrange in ARRANGED.items()}
 made = lambda *data: tensor(data[0], float32) if data and not isinstance(data[0], int) else w.empty(data or (0,))  # Tensor(2, 3), Tensor([1, 2]), Tensor(x)
 new = lambda name: lambda self, *size, dtype=None, **options: NAMES[name](*size, dtype=dtype or self.dtype, **options)
