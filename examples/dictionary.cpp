@@ -498,7 +498,7 @@ void traps() {
     refused<DTypeError>("mean of integers", [] { return ids.mean(); });
     same(ids.to(float32) * 0.5, {0.5, 0});
     refused<DTypeError>("float32 + float64", [] { return x + x.to(float64); });
-    refused<DTypeError>("int64 + float32", [] { return x + at.select(0, 0).sum(); });
+    holds((x + at.select(0, 0).sum()).dtype() == float32, "int64 + float32");
     holds(!any(ids == 0.5), "ids == 0.5");
 
     Tensor z = x.clone(), row = z[0];

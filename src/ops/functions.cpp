@@ -114,7 +114,7 @@ Tensor cos(const Tensor& x) {
 Tensor exp2(const Tensor& x) {
     Tensor y = elementwise("exp2", x, by_element([](const auto& x) { return xt::exp2(x); }));
     // y = 2ˣ:  dx = dy·y·ln 2
-    return record("exp2", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("exp2", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         return Grads{dy * (saved[0] * std::numbers::ln2)};
     });
 }
@@ -122,7 +122,7 @@ Tensor exp2(const Tensor& x) {
 Tensor log2(const Tensor& x) {
     Tensor y = elementwise("log2", x, by_element([](const auto& x) { return xt::log2(x); }));
     // y = log₂ x:  dx = dy/(x·ln 2)
-    return record("log2", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("log2", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         return Grads{dy / (saved[0] * std::numbers::ln2)};
     });
 }
@@ -130,7 +130,7 @@ Tensor log2(const Tensor& x) {
 Tensor log10(const Tensor& x) {
     Tensor y = elementwise("log10", x, by_element([](const auto& x) { return xt::log10(x); }));
     // y = log₁₀ x:  dx = dy/(x·ln 10)
-    return record("log10", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("log10", y, {x}, {x}, [](const Saved& saved, const Tensor& dy) {
         return Grads{dy / (saved[0] * std::numbers::ln10)};
     });
 }
@@ -138,7 +138,7 @@ Tensor log10(const Tensor& x) {
 Tensor tan(const Tensor& x) {
     Tensor y = elementwise("tan", x, by_element([](const auto& x) { return xt::tan(x); }));
     // y = tan x:  dx = dy·(1 + y²)
-    return record("tan", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
+    return record_symmetric("tan", y, {x}, {y}, [](const Saved& saved, const Tensor& dy) {
         const Tensor& y = saved[0];
         return Grads{dy * (1 + y * y)};
     });
@@ -147,15 +147,15 @@ Tensor tan(const Tensor& x) {
 Tensor sinh(const Tensor& x) {
     Tensor y = elementwise("sinh", x, by_element([](const auto& x) { return xt::sinh(x); }));
     // y = sinh x:  dx = dy·cosh x
-    return record("sinh", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * cosh(saved[0])}; });
+    return record_symmetric("sinh", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy * cosh(saved[0])}; });
 }
 
 Tensor cosh(const Tensor& x) {
     Tensor y = elementwise("cosh", x, by_element([](const auto& x) { return xt::cosh(x); }));
     // y = cosh x:  dx = dy·sinh x
-    return record("cosh", y, {x}, {x},
-                  [](const Saved& saved, const Tensor& dy) { return Grads{dy * sinh(saved[0])}; });
+    return record_symmetric("cosh", y, {x}, {x},
+                            [](const Saved& saved, const Tensor& dy) { return Grads{dy * sinh(saved[0])}; });
 }
 
 Tensor erf(const Tensor& x) {

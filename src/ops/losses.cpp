@@ -152,7 +152,7 @@ Tensor nll_loss(const Tensor& log_p, const Tensor& targets, const Tensor& weight
     const Counted c = counted("nll_loss", log_p, targets, weight, ignore_index);
     if (log_p.numel() == 0) return of_nothing(log_p, reduction);
     const Tensor losses = -gather(log_p, -1, c.index.unsqueeze(-1)).squeeze(-1);
-    return reduced(masked_fill(losses * c.weight, c.weight == 0, 0), c.weight, reduction);
+    return reduced(masked_fill(losses, c.ignored, 0) * c.weight, c.weight, reduction);  // filled, as below
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {

@@ -115,7 +115,7 @@ TEST_CASE("jvp is the transpose of vjp and of the whole graph, for every operati
         const double forward = inner(u, Jv), reverse = inner(Ju, v);
         if (!std::isfinite(reverse)) continue;  // a sample at infinity
         const double size = 1 + inner({abs(u[0])}, {abs(Jv[0])});
-        const double tolerance = y[0].dtype() == float64 ? 1e-9 : 1e-5;
+        const double tolerance = op.declaration == "Tensor::to(DType)" ? 1e-5 : 1e-9;  // it rounds to float32
         CHECK(forward == Approx(reverse).epsilon(tolerance).margin(0.1 * tolerance * size));
         CHECK(apart(Jv, by_transposition(s.f, s.inputs, v)) < tolerance);
         for (std::size_t k = 0; k < y.size(); ++k) CHECK_FALSE((y[k].requires_grad() || Jv[k].requires_grad()));

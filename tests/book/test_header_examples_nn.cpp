@@ -158,12 +158,11 @@ TEST_CASE("examples of clone and Shared", "[header-examples]") {
 TEST_CASE("examples of the activations", "[header-examples]") {
     Rng rng(1);
     {
-        const nn::Sequential net{nn::Flatten(), nn::Linear(8, 4, rng), nn::ReLU(), nn::Linear(4, 1, rng),
-                                 nn::Tanh()};
-        const Tensor y = net(ones({3, 2, 4}));  // (3, 2, 4) → (3, 1)
+        const nn::Sequential net{nn::Flatten(), nn::Linear(6, 4), nn::ReLU(), nn::Linear(4, 1), nn::Tanh()};
+        const Tensor y = net(ones({3, 2, 3}));  // (3, 2, 3) → (3, 1)
 
         const nn::NamedTensors p = net.named_parameters();
-        const Tensor hidden = relu(linear(ones({3, 8}), p[0].second, p[1].second));
+        const Tensor hidden = relu(linear(ones({3, 6}), p[0].second, p[1].second));
         CHECK(same_bits(y, tanh(linear(hidden, p[2].second, p[3].second))));
         CHECK(p[2].first == "3.weight");
     }

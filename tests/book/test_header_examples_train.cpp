@@ -87,10 +87,10 @@ TEST_CASE("data.h: batches of tensors, and of sequences that are padded", "[head
         const nn::Linear net(4, 3, rng);
         Tensor loss = zeros({});
         const training::TensorDataset data(features, targets);  // (N, 4) and (N,)
+        training::DataLoader same(features, targets, {.batch_size = 32, .shuffle = true});
         training::DataLoader loader(data, {.batch_size = 32, .shuffle = true});
         for (const auto& [x, t] : loader)  // (32, 4) and (32,)
             loss = loss + cross_entropy(net(x), t);
-        training::DataLoader same(features, targets, {.batch_size = 32, .shuffle = true});
         CHECK(same.size() == 2);
         CHECK((*same.begin())[0].shape() == Shape{32, 4});
         CHECK(loss.item() / 2 == Approx(cross_entropy(net(features), targets).item()).epsilon(1e-5));

@@ -259,6 +259,7 @@ TEST_CASE("what a header declares is defined in its room", "[house]") {
                 const auto found = declared.find(name);
                 if (found == declared.end() || own[room].contains(name)) continue;
                 if (is_member && name == "Tensor" && room == "ops") continue;  // operations as methods
+                if (path.filename() == "functional.cpp") continue;  // derivatives, made of operations
                 INFO(path << ": " << line);
                 CHECK(found->second == room);
                 ++definitions;

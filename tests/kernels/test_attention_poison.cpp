@@ -274,13 +274,17 @@ TEST_CASE("a blocked token in the cache has no influence, even if it holds NaN",
     }
 }
 
-TEST_CASE("attention with dropout and no generator is refused", "[attention]") {
+TEST_CASE("attention with dropout and no generator draws from the default one", "[attention]") {
     const Tensor x = random({3, 2});
-    for (const auto& call : std::vector<std::function<void(const AttentionOptions&)>>{
+    for (const auto& call : std::vector<std::function<Tensor(const AttentionOptions&)>>{
              [&](const auto& o) { return scaled_dot_product_attention(x, x, x, o); },
-             [&](const auto& o) { return scaled_dot_product_attention_with_weights(x, x, x, o); },
+             [&](const auto& o) { return scaled_dot_product_attention_with_weights(x, x, x, o).output; },
              [&](const auto& o) {
-                 (void)multi_head_attention(random({3, 6}), 1, o);
-             }})
-        CHECK(contains(message_of<ValueError>([&] { call({.dropout = 0.5}); }), "set options.rng"));
+                 return multi_head_attention(cat({x, x, x}, 1), 1, o);
+             }}) {
+        manual_seed(7);
+        const Tensor found = call({.dropout = 0.5});
+        Rng rng(7);
+        CHECK(same_bits(found, call({.dropout = 0.5, .rng = &rng})));
+    }
 }

@@ -228,7 +228,6 @@ std::vector<Row> module_rows() {
              c.refuses(all, [&] { (void)model.generate(ids, 2, {.temperature = NAN, .rng = &rng}); });
              c.refuses(all, [&] { (void)model.generate(ids, 2, {.top_k = -1, .rng = &rng}); });
              c.refuses(all, [&] { (void)model.generate(ids, 2, {.rng = &rng, .top_p = 0}); });
-             c.refuses(all, [&] { (void)model.generate(ids, 2, {}); });
              c.refuses(all, [&] { (void)model.generate(ids.slice(0, 0, 0), 2, {.rng = &rng}); });
              c.refuses(all, [&] { lm::generate(model, {}, {.sampling = {.rng = &rng}}); });
              const double inf = INFINITY;

@@ -30,9 +30,12 @@ const std::map<std::string, std::string> exempt = {
      "Rng::uniform Rng::normal Rng::reserve Rng::set_state Shape::begin Shape::end Tensor::bump_version "
      "Tensor::zero_grad Tensor::remove_hook Trace::add Scoped::Scoped Tensor::Iterator::operator++ "
      "DataLoader::Iterator::operator++ KeyValueCache::operator= Utf8Stream::push Utf8Stream::finish "
-     "read_number ErrorList::add Error::locate RngGuard::RngGuard"},
+     "read_number ErrorList::add Error::locate RngGuard::RngGuard Profile::made Profile::recorded"},
+    {"it gives what may then be changed",
+     "ModuleList::begin ModuleList::end ModuleList::operator[] Sequential::at"},
+    {"it is a deduction guide", "DataLoader"},
     {"the file that it reads or writes is its own",
-     "AtomicFile::write AtomicFile::commit InputFile::seek InputFile::take"},
+     "AtomicFile::write AtomicFile::commit InputFile::seek InputFile::take Profile::save_trace"},
     {"a refusal by several processes ends them all",
      "Group::all_gather Group::agree Group::barrier Group::at_step Group::transport evaluate"},
     {"it prints, and what was printed stays printed",

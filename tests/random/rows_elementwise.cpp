@@ -74,8 +74,7 @@ Rows elementwise_rows() {
          fused},
         {"gelu(Tensor, Gelu)", "gelu($0, Gelu::tanh)", "F.gelu($0, approximate='tanh')", one,
          [](const Call& c) { return gelu(c.x[0], Gelu::tanh); }, fused},
-        {"clamp(Tensor, std::optional<double>, std::optional<double>)", "clamp($0, #0, #1)",
-         "torch.clamp($0, #0, #1)",
+        {"clamp(Tensor, optional<double>, optional<double>)", "clamp($0, #0, #1)", "torch.clamp($0, #0, #1)",
          [](ProgramBuilder& d, Statement& s) {
              s.numbers = {-d.rng.uniform(), d.rng.uniform()};
              return one(d, s);

@@ -99,15 +99,15 @@ Rows shape_rows() {
     return {
         // PyTorch's var over one element with a correction of 1 is NaN, as ours: both are refused as not
         // finite.
-        {"var(Tensor, Axes, bool, int)", "var($0, {#2*}, #0b, #1)", "variance($0, [#2*], #0b, #1)", with_axes,
-         [](const Call& c) { return var(c.x[0], c.axes(2), c.n[0] != 0, c.axis(1)); }},
-        {"max(Tensor, int, bool)", "max($0, #0).values", "torch.max($0, #0).values", with_axis,
+        {"var(Tensor, Axes, KeepDim, int)", "var($0, {#2*}, #0b, #1)", "variance($0, [#2*], #0b, #1)",
+         with_axes, [](const Call& c) { return var(c.x[0], c.axes(2), c.n[0] != 0, c.axis(1)); }},
+        {"max(Tensor, int, KeepDim)", "max($0, #0).values", "torch.max($0, #0).values", with_axis,
          [](const Call& c) { return max(c.x[0], c.axis(0)).values; }},
-        {"min(Tensor, int, bool)", "min($0, #0, keepdim).values", "torch.min($0, #0, keepdim=True).values",
+        {"min(Tensor, int, KeepDim)", "min($0, #0, keepdim).values", "torch.min($0, #0, keepdim=True).values",
          with_axis, [](const Call& c) { return min(c.x[0], c.axis(0), keepdim).values; }},
-        {"max(Tensor, int, bool)", "max($0, #0).indices", "torch.max($0, #0).indices", with_axis,
+        {"max(Tensor, int, KeepDim)", "max($0, #0).indices", "torch.max($0, #0).indices", with_axis,
          [](const Call& c) { return max(c.x[0], c.axis(0)).indices; }, rare | constant},
-        {"argmax(Tensor, int, bool)", "argmax($0, #0)", "torch.argmax($0, #0)", with_axis,
+        {"argmax(Tensor, int, KeepDim)", "argmax($0, #0)", "torch.argmax($0, #0)", with_axis,
          [](const Call& c) { return argmax(c.x[0], c.axis(0)); }, rare | constant},
         {"cumsum(Tensor, int)", "cumsum($0, #0)", "torch.cumsum($0, #0)", with_axis,
          [](const Call& c) { return cumsum(c.x[0], c.axis(0)); }},

@@ -25,7 +25,7 @@ Rows rows_of_the_table(const Rows& written) {
                                 [f = op.function](const Call& c) { return f(c.x)[0]; }, flags});
             types += ", Tensor", call += ", $" + std::to_string(n);
         }
-        if (op.declaration == name + "(Tensor, Axes, bool)" && op.over)
+        if (op.declaration == name + "(Tensor, Axes, KeepDim)" && op.over)
             rows.push_back({op.declaration, name + "($0, {#2*}, #0b)",
                             "reduced('" + name + "', $0, [#2*], #0b)", with_axes,
                             [f = op.over](const Call& c) { return f(c.x[0], c.axes(2), c.n[0] != 0); }, flags});

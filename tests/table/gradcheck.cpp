@@ -95,6 +95,12 @@ int main() {
     modules["nn::BatchNorm"] = of_module(nn::BatchNorm(3), on_x, {image});
     modules["nn::Embedding"] = of_module(nn::Embedding(5, 4), on_x, {ids});
     modules["nn::MLP"] = of_module(nn::MLP(4), on_x, {x});
+    modules["nn::ReLU"] = of_module(nn::ReLU(), on_x, {x});
+    modules["nn::Tanh"] = of_module(nn::Tanh(), on_x, {x});
+    modules["nn::GELU"] = of_module(nn::GELU(), on_x, {x});
+    modules["nn::SiLU"] = of_module(nn::SiLU(), on_x, {x});
+    modules["nn::Flatten"] = of_module(nn::Flatten(), on_x, {x});
+    modules["nn::Identity"] = of_module(nn::Identity(), on_x, {x});
     modules["nn::Sequential"] = of_module(nn::Sequential{nn::Linear(4, 3), gelu, nn::Linear(3, 2)}, on_x, {x});
     modules["nn::MultiHeadAttention"] = of_module(nn::MultiHeadAttention(4, 2, {.bias = true}), on_x, {x});
     modules["nn::CausalMultiHeadAttention"] =

@@ -59,38 +59,38 @@ std::vector<Op> more_ops() {
         {"isclose(Tensor, Tensor, double, double, bool)", "isclose.nan", none,
          [](In x) { return isclose(x[0], x[1], 1e-5, 1e-8, true); }},
 
-        {"all(Tensor, Axes, bool)", "all.axis", none, [](In x) { return all(x[0], 1); }},
-        {"all(Tensor, Axes, bool)", "all.several", none,
+        {"all(Tensor, Axes, KeepDim)", "all.axis", none, [](In x) { return all(x[0], 1); }},
+        {"all(Tensor, Axes, KeepDim)", "all.several", none,
          [](In x) {
              return all(x[0], {0, -1}, keepdim);
          }},
-        {"any(Tensor, Axes, bool)", "any.axis", none, [](In x) { return any(x[0], 1); }},
-        {"any(Tensor, Axes, bool)", "any.several", none,
+        {"any(Tensor, Axes, KeepDim)", "any.axis", none, [](In x) { return any(x[0], 1); }},
+        {"any(Tensor, Axes, KeepDim)", "any.several", none,
          [](In x) {
              return any(x[0], {0, -1}, keepdim);
          }},
-        {"std(Tensor, Axes, bool, int)", "std.all", twice, [](In x) { return weft::std(x[0]); }},
-        {"std(Tensor, Axes, bool, int)", "std.population", twice,
+        {"std(Tensor, Axes, KeepDim, int)", "std.all", twice, [](In x) { return weft::std(x[0]); }},
+        {"std(Tensor, Axes, KeepDim, int)", "std.population", twice,
          [](In x) { return weft::std(x[0], 1, keepdim, 0); }},
-        {"norm(Tensor, double, Axes, bool)", "norm.all", twice, [](In x) { return norm(x[0]); }},
-        {"norm(Tensor, double, Axes, bool)", "norm.axis", twice, [](In x) { return norm(x[0], 2, 1); }},
-        {"norm(Tensor, double, Axes, bool)", "norm.zero", kink, [](In x) { return norm(x[0], 2, 1); }},
-        {"norm(Tensor, double, Axes, bool)", "norm.one", twice,
+        {"norm(Tensor, double, Axes, KeepDim)", "norm.all", twice, [](In x) { return norm(x[0]); }},
+        {"norm(Tensor, double, Axes, KeepDim)", "norm.axis", twice, [](In x) { return norm(x[0], 2, 1); }},
+        {"norm(Tensor, double, Axes, KeepDim)", "norm.zero", kink, [](In x) { return norm(x[0], 2, 1); }},
+        {"norm(Tensor, double, Axes, KeepDim)", "norm.one", twice,
          [](In x) {
              return norm(x[0], 1, {0, 2});
          }},
-        {"norm(Tensor, double, Axes, bool)", "norm.three", twice,
+        {"norm(Tensor, double, Axes, KeepDim)", "norm.three", twice,
          [](In x) {
              return norm(x[0], 3, {0, -1}, keepdim);
          }},
-        {"norm(Tensor, double, Axes, bool)", "norm.largest", twice,
+        {"norm(Tensor, double, Axes, KeepDim)", "norm.largest", twice,
          [](In x) { return norm(x[0], INFINITY, 1); }},
-        {"prod(Tensor, int, bool)", "prod.axis", twice, [](In x) { return prod(x[0], 1); }},
-        {"prod(Tensor, int, bool)", "prod.zeros", twice, [](In x) { return prod(x[0], -1, keepdim); }},
+        {"prod(Tensor, int, KeepDim)", "prod.axis", twice, [](In x) { return prod(x[0], 1); }},
+        {"prod(Tensor, int, KeepDim)", "prod.zeros", twice, [](In x) { return prod(x[0], -1, keepdim); }},
         {"prod(Tensor)", "prod.all", twice, [](In x) { return prod(x[0]); }},
         {"cumprod(Tensor, int)", "cumprod.zeros", twice, [](In x) { return cumprod(x[0], -1); }},
         {"cumprod(Tensor, int)", "cumprod.first", twice, [](In x) { return cumprod(x[0], 0); }},
-        {"argmin(Tensor, int, bool)", "argmin.axis", none, [](In x) { return argmin(x[0], 1); }},
+        {"argmin(Tensor, int, KeepDim)", "argmin.axis", none, [](In x) { return argmin(x[0], 1); }},
         {"argmax(Tensor)", "argmax_all", none, [](In x) { return argmax(x[0]); }},
         {"argmin(Tensor)", "argmin_all", none, [](In x) { return argmin(x[0]); }},
         {"unique(Tensor)", "unique", none, [](In x) { return unique(x[0]); }},

@@ -7,7 +7,7 @@ using enum Gradient;
 std::vector<Op> reduction_ops() {
     std::vector<Op> rows;
     const auto reduction = [&](const std::string& name, auto f, const std::string& more = "") {
-        const std::string declaration = name + "(Tensor, Axes, bool" + more + ")";
+        const std::string declaration = name + "(Tensor, Axes, KeepDim" + more + ")";
         rows.push_back(
             {declaration, name + ".all", twice, [f](In x) { return f(x[0], Axes{}, false); }, true, true, f});
         rows.push_back({declaration, name + ".axis", twice, [f](In x) { return f(x[0], 1, false); }});
@@ -25,17 +25,21 @@ std::vector<Op> reduction_ops() {
     reduction("logsumexp",
               [](const Tensor& x, const Axes& axes, bool keep) { return logsumexp(x, axes, keep); });
     const std::vector<Op> others = {
-        {"logsumexp(Tensor, Axes, bool)", "logsumexp.far", kink, [](In x) { return logsumexp(x[0], -1); }},
-        {"sum(Tensor, Axes, bool)", "sum.int64", none, [](In x) { return sum(x[0]); }},
-        {"var(Tensor, Axes, bool, int)", "var.population", twice, [](In x) { return var(x[0], 1, false, 0); }},
-        {"max(Tensor, int, bool)", "max.axis", twice, [](In x) { return max(x[0], 1); }},
-        {"max(Tensor, int, bool)", "max.negative_keepdim", twice, [](In x) { return max(x[0], -1, keepdim); }},
-        {"min(Tensor, int, bool)", "min.axis", twice, [](In x) { return min(x[0], 1); }},
-        {"min(Tensor, int, bool)", "min.negative_keepdim", twice, [](In x) { return min(x[0], -1, keepdim); }},
+        {"logsumexp(Tensor, Axes, KeepDim)", "logsumexp.far", kink, [](In x) { return logsumexp(x[0], -1); }},
+        {"sum(Tensor, Axes, KeepDim)", "sum.int64", none, [](In x) { return sum(x[0]); }},
+        {"var(Tensor, Axes, KeepDim, int)", "var.population", twice,
+         [](In x) { return var(x[0], 1, false, 0); }},
+        {"max(Tensor, int, KeepDim)", "max.axis", twice, [](In x) { return max(x[0], 1); }},
+        {"max(Tensor, int, KeepDim)", "max.negative_keepdim", twice,
+         [](In x) { return max(x[0], -1, keepdim); }},
+        {"min(Tensor, int, KeepDim)", "min.axis", twice, [](In x) { return min(x[0], 1); }},
+        {"min(Tensor, int, KeepDim)", "min.negative_keepdim", twice,
+         [](In x) { return min(x[0], -1, keepdim); }},
         {"max(Tensor)", "max_all", twice, [](In x) { return max(x[0]); }},
         {"min(Tensor)", "min_all", twice, [](In x) { return min(x[0]); }},
-        {"argmax(Tensor, int, bool)", "argmax.axis", none, [](In x) { return argmax(x[0], 1); }},
-        {"argmax(Tensor, int, bool)", "argmax.keepdim", none, [](In x) { return argmax(x[0], -1, keepdim); }},
+        {"argmax(Tensor, int, KeepDim)", "argmax.axis", none, [](In x) { return argmax(x[0], 1); }},
+        {"argmax(Tensor, int, KeepDim)", "argmax.keepdim", none,
+         [](In x) { return argmax(x[0], -1, keepdim); }},
         {"cumsum(Tensor, int)", "cumsum.first", twice, [](In x) { return cumsum(x[0], 0); }},
         {"cumsum(Tensor, int)", "cumsum.last", twice, [](In x) { return cumsum(x[0], -1); }},
         {"softmax(Tensor, int)", "softmax.last", twice, [](In x) { return softmax(x[0], -1); }},

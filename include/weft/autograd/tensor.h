@@ -61,7 +61,7 @@ public:
     bool shares_storage(const Tensor& other) const;         // whether both are views of one memory
     std::uint64_t version() const;  // version of the storage; in-place changes increment it
     std::string str() const;        // the values, printed as by NumPy's str()
-    // str() with all that it leaves out: "tensor([1 2], shape=(2,), dtype=float32, requires_grad=true)".
+    // str() with what it leaves out: "tensor([1 2], shape=(2,), dtype=float32, requires_grad=true)".
     std::string repr() const;
 
     // ---- values

@@ -7,8 +7,8 @@ namespace weft::nn {
 
 // y = relu(x), of x's shape.
 //
-//     const nn::Sequential net{nn::Flatten(), nn::Linear(8, 4, rng), nn::ReLU(), nn::Linear(4, 1, rng),
-//     nn::Tanh()}; const Tensor y = net(ones({3, 2, 4}));  // (3, 2, 4) → (3, 1)
+//     const nn::Sequential net{nn::Flatten(), nn::Linear(6, 4), nn::ReLU(), nn::Linear(4, 1), nn::Tanh()};
+//     const Tensor y = net(ones({3, 2, 3}));  // (3, 2, 3) → (3, 1)
 struct ReLU : Module {
     ReLU() : Module("ReLU") {}
     Tensor operator()(const Tensor& x) const { return relu(x); }  // relu(x)

@@ -34,7 +34,7 @@ private:
     std::map<const void*, std::shared_ptr<void>> copies_;
 };
 
-// What a module shares with its copies besides what it registers, as ModuleList its items: a shared_ptr, whose
+// What a module shares with its copies besides what it registers, as ModuleList its items: a pointer, whose
 // copy under nn::clone points to a copy of its own.
 //
 //     struct Counted : nn::Module {
@@ -43,14 +43,23 @@ private:
 //     const Counted a, b = a, c = nn::clone(a);
 //     ++*a.calls;  // *b.calls is 1, *c.calls is 0
 template <class T>
-class Shared : public std::shared_ptr<T> {
+class Shared {
 public:
-    Shared(std::nullptr_t = nullptr) {}                                           // nothing
-    Shared(std::shared_ptr<T> object) : std::shared_ptr<T>(std::move(object)) {}  // what others may hold, too
-    // The same object; under nn::clone a copy.
+    Shared(std::nullptr_t = nullptr) {}                                // points to nothing
+    Shared(std::shared_ptr<T> object) : object_(std::move(object)) {}  // to what others may hold, too
+    // To the same object; under nn::clone to a copy.
     Shared(const Shared& other)
-        : std::shared_ptr<T>(Cloning::copied<T>(other, [](const T& x) { return std::make_shared<T>(x); })) {}
+        : object_(Cloning::copied(other.object_, [](const T& x) { return std::make_shared<T>(x); })) {}
     Shared& operator=(const Shared&) = delete;  // a module's parts stay what they are
+
+    T& operator*() const { return *object_; }                // the object
+    T* operator->() const { return object_.get(); }          // its members
+    T* get() const { return object_.get(); }                 // its address, or null
+    explicit operator bool() const { return get(); }         // whether it points to one
+    operator std::shared_ptr<T>() const { return object_; }  // another owner of it
+
+private:
+    std::shared_ptr<T> object_;
 };
 
 }  // namespace weft::nn

@@ -10,10 +10,10 @@ namespace weft {
 // What a loss returns of its elements.
 //
 //     const Tensor x = tensor({{1.0, 2}, {3, 4}}), target = zeros({2, 2});
-//     const Tensor mean = mse_loss(x, target);                            // 7.5
-//     const Tensor total = mse_loss(x, target, Reduction::sum);           // 30
-//     const Tensor each = mse_loss(x, target, Reduction::none);           // [[1, 4], [9, 16]]
-//     const Tensor per_row = mse_loss(x, target, Reduction::batchmean);   // 15
+//     const Tensor mean = mse_loss(x, target);                           // 7.5
+//     const Tensor total = mse_loss(x, target, Reduction::sum);          // 30
+//     const Tensor each = mse_loss(x, target, Reduction::none);          // [[1, 4], [9, 16]]
+//     const Tensor per_row = mse_loss(x, target, Reduction::batchmean);  // 15
 enum class Reduction {
     mean,      // Σ / n → (); of classes with weights, Σ / Σ of the targets' weights
     sum,       // Σ → ()

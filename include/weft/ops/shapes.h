@@ -45,7 +45,7 @@ Tensor repeat(const Tensor& x, const Shape& times);  // x, times[i] times along 
 // Each element along the axis `repeats` times, or repeats[i] times the i-th: repeats (n,) int64. Without an
 // axis, of x flattened. ValueError if one is below 0; ShapeError unless there is one for each.
 //
-//     const Tensor twice = repeat_interleave(tensor({1.0, 2}), 2);                   // [1, 1, 2, 2]
+//     const Tensor twice = repeat_interleave(tensor({1.0, 2}), 2);                     // [1, 1, 2, 2]
 //     const Tensor some = repeat_interleave(tensor({1.0, 2}), tensor({3, 1}, int64));  // [1, 1, 1, 2]
 Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<int> axis = {});
 Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int> axis = {});

@@ -103,9 +103,9 @@ private:
 // The batches of a dataset: a TensorDataset, a vector, or whatever has size() and [i].
 //
 //     const training::TensorDataset data(features, targets);  // (N, 4) and (N,)
+//     training::DataLoader same(features, targets, {.batch_size = 32, .shuffle = true});
 //     training::DataLoader loader(data, {.batch_size = 32, .shuffle = true});
 //     for (const auto& [x, t] : loader)  // (32, 4) and (32,)
-//     training::DataLoader same(features, targets, {.batch_size = 32, .shuffle = true});
 //         loss = loss + cross_entropy(net(x), t);
 //
 // Sequences of different lengths are padded, and a function of yours makes batches of anything else:
