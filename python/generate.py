@@ -12,7 +12,8 @@ NAMES = {"x": "input", "a": "input", "b": "other", "axis": "dim", "axes": "dim",
          "low": "min", "high": "max", "offset": "diagonal", "shift": "shifts", "first": "start_dim", "last": "end_dim", "to": "destination",
          "from": "source", "logits": "input", "targets": "target", "log_p": "input", "prediction": "input",
          "sizes": "split_size_or_sections", "mean": "running_mean", "var": "running_var"}
-OF_ONE = {"roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"}, "pow": {"p": "exponent"}, "full_like": {"value": "fill_value"},
+NAMES_OF = {"weft::": NAMES, "nn::init::": {"x": "tensor", "low": "a", "high": "b", "rng": "generator", "value": "val"}}
+OF_ONE = {"calculate_gain": {"a": "param"}, "gelu": {"kind": "approximate"}, "roll": {"axis": "dims"}, "split": {"size": "split_size_or_sections"}, "pow": {"p": "exponent"}, "full_like": {"value": "fill_value"},
           "full": {"value": "fill_value", "shape": "size"}, "outer": {"b": "vec2"}, "select": {}, "multinomial": {"weights": "input"},
           "one_hot": {"ids": "tensor"}, "binary_cross_entropy_with_logits": {"logits": "input"}, "randint": {"low": "low", "high": "high", "shape": "size"},
           "broadcast_to": {"shape": "size"}, "sum_to": {"shape": "size"}, "where": {"a": "input", "b": "other"}, "repeat": {"times": "repeats"},
@@ -30,9 +31,7 @@ FUNCTIONS_OF = {"truediv": "div", "or": "logical_or", "and": "logical_and", "inv
 FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div", "unfold", "fold", "max_pool2d", "avg_pool2d", "dropout", "embedding", "gelu", "layer_norm",
              "rms_norm", "multi_head_attention", "scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"}
 ACTIVATIONS = "// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.\n"
-DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "Gelu.exact", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')", "Anneal::cos": "'cos'"}
-# The value of an enumeration, of which Python writes the name.
-ANNEAL = ('name == "cos" ? optim::Anneal::cos : name == "linear" ? optim::Anneal::linear : throw ValueError("name is \'", name, "\'; use \'cos\' or \'linear\'")')
+DEFAULTS = {"{}": "None", "nullptr": "None", "Gelu::exact": "'none'", "Reduction::mean": "'mean'", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')", "Anneal::cos": "'cos'", "FanMode::fan_in": "'fan_in'", "Nonlinearity::leaky_relu": "'leaky_relu'"}
 
 
 def code_of(path):
@@ -70,8 +69,6 @@ def of_structure(name, known, space, outer=()):
         inner, value = [(kind, member, default)], member
         if (plain := kind.removeprefix("nn::")) in known:
             inner, value = of_structure(plain, known, "nn::", {member for _, member, _ in own})
-        if kind == "Anneal":
-            inner, value = [("const std::string&", member, default)], ANNEAL.replace("name", member)
         arguments += inner
         values.append(f".{member} = {value}")
     return arguments, f"{space}{name}{{{', '.join(values)}}}"
@@ -82,11 +79,11 @@ def arguments_of(name, parameters, known, space):
     written, taken, passed = [], [], []
     for kind, parameter, default in parameters:
         plain = re.sub("const |&", "", kind)
-        if plain == "Rng" and space != "weft::":
+        if plain == "Rng" and space not in NAMES_OF:
             continue  # modules draw from default_rng()
         members, value = of_structure(plain, known, space) if plain in known else ([(kind, parameter, default)], parameter)
         for k, p, d in members:
-            python = OF_ONE.get(name, {}).get(p, NAMES.get(p, p) if space == "weft::" else p)
+            python = OF_ONE.get(name, {}).get(p, NAMES_OF.get(space, {}).get(p, p))
             d = "Mask()" if k.removeprefix("const ").rstrip("&") == "Mask" else d
             written.append(python + ("" if d is None else " = " + DEFAULTS.get(d, d)))
             taken.append(f"{k} {p}")
@@ -134,7 +131,7 @@ def modules(text, known, space="nn::"):
             for call, parameters in calls * bool(constructors):
                 written, taken, passed = arguments_of(call, parameters, known, space)
                 f = f"[](const {space}{named}& f, {taken}) {{ return {'pair_of(f.with_weights' if call == 'with_weights' else '(f'}({passed})); }}"
-                lines += "".join(f'    def({named}, "{python}(self, {written.replace("extra_mask", "mask")})", {f});\n' for python in ([call] if call == "with_weights" else ["__call__", "forward"]))
+                lines += f'    def({named}, "{call.replace("operator()", "forward")}(self, {written.replace("extra_mask", "mask")})", {f});\n'
             yield lines
 
 
@@ -188,6 +185,8 @@ def main(include, out):
                              ("{3.4445, -4.7750, 2.0315}", "(3.4445, -4.7750, 2.0315)")]:
             line = line.replace(ours, theirs)
         lines.append(line)
+    for result, name, parameters in re.findall(r"(?:const )?(Tensor|double)&? (\w+)\(((?:[^();]|\([^()]*\))*)\)(?=;| \{)", code_of(folder / "nn/init.h").split("namespace init")[1]):
+        lines.append(binding('nn.attr("init")', name, result, list(split(parameters)), known, "nn::init::"))
     public = re.search(r"class Module \{ public:(.*?) protected:", layers).group(1)
     for result, name, parameters in re.findall(r"(NamedTensors|std::vector<[^()]*>|void|std::int64_t) (\w+)\(([^()]*)\)(?: const)?(?=;| \{)", public):
         written, taken, passed = arguments_of(name, list(split(parameters)), known, "nn::")

@@ -9,6 +9,8 @@
 #include <any>
 
 #include "weft/nn.h"
+#include "weft/nn/init.h"
+#include "weft/optim/schedules.h"
 
 namespace py = pybind11;
 using namespace weft;
@@ -85,21 +87,59 @@ template <>
 struct py::detail::type_caster<Shape> : Listed<Shape, I> {};
 template <>
 struct py::detail::type_caster<Axes> : Listed<Axes, int> {};
-// PyTorch's word for it.
-template <>
-struct py::detail::type_caster<Reduction> {
-    PYBIND11_TYPE_CASTER(Reduction, const_name("str"));
-    bool load(handle from, bool) {
-        const std::string word = str(from);
-        for (const auto& [name, reduction] :
-             std::initializer_list<std::pair<const char*, Reduction>>{{"mean", Reduction::mean},
-                                                                      {"sum", Reduction::sum},
-                                                                      {"none", Reduction::none},
-                                                                      {"batchmean", Reduction::batchmean}})
-            if (word == name) return value = reduction, true;
-        throw ValueError("reduction is '", word, "'; use 'mean', 'sum', 'none' or 'batchmean'");
+// A member of an enumeration, by PyTorch's word for it.
+template <class E>
+struct Known {
+    const char* what;
+    std::vector<std::pair<const char*, E>> words;
+};
+inline Known<Reduction> known(Reduction) {
+    using R = Reduction;
+    return {"reduction", {{"mean", R::mean}, {"sum", R::sum}, {"none", R::none}, {"batchmean", R::batchmean}}};
+}
+inline Known<Gelu> known(Gelu) { return {"approximate", {{"none", Gelu::exact}, {"tanh", Gelu::tanh}}}; }
+inline Known<optim::Anneal> known(optim::Anneal) {
+    return {"anneal_strategy", {{"cos", optim::Anneal::cos}, {"linear", optim::Anneal::linear}}};
+}
+inline Known<nn::init::FanMode> known(nn::init::FanMode) {
+    return {"mode", {{"fan_in", nn::init::FanMode::fan_in}, {"fan_out", nn::init::FanMode::fan_out}}};
+}
+inline Known<nn::init::Nonlinearity> known(nn::init::Nonlinearity) {
+    using N = nn::init::Nonlinearity;
+    return {"nonlinearity",
+            {{"linear", N::linear},
+             {"conv1d", N::linear},
+             {"conv2d", N::linear},
+             {"sigmoid", N::sigmoid},
+             {"tanh", N::tanh},
+             {"relu", N::relu},
+             {"leaky_relu", N::leaky_relu},
+             {"selu", N::selu}}};
+}
+template <class E>
+struct Word {
+    PYBIND11_TYPE_CASTER(E, py::detail::const_name("str"));
+    bool load(py::handle from, bool) {
+        const auto [what, words] = known(E());
+        const std::string word = py::str(from);
+        std::string all;
+        for (const auto& [name, member] : words) {
+            if (word == name) return value = member, true;
+            all += (all.empty() ? "'" : name == words.back().first ? " or '" : ", '") + std::string(name) + "'";
+        }
+        throw ValueError(what, " is '", word, "'; use ", all);
     }
 };
+template <>
+struct py::detail::type_caster<Reduction> : Word<Reduction> {};
+template <>
+struct py::detail::type_caster<Gelu> : Word<Gelu> {};
+template <>
+struct py::detail::type_caster<optim::Anneal> : Word<optim::Anneal> {};
+template <>
+struct py::detail::type_caster<nn::init::FanMode> : Word<nn::init::FanMode> {};
+template <>
+struct py::detail::type_caster<nn::init::Nonlinearity> : Word<nn::init::Nonlinearity> {};
 // A function's name and arguments as Python writes them, and reads them: "clamp(input, min=None, max=None)".
 struct Signature {
     inline static py::object& globals = *new py::object;  // of the module, for defaults such as float32

@@ -24,13 +24,13 @@ py::list given(PyObject* const* args, Py_ssize_t n, PyObject* names) {  // since
     for (const py::handle x : std::span(args, std::size_t(n))) all.append(x);
     return all;
 }
-// If none does, pybind11 prints all arguments, even a whole state dict; forms.py says what kinds they are.
+// If none does, pybind11 prints all arguments, even a whole state dict; graph.py says what kinds they are.
 template <class... Call>
 PyObject* dispatch(PyObject* self, Call... call) {
     PyObject* const y = reinterpret_cast<PyObject* (*)(PyObject*, Call...)>(Any(of_pybind))(self, call...);
     if (y != nullptr || !PyErr_ExceptionMatches(PyExc_TypeError)) return y;
     const py::error_already_set error;
-    static const auto* const refuse = new py::object(py::module_::import("weft.forms").attr("refuse"));
+    static const auto* const refuse = new py::object(py::module_::import("weft.graph").attr("refuse_call"));
     return PyObject_CallFunctionObjArgs(refuse->ptr(), error.value().ptr(), given(call...).ptr(), nullptr);
 }
 
@@ -114,7 +114,6 @@ PYBIND11_MODULE(_weft, m) {
     def(m, "_composed()", [] { return std::any(std::make_shared<Composed>()); });
     def(m, "_eval_mode()", [] { return std::any(std::make_shared<nn::EvalMode>()); });
 
-    py::enum_<Gelu>(m, "Gelu").value("exact", Gelu::exact).value("tanh", Gelu::tanh);
     py::class_<Mask> mask(m, "Mask");
     mask.def(py::init()).def_static("causal", &Mask::causal).def_static("padding", &Mask::padding);
     mask.def_static("blocked", &Mask::blocked).def_static("allowed", &Mask::allowed);
@@ -126,7 +125,7 @@ PYBIND11_MODULE(_weft, m) {
     py::class_<Tensor> tensor(m, "Tensor", py::buffer_protocol());
     py::module_ autograd = m.def_submodule("autograd"), nn = m.def_submodule("nn"),
                 optim = m.def_submodule("optim");
-    (void)nn.def_submodule("utils");
+    (void)nn.def_submodule("utils"), (void)nn.def_submodule("init");
     bind_tensor(autograd, tensor);
     bind_exchange(m, tensor);
     py::class_<nn::Module> module(nn, "Module", py::dynamic_attr());

@@ -4,6 +4,7 @@
 #include "bind.h"
 #include "weft/lm/gpt.h"
 
+using nn::init::FanMode, nn::init::Nonlinearity, optim::Anneal;
 using Lists = std::vector<List>;  // the parameters of each group
 
 // A dictionary of tensors, or pairs.

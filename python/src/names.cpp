@@ -1,9 +1,8 @@
-// What weft/names.py and weft/notebook.py need besides what the headers declare: Tensor's constructor, memory
-// behind `data`, in-place operations in the graph, and the pictures of the rooms viz and report.
+// What weft/tensors.py, data.py and notebook.py need besides what the headers declare: Tensor's constructor,
+// memory behind `data`, in-place operations in the graph, and the pictures of the rooms viz and report.
 #include "bind.h"
 #include "tensor/array.h"
 #include "weft/io/safetensors.h"
-#include "weft/nn/init.h"
 #include "weft/report/report.h"
 #include "weft/viz/figure.h"
 #include "weft/viz/pictures.h"
@@ -15,69 +14,6 @@ using Numbers = std::vector<double>;
 
 // Whether nothing else, neither a view nor the graph nor a module, has x's memory or x itself.
 bool is_alone(T x) { return x.handle().use_count() == 1 && x.array().storage.use_count() == 1; }
-
-// The member of an enumeration that a word names.
-template <class E>
-E named(const std::string& what, const std::string& word, const std::vector<std::pair<std::string, E>>& known) {
-    std::string words;
-    for (const auto& [name, value] : known)
-        if (words += " " + name; name == word) return value;
-    throw ValueError("init: " + what + " '" + word + "' is not known; use one of" + words);
-}
-nn::init::Nonlinearity nonlinearity(const std::string& word) {
-    using N = nn::init::Nonlinearity;
-    return named<N>("nonlinearity", word,
-                    {{"linear", N::linear},
-                     {"conv1d", N::linear},
-                     {"conv2d", N::linear},
-                     {"sigmoid", N::sigmoid},
-                     {"tanh", N::tanh},
-                     {"relu", N::relu},
-                     {"leaky_relu", N::leaky_relu},
-                     {"selu", N::selu}});
-}
-
-void bind_init(py::module_ init) {
-    namespace i = nn::init;
-    const auto constant = [&](const char* signature) {
-        def(init, signature, [](Tensor x, double value) {
-            const NoGrad off;
-            return x.fill_(value);
-        });
-    };
-    constant("constant_(tensor, val)");
-    constant("zeros_(tensor, _value=0.0)");
-    constant("ones_(tensor, _value=1.0)");
-    const auto drawn = [&](const char* signature, auto f) {
-        def(init, signature, [f](T x, double a, double b, Rng& generator) { return f(x, a, b, generator); });
-    };
-    drawn("uniform_(tensor, a=0.0, b=1.0, generator=default_generator)", i::uniform_);
-    drawn("normal_(tensor, mean=0.0, std=1.0, generator=default_generator)", i::normal_);
-    def(init, "trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=default_generator)",
-        [](T x, double mean, double std, double a, double b, Rng& generator) {
-            return i::trunc_normal_(x, mean, std, a, b, generator);
-        });
-    def(init, "calculate_gain(nonlinearity, param=0.01)",
-        [](const std::string& word, double param) { return i::calculate_gain(nonlinearity(word), param); });
-    const auto gained = [&](const std::string& name, auto f) {
-        def(init, name + "(tensor, gain=1.0, generator=default_generator)",
-            [f](T x, double gain, Rng& generator) { return f(x, gain, generator); });
-    };
-    gained("xavier_uniform_", i::xavier_uniform_);
-    gained("xavier_normal_", i::xavier_normal_);
-    gained("orthogonal_", i::orthogonal_);
-    const auto kaiming = [&](const std::string& name, auto f) {
-        def(init,
-            name + "(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=default_generator)",
-            [f](T x, double a, const std::string& mode, const std::string& word, Rng& generator) {
-                const auto fan = named<i::FanMode>(
-                    "mode", mode, {{"fan_in", i::FanMode::fan_in}, {"fan_out", i::FanMode::fan_out}});
-                return f(x, {.a = a, .mode = fan, .nonlinearity = nonlinearity(word)}, generator);
-            });
-    };
-    kaiming("kaiming_uniform_", i::kaiming_uniform_);
-    kaiming("kaiming_normal_", i::kaiming_normal_);
-}
 
 void bind_plot(py::module_& viz) {
     using viz::Plot;
@@ -134,7 +70,7 @@ void bind_report(py::module_& m) {
 
 void bind_names(Modules m, py::class_<Tensor>& t) {
     t.def(py::init([](const py::args& data) {
-        return py::module_::import("weft.names").attr("made")(*data).cast<Tensor>();
+        return py::module_::import("weft.tensors").attr("made")(*data).cast<Tensor>();
     }));
     def(t, "_set_data(self, other)", [](Tensor& x, T other) { (void)x.set_data(other); });
     def(t, "_is_alone(self)", is_alone);
@@ -144,7 +80,6 @@ void bind_names(Modules m, py::class_<Tensor>& t) {
         const io::SafeTensors file = io::load_safetensors(path);
         return py::make_tuple(py::dict(py::cast(file.tensors)), py::cast(file.metadata));
     });
-    bind_init(m.attr("nn").cast<py::module_>().def_submodule("init"));
     py::module_ viz = m.def_submodule("viz");
     const auto map = [](const Texts& queries, const Texts& keys, const Mask& mask, const std::string& title) {
         return viz::MapOptions{.queries = queries, .keys = keys, .mask = mask, .title = title};

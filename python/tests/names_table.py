@@ -7,7 +7,7 @@ import pathlib
 import re
 
 HERE = pathlib.Path(__file__).resolve().parent
-LOOSE = re.compile(r"moments|extent|shares|seen|spread|within")  # of random numbers
+LOOSE = re.compile(r"moments|extent|shares|seen|spread")  # of random numbers
 
 # What the calls use, in the words of either library.
 SHARED = """
@@ -96,9 +96,6 @@ def moments(tensors):
 def extent(x):
     return x.min().item(), x.max().item(), x.mean().item(), x.std().item()
 
-def within(values, module, bound):
-    return [z / bound for z in extent(values(module))]
-
 def shares(x):
     return (x == 0).float().mean().item(), x.max().item()
 
@@ -121,13 +118,6 @@ def inferred(m):
     def f():
         return (leaf() * 2).requires_grad
     return f(), (leaf() * 2).requires_grad
-
-def defaulted(m):
-    m.set_default_dtype(m.float64)
-    try:
-        return [z.dtype for z in (m.zeros(2), m.tensor([1.0]), nn.Linear(2, 2).weight, m.arange(2), m.linspace(0, 1, 2), m.randn(2), m.full((2,), 0.5))]
-    finally:
-        m.set_default_dtype(m.float32)
 
 x, v, i, ids, img, q, heads = ramp(2, 3), ramp(3), torch.tensor([0, 2, 1]), torch.tensor([[0, 1, 2], [3, 1, 0]]), ramp(2, 3, 6, 6), ramp(2, 5, 8), ramp(2, 2, 4, 3)
 p, c = torch.abs(x) + 0.1, x > 0.1
@@ -174,7 +164,7 @@ def environment(library):
     """The names that calls use, of Weft or of PyTorch."""
     import numpy
     names = {"torch": library, "nn": library.nn, "F": library.nn.functional, "optim": library.optim, "data": library.utils.data, "autograd": library.autograd,
-             "distributions": library.distributions, "math": math, "numpy": numpy, "OrderedDict": collections.OrderedDict}
+             "math": math, "numpy": numpy, "OrderedDict": collections.OrderedDict}
     exec(SHARED, names)
     return names
 

@@ -58,11 +58,17 @@ class Layer(unittest.TestCase):
                 self.inner = nn.ModuleList()
                 self.inner.b = self.a
 
+        Tied.__qualname__, globals()["Tied"] = "Tied", Tied  # where pickle looks for it
         net = Tied()
-        other = copy.deepcopy(net)
-        other.a.data = weft.zeros(2)
-        self.assertEqual((other.inner.b.tolist(), len(list(other.parameters())), net.a.tolist()), ([0, 0], 1, [1, 1]))
-        self.refused(weft.GraphError, ["tied", "state_dict"], pickle.dumps, net)
+        for other in [copy.deepcopy(net), pickle.loads(pickle.dumps(net))]:
+            other.a.data = weft.zeros(2)
+            self.assertEqual((other.inner.b.tolist(), len(list(other.parameters())), net.a.tolist()), ([0, 0], 1, [1, 1]))
+        linear, handle = Tied(), Tied()
+        linear.layer = nn.Linear(2, 2)
+        linear.w, handle.c = linear.layer.weight, dict(handle.named_parameters())["a"]
+        for net in [linear, handle]:
+            for apart in [copy.deepcopy, pickle.dumps]:
+                self.refused(weft.GraphError, ["Tied", "come apart", "state_dict"], apart, net)
         self.refused(weft.GraphError, ["deepcopy", "detach"], copy.deepcopy, weft.ones(1, requires_grad=True) * 2)
         for x in [weft.tensor([[1.5, 2]], requires_grad=True), weft.tensor([1, 2]), weft.tensor([True]), weft.zeros(0, 3, dtype=weft.float64), weft.arange(6).reshape(2, 3).T]:
             for y in [copy.deepcopy(x), pickle.loads(pickle.dumps(x))]:
@@ -104,6 +110,8 @@ class Layer(unittest.TestCase):
             self.assertEqual(net.scale.tolist(), first)
             weft.save(net.state_dict(), path)
             self.assertEqual(list(weft.load(path)), list(net.state_dict()))
+            weft.save({"a": {"b": weft.ones(1)}, "a.b": weft.zeros(2)}, path)
+            self.assertEqual((weft.load(path)["a"]["b"].tolist(), weft.load(path)["a.b"].tolist()), ([1], [0, 0]))
             self.refused(weft.ValueError, ["model.f", "function"], weft.save, {"model": {"f": lambda: 0}}, path)
             self.refused(weft.ValueError, ["cuda:0"], weft.load, path, map_location="cuda:0")
         self.refused(weft.ValueError, ["groups of other sizes"], other.load_state_dict, optim.AdamW(net.parameters()).state_dict())

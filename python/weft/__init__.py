@@ -1,15 +1,23 @@
 """Weft in Python: tensors, gradients, attention. Names are PyTorch's; docs/python.md lists what differs."""
 import sys
+from types import ModuleType, SimpleNamespace
 
-from . import functional, forms, names, modules, optimisers, data, notebook
+from . import functional, graph, tensors, modules, optimisers, data, notebook
 from ._weft import *
 from .functional import *
 
-globals().update(names.NAMES, save=data.save, load=data.load, distributions=names.namespace("distributions", Categorical=data.Categorical))
-nn.functional = functional
+
+def namespace(name, **members):
+    """The module weft.name, for `import weft.nn.functional as F`."""
+    module = sys.modules["weft." + name] = ModuleType("weft." + name)
+    module.__dict__.update(members)
+    return module
+
+
+globals().update(tensors.NAMES, **graph.MODES, save=data.save, load=data.load)
+nn.functional, optim.lr_scheduler = functional, namespace("optim.lr_scheduler", LRScheduler=optimisers.LRScheduler, **optimisers.SCHEDULES)
 nn.utils.clip_grad_norm_ = lambda parameters, max_norm: tensor(optim.clip_grad_norm(parameters, max_norm))
-autograd.Variable = lambda data, requires_grad=False: data.detach().requires_grad_(requires_grad)
-utils = names.namespace("utils", data=names.namespace("utils.data", **data.DATA))
-for _name, _module in {"autograd": autograd, "check": check, "nn": nn, "nn.functional": functional, "nn.utils": nn.utils, "nn.init": nn.init,
-                       "optim": optim, "optim.lr_scheduler": optim.lr_scheduler, "utils": utils, "utils.data": utils.data, "distributions": distributions, "cuda": cuda}.items():
-    sys.modules["weft." + _name] = _module  # for `import weft.nn.functional as F`
+utils, cuda = namespace("utils", data=namespace("utils.data", **data.DATA)), SimpleNamespace(is_available=lambda: False)
+backends = SimpleNamespace(mps=cuda)
+for _name, _module in {"autograd": autograd, "check": check, "nn": nn, "nn.functional": functional, "nn.utils": nn.utils, "nn.init": nn.init, "optim": optim}.items():
+    sys.modules["weft." + _name] = _module

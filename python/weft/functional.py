@@ -1,66 +1,37 @@
 """The arguments of torch.nn.functional for Weft's functions of neural networks; also in weft itself."""
 from . import _weft as _w
-from ._weft import (binary_cross_entropy, binary_cross_entropy_with_logits, conv2d, cross_entropy, huber_loss, kl_div, l1_loss, linear,
-                    log_softmax, mse_loss, nll_loss, one_hot, pad, relu, sigmoid, smooth_l1_loss, softmax, tanh)
+from ._weft import (batch_norm, binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, gelu, huber_loss, kl_div, l1_loss, linear, mse_loss, nll_loss, one_hot,
+                    pad, sigmoid, smooth_l1_loss, tanh)
+from .tensors import FUNCTIONS as _functions, refuse as _refuse, update as _update
 
-globals().update({name: getattr(_w, name) for name in _w._activations})  # silu, softplus, …
+globals().update({name: getattr(_w, name) for name in _w._activations}, softmax=_functions["softmax"], log_softmax=_functions["log_softmax"])
 
 
-def _last_axis(name, x, shape):
+def _activation(name):
+    def activate(input, *args, inplace=False, **options):
+        compute = lambda: getattr(_w, name)(input, *args, **options)
+        return _update(name + "_", input, compute) if inplace else compute()
+    return activate
+
+
+def _normalised(name):
     """PyTorch's normalized_shape: Weft normalises the last axis."""
-    if tuple(shape if hasattr(shape, "__len__") else (shape,)) != tuple(x.shape[-1:]):
-        raise _w.ShapeError(f"{name}: normalized_shape {shape} of a tensor {x.shape}; give the size of its last axis")
+    def normalise(input, normalized_shape, weight=None, *args, **options):
+        if tuple(normalized_shape if hasattr(normalized_shape, "__len__") else (normalized_shape,)) != tuple(input.shape[-1:]):
+            raise _w.ShapeError(f"{name}: normalized_shape {normalized_shape} of a tensor {input.shape}; give the size of its last axis")
+        return getattr(_w, name)(input, weight, *args, **options)
+    return normalise
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
-    _last_axis("layer_norm", input, normalized_shape)
-    return _w.layer_norm(input, weight, bias, eps)
+def _pool(name):
+    return lambda input, kernel_size, stride=None, padding=0: getattr(_w, name)(input, *_pair(kernel_size), stride or 0, padding)
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None):
-    _last_axis("rms_norm", input, normalized_shape)
-    return _w.rms_norm(input, weight, eps)
+def _attention(name):
+    return lambda query, key, value, *args, **options: getattr(_w, name)(query, key, value, *_options(*args, **options))
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-    return _w.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
-def gelu(input, approximate="none"):
-    if approximate not in ("none", "tanh"):
-        raise _w.ValueError(f"gelu: approximate is {approximate!r}; use 'none' or 'tanh'")
-    return _w.gelu(input, _w.Gelu.tanh if approximate == "tanh" else _w.Gelu.exact)
-
-
-def dropout(input, p=0.5, training=True, generator=_w.default_generator):
-    return _w.dropout(input, p, generator, training)
-
-
-def embedding(input, weight):
-    return _w.embedding(weight, input)
-
-
-def _pair(size):
-    return (size, size) if isinstance(size, int) else size
-
-
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    return _w.unfold(input, *_pair(kernel_size), stride, padding, dilation)
-
-
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    return _w.fold(input, *_pair(output_size), *_pair(kernel_size), stride, padding, dilation)
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0):
-    return _w.max_pool2d(input, *_pair(kernel_size), stride or 0, padding)
-
-
-def avg_pool2d(input, kernel_size, stride=None, padding=0):
-    return _w.avg_pool2d(input, *_pair(kernel_size), stride or 0, padding)
-
-
-def _options(attn_mask, dropout_p, is_causal, scale):
+def _options(attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
     """attn_mask: a Mask, or as in PyTorch a bool tensor, true where a query may attend, or a bias; of rank 3 it is (H, T, S)."""
     if is_causal and attn_mask is not None:
         raise _w.ValueError("scaled_dot_product_attention: attn_mask should not be set when is_causal is; combine them: attn_mask=mask | Mask.causal(), or -inf in a bias")
@@ -71,13 +42,28 @@ def _options(attn_mask, dropout_p, is_causal, scale):
     return mask | _w.Mask.causal() if is_causal else mask, bias, scale, dropout_p, _w.default_generator
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
-    return _w.scaled_dot_product_attention(query, key, value, *_options(attn_mask, dropout_p, is_causal, scale))
+def _square(what, name, value):
+    """One number of PyTorch's (3, 3)."""
+    if not isinstance(value, (tuple, list)):
+        return value
+    _refuse(what, **{name: (tuple(value), (value[0],) * len(value))})
+    return value[0]
 
 
-def scaled_dot_product_attention_with_weights(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
-    return _w.scaled_dot_product_attention_with_weights(query, key, value, *_options(attn_mask, dropout_p, is_causal, scale))
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    return _w.conv2d(input, weight, bias, _square("conv2d", "stride", stride), _square("conv2d", "padding", padding), _square("conv2d", "dilation", dilation), groups)
 
 
-def multi_head_attention(qkv, num_heads, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
-    return _w.multi_head_attention(qkv, num_heads, *_options(attn_mask, dropout_p, is_causal, scale))
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    _refuse("embedding", padding_idx=(padding_idx, None), max_norm=(max_norm, None), scale_grad_by_freq=(scale_grad_by_freq, False), sparse=(sparse, False))
+    return _w.embedding(weight, input)
+
+
+_pair = lambda size: (size, size) if isinstance(size, int) else size
+relu, leaky_relu, elu, silu = map(_activation, ["relu", "leaky_relu", "elu", "silu"])
+layer_norm, rms_norm, max_pool2d, avg_pool2d = _normalised("layer_norm"), _normalised("rms_norm"), _pool("max_pool2d"), _pool("avg_pool2d")
+dropout = lambda input, p=0.5, training=True, generator=_w.default_generator: _w.dropout(input, p, generator, training)
+unfold = lambda input, kernel_size, dilation=1, padding=0, stride=1: _w.unfold(input, *_pair(kernel_size), stride, padding, dilation)
+fold = lambda input, output_size, kernel_size, dilation=1, padding=0, stride=1: _w.fold(input, *_pair(output_size), *_pair(kernel_size), stride, padding, dilation)
+scaled_dot_product_attention, scaled_dot_product_attention_with_weights = map(_attention, ["scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"])
+multi_head_attention = lambda qkv, num_heads, *args, **options: _w.multi_head_attention(qkv, num_heads, *_options(*args, **options))

@@ -11,25 +11,19 @@ class AttentionMap:
     """The weights of one head (T, S), of heads (H, T, S), or of a list of layers, with the tokens beside them."""
 
     def __init__(self, weights, queries=(), keys=(), mask=w.Mask(), title=""):
-        layers = [weights] if isinstance(weights, Tensor) else list(weights)
+        layers = [weights] if isinstance(weights, Tensor) else weights
         self.svg = viz._attention_svg([x.detach() for x in layers], list(queries), list(keys), mask, title)
 
-    def _repr_svg_(self):
-        return self.svg
+    _repr_svg_ = lambda self: self.svg
 
 
 def tensor_html(x):
     """A title, and the values: as coloured cells up to 1,000 of a matrix or vector, else as text."""
-    title = f"{tuple(x.shape)} {x.dtype}{', requires a gradient' * x.requires_grad}"
-    values = x.detach().to(w.float64)
-    drawn = x.ndim in (1, 2) and 0 < x.numel() <= 1000 and bool(w.isclose(values - values, w.zeros_like(values)).all())
+    title, values = f"{tuple(x.shape)} {x.dtype}{', requires a gradient' * x.requires_grad}", x.detach().to(w.float64)
+    drawn = x.ndim in (1, 2) and 0 < x.numel() <= 1000 and bool(w.isfinite(values).all())
     return f"<div><code>{title}</code><br>{viz._cells_svg(values, title) if drawn else f'<pre>{escaped(str(x.detach()))}</pre>'}</div>"
 
 
-def framed(report):
-    return f'<iframe srcdoc="{escaped(report.html())}" width="100%" height="600"></iframe>'
-
-
-Tensor._repr_html_ = tensor_html
+Tensor._repr_html_, viz.Plot._repr_svg_, viz.AttentionMap = tensor_html, viz.Plot.svg, AttentionMap
 w.nn.Module._repr_html_ = lambda self: f"<pre>{escaped(repr(self))}</pre>"
-viz.Plot._repr_svg_, viz.AttentionMap, w.Report._repr_html_ = viz.Plot.svg, AttentionMap, framed
+w.Report._repr_html_ = lambda self: f'<iframe srcdoc="{escaped(self.html())}" width="100%" height="600"></iframe>'
