@@ -155,6 +155,54 @@ TEST_CASE("examples of clone and Shared", "[header-examples]") {
     CHECK(*c.calls == 0);
 }
 
+TEST_CASE("examples of Cloning, groups and the rules of optimisers", "[header-examples]") {
+    {
+        const nn::Linear layer(2, 2);
+        const nn::Cloning copies;
+        const nn::Linear copy = layer;  // has tensors of its own, as nn::clone(layer)
+
+        CHECK_FALSE(copy.weight.shares_storage(layer.weight));
+        CHECK(same_bits(copy.weight, layer.weight));
+    }
+    {
+        Tensor w = ones({2, 2}), b = ones({2});
+        nn::init::constant_(w, 0.5);
+        nn::init::ones_(w);
+        nn::init::zeros_(b);
+
+        CHECK(same_bits(w, ones({2, 2})));
+        CHECK(same_bits(b, zeros({2})));
+    }
+    {
+        struct Model : nn::Module {
+            nn::Linear head = register_module("head", nn::Linear(2, 2));
+        };
+        const Model model;
+        const optim::ParameterGroup<optim::SGDOptions> head{model.head, {.lr = 0.1}};
+
+        CHECK(head.parameters.size() == 2);
+        CHECK(head.options.lr == 0.1);
+    }
+    {
+        optim::check_beta(0.9, "beta1");  // throws nothing
+        CHECK(contains(message_of<ValueError>([] { optim::check_beta(1, "beta1"); }), "beta1"));
+        const std::vector<double> rates = optim::in_ratio({0.5, 0.25}, 0.1);  // 0.1 and 0.05
+        CHECK(rates == std::vector{0.1, 0.05});
+    }
+    Tensor w = zeros({2, 2});
+    const Tensor g = eye(2);
+    std::vector<Tensor> moments{zeros({2, 2})};  // one, because moment_names(options).size() is 1
+    const optim::MuonOptions options{.lr = 0.1};
+    optim::check(options);
+    optim::check(options, {{"w", w}});
+    optim::update({w, g, moments, 1}, options);
+    const std::vector<const char*> names = optim::moment_names(options);
+
+    CHECK(names.size() == 1);
+    CHECK(w.at(0, 0) < -0.05);  // a step against an orthogonal matrix
+    CHECK(w.at(0, 1) == Approx(0).margin(1e-6));
+}
+
 TEST_CASE("examples of the activations", "[header-examples]") {
     Rng rng(1);
     {

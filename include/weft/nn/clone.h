@@ -13,8 +13,12 @@ namespace weft::nn {
 // While one is active on this thread, a copy of a module, of a registered tensor or of a Shared is no handle
 // but a clone, the same one for each copy of the same thing. For nn::clone, and for what a module shares with
 // its copies: see Shared.
+//
+//     const nn::Cloning copies;
+//     const nn::Linear copy = layer;  // has tensors of its own, as nn::clone(layer)
 class [[nodiscard]] Cloning {
 public:
+    // Until it goes out of scope.
     Cloning() : here_(current_, this) {}
 
     // x itself; while a Cloning is active what make(*x) returned when x was first copied. A clone is its own.

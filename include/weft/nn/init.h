@@ -26,6 +26,8 @@ namespace init {
 // Fills x with `value`, 0 or 1.
 //
 //     nn::init::constant_(w, 0.5);
+//     nn::init::ones_(w);
+//     nn::init::zeros_(b);
 const Tensor& constant_(const Tensor& x, double value);
 inline const Tensor& zeros_(const Tensor& x) { return constant_(x, 0); }  // fills x with 0
 inline const Tensor& ones_(const Tensor& x) { return constant_(x, 1); }   // fills x with 1

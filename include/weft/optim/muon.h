@@ -21,7 +21,16 @@ struct MuonOptions {
     std::int64_t ns_steps = 5;  // number of Newton–Schulz steps, at least 0
 };
 
-// Returns {"momentum_buffer"}.
+// Returns {"momentum_buffer"}. This and the next three are what Optimizer asks of a rule: see optim::Update.
+//
+//     Tensor w = zeros({2, 2});
+//     const Tensor g = eye(2);
+//     std::vector<Tensor> moments{zeros({2, 2})};  // one, because moment_names(options).size() is 1
+//     const optim::MuonOptions options{.lr = 0.1};
+//     optim::check(options);
+//     optim::check(options, {{"w", w}});
+//     optim::update({w, g, moments, 1}, options);
+//     const std::vector<const char*> names = optim::moment_names(options);
 std::vector<const char*> moment_names(const MuonOptions& options);
 // Throws ValueError when an option is out of range.
 void check(const MuonOptions& options);
