@@ -7,6 +7,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 #include <any>
+#include <cstring>
 
 #include "weft/nn.h"
 #include "weft/nn/init.h"
@@ -36,7 +37,9 @@ struct Number {
     PYBIND11_TYPE_CASTER(N, py::detail::const_name<std::is_integral_v<N>>("int", "float"));
     bool load(py::handle from, bool convert) {
         if constexpr (std::is_integral_v<N>) {
-            if (PyBool_Check(from.ptr()) || !PyIndex_Check(from.ptr())) return false;
+            const bool is_bool =
+                PyBool_Check(from.ptr()) || std::strcmp(Py_TYPE(from.ptr())->tp_name, "numpy.bool_") == 0;
+            if (is_bool || !PyIndex_Check(from.ptr())) return false;
             const I whole = PyLong_AsLongLong(from.ptr());
             if (value = static_cast<N>(whole); value != whole) return false;
         } else {

@@ -119,7 +119,7 @@ def take(x, axis, index):
 
 def plain(s):
     """An index as an integer, a slice, … or a tensor: NumPy's integers and tensors without axes are integers, and bools are masks without axes."""
-    if isinstance(s, (bool, list, range)):
+    if isinstance(s, (bool, list, range)) or type(s).__name__ == "bool_":  # NumPy's has an __index__ before 2.0
         return tensor(s)
     try:
         return s if isinstance(s, Tensor) and s.ndim else s.__index__()
