@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "attention_cases.h"
+#include "catch.h"
 #include "kernels/interface.h"
 #include "threads.h"
 
