@@ -58,11 +58,12 @@ concept counts_in = requires(T size) {
 }  // namespace
 
 TEST_CASE("of two types the operand of the smaller takes the larger one", "[ops][promotion]") {
-    for (const auto& [name, f, divides] : binaries)
+    for (const Named& row : binaries)
         for (const DType type : {int64, float32, float64})
             for (const Tensor& small : {truths, numbers}) {
-                if (small.dtype() == type || (divides && type == int64)) continue;
-                INFO(name << " of " << weft::name(small.dtype()) << " and " << weft::name(type));
+                if (small.dtype() == type || (row.divides && type == int64)) continue;
+                const Binary& f = row.f;
+                INFO(row.name << " of " << weft::name(small.dtype()) << " and " << weft::name(type));
                 const Tensor large = values.to(type), converted = small.to(type);
                 CHECK(same(f(small, large), f(converted, large)));
                 CHECK(same(f(large, small), f(large, converted)));
@@ -81,12 +82,14 @@ TEST_CASE("of two types the operand of the smaller takes the larger one", "[ops]
 TEST_CASE("promotion loses nothing", "[ops][promotion]") {
     constexpr std::int64_t beyond32 = (1 << 24) + 1, beyond64 = (std::int64_t{1} << 53) + 1;
     const Tensor x = zeros({2}), y = zeros({2}, float64);
-    for (const auto& [name, f, divides] : binaries) {
-        if (std::string(name) == "where") continue;
+    for (const Named& row : binaries) {
+        const Binary& f = row.f;
+        const std::string name = row.name;
+        if (name == "where") continue;
         INFO(name);
         const std::string message = message_of<DTypeError>([&] { f(x, tensor({1, beyond32})); });
         CHECK(message ==
-              std::string(name) +
+              name +
                   ": float32 does not hold the int64 16777217; convert it with to(), which rounds, or "
                   "use float64");
         CHECK_NOTHROW(f(y, tensor({1, beyond32})));
