@@ -18,6 +18,9 @@ nn::NamedTensors numbered(const std::vector<Tensor>& parameters);
 // Parameters and their options. Groups with learning rates of their own, as for fine-tuning:
 //
 //     optim::AdamW optimizer({{model.body, {.lr = 1e-5}}, {model.head, {.lr = 1e-3, .beta2 = 0.95}}});
+//
+// A group by itself:
+//
 //     const optim::ParameterGroup<optim::SGDOptions> head{model.head, {.lr = 0.1}};
 template <class Options>
 struct ParameterGroup {
