@@ -117,7 +117,8 @@ struct Comparison {
 
 // Of operations that the table has no sample of.
 const std::vector<Op> extra = {
-    {"norm(Tensor, double, Axes, KeepDim)", "norm.half", Gradient::once, [](In x) { return norm(x[0], 0.5, 1); }},
+    {"norm(Tensor, double, Axes, KeepDim)", "norm.half", Gradient::once,
+     [](In x) { return norm(x[0], 0.5, 1); }},
     {"optim::clip_grad_norm", "clip_grad_norm", Gradient::none,
      [](In x) {
          Tensor parameter = zeros_like(x[0]).requires_grad_();
