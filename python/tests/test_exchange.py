@@ -6,7 +6,7 @@ import unittest
 import weakref
 
 import weft
-from common import np, torch
+from common import Refusals, np, torch
 
 TYPES = [(weft.float32, np.float32), (weft.float64, np.float64), (weft.int64, np.int64), (weft.bool, np.bool_)]
 
@@ -15,13 +15,7 @@ def address(x):
     return x.ctypes.data if isinstance(x, np.ndarray) else x.data_ptr()
 
 
-class Exchange(unittest.TestCase):
-    def refused(self, kind, words, function, *arguments):
-        with self.assertRaises(kind) as caught:
-            function(*arguments)
-        for word in words:
-            self.assertIn(word, str(caught.exception))
-
+class Exchange(Refusals):
     def test_numpy_sees_a_tensor_where_it_lies(self):
         for ours, theirs in TYPES:
             x = weft.zeros(2, 3, dtype=ours)

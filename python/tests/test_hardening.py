@@ -9,7 +9,7 @@ import weakref
 
 import weft
 import weft.nn.functional as F
-from common import np, same, torch
+from common import Refusals, np, same, torch
 from weft import nn, optim
 
 
@@ -27,13 +27,7 @@ class Net(nn.Module):
         return self.last(self.sub(x * self.w + self.b))
 
 
-class Hardening(unittest.TestCase):
-    def refused(self, kind, words, function, *arguments, **named):
-        with self.assertRaises(kind) as caught:
-            function(*arguments, **named)
-        for word in words:
-            self.assertIn(word, str(caught.exception))
-
+class Hardening(Refusals):
     def program(self, code):
         """Runs it in a process of its own, since it crashed once; returns what it prints."""
         run = subprocess.run([sys.executable, "-c", "import pickle, weft\nfrom weft import nn\n" + code], capture_output=True, text=True)

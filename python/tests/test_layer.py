@@ -8,7 +8,7 @@ import xml.dom.minidom
 
 import weft
 import weft.nn.functional as F
-from common import np, same, torch
+from common import Refusals, np, same, torch
 from weft import nn, optim
 
 
@@ -27,13 +27,7 @@ class Net(nn.Module):
         return x * self.scale * self.mask
 
 
-class Layer(unittest.TestCase):
-    def refused(self, kind, words, function, *arguments, **options):
-        with self.assertRaises(kind) as caught:
-            function(*arguments, **options)
-        for word in words:
-            self.assertIn(word, str(caught.exception))
-
+class Layer(Refusals):
     def test_a_copy_of_a_module_is_another_with_the_same_values(self):
         x, net = weft.randn(2, 3), Net().eval()
         net.steps[1].weight.requires_grad_(False)

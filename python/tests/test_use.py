@@ -7,18 +7,11 @@ import unittest
 
 import weft
 import weft.nn.functional as F
-from common import np, same, torch
+from common import Refusals, np, same, torch
 from weft import nn, optim
 
 
-class Use(unittest.TestCase):
-    def refused(self, kind, words, function, *arguments):
-        with self.assertRaises(kind) as caught:
-            function(*arguments)
-        for word in words:
-            self.assertIn(word, str(caught.exception))
-        return caught.exception
-
+class Use(Refusals):
     def test_importing_takes_no_numpy_and_little_time(self):
         program = """import sys, time
 before, start = set(sys.modules), time.perf_counter()
