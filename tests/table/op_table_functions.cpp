@@ -98,7 +98,7 @@ std::vector<Op> function_ops() {
          }},
         {sdpa, "attention.no_keys_left", twice,
          [](In x) {
-             const std::int64_t T = x[0].size(-2);
+             const std::int64_t T = x[0].rank() < 2 ? 5 : x[0].size(-2);  // attention names what is no query
              return attend(x, Mask::documents(arange(T)) | Mask::blocked(eye(T) == 1));
          }},
         {sdpa, "attention.no_keys_left", twice,
