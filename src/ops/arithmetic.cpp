@@ -126,9 +126,10 @@ namespace {
 // beside NaN, where neither is the better, each gets all of it, as in PyTorch.
 template <class Better>
 Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Better& better) {
-    const auto is_integer = [](const Tensor& x) { return x.dtype() == int64; };
-    if ((is_integer(a) || is_integer(b)) && !is_floating_point(a.dtype()) && !is_floating_point(b.dtype()))
-        return where(better(a, b), a, b);
+    if (a.dtype() != b.dtype())
+        return in_one_type(operation, a, b,
+                           [&](const Tensor& x, const Tensor& y) { return choice(operation, x, y, better); });
+    if (a.dtype() == int64) return where(better(a, b), a, b);
     Tensor y = elementwise(operation, a, b, [&](const auto& a, const auto& b) {
         return xt::where(better(a, b) || xt::isnan(a), a, b);
     });
