@@ -1,6 +1,7 @@
 // What docs/debugging.md shows of a program with a fault (uncaught.cpp): an error that ends it, its callers
 // with WEFT_BACKTRACE, and gdb with the printers of tools/gdb.
 #include <fstream>
+#include <regex>
 
 #include "markdown.h"
 #include "programs.h"
@@ -35,8 +36,10 @@ void check_shown(const Result& result, const std::string& command) {
         for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
         return text;
     };
-    // On the page paths begin at the project's folder, and the sign of a NaN is nobody's.
-    const std::string text = without(without(result.output, places::source() + "/"), "-");
+    // On the page paths begin at the project's folder, where programs may name the folder in which they were
+    // compiled, or one above; and the sign of a NaN is nobody's.
+    const std::regex folders(R"([^ '"\n]*/(include/weft/|src/|tests/))");
+    const std::string text = without(std::regex_replace(result.output, folders, "$1"), "-");
     for (const std::string& line : lines) {
         if (line.starts_with("(gdb)") || contains(line, "0x") || contains(line, "requires_grad")) continue;
         INFO(line);
