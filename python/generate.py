@@ -23,23 +23,21 @@ OF_ONE = {"operator()": {"extra_mask": "mask"}, "with_weights": {"extra_mask": "
 TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
 # What is in module.cpp and exchange.cpp, and what Python has no use for.
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "zero_grad", "str", "rank", "at", "begin", "end", "impl", "version", "set_data",
-             "print", "repr", "training", "path", "kind", "summary"}
+             "print", "repr", "path", "kind"}
 # Types that Python does not have; classes and where they are; Python's names of methods.
 UNKNOWN = r"\b(Label|Stroke|BoxStyle|ReportRun|PageModel|Characters|NamedGenerators|AttentionSubject|Array|Group|Options)\b"
 CLASSES = {"Mask": "weft", "Drawing": "viz", "Plot": "viz", "Report": "report", "FlowReport": "check", "AttentionReport": "check"}
-OF_PLACE = {"optim": "_lr$| clip_grad_norm$", "nn": " from_torch_multihead_attention$", "check": "Report | check_finite$",
-            "viz": " (attention_.*|mask_grid|graph|save_svg)$"}
-METHODS = {"str": "__str__", "item": "__float__", "passed": "__bool__", "operator()": "forward"}
+OF_PLACE = {"optim": "_lr$| clip_grad_norm$", "nn": " from_torch_multi", "check": "Report | check_finite$", "viz": " (attention_.*|mask_grid|graph|save_svg)$"}
+METHODS = {"str": "__str__", "summary": "__repr__", "item": "__float__", "passed": "__bool__", "operator()": "forward"}
 # The arguments that take the words of an enumeration, and PyTorch's words that are no members' names.
 ENUMERATIONS = {"Reduction": "reduction", "Gelu": "approximate", "Anneal": "anneal_strategy", "FanMode": "mode", "Nonlinearity": "nonlinearity"}
 WORDS = {"Gelu::exact": ["none"], "Nonlinearity::linear": ["linear", "conv1d", "conv2d"]}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
 FUNCTIONS_OF = {"truediv": "div", "or": "logical_or", "and": "logical_and", "invert": "logical_not"}
-# Functions that are no methods, and the line of ops/functions.h below which there are more.
+# Functions that are no methods; there are more below a line of ops/functions.h.
 FUNCTIONS = {"where", "linear", "one_hot", "pad", "conv2d", "batch_norm", "tensordot", "kl_div", "unfold", "fold", "max_pool2d", "avg_pool2d", "dropout", "embedding", "gelu", "layer_norm",
              "rms_norm", "multi_head_attention", "scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"}
-ACTIVATIONS = "// Activations, which Python has in weft.nn.functional, as PyTorch has them, and not as methods.\n"
 DEFAULTS = {"nullptr": "None", "true": "True", "false": "False", "default_rng()": "default_generator", "INFINITY": "float('inf')"}
 
 
@@ -87,7 +85,7 @@ def default_of(kind, default, space):
     """A default in Python's words; layers of ours have one for every mask."""
     if kind == "Mask" and (default == "{}" or default is None and space in ("nn::", "lm::")):
         return "Mask()"
-    if default == "{}":
+    if default == "{}" or kind == "Axes":
         return "''" if kind == "std::string" else "()" if re.search("vector|Named", kind) else "None"
     if default and "::" in default:
         return repr(WORDS.get(default, [default.split("::")[1]])[0])
@@ -108,7 +106,8 @@ def arguments_of(name, parameters, known, space):
             written.append(python + ("" if d is None else " = " + d))
             taken.append(f"{k} {p}")
         passed.append(value)
-    return ", ".join(written), ", ".join(taken), ", ".join(passed)
+    order = sorted(range(len(taken)), key=lambda i: taken[i] in ("double delta", "double beta", "double label_smoothing"))  # last, as in PyTorch
+    return ", ".join(written[i] for i in order), ", ".join(taken[i] for i in order), ", ".join(passed)
 
 
 def binding(scope, name, result, parameters, known, space="weft::", kind=None):
@@ -135,7 +134,7 @@ def operator(symbol, parameters):
     f = f'[]({taken}) -> Tensor {{ return {f" {symbol} ".join([""] * (len(names) == 1) + names)}; }}'
     yield f'    def(t, "__{"r" * reflected}{name}__({", ".join(["self", "other"][:len(names)])})", {f});\n'
     if not reflected:
-        yield f'    def(m, "{FUNCTIONS_OF.get(name, name)}({", ".join(["input", "other"][:len(names)])})", {f});\n'
+        yield from (f'    def({scope}, "{FUNCTIONS_OF.get(name, name)}({", ".join(["input", "other"][:len(names)])})", {f});\n' for scope in "mt")
 
 
 def made(variable, function, name, parameters, known, space):
@@ -183,7 +182,7 @@ def main(include, out):
     shown = " ".join(map(code_of, [*sorted((folder / "check").glob("*.h")), *[folder / f"{name}.h" for name in ("viz/figure", "viz/pictures", "report/report", "ops/mask")]]))
     known = {name: members for text in [ops, optim, gpt, layers, shown] for name, members in structures(text).items()}
     known |= {alias: known[options] for alias, options in re.findall(r"using (\w+Options) = (\w+);", layers)}
-    activations = re.findall(r"^Tensor (\w+)\(", (folder / "ops/functions.h").read_text().split(ACTIVATIONS)[1], re.MULTILINE)
+    activations = re.findall(r"^Tensor (\w+)\(", (folder / "ops/functions.h").read_text().split("// Activations, which Python has in")[1], re.MULTILINE)
     lines, methods, words = [], set(), ""
     for name, scope in CLASSES.items():
         body = re.search(rf"(?:class|struct)(?: \[\[nodiscard\]\])? {name} \{{(.*?)(?: private:|\}};)", shown)[1]
@@ -193,7 +192,7 @@ def main(include, out):
                      + "".join(members_of(name + "_", f"{scope}::{name}", body, known, scope + "::")))
     for result, name, parameters in re.findall(DECLARATION + "(?=;)", ops):
         parameters = list(split(parameters))
-        if name in OTHERWISE or any("Nested" in kind or "std::vector<T>" in kind for kind, _, _ in parameters):
+        if name in OTHERWISE or (result, name) in {("bool", "all"), ("bool", "any")} or any("Nested" in kind or "std::vector<T>" in kind for kind, _, _ in parameters):
             continue
         lines.append(binding("m", name, result, parameters, known))
         if parameters[0][0] == "const Tensor&" and name not in FUNCTIONS.union(activations) and not re.search("_like|_loss|_entropy", name):

@@ -6,7 +6,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
-#include <cstring>
 
 #include "weft/lm.h"
 #include "weft/report/report.h"
@@ -40,7 +39,7 @@ struct Number {
     bool load(py::handle from, bool convert) {
         if constexpr (std::is_integral_v<N>) {
             const bool is_bool =
-                PyBool_Check(from.ptr()) || std::strcmp(Py_TYPE(from.ptr())->tp_name, "numpy.bool_") == 0;
+                PyBool_Check(from.ptr()) || std::string_view(Py_TYPE(from.ptr())->tp_name) == "numpy.bool_";
             if (is_bool || !PyIndex_Check(from.ptr())) return false;
             const I whole = PyLong_AsLongLong(from.ptr());
             if (value = static_cast<N>(whole); value != whole) return false;
@@ -133,7 +132,7 @@ struct Signature {
         const py::dict read = globals["_signatures"];  // by arguments, which many functions share, and by name
         const py::str arguments(text.substr(name.size() + 1, text.size() - name.size() - 2)), key(name + "(");
         if (!read.contains(arguments))
-            read[arguments] = py::eval(py::str("lambda ") + arguments + py::str(": 0"), globals);
+            read[arguments] = py::eval(py::str("lambda ") + arguments + py::str(": locals()"), globals);
         f = read[arguments];
         read[key] = read.attr("get")(key, py::tuple()) + py::make_tuple(f);
     }
@@ -141,15 +140,16 @@ struct Signature {
 template <>
 struct py::detail::process_attribute<Signature> : py::detail::process_attribute_default<Signature> {
     static void init(const Signature& s, function_record* r) {
-        const auto names = s.f.attr("__code__").attr("co_varnames").cast<std::vector<std::string>>();
+        const auto names = s.f.attr("__code__").attr("co_varnames").cast<std::vector<str>>();  // which live on
         const tuple defaults = s.f.attr("__defaults__").is_none() ? tuple() : tuple(s.f.attr("__defaults__"));
         const std::size_t required = names.size() - defaults.size();
         // x + y, where Python asks a y that is no tensor
-        r->is_operator = s.name.starts_with("__") && names.size() == 2 && names[1] == "other";
+        r->is_operator = s.name.starts_with("__") && names.size() == 2 && names[1].equal(str("other"));
         if (r->is_new_style_constructor) r->args.emplace_back("self", nullptr, handle(), true, false);
         for (std::size_t i = 0; i < names.size(); ++i) {
             object value = i < required ? object() : object(defaults[i - required]);
-            r->args.emplace_back(names[i].c_str(), nullptr, value.release(), true, !r->is_operator);
+            r->args.emplace_back(PyUnicode_AsUTF8(names[i].ptr()), nullptr, value.release(), true,
+                                 !r->is_operator);
         }
     }
 };
@@ -162,7 +162,7 @@ void def(const py::object& scope, const std::string& signature, F f) {
     scope.attr(s.name.c_str()) = PyType_Check(scope.ptr())
                                      ? py::cpp_function(f, name, py::is_method(scope), py::sibling(before), s)
                                      : py::cpp_function(f, name, py::scope(scope), py::sibling(before), s);
-    const std::size_t dim = signature.find_first_of(" )", signature.find(", dim") + 2);
+    const std::size_t dim = signature.find_first_of(" ,)", signature.find(", dim") + 2);
     if (dim != std::string::npos && signature.substr(dim - 5, 5) == ", dim")
         def(scope, std::string(signature).replace(dim - 3, 3, "axis"), f);
 }

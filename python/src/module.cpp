@@ -90,8 +90,7 @@ void bind_tensor(py::module_& autograd, py::class_<Tensor>& t) {
 void bind_module(const py::object& nn) {
     py::class_<nn::Module> type(nn, "Module", py::dynamic_attr());
     using A = nn::Attributes;
-    type.def(py::init<std::string>(), Signature("Module(kind='Module')"))
-        .def_property_readonly("training", &nn::Module::training);
+    type.def(py::init<std::string>(), Signature("Module(kind='Module')"));
     def(type, "_kind(self, name)", [](const py::object& self, const std::string& name) {  // "" before __init__
         auto* const instance = reinterpret_cast<py::detail::instance*>(self.ptr());
         return instance->get_value_and_holder().holder_constructed() ? A::kind(self.cast<nn::Module&>(), name)
@@ -101,7 +100,6 @@ void bind_module(const py::object& nn) {
     def(type, "_set_buffer(self, name, value, persistent=None)", A::set_buffer);
     def(type, "_set_child(self, name, value)", A::set_child);
     def(type, "_remove(self, name)", A::remove);
-    def(type, "__repr__(self)", &nn::Module::summary);
 }
 // What the headers do not say.
 void bind_rest(py::module_& m, const py::object& nn) {

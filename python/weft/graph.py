@@ -1,5 +1,5 @@
 """Modes, gradients and their checks, and what pybind11 leaves to Python: errors that say what was given."""
-from collections.abc import Generator
+from _collections_abc import Generator  # of collections.abc, which takes time
 from types import SimpleNamespace
 
 from . import _weft as w
@@ -10,65 +10,50 @@ from .tensors import extends, fail
 # ---- modes, `with weft.no_grad():` or as decorators
 class Resumed(Generator):
     """A generator that runs in a mode."""
-
     def __init__(self, mode, inner):
         self.mode, self.inner = mode, inner
-
     def send(self, value):
         with self.mode:
             return self.inner.send(value)
-
     def throw(self, *error):
         with self.mode:
             return self.inner.throw(*error)
 
 
 class Mode:
-    def __new__(cls, *args):
-        return cls()(args[0]) if args and callable(args[0]) else super().__new__(cls)  # @no_grad
-
-    def __init__(self, *args):
-        self.args, self.active = args, []
-
+    """What `make` gives is on inside; after set_grad_enabled, what was on before is on again."""
+    def __init__(self, make, before=None):
+        self.make, self.before, self.active = make, before, []
+    def _return(self):
+        self.before is None or w._set_grad_enabled(self.before)
     def __enter__(self):
-        self.active.append(self.make(*self.args))
-
+        self.active.append(self.make())
     def __exit__(self, *error):
         self.active.pop()
-
+        self._return()
     def __call__(self, function):
         def guarded(*args, **kwargs):
             with self:
                 return function(*args, **kwargs)
+        self._return()
         flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
         if flags & 0x280:  # of coroutines and asynchronous generators
-            raise TypeError(f"{function.__name__} is async, and others run while it waits; use the mode in a `with` "
-                            "around what computes")
+            raise TypeError(f"{function.__name__} is async, and others run while it waits; "
+                            "use the mode in a `with` around what computes")
         return (lambda *args, **kwargs: Resumed(self, function(*args, **kwargs))) if flags & 0x20 else guarded
 
 
-class set_grad_enabled(Mode):
+def set_grad_enabled(mode):
     """From now on, or until the end of a `with`."""
-    make = staticmethod(w._grad_mode)
-
-    def __init__(self, mode):
-        super().__init__(mode)
-        self.before = w.is_grad_enabled()
-        w._set_grad_enabled(mode)
-
-    def __exit__(self, *error):
-        super().__exit__()
-        w._set_grad_enabled(self.before)
-
-    def __call__(self, function):
-        w._set_grad_enabled(self.before)
-        return super().__call__(function)
+    guard = Mode(lambda: w._grad_mode(mode), w.is_grad_enabled())
+    w._set_grad_enabled(mode)
+    return guard
 
 
-MODES = {name: type(name, (Mode,), {"make": staticmethod(make)}) for name, make in {
-    "no_grad": lambda: w._grad_mode(False), "inference_mode": lambda *mode: w._grad_mode(False),
-    "enable_grad": lambda: w._grad_mode(True), "composed": w._composed, "eval_mode": w._eval_mode}.items()}
-MODES["set_grad_enabled"] = set_grad_enabled
+moded = lambda make: lambda *args: Mode(make)(*args) if args and callable(args[0]) else Mode(make)  # @no_grad, too
+no_grad, enable_grad = moded(lambda: w._grad_mode(False)), moded(lambda: w._grad_mode(True))
+MODES = {"no_grad": no_grad, "inference_mode": no_grad, "enable_grad": enable_grad, "composed": moded(w._composed),
+         "eval_mode": moded(w._eval_mode), "set_grad_enabled": set_grad_enabled}
 
 
 # ---- gradients and their checks
@@ -77,20 +62,20 @@ tensors = lambda x: [] if x is None else [x] if isinstance(x, Tensor) else list(
 
 def returning(function):
     """A function of tensors that Weft calls: what it returns is a tensor or None."""
-    def checked(*args):
-        y = function(*args)
-        return y if y is None or isinstance(y, Tensor) else fail(
-            w.DTypeError, f"{getattr(function, '__name__', function)} returned {type(y).__name__}; return a Tensor")
-    return checked
+    name = getattr(function, "__name__", function)
+    check = lambda y: y if y is None or isinstance(y, Tensor) else fail(
+        w.DTypeError, f"{name} returned {type(y).__name__}; return a Tensor")
+    return lambda *args: check(function(*args))
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
-    retain_graph = create_graph if retain_graph is None else retain_graph
-    return tuple(w.autograd._grad(*map(tensors, (outputs, inputs, grad_outputs)), retain_graph, create_graph, allow_unused))
+    retain = create_graph if retain_graph is None else retain_graph
+    return tuple(w.autograd._grad(*map(tensors, (outputs, inputs, grad_outputs)), retain, create_graph, allow_unused))
 
 
 def gradcheck(func, inputs, eps=1e-3, tolerance=1e-8, parameters=(), raise_exception=True, second=False):
-    wrong = w.check._gradcheck(second, returning(lambda x: func(*x)), list(inputs), eps, tolerance, list(parameters))
+    f = returning(lambda x: func(*x))
+    wrong = w.check._gradcheck(second, f, list(inputs), eps, tolerance, list(parameters))
     return fail(w.Error, wrong) if wrong and raise_exception else not wrong
 
 
@@ -99,7 +84,6 @@ class Methods:
     def register_hook(self, hook, add=Tensor.register_hook):
         number = add(self, returning(hook))
         return SimpleNamespace(remove=lambda: self.remove_hook(number))
-
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None, run=Tensor.backward):
         if create_graph:
             raise w.ValueError("backward: create_graph is not there, because x.grad is outside the graph; "
@@ -121,13 +105,14 @@ def refuse_call(error, given):
     text = str(error).replace("weft._weft.", "").split("\n\nInvoked with: ")
     if len(text) == 1:
         raise error
-    kinds = [type(x).__name__ + ", which requires a gradient" * (isinstance(x, Tensor) and x.requires_grad) for x in given]
+    trained = [isinstance(x, Tensor) and x.requires_grad for x in given]
+    kinds = [type(x).__name__ + ", which requires a gradient" * is_trained for x, is_trained in zip(given, trained)]
     text = "\n".join(line for line in text[0].split("\n") if " axis: " not in line)  # as dim
     listed = "List[" in text or "abc.Sequence[" in text
     for is_it, advice in [
             (listed and any(isinstance(x, Tensor) for x in given[:2]),
              "A list of tensors is asked for, and a tensor given: write [x]."),
-            ("float" in text and "gradient" in str(kinds),
+            ("float" in text and any(trained),
              "A tensor that requires a gradient would lose it as a number: write x.item() if it may."),
             ("int" in text and any(isinstance(x, bool) for x in given),
              "A bool is no axis and no size: name the argument, as in keepdim=True or correction=0."),
