@@ -8,39 +8,36 @@ from .tensors import extends, fail
 
 
 # ---- modes, `with weft.no_grad():` or as decorators
+def inside(mode, function, *args, **options):
+    with mode:
+        return function(*args, **options)
+
+
 class Resumed(Generator):
     """A generator that runs in a mode."""
-    def __init__(self, mode, inner):
-        self.mode, self.inner = mode, inner
-    def send(self, value):
-        with self.mode:
-            return self.inner.send(value)
-    def throw(self, *error):
-        with self.mode:
-            return self.inner.throw(*error)
+    def __init__(self, *of):
+        self.mode, self.inner = of
+    send = lambda self, value: inside(self.mode, self.inner.send, value)
+    throw = lambda self, *error: inside(self.mode, self.inner.throw, *error)
 
 
 class Mode:
     """What `make` gives is on inside; after set_grad_enabled, what was on before is on again."""
     def __init__(self, make, before=None):
         self.make, self.before, self.active = make, before, []
-    def _return(self):
-        self.before is None or w._set_grad_enabled(self.before)
-    def __enter__(self):
-        self.active.append(self.make())
+    __enter__ = lambda self: self.active.append(self.make())
     def __exit__(self, *error):
         self.active.pop()
         self._return()
+    _return = lambda self: self.before is None or w._set_grad_enabled(self.before)
     def __call__(self, function):
-        def guarded(*args, **kwargs):
-            with self:
-                return function(*args, **kwargs)
         self._return()
         flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
         if flags & 0x280:  # of coroutines and asynchronous generators
             raise TypeError(f"{function.__name__} is async, and others run while it waits; "
                             "use the mode in a `with` around what computes")
-        return (lambda *args, **kwargs: Resumed(self, function(*args, **kwargs))) if flags & 0x20 else guarded
+        return lambda *args, **options: Resumed(self, function(*args, **options)) if flags & 0x20 else (
+            inside(self, function, *args, **options))
 
 
 def set_grad_enabled(mode):
@@ -70,12 +67,13 @@ def returning(function):
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
     retain = create_graph if retain_graph is None else retain_graph
-    return tuple(w.autograd._grad(*map(tensors, (outputs, inputs, grad_outputs)), retain, create_graph, allow_unused))
+    of = map(tensors, (outputs, inputs, grad_outputs))
+    return tuple(w.autograd._grad(*of, retain, create_graph, allow_unused))
 
 
 def gradcheck(func, inputs, eps=1e-3, tolerance=1e-8, parameters=(), raise_exception=True, second=False):
-    f = returning(lambda x: func(*x))
-    wrong = w.check._gradcheck(second, f, list(inputs), eps, tolerance, list(parameters))
+    checked = returning(lambda x: func(*x))
+    wrong = w.check._gradcheck(second, checked, list(inputs), eps, tolerance, list(parameters))
     return fail(w.Error, wrong) if wrong and raise_exception else not wrong
 
 
@@ -102,12 +100,12 @@ w.autograd.Variable = lambda data, requires_grad=False: data.detach().requires_g
 # ---- what pybind11 leaves to us
 def refuse_call(error, given):
     """If no overload fits: what was given, by its types, because the values could be a whole state dict."""
-    text = str(error).replace("weft._weft.", "").split("\n\nInvoked with: ")
-    if len(text) == 1:
+    text, *values = str(error).replace("weft._weft.", "").split("\n\nInvoked with: ")
+    if not values:
         raise error
     trained = [isinstance(x, Tensor) and x.requires_grad for x in given]
     kinds = [type(x).__name__ + ", which requires a gradient" * is_trained for x, is_trained in zip(given, trained)]
-    text = "\n".join(line for line in text[0].split("\n") if " axis: " not in line)  # as dim
+    text = "\n".join(line for line in text.split("\n") if " axis: " not in line)  # as dim
     listed = "List[" in text or "abc.Sequence[" in text
     for is_it, advice in [
             (listed and any(isinstance(x, Tensor) for x in given[:2]),
@@ -122,10 +120,8 @@ def refuse_call(error, given):
     raise TypeError(f"{text}\nGiven: {'; '.join(kinds)}") from None
 
 
-def unpicklable(x):
-    raise TypeError(f"cannot pickle {type(x).__name__}" + "; save its state_dict()" * hasattr(x, "state_dict"))
-
-
+unpicklable = lambda x: fail(
+    TypeError, f"cannot pickle {type(x).__name__}" + "; save its state_dict()" * hasattr(x, "state_dict"))
 w.dtype.__repr__ = w.dtype.__str__ = lambda x: f"weft.{x.name}"
 for _class in Tensor.__base__.__subclasses__():
     if _class.__module__.startswith("weft.") and _class is not Tensor:

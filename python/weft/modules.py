@@ -140,12 +140,11 @@ class Methods:
 
 
 # ---- layers, and calls of functions, with PyTorch's arguments, which stay as attributes
-def recorded(cls, signature="", make=None):
+def recorded(cls, signature, make=None):
     """A class with these arguments. A layer of Weft's takes those that it has; the others must be the default."""
-    name = cls.__name__
-    own = w._signatures[name + "("][0] if make else None
-    bind = eval(f"lambda {signature}: locals()") if signature or not make else own
-    lacking = dict(zip(bind.__code__.co_varnames[::-1], (bind.__defaults__ or ())[::-1]))
+    name, bind = cls.__name__, eval(f"lambda {signature}: locals()", vars(w))
+    names, own = bind.__code__.co_varnames, w._signatures[cls.__name__ + "("][0].__code__.co_varnames if make else ()
+    lacking = dict(zip(names[::-1], (bind.__defaults__ or ())[::-1]))
     def __init__(self, *args, **options):
         if make and args and isinstance(args[0], Tensor):  # Linear(weight)
             make(self, *args, **options)
@@ -153,14 +152,10 @@ def recorded(cls, signature="", make=None):
         try:
             given = bind(*args, **options)
         except TypeError as error:
-            fail(TypeError, f"{str(error).replace('<lambda>', name)}; it takes {', '.join(bind.__code__.co_varnames)}")
+            fail(TypeError, f"{str(error).replace('<lambda>', name)}; it takes {', '.join(names) or 'nothing'}")
         moved = given.pop("dtype", None), given.pop("device", None)
-        if make:
-            ours = {key: given[key] for key in own.__code__.co_varnames}
-            refuse(name, **{key: (value, lacking[key]) for key, value in given.items() if key not in ours})
-            make(self, **single(name, **ours))
-        else:
-            Module.__init__(self, name)
+        refuse(name, **{key: (value, lacking[key]) for key, value in given.items() if make and key not in own})
+        make(self, **single(name, **{key: given[key] for key in own})) if make else Module.__init__(self, name)
         vars(self).update(_made=given)
         self.to(*moved)
     cls.__init__, cls._recorded = __init__, True
@@ -174,32 +169,29 @@ def calling(name, function, signature=""):
         "extra_repr": lambda self: ", ".join(f"{key}={value}" for key, value in self._made.items())}), signature)
 
 
+texts = {id(f): text for text, f in w._signatures.items() if text[-1:] != "("}
+declared = lambda name: max((texts[id(f)] for f in w._signatures[name + "("]), key=len)
+options = lambda text: text.partition("target, " if "target, " in text else "input, ")[2]  # of a function of tensors
 SIGNATURES = {
     "Linear": "in_features, out_features, bias=True", "Dropout": "p=0.5, inplace=False",
-    "Embedding": "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
-                 "scale_grad_by_freq=False, sparse=False",
     "LayerNorm": "normalized_shape, eps=1e-5, elementwise_affine=True, bias=True",
-    "RMSNorm": "normalized_shape, eps=None, elementwise_affine=True",
-    "Conv2d": "in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, "
-              "padding_mode='zeros'",
-    "BatchNorm": "num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True"}
+    "RMSNorm": "normalized_shape, eps=None, elementwise_affine=True", "Conv2d": declared("Conv2d") + ", padding_mode='zeros'",
+    "BatchNorm": declared("BatchNorm") + ", affine=True, track_running_stats=True",
+    "Embedding": declared("Embedding") + ", padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
+                                         "sparse=False"}
 for _cls in [cls for cls in vars(nn).values() if isinstance(cls, type) and "forward" in vars(cls)]:
-    _signature = SIGNATURES.get(_cls.__name__, "")
-    recorded(_cls, _signature and _signature + ", device=None, dtype=None", _cls.__init__)
+    _text = SIGNATURES.get(_cls.__name__)
+    recorded(_cls, f"{_text}, device=None, dtype=None" if _text else declared(_cls.__name__), _cls.__init__)
 for _name in ("kernel_size", "stride", "padding", "dilation"):
     setattr(nn.Conv2d, _name, property(lambda self, name=_name: F._pair(self._made[name])))
-REDUCED, IN_PLACE, WINDOW = "reduction='mean'", "inplace=False", "kernel_size, stride=None, padding=0"
-MADE = {name: calling(name, *of) for name, of in {
-    "ReLU": (F.relu, IN_PLACE), "SiLU": (F.silu, IN_PLACE), "ELU": (F.elu, f"alpha=1.0, {IN_PLACE}"),
-    "LeakyReLU": (F.leaky_relu, f"negative_slope=0.01, {IN_PLACE}"), "Identity": (lambda x: x,), "Tanh": (F.tanh,),
-    "Sigmoid": (F.sigmoid,), "Softplus": (F.softplus,), "LogSigmoid": (F.logsigmoid,), "Softmax": (F.softmax, "dim"),
-    "LogSoftmax": (F.log_softmax, "dim"), "MaxPool2d": (F.max_pool2d, WINDOW), "AvgPool2d": (F.avg_pool2d, WINDOW),
-    "MSELoss": (F.mse_loss, REDUCED), "L1Loss": (F.l1_loss, REDUCED), "BCELoss": (F.binary_cross_entropy, REDUCED),
-    "BCEWithLogitsLoss": (F.binary_cross_entropy_with_logits, REDUCED),
-    "HuberLoss": (F.huber_loss, f"{REDUCED}, delta=1.0"), "SmoothL1Loss": (F.smooth_l1_loss, f"{REDUCED}, beta=1.0"),
-    "KLDivLoss": (F.kl_div, f"{REDUCED}, log_target=False"),
-    "NLLLoss": (F.nll_loss, f"weight=None, ignore_index=-100, {REDUCED}"),
-    "CrossEntropyLoss": (F.cross_entropy, f"weight=None, ignore_index=-100, {REDUCED}, label_smoothing=0.0")}.items()}
+MADE = {name: calling(name, getattr(F, of), f"{options(declared(of))}, {more}".strip(", ")) for more, *names in [
+    "inplace=False ReLU relu SiLU silu ELU elu LeakyReLU leaky_relu".split(),
+    ["", *"Sigmoid sigmoid Tanh tanh Softplus softplus LogSigmoid logsigmoid Softmax softmax LogSoftmax log_softmax "
+          "MSELoss mse_loss L1Loss l1_loss BCELoss binary_cross_entropy SmoothL1Loss smooth_l1_loss HuberLoss huber_loss "
+          "BCEWithLogitsLoss binary_cross_entropy_with_logits KLDivLoss kl_div NLLLoss nll_loss "
+          "CrossEntropyLoss cross_entropy".split()]] for name, of in zip(names[::2], names[1::2])}
+MADE.update({pool: calling(pool, f, "kernel_size, stride=None, padding=0") for pool, f in [
+    ("MaxPool2d", F.max_pool2d), ("AvgPool2d", F.avg_pool2d)]}, Identity=calling("Identity", lambda x: x))
 globals().update(MADE)  # where pickle looks for them
 
 
