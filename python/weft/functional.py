@@ -24,7 +24,7 @@ def _normalised(name):
 
 
 def _attention(attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
-    """attn_mask: a Mask, or as in PyTorch a bool tensor, true where a query may attend, or a bias; (H, T, S) in rank 3."""
+    """attn_mask: a Mask, a bool tensor, true where a query may attend, or a bias, as in PyTorch; rank 3: (H, T, S)."""
     if is_causal and attn_mask is not None:
         raise _w.ValueError("scaled_dot_product_attention: attn_mask should not be set when is_causal is; "
                             "combine them: attn_mask=mask | Mask.causal(), or -inf in a bias")
@@ -38,12 +38,12 @@ relu, leaky_relu, elu, silu = map(_activation, ["relu", "leaky_relu", "elu", "si
 layer_norm, rms_norm = map(_normalised, ["layer_norm", "rms_norm"])
 conv2d = lambda input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1: _w.conv2d(
     input, weight, bias, groups=groups, **_single("conv2d", stride=stride, padding=padding, dilation=dilation))
-embedding = lambda input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False: (
-    _refuse("embedding", padding_idx=(padding_idx, None), max_norm=(max_norm, None), sparse=(sparse, False),
-            scale_grad_by_freq=(scale_grad_by_freq, False)) or _w.embedding(weight, input))
+embedding = lambda input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, \
+    sparse=False: _refuse("embedding", padding_idx=(padding_idx, None), max_norm=(max_norm, None), sparse=(
+        sparse, False), scale_grad_by_freq=(scale_grad_by_freq, False)) or _w.embedding(weight, input)
 max_pool2d, avg_pool2d = [
-    lambda input, kernel_size, stride=None, padding=0, pool=pool: pool(input, *_pair(kernel_size), stride or 0, padding)
-    for pool in (_w.max_pool2d, _w.avg_pool2d)]
+    lambda input, kernel_size, stride=None, padding=0, f=f: f(input, *_pair(kernel_size), stride or 0, padding)
+    for f in (_w.max_pool2d, _w.avg_pool2d)]
 dropout = lambda input, p=0.5, training=True, generator=_w.default_generator: (
     _w.dropout(input, p, generator, training))
 unfold = lambda input, kernel_size, dilation=1, padding=0, stride=1: (
@@ -51,7 +51,7 @@ unfold = lambda input, kernel_size, dilation=1, padding=0, stride=1: (
 fold = lambda input, output_size, kernel_size, dilation=1, padding=0, stride=1: (
     _w.fold(input, *_pair(output_size), *_pair(kernel_size), stride, padding, dilation))
 scaled_dot_product_attention, scaled_dot_product_attention_with_weights = [
-    lambda query, key, value, *args, attend=attend, **options: attend(query, key, value, *_attention(*args, **options))
-    for attend in (_w.scaled_dot_product_attention, _w.scaled_dot_product_attention_with_weights)]
+    lambda query, key, value, *args, f=f, **options: f(query, key, value, *_attention(*args, **options))
+    for f in (_w.scaled_dot_product_attention, _w.scaled_dot_product_attention_with_weights)]
 multi_head_attention = lambda qkv, num_heads, *args, **options: (
     _w.multi_head_attention(qkv, num_heads, *_attention(*args, **options)))

@@ -104,7 +104,7 @@ def refuse_call(error, given):
     if not values:
         raise error
     trained = [isinstance(x, Tensor) and x.requires_grad for x in given]
-    kinds = [type(x).__name__ + ", which requires a gradient" * is_trained for x, is_trained in zip(given, trained)]
+    kinds = [type(x).__name__ + ", which requires a gradient" * trains for x, trains in zip(given, trained)]
     text = "\n".join(line for line in text.split("\n") if " axis: " not in line)  # as dim
     listed = "List[" in text or "abc.Sequence[" in text
     for is_it, advice in [

@@ -54,8 +54,8 @@ class Methods:
     named_children = lambda self: [(name, vars(self).get(name, child)) for name, child in named_children(self)]
     children, modules, buffers = [lambda self, name=name: (x for _, x in getattr(self, name)()) for name in (
         "named_children", "named_modules", "named_buffers")]
-    register_forward_hook, register_forward_pre_hook = [lambda self, hook, when=when: self._hook(when, hook) for when in (
-        "_after", "_before")]
+    register_forward_hook, register_forward_pre_hook = [
+        lambda self, hook, when=when: self._hook(when, hook) for when in ("_after", "_before")]
     parameters = lambda self: iter(parameters(self))
     add_module = register_parameter = lambda self, name, value: setattr(self, name, value)
     float, double = lambda self: self.to(w.float32), lambda self: self.to(w.float64)
@@ -143,7 +143,7 @@ class Methods:
 def recorded(cls, signature, make=None):
     """A class with these arguments. A layer of Weft's takes those that it has; the others must be the default."""
     name, bind = cls.__name__, eval(f"lambda {signature}: locals()", vars(w))
-    names, own = bind.__code__.co_varnames, w._signatures[cls.__name__ + "("][0].__code__.co_varnames if make else ()
+    names, own = bind.__code__.co_varnames, w._signatures[name + "("][0].__code__.co_varnames if make else ()
     lacking = dict(zip(names[::-1], (bind.__defaults__ or ())[::-1]))
     def __init__(self, *args, **options):
         if make and args and isinstance(args[0], Tensor):  # Linear(weight)
@@ -171,14 +171,15 @@ def calling(name, function, signature=""):
 
 texts = {id(f): text for text, f in w._signatures.items() if text[-1:] != "("}
 declared = lambda name: max((texts[id(f)] for f in w._signatures[name + "("]), key=len)
-options = lambda text: text.partition("target, " if "target, " in text else "input, ")[2]  # of a function of tensors
+options = lambda text: text.partition("target, " if "target, " in text else "input, ")[2]  # after the tensors
 SIGNATURES = {
     "Linear": "in_features, out_features, bias=True", "Dropout": "p=0.5, inplace=False",
     "LayerNorm": "normalized_shape, eps=1e-5, elementwise_affine=True, bias=True",
-    "RMSNorm": "normalized_shape, eps=None, elementwise_affine=True", "Conv2d": declared("Conv2d") + ", padding_mode='zeros'",
+    "RMSNorm": declared("RMSNorm") + ", elementwise_affine=True",
     "BatchNorm": declared("BatchNorm") + ", affine=True, track_running_stats=True",
-    "Embedding": declared("Embedding") + ", padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
-                                         "sparse=False"}
+    "Conv2d": declared("Conv2d") + ", padding_mode='zeros'",
+    "Embedding": declared("Embedding") + ", padding_idx=None, max_norm=None, norm_type=2.0, "
+                                         "scale_grad_by_freq=False, sparse=False"}
 for _cls in [cls for cls in vars(nn).values() if isinstance(cls, type) and "forward" in vars(cls)]:
     _text = SIGNATURES.get(_cls.__name__)
     recorded(_cls, f"{_text}, device=None, dtype=None" if _text else declared(_cls.__name__), _cls.__init__)
@@ -186,10 +187,10 @@ for _name in ("kernel_size", "stride", "padding", "dilation"):
     setattr(nn.Conv2d, _name, property(lambda self, name=_name: F._pair(self._made[name])))
 MADE = {name: calling(name, getattr(F, of), f"{options(declared(of))}, {more}".strip(", ")) for more, *names in [
     "inplace=False ReLU relu SiLU silu ELU elu LeakyReLU leaky_relu".split(),
-    ["", *"Sigmoid sigmoid Tanh tanh Softplus softplus LogSigmoid logsigmoid Softmax softmax LogSoftmax log_softmax "
-          "MSELoss mse_loss L1Loss l1_loss BCELoss binary_cross_entropy SmoothL1Loss smooth_l1_loss HuberLoss huber_loss "
-          "BCEWithLogitsLoss binary_cross_entropy_with_logits KLDivLoss kl_div NLLLoss nll_loss "
-          "CrossEntropyLoss cross_entropy".split()]] for name, of in zip(names[::2], names[1::2])}
+    ["", *"Sigmoid sigmoid Tanh tanh Softplus softplus LogSigmoid logsigmoid Softmax softmax MSELoss mse_loss "
+          "LogSoftmax log_softmax L1Loss l1_loss SmoothL1Loss smooth_l1_loss HuberLoss huber_loss "
+          "BCELoss binary_cross_entropy BCEWithLogitsLoss binary_cross_entropy_with_logits NLLLoss nll_loss "
+          "KLDivLoss kl_div CrossEntropyLoss cross_entropy".split()]] for name, of in zip(names[::2], names[1::2])}
 MADE.update({pool: calling(pool, f, "kernel_size, stride=None, padding=0") for pool, f in [
     ("MaxPool2d", F.max_pool2d), ("AvgPool2d", F.avg_pool2d)]}, Identity=calling("Identity", lambda x: x))
 globals().update(MADE)  # where pickle looks for them

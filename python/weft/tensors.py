@@ -41,15 +41,15 @@ class device(str):
 
 def mover(convert):
     """x.to(a type, a device or a tensor)."""
-    def to(x, *what, dtype=None, device=None):
-        for thing in (*what, device):
+    def to(x, *what, dtype=None, **place):
+        for thing in (*what, *place.values()):
             kind = getattr(thing, "dtype", thing)
-            dtype = kind if isinstance(kind, w.dtype) else dtype if thing is None or located(thing) else None
+            dtype = kind if isinstance(kind, w.dtype) else device(thing or "cpu") and dtype
         return x if dtype is None else convert(x, dtype)
     return to
 
 
-located, Tensor.to = device, mover(Tensor.to)
+Tensor.to = mover(Tensor.to)
 
 
 # ---- making tensors
@@ -142,8 +142,8 @@ def indexed(x, index):
             shape, end = x.shape, axis + (s.ndim if is_mask(s) else 1)
             if is_mask(s):  # its axes as one, and the indices of what is true
                 if shape[axis:end] != s.shape:
-                    raise w.ShapeError(f"index: a mask of shape {s.shape} does not fit {shape} from axis {axis} on; "
-                                       "use the sizes of these axes")
+                    raise w.ShapeError(f"index: a mask of shape {s.shape} does not fit {shape} from axis {axis} "
+                                       "on; use the sizes of these axes")
                 x, s = x.reshape(*shape[:axis], s.numel(), *shape[end:]), w.nonzero(s.reshape(-1)).reshape(-1)
             x = w.index_select(x, axis, s.reshape(-1)).reshape(*shape[:axis], *s.shape, *shape[end:])
             axis += s.ndim
@@ -228,10 +228,10 @@ def unpickled(kind, data, letter, shape, requires_grad):
 @extends(Tensor)
 class Methods:
     float, double, long, bool = [lambda x, kind=kind: x.to(kind) for kind in (float32, w.float64, w.int64, w.bool)]
-    shape, dtype, T, is_leaf, ndim, mT, device = map(property, (
-        Tensor.shape, Tensor.dtype, Tensor.T, Tensor.is_leaf, Tensor.dim, lambda x: x.transpose(-2, -1), lambda x: device()))
-    requires_grad = property(Tensor.requires_grad, Tensor.requires_grad_)
-    grad = property(Tensor.grad, Tensor.set_grad)
+    shape, dtype, T, is_leaf, ndim = map(property, (
+        Tensor.shape, Tensor.dtype, Tensor.T, Tensor.is_leaf, Tensor.dim))
+    mT, device = property(lambda x: x.transpose(-2, -1)), property(lambda x: device())
+    grad, requires_grad = property(Tensor.grad, Tensor.set_grad), property(Tensor.requires_grad, Tensor.requires_grad_)
     new_zeros, new_ones, new_empty = map(new, ("zeros", "ones", "empty"))
     type_as, view_as, cpu = lambda x, other: x.to(other.dtype), lambda x, other: x.view(other.shape), lambda x: x
     item, tolist = lambda x: x.detach().reshape(()).tolist(), lambda x: memoryview(x.detach()).tolist()
@@ -277,7 +277,8 @@ class Methods:
 FUNCTIONS = {name: f for name, f in vars(Functions).items() if name[0] != "_"}
 SIZED = "reshape view permute expand repeat broadcast_to sum_to"
 SIZED = {name: lambda x, *size, f=getattr(Tensor, name): f(x, sizes(size)) for name in SIZED.split()}
-for _name, _method in {**FUNCTIONS, **SIZED, **{name + "_": inplace(name + "_", f) for name, f in IN_PLACE.items()}}.items():
+IN_PLACE = {name + "_": inplace(name + "_", f) for name, f in IN_PLACE.items()}
+for _name, _method in {**FUNCTIONS, **SIZED, **IN_PLACE}.items():
     setattr(Tensor, _name, _method)
 NAMES |= {**FUNCTIONS, "tensor": tensor, "device": device, "empty_like": NAMES["zeros_like"],
           "where": lambda condition, input=None, other=None: w.nonzero(condition).unbind(1) if input is None else (
