@@ -16,7 +16,7 @@ def _activation(name):
 def _normalised(name):
     """PyTorch's normalized_shape: Weft normalises the last axis."""
     def normalise(input, normalized_shape, weight=None, *args, **options):
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = tuple(normalized_shape if hasattr(normalized_shape, "__len__") else (normalized_shape,))
         return getattr(_w, name)(input, weight, *args, **options) if shape == input.shape[-1:] else _fail(
             _w.ShapeError, f"{name}: normalized_shape {normalized_shape} of a tensor {input.shape}; "
                            "give the size of its last axis")

@@ -59,7 +59,7 @@ class Methods:
     parameters = lambda self: iter(parameters(self))
     add_module = register_parameter = lambda self, name, value: setattr(self, name, value)
     float, double = lambda self: self.to(w.float32), lambda self: self.to(w.float64)
-    cpu, extra_repr = lambda self: self, lambda self: ""
+    cpu, extra_repr = lambda self: self, lambda self: ", ".join(f"{key}={x}" for key, x in self._made.items() if key)
     apply = lambda self, fn: ([child.apply(fn) for child in self.children()], fn(self), self)[-1]
     requires_grad_ = lambda self, requires_grad=True: (
         [p.requires_grad_(requires_grad) for p in self.parameters()], self)[1]
@@ -164,9 +164,7 @@ def recorded(cls, signature, make=None):
 
 def calling(name, function, signature=""):
     """A module that calls a function with its arguments."""
-    return recorded(type(name, (Module,), {
-        "forward": lambda self, *x: function(*x, **self._made),
-        "extra_repr": lambda self: ", ".join(f"{key}={value}" for key, value in self._made.items())}), signature)
+    return recorded(type(name, (Module,), {"forward": lambda self, *x: function(*x, **self._made)}), signature)
 
 
 texts = {id(f): text for text, f in w._signatures.items() if text[-1:] != "("}
