@@ -25,11 +25,9 @@ class Optimizer:
         self.defaults, self.state = defaults, State()
         if not self.parameters():
             raise w.ValueError(f"{type(self).__name__}: there are no parameters; pass module.parameters()")
-    def _set_lr(self, lr):
-        for group in self.param_groups:
-            group["lr"] = lr
-    lr, zero_grad = property(lambda self: self.param_groups[0]["lr"], _set_lr), w.nn.Module.zero_grad
-    parameters = lambda self: [p for group in self.param_groups for p in group["params"]]
+    lr = property(lambda self: self.param_groups[0]["lr"],
+                  lambda self, lr: [group.update(lr=lr) for group in self.param_groups])
+    zero_grad, parameters = w.nn.Module.zero_grad, lambda self: [p for group in self.param_groups for p in group["params"]]
     def state_dict(self):
         """PyTorch's form: {"state": {number: {"step", "exp_avg", …}}, "param_groups": […]}."""
         numbers = {hash(p): i for i, p in enumerate(self.parameters())}

@@ -85,7 +85,7 @@ def tensor(data, dtype=None, requires_grad=False, device=None):
     return x.to(dtype, device).requires_grad_(requires_grad)
 
 
-def maker(name, arrange=lambda *args, **options: (*args, *options.values()), usual=None):
+def maker(name, usual=None, arrange=lambda *args, **options: (*args, *options.values())):
     """Weft's function of that name, whose arguments `arrange` gives; where it takes a type, `usual` of them."""
     def make(*args, dtype=None, device=None, requires_grad=False, **options):
         args = arrange(*args, **options)
@@ -95,16 +95,15 @@ def maker(name, arrange=lambda *args, **options: (*args, *options.values()), usu
 
 
 of_size = lambda *shape, size=None: (sizes(shape) if size is None else size,)
-drawn = lambda *shape, size=None, generator=default_generator: (sizes(shape) if size is None else size, generator)
-stepped = lambda start, end=None, step=1: (start, end, step) if end is not None else (0, start, step)
+drawn = lambda *shape, generator=default_generator, **size: (*of_size(*shape, **size), generator)
 ranged = lambda low, high=None, size=None, generator=default_generator: (
     *((low, high, size) if None not in (high, size) else (0, low, high if size is None else size)), generator)
+stepped = lambda start, end=None, step=1: (start, end, step) if end is not None else (0, start, step)
 floats, filled = lambda *args: float32, lambda size, fill_value: (size, fill_value)
 NAMES = {name: maker(name, *how) for names, *how in [
-    ("zeros_like ones_like full_like randn_like rand_like randperm",), ("randint", ranged),
-    ("zeros ones empty", of_size, floats), ("randn rand", drawn, floats), ("arange", stepped, type_of),
-    ("eye linspace", lambda *args, **options: (*args, *options.values()), floats),
-    ("full", filled, lambda size, number: type_of(number))] for name in names.split()}
+    ("zeros_like ones_like full_like randn_like rand_like randperm",), ("eye linspace", floats),
+    ("zeros ones empty", floats, of_size), ("randn rand", floats, drawn), ("randint", None, ranged),
+    ("arange", type_of, stepped), ("full", lambda size, x: type_of(x), filled)] for name in names.split()}
 made = lambda *data: tensor(data[0], float32) if data and not isinstance(data[0], int) else w.empty(data or (0,))
 new = lambda name: lambda x, *size, dtype=None, **options: NAMES[name](*size, dtype=dtype or x.dtype, **options)
 
