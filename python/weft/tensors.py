@@ -39,12 +39,12 @@ class device(str):
             w.ValueError, f"device: {str(type)!r} is not there, because Weft computes on the processor; use 'cpu'")
 
 
-def mover(convert):
+def mover(convert, place=device):
     """x.to(a type, a device or a tensor)."""
-    def to(x, *what, dtype=None, **place):
-        for thing in (*what, *place.values()):
+    def to(x, *what, dtype=None, device=None):
+        for thing in (*what, device):
             kind = getattr(thing, "dtype", thing)
-            dtype = kind if isinstance(kind, w.dtype) else device(thing or "cpu") and dtype
+            dtype = kind if isinstance(kind, w.dtype) else place(thing or "cpu") and dtype
         return x if dtype is None else convert(x, dtype)
     return to
 
@@ -274,10 +274,9 @@ class Methods:
 
 
 FUNCTIONS = {name: f for name, f in vars(Functions).items() if name[0] != "_"}
-SIZED = "reshape view permute expand repeat broadcast_to sum_to"
-SIZED = {name: lambda x, *size, f=getattr(Tensor, name): f(x, sizes(size)) for name in SIZED.split()}
-IN_PLACE = {name + "_": inplace(name + "_", f) for name, f in IN_PLACE.items()}
-for _name, _method in {**FUNCTIONS, **SIZED, **IN_PLACE}.items():
+SIZED = {name: lambda x, *size, f=getattr(Tensor, name): f(x, sizes(size)) for name in [
+    "reshape", "view", "permute", "expand", "repeat", "broadcast_to", "sum_to"]}
+for _name, _method in {**FUNCTIONS, **SIZED, **{of + "_": inplace(of + "_", f) for of, f in IN_PLACE.items()}}.items():
     setattr(Tensor, _name, _method)
 NAMES |= {**FUNCTIONS, "tensor": tensor, "device": device, "empty_like": NAMES["zeros_like"],
           "where": lambda condition, input=None, other=None: w.nonzero(condition).unbind(1) if input is None else (
