@@ -85,6 +85,7 @@ struct TensorImpl {
     // Of a leaf after requires_grad_(false), for the next requires_grad_().
     std::shared_ptr<Node> disabled_node = {};
     Tangents tangents = {};  // one for each jvp, running or not, that the tensor depends on
+    std::shared_ptr<const PackedMatrix> packed = {};  // then the array has no storage
 };
 
 // x's values and tangents as a variable: of its own or, with a source, an alias of what the source computed.

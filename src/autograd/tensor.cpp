@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "autograd/node.h"
+#include "weft/tensor/packed_matrix.h"
 
 namespace weft {
 
@@ -113,15 +114,33 @@ TensorImpl& Tensor::impl() const {
             "tensor that no backward has reached; assign one to it, or call backward() first");
     return *impl_;
 }
-const Array& Tensor::array() const { return impl().array; }
-const Shape& Tensor::shape() const { return array().shape; }
+Tensor::Tensor(const PackedMatrix& blocks)
+    : impl_(std::make_shared<TensorImpl>(
+          TensorImpl{{nullptr, blocks.shape(), contiguous_strides(blocks.shape()), 0, float32},
+                     nullptr,
+                     nullptr,
+                     {},
+                     std::make_shared<PackedMatrix>(blocks)})) {}
+
+const PackedMatrix* Tensor::packed() const { return impl().packed.get(); }
+
+const Array& Tensor::array() const {
+    if (packed())
+        throw DTypeError("tensor: this weight ", shape(), " is held in blocks of ", packed()->format(),
+                         ", which only linear and embedding read; use dequantize(*w.packed()), or to(float32) of "
+                         "its module");
+    return impl().array;
+}
+const Shape& Tensor::shape() const { return impl().array.shape; }
 std::int64_t Tensor::size(int axis) const { return shape()[normalize_axis(axis, rank(), "size")]; }
-DType Tensor::dtype() const { return array().dtype; }
-const Strides& Tensor::strides() const { return array().strides; }
-bool Tensor::is_contiguous() const { return array().is_contiguous(); }
+DType Tensor::dtype() const { return impl().array.dtype; }
+const Strides& Tensor::strides() const { return impl().array.strides; }
+bool Tensor::is_contiguous() const { return impl().array.is_contiguous(); }
 bool Tensor::shares_storage(const Tensor& other) const { return array().storage == other.array().storage; }
 std::uint64_t Tensor::version() const { return array().storage->version; }
-std::string Tensor::str() const { return format(array()); }
+std::string Tensor::str() const {
+    return packed() ? "blocks of " + std::string(name(packed()->format())) : format(array());
+}
 std::string Tensor::repr() const {
     if (!defined()) return "Tensor()";
     std::string values = str();
@@ -204,7 +223,10 @@ Tensor& Tensor::set_data(const Tensor& other) {
     if (requires_grad() && !is_floating_point(other.dtype()))
         throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
                          "; only float32 and float64 take one");
-    Array values = copy_of(other.array());
+    if (other.packed() && requires_grad())
+        throw DTypeError("set_data: a tensor that requires a gradient cannot become blocks of ",
+                         other.packed()->format(), ", which take none; call requires_grad_(false) first");
+    Array values = other.packed() ? other.impl().array : copy_of(other.array());
     const auto renewed = [&](const std::shared_ptr<Node>& before) {
         if (!before) return before;
         auto node = Node::make("leaf", values);
@@ -215,10 +237,12 @@ Tensor& Tensor::set_data(const Tensor& other) {
         return node;
     };
     auto node = renewed(impl().node);
-    auto disabled_node = is_floating_point(other.dtype()) ? renewed(impl().disabled_node) : nullptr;
+    const bool may_train = is_floating_point(other.dtype()) && !other.packed();
+    auto disabled_node = may_train ? renewed(impl().disabled_node) : nullptr;
     impl().node = std::move(node);  // nothing throws from here on
     impl().disabled_node = std::move(disabled_node);
     impl().array = std::move(values);
+    impl().packed = other.impl().packed;
     impl().tangents.clear();
     return *this;
 }
@@ -240,6 +264,10 @@ Tensor& Tensor::requires_grad_(bool wanted) {
     if (wanted && !is_floating_point(dtype()))
         throw DTypeError("requires_grad_: only float32 and float64 take a gradient, not ", name(dtype()),
                          "; write 1.0 for 1, or convert it with to()");
+    if (wanted && packed())
+        throw DTypeError("requires_grad_: a weight in blocks of ", packed()->format(),
+                         " takes no gradient; train an adapter beside it (LoRA, docs/training.md), or make it "
+                         "float32 again: to(float32) of its module");
     if (wanted == requires_grad()) return *this;
     if (wanted && !impl().disabled_node)
         impl().node = Node::make("leaf", array());
@@ -264,7 +292,7 @@ void Tensor::zero_grad() {
 
 void Tensor::retain_grad() { node_of("retain_grad", *this).retains_gradient = true; }
 
-Tensor Tensor::detach() const { return Tensor(array()); }
+Tensor Tensor::detach() const { return packed() ? Tensor(*packed()) : Tensor(array()); }
 
 std::uint64_t Tensor::register_hook(Hook hook) {
     Node& node = node_of("register_hook", *this);

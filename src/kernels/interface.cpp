@@ -21,6 +21,7 @@ namespace reference {
 extern const Filling filling_table;
 extern const Elementwise elementwise_table;
 extern const Products products_table;
+extern const Packed packed_table;
 extern const Reductions reductions_table;
 extern const Scans scans_table;
 extern const Rows rows_table;
@@ -32,6 +33,7 @@ namespace fast {
 extern const Filling filling_table;
 extern const Elementwise elementwise_table;
 extern const Products products_table;
+extern const Packed packed_table;
 extern const Reductions reductions_table;
 extern const Scans scans_table;
 extern const Rows rows_table;
@@ -41,13 +43,8 @@ extern const Attention attention_table;
 }  // namespace fast
 
 const Kernels& active() {
-    static const Kernels plain{
-        reference::filling_table,    reference::elementwise_table, reference::products_table,
-        reference::reductions_table, reference::scans_table,       reference::rows_table,
-        reference::layer_norm_table, reference::indexing_table,    reference::attention_table};
-    static const Kernels quick{fast::filling_table,    fast::elementwise_table, fast::products_table,
-                               fast::reductions_table, fast::scans_table,       fast::rows_table,
-                               fast::layer_norm_table, fast::indexing_table,    fast::attention_table};
+    static const Kernels plain{reference::filling_table, reference::elementwise_table, reference::products_table, reference::packed_table, reference::reductions_table, reference::scans_table, reference::rows_table, reference::layer_norm_table, reference::indexing_table, reference::attention_table};
+    static const Kernels quick{fast::filling_table, fast::elementwise_table, fast::products_table, fast::packed_table, fast::reductions_table, fast::scans_table, fast::rows_table, fast::layer_norm_table, fast::indexing_table, fast::attention_table};
     return reads_reference ? plain : quick;
 }
 

@@ -8,9 +8,11 @@
 #include <numbers>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "tensor/array.h"
+#include "weft/tensor/packed_matrix.h"
 
 namespace weft::kernels {
 
@@ -70,6 +72,24 @@ struct Products {
     // matmul of four axes in which `pairs` names a or b. Its elements at `blocked` (bool, of its shape) count
     // as 0 and are multiplied with nothing, because 0 · NaN is NaN.
     void (*masked_matmul)(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs);
+};
+
+// W (n, k), the weight of a layer or a table, in fewer bits than it is computed in: a contiguous matrix of
+// bfloat16 or float16, or blocks.
+struct CompactMatrix {
+    std::variant<DType, BlockFormat> format;
+    const std::byte* data;
+    std::int64_t n, k, row_bytes;
+};
+
+// Widens to float32 what it reads. The others are contiguous, float32.
+struct Packed {
+    // y (R, n) = x (R, k) Wᵀ, or y + x Wᵀ.
+    void (*packed_linear)(const Array& y, const Array& x, const CompactMatrix& w, bool adds);
+    // dx (R, k) = dy (R, n) W.
+    void (*packed_linear_backward)(const Array& dx, const Array& dy, const CompactMatrix& w);
+    // out (R, k) = the rows of W at indices (R,), int64 and within 0 … n − 1.
+    void (*widen_rows)(const Array& out, const CompactMatrix& w, const Array& indices);
 };
 
 // A contiguous shape as (outer, n, inner), where n is the product of the axes first … last − 1.
@@ -183,7 +203,8 @@ struct Attention {
                                const AttentionParams& params);
 };
 
-struct Kernels : Filling, Elementwise, Products, Reductions, Scans, Rows, LayerNorm, Indexing, Attention {};
+struct Kernels
+    : Filling, Elementwise, Products, Packed, Reductions, Scans, Rows, LayerNorm, Indexing, Attention {};
 
 // What runs on this thread: the fast kernels, or under a ReferenceKernels guard those of plain loops.
 const Kernels& active();

@@ -6,11 +6,13 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <tuple>
 
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/record.h"
 #include "weft/autograd/trace.h"
+#include "weft/base/error_list.h"
 #include "weft/base/table.h"
 
 namespace weft::nn {
@@ -32,8 +34,8 @@ template <class Node, class Wanted>
 NamedTensors tensors_of(const Node& root, const Wanted& is_wanted) {
     NamedTensors result;
     for_each_module("", root, [&](const std::string& prefix, const Node& registry) {
-        for (const auto& [name, value, role] : registry.tensors)
-            if (is_wanted(role)) result.emplace_back(prefix + name, value);
+        for (const auto& entry : registry.tensors)
+            if (is_wanted(entry.role)) result.emplace_back(prefix + entry.name, entry.value);
     });
     return result;
 }
@@ -45,6 +47,12 @@ NamedTensors distinct(const NamedTensors& all) {
     for (const auto& [name, value] : all)
         if (seen.insert(value.handle().get()).second) result.emplace_back(name, value);
     return result;
+}
+
+// What the values take.
+std::int64_t bytes_of(const Tensor& x) {
+    if (x.packed()) return std::ssize(x.packed()->bytes());
+    return x.numel() * static_cast<std::int64_t>(itemsize(x.dtype()));
 }
 
 // 1234567 as "1,234,567".
@@ -136,16 +144,51 @@ EvalMode::EvalMode() { ++eval_modes; }
 EvalMode::~EvalMode() { --eval_modes; }
 
 void Module::to(DType dtype) {
-    if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes float32 or float64, not ", name(dtype));
-    NamedTensors tensors = tensors_of(*registry_, [](auto) { return true; });
-    const auto changes = [&](const Tensor& x) { return is_floating_point(x.dtype()) && x.dtype() != dtype; };
-    for (const auto& [name, value] : tensors)
-        if (changes(value) && !value.is_leaf())
-            throw GraphError("Module::to: '", name, "' of this ", kind(), " was made by ", operation_of(value),
-                             " in the graph; register its detach()");
-    NoGrad off;
-    for (auto& [name, value] : tensors)
-        if (changes(value)) value.set_data(value.to(dtype));
+    if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes a floating type, not ", name(dtype));
+    const DType others = takes_gradient(dtype) ? dtype : float32;
+    const NoGrad off;
+    // What x becomes, or undefined if it stays.
+    const auto converted = [&](const Registry::Entry& entry) {
+        const DType wanted = entry.is_weight ? dtype : others;
+        const Tensor& x = entry.value;
+        if (x.packed()) return dequantize(*x.packed()).to(wanted);
+        return is_floating_point(x.dtype()) && x.dtype() != wanted ? x.to(wanted) : Tensor();
+    };
+    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
+        for (const Registry::Entry& entry : registry.tensors)
+            if (converted(entry).defined() && !entry.value.is_leaf())
+                throw GraphError("Module::to: '", prefix, entry.name, "' of this ", kind(), " was made by ",
+                                 operation_of(entry.value), " in the graph; register its detach()");
+    });
+    for_each_module("", *registry_, [&](const std::string&, Registry& registry) {
+        for (Registry::Entry& entry : registry.tensors)
+            if (const Tensor x = converted(entry); x.defined()) entry.become(x);
+    });
+}
+
+void Module::pack(BlockFormat format) {
+    ErrorList wrong;
+    std::map<const TensorImpl*, PackedMatrix> packed;
+    const auto for_weights = [&](const auto& visit) {
+        for_each_module("", *registry_, [&](const std::string& prefix, Registry& registry) {
+            for (Registry::Entry& entry : registry.tensors)
+                if (entry.is_weight) visit(prefix + entry.name, entry);
+        });
+    };
+    for_weights([&](const std::string& name, const Registry::Entry& entry) {
+        const Tensor& x = entry.value;
+        if (packed.contains(x.handle().get())) return;
+        try {
+            packed.emplace(x.handle().get(), weft::pack(x.packed() ? dequantize(*x.packed()) : x, format));
+        } catch (const Error& error) {
+            wrong.add(name + " " + x.shape().str() + ": " + error.what());
+        }
+    });
+    if (!wrong.empty()) throw ValueError("Module::pack: weights of this ", kind(), " cannot be ", format, ":", wrong);
+    for_weights([&](const std::string&, Registry::Entry& entry) {
+        if (const auto found = packed.find(entry.value.handle().get()); found != packed.end())
+            entry.become(Tensor(found->second)), packed.erase(found);
+    });
 }
 
 void Module::zero_grad() {
@@ -160,14 +203,33 @@ std::int64_t Module::num_parameters() const {
 
 const std::string& Module::kind() const { return registry_->kind; }
 
+void Module::Registry::Entry::become(const Tensor& x) {
+    const bool trains = takes_gradient(x.dtype()) && !x.packed();
+    if (value.requires_grad() && !trains) {
+        was_trained = true;
+        value.requires_grad_(false);
+    }
+    value.set_data(x);
+    if (was_trained && trains) value.requires_grad_();
+    was_trained &= !trains;
+}
+
+Parameter Module::register_weight(const std::string& name, Tensor value) {
+    const Parameter weight = register_parameter(name, std::move(value));
+    std::ranges::find(registry_->tensors, name, &Registry::Entry::name)->is_weight = true;
+    return weight;
+}
+
 Parameter Module::register_parameter(const std::string& name, Tensor value) {
     registry_->check_name(name, "parameter");
     if (!value.is_leaf())
         throw GraphError(kind(), ": parameter '", name, "' was made by ", operation_of(value),
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
-    value.requires_grad_();
-    set_owner(value, registry_);
+    if (takes_gradient(value.dtype()) && !value.packed()) {
+        value.requires_grad_();
+        set_owner(value, registry_);
+    }
     auto& tensors = registry_->tensors;
     const auto is_parameter = [](const auto& entry) { return entry.role == Registry::parameter; };
     tensors.insert(std::partition_point(tensors.begin(), tensors.end(), is_parameter),
@@ -240,12 +302,14 @@ std::string Module::summary() const {
     const auto visit = [&](const auto& self, const Registry& registry, const std::string& prefix,
                            int depth) -> void {
         const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
-        for (const auto& [name, value, role] : registry.tensors) {
+        for (const Registry::Entry& entry : registry.tensors) {
+            const auto& [name, value, role] = std::tie(entry.name, entry.value, entry.role);
             rows.push_back({indent + name, value.shape().str() + " " + weft::name(value.dtype()), "buffer"});
+            if (value.packed()) rows.back()[1] = value.shape().str() + " " + weft::name(value.packed()->format());
             if (role != Registry::parameter) continue;
             const auto [met, is_new] = first.emplace(value.handle().get(), prefix + name);
             rows.back().back() = is_new ? grouped(value.numel()) : "= " + met->second;
-            if (is_new) bytes += value.numel() * static_cast<std::int64_t>(itemsize(value.dtype()));
+            if (is_new) bytes += bytes_of(value);
         }
         for (const auto& [name, child] : registry.children) {
             rows.push_back({indent + name, child->kind, ""});

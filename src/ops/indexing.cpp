@@ -2,6 +2,7 @@
 
 #include "kernels/interface.h"
 #include "ops/common.h"
+#include "ops/packed.h"
 
 namespace weft {
 
@@ -121,6 +122,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
                          V - 1, ")");
     Shape shape = ids.shape();
     shape.push_back(table.size(1));
+    if (const auto weight = compact(table)) return rows_at(*weight, Tensor(dense).reshape({-1})).reshape(shape);
     return index_select(table, 0, Tensor(dense).reshape({-1})).reshape(shape);
 }
 
