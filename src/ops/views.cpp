@@ -187,6 +187,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
+    if (packed()) return detach();  // blocks never change
     const Profile::Span here("clone");
     return record_symmetric("clone", Tensor(kernels::copy_of(array())), {*this}, {},
                             [](const Saved&, const Tensor& dy) { return Grads{dy}; });
