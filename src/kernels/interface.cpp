@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 
 #include "weft/kernels/reference_kernels.h"
 
@@ -92,11 +93,18 @@ bool all(const Array& x) {
     return std::all_of(data, data + dense.numel(), [](bool v) { return v; });
 }
 
-std::int64_t first_beyond_int64(const Array& x) {
+std::int64_t first_beyond(const Array& x, DType to) {
+    const bool narrows =
+        is_floating_point(to) ? computed_in(to) != to : to == int64 && is_floating_point(x.dtype);
+    if (!narrows || to == x.dtype || x.dtype == boolean) return -1;
     const Array dense = contiguous(x);
-    return visit_floating(x.dtype, [&]<class T>(T) {
+    return visit_any(x.dtype, [&]<class T>(T) {
         const T *begin = dense.data<T>(), *end = begin + dense.numel();
-        const T* found = std::find_if(begin, end, [](T v) { return !(v >= T(-0x1p63) && v < T(0x1p63)); });
+        const T* found = std::find_if(begin, end, [to, limit = first_infinite(to)](T v) {
+            const auto value = static_cast<double>(v);
+            return to == int64 ? !(value >= -0x1p63 && value < 0x1p63)
+                               : std::abs(value) >= limit && std::abs(value) < INFINITY;
+        });
         return found == end ? -1 : found - begin;
     });
 }

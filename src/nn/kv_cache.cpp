@@ -43,7 +43,7 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
     if (k.rank() < 3 || k.rank() != v.rank() || k.shape() != with_size(v, -1, k.size(-1)))
         throw ShapeError("KeyValueCache: ", offered(),
                          " must be (B, G, T, d_k) and (B, G, T, d_v), or both without B");
-    if (!is_floating_point(k.dtype()) || k.dtype() != v.dtype())
+    if (!takes_gradient(k.dtype()) || k.dtype() != v.dtype())
         throw DTypeError("KeyValueCache: keys of ", name(k.dtype()), " and values of ", name(v.dtype()),
                          "; both must be float32, or both float64");
     if (is_grad_enabled() && (k.requires_grad() || v.requires_grad() || jvp_mode()))

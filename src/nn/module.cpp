@@ -136,7 +136,7 @@ EvalMode::EvalMode() { ++eval_modes; }
 EvalMode::~EvalMode() { --eval_modes; }
 
 void Module::to(DType dtype) {
-    if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes float32 or float64, not ", name(dtype));
+    if (!takes_gradient(dtype)) throw DTypeError("Module::to: takes float32 or float64, not ", name(dtype));
     NamedTensors tensors = tensors_of(*registry_, [](auto) { return true; });
     const auto changes = [&](const Tensor& x) { return is_floating_point(x.dtype()) && x.dtype() != dtype; };
     for (const auto& [name, value] : tensors)

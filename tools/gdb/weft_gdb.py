@@ -14,7 +14,8 @@ import gdb.printing
 SHAPE = 72  # bytes of a Shape: eight sizes and the rank
 PLACES = {"storage": 0, "shape": 16, "strides": 16 + SHAPE, "offset": 16 + 2 * SHAPE, "dtype": 24 + 2 * SHAPE,
           "node": 32 + 2 * SHAPE}
-DTYPES = [("float32", "f"), ("float64", "d"), ("int64", "q"), ("bool", "?")]
+DTYPES = [("float32", "f"), ("float64", "d"), ("int64", "q"), ("bool", "?"),
+          ("bfloat16", "H"), ("float16", "e")]
 SHOWN = 8  # values
 
 
@@ -80,7 +81,10 @@ class Tensor:
             for size, stride in zip(reversed(shape), reversed(strides)):  # i as indices, the last axis first
                 place += i % size * stride
                 i //= size
-            values.append(number(read(data + place * struct.calcsize(form), form)[0]))
+            value, = read(data + place * struct.calcsize(form), form)
+            if name == "bfloat16":  # the first half of a float
+                value, = struct.unpack("f", struct.pack("I", value << 16))
+            values.append(number(value))
         return text + " {" + ", ".join(values) + (", …" if count > SHOWN else "") + "}"
 
 
