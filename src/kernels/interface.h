@@ -203,8 +203,16 @@ struct Attention {
                                const AttentionParams& params);
 };
 
-struct Kernels
-    : Filling, Elementwise, Products, Packed, Reductions, Scans, Rows, LayerNorm, Indexing, Attention {};
+struct Kernels : Filling,
+                 Elementwise,
+                 Products,
+                 Packed,
+                 Reductions,
+                 Scans,
+                 Rows,
+                 LayerNorm,
+                 Indexing,
+                 Attention {};
 
 // What runs on this thread: the fast kernels, or under a ReferenceKernels guard those of plain loops.
 const Kernels& active();
@@ -226,9 +234,10 @@ Array gemm_layout(const Array& x);
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k);
 
 bool all(const Array& x);  // bool
-// The first position, in row-major order, of an element of x (floating) that copy cannot convert to int64 (NaN,
-// or out of range), and of an index outside low … high − 1 that is not `allowed`; −1 if there is none.
-std::int64_t first_beyond_int64(const Array& x);
+// The first position, in row-major order, of an element of x that copy cannot convert: NaN or what is out of
+// range to int64, a number to bfloat16 or float16 that would become infinite; and of an index outside low …
+// high − 1 that is not `allowed`. −1 if there is none.
+std::int64_t first_beyond(const Array& x, DType to);
 std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high,
                            std::optional<std::int64_t> allowed = {});
 

@@ -48,7 +48,7 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
     if (k.rank() < 3 || k.rank() != v.rank() || k.shape() != with_size(v, -1, k.size(-1)))
         throw ShapeError("KeyValueCache: ", offered(),
                          " must be (B, G, T, d_k) and (B, G, T, d_v), or both without B");
-    if (!is_floating_point(k.dtype()) || k.dtype() != v.dtype())
+    if (!takes_gradient(k.dtype()) || k.dtype() != v.dtype())
         throw DTypeError("KeyValueCache: keys of ", name(k.dtype()), " and values of ", name(v.dtype()),
                          "; both must be float32, or both float64");
     if (is_grad_enabled() && (k.requires_grad() || v.requires_grad() || jvp_mode()))
@@ -61,16 +61,17 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
                          with_size(keys_, -2, length_), " and values ", with_size(values_, -2, length_),
                          "; only the number of tokens may differ: clear() before another sequence");
     if (stored_as_ ? k.dtype() != float32 : length_ > 0 && k.dtype() != keys_.dtype())
-        throw DTypeError("KeyValueCache: holds ", name(stored_as_.value_or(keys_.defined() ? keys_.dtype() : float32)), stored_as_ ? " of float32" : "", ", not ", name(k.dtype()),
-                         "; clear() it, or convert with to()");
+        throw DTypeError(
+            "KeyValueCache: holds ", name(stored_as_.value_or(keys_.defined() ? keys_.dtype() : float32)),
+            stored_as_ ? " of float32" : "", ", not ", name(k.dtype()), "; clear() it, or convert with to()");
     if (capacity_ > 0 && length_ + k.size(-2) > capacity_)
         throw ShapeError("KeyValueCache: ", k.size(-2), " more tokens after ", length_, " are ",
                          length_ + k.size(-2), ", but its capacity is ", capacity_,
                          "; make it with a larger one, or clear() it");
 }
 
-// Returns all tokens, x's after the cached ones, and in `cached` the storage that holds them: the same if it has
-// room, and otherwise larger storage with a copy.
+// Returns all tokens, x's after the cached ones, and in `cached` the storage that holds them: the same if it
+// has room, and otherwise larger storage with a copy.
 Tensor KeyValueCache::appended(Tensor& cached, const Tensor& x) const {
     const std::int64_t wanted = length_ + x.size(-2);
     const Tensor stored = stored_as_ ? x.to(*stored_as_) : x;

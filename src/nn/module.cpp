@@ -143,51 +143,61 @@ bool Module::training() const { return registry_->training && eval_modes == 0; }
 EvalMode::EvalMode() { ++eval_modes; }
 EvalMode::~EvalMode() { --eval_modes; }
 
+namespace {
+
+// visit(name, entry) for every tensor of a registry and its descendants; is_weight tells whether only linear
+// and embedding read it, also where it is tied.
+template <class Registry, class Visit>
+void for_each_tensor(Registry& root, const Visit& visit) {
+    std::set<const TensorImpl*> others;
+    for_each_module("", root, [&](const std::string&, Registry& registry) {
+        for (const auto& entry : registry.tensors)
+            if (!entry.is_weight) others.insert(entry.value.handle().get());
+    });
+    for_each_module("", root, [&](const std::string& prefix, Registry& registry) {
+        for (auto& entry : registry.tensors)
+            visit(prefix + entry.name, entry, !others.contains(entry.value.handle().get()));
+    });
+}
+
+Tensor widened(const Tensor& x) { return x.packed() ? dequantize(*x.packed()) : x; }
+
+}  // namespace
+
 void Module::to(DType dtype) {
     if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes a floating type, not ", name(dtype));
-    const DType others = takes_gradient(dtype) ? dtype : float32;
     const NoGrad off;
-    // What x becomes, or undefined if it stays.
-    const auto converted = [&](const Registry::Entry& entry) {
-        const DType wanted = entry.is_weight ? dtype : others;
-        const Tensor& x = entry.value;
-        if (x.packed()) return dequantize(*x.packed()).to(wanted);
-        return is_floating_point(x.dtype()) && x.dtype() != wanted ? x.to(wanted) : Tensor();
+    const auto convert = [&](const auto& use) {
+        for_each_tensor(*registry_, [&](const std::string& name, Registry::Entry& entry, bool is_weight) {
+            const DType wanted = is_weight ? dtype : computed_in(dtype);
+            const Tensor& x = entry.value;
+            if (x.packed() || (is_floating_point(x.dtype()) && x.dtype() != wanted))
+                use(name, entry, widened(x).to(wanted));
+        });
     };
-    for_each_module("", *registry_, [&](const std::string& prefix, const Registry& registry) {
-        for (const Registry::Entry& entry : registry.tensors)
-            if (converted(entry).defined() && !entry.value.is_leaf())
-                throw GraphError("Module::to: '", prefix, entry.name, "' of this ", kind(), " was made by ",
-                                 operation_of(entry.value), " in the graph; register its detach()");
+    convert([&](const std::string& name, const Registry::Entry& entry, const Tensor&) {
+        if (!entry.value.is_leaf())
+            throw GraphError("Module::to: '", name, "' of this ", kind(), " was made by ",
+                             operation_of(entry.value), " in the graph; register its detach()");
     });
-    for_each_module("", *registry_, [&](const std::string&, Registry& registry) {
-        for (Registry::Entry& entry : registry.tensors)
-            if (const Tensor x = converted(entry); x.defined()) entry.become(x);
-    });
+    convert([](const std::string&, Registry::Entry& entry, const Tensor& x) { entry.become(x); });
 }
 
 void Module::pack(BlockFormat format) {
     ErrorList wrong;
     std::map<const TensorImpl*, PackedMatrix> packed;
-    const auto for_weights = [&](const auto& visit) {
-        for_each_module("", *registry_, [&](const std::string& prefix, Registry& registry) {
-            for (Registry::Entry& entry : registry.tensors)
-                if (entry.is_weight) visit(prefix + entry.name, entry);
-        });
-    };
-    for_weights([&](const std::string& name, const Registry::Entry& entry) {
+    for_each_tensor(*registry_, [&](const std::string& name, Registry::Entry& entry, bool is_weight) {
         const Tensor& x = entry.value;
-        if (packed.contains(x.handle().get())) return;
-        try {
-            packed.emplace(x.handle().get(), weft::pack(x.packed() ? dequantize(*x.packed()) : x, format));
-        } catch (const Error& error) {
-            wrong.add(name + " " + x.shape().str() + ": " + error.what());
-        }
+        if (is_weight && !packed.contains(x.handle().get())) try {
+                packed.emplace(x.handle().get(), weft::pack(widened(x), format));
+            } catch (const Error& error) {
+                wrong.add(name + " " + x.shape().str() + ": " + error.what());
+            }
     });
-    if (!wrong.empty()) throw ValueError("Module::pack: weights of this ", kind(), " cannot be ", format, ":", wrong);
-    for_weights([&](const std::string&, Registry::Entry& entry) {
-        if (const auto found = packed.find(entry.value.handle().get()); found != packed.end())
-            entry.become(Tensor(found->second)), packed.erase(found);
+    if (!wrong.empty())
+        throw ValueError("Module::pack: weights of this ", kind(), " cannot be ", weft::name(format), ":", wrong);
+    for_each_tensor(*registry_, [&](const std::string&, Registry::Entry& entry, bool) {
+        if (const auto found = packed.extract(entry.value.handle().get())) entry.become(Tensor(found.mapped()));
     });
 }
 
@@ -305,7 +315,8 @@ std::string Module::summary() const {
         for (const Registry::Entry& entry : registry.tensors) {
             const auto& [name, value, role] = std::tie(entry.name, entry.value, entry.role);
             rows.push_back({indent + name, value.shape().str() + " " + weft::name(value.dtype()), "buffer"});
-            if (value.packed()) rows.back()[1] = value.shape().str() + " " + weft::name(value.packed()->format());
+            if (value.packed())
+                rows.back()[1] = value.shape().str() + " " + weft::name(value.packed()->format());
             if (role != Registry::parameter) continue;
             const auto [met, is_new] = first.emplace(value.handle().get(), prefix + name);
             rows.back().back() = is_new ? grouped(value.numel()) : "= " + met->second;

@@ -74,6 +74,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
     const Profile::Span here("scatter_add");
     axis = normalize_axis(axis, shape.rank(), "scatter_add");
     if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
+    check_computes("scatter_add", source.dtype());
     check_fits("scatter_add", indices.shape(), shape, axis);
     if (indices.shape() != source.shape())
         throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",

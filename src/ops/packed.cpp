@@ -10,8 +10,6 @@ namespace weft {
 
 namespace {
 
-bool is_half(DType dtype) { return dtype == bfloat16 || dtype == float16; }
-
 // x (…, n) as (rows, n), in x's memory if it is contiguous.
 Array as_rows(const Tensor& x, std::int64_t rows) {
     const Array dense = kernels::contiguous(x.array());
@@ -30,7 +28,8 @@ void visit_written(BlockFormat format, const Function& f) {
         case BlockFormat::Q4_1:
             return f(plain::Q4_1{});
         default:
-            throw ValueError("pack: ", format, " is read from files and not written; use Q8_0, Q4_0 or Q4_1");
+            throw ValueError("pack: ", name(format),
+                             " is read from files and not written; use Q8_0, Q4_0 or Q4_1");
     }
 }
 
@@ -40,10 +39,10 @@ std::optional<CompactWeight> compact(const Tensor& weight) {
     if (const PackedMatrix* w = weight.packed())
         return CompactWeight{{w->format(), w->bytes().data(), w->rows(), w->columns(), w->row_bytes()},
                              w->memory()};
-    if (!is_half(weight.dtype()) || weight.rank() != 2) return {};
+    if (computed_in(weight.dtype()) == weight.dtype() || weight.rank() != 2) return {};
     const Array w = kernels::contiguous(weight.array());
     const std::int64_t n = w.shape[0], k = w.shape[1];
-    return CompactWeight{{w.dtype, reinterpret_cast<const std::byte*>(w.data<std::uint16_t>()), n, k, 2 * k},
+    return CompactWeight{{w.dtype, reinterpret_cast<const std::byte*>(w.data<BFloat16>()), n, k, 2 * k},
                          w.storage};
 }
 
@@ -58,10 +57,11 @@ PackedMatrix pack(const Tensor& w, BlockFormat format) {
             for (std::int64_t i = 0; i < in.numel(); i += Format::length, to += Format::bytes) {
                 const float* from = in.data<float>() + i;
                 if (!Format::fits(from))
-                    throw ValueError("pack: the ", Format::length, " weights from ", format_index(i, w.shape()),
-                                     " on have a NaN, an infinity or a scale that float16 does not hold, and ",
-                                     format, " needs finite ones; look for it with isfinite, or keep this "
-                                     "weight in float32");
+                    throw ValueError(
+                        "pack: the ", +Format::length, " weights from ", format_index(i, w.shape()),
+                        " on have a NaN, an infinity or a scale that float16 does not hold, and ", name(format),
+                        " needs finite ones; look for it with isfinite, or keep this "
+                        "weight in float32");
                 Format::pack(from, to);
             }
         });

@@ -54,6 +54,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+    if (!are_one_type(a, b) && is_floating_point(a.dtype()) && is_floating_point(b.dtype()))
+        return in_one_type("matmul", a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
     check_same_dtype("matmul", a, b);
     check_floating("matmul", a);
     const auto shapes = [&] { return a.shape().str() + " @ " + b.shape().str(); };

@@ -13,7 +13,7 @@ struct Block {
     std::int64_t length, bytes;
 };
 // In the order of BlockFormat.
-constexpr Block blocks[] = {{"Q8_0", 32, 34}, {"Q4_0", 32, 18},    {"Q4_1", 32, 20},    {"Q5_0", 32, 22},
+constexpr Block blocks[] = {{"Q8_0", 32, 34}, {"Q4_0", 32, 18},   {"Q4_1", 32, 20},   {"Q5_0", 32, 22},
                             {"Q5_1", 32, 24}, {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210}};
 const Block& block_of(BlockFormat format) { return blocks[static_cast<std::size_t>(format)]; }
 
@@ -43,9 +43,7 @@ PackedMatrix::PackedMatrix(BlockFormat format, std::int64_t rows, std::int64_t c
     fill({static_cast<std::byte*>(storage_->data), bytes});
 }
 
-std::int64_t PackedMatrix::row_bytes() const {
-    return columns_ / block_length(format_) * block_bytes(format_);
-}
+std::int64_t PackedMatrix::row_bytes() const { return columns_ / block_length(format_) * block_bytes(format_); }
 
 std::span<const std::byte> PackedMatrix::bytes() const {
     return {static_cast<const std::byte*>(storage_->data) + first_,

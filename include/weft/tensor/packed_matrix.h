@@ -41,8 +41,8 @@ std::int64_t block_bytes(BlockFormat format);
 std::ostream& operator<<(std::ostream& out, BlockFormat format);
 
 // The weight (rows, columns) of a linear layer or the table of an embedding, as blocks along its rows. It is no
-// tensor: the two operations that read it, linear and embedding, widen it to float32 as they go, and it takes no
-// gradient. Its bytes never change, and copies share them. `pack` makes one of a tensor.
+// tensor: the two operations that read it, linear and embedding, widen it to float32 as they go, and it takes
+// no gradient. Its bytes never change, and copies share them. `pack` makes one of a tensor.
 //
 //     const PackedMatrix w = pack(randn({8, 64}), BlockFormat::Q4_0);  // 8 · 2 blocks of 18 bytes
 //     const Tensor y = linear(randn({3, 64}), w);                      // (3, 64) → (3, 8)
@@ -53,12 +53,12 @@ public:
     PackedMatrix(BlockFormat format, std::int64_t rows, std::int64_t columns,
                  const std::function<void(std::span<std::byte>)>& fill);
 
-    BlockFormat format() const { return format_; }              // of every block
-    std::int64_t rows() const { return rows_; }                 // the outputs of a layer, or a vocabulary
-    std::int64_t columns() const { return columns_; }           // the inputs, or a width
-    Shape shape() const { return {rows_, columns_}; }           // as a tensor's
-    std::int64_t row_bytes() const;                             // the bytes of one row's blocks
-    std::span<const std::byte> bytes() const;                   // the blocks, row by row
+    BlockFormat format() const { return format_; }     // of every block
+    std::int64_t rows() const { return rows_; }        // the outputs of a layer, or a vocabulary
+    std::int64_t columns() const { return columns_; }  // the inputs, or a width
+    Shape shape() const { return {rows_, columns_}; }  // as a tensor's
+    std::int64_t row_bytes() const;                    // the bytes of one row's blocks
+    std::span<const std::byte> bytes() const;          // the blocks, row by row
     // The rows begin … end − 1, in the same memory. IndexError unless 0 ≤ begin ≤ end ≤ rows().
     PackedMatrix slice(std::int64_t begin, std::int64_t end) const;
     std::shared_ptr<const void> memory() const { return storage_; }  // lives as long as what it returns

@@ -1,5 +1,5 @@
-// Products with weights in fewer bits. One row, as decoding has it, meets the weights in registers: what it takes
-// is the time to read them. Many rows share tiles of widened weights, which BLAS multiplies.
+// Products with weights in fewer bits. One row, as decoding has it, meets the weights in registers: what it
+// takes is the time to read them. Many rows share tiles of widened weights, which BLAS multiplies.
 #include <algorithm>
 
 #include "kernels/fast/packed_formats.h"
@@ -10,10 +10,10 @@
 namespace weft::kernels::fast {
 namespace {
 
-constexpr std::int64_t run = 32;           // weights that are widened at once
-constexpr std::int64_t ahead = 2048;       // bytes: how far before its use memory is asked for
-constexpr std::int64_t few_rows = 4;       // as many rows meet the weights in registers
-constexpr std::int64_t tile = 1 << 20;     // weights of one tile
+constexpr std::int64_t run = 32;        // weights that are widened at once
+constexpr std::int64_t ahead = 2048;    // bytes: how far before its use memory is asked for
+constexpr std::int64_t few_rows = 4;    // as many rows meet the weights in registers
+constexpr std::int64_t tile = 1 << 20;  // weights of one tile
 
 template <class Function>
 void visit_format(const CompactMatrix& w, const Function& f) {

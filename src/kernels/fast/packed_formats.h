@@ -1,7 +1,7 @@
-// How weights in half and in blocks become float32, 32 at a time, in registers. The vectors are those of GCC and
-// clang, which make of each 16 floats one register of AVX-512, two of AVX2 or four of NEON. Where the compilers
-// do not find the instruction that widens bytes or a half, it is named. The formulas, one weight at a time, are
-// in kernels/reference/packed_formats.h, and the bits are equal: every product q · d is exact.
+// How weights in half and in blocks become float32, 32 at a time, in registers. The vectors are those of GCC
+// and clang, which make of each 16 floats one register of AVX-512, two of AVX2 or four of NEON. Where the
+// compilers do not find the instruction that widens bytes or a half, it is named. The formulas, one weight at a
+// time, are in kernels/reference/packed_formats.h, and the bits are equal: every product q · d is exact.
 #pragma once
 
 #include <array>
@@ -45,8 +45,7 @@ inline Ints widened(Bytes x) {
     return std::bit_cast<Ints>(_mm512_cvtepi8_epi32(std::bit_cast<__m128i>(x)));
 #elif defined(__AVX2__) && defined(__F16C__)
     const auto v = std::bit_cast<__m128i>(x);
-    return std::bit_cast<Ints>(
-        std::array{_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8))});
+    return std::bit_cast<Ints>(std::array{_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8))});
 #else
     return __builtin_convertvector(__builtin_convertvector(x, Shorts), Ints);
 #endif
@@ -94,9 +93,7 @@ struct Nibbles {
 struct BF16 {
     static constexpr int length = 32, bytes = 64;
     static Floats widen(Halves x) { return std::bit_cast<Floats>(__builtin_convertvector(x, Ints) << 16); }
-    static Run widen(const std::byte* b, int) {
-        return {widen(load<Halves>(b)), widen(load<Halves>(b + 32))};
-    }
+    static Run widen(const std::byte* b, int) { return {widen(load<Halves>(b)), widen(load<Halves>(b + 32))}; }
 };
 struct F16 {
     static constexpr int length = 32, bytes = 64;
