@@ -50,14 +50,14 @@ def rows_to_pack(name, draw):
         rows.append(normal(32).clip(-2, 2))
         rows[-1][[5, 20]] = 3 * sign, -3 * sign
     rows.append(normal(32) + 1000)  # a large m beside a small d
-    # between two q, where d = 1, and where d is any number: there the last bit of each product decides
-    q, low = {"Q8_0": (127, -127), "Q4_0": (7, -8), "Q4_1": (15, 0)}[name]
-    steps = low + np.linspace(0, q - low, 32).round()
-    halfway = np.append(low, np.minimum(steps[1:] - 0.5, q))
-    halfway[-1] = q
-    rows += [halfway, -halfway] if name != "Q4_1" else [halfway]
-    for size in draw.uniform(0.5, 2, 24).astype(np.float32):
-        rows.append(np.float32(halfway) * size + (np.float32(size) if name == "Q4_1" else 0))
+    # halfway between two q: where d = 1, and to within 4 units of the last place where d is any number; there it matters
+    # that the product is rounded before the half is added, most of all where the sum is small
+    low, high = {"Q8_0": (-127, 127), "Q4_0": (-8, 7), "Q4_1": (0, 15)}[name]
+    between = low + 0.5 + np.linspace(0, high - low - 1, 30).round()
+    rows += [sign * np.array([low, *between, high]) for sign in ([1] if name == "Q4_1" else [1, -1])]
+    for d in draw.uniform(0.5, 2, 16).astype(np.float32):
+        near = np.outer((low + 0.5 + np.arange(3)) * d, 1 + np.arange(-4, 5) * 2.0**-24).ravel()
+        rows.append(np.array([low * d, *near, *between[:4] * d][:31] + [high * d]))
     return np.array(rows, np.float32)
 
 
