@@ -20,7 +20,7 @@ template <class T>
 std::vector<T> golden_array(const std::string& name) {
     static const io::NamedTensors arrays = io::load_npz(places::golden() + "/half.npz", 10'000'000);
     for (const auto& [key, x] : arrays)
-        if (key == name) return x.to_vector<T>();
+        if (key == name) return x.template to_vector<T>();
     throw Error("no golden array " + name);
 }
 
