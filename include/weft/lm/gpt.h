@@ -63,7 +63,8 @@ struct GPT : nn::Module {
     // ValueError unless there is one cache per block, all of one length; ShapeError if S + T > block_size;
     // GraphError if keys would enter the graph: call it under NoGrad. If it throws, the caches are unchanged.
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
-    std::vector<nn::KeyValueCache> make_caches() const;  // one empty cache of block_size tokens for each block
+    // One empty cache of block_size tokens for each block; of bfloat16 or float16 if wanted.
+    std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {}) const;
 
     // ids (T,) or (B, T), T ≥ 1, → (T + n,) or (B, T + n), n = max_new_tokens: appends n ids, each sampled from
     // the logits of the last block_size ids before it, with caches as weft::lm::generate.
