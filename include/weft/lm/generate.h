@@ -18,8 +18,8 @@ struct GenerateOptions {
     // added in another order. Beyond block_size tokens the model sees the last block_size of them, all at new
     // positions: nothing cached applies, and each new token costs a pass over block_size. A model without
     // caches computes all tokens.
+    bool use_cache = true;  // logits with and without agree to 1e-5 of the largest in float32, 1e-12 in float64
     std::optional<DType> cache_dtype = {};  // bfloat16 or float16: half the memory, keys and values rounded
-    bool use_cache = true;                  // logits with and without agree to 1e-5 of the largest in float32, 1e-12 in float64
 };
 
 // The ids that follow a prompt, without the prompt. Each is sampled from the model's logits for the ids before

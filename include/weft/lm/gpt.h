@@ -2,6 +2,9 @@
 // multitask learners", 2019, §2.3). B batch, T tokens, C = d_model, V vocabulary.
 #pragma once
 
+#include <optional>
+#include <variant>
+
 #include "weft/lm/sample.h"
 #include "weft/nn/embedding.h"
 #include "weft/nn/module_list.h"
@@ -79,6 +82,17 @@ private:
     GPT(const GPTConfig& config, const nn::RngGuard& rng);
     Tensor embedded(const Tensor& ids, std::int64_t past) const;
 };
+
+// What a GPT takes in memory, in bytes.
+//
+//     const lm::GPTMemory small = lm::memory_of({.d_model = 64}, bfloat16);  // the weights' bytes are half
+struct GPTMemory {
+    std::int64_t weights, cache;  // of all parameters, and of a cache of block_size tokens
+};
+// That of GPT(config) after to() or pack(), and of make_caches(cache). Every rank-2 parameter is a weight that
+// these convert. Nothing is allocated.
+GPTMemory memory_of(const GPTConfig& config, std::variant<DType, BlockFormat> weights = float32,
+                    std::optional<DType> cache = {});
 
 // Refuses what GPT(config).load_state_dict(state) would, with the same errors, without making that GPT: sizes
 // of unknown origin cost no memory before names, shapes and types (float32) are checked.

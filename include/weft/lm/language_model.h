@@ -74,8 +74,8 @@ public:
     // The logits of the T tokens in ids (B, T) that follow those in the caches, which then hold them too. The
     // same errors, after which the caches are as before; ValueError unless has_caches().
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
-    // Empty caches, of bfloat16 or float16 if wanted. ValueError unless has_caches(), and for a type if the model's
-    // own make_caches takes none.
+    // Empty caches, of bfloat16 or float16 if wanted. ValueError unless has_caches(), and for a type if the
+    // model's own make_caches takes none.
     std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {}) const;
     bool has_caches() const { return functions_->cached != nullptr; }  // whether the model is a CachingModel
 
