@@ -47,7 +47,8 @@ std::optional<CompactWeight> compact(const Tensor& weight) {
 }
 
 PackedMatrix pack(const Tensor& w, BlockFormat format) {
-    check_floating("pack", w);
+    if (!is_floating_point(w.dtype()))
+        throw DTypeError("pack: takes a floating type, not ", name(w.dtype()), "; convert it with to(float32)");
     if (w.rank() != 2) throw ShapeError("pack: a weight of shape ", w.shape(), "; it must be a matrix (n, k)");
     const Array in = kernels::contiguous(w.detach().to(float32).array());
     const std::int64_t k = w.size(1);
