@@ -327,12 +327,11 @@ void block_errors(const Tensor& weights) {  // (1, 32)
                     block_error(block, BlockFormat::Q4_0), block_error(block, BlockFormat::Q4_1));
 }
 
-// Makes the weights of the model smaller.
-using Change = std::function<void(lm::GPT&)>;
-const std::vector<std::pair<const char*, Change>> forms = {
+// A model in six forms.
+const std::vector<std::pair<const char*, void (*)(lm::GPT&)>> forms = {
     {"float32", [](lm::GPT& model) { model.to(float32); }},
-    {"float16", [](lm::GPT& model) { model.to(float16); }},
     {"bfloat16", [](lm::GPT& model) { model.to(bfloat16); }},
+    {"float16", [](lm::GPT& model) { model.to(float16); }},
     {"Q8_0", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q8_0); }},
     {"Q4_1", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q4_1); }},
     {"Q4_0", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q4_0); }}};
@@ -349,7 +348,7 @@ void every_format(const lm::GPT& trained, const Corpus& corpus) {
     const NoGrad off;
     const Batch validation = corpus.validation_batch();
     Tensor whole;  // the probabilities (B, T, V) of the first form
-    std::printf("           bytes   perplexity   probability moved\n");
+    std::printf("            bytes   perplexity   probability moved\n");
     for (const auto& [name, change] : forms) {
         lm::GPT model = nn::clone(trained);
         change(model);
