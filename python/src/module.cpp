@@ -96,7 +96,7 @@ PYBIND11_MODULE(_weft, m) {
     error<IoError>(m, "IoError", PyExc_OSError);
 
     py::enum_<DType> dtype(m, "dtype");
-    for (DType type : {float32, float64, int64, boolean})
+    for (DType type : {float32, float64, int64, boolean, bfloat16, float16})
         dtype.value(name(type), type), m.attr(name(type)) = type;
 
     py::class_<Rng> generator(m, "Generator");

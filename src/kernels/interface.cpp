@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 
 #include "weft/kernels/reference_kernels.h"
 
@@ -21,6 +22,7 @@ namespace reference {
 extern const Filling filling_table;
 extern const Elementwise elementwise_table;
 extern const Products products_table;
+extern const Packed packed_table;
 extern const Reductions reductions_table;
 extern const Scans scans_table;
 extern const Rows rows_table;
@@ -32,6 +34,7 @@ namespace fast {
 extern const Filling filling_table;
 extern const Elementwise elementwise_table;
 extern const Products products_table;
+extern const Packed packed_table;
 extern const Reductions reductions_table;
 extern const Scans scans_table;
 extern const Rows rows_table;
@@ -41,13 +44,15 @@ extern const Attention attention_table;
 }  // namespace fast
 
 const Kernels& active() {
-    static const Kernels plain{
-        reference::filling_table,    reference::elementwise_table, reference::products_table,
-        reference::reductions_table, reference::scans_table,       reference::rows_table,
-        reference::layer_norm_table, reference::indexing_table,    reference::attention_table};
-    static const Kernels quick{fast::filling_table,    fast::elementwise_table, fast::products_table,
-                               fast::reductions_table, fast::scans_table,       fast::rows_table,
-                               fast::layer_norm_table, fast::indexing_table,    fast::attention_table};
+    static const Kernels plain{reference::filling_table,    reference::elementwise_table,
+                               reference::products_table,   reference::packed_table,
+                               reference::reductions_table, reference::scans_table,
+                               reference::rows_table,       reference::layer_norm_table,
+                               reference::indexing_table,   reference::attention_table};
+    static const Kernels quick{fast::filling_table,  fast::elementwise_table, fast::products_table,
+                               fast::packed_table,   fast::reductions_table,  fast::scans_table,
+                               fast::rows_table,     fast::layer_norm_table,  fast::indexing_table,
+                               fast::attention_table};
     return reads_reference ? plain : quick;
 }
 
@@ -92,11 +97,18 @@ bool all(const Array& x) {
     return std::all_of(data, data + dense.numel(), [](bool v) { return v; });
 }
 
-std::int64_t first_beyond_int64(const Array& x) {
+std::int64_t first_beyond(const Array& x, DType to) {
+    const bool narrows =
+        is_floating_point(to) ? computed_in(to) != to : to == int64 && is_floating_point(x.dtype);
+    if (!narrows || to == x.dtype || x.dtype == boolean) return -1;
     const Array dense = contiguous(x);
-    return visit_floating(x.dtype, [&]<class T>(T) {
+    return visit_any(x.dtype, [&]<class T>(T) {
         const T *begin = dense.data<T>(), *end = begin + dense.numel();
-        const T* found = std::find_if(begin, end, [](T v) { return !(v >= T(-0x1p63) && v < T(0x1p63)); });
+        const T* found = std::find_if(begin, end, [to, limit = first_infinite(to)](T v) {
+            const auto value = static_cast<double>(v);
+            return to == int64 ? !(value >= -0x1p63 && value < 0x1p63)
+                               : std::abs(value) >= limit && std::abs(value) < INFINITY;
+        });
         return found == end ? -1 : found - begin;
     });
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/error_list.h"
 #include "weft/base/utf8.h"
@@ -34,7 +35,7 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
         const Tensor value = found.mapped();
         if (!(value.shape() == shape))
             shapes.add(name + ": shape " + value.shape().str() + ", but the module's is " + shape.str());
-        else if (value.dtype() != dtype)
+        else if (value.dtype() != dtype && (takes_gradient(value.dtype()) || !promotes(value.dtype(), dtype)))
             types.add(name + ": " + weft::name(value.dtype()) + ", but the module's is " + weft::name(dtype) +
                       " (Module::to converts it)");
     }
