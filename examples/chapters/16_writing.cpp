@@ -348,7 +348,7 @@ void every_format(const lm::GPT& trained, const Corpus& corpus) {
     const NoGrad off;
     const Batch validation = corpus.validation_batch();
     Tensor whole;  // the probabilities (B, T, V) of the first form
-    std::printf("            bytes   perplexity   probability moved\n");
+    std::printf("           bytes   perplexity   probability moved\n");
     for (const auto& [name, change] : forms) {
         lm::GPT model = nn::clone(trained);
         change(model);
