@@ -486,7 +486,7 @@ std::string cache_figure() {
 
 // The bits of three formats, and the bytes of two blocks.
 std::string bits_figure() {
-    viz::Drawing d(660, 300, "Where the bits of a weight go");
+    viz::Drawing d(660, 232, "Where the bits of a weight go");
     const std::string sign = "#fbd9a8", exponent = "#e8f5ee", fraction = "#eef3fa";
     double y = 20;
     const auto row = [&](const char* name, const std::vector<std::pair<int, std::string>>& parts) {
@@ -508,11 +508,11 @@ std::string bits_figure() {
     }
     const auto block = [&](const char* name, double width, const char* size) {
         d.text(100, y + 12, name, {.size = 14, .anchor = "end"});
-        d.box(110, y, 44, 24, "d", {.fill = sign, .stroke = {"#777", 1, false}, .radius = 0});
+        d.box(110, y, 24, 24, "d", {.fill = exponent, .stroke = {"#777", 1, false}, .radius = 0});
         for (int i = 0; i < 32; ++i)
-            d.box(154 + width * i, y, width, 24, "",
+            d.box(134 + width * i, y, width, 24, "",
                   {.fill = fraction, .stroke = {"#777", 1, false}, .radius = 0});
-        d.text(154 + 32 * width + 10, y + 12, size, {.anchor = "start"});
+        d.text(134 + 32 * width + 10, y + 12, size, {.anchor = "start"});
         y += 36;
     };
     y += 30;
