@@ -282,6 +282,8 @@ class Methods:
     def numpy(x, *args, **kwargs):
         if x.requires_grad:  # NumPy asks for __array__ where the buffer is refused
             raise w.GraphError("numpy: a tensor that requires a gradient shares no memory; share x.detach()")
+        if x.dtype == w.bfloat16:
+            raise w.DTypeError("numpy: NumPy has no bfloat16; share x.to(weft.float32)")
         import numpy as np
         return np.array(x, *args, **kwargs) if args or kwargs else np.asarray(x)
 
