@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
     };
     const auto llama = [&](const std::string& name, const std::string& rest) {
         return has_llama && is_of_llama(name)
-                   ? run(python + " " + quoted(WEFT_LLAMA_PEER) + rest + " --file " + quoted(gguf))
+                   ? run(python + " " + quoted(WEFT_LLAMA_PEER) + rest + " --file '" + gguf + "'")
                    : Result{};
     };
     const auto formats_of = [&](const std::string& name) {

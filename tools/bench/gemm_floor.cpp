@@ -118,8 +118,9 @@ double seconds(const Product& p, int threads) {
     return best;
 }
 
-// Seconds in which the threads read so many bytes, each a part of its own, the fastest of ten times. 64 sums
-// side by side keep additions from being the bottleneck, and pages are large, as those of Weft's weights.
+// Seconds in which the threads read so many bytes, each a part of its own, on average over as many times as
+// there are tokens, the fastest of four averages. 64 sums side by side keep additions from being the
+// bottleneck, and pages are large, as those of Weft's weights.
 double seconds_to_read(double bytes, int threads) {
     constexpr std::ptrdiff_t width = 64, ahead = 2048 / sizeof(float);
     constexpr std::size_t page = std::size_t{1} << 21;
@@ -131,14 +132,14 @@ double seconds_to_read(double bytes, int threads) {
     madvise(memory, size, MADV_HUGEPAGE);
 #endif
     std::fill_n(memory, rows * width, 1.0f);
-    const auto passes = static_cast<int>(std::ceil(1e9 / bytes));
+    constexpr int tokens = 64;
     double best = INFINITY, total = 0;
-    for (int trial = 0; trial < 10; ++trial) {
+    for (int trial = 0; trial < 4; ++trial) {
         const auto start = std::chrono::steady_clock::now();
         std::vector<float> found(static_cast<std::size_t>(threads));
         on_threads(threads, [&](int thread) {
             float sums[width] = {};
-            for (int pass = 0; pass < passes; ++pass)
+            for (int pass = 0; pass < tokens; ++pass)
                 for (std::ptrdiff_t row = rows * thread / threads; row < rows * (thread + 1) / threads; ++row) {
                     const float* const at = memory + row * width;
                     for (std::ptrdiff_t i = 0; i < width; i += 16) __builtin_prefetch(at + ahead + i);
@@ -148,7 +149,7 @@ double seconds_to_read(double bytes, int threads) {
         });
         for (const float sum : found) total += sum;
         const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        best = std::min(best, time / passes);
+        best = std::min(best, time / tokens);
     }
     std::free(memory);
     return total > 0 ? best : INFINITY;  // uses the sums, so that they are computed
