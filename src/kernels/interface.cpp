@@ -104,7 +104,7 @@ std::int64_t first_beyond(const Array& x, DType to) {
     const Array dense = contiguous(x);
     return visit_any(x.dtype, [&]<class T>(T) {
         const T *begin = dense.data<T>(), *end = begin + dense.numel();
-        const T* found = std::find_if(begin, end, [to, limit = first_infinite(to)](T v) {
+        const T* found = std::find_if(begin, end, [to, limit = end_of(to).infinite](T v) {
             const auto value = static_cast<double>(v);
             return to == int64 ? !(value >= -0x1p63 && value < 0x1p63)
                                : std::abs(value) >= limit && std::abs(value) < INFINITY;

@@ -236,7 +236,7 @@ Parameter Module::register_parameter(const std::string& name, Tensor value) {
         throw GraphError(kind(), ": parameter '", name, "' was made by ", operation_of(value),
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
-    if (takes_gradient(value.dtype()) && !value.packed()) {
+    if (computed_in(value.dtype()) == value.dtype() && !value.packed()) {
         value.requires_grad_();
         set_owner(value, registry_);
     }

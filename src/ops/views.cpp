@@ -199,11 +199,15 @@ Tensor Tensor::to(DType wanted) const {
         throw GraphError("to: ", name(wanted),
                          " takes no gradient, so the graph would end at this tensor of shape ", shape(),
                          "; detach() it first, or convert it under NoGrad");
-    if (const std::int64_t wrong = kernels::first_beyond(array(), wanted); wrong >= 0)
-        throw ValueError("to: ", element_of(kernels::contiguous(array()), wrong), " at position ",
-                         format_index(wrong, shape()),
-                         wanted == int64 ? " does not fit in int64; replace it first (clamp, masked_fill)"
-                                         : beyond_advice(wanted));
+    if (const std::int64_t wrong = kernels::first_beyond(array(), wanted); wrong >= 0) {
+        const Tensor value = element_of(kernels::contiguous(array()), wrong);
+        const std::string position = format_index(wrong, shape());
+        if (wanted == int64)
+            throw ValueError("to: ", value, " at position ", position,
+                             " does not fit in int64; replace it first (clamp, masked_fill)");
+        throw ValueError("to: ", value, " at position ", position, " would be infinite in ", name(wanted),
+                         ", which ends at ", end_of(wanted).largest, "; use ", end_of(wanted).instead);
+    }
     const Profile::Span here("to");
     return record("to", Tensor(kernels::copy_of(array(), wanted)), {*this}, {},
                   [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });

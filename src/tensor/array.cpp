@@ -33,8 +33,10 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
 // A plain number was a double before it came here: from 2⁵³ on it may be an integer that C++ has rounded.
 void check_holds(const char* operation, double value, DType dtype) {
     if (is_floating_point(dtype)) {
-        if (std::isfinite(value) && std::abs(value) >= first_infinite(dtype))
-            throw DTypeError(operation, ": ", value, beyond_advice(dtype));
+        const End end = end_of(dtype);
+        if (std::isfinite(value) && std::abs(value) >= end.infinite)
+            throw DTypeError(operation, ": ", value, " would be infinite in ", name(dtype), ", which ends at ",
+                             end.largest, "; use ", end.instead);
         return;
     }
     const bool is_representable = dtype == boolean
@@ -56,11 +58,10 @@ void check_computes(const char* operation, DType dtype) {
                          " stores, and arithmetic is in float32; convert it with to(float32)");
 }
 
-// Halfway between the largest number and the next power of two, which is the even one of the two.
-double first_infinite(DType dtype) { return dtype == float16 ? 65520 : 0x1.FFp127; }
-const char* beyond_advice(DType dtype) {
-    return dtype == float16 ? " would be infinite in float16, which ends at 65504; use bfloat16, or scale it"
-                            : " would be infinite in bfloat16, which ends at 3.39e38; use float32";
+// Infinity begins halfway between the largest number and the next power of two, which is the even one.
+End end_of(DType dtype) {
+    return dtype == float16 ? End{65520, "65504", "bfloat16, or scale it"}
+                            : End{0x1.FFp127, "3.39e38", "float32"};
 }
 
 bool Array::is_contiguous() const {

@@ -71,9 +71,13 @@ inline void check_representable(const char* operation, double value, DType dtype
 // DTypeError, naming `operation`, for bfloat16 and float16.
 void check_computes(const char* operation, DType dtype);
 
-// The least size that becomes infinite in bfloat16 or float16; what follows a message about such a number.
-double first_infinite(DType dtype);
-const char* beyond_advice(DType dtype);
+// Where bfloat16 or float16 ends.
+struct End {
+    double infinite;      // the least number that is rounded to infinity
+    const char* largest;  // the largest number
+    const char* instead;  // what to use beyond it
+};
+End end_of(DType dtype);
 
 // Views of x's storage. broadcast_view takes a shape that x broadcasts to; the sizes that it stretches get
 // strides of 0.

@@ -24,10 +24,17 @@ std::string digits_of(Number<T> value, std::chars_format format) {
     if constexpr (std::is_arithmetic_v<T>) {
         return to_chars(value, format);
     } else {
-        double read = 0;
-        for (int digits = 0; static_cast<float>(T(read)) != value; ++digits)
-            from_chars(to_chars(value, std::chars_format::scientific, digits), read);
-        return to_chars(std::copysign(read, static_cast<double>(value)), format);
+        T above(value), below(value);
+        ++above.bits, --below.bits;
+        const auto exact = static_cast<double>(value);
+        // What lies nearer to it than to its neighbours. It is not in the middle where it is a power of two.
+        const double middle = exact / 2 + (static_cast<double>(below) + static_cast<double>(above)) / 4;
+        for (int digits = 0;; ++digits)
+            for (const double x : {exact, middle}) {
+                double read = 0;
+                from_chars(to_chars(x, std::chars_format::scientific, digits), read);
+                if (T(read) == T(value)) return to_chars(read, format);
+            }
     }
 }
 

@@ -1,4 +1,5 @@
-"""Makes half.npz: what bfloat16 and float16 are as numbers, and what numbers become in them, by PyTorch, NumPy and fractions.
+"""Makes half.npz: what bfloat16 and float16 are as numbers, and what numbers become in them, by PyTorch, NumPy and fractions;
+and io/half.safetensors, patterns of both types as Python's safetensors writes them.
 
     python3 tests/golden/make_half_golden.py
 """
@@ -6,7 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import safetensors
 import torch
+from safetensors.torch import save_file
 
 here = Path(__file__).parent
 rng = np.random.default_rng(16)
@@ -88,7 +91,9 @@ def main():
     texts = [str(x) for x in np.arange(0x7C00, dtype=np.uint16).view(np.float16)]
     arrays["float16_texts"] = np.frombuffer("\n".join(texts).encode(), dtype=np.uint8)
     np.savez_compressed(here / "half.npz", **arrays)
-    print(f"half.npz: PyTorch {torch.__version__}, NumPy {np.__version__}, {len(doubles)} doubles, {len(integers)} integers")
+    some = torch.arange(0, 65520, 13, dtype=torch.int32).to(torch.uint16).view(torch.int16).reshape(-1, 60)
+    save_file({"brain": some.view(torch.bfloat16), "half": some.clone().view(torch.float16), "wide": torch.ones(2)}, here / "io/half.safetensors")
+    print(f"half.npz: PyTorch {torch.__version__}, NumPy {np.__version__}, safetensors {safetensors.__version__}, {len(doubles)} doubles, {len(integers)} integers")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ template <class T>
 std::vector<T> golden_array(const std::string& name) {
     static const io::NamedTensors arrays = io::load_npz(places::golden() + "/half.npz", 10'000'000);
     for (const auto& [key, x] : arrays)
-        if (key == name) return x.to_vector<T>();
+        if (key == name) return x.template to_vector<T>();
     throw Error("no golden array " + name);
 }
 
@@ -128,8 +128,10 @@ void check_copies_of() {
         finite.push_back(x);
         if (std::fabs(static_cast<double>(x)) < 0x1p63) whole.push_back(x);
     }
-    for (const double x : golden_array<double>("doubles"))
-        if (std::fabs(x) < limit) doubles.push_back(x), floats.push_back(static_cast<float>(x));
+    for (const double x : golden_array<double>("doubles")) {
+        const auto rounded = static_cast<float>(x);
+        if (std::fabs(static_cast<double>(rounded)) < limit) doubles.push_back(x), floats.push_back(rounded);
+    }
     for (const std::int64_t x : golden_array<std::int64_t>("integers"))
         if (std::fabs(static_cast<double>(x)) < limit) integers.push_back(x);
     check_copies(finite, floats);
@@ -138,14 +140,17 @@ void check_copies_of() {
     check_copies(finite, std::vector<bool>{false, true, true});
 }
 
-// The least number of digits with which the text of x reads back.
+// The least number of digits with which a text reads back as x: of those that are nearest to it, from either
+// side.
 template <class Half>
 std::size_t needed_digits(Half x) {
-    for (int digits = 1;; ++digits) {
-        double read = 0;
-        from_chars(to_chars(static_cast<double>(x), std::chars_format::scientific, digits - 1), read);
-        if (Half(read) == x) return static_cast<std::size_t>(digits);
-    }
+    const auto exact = static_cast<double>(x);
+    for (int digits = 1;; ++digits)
+        for (const double near : {exact, exact * (1 + 0x1p-30), exact * (1 + 0x1p-10)}) {
+            double read = 0;
+            from_chars(to_chars(near, std::chars_format::scientific, digits - 1), read);
+            if (Half(read) == x) return static_cast<std::size_t>(digits);
+        }
 }
 
 }  // namespace
@@ -227,8 +232,9 @@ TEST_CASE("a bfloat16 prints the fewest digits that read back", "[half][printing
         wrong += text.size() > needed_digits(x);
     }
     CHECK(wrong == 0);
-    CHECK(tensor({0.1, 1.0 / 3, 100}, bfloat16).str() == "[  0.1    0.334 100.   ]");
-    CHECK(tensor({0.1, 3e38}, bfloat16).str() == "[1.001e-01 2.990e+38]");
+    CHECK(tensor(0x1p64, bfloat16).str() == "1.85e+19");  // 1.84e+19 reads back as the number before it
+    CHECK(tensor({0.1, 1.0 / 3, 100}, bfloat16).str() == "[  0.1     0.334 100.   ]");
+    CHECK(tensor({0.1, 2.34e38}, bfloat16).str() == "[1.00e-01 2.34e+38]");
     CHECK(tensor({NAN, -INFINITY}, bfloat16).str() == "[ nan -inf]");
     CHECK(tensor({0.5}, bfloat16).repr() == "tensor([0.5], shape=(1,), dtype=bfloat16)");
 }
