@@ -1,6 +1,7 @@
 // The examples in the headers of what has none beside its relatives: options, results, and small functions.
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
