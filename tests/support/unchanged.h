@@ -28,6 +28,7 @@ inline std::string state(const Rng& rng) {
 }
 inline std::string values(const Tensor& x) {
     const NoGrad off;
+    if (x.packed() != nullptr) return x.str();
     const Tensor dense = x.detach().contiguous();
     const auto* bytes = visit(x.dtype(), [&]<class S, class C>(Element<S, C>) {
         return reinterpret_cast<const char*>(dense.data<S>());
