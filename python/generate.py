@@ -143,7 +143,7 @@ def main(include, out):
     folder = pathlib.Path(include) / "weft"
     tensor = code_of(folder / "autograd/tensor.h")
     optim = " ".join(code_of(path) for path in sorted((folder / "optim").glob("*.h")))
-    ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask")]))
+    ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask", "packed")]))
     layers = " ".join(code_of(path) for path in sorted((folder / "nn").glob("*.h")))
     gpt = code_of(folder / "lm/gpt.h")
     known = {name: members for text in [ops, optim, gpt, layers] for name, members in structures(text).items()}
@@ -162,7 +162,7 @@ def main(include, out):
                 methods.add(name)
     for symbol, parameters in re.findall(r"Tensor operator(\S+)\(([^()]*)\);", ops):
         lines += operator(symbol, list(split(parameters)))
-    members = tensor[tensor.index("class [[nodiscard]] Tensor {"):tensor.index("explicit Tensor(")]
+    members = tensor[tensor.index("class [[nodiscard]] Tensor {"):tensor.index("explicit Tensor(std::")]
     for symbol, kind in re.findall(r"Tensor& operator([^=(])=\((const Tensor&|double) ", members):
         lines.append(f'    def(t, "__i{OPERATORS[symbol]}__(self, other)", [](py::object self, {kind} other) {{ return self.cast<Tensor&>() {symbol}= other, self; }});\n')
     for result, name, parameters in re.findall(DECLARATION + r"(?: const)?(?: \{[^{}]*\})?(?=;| )", members):
@@ -188,7 +188,7 @@ def main(include, out):
     for result, name, parameters in re.findall(r"(?:const )?(Tensor|double)&? (\w+)\(((?:[^();]|\([^()]*\))*)\)(?=;| \{)", code_of(folder / "nn/init.h").split("namespace init")[1]):
         lines.append(binding('nn.attr("init")', name, result, list(split(parameters)), known, "nn::init::"))
     public = re.search(r"class Module \{ public:(.*?) protected:", layers).group(1)
-    for result, name, parameters in re.findall(r"(NamedTensors|std::vector<[^()]*>|void|std::int64_t) (\w+)\(([^()]*)\)(?: const)?(?=;| \{)", public):
+    for result, name, parameters in re.findall(r"(NamedTensors|std::vector<[^()]*>|void|std::int64_t) (?!pack\()(\w+)\(([^()]*)\)(?: const)?(?=;| \{)", public):
         written, taken, passed = arguments_of(name, list(split(parameters)), known, "nn::")
         written, taken = written.replace("state", "state_dict").replace("training", "mode"), taken.replace("Named", "nn::Named")
         call = f"self.cast<nn::Module&>().{name}({passed})" + ", self" * (name in {"train", "eval", "to"})

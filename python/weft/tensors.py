@@ -256,7 +256,7 @@ class Methods:
     new_zeros, new_ones, new_empty = new("zeros"), new("ones"), new("empty")
     ndim, mT, device = property(Tensor.dim), property(lambda x: x.transpose(-2, -1)), property(lambda x: device())
     type_as, view_as, cpu = lambda x, other: to_dtype(x, other.dtype), lambda x, other: x.view(other.shape), lambda x: x
-    item, tolist = lambda x: x.detach().reshape(()).tolist(), lambda x: memoryview(x.detach()).tolist()
+    item, tolist = lambda x: x.detach().reshape(()).tolist(), lambda x: memoryview(to_dtype(x.detach(), w.float32) if x.dtype in (w.float16, w.bfloat16) else x.detach()).tolist()
     __abs__, __matmul__, __pow__, __rpow__ = Tensor.abs, Tensor.matmul, Tensor.pow, lambda x, a: w.pow(w.full_like(x, a), x)
     __len__, __bool__, __int__, __iter__ = lambda x: x.size(0), lambda x: bool(float(x)), lambda x: int(x.item()), lambda x: (x[i] for i in range(len(x)))
     __repr__ = lambda x: f"tensor({x}, dtype={x.dtype}{', requires_grad=True' * x.requires_grad})"
