@@ -19,11 +19,34 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Settings {
-    std::string config, model = "out", prompt, stop, dtype = "float32";
+    std::string config, model = "out", prompt, stop, dtype = "float32", weights, cache;
     std::int64_t max_new_tokens = 200, top_k = 0, seed = 1, threads = 0;
     double temperature = 0.8, top_p = 1;
     bool no_cache = false, ignore_eos = false, stats = false, random = false;
 };
+
+// What --weights and --dtype ask for.
+std::variant<DType, BlockFormat> weight_type(const Settings& s) {
+    const std::map<std::string, std::variant<DType, BlockFormat>> types{
+        {"", s.dtype == "float64" ? float64 : float32},
+        {"bfloat16", bfloat16},
+        {"float16", float16},
+        {"q8_0", BlockFormat::Q8_0},
+        {"q4_0", BlockFormat::Q4_0},
+        {"q4_1", BlockFormat::Q4_1}};
+    const auto found = types.find(s.weights);
+    if (found == types.end())
+        throw UsageError("--weights: \"", s.weights,
+                         "\" is none of bfloat16, float16, q8_0, q4_0 and q4_1, the types of weights");
+    return found->second;
+}
+
+std::optional<DType> cache_type(const Settings& s) {
+    if (s.cache.empty()) return {};
+    if (s.cache != "bfloat16" && s.cache != "float16")
+        throw UsageError("--cache: \"", s.cache, "\" is neither bfloat16 nor float16");
+    return s.cache == "float16" ? float16 : bfloat16;
+}
 
 bool parse_settings(int argc, char** argv, Settings& s) {
     CLI::App app("Continue a prompt with a language model.", "generate");
@@ -49,6 +72,10 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     add_number(app, "--threads", s.threads, 0, 1024,
                "number of threads, which does not affect results; 0: all");
     add_text(app, "--dtype", s.dtype, "number type, float32 or float64");
+    add_text(app, "--weights", s.weights,
+             "how weights are held: bfloat16, float16, q8_0, q4_0 or q4_1, which take a half to a\n"
+             "seventh of the memory and of the time; default: as --dtype");
+    add_text(app, "--cache", s.cache, "how keys and values are held: bfloat16 or float16; default: as --dtype");
     add_switch(app, "--no_cache", s.no_cache,
                "recompute all keys and values for every token: the same text, but slower");
     add_switch(app, "--ignore_eos", s.ignore_eos, "continue after GPT-2's end-of-text token");
@@ -59,101 +86,28 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     if (!parse_command_line(app, s.config, argc, argv)) return false;
     if (s.dtype != "float32" && s.dtype != "float64")
         throw UsageError("--dtype: \"", s.dtype, "\" is neither float32 nor float64");
+    (void)weight_type(s);
+    (void)cache_type(s);
+    if (s.dtype == "float64" && !(s.weights.empty() && s.cache.empty()))
+        throw UsageError("--weights and --cache are computed in float32; leave out --dtype float64");
     return true;
 }
-
-struct Language {
-    lm::LanguageModel model;
-    text::Tokenizer tokenizer;
-};
-
-// A checkpoint of train_gpt, with sizes and characters as metadata.
-Language load_trained(const fs::path& path, DType dtype) {
-    const training::Checkpoint file = load_checkpoint(path);
-    if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
-        throw IoError(path.string(),
-                      " was not saved by train_gpt: it contains neither characters nor sizes; for a GPT-2, set "
-                      "--model to the folder with its config.json");
-    try {
-        const auto size = [&](const char* name) { return file.number<std::int64_t>(name, 1'000'000); };
-        const std::string bias = file.meta("bias");
-        if (const std::string problem = problem_of_switch("bias", bias); !problem.empty())
-            throw IoError("its bias: ", problem);
-        const text::Characters characters(file.meta("vocabulary"));
-        const lm::GPTConfig config{.vocab_size = characters.vocab_size(),
-                                   .block_size = size("block_size"),
-                                   .num_layers = size("num_layers"),
-                                   .num_heads = size("num_heads"),
-                                   .d_model = size("d_model"),
-                                   .bias = bias == "true"};
-        lm::check_state_dict(config, file.model);  // before a model of these sizes is made
-        Rng rng = Rng::skip_init();
-        lm::GPT model(config, rng);
-        model.load_state_dict(file.model);
-        model.to(dtype);
-        return {model, characters};
-    } catch (const std::runtime_error& error) {  // from the library, or from an invalid number
-        throw IoError(path.string(), " does not contain a model saved by train_gpt: ", error.what());
-    }
-}
-
-Language load(const Settings& s) {
-    const fs::path path = s.model;
-    const DType dtype = s.dtype == "float64" ? float64 : float32;
-    std::error_code unreadable;  // reading will report it
-    const fs::file_type type = fs::status(path, unreadable).type();
-    const auto contains = [&](const char* name) {
-        return fs::exists(fs::symlink_status(path / name, unreadable));
-    };
-    if (type == fs::file_type::not_found)
-        throw IoError(path.string(), " does not exist; set --model to a folder with a model");
-    if (type != fs::file_type::directory) return load_trained(path, dtype);
-    if (contains("config.json")) return {lm::load_gpt2(path, {.dtype = dtype}), text::BytePairs::load(path)};
-    if (contains("model.safetensors")) return load_trained(path / "model.safetensors", dtype);
-    throw IoError(
-        path.string(),
-        " contains neither config.json (of a GPT-2) nor model.safetensors (of train_gpt); set --model to a "
-        "folder with a model");
-}
-
-volatile std::sig_atomic_t line_open = 0;  // whether standard output may lack a line break
-
-// Ends the program at once: there is nothing to save.
-void end_at_once(int signal) {
-    if (line_open != 0 && ::write(STDOUT_FILENO, "\n", 1) < 0) ::_exit(1);
-    ::_exit(128 + signal);
-}
-
-// Standard output; the first failed write is reported by check().
-class Output {
-public:
-    bool write(const std::string& text) {
-        if (!text.empty()) line_open = 1;
-        errno = 0;
-        const bool written =
-            std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-        if (!written && reason_ == 0) reason_ = errno;
-        return written;
-    }
-    void check() const {
-        if (reason_ != 0) throw IoError("cannot write the text: ", std::strerror(reason_));
-    }
-
-private:
-    int reason_ = 0;
-};
 
 // What --stats prints to standard error.
 class Stats {
 public:
     explicit Stats(bool enabled) : enabled_(enabled), last_(Clock::now()) {}
 
+    // Before anything is allocated.
+    void plan(const lm::GPTConfig& config, const Settings& s) {
+        const lm::GPTMemory memory = lm::memory_of(config, weight_type(s), cache_type(s));
+        print("weights   %.1f MiB in %s, and %.1f MiB for keys and values of %lld tokens\n",
+              static_cast<double>(memory.weights) / 0x1p20, (s.weights.empty() ? s.dtype : s.weights).c_str(),
+              static_cast<double>(memory.cache) / 0x1p20, static_cast<long long>(config.block_size));
+    }
     void model(const nn::Module& model) {
-        std::int64_t bytes = 0;
-        for (const Tensor& parameter : model.parameters())
-            bytes += parameter.numel() * static_cast<std::int64_t>(itemsize(parameter.dtype()));
-        print("model     %lld parameters, %.1f MiB, made in %.2f s\n",
-              static_cast<long long>(model.num_parameters()), static_cast<double>(bytes) / 0x1p20, lap());
+        print("model     %lld parameters, made in %.2f s\n", static_cast<long long>(model.num_parameters()),
+              lap());
     }
     void token() {
         if (first_ == 0) first_ = lap();
@@ -187,21 +141,117 @@ private:
     }
 };
 
+// The model with its weights held as the settings say.
+template <class Model>
+Model held(Model model, const Settings& s) {
+    const auto weights = weight_type(s);
+    if (const auto* format = std::get_if<BlockFormat>(&weights))
+        model.pack(*format);
+    else
+        model.to(std::get<DType>(weights));
+    return model;
+}
+
+struct Language {
+    lm::LanguageModel model;
+    text::Tokenizer tokenizer;
+};
+
+// A checkpoint of train_gpt, with sizes and characters as metadata.
+Language load_trained(const fs::path& path, const Settings& s, Stats& stats) {
+    const training::Checkpoint file = load_checkpoint(path);
+    if (!file.metadata.contains("vocabulary") && !file.metadata.contains("block_size"))
+        throw IoError(path.string(),
+                      " was not saved by train_gpt: it contains neither characters nor sizes; for a GPT-2, set "
+                      "--model to the folder with its config.json");
+    try {
+        const auto size = [&](const char* name) { return file.number<std::int64_t>(name, 1'000'000); };
+        const std::string bias = file.meta("bias");
+        if (const std::string problem = problem_of_switch("bias", bias); !problem.empty())
+            throw IoError("its bias: ", problem);
+        const text::Characters characters(file.meta("vocabulary"));
+        const lm::GPTConfig config{.vocab_size = characters.vocab_size(),
+                                   .block_size = size("block_size"),
+                                   .num_layers = size("num_layers"),
+                                   .num_heads = size("num_heads"),
+                                   .d_model = size("d_model"),
+                                   .bias = bias == "true"};
+        lm::check_state_dict(config, file.model);  // before a model of these sizes is made
+        stats.plan(config, s);
+        Rng rng = Rng::skip_init();
+        lm::GPT model(config, rng);
+        model.load_state_dict(file.model);
+        return {held(model, s), characters};
+    } catch (const std::runtime_error& error) {  // from the library, or from an invalid number
+        throw IoError(path.string(), " does not contain a model saved by train_gpt: ", error.what());
+    }
+}
+
+Language load(const Settings& s, Stats& stats) {
+    const fs::path path = s.model;
+    std::error_code unreadable;  // reading will report it
+    const fs::file_type type = fs::status(path, unreadable).type();
+    const auto contains = [&](const char* name) {
+        return fs::exists(fs::symlink_status(path / name, unreadable));
+    };
+    if (type == fs::file_type::not_found)
+        throw IoError(path.string(), " does not exist; set --model to a folder with a model");
+    if (type != fs::file_type::directory) return load_trained(path, s, stats);
+    if (contains("config.json")) {
+        stats.plan(lm::gpt2_config(path / "config.json"), s);
+        return {held(lm::load_gpt2(path), s), text::BytePairs::load(path)};
+    }
+    if (contains("model.safetensors")) return load_trained(path / "model.safetensors", s, stats);
+    throw IoError(
+        path.string(),
+        " contains neither config.json (of a GPT-2) nor model.safetensors (of train_gpt); set --model to a "
+        "folder with a model");
+}
+
+volatile std::sig_atomic_t line_open = 0;  // whether standard output may lack a line break
+
+// Ends the program at once: there is nothing to save.
+void end_at_once(int signal) {
+    if (line_open != 0 && ::write(STDOUT_FILENO, "\n", 1) < 0) ::_exit(1);
+    ::_exit(128 + signal);
+}
+
+// Standard output; the first failed write is reported by check().
+class Output {
+public:
+    bool write(const std::string& text) {
+        if (!text.empty()) line_open = 1;
+        errno = 0;
+        const bool written =
+            std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+        if (!written && reason_ == 0) reason_ = errno;
+        return written;
+    }
+    void check() const {
+        if (reason_ != 0) throw IoError("cannot write the text: ", std::strerror(reason_));
+    }
+
+private:
+    int reason_ = 0;
+};
+
 lm::GenerateOptions options_of(const Settings& s, Rng& rng) {
     return {.max_new_tokens = s.max_new_tokens,
             .sampling = {.temperature = s.temperature, .top_k = s.top_k, .rng = &rng, .top_p = s.top_p},
-            .use_cache = !s.no_cache};
+            .use_cache = !s.no_cache,
+            .cache_dtype = cache_type(s)};
 }
 
 void run_random(const Settings& s, Stats& stats, Output& output) {
     Rng rng(static_cast<std::uint64_t>(s.seed));
-    const lm::GPT model({.vocab_size = 50257,
-                         .block_size = 1024,
-                         .num_layers = 12,
-                         .num_heads = 12,
-                         .d_model = 768,
-                         .bias = true},
-                        rng);
+    const lm::GPTConfig config{.vocab_size = 50257,
+                               .block_size = 1024,
+                               .num_layers = 12,
+                               .num_heads = 12,
+                               .d_model = 768,
+                               .bias = true};
+    stats.plan(config, s);
+    const lm::GPT model = held(lm::GPT(config, rng), s);
     stats.model(model);
     const text::Ids prompt = randint(0, 50257, {64}, rng).to_vector<std::int64_t>();
     const text::Ids ids = lm::generate(model, prompt, options_of(s, rng), [&](std::int64_t id) {
@@ -212,7 +262,7 @@ void run_random(const Settings& s, Stats& stats, Output& output) {
 }
 
 void run(const Settings& s, Stats& stats, Output& output) {
-    const Language language = load(s);
+    const Language language = load(s, stats);
     warn_of_nonfinite(s.model, language.model.named_parameters());
     stats.model(language.model);
     Rng rng(static_cast<std::uint64_t>(s.seed));

@@ -30,7 +30,7 @@ CLASSES = {"Mask": "weft", "Drawing": "viz", "Plot": "viz", "Report": "report", 
 OF_PLACE = {"optim": "_lr$| clip_grad_norm$", "nn": " from_torch_multi", "check": "Report | check_finite$", "viz": " (attention_.*|mask_grid|graph|save_svg)$"}
 METHODS = {"str": "__str__", "summary": "__repr__", "item": "__float__", "passed": "__bool__", "operator()": "forward"}
 # The arguments that take the words of an enumeration, and PyTorch's words that are no members' names.
-ENUMERATIONS = {"Reduction": "reduction", "Gelu": "approximate", "Anneal": "anneal_strategy", "FanMode": "mode", "Nonlinearity": "nonlinearity"}
+ENUMERATIONS = {"Reduction": "reduction", "Gelu": "approximate", "Anneal": "anneal_strategy", "FanMode": "mode", "Nonlinearity": "nonlinearity", "BlockFormat": "format"}
 WORDS = {"Gelu::exact": ["none"], "Nonlinearity::linear": ["linear", "conv1d", "conv2d"]}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}
@@ -170,13 +170,13 @@ def modules(text, known, space="nn::"):
 
 DECLARATION = (r"(?<=[;{}\]:] )(?:inline )?(Tensor&?|bool|double|void|std::string|NamedTensors|FlowReport|AttentionReport|ValuesIndices|UniqueResult|std::vector<Tensor>|std::u?int64_t|int|const S\w+&|AttentionResult)"
                r" (\w+)\(((?:[^();]|\([^()]*\))*)\)")
-METHOD = r"(?<=[;{}:] )(?!return |else )(static |)((?:const )?[\w:]+(?:<[^()]*?>)?&?) (\w+)\(((?:[^();]|\([^()]*\))*)\)(?: const)?(?=;| \{)"
+METHOD = r"(?<=[;{}:] )(?!return |explicit |else )(static |)((?:const )?[\w:]+(?:<[^()]*?>)?&?) (\w+)\(((?:[^();]|\([^()]*\))*)\)(?: const)?(?=;| \{)"
 
 
 def main(include, out):
     folder = pathlib.Path(include) / "weft"
     optim = " ".join(code_of(path) for path in sorted((folder / "optim").glob("*.h")))
-    ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask")]))
+    ops = " ".join(map(code_of, [path for path in sorted((folder / "ops").glob("*.h")) if path.stem not in ("heads", "mask", "packed")]))
     layers = " ".join(code_of(path) for path in sorted((folder / "nn").glob("*.h")))
     gpt = code_of(folder / "lm/gpt.h")
     shown = " ".join(map(code_of, [*sorted((folder / "check").glob("*.h")), *[folder / f"{name}.h" for name in ("viz/figure", "viz/pictures", "report/report", "ops/mask")]]))
@@ -200,7 +200,7 @@ def main(include, out):
             methods.add(name)
     for symbol, parameters in re.findall(r"Tensor operator(\S+)\(([^()]*)\);", ops):
         lines += operator(symbol, list(split(parameters)))
-    members = re.search(r"class \[\[nodiscard\]\] (Tensor \{.*?)explicit Tensor\(", code_of(folder / "autograd/tensor.h"))[1]
+    members = re.search(r"class \[\[nodiscard\]\] (Tensor \{.*?)explicit Tensor\(std::", code_of(folder / "autograd/tensor.h"))[1]
     for symbol, kind in re.findall(r"Tensor& operator([^=(])=\((const Tensor&|double) ", members):
         lines.append(f'    def(t, "__i{OPERATORS[symbol]}__(self, other)", [](py::object self, {kind} other) {{ return self.cast<Tensor&>() {symbol}= other, self; }});\n')
     lines += members_of("t", "Tensor", members, known, "weft::", methods)
@@ -221,7 +221,7 @@ def main(include, out):
         lines.append(binding('nn.attr("init")', name, result, list(split(parameters)), known, "nn::init::"))
     lines += members_of('nn.attr("Module")', "nn::Module", re.search(r"class Module \{ (public:.*?) protected:", layers)[1], known, "nn::Module")
     lines += [*modules(layers, known), *modules(gpt, known, "lm::")]
-    for name, members in re.findall(r"enum class (\w+) \{ ([^}]*) \};", ops + optim + layers):
+    for name, members in re.findall(r"enum class (\w+)(?: : [\w:]+)? \{ ([^}]*) \};", ops + optim + layers + code_of(folder / "tensor/packed_matrix.h")):
         pairs = [f'{{"{word}", {name}::{m}}}' for m in members.split(", ") for word in WORDS.get(f"{name}::{m}", [m])]
         words += (f'template <>\nstruct Words<{name}> {{\n    static Known<{name}> all() {{ return {{"{ENUMERATIONS[name]}", {{{", ".join(pairs)}}}}}; }}\n}};\n'
                   f"template <>\nstruct py::detail::type_caster<{name}> : Word<{name}> {{}};\n")

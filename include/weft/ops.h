@@ -22,6 +22,7 @@
 #include "weft/ops/losses.h"
 #include "weft/ops/mask.h"
 #include "weft/ops/norms.h"
+#include "weft/ops/packed.h"
 #include "weft/ops/products.h"
 #include "weft/ops/random.h"
 #include "weft/ops/reductions.h"

@@ -1,6 +1,5 @@
 // What the files of the binding share: how a function is declared, and how Python's values become Weft's.
 #pragma once
-
 #include <pybind11/eval.h>
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>

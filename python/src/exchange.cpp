@@ -7,13 +7,14 @@
 
 namespace {
 
-constexpr DType types[] = {float32, float64, int64, boolean};
-const char* const formats[] = {"f", "d", "q", "?"};
-constexpr std::uint8_t codes[] = {kDLFloat, kDLFloat, kDLInt, 6};  // 6: kDLBool, which Debian's header lacks
+constexpr DType types[] = {float32, float64, int64, boolean, bfloat16, float16};
+const char* const formats[] = {"f", "d", "q", "?", "bfloat16", "e"};  // a buffer has no bfloat16
+// 6: kDLBool, which Debian's header lacks.
+constexpr std::uint8_t codes[] = {kDLFloat, kDLFloat, kDLInt, 6, kDLBfloat, kDLFloat};
 const char* const in_graph = "a tensor that requires a gradient shares no memory; share x.detach()";
 const char* const others =
-    "; Weft has float32, float64, int64 and bool in the processor's memory: convert it, as in "
-    "a.astype(np.int64) or t.to(torch.int64)";
+    "; Weft has float32, float64, bfloat16, float16, int64 and bool in the processor's "
+    "memory: convert it, as in a.astype(np.int64) or t.to(torch.int64)";
 
 void* address_of(T x) {
     return static_cast<char*>(x.array().storage->data) + x.array().offset * I(itemsize(x.dtype()));
@@ -32,6 +33,7 @@ py::buffer_info buffer_of(T x) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) try {
     view->obj = nullptr;
     const Tensor x = py::cast<Tensor>(self);
+    if (x.dtype() == bfloat16) throw py::buffer_error("a buffer has no bfloat16; share x.to(weft.float32)");
     const int layout = flags & ~(PyBUF_WRITABLE | PyBUF_FORMAT);
     const bool fits = x.is_contiguous() || layout == PyBUF_STRIDES || layout == PyBUF_INDIRECT;
     if (!x.requires_grad() && fits)
@@ -83,9 +85,9 @@ Tensor from_dlpack(const py::object& x) {
     const auto is_its = [&](DType d) {
         return t.dtype.code == codes[int(d)] && t.dtype.bits == 8 * itemsize(d);
     };
-    const auto* const type = std::find_if(types, types + 4, is_its);
+    const auto* const type = std::find_if(types, std::end(types), is_its);
     const int device = t.device.device_type;
-    if (device != kDLCPU || type == types + 4 || t.dtype.lanes != 1)
+    if (device != kDLCPU || type == std::end(types) || t.dtype.lanes != 1)
         throw DTypeError("from_dlpack: ", type_of(x, "unknown"), " on device ", device, others);
     const std::span<const I> shape(t.shape, static_cast<std::size_t>(t.ndim)), strides(t.strides, shape.size());
     Tensor y = from_blob(static_cast<char*>(t.data) + t.byte_offset, Shape(shape),
@@ -99,8 +101,9 @@ using View = std::unique_ptr<py::buffer_info>;
 std::pair<View, DType> memory_of(const std::string& caller, const py::buffer& array) {
     View view = std::make_unique<py::buffer_info>(array.request());
     const std::string letter = view->format.substr(view->format.find_first_not_of("@=<"));  // little-endian
-    const auto* const format = std::find(formats, formats + 4, letter == "l" ? "q" : letter);
-    if (format == formats + 4) throw DTypeError(caller, ": ", type_of(array, view->format.c_str()), others);
+    const auto* const format = std::find(formats, std::end(formats), letter == "l" ? "q" : letter);
+    if (format == std::end(formats))
+        throw DTypeError(caller, ": ", type_of(array, view->format.c_str()), others);
     return {std::move(view), types[format - formats]};
 }
 Tensor from_numpy(const py::buffer& array) {

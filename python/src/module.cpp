@@ -135,11 +135,9 @@ PYBIND11_MODULE(_weft, m) {
     error<ShapeError>(m, "ShapeError", PyExc_ValueError), error<DTypeError>(m, "DTypeError", PyExc_TypeError);
     error<IndexError>(m, "IndexError", PyExc_IndexError), error<ValueError>(m, "ValueError", PyExc_ValueError);
     error<GraphError>(m, "GraphError", PyExc_RuntimeError), error<IoError>(m, "IoError", PyExc_OSError);
-
     py::enum_<DType> dtype(m, "dtype");
-    for (DType type : {float32, float64, int64, boolean})
+    for (DType type : {float32, float64, int64, boolean, bfloat16, float16})
         dtype.value(name(type), type), m.attr(name(type)) = type;
-
     py::class_<Rng> generator(m, "Generator");
     generator.def(py::init<std::uint64_t>(), Signature("Generator(seed=0)"));
     def(generator, "manual_seed(self, seed)",

@@ -168,7 +168,8 @@ def calling(name, function, signature=""):
 
 
 texts = {id(f): text for text, f in w._signatures.items() if text[-1:] != "("}
-declared = lambda name: max((texts[id(f)] for f in w._signatures[name + "("]), key=len)
+declared = lambda name: max((texts[id(f)] for f in w._signatures[name + "("]),
+                            key=lambda text: ("axis" not in text, len(text)))
 options = lambda text: text.partition("target, " if "target, " in text else "input, ")[2]  # after the tensors
 SIGNATURES = {
     "Linear": "in_features, out_features, bias=True", "Dropout": "p=0.5, inplace=False",

@@ -233,7 +233,8 @@ class Methods:
     grad, requires_grad = property(Tensor.grad, Tensor.set_grad), property(Tensor.requires_grad, Tensor.requires_grad_)
     new_zeros, new_ones, new_empty = map(new, ("zeros", "ones", "empty"))
     type_as, view_as, cpu = lambda x, other: x.to(other.dtype), lambda x, other: x.view(other.shape), lambda x: x
-    item, tolist = lambda x: x.detach().reshape(()).tolist(), lambda x: memoryview(x.detach()).tolist()
+    item, tolist = lambda x: x.detach().reshape(()).tolist(), lambda x: memoryview(
+        x.detach().to(float32) if x.dtype in (w.float16, w.bfloat16) else x.detach()).tolist()
     stride, __abs__, __matmul__, __pow__ = Tensor.strides, Tensor.abs, Tensor.matmul, Tensor.pow
     __rpow__, __bool__ = lambda x, a: w.full_like(x, a)**x, lambda x: bool(float(x))
     __len__, __iter__ = lambda x: x.size(0), lambda x: (x[i] for i in range(len(x)))
@@ -258,6 +259,8 @@ class Methods:
     def numpy(x, *args, **kwargs):
         if x.requires_grad:  # NumPy asks for __array__ where the buffer is refused
             raise w.GraphError("numpy: a tensor that requires a gradient shares no memory; share x.detach()")
+        if x.dtype == w.bfloat16:
+            raise w.DTypeError("numpy: NumPy has no bfloat16; share x.to(weft.float32)")
         import numpy as np
         return np.array(x, *args, **kwargs) if args or kwargs else np.asarray(x)
     def __reduce__(x):

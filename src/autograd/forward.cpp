@@ -101,7 +101,7 @@ struct Push {
 
     Tensor transposed(const std::vector<Tensor>& dx, const Saved& constants, bool create_graph) const {
         const bool is_linear = std::ranges::none_of(
-            saved, [](const Tensor& x) { return x.defined() && is_floating_point(x.dtype()); });
+            saved, [](const Tensor& x) { return x.defined() && takes_gradient(x.dtype()); });
         tell(is_linear ? "linear" : "transposed");
         const Array numbers = make_array(y.shape(), y.dtype());
         kernels::active().fill_range(numbers, 1, 1);  // any u would do, but equal ones hide what a rule centres
@@ -136,7 +136,7 @@ struct Push {
     // What the rule sees of a tensor that it saved. If its result is differentiated again, by an outer jvp or a
     // graph, it may call grad() on a function of a variable.
     static Tensor unpacked(const Tensor& x, const JvpRun& run) {
-        if (!x.defined() || !is_floating_point(x.dtype())) return x;
+        if (!x.defined() || !takes_gradient(x.dtype())) return x;
         const std::shared_ptr<Node> node = run.create_graph ? x.impl().node : nullptr;
         return node || run.outer ? variable_of(x.array(), node, x.impl().tangents) : without_node(x);
     }

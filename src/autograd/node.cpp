@@ -60,7 +60,7 @@ Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs
     if (Profile::current() != nullptr) [[unlikely]]
         Profile::current()->recorded(operation);
     TensorImpl& result = y.impl();
-    if (!enabled || !is_floating_point(result.array.dtype)) return y;
+    if (!enabled || !takes_gradient(result.array.dtype)) return y;
     const auto is_variable = [](const Tensor& x) {
         return x.defined() && x.requires_grad() && x.impl().node->number >= constants_below;
     };

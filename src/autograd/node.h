@@ -85,6 +85,7 @@ struct TensorImpl {
     // Of a leaf after requires_grad_(false), for the next requires_grad_().
     std::shared_ptr<Node> disabled_node = {};
     Tangents tangents = {};  // one for each jvp, running or not, that the tensor depends on
+    std::shared_ptr<const PackedMatrix> packed = {};  // then the array has no storage
 };
 
 // x's values and tangents as a variable: of its own or, with a source, an alias of what the source computed.
@@ -154,8 +155,8 @@ void check_count(const char* operation, std::size_t gradients, std::size_t input
 // The checks of every in-place operation on x, reading `other`.
 void check_in_place(const char* operation, const Tensor& x, const Tensor* other = nullptr);
 
-// Promotion: bool → int64 → float32 or float64, if the type holds every element; float32 and float64 do not
-// mix.
+// Promotion: bool → int64 → float32 or float64, and bfloat16 or float16 → float32 or float64, if the type holds
+// every element; float32 and float64 do not mix.
 bool promotes(DType from, DType to);
 // DTypeError that names the operand to convert.
 [[noreturn]] void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b);

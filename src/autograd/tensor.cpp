@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "autograd/node.h"
+#include "weft/tensor/packed_matrix.h"
 
 namespace weft {
 
@@ -40,10 +41,14 @@ void check_in_place(const char* operation, const Tensor& x, const Tensor* other)
 }
 
 bool promotes(DType from, DType to) {
-    return from == to || from == boolean || (from == int64 && is_floating_point(to));
+    return from == to || from == boolean || (from == int64 && is_floating_point(to)) ||
+           (computed_in(from) != from && takes_gradient(to));
 }
 
 void throw_unmixable(const char* operation, const Tensor& a, const Tensor& b) {
+    if (computed_in(a.dtype()) != a.dtype() && computed_in(b.dtype()) != b.dtype())
+        throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()),
+                         " do not mix; convert both with to(float32)");
     const bool keeps_a = b.dtype() == float64 || promotes(b.dtype(), a.dtype());
     const Tensor &kept = keeps_a ? a : b, &other = keeps_a ? b : a;
     throw DTypeError(operation, ": ", name(a.dtype()), " and ", name(b.dtype()), " do not mix; convert the ",
@@ -55,7 +60,7 @@ Tensor promoted(const char* operation, const Tensor& x, DType to) {
     if (x.dtype() == to) return x;
     const Tensor y = x.to(to), from = x.contiguous();
     if (x.dtype() == int64)
-        visit_floating(to, [&]<class T>(T) {  // a long double holds every int64
+        visit_any(to, [&]<class T>(T) {  // a long double holds every int64
             for (std::int64_t i = 0; i < x.numel(); ++i)
                 if (const std::int64_t n = from.data<std::int64_t>()[i];
                     static_cast<long double>(y.data<T>()[i]) != static_cast<long double>(n))
@@ -113,15 +118,34 @@ TensorImpl& Tensor::impl() const {
             "tensor that no backward has reached; assign one to it, or call backward() first");
     return *impl_;
 }
-const Array& Tensor::array() const { return impl().array; }
-const Shape& Tensor::shape() const { return array().shape; }
+Tensor::Tensor(const PackedMatrix& blocks)
+    : impl_(std::make_shared<TensorImpl>(
+          TensorImpl{{nullptr, blocks.shape(), contiguous_strides(blocks.shape()), 0, float32},
+                     nullptr,
+                     nullptr,
+                     {},
+                     std::make_shared<PackedMatrix>(blocks)})) {}
+
+const PackedMatrix* Tensor::packed() const { return impl().packed.get(); }
+
+const Array& Tensor::array() const {
+    if (packed())
+        throw DTypeError(
+            "tensor: this weight ", shape(), " is held in blocks of ", name(packed()->format()),
+            ", which only linear and embedding read; use dequantize(*w.packed()), or to(float32) of "
+            "its module");
+    return impl().array;
+}
+const Shape& Tensor::shape() const { return impl().array.shape; }
 std::int64_t Tensor::size(int axis) const { return shape()[normalize_axis(axis, rank(), "size")]; }
-DType Tensor::dtype() const { return array().dtype; }
-const Strides& Tensor::strides() const { return array().strides; }
-bool Tensor::is_contiguous() const { return array().is_contiguous(); }
+DType Tensor::dtype() const { return impl().array.dtype; }
+const Strides& Tensor::strides() const { return impl().array.strides; }
+bool Tensor::is_contiguous() const { return impl().array.is_contiguous(); }
 bool Tensor::shares_storage(const Tensor& other) const { return array().storage == other.array().storage; }
-std::uint64_t Tensor::version() const { return array().storage->version; }
-std::string Tensor::str() const { return format(array()); }
+std::uint64_t Tensor::version() const { return packed() ? 0 : array().storage->version; }
+std::string Tensor::str() const {
+    return packed() ? "blocks of " + std::string(name(packed()->format())) : format(array());
+}
 std::string Tensor::repr() const {
     if (!defined()) return "Tensor()";
     std::string values = str();
@@ -171,6 +195,7 @@ Tensor& Tensor::fill_(double value) {
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
     check_in_place("add_", *this, &other);
     if (dtype() == boolean) throw DTypeError("add_: bool tensors do not add; convert them with to()");
+    check_computes("add_", dtype());
     check_representable("add_", alpha, dtype());
     kernels::active().axpy(array(), alpha, operand("add_", *this, other));
     return bump_version();
@@ -179,6 +204,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
 Tensor& Tensor::mul_(const Tensor& other) {
     check_in_place("mul_", *this, &other);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
+    check_computes("mul_", dtype());
     kernels::active().multiply(array(), array(), operand("mul_", *this, other));
     return bump_version();
 }
@@ -186,6 +212,7 @@ Tensor& Tensor::mul_(const Tensor& other) {
 Tensor& Tensor::mul_(double factor) {
     check_in_place("mul_", *this);
     if (dtype() == boolean) throw DTypeError("mul_: bool tensors do not multiply; use &&");
+    check_computes("mul_", dtype());
     check_representable("mul_", factor, dtype());
     kernels::active().scale(array(), array(), factor);
     return bump_version();
@@ -201,10 +228,13 @@ Tensor& Tensor::set_data(const Tensor& other) {
     if (!is_leaf())
         throw GraphError("set_data: a tensor made by ", impl().node->operation,
                          " cannot take new values; only a leaf can");
-    if (requires_grad() && !is_floating_point(other.dtype()))
+    if (requires_grad() && !takes_gradient(other.dtype()))
         throw DTypeError("set_data: a tensor that requires a gradient cannot become ", name(other.dtype()),
                          "; only float32 and float64 take one");
-    Array values = copy_of(other.array());
+    if (other.packed() && requires_grad())
+        throw DTypeError("set_data: a tensor that requires a gradient cannot become blocks of ",
+                         name(other.packed()->format()), ", which take none; call requires_grad_(false) first");
+    Array values = other.packed() ? other.impl().array : copy_of(other.array());
     const auto renewed = [&](const std::shared_ptr<Node>& before) {
         if (!before) return before;
         auto node = Node::make("leaf", values);
@@ -215,10 +245,12 @@ Tensor& Tensor::set_data(const Tensor& other) {
         return node;
     };
     auto node = renewed(impl().node);
-    auto disabled_node = is_floating_point(other.dtype()) ? renewed(impl().disabled_node) : nullptr;
+    const bool may_train = takes_gradient(other.dtype()) && !other.packed();
+    auto disabled_node = may_train ? renewed(impl().disabled_node) : nullptr;
     impl().node = std::move(node);  // nothing throws from here on
     impl().disabled_node = std::move(disabled_node);
     impl().array = std::move(values);
+    impl().packed = other.impl().packed;
     impl().tangents.clear();
     return *this;
 }
@@ -237,9 +269,13 @@ Tensor& Tensor::requires_grad_(bool wanted) {
         throw GraphError("requires_grad_: a tensor made by ", impl().node->operation,
                          " requires a gradient because its inputs do; use detach() for one outside the graph");
     }
-    if (wanted && !is_floating_point(dtype()))
+    if (wanted && !takes_gradient(dtype()))
         throw DTypeError("requires_grad_: only float32 and float64 take a gradient, not ", name(dtype()),
                          "; write 1.0 for 1, or convert it with to()");
+    if (wanted && packed())
+        throw DTypeError("requires_grad_: a weight in blocks of ", name(packed()->format()),
+                         " takes no gradient; train an adapter beside it (LoRA, docs/training.md), or make it "
+                         "float32 again: to(float32) of its module");
     if (wanted == requires_grad()) return *this;
     if (wanted && !impl().disabled_node)
         impl().node = Node::make("leaf", array());
@@ -264,7 +300,7 @@ void Tensor::zero_grad() {
 
 void Tensor::retain_grad() { node_of("retain_grad", *this).retains_gradient = true; }
 
-Tensor Tensor::detach() const { return Tensor(array()); }
+Tensor Tensor::detach() const { return packed() ? Tensor(*packed()) : Tensor(array()); }
 
 std::uint64_t Tensor::register_hook(Hook hook) {
     Node& node = node_of("register_hook", *this);

@@ -97,7 +97,7 @@ void MaskTable::print() const { std::cout << str() << std::flush; }
 MaskTable mask_oracle(const Tensor& scores, const Mask& mask, DType dtype) {
     if (scores.rank() != 1 && scores.rank() != 2)
         throw ShapeError("mask_oracle: takes scores (S,) or (T, S), not ", scores.shape());
-    if (!is_floating_point(dtype) || !is_floating_point(scores.dtype()))
+    if (!takes_gradient(dtype) || !takes_gradient(scores.dtype()))
         throw DTypeError("mask_oracle: scores of ", name(scores.dtype()), " in ", name(dtype),
                          "; both must be float32 or float64");
     const Tensor rows =

@@ -1,8 +1,6 @@
 #include "io/npy.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -37,25 +35,12 @@ void widen(const std::byte* source, std::byte* target) {
     std::memcpy(target, &wide, sizeof wide);
 }
 
-// IEEE 754 binary16: a sign, five bits of exponent, ten of fraction. float32 holds all of its values.
-void widen_half(const std::byte* source, std::byte* target) {
-    std::uint16_t bits;
-    std::memcpy(&bits, source, sizeof bits);
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    float value =
-        std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 1024), std::max(exponent, 1) - 25);
-    if (exponent == 31)  // infinities, and NaN with its fraction
-        value = std::bit_cast<float>(0x7F800000U | static_cast<std::uint32_t>(fraction) << 13);
-    if (bits >> 15 != 0) value = -value;
-    std::memcpy(target, &value, sizeof value);
-}
-
 constexpr FileType file_types[] = {
     {"f4", 4, float32, nullptr},
     {"f8", 8, float64, nullptr},
     {"i8", 8, int64, nullptr},
     {"b1", 1, boolean, nullptr},
-    {"f2", 2, float32, widen_half},
+    {"f2", 2, float16, nullptr},
     {"i1", 1, int64, widen<std::int8_t>},
     {"i2", 2, int64, widen<std::int16_t>},
     {"i4", 4, int64, widen<std::int32_t>},
@@ -154,8 +139,10 @@ std::string npy_header(const Tensor& x) {
     for (const std::int64_t size : x.shape()) sizes += std::to_string(size) + ", ";
     if (x.rank() == 1) sizes.pop_back();               // "(3,)"
     if (x.rank() > 1) sizes.resize(sizes.size() - 2);  // "(3, 4)"
-    const FileType* type = file_types;                 // the first four are the tensors' own
-    while (type->dtype != x.dtype()) ++type;
+    const auto* type =
+        std::ranges::find_if(file_types, [&](const FileType& t) { return !t.convert && t.dtype == x.dtype(); });
+    if (type == std::end(file_types))
+        throw DTypeError("npy: NumPy's files have no ", name(x.dtype()), "; convert it with to(float32)");
     std::string header = std::string("{'descr': '") + (type->bytes == 1 ? "|" : "<") + type->name +
                          "', 'fortran_order': False, 'shape': (" + sizes + "), }";
     constexpr std::size_t before = 10;                                         // magic, version and length

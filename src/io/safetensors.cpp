@@ -28,7 +28,8 @@ struct TypeName {
     const char* name;
     DType dtype;
 };
-constexpr TypeName types[] = {{"F64", float64}, {"I64", int64}, {"F32", float32}, {"BOOL", boolean}};
+constexpr TypeName types[] = {{"F64", float64}, {"I64", int64},     {"F32", float32},
+                              {"F16", float16}, {"BF16", bfloat16}, {"BOOL", boolean}};
 
 // The header's entry of one tensor.
 struct Entry {
@@ -114,7 +115,8 @@ private:
         const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
         const auto* type = std::ranges::find_if(types, [&](const TypeName& t) { return dtype == t.name; });
         if (type == std::end(types))
-            refuse(name, "its type is " + excerpt(dtype.dump()) + "; F32, F64, I64 and BOOL are read");
+            refuse(name,
+                   "its type is " + excerpt(dtype.dump()) + "; F32, F64, F16, BF16, I64 and BOOL are read");
         Entry entry{.name = name, .dtype = type->dtype};
 
         const auto is_count = [](const json& n) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 
+#include "kernels/reference/packed_formats.h"
+#include "kernels/threads/parallel.h"
 #include "weft/kernels/reference_kernels.h"
 
 namespace weft {
@@ -21,6 +24,7 @@ namespace reference {
 extern const Filling filling_table;
 extern const Elementwise elementwise_table;
 extern const Products products_table;
+extern const Packed packed_table;
 extern const Reductions reductions_table;
 extern const Scans scans_table;
 extern const Rows rows_table;
@@ -32,6 +36,7 @@ namespace fast {
 extern const Filling filling_table;
 extern const Elementwise elementwise_table;
 extern const Products products_table;
+extern const Packed packed_table;
 extern const Reductions reductions_table;
 extern const Scans scans_table;
 extern const Rows rows_table;
@@ -41,13 +46,15 @@ extern const Attention attention_table;
 }  // namespace fast
 
 const Kernels& active() {
-    static const Kernels plain{
-        reference::filling_table,    reference::elementwise_table, reference::products_table,
-        reference::reductions_table, reference::scans_table,       reference::rows_table,
-        reference::layer_norm_table, reference::indexing_table,    reference::attention_table};
-    static const Kernels quick{fast::filling_table,    fast::elementwise_table, fast::products_table,
-                               fast::reductions_table, fast::scans_table,       fast::rows_table,
-                               fast::layer_norm_table, fast::indexing_table,    fast::attention_table};
+    static const Kernels plain{reference::filling_table,    reference::elementwise_table,
+                               reference::products_table,   reference::packed_table,
+                               reference::reductions_table, reference::scans_table,
+                               reference::rows_table,       reference::layer_norm_table,
+                               reference::indexing_table,   reference::attention_table};
+    static const Kernels quick{fast::filling_table,  fast::elementwise_table, fast::products_table,
+                               fast::packed_table,   fast::reductions_table,  fast::scans_table,
+                               fast::rows_table,     fast::layer_norm_table,  fast::indexing_table,
+                               fast::attention_table};
     return reads_reference ? plain : quick;
 }
 
@@ -55,6 +62,54 @@ Array copy_of(const Array& x, DType dtype) {
     Array copy = make_array(x.shape, dtype);
     active().copy(copy, x);
     return copy;
+}
+
+CompactMatrix compact(const Array& half) {
+    const auto* const first = static_cast<const std::byte*>(half.storage->begin()) + 2 * half.offset;
+    return {half.dtype, first, half.shape[0], half.shape[1], 2 * half.shape[1]};
+}
+
+CompactMatrix compact(const PackedMatrix& w) {
+    return {w.format(), w.bytes().data(), w.rows(), w.columns(), w.row_bytes()};
+}
+
+namespace {
+
+// f(format) for one that is written.
+template <class Function>
+void visit_written(BlockFormat format, const Function& f) {
+    if (format == BlockFormat::Q8_0) f(reference::Q8_0{});
+    if (format == BlockFormat::Q4_0) f(reference::Q4_0{});
+    if (format == BlockFormat::Q4_1) f(reference::Q4_1{});
+}
+
+}  // namespace
+
+bool is_written(BlockFormat format) {
+    bool written = false;
+    visit_written(format, [&](auto) { written = true; });
+    return written;
+}
+
+std::int64_t first_unpackable(const Array& w, BlockFormat format) {
+    const Array x = contiguous(w);
+    std::int64_t found = -1;
+    visit_written(format, [&]<class Format>(Format) {
+        for (std::int64_t i = 0; i < x.numel() && found < 0; i += Format::length)
+            if (!Format::fits(x.data<float>() + i)) found = i;
+    });
+    return found;
+}
+
+PackedMatrix pack(const Array& w, BlockFormat format) {
+    const Array x = contiguous(w);
+    return PackedMatrix(format, w.shape[0], w.shape[1], [&](std::span<std::byte> bytes) {
+        visit_written(format, [&]<class Format>(Format) {
+            parallel_for(x.numel() / Format::length, Format::length, 1 << 14, [&](std::int64_t block) {
+                Format::pack(x.data<float>() + block * Format::length, bytes.data() + block * Format::bytes);
+            });
+        });
+    });
 }
 
 Array contiguous(const Array& x) { return x.is_contiguous() ? x : copy_of(x); }
@@ -92,11 +147,18 @@ bool all(const Array& x) {
     return std::all_of(data, data + dense.numel(), [](bool v) { return v; });
 }
 
-std::int64_t first_beyond_int64(const Array& x) {
+std::int64_t first_beyond(const Array& x, DType to) {
+    const bool narrows =
+        is_floating_point(to) ? computed_in(to) != to : to == int64 && is_floating_point(x.dtype);
+    if (!narrows || to == x.dtype || x.dtype == boolean) return -1;
     const Array dense = contiguous(x);
-    return visit_floating(x.dtype, [&]<class T>(T) {
+    return visit_any(x.dtype, [&]<class T>(T) {
         const T *begin = dense.data<T>(), *end = begin + dense.numel();
-        const T* found = std::find_if(begin, end, [](T v) { return !(v >= T(-0x1p63) && v < T(0x1p63)); });
+        const T* found = std::find_if(begin, end, [to, limit = end_of(to).infinite](T v) {
+            const auto value = static_cast<double>(v);
+            return to == int64 ? !(value >= -0x1p63 && value < 0x1p63)
+                               : std::abs(value) >= limit && std::abs(value) < INFINITY;
+        });
         return found == end ? -1 : found - begin;
     });
 }

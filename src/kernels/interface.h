@@ -8,9 +8,11 @@
 #include <numbers>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "tensor/array.h"
+#include "weft/tensor/packed_matrix.h"
 
 namespace weft::kernels {
 
@@ -70,6 +72,24 @@ struct Products {
     // matmul of four axes in which `pairs` names a or b. Its elements at `blocked` (bool, of its shape) count
     // as 0 and are multiplied with nothing, because 0 · NaN is NaN.
     void (*masked_matmul)(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs);
+};
+
+// W (n, k), the weight of a layer or a table, in fewer bits than it is computed in: a contiguous matrix of
+// bfloat16 or float16, or blocks.
+struct CompactMatrix {
+    std::variant<DType, BlockFormat> format;
+    const std::byte* data;
+    std::int64_t n, k, row_bytes;
+};
+
+// Widens to float32 what it reads. The others are contiguous, float32.
+struct Packed {
+    // y (R, n) = x (R, k) Wᵀ, or y + x Wᵀ.
+    void (*packed_linear)(const Array& y, const Array& x, const CompactMatrix& w, bool adds);
+    // dx (R, k) = dy (R, n) W.
+    void (*packed_linear_backward)(const Array& dx, const Array& dy, const CompactMatrix& w);
+    // out (R, k) = the rows of W at indices (R,), int64 and within 0 … n − 1.
+    void (*widen_rows)(const Array& out, const CompactMatrix& w, const Array& indices);
 };
 
 // A contiguous shape as (outer, n, inner), where n is the product of the axes first … last − 1.
@@ -183,7 +203,16 @@ struct Attention {
                                const AttentionParams& params);
 };
 
-struct Kernels : Filling, Elementwise, Products, Reductions, Scans, Rows, LayerNorm, Indexing, Attention {};
+struct Kernels : Filling,
+                 Elementwise,
+                 Products,
+                 Packed,
+                 Reductions,
+                 Scans,
+                 Rows,
+                 LayerNorm,
+                 Indexing,
+                 Attention {};
 
 // What runs on this thread: the fast kernels, or under a ReferenceKernels guard those of plain loops.
 const Kernels& active();
@@ -192,6 +221,17 @@ const Kernels& active();
 Array copy_of(const Array& x, DType dtype);
 inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
 Array contiguous(const Array& x);
+
+// What the kernels read of a matrix of bfloat16 or float16, which is contiguous, and of blocks.
+CompactMatrix compact(const Array& half);
+CompactMatrix compact(const PackedMatrix& blocks);
+
+// Whether a format is written, and not only read. Then a matrix of float32 whose rows divide into its blocks
+// can become blocks, unless one has a NaN, an infinity or a scale that float16 does not hold: the first element
+// of the first such block, or −1.
+bool is_written(BlockFormat format);
+std::int64_t first_unpackable(const Array& w, BlockFormat format);
+PackedMatrix pack(const Array& w, BlockFormat format);
 
 // A new array of one value. Refuses what make_array does, naming `operation`.
 Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full");
@@ -205,9 +245,10 @@ Array gemm_layout(const Array& x);
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k);
 
 bool all(const Array& x);  // bool
-// The first position, in row-major order, of an element of x (floating) that copy cannot convert to int64 (NaN,
-// or out of range), and of an index outside low … high − 1 that is not `allowed`; −1 if there is none.
-std::int64_t first_beyond_int64(const Array& x);
+// The first position, in row-major order, of an element of x that copy cannot convert: NaN or what is out of
+// range to int64, a number to bfloat16 or float16 that would become infinite; and of an index outside low …
+// high − 1 that is not `allowed`. −1 if there is none.
+std::int64_t first_beyond(const Array& x, DType to);
 std::int64_t first_outside(const Array& indices, std::int64_t low, std::int64_t high,
                            std::optional<std::int64_t> allowed = {});
 

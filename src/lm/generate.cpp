@@ -23,7 +23,7 @@ Tensor generate_ids(const LanguageModel& model, const Tensor& prompt, const Gene
     all.slice(1, 0, given).copy_(prompt);
     const bool use_cache = options.use_cache && model.has_caches();
     std::vector<nn::KeyValueCache> caches;
-    if (use_cache) caches = model.make_caches();
+    if (use_cache) caches = model.make_caches(options.cache_dtype);
     for (std::int64_t T = given; T < end; ++T) {
         // Beyond block_size the window slides: every token gets a new position, so nothing cached applies.
         const bool cached = use_cache && T <= block;

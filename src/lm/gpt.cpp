@@ -107,9 +107,9 @@ Tensor GPT::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches
     });
 }
 
-std::vector<nn::KeyValueCache> GPT::make_caches() const {
+std::vector<nn::KeyValueCache> GPT::make_caches(std::optional<DType> stored_as) const {
     std::vector<nn::KeyValueCache> caches;
-    for (std::size_t i = 0; i < blocks.size(); ++i) caches.emplace_back(config.block_size);
+    for (std::size_t i = 0; i < blocks.size(); ++i) caches.emplace_back(config.block_size, stored_as);
     return caches;
 }
 

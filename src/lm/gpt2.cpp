@@ -22,13 +22,23 @@ struct GPTEntry {
     bool transposed = false;  // in Weft
 };
 
+// The widths of keys and values, and how many heads have them.
+struct Widths {
+    std::int64_t d_k, d_v, groups;
+};
+Widths widths(const GPTConfig& config) {
+    const nn::AttentionConfig& a = config.attention;
+    const std::int64_t width = nn::head_dim(config.d_model, config.num_heads, "GPT");
+    return {a.d_k == 0 ? width : a.d_k, a.d_v == 0 ? width : a.d_v,
+            a.num_kv_heads == 0 ? config.num_heads : a.num_kv_heads};
+}
+
 // All tensors but the tied head.
 std::vector<GPTEntry> gpt_entries(const GPTConfig& config) {
     const std::int64_t C = config.d_model, F = config.dim_feedforward == 0 ? 4 * C : config.dim_feedforward;
     const nn::AttentionConfig& a = config.attention;
-    const std::int64_t H = config.num_heads, width = nn::head_dim(C, H, "GPT"),
-                       G = a.num_kv_heads == 0 ? H : a.num_kv_heads, d_k = a.d_k == 0 ? width : a.d_k,
-                       d_v = a.d_v == 0 ? width : a.d_v;
+    const std::int64_t H = config.num_heads;
+    const auto [d_k, d_v, G] = widths(config);
     std::vector<GPTEntry> all{{"token_embedding.weight", "wte.weight", {config.vocab_size, C}}};
     if (!a.rotary_base) all.push_back({"position_embedding.weight", "wpe.weight", {config.block_size, C}});
     // A norm of weight (C,) or a linear layer of weight (in, out), which in Weft is (out, in).
@@ -109,6 +119,25 @@ GPTConfig gpt2_config(const std::filesystem::path& path) {
     if (!errors.empty())
         throw IoError(io::display_path(path), " does not describe a GPT-2 that Weft can run:", errors);
     return config;
+}
+
+GPTMemory memory_of(const GPTConfig& config, std::variant<DType, BlockFormat> weights,
+                    std::optional<DType> cache) {
+    const DType* const dtype = std::get_if<DType>(&weights);
+    const DType computed = dtype != nullptr ? computed_in(*dtype) : float32;
+    const auto size = [](DType type) { return static_cast<std::int64_t>(itemsize(type)); };
+    const auto bytes = [&](const Shape& shape) {
+        if (shape.rank() < 2) return shape.numel() * size(computed);
+        if (dtype != nullptr) return shape.numel() * size(*dtype);
+        const BlockFormat format = std::get<BlockFormat>(weights);
+        return shape.numel() / block_length(format) * block_bytes(format);
+    };
+    GPTMemory memory{};
+    for (const GPTEntry& entry : gpt_entries(config)) memory.weights += bytes(entry.shape);
+    const auto [d_k, d_v, groups] = widths(config);
+    memory.cache =
+        config.num_layers * groups * (d_k + d_v) * config.block_size * size(cache.value_or(computed));
+    return memory;
 }
 
 void check_state_dict(const GPTConfig& config, const nn::NamedTensors& state) {

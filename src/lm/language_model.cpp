@@ -34,6 +34,8 @@ Tensor LanguageModel::operator()(const Tensor& ids, std::vector<nn::KeyValueCach
     return checked(ids, caching().cached(ids, caches));
 }
 
-std::vector<nn::KeyValueCache> LanguageModel::make_caches() const { return caching().make_caches(); }
+std::vector<nn::KeyValueCache> LanguageModel::make_caches(std::optional<DType> stored_as) const {
+    return caching().make_caches(stored_as);
+}
 
 }  // namespace weft::lm

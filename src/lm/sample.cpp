@@ -18,7 +18,7 @@ void check(const Tensor& logits, const SampleOptions& options) {
         throw ValueError("sample: top_p must be above 0 and at most 1 (all), not ", options.top_p);
     if (logits.rank() != 1 || logits.numel() == 0)
         throw ShapeError("sample: logits must be (V,) with V ≥ 1, not ", logits.shape());
-    if (!is_floating_point(logits.dtype()))
+    if (!takes_gradient(logits.dtype()))
         throw DTypeError("sample: logits must be float32 or float64, not ", name(logits.dtype()),
                          "; convert them with to()");
 }

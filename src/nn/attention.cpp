@@ -41,6 +41,18 @@ std::optional<double> checked_rotary(std::optional<double> base, std::int64_t d_
     return base;
 }
 
+// split(w, rows) of a weight, which may be in blocks.
+std::vector<Tensor> row_blocks(const Tensor& w, const std::vector<std::int64_t>& rows) {
+    if (!w.packed()) return split(w, rows);
+    std::vector<Tensor> parts;
+    std::int64_t begin = 0;
+    for (const std::int64_t n : rows) {
+        parts.emplace_back(w.packed()->slice(begin, begin + n));
+        begin += n;
+    }
+    return parts;
+}
+
 void check_tokens(const char* module, const char* what, const Tensor& x, std::int64_t width) {
     if ((x.rank() != 2 && x.rank() != 3) || x.size(-1) != width)
         throw ShapeError(module, ": ", what, " must be (B, T, ", width, ") or (T, ", width, "), not ",
@@ -146,7 +158,7 @@ Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Te
         std::vector<Tensor> weights, biases(3);  // those of W_q, W_k and W_v, or their rows in W_qkv
         if (W_qkv) {
             const std::vector<std::int64_t> rows{num_heads * d_k, num_kv_heads * d_k, num_kv_heads * d_v};
-            weights = split(W_qkv->weight, rows);
+            weights = row_blocks(W_qkv->weight, rows);
             if (W_qkv->bias.defined()) biases = split(W_qkv->bias, rows);
         } else {
             weights = {W_q->weight, W_k->weight, W_v->weight};

@@ -26,7 +26,7 @@ namespace {
 
 const Tensor& filled(const char* function, const Tensor& x, const Rng& rng,
                      const std::function<Tensor()>& values) {
-    if (!is_floating_point(x.dtype()))
+    if (!takes_gradient(x.dtype()))
         throw DTypeError(function, ": x is ", name(x.dtype()), "; fill a float32 or float64 tensor");
     if (rng.skips_init() || x.numel() == 0) return x;
     const NoGrad off;

@@ -24,7 +24,11 @@ bool differ_in_tokens_alone(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-KeyValueCache::KeyValueCache(std::int64_t capacity) : capacity_(capacity) {
+KeyValueCache::KeyValueCache(std::int64_t capacity, std::optional<DType> stored_as)
+    : capacity_(capacity), stored_as_(stored_as) {
+    if (stored_as && (!is_floating_point(*stored_as) || takes_gradient(*stored_as)))
+        throw DTypeError("KeyValueCache: stored_as is ", name(*stored_as),
+                         "; use bfloat16 or float16, or leave it out for the type of the keys and values");
     if (capacity < 1)
         throw ValueError("KeyValueCache: capacity must be at least 1, not ", capacity,
                          "; leave it out for a cache that grows");
@@ -32,6 +36,7 @@ KeyValueCache::KeyValueCache(std::int64_t capacity) : capacity_(capacity) {
 
 KeyValueCache& KeyValueCache::operator=(KeyValueCache&& other) noexcept {
     capacity_ = other.capacity_;
+    stored_as_ = other.stored_as_;
     length_ = std::exchange(other.length_, 0);
     keys_ = std::exchange(other.keys_, {});
     values_ = std::exchange(other.values_, {});
@@ -43,7 +48,7 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
     if (k.rank() < 3 || k.rank() != v.rank() || k.shape() != with_size(v, -1, k.size(-1)))
         throw ShapeError("KeyValueCache: ", offered(),
                          " must be (B, G, T, d_k) and (B, G, T, d_v), or both without B");
-    if (!is_floating_point(k.dtype()) || k.dtype() != v.dtype())
+    if (!takes_gradient(k.dtype()) || k.dtype() != v.dtype())
         throw DTypeError("KeyValueCache: keys of ", name(k.dtype()), " and values of ", name(v.dtype()),
                          "; both must be float32, or both float64");
     if (is_grad_enabled() && (k.requires_grad() || v.requires_grad() || jvp_mode()))
@@ -55,35 +60,40 @@ void KeyValueCache::check(const Tensor& k, const Tensor& v) const {
         throw ShapeError("KeyValueCache: ", offered(), " do not fit the ", length_, " cached tokens, keys ",
                          with_size(keys_, -2, length_), " and values ", with_size(values_, -2, length_),
                          "; only the number of tokens may differ: clear() before another sequence");
-    if (length_ > 0 && k.dtype() != keys_.dtype())
-        throw DTypeError("KeyValueCache: holds ", name(keys_.dtype()), ", not ", name(k.dtype()),
-                         "; clear() it, or convert with to()");
+    if (stored_as_ ? k.dtype() != float32 : length_ > 0 && k.dtype() != keys_.dtype())
+        throw DTypeError(
+            "KeyValueCache: holds ", name(stored_as_.value_or(keys_.defined() ? keys_.dtype() : float32)),
+            stored_as_ ? " of float32" : "", ", not ", name(k.dtype()), "; clear() it, or convert with to()");
     if (capacity_ > 0 && length_ + k.size(-2) > capacity_)
         throw ShapeError("KeyValueCache: ", k.size(-2), " more tokens after ", length_, " are ",
                          length_ + k.size(-2), ", but its capacity is ", capacity_,
                          "; make it with a larger one, or clear() it");
 }
 
-// Returns `cached` if it has room for x, and otherwise larger storage with a copy of the cached tokens.
-Tensor KeyValueCache::grown(const Tensor& cached, const Tensor& x) const {
+// Returns all tokens, x's after the cached ones, and in `cached` the storage that holds them: the same if it
+// has room, and otherwise larger storage with a copy.
+Tensor KeyValueCache::appended(Tensor& cached, const Tensor& x) const {
     const std::int64_t wanted = length_ + x.size(-2);
-    const bool is_alike = cached.defined() && cached.dtype() == x.dtype() && differ_in_tokens_alone(cached, x);
-    if (is_alike && cached.size(-2) >= wanted) return cached;
-    const std::int64_t room = capacity_ > 0 ? capacity_ : std::max<std::int64_t>({wanted, 2 * length_, 16});
-    const Tensor larger = empty(with_size(x, -2, room), x.dtype());
-    if (length_ > 0) larger.slice(-2, 0, length_).copy_(cached.slice(-2, 0, length_));
-    return larger;
+    const Tensor stored = stored_as_ ? x.to(*stored_as_) : x;
+    const bool is_alike =
+        cached.defined() && cached.dtype() == stored.dtype() && differ_in_tokens_alone(cached, x);
+    if (!is_alike || cached.size(-2) < wanted) {
+        const std::int64_t room = capacity_ > 0 ? capacity_ : std::max<std::int64_t>({wanted, 2 * length_, 16});
+        const Tensor larger = empty(with_size(x, -2, room), stored.dtype());
+        if (length_ > 0) larger.slice(-2, 0, length_).copy_(cached.slice(-2, 0, length_));
+        cached = larger;
+    }
+    cached.slice(-2, length_, wanted).copy_(stored);
+    return cached.slice(-2, 0, wanted).to(x.dtype());
 }
 
 std::array<Tensor, 2> KeyValueCache::append(const Tensor& k, const Tensor& v) {
     check(k, v);
     const NoGrad off;
-    const std::int64_t length = length_ + k.size(-2);
-    const Tensor keys = grown(keys_, k), values = grown(values_, v);
-    keys.slice(-2, length_, length).copy_(k);
-    values.slice(-2, length_, length).copy_(v);
-    keys_ = keys, values_ = values, length_ = length;
-    return {keys.slice(-2, 0, length), values.slice(-2, 0, length)};
+    Tensor keys = keys_, values = values_;
+    const std::array<Tensor, 2> all{appended(keys, k), appended(values, v)};
+    keys_ = keys, values_ = values, length_ += k.size(-2);
+    return all;
 }
 
 void KeyValueCache::truncate(std::int64_t length) {

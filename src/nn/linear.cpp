@@ -24,12 +24,14 @@ const Tensor& checked_weight(const Tensor& weight) {
 
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, Rng& rng, bool with_bias)
     : Module("Linear"),
-      weight(register_parameter(
+      weight(register_weight(
           "weight",
           initial({checked_size(out_features, "Linear: out_features"), in_features}, in_features, rng))),
       bias(with_bias ? register_parameter("bias", initial({out_features}, in_features, rng)) : Parameter()) {}
 
-Linear::Linear(Tensor shared)
-    : Module("Linear"), weight(register_parameter("weight", checked_weight(shared))) {}
+Linear::Linear(Tensor shared, Tensor bias)
+    : Module("Linear"),
+      weight(register_weight("weight", checked_weight(shared))),
+      bias(bias.defined() ? register_parameter("bias", std::move(bias)) : Parameter()) {}
 
 }  // namespace weft::nn

@@ -6,11 +6,13 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <tuple>
 
 #include "nn/registry.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/record.h"
 #include "weft/autograd/trace.h"
+#include "weft/base/error_list.h"
 #include "weft/base/table.h"
 
 namespace weft::nn {
@@ -32,8 +34,8 @@ template <class Node, class Wanted>
 NamedTensors tensors_of(const Node& root, const Wanted& is_wanted) {
     NamedTensors result;
     for_each_module("", root, [&](const std::string& prefix, const Node& registry) {
-        for (const auto& [name, value, role] : registry.tensors)
-            if (is_wanted(role)) result.emplace_back(prefix + name, value);
+        for (const auto& entry : registry.tensors)
+            if (is_wanted(entry.role)) result.emplace_back(prefix + entry.name, entry.value);
     });
     return result;
 }
@@ -45,6 +47,12 @@ NamedTensors distinct(const NamedTensors& all) {
     for (const auto& [name, value] : all)
         if (seen.insert(value.handle().get()).second) result.emplace_back(name, value);
     return result;
+}
+
+// What the values take.
+std::int64_t bytes_of(const Tensor& x) {
+    if (x.packed()) return std::ssize(x.packed()->bytes());
+    return x.numel() * static_cast<std::int64_t>(itemsize(x.dtype()));
 }
 
 // 1234567 as "1,234,567".
@@ -135,17 +143,62 @@ bool Module::training() const { return registry_->training && eval_modes == 0; }
 EvalMode::EvalMode() { ++eval_modes; }
 EvalMode::~EvalMode() { --eval_modes; }
 
+namespace {
+
+// visit(name, entry) for every tensor of a registry and its descendants; is_weight tells whether only linear
+// and embedding read it, also where it is tied.
+template <class Registry, class Visit>
+void for_each_tensor(Registry& root, const Visit& visit) {
+    std::set<const TensorImpl*> others;
+    for_each_module("", root, [&](const std::string&, Registry& registry) {
+        for (const auto& entry : registry.tensors)
+            if (!entry.is_weight) others.insert(entry.value.handle().get());
+    });
+    for_each_module("", root, [&](const std::string& prefix, Registry& registry) {
+        for (auto& entry : registry.tensors)
+            visit(prefix + entry.name, entry, !others.contains(entry.value.handle().get()));
+    });
+}
+
+Tensor widened(const Tensor& x) { return x.packed() ? dequantize(*x.packed()) : x; }
+
+}  // namespace
+
 void Module::to(DType dtype) {
-    if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes float32 or float64, not ", name(dtype));
-    NamedTensors tensors = tensors_of(*registry_, [](auto) { return true; });
-    const auto changes = [&](const Tensor& x) { return is_floating_point(x.dtype()) && x.dtype() != dtype; };
-    for (const auto& [name, value] : tensors)
-        if (changes(value) && !value.is_leaf())
-            throw GraphError("Module::to: '", name, "' of this ", kind(), " was made by ", operation_of(value),
-                             " in the graph; register its detach()");
-    NoGrad off;
-    for (auto& [name, value] : tensors)
-        if (changes(value)) value.set_data(value.to(dtype));
+    if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes a floating type, not ", name(dtype));
+    const NoGrad off;
+    const auto convert = [&](const auto& use) {
+        for_each_tensor(*registry_, [&](const std::string& name, Registry::Entry& entry, bool is_weight) {
+            const DType wanted = is_weight ? dtype : computed_in(dtype);
+            const Tensor& x = entry.value;
+            if (x.packed() || (is_floating_point(x.dtype()) && x.dtype() != wanted))
+                use(name, entry, widened(x).to(wanted));
+        });
+    };
+    convert([&](const std::string& name, const Registry::Entry& entry, const Tensor&) {
+        if (!entry.value.is_leaf())
+            throw GraphError("Module::to: '", name, "' of this ", kind(), " was made by ",
+                             operation_of(entry.value), " in the graph; register its detach()");
+    });
+    convert([](const std::string&, Registry::Entry& entry, const Tensor& x) { entry.become(x); });
+}
+
+void Module::pack(BlockFormat format) {
+    ErrorList wrong;
+    std::map<const TensorImpl*, PackedMatrix> packed;
+    for_each_tensor(*registry_, [&](const std::string& name, Registry::Entry& entry, bool is_weight) {
+        const Tensor& x = entry.value;
+        if (is_weight && !packed.contains(x.handle().get())) try {
+                packed.emplace(x.handle().get(), weft::pack(widened(x), format));
+            } catch (const Error& error) {
+                wrong.add(name + " " + x.shape().str() + ": " + error.what());
+            }
+    });
+    if (!wrong.empty())
+        throw ValueError("Module::pack: weights of this ", kind(), " cannot be ", weft::name(format), ":", wrong);
+    for_each_tensor(*registry_, [&](const std::string&, Registry::Entry& entry, bool) {
+        if (const auto found = packed.extract(entry.value.handle().get())) entry.become(Tensor(found.mapped()));
+    });
 }
 
 void Module::zero_grad() {
@@ -160,14 +213,33 @@ std::int64_t Module::num_parameters() const {
 
 const std::string& Module::kind() const { return registry_->kind; }
 
+void Module::Registry::Entry::become(const Tensor& x) {
+    const bool trains = takes_gradient(x.dtype()) && !x.packed();
+    if (value.requires_grad() && !trains) {
+        was_trained = true;
+        value.requires_grad_(false);
+    }
+    value.set_data(x);
+    if (was_trained && trains) value.requires_grad_();
+    was_trained &= !trains;
+}
+
+Parameter Module::register_weight(const std::string& name, Tensor value) {
+    const Parameter weight = register_parameter(name, std::move(value));
+    std::ranges::find(registry_->tensors, name, &Registry::Entry::name)->is_weight = true;
+    return weight;
+}
+
 Parameter Module::register_parameter(const std::string& name, Tensor value) {
     registry_->check_name(name, "parameter");
     if (!value.is_leaf())
         throw GraphError(kind(), ": parameter '", name, "' was made by ", operation_of(value),
                          " in the graph; only a leaf can be trained: detach() it");
     if (!value.is_contiguous()) value = value.contiguous();
-    value.requires_grad_();
-    set_owner(value, registry_);
+    if (computed_in(value.dtype()) == value.dtype() && !value.packed()) {
+        value.requires_grad_();
+        set_owner(value, registry_);
+    }
     auto& tensors = registry_->tensors;
     const auto is_parameter = [](const auto& entry) { return entry.role == Registry::parameter; };
     tensors.insert(std::partition_point(tensors.begin(), tensors.end(), is_parameter),
@@ -240,12 +312,15 @@ std::string Module::summary() const {
     const auto visit = [&](const auto& self, const Registry& registry, const std::string& prefix,
                            int depth) -> void {
         const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
-        for (const auto& [name, value, role] : registry.tensors) {
+        for (const Registry::Entry& entry : registry.tensors) {
+            const auto& [name, value, role] = std::tie(entry.name, entry.value, entry.role);
             rows.push_back({indent + name, value.shape().str() + " " + weft::name(value.dtype()), "buffer"});
+            if (value.packed())
+                rows.back()[1] = value.shape().str() + " " + weft::name(value.packed()->format());
             if (role != Registry::parameter) continue;
             const auto [met, is_new] = first.emplace(value.handle().get(), prefix + name);
             rows.back().back() = is_new ? grouped(value.numel()) : "= " + met->second;
-            if (is_new) bytes += value.numel() * static_cast<std::int64_t>(itemsize(value.dtype()));
+            if (is_new) bytes += bytes_of(value);
         }
         for (const auto& [name, child] : registry.children) {
             rows.push_back({indent + name, child->kind, ""});

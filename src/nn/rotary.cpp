@@ -11,8 +11,7 @@ Tensor rotary(const Tensor& x, std::int64_t first_position, double base) {
     const int rank = x.rank();
     if (rank < 2 || rank >= Shape::max_rank || x.size(-1) < 2 || x.size(-1) % 2 != 0)
         throw ShapeError("rotary: takes (…, T, d) with d even, not ", x.shape());
-    if (!is_floating_point(x.dtype()))
-        throw DTypeError("rotary: takes float32 or float64, not ", name(x.dtype()));
+    if (!takes_gradient(x.dtype())) throw DTypeError("rotary: takes float32 or float64, not ", name(x.dtype()));
     if (first_position < 0) throw ValueError("rotary: first_position must be at least 0, not ", first_position);
     if (!(base > 0) || !std::isfinite(base))
         throw ValueError("rotary: the base must be finite and above 0, not ", base);

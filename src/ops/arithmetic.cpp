@@ -16,7 +16,7 @@ namespace {
 // A plain number as the other operand of x: a tensor of shape () and of x's type, outside the graph.
 Tensor scalar_operand(const Tensor& x, const char* operation, double number) {
     check_arithmetic(operation, x);
-    return scalar_like(x, number, operation);
+    return scalar_beside(x, number, operation);
 }
 
 }  // namespace
@@ -62,8 +62,9 @@ Tensor operator/(const Tensor& a, const Tensor& b) {
 
 Tensor operator-(const Tensor& x) {
     if (x.dtype() == boolean) throw DTypeError("negative: bool has no arithmetic; use !");
+    const DType type = computed_in(x.dtype());
     Tensor y = visit_wrapping(
-        x.dtype(), [&]<class T>(T) { return formula<T, T>("negative", x.dtype(), std::negate<>(), x); });
+        type, [&]<class T>(T) { return formula<T, T>("negative", type, std::negate<>(), widened(x)); });
     return record_symmetric("negative", y, {x}, {}, [](const Saved&, const Tensor& dy) { return Grads{-dy}; });
 }
 
@@ -95,7 +96,7 @@ Tensor pow(const Tensor& x, double p) {
 }
 
 Tensor pow(const Tensor& x, const Tensor& p) {
-    if (x.dtype() != p.dtype())
+    if (!are_one_type(x, p))
         return in_one_type("pow", x, p, [](const Tensor& x, const Tensor& p) { return pow(x, p); });
     Tensor y = power(x, p);
     // y = xᵖ:  dx = dy·p·xᵖ⁻¹,  dp = dy·y·ln x, where 0·ln 0 is taken as 0
@@ -126,7 +127,7 @@ namespace {
 // beside NaN, where neither is the better, each gets all of it, as in PyTorch.
 template <class Better>
 Tensor choice(const char* operation, const Tensor& a, const Tensor& b, const Better& better) {
-    if (a.dtype() != b.dtype())
+    if (!are_one_type(a, b))
         return in_one_type(operation, a, b,
                            [&](const Tensor& x, const Tensor& y) { return choice(operation, x, y, better); });
     if (a.dtype() == int64) return where(better(a, b), a, b);
@@ -181,7 +182,7 @@ Tensor where(const Tensor& condition, const Tensor& a, double b) {
     return where(condition, a, scalar_like(a, b, "where"));
 }
 Tensor where(const Tensor& condition, double a, double b) { return where(condition, a, full({}, b)); }
-Tensor maximum(const Tensor& a, double b) { return maximum(a, scalar_like(a, b, "maximum")); }
-Tensor minimum(const Tensor& a, double b) { return minimum(a, scalar_like(a, b, "minimum")); }
+Tensor maximum(const Tensor& a, double b) { return maximum(a, scalar_beside(a, b, "maximum")); }
+Tensor minimum(const Tensor& a, double b) { return minimum(a, scalar_beside(a, b, "minimum")); }
 
 }  // namespace weft

@@ -15,7 +15,8 @@
 namespace weft {
 
 inline void check_floating(const char* operation, const Tensor& x) {
-    if (!is_floating_point(x.dtype()))
+    check_computes(operation, x.dtype());
+    if (!takes_gradient(x.dtype()))
         throw DTypeError(operation, ": takes float32 or float64, not ", name(x.dtype()),
                          "; convert it with to()");
 }
@@ -35,11 +36,23 @@ inline void check_same_dtype(const char* operation, const Tensor& a, const Tenso
     if (a.dtype() != b.dtype()) throw_unmixable(operation, a, b);
 }
 
-// f(a, b) of operands in one type, which is that of one of them.
+// x itself, or in float32 if its type only stores.
+inline Tensor widened(const Tensor& x) {
+    const DType wide = computed_in(x.dtype());
+    return wide == x.dtype() ? x : x.to(wide);
+}
+
+// Whether a and b have one type, in which they are computed.
+inline bool are_one_type(const Tensor& a, const Tensor& b) {
+    return a.dtype() == b.dtype() && computed_in(a.dtype()) == a.dtype();
+}
+
+// f(a, b) of operands in one type: that of one of them, or float32 for those that only store.
 template <class F>
 Tensor in_one_type(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
-    if (promotes(a.dtype(), b.dtype())) return f(promoted(operation, a, b.dtype()), b);
-    if (promotes(b.dtype(), a.dtype())) return f(a, promoted(operation, b, a.dtype()));
+    for (const DType type : {computed_in(a.dtype()), computed_in(b.dtype())})
+        if (promotes(a.dtype(), type) && promotes(b.dtype(), type))
+            return f(promoted(operation, a, type), promoted(operation, b, type));
     throw_unmixable(operation, a, b);
 }
 
@@ -74,6 +87,13 @@ inline std::string valid_indices(std::int64_t n) {
 inline Tensor scalar_like(const Tensor& x, double value, const char* operation = "full") {
     check_representable(operation, value, x.dtype());
     return full({}, value, x.dtype());
+}
+
+// The same for arithmetic with x, in the type in which that is.
+inline Tensor scalar_beside(const Tensor& x, double value, const char* operation = "full") {
+    const DType type = computed_in(x.dtype());
+    check_representable(operation, value, type);
+    return full({}, value, type);
 }
 
 // A scalar of int64, exactly.

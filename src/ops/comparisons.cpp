@@ -13,10 +13,11 @@ namespace {
 
 template <class F>
 Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
-    if (a.dtype() != b.dtype())
+    if (!are_one_type(a, b))
         return in_one_type(operation, a, b,
                            [&](const Tensor& x, const Tensor& y) { return compare(operation, x, y, f); });
-    return visit_any(a.dtype(), [&]<class T>(T) { return formula<bool, T, T>(operation, boolean, f, a, b); });
+    return visit_computed(a.dtype(),
+                          [&]<class T>(T) { return formula<bool, T, T>(operation, boolean, f, a, b); });
 }
 
 // The same with a plain number. Integers are compared with the number rounded so that the answer is the same
@@ -24,7 +25,7 @@ Tensor compare(const char* operation, const Tensor& a, const Tensor& b, const F&
 // number may be an integer that C++ has rounded, which matters only beside an element that rounds to it too.
 Tensor compare(const char* operation, const Tensor& a, double b, Tensor (*with)(const Tensor&, const Tensor&),
                double (*round)(double) = nullptr) {
-    if (is_floating_point(a.dtype())) return with(a, scalar_like(a, b));
+    if (is_floating_point(a.dtype())) return with(a, scalar_beside(a, b));
     if (std::abs(b) >= 0x1p53 && std::abs(b) <= 0x1p63 && any(a.to(float64) == full({}, b, float64)))
         throw DTypeError(
             operation, ": ", b,
@@ -70,9 +71,9 @@ Tensor operator!(const Tensor& a) {
 
 Tensor isfinite(const Tensor& x) {
     if (!is_floating_point(x.dtype())) return ones(x.shape(), boolean);
-    return visit_floating(x.dtype(), [&]<class T>(T) {
+    return visit_floating(computed_in(x.dtype()), [&]<class T>(T) {
         return formula<bool, T>(
-            "isfinite", boolean, [](const auto& x) { return xt::isfinite(x); }, x);
+            "isfinite", boolean, [](const auto& x) { return xt::isfinite(x); }, widened(x));
     });
 }
 
@@ -94,7 +95,7 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
     check_same_dtype("isclose", a, b);
     if (!is_floating_point(a.dtype())) return a == b;
     // Infinities are close only to themselves: their difference is NaN or infinite.
-    const Tensor x = a.detach(), y = b.detach();
+    const Tensor x = widened(a.detach()), y = widened(b.detach());
     const Tensor is_close = x == y || (isfinite(y) && abs(x - y) <= atol + rtol * abs(y));
     return equal_nan ? is_close || (isnan(x) && isnan(y)) : is_close;
 } catch (const Error&) {

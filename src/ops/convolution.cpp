@@ -110,6 +110,7 @@ Tensor fold(const Tensor& columns, std::int64_t height, std::int64_t width, cons
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) try {
     check_same_dtype("conv2d", x, weight);
+    check_computes("conv2d", x.dtype());
     const std::int64_t groups = options.groups;
     if (x.rank() != 4 || weight.rank() != 4 || groups < 1 || weight.size(0) % groups != 0 ||
         x.size(1) % groups != 0 || x.size(1) / groups != weight.size(1))

@@ -76,7 +76,9 @@ Tensor arange(double start, double end, double step, DType dtype) {
     if (!(step != 0) || !std::isfinite(count) || (end - start) / step < 0)
         throw ValueError("arange: steps of ", step, " do not lead from ", start, " to ", end,
                          "; the step must be non-zero and point towards the end");
-    if (dtype == boolean) throw DTypeError("arange: counts in float32, float64 or int64, not bool");
+    if (!takes_gradient(dtype) && dtype != int64)
+        throw DTypeError("arange: counts in float32, float64 or int64, not ", name(dtype),
+                         "; convert the result with to()");
     if (dtype == int64) {
         const double last = step > 0 ? std::ceil(end) : std::floor(end);
         for (double number : {start, step, last}) check_representable("arange", number, int64);
@@ -120,6 +122,12 @@ Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape) 
     return from_values(values, shape);
 }
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape) { return from_values(values, shape); }
+Tensor from_vector(const std::vector<BFloat16>& values, const Shape& shape) {
+    return from_values(values, shape);
+}
+Tensor from_vector(const std::vector<Float16>& values, const Shape& shape) {
+    return from_values(values, shape);
+}
 
 Tensor from_blob(void* data, const Shape& shape, const Strides& strides, std::function<void(void*)> deleter,
                  DType dtype) {
@@ -167,8 +175,9 @@ Tensor full_like(const Tensor& x, double value) try {
 
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype) {
     if (steps < 0) throw ValueError("linspace: ", steps, " steps; use 0 or more");
-    if (!is_floating_point(dtype))
-        throw DTypeError("linspace: makes float32 or float64, not ", name(dtype), "; use arange for integers");
+    if (!takes_gradient(dtype))
+        throw DTypeError("linspace: makes float32 or float64, not ", name(dtype),
+                         "; use arange for integers, or convert the result with to()");
     // From the nearer end, so that both ends are exact.
     const double last = static_cast<double>(steps - 1), step = steps > 1 ? (end - start) / last : 0;
     const Tensor i = arange(steps).to(float64);

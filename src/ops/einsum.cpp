@@ -98,7 +98,7 @@ Named contracted(const Named& left, const Named& right, const Symbols& kept) {
     for (const Symbol s : a.axes) (!b.axes.has(s) ? rows : kept.has(s) ? batch : inner).push_back(s);
     for (const Symbol s : b.axes)
         if (!a.axes.has(s)) columns.push_back(s);
-    if (inner.empty() || !is_floating_point(a.x.dtype())) {
+    if (inner.empty() || !takes_gradient(a.x.dtype())) {
         const Symbols all = batch + rows + columns + inner;
         return Named{a.in_order(all) * b.in_order(all), all}.reduced_to(kept);
     }
@@ -162,6 +162,7 @@ Tensor einsum(const std::string& formula, const std::vector<Tensor>& operands) {
         terms[k].x = operands[k];
         check_same_dtype("einsum", operands[0], operands[k]);
         check_arithmetic("einsum", operands[k]);
+        check_computes("einsum", operands[k].dtype());
         auto& [x, axes] = terms[k];
         const bool has_dots = axes.has(dots);
         const int rest = x.rank() - static_cast<int>(axes.size()) + has_dots;

@@ -38,7 +38,7 @@ Tensor elementwise(const char* operation, const Tensor& x, const F& f) {
 // y = f(a, b) in the wider of their types. DTypeError unless it is floating.
 template <class F>
 Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
-    if (a.dtype() != b.dtype())
+    if (!are_one_type(a, b))
         return in_one_type(operation, a, b,
                            [&](const Tensor& x, const Tensor& y) { return elementwise(operation, x, y, f); });
     check_arithmetic(operation, a);
@@ -50,7 +50,7 @@ Tensor elementwise(const char* operation, const Tensor& a, const Tensor& b, cons
 // y = f(a, b), also of int64, which wraps on overflow, as in NumPy. DTypeError on two of bool.
 template <class F>
 Tensor arithmetic(const char* operation, const Tensor& a, const Tensor& b, const F& f) {
-    if (a.dtype() != b.dtype())
+    if (!are_one_type(a, b))
         return in_one_type(operation, a, b,
                            [&](const Tensor& x, const Tensor& y) { return arithmetic(operation, x, y, f); });
     check_arithmetic(operation, a);

@@ -14,7 +14,7 @@ using List = std::vector<Tensor>;
 void check_floating_list(const char* caller, const char* what, const List& list) {
     if (list.empty()) throw ValueError(caller, ": no ", what, "s; a derivative needs at least one");
     for (std::size_t i = 0; i < list.size(); ++i)
-        if (!is_floating_point(list[i].dtype()))
+        if (!takes_gradient(list[i].dtype()))
             throw DTypeError(
                 caller, ": ", what, " ", i, " is ", name(list[i].dtype()),
                 ", which has no derivative; leave it out (f may hold it), or convert it with to()");

@@ -2,6 +2,7 @@
 
 #include "kernels/interface.h"
 #include "ops/common.h"
+#include "ops/packed.h"
 
 namespace weft {
 
@@ -73,6 +74,7 @@ Tensor scatter_add(const Shape& shape, int axis, const Tensor& indices, const Te
     const Profile::Span here("scatter_add");
     axis = normalize_axis(axis, shape.rank(), "scatter_add");
     if (source.dtype() == boolean) throw DTypeError("scatter_add: bool does not add; convert it with to()");
+    check_computes("scatter_add", source.dtype());
     check_fits("scatter_add", indices.shape(), shape, axis);
     if (indices.shape() != source.shape())
         throw ShapeError("scatter_add: an index of shape ", indices.shape(), " for a source of ",
@@ -121,6 +123,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
                          V - 1, ")");
     Shape shape = ids.shape();
     shape.push_back(table.size(1));
+    if (const auto weight = compact(table)) return rows_at(*weight, Tensor(dense).reshape({-1})).reshape(shape);
     return index_select(table, 0, Tensor(dense).reshape({-1})).reshape(shape);
 }
 

@@ -59,6 +59,7 @@ Tensor& Tensor::operator-=(const Tensor& other) try { return add_(other, -1); } 
 }
 Tensor& Tensor::operator/=(const Tensor& other) {
     check_in_place("divide", *this, &other);
+    check_computes("divide", dtype());
     return copy_(*this / other);
 }
 Tensor& Tensor::operator/=(double number) { return *this /= scalar_like(*this, number, "divide"); }

@@ -6,6 +6,7 @@
 
 #include "kernels/interface.h"
 #include "ops/common.h"
+#include "ops/packed.h"
 
 namespace weft {
 
@@ -53,6 +54,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+    if (!are_one_type(a, b) && is_floating_point(a.dtype()) && is_floating_point(b.dtype()))
+        return in_one_type("matmul", a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
     check_same_dtype("matmul", a, b);
     check_floating("matmul", a);
     const auto shapes = [&] { return a.shape().str() + " @ " + b.shape().str(); };
@@ -85,7 +88,8 @@ Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bia
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_floating("linear", x);
-    check_same_dtype("linear", x, weight);
+    const bool is_compact = compact(weight).has_value();
+    if (!is_compact) check_same_dtype("linear", x, weight);
     const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
         throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");
@@ -97,6 +101,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     shape[-1] = out;
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
+    if (is_compact) return compact_linear(x, weight, bias, shape, rows);
     return fused(
         "linear", {x, weight, bias},
         [](const std::vector<Tensor>& in) { return linear_reference(in[0], in[1], in[2]); },

@@ -16,9 +16,9 @@ namespace {
 // The values of randn and rand; zeros while the generator skips initialisation.
 Tensor draw(const char* operation, const Shape& shape, Rng& rng, DType dtype,
             void (*fill)(const Array& out, std::uint64_t seed, std::uint64_t first)) {
-    if (!is_floating_point(dtype))
+    if (!takes_gradient(dtype))
         throw DTypeError(operation, ": draws float32 or float64, not ", name(dtype),
-                         "; use randint for integers");
+                         "; use randint for integers, or convert the result with to()");
     Array x = make_array(shape, dtype, operation);
     const std::uint64_t first = rng.reserve(static_cast<std::uint64_t>(x.numel()));
     if (rng.skips_init())

@@ -35,6 +35,7 @@ struct ReducedAxes {
 // Σ over the marked axes, in a shape with as many elements.
 Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& shape) {
     if (x.dtype() == boolean) throw DTypeError("sum_to: bool does not add; convert it with to(int64) to count");
+    check_computes("sum", x.dtype());
     const Profile::Span here("sum");
     Array y = kernels::active().sum(x.array(), axes);
     if (y.storage == x.array().storage) y = kernels::copy_of(y);  // nothing to sum, but the result is new
@@ -49,6 +50,7 @@ Tensor sum_over(const Tensor& x, const std::vector<bool>& axes, const Shape& sha
 ValuesIndices min_max(const char* operation, const Tensor& x, int axis, KeepDim keepdim, bool largest) {
     axis = normalize_axis(axis, x.rank(), operation);
     if (x.dtype() == boolean) throw DTypeError(operation, ": bool has no order; convert it with to()");
+    check_computes(operation, x.dtype());
     if (x.size(axis) == 0)
         throw ShapeError(operation, ": axis ", axis, " of ", x.shape(),
                          " is empty; reduce an axis with elements");
@@ -73,6 +75,7 @@ Tensor min_max_of_all(const char* operation, const Tensor& x, bool largest) {
 
 Tensor cumulative_sum(const Tensor& x, int axis, bool reverse) {
     if (x.dtype() == boolean) throw DTypeError("cumsum: bool does not add; convert it with to(int64) to count");
+    check_computes("cumsum", x.dtype());
     axis = normalize_axis(axis, x.rank(), "cumsum");
     const Profile::Span here("cumsum");
     Array y = make_array(x.shape(), x.dtype());

@@ -49,6 +49,7 @@ Tensor cumprod_gradient(const Tensor& x, const Tensor& dy, int axis) {
 
 Tensor cumprod(const Tensor& x, int axis) {
     check_arithmetic("cumprod", x);
+    check_computes("cumprod", x.dtype());
     axis = normalize_axis(axis, x.rank(), "cumprod");
     if (x.numel() == 0) return x.clone();
     const Profile::Span here("cumprod");
@@ -61,6 +62,7 @@ Tensor cumprod(const Tensor& x, int axis) {
 
 Tensor prod(const Tensor& x, int axis, KeepDim keepdim) {
     check_arithmetic("prod", x);
+    check_computes("prod", x.dtype());
     axis = normalize_axis(axis, x.rank(), "prod");
     const std::int64_t n = x.size(axis);
     if (n == 0) return sum(x, axis, keepdim) + 1;

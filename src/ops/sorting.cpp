@@ -23,6 +23,7 @@ void order_row(std::int64_t* order, const T* x, std::int64_t n, bool descending)
 
 Tensor argsort(const Tensor& x, int axis, bool descending) {
     check_arithmetic("argsort", x);
+    check_computes("argsort", x.dtype());
     axis = normalize_axis(axis, x.rank(), "argsort");
     const Tensor rows = x.detach().transpose(axis, -1).contiguous();
     const std::int64_t n = rows.size(-1);

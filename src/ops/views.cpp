@@ -187,6 +187,7 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? unchanged(*this) : clone(); }
 
 Tensor Tensor::clone() const {
+    if (packed()) return detach();  // blocks never change
     const Profile::Span here("clone");
     return record_symmetric("clone", Tensor(kernels::copy_of(array())), {*this}, {},
                             [](const Saved&, const Tensor& dy) { return Grads{dy}; });
@@ -194,11 +195,19 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(DType wanted) const {
     if (wanted == dtype()) return unchanged(*this);
-    if (wanted == int64 && is_floating_point(dtype()))
-        if (const std::int64_t wrong = kernels::first_beyond_int64(array()); wrong >= 0)
-            throw ValueError("to: ", element_of(kernels::contiguous(array()), wrong), " at position ",
-                             format_index(wrong, shape()),
+    if (computed_in(wanted) != wanted && is_grad_enabled() && (requires_grad() || has_tangent(*this)))
+        throw GraphError("to: ", name(wanted),
+                         " takes no gradient, so the graph would end at this tensor of shape ", shape(),
+                         "; detach() it first, or convert it under NoGrad");
+    if (const std::int64_t wrong = kernels::first_beyond(array(), wanted); wrong >= 0) {
+        const Tensor value = element_of(kernels::contiguous(array()), wrong);
+        const std::string position = format_index(wrong, shape());
+        if (wanted == int64)
+            throw ValueError("to: ", value, " at position ", position,
                              " does not fit in int64; replace it first (clamp, masked_fill)");
+        throw ValueError("to: ", value, " at position ", position, " would be infinite in ", name(wanted),
+                         ", which ends at ", end_of(wanted).largest, "; use ", end_of(wanted).instead);
+    }
     const Profile::Span here("to");
     return record("to", Tensor(kernels::copy_of(array(), wanted)), {*this}, {},
                   [from = dtype()](const Saved&, const Tensor& dy) { return Grads{dy.to(from)}; });

@@ -50,7 +50,7 @@ ParameterSlots::ParameterSlots(const std::vector<nn::NamedTensors>& groups,
             if (!parameter.is_leaf())
                 throw GraphError("optimiser: '", name,
                                  "' was made by an operation; only leaves can be optimised");
-            if (!is_floating_point(parameter.dtype()))
+            if (!takes_gradient(parameter.dtype()))
                 throw DTypeError("optimiser: '", name, "' is ", weft::name(parameter.dtype()),
                                  "; parameters are float32 or float64");
             if (nn::is_expanded(parameter))

@@ -11,21 +11,6 @@ namespace {
 constexpr const char* model_format = "weft model 1";
 constexpr double smallest_normal = 0x1p-14, largest_half = 65504;
 
-// The IEEE half nearest to x, ties to even; |x| ≤ 65504. A half that is not subnormal is n · 2^(e − 10) with
-// 1024 ≤ n < 2048, and an n of 2048 carries into the exponent as it should.
-std::uint16_t half_of(float x) {
-    const double size = std::fabs(static_cast<double>(x));
-    const int e = size < smallest_normal ? -14 : std::ilogb(size);
-    const auto n = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - e)));
-    return static_cast<std::uint16_t>((std::signbit(x) ? 0x8000 : 0) + ((e + 14) << 10) + n);
-}
-
-float float_of(std::uint16_t half) {
-    const int exponent = half >> 10 & 31, fraction = half & 1023;
-    const double size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-    return static_cast<float>((half & 0x8000) != 0 ? -size : size);
-}
-
 // Halves where no value loses more than 2⁻¹¹ of the largest by that, else the float32 values themselves.
 PackedTensor packed(const std::string& name, const Tensor& x) {
     const std::vector<float> values = x.to_vector<float>();
@@ -38,8 +23,8 @@ PackedTensor packed(const std::string& name, const Tensor& x) {
     const bool half = largest == 0 || (largest >= smallest_normal && largest <= largest_half);
     PackedTensor tensor{name, {x.shape().begin(), x.shape().end()}, half, {}};
     for (const float value : values)
-        if (const std::uint16_t bits = half ? half_of(value) : 0; half)
-            tensor.values.append(reinterpret_cast<const char*>(&bits), sizeof bits);
+        if (const Float16 rounded(value); half)
+            tensor.values.append(reinterpret_cast<const char*>(&rounded), sizeof rounded);
         else
             tensor.values.append(reinterpret_cast<const char*>(&value), sizeof value);
     return tensor;
@@ -52,9 +37,9 @@ Tensor unpacked(const PackedTensor& tensor) {
     check_size(tensor.values, count, tensor.half ? 2 : 4);
     std::vector<float> values(count);
     for (std::size_t i = 0; i < count; ++i)
-        if (std::uint16_t bits = 0; tensor.half) {
-            std::memcpy(&bits, tensor.values.data() + 2 * i, 2);
-            values[i] = float_of(bits);
+        if (Float16 stored; tensor.half) {
+            std::memcpy(&stored, tensor.values.data() + 2 * i, 2);
+            values[i] = static_cast<float>(stored);
         } else {
             std::memcpy(&values[i], tensor.values.data() + 4 * i, 4);
         }

@@ -31,7 +31,14 @@ Array make_array(const Shape& shape, DType dtype, const char* operation) {
 }
 
 // A plain number was a double before it came here: from 2⁵³ on it may be an integer that C++ has rounded.
-void check_representable_exactly(const char* operation, double value, DType dtype) {
+void check_holds(const char* operation, double value, DType dtype) {
+    if (is_floating_point(dtype)) {
+        const End end = end_of(dtype);
+        if (std::isfinite(value) && std::abs(value) >= end.infinite)
+            throw DTypeError(operation, ": ", value, " would be infinite in ", name(dtype), ", which ends at ",
+                             end.largest, "; use ", end.instead);
+        return;
+    }
     const bool is_representable = dtype == boolean
                                       ? value == 0 || value == 1
                                       : value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
@@ -43,6 +50,18 @@ void check_representable_exactly(const char* operation, double value, DType dtyp
         throw DTypeError(operation, ": ", value,
                          " beside int64 is a double, which from 2^53 on may be a rounded integer; write "
                          "tensor(n) for the number n");
+}
+
+void check_computes(const char* operation, DType dtype) {
+    if (computed_in(dtype) != dtype)
+        throw DTypeError(operation, ": ", name(dtype),
+                         " stores, and arithmetic is in float32; convert it with to(float32)");
+}
+
+// Infinity begins halfway between the largest number and the next power of two, which is the even one.
+End end_of(DType dtype) {
+    return dtype == float16 ? End{65520, "65504", "bfloat16, or scale it"}
+                            : End{0x1.FFp127, "3.39e38", "float32"};
 }
 
 bool Array::is_contiguous() const {

@@ -22,6 +22,7 @@ struct Storage {
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
 
+    std::byte* begin() const { return static_cast<std::byte*>(data); }
     bool is_foreign() const { return bytes == 0; }  // blocks of ours have at least 64
 
     void* data = nullptr;
@@ -61,11 +62,23 @@ inline constinit thread_local std::int64_t allocated_bytes = 0;
 // A new contiguous array, uninitialised. Refuses what check_sizes does.
 Array make_array(const Shape& shape, DType dtype, const char* operation = "empty");
 
-// DTypeError, naming `operation`, unless int64 or bool holds `value` exactly. (A floating type rounds it.)
-void check_representable_exactly(const char* operation, double value, DType dtype);
+// DTypeError, naming `operation`, unless int64 or bool holds `value` exactly. (A floating type rounds it, but
+// bfloat16 and float16 not to infinity.)
+void check_holds(const char* operation, double value, DType dtype);
 inline void check_representable(const char* operation, double value, DType dtype) {
-    if (!is_floating_point(dtype)) check_representable_exactly(operation, value, dtype);
+    if (!takes_gradient(dtype)) check_holds(operation, value, dtype);
 }
+
+// DTypeError, naming `operation`, for bfloat16 and float16.
+void check_computes(const char* operation, DType dtype);
+
+// Where bfloat16 or float16 ends.
+struct End {
+    double infinite;      // the least number that is rounded to infinity
+    const char* largest;  // the largest number
+    const char* instead;  // what to use beyond it
+};
+End end_of(DType dtype);
 
 // Views of x's storage. broadcast_view takes a shape that x broadcasts to; the sizes that it stretches get
 // strides of 0.

@@ -14,10 +14,34 @@ namespace {
 constexpr std::size_t precision = 8, line_width = 75;
 constexpr std::int64_t edge_items = 3, threshold = 1000;
 
-// The shortest digits, at most `precision` after the point, and always a point: "0.1", "2.", "1.e-05"
+// What an element is as a number.
 template <class T>
-std::string shortest(T value, std::chars_format format) {
-    std::string text = to_chars(value, format);
+using Number = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+
+// The shortest digits that read back as the same T.
+template <class T>
+std::string digits_of(Number<T> value, std::chars_format format) {
+    if constexpr (std::is_arithmetic_v<T>) {
+        return to_chars(value, format);
+    } else {
+        T above(value), below(value);
+        ++above.bits, --below.bits;
+        const auto exact = static_cast<double>(value);
+        // What lies nearer to it than to its neighbours. It is not in the middle where it is a power of two.
+        const double middle = exact / 2 + (static_cast<double>(below) + static_cast<double>(above)) / 4;
+        for (int digits = 0;; ++digits)
+            for (const double x : {exact, middle}) {
+                double read = 0;
+                from_chars(to_chars(x, std::chars_format::scientific, digits), read);
+                if (T(read) == T(value)) return to_chars(read, format);
+            }
+    }
+}
+
+// The same with at most `precision` of them after the point, and always a point: "0.1", "2.", "1.e-05"
+template <class T>
+std::string shortest(Number<T> value, std::chars_format format) {
+    std::string text = digits_of<T>(value, format);
     if (text.find('.') == std::string::npos) return text.insert(std::min(text.find('e'), text.size()), ".");
     if (std::min(text.find('e'), text.size()) - text.find('.') - 1 <= precision) return text;
     text = to_chars(value, format, precision);
@@ -34,10 +58,17 @@ std::string scientific(T value, std::size_t fraction, std::size_t width) {
     return text.insert(e + 2, width - (text.size() - e), '0');
 }
 
+// From here on an exponent is printed (since NumPy 2.3).
+template <class T>
+constexpr double largest_fixed = std::is_same_v<T, double>  ? 1e8
+                                 : std::is_same_v<T, float> ? 1e6
+                                                            : 1e3;
+
 std::string nonfinite(double value) { return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf"; }
 
 template <class T>
-std::string scalar(T value) {
+std::string scalar(T element) {
+    const Number<T> value(element);
     if constexpr (std::is_same_v<T, bool>)
         return value ? "True" : "False";
     else if constexpr (std::is_same_v<T, std::int64_t>)
@@ -45,9 +76,10 @@ std::string scalar(T value) {
     else {
         if (!std::isfinite(value)) return nonfinite(value);
         const double size = std::fabs(static_cast<double>(value));
-        const double cutoff = std::is_same_v<T, float> ? 1e6 : 1e16;
-        if (size != 0 && (size < 1e-4 || size >= cutoff)) return to_chars(value, std::chars_format::scientific);
-        std::string text = to_chars(value, std::chars_format::fixed);
+        const double cutoff = std::is_same_v<T, double> ? 1e16 : largest_fixed<T>;
+        if (size != 0 && (size < 1e-4 || size >= cutoff))
+            return digits_of<T>(value, std::chars_format::scientific);
+        std::string text = digits_of<T>(value, std::chars_format::fixed);
         return text.find('.') == std::string::npos ? text + ".0" : text;
     }
 }
@@ -60,32 +92,34 @@ std::vector<std::string> words(const std::vector<T>& values) {
     return result;
 }
 
-template <std::floating_point T>
-std::vector<std::string> words(const std::vector<T>& values) {
-    T largest = 0, smallest = INFINITY;
-    for (T v : values)
+template <class T>
+std::vector<std::string> words(const std::vector<T>& elements) {
+    std::vector<Number<T>> values;
+    for (const T e : elements) values.push_back(static_cast<Number<T>>(e));
+    Number<T> largest = 0, smallest = INFINITY;
+    for (const auto v : values)
         if (std::isfinite(v) && v != 0) {
             largest = std::max(largest, std::fabs(v));
             smallest = std::min(smallest, std::fabs(v));
         }
-    const T cutoff = std::is_same_v<T, float> ? 1e6 : 1e8;  // since NumPy 2.3
-    const bool use_exponent =
-        largest >= cutoff || (largest > 0 && (smallest < T(1e-4) || largest / smallest > 1000));
+    const auto rounded = [](auto v) { return static_cast<Number<T>>(static_cast<T>(v)); };
+    const bool use_exponent = largest >= largest_fixed<T> ||
+                              (largest > 0 && (smallest < rounded(1e-4) || rounded(largest / smallest) > 1000));
     const auto format = use_exponent ? std::chars_format::scientific : std::chars_format::fixed;
 
     std::size_t fraction = 0, exponent = 0;  // the most digits after a point, the longest exponent
-    for (T v : values) {
+    for (const auto v : values) {
         if (!std::isfinite(v)) continue;
-        const std::string text = shortest(v, format);
+        const std::string text = shortest<T>(v, format);
         const std::size_t e = std::min(text.find('e'), text.size());
         fraction = std::max(fraction, e - text.find('.') - 1);
         exponent = std::max(exponent, text.size() - e);
     }
     std::vector<std::string> result;
-    for (T v : values) {
+    for (const auto v : values) {
         std::string text = !std::isfinite(v) ? nonfinite(v)
                            : use_exponent    ? scientific(v, fraction, exponent)
-                                             : shortest(v, format);
+                                             : shortest<T>(v, format);
         if (const std::size_t point = text.find('.'); point != std::string::npos && !use_exponent)
             text.resize(point + 1 + fraction, ' ');
         result.push_back(text);

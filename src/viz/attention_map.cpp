@@ -20,7 +20,7 @@ const char* bar(double share) { return heights[static_cast<std::size_t>(std::cla
 
 // (T, S), (H, T, S) or (1, H, T, S) as float64 (H, T, S).
 Tensor as_heads(const char* operation, const Tensor& weights) {
-    if (!is_floating_point(weights.dtype()))
+    if (!takes_gradient(weights.dtype()))
         throw DTypeError(operation, ": weights are float32 or float64, not ", name(weights.dtype()),
                          "; convert them with to()");
     const int rank = weights.rank();

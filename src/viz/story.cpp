@@ -101,7 +101,7 @@ Story tensor_story(const Run& run, const Tensor& input, StoryOptions options) {
     const Composed composed;
     const EnableGrad on;        // records for every tensor the operation that made it
     Tensor x = input.detach();  // a new leaf, so that the caller's gradients do not change
-    if (is_floating_point(x.dtype())) x.requires_grad_();
+    if (takes_gradient(x.dtype())) x.requires_grad_();
     const Trace trace;
     const Tensor output = run(x);
 

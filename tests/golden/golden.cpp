@@ -66,17 +66,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
     const NoGrad off;
     const Tensor left = a.contiguous(), right = b.contiguous();
     const auto bytes = static_cast<std::size_t>(a.numel()) * itemsize(a.dtype());
-    const auto address = [](const Tensor& x) -> const void* {
-        switch (x.dtype()) {
-            case float32:
-                return x.data<float>();
-            case float64:
-                return x.data<double>();
-            case int64:
-                return x.data<std::int64_t>();
-            default:
-                return x.data<bool>();
-        }
+    const auto address = [](const Tensor& x) {
+        return visit(x.dtype(), [&]<class S, class C>(Element<S, C>) -> const void* { return x.data<S>(); });
     };
     return bytes == 0 || std::memcmp(address(left), address(right), bytes) == 0;
 }

@@ -85,6 +85,21 @@ def arrays():
         x = d.rng.standard_normal(shape) * 10.0 ** d.rng.integers(-6, 10)
         yield f"random_{i}", x if i % 2 else x.astype(f32)
         yield f"rounded_{i}", np.round(x, int(d.rng.integers(0, 5)))
+    f16 = np.float16
+    yield "float16_tenths", np.array([0.1, 0.25, -3.125, 1 / 3], f16)
+    yield "float16_below_thousand", np.array([999.5, 1.0], f16)
+    yield "float16_thousand", np.array([1000.0, 1.0], f16)
+    yield "float16_exponents", np.array([0.1, 1234.0, -65504.0], f16)
+    yield "float16_ratio_rounds", np.array([1.0, 1000.2, 0.5], f16)
+    yield "float16_ten_thousandth", np.array([1e-4, 2e-4], f16)
+    yield "float16_smaller", np.array([9.99e-5, 2e-4], f16)
+    yield "float16_subnormal", np.array([6e-8, 1.0, 6.1e-5], f16)
+    yield "float16_nan_inf", np.array([[np.nan, np.inf], [-np.inf, 1.25]], f16)
+    yield "float16_negative_zero", np.array([-0.0, 0.0, 1.5], f16)
+    yield "float16_summary", np.arange(1001).astype(f16) / f16(4)
+    e = Draw("printing of float16")
+    for i in range(8):
+        yield f"float16_random_{i}", (e.rng.standard_normal((3, 4)) * 10.0 ** e.rng.integers(-6, 4)).astype(f16)
 
 
 def write(arrays_path, text_path):

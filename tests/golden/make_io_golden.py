@@ -52,6 +52,7 @@ def make():
     here.mkdir(exist_ok=True)
     write("float32.npy", halves("<f4", 3, 4))
     write("float64.npy", halves("<f8", 2, 3, 2))
+    write("float16.npy", halves("<f2", 3, 4))
     write("int64.npy", counted("<i8", 7))
     write("bool.npy", counted("bool", 2, 5))
     write("scalar.npy", halves("<f8"))
@@ -61,7 +62,7 @@ def make():
     write("version3.npy", halves("<f4", 3, 4), (3, 0))
     write("fortran.npy", np.asfortranarray(counted("<f4", 2, 3, 4)))
     write("fortran_bool.npy", np.asfortranarray(counted("bool", 3, 5)))
-    for code in ["f4", "f8", "i8", "i4", "u2"]:
+    for code in ["f2", "f4", "f8", "i8", "i4", "u2"]:
         write(f"big_{code}.npy", counted(">" + code, 2, 3))
     write("big_fortran.npy", np.asfortranarray(counted(">f8", 2, 3)))
     # every value of the small types; of the larger ones their ends

@@ -54,13 +54,10 @@ std::string refusal(const std::string& bytes) {
 
 TEST_CASE("npy: what numpy.save writes is read, and written again byte for byte", "[io][npy]") {
     const std::vector<std::pair<std::string, Tensor>> files = {
-        {"float32", halves({3, 4}, float32)},
-        {"float64", halves({2, 3, 2}, float64)},
-        {"int64", counted({7}, int64)},
-        {"bool", counted({2, 5}, boolean)},
-        {"scalar", halves({}, float64)},
-        {"empty", counted({0, 3}, float32)},
-        {"rank8", counted({1, 2, 1, 3, 1, 2, 1, 1}, float32)}};
+        {"float32", halves({3, 4}, float32)},    {"float16", halves({3, 4}, float16)},
+        {"float64", halves({2, 3, 2}, float64)}, {"int64", counted({7}, int64)},
+        {"bool", counted({2, 5}, boolean)},      {"scalar", halves({}, float64)},
+        {"empty", counted({0, 3}, float32)},     {"rank8", counted({1, 2, 1, 3, 1, 2, 1, 1}, float32)}};
     const Scratch scratch;
     for (const auto& [name, expected] : files) {
         INFO(name);
@@ -77,6 +74,7 @@ TEST_CASE("npy: versions 2 and 3, column order and the other byte order are read
     CHECK(same_bits(read("fortran"), counted({2, 3, 4}, float32)));
     CHECK(read("fortran").is_contiguous());
     CHECK(same_bits(read("fortran_bool"), counted({3, 5}, boolean)));
+    CHECK(same_bits(read("big_f2"), counted({2, 3}, float16)));
     CHECK(same_bits(read("big_f4"), counted({2, 3}, float32)));
     CHECK(same_bits(read("big_f8"), counted({2, 3}, float64)));
     for (const char* name : {"big_i8", "big_i4", "big_u2"})
@@ -97,10 +95,12 @@ TEST_CASE("npy: small types come as the type that holds all of their values", "[
     CHECK(read("ends_u4") == V{0, 0, 1, 4294967295});
     CHECK(read("ends_i8") == V{INT64_MIN, 0, 1, INT64_MAX});
 
-    // Every float16 as NumPy converts it, NaNs by their bits but for the one that makes a signalling NaN quiet.
+    // Every float16, and its value as NumPy converts it, NaNs by their bits but for the one that makes a
+    // signalling NaN quiet.
     const io::NamedTensors half = io::load_npz(golden / "float16.npz");
-    const auto found = half.at(0).second.to_vector<float>(), expected = half.at(1).second.to_vector<float>();
-    REQUIRE(half[0].second.dtype() == float32);
+    REQUIRE(half.at(0).second.dtype() == float16);
+    const auto found = half[0].second.to(float32).to_vector<float>(),
+               expected = half.at(1).second.to_vector<float>();
     REQUIRE(found.size() == 65536);
     std::size_t equal = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -123,6 +123,17 @@ TEST_CASE("npy: what Weft has no type for is refused by its name", "[io][npy]") 
     CHECK(contains(why("no_object"), "its type is '|O'"));
     CHECK(contains(why("no_struct"), "describes structured values; only plain numbers can be read"));
     CHECK(contains(why("no_rank9"), "has more than 8 axes"));
+}
+
+TEST_CASE("npy: bfloat16, which NumPy does not have, is refused, and no file is left", "[io][npy][half]") {
+    const Scratch scratch;
+    const char* const message = "npy: NumPy's files have no bfloat16; convert it with to(float32)";
+    const Tensor x = ones({2}, bfloat16);
+    CHECK(message_of<DTypeError>([&] { io::save_npy(scratch / "a.npy", x); }) == message);
+    CHECK(message_of<DTypeError>([&] {
+              io::save_npz(scratch / "a.npz", {{"y", ones({2})}, {"x", x}});
+          }) == message);
+    CHECK(fs::is_empty(fs::path(scratch / "a.npy").parent_path()));
 }
 
 TEST_CASE("npy: a view is written in its own order", "[io][npy]") {

@@ -167,6 +167,24 @@ TEST_CASE("safetensors: a file shorter than it claims is refused at every length
     for (std::size_t length = 0; length < whole.size(); ++length) refusal(whole.substr(0, length));
 }
 
+TEST_CASE("safetensors: bfloat16 and float16 are read and written as Python's library writes them",
+          "[io][half]") {
+    const fs::path golden = fs::path(places::golden()) / "io/half.safetensors";
+    const io::SafeTensors read = io::load_safetensors(golden);
+    REQUIRE(read.at("brain").dtype() == bfloat16);
+    REQUIRE(read.at("half").dtype() == float16);
+    const auto brain = read.at("brain").to_vector<BFloat16>();
+    const auto half = read.at("half").to_vector<Float16>();
+    std::size_t equal = 0;
+    for (std::size_t i = 0; i < 5040; ++i) equal += brain.at(i).bits == 13 * i && half.at(i).bits == 13 * i;
+    CHECK(equal == brain.size());
+    const Scratch scratch;
+    io::save_safetensors(
+        scratch / "a",
+        {{"wide", ones({2})}, {"brain", read.at("brain").T().contiguous().T()}, {"half", read.at("half")}});
+    CHECK((io::load_text(scratch / "a") == io::load_text(golden)));
+}
+
 TEST_CASE("safetensors: a header that is not the format's is refused", "[fault][io]") {
     CHECK(contains(refusal(file_of("{\"x\":")), "not valid JSON"));
     CHECK(contains(refusal(file_of("{\"\xff\":1}")), "not valid JSON"));
@@ -188,8 +206,10 @@ TEST_CASE("safetensors: a header that is not the format's is refused", "[fault][
     CHECK(contains(refusal(file_of("{\"x\":[]}")), "tensor \"x\": its entry must have"));
     CHECK(
         contains(refusal(file_of("{\"x\":{\"dtype\":\"F32\",\"shape\":[1]}}", "1234")), "its entry must have"));
-    CHECK(contains(refusal(file_of("{" + entry("x", "BF16", "[2]", "[0,4]") + "}", "1234")),
-                   "its type is \"BF16\"; F32, F64"));
+    CHECK(contains(refusal(file_of("{" + entry("x", "F8_E4M3", "[2]", "[0,2]") + "}", "12")),
+                   "its type is \"F8_E4M3\"; F32, F64, F16, BF16, I64 and BOOL are read"));
+    CHECK(contains(refusal(file_of("{" + entry("x", "BF16", "[3]", "[0,4]") + "}", "1234")),
+                   "its shape (3,) of BF16 takes 6 bytes"));
     CHECK(contains(refusal(file_of("{" + entry("x", "F32", "[-1]", "[0,4]") + "}", "1234")),
                    "its shape [-1] is not"));
     CHECK(contains(refusal(file_of("{" + entry("x", "F32", "[1.0]", "[0,4]") + "}", "1234")),

@@ -49,7 +49,7 @@ TEST_CASE("frames tell whose storage a tensor has, and the places that it reads 
 }
 
 TEST_CASE("a frame keeps the values of its moment; a later change is in later frames", "[viz][storage]") {
-    for (const DType dtype : {float32, float64, int64, boolean}) {
+    for (const DType dtype : {float32, float64, int64, boolean, bfloat16, float16}) {
         const Tensor m = tensor({{1, 0}, {1, 1}}, dtype);
         StorageMovie movie;
         movie.show("before", m);

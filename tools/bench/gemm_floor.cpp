@@ -1,21 +1,28 @@
 // The floor: the time that the matrix products of a workload take on this machine with this BLAS and nothing
 // else. The measured time divided by the floor shows what everything else costs.
 //
-//     gemm_floor WORKLOAD [--threads N]
+//     gemm_floor WORKLOAD [--threads N] [--weights FORMAT]
 //
-// Decode is limited by memory, because each new token reads and multiplies every weight once: its floor is the
-// bytes of the weights divided by the rate at which all threads together read a gigabyte.
+// Decoding is limited by memory, because each new token reads and multiplies every weight once: its floor is
+// the time in which all threads together read as many bytes as the weights have in their format.
 //
 // Otherwise a linear layer counts as three products (forward, gradient of x, gradient of W), and causal
 // attention as six products per visible 64 × 64 tile of scores (two forward, four backward; tiles above the
-// diagonal need none). Each thread computes whole products of its own, which is the best that any division of
+// diagonal need none). A prompt counts the forward ones, and none for the logits, of which it needs one row.
+// Each thread computes whole products of its own, which is the best that any division of
 // them can reach, whatever flavour of BLAS is installed. N = B·T rows, C = d_model, V vocabulary.
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <map>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -37,13 +44,18 @@ namespace {
 struct Sizes {
     long layers, num_heads, C, B, T, V;
     bool mlp;
+    long kv_heads = num_heads, passes = 3;  // forward alone is one pass
 };
 
 const std::map<std::string, Sizes> workloads{
-    {"toy", {1, 2, 32, 8, 16, 32, true}},        {"char", {4, 4, 128, 12, 64, 65, true}},
-    {"gpt2", {12, 12, 768, 4, 64, 50257, true}}, {"attention", {1, 12, 768, 4, 1024, 0, false}},
-    {"long", {1, 12, 768, 1, 4096, 0, false}},   {"decode", {12, 12, 768, 1, 1, 50257, true}},
+    {"toy", {1, 2, 32, 8, 16, 32, true}},         {"char", {4, 4, 128, 12, 64, 65, true}},
+    {"gpt2", {12, 12, 768, 4, 64, 50257, true}},  {"attention", {1, 12, 768, 4, 1024, 0, false}},
+    {"long", {1, 12, 768, 1, 4096, 0, false}},    {"decode", {12, 12, 768, 1, 1, 50257, true}},
+    {"smol", {30, 9, 576, 1, 1, 49152, true, 3}}, {"prompt", {30, 9, 576, 1, 448, 0, true, 3, 1}},
 };
+
+const std::map<std::string, double> bits_of_weights{{"float32", 32}, {"bfloat16", 16}, {"float16", 16},
+                                                    {"Q8_0", 8.5},   {"Q4_0", 4.5},    {"Q4_1", 5}};
 
 // `times` products (m, k) @ (k, n).
 struct Product {
@@ -59,16 +71,17 @@ std::vector<Product> products_of(const Sizes& s) {
     std::vector<Product> list;
     auto linear = [&](long in, long out, double layers) {
         list.push_back({N, out, in, layers});
+        if (s.passes == 1) return;
         list.push_back({N, in, out, layers});
         list.push_back({out, in, N, layers});
     };
     const auto layers = static_cast<double>(s.layers);
-    linear(s.C, 3 * s.C, layers);
+    linear(s.C, s.C + 2 * d_k * s.kv_heads, layers);
     linear(s.C, s.C, layers);
     if (s.mlp) linear(s.C, 4 * s.C, layers), linear(4 * s.C, s.C, layers);
     if (s.V > 0) linear(s.C, s.V, 1);
     const double per_side = static_cast<double>(s.T / tile), tiles = per_side * (per_side + 1) / 2;
-    list.push_back({tile, tile, d_k, 6 * layers * static_cast<double>(s.B * s.num_heads) * tiles});
+    list.push_back({tile, tile, d_k, layers * static_cast<double>(2 * s.passes * s.B * s.num_heads) * tiles});
     return list;
 }
 
@@ -105,65 +118,86 @@ double seconds(const Product& p, int threads) {
     return best;
 }
 
-// Bytes per second, the best of ten reads of a gigabyte; 64 parallel sums keep additions from being the
-// bottleneck.
-double bytes_per_second(int threads) {
-    constexpr std::ptrdiff_t width = 64, rows = std::ptrdiff_t{1} << 22;
-    const std::vector<float> memory(static_cast<std::size_t>(rows * width), 1.0f);
-    double best = 0, total = 0;
-    for (int trial = 0; trial < 10; ++trial) {
+// Seconds in which the threads read so many bytes, each a part of its own, on average over as many times as
+// there are tokens, the fastest of four averages. 64 sums side by side keep additions from being the
+// bottleneck, and pages are large, as those of Weft's weights.
+double seconds_to_read(double bytes, int threads) {
+    constexpr std::ptrdiff_t width = 64, ahead = 2048 / sizeof(float);
+    constexpr std::size_t page = std::size_t{1} << 21;
+    const auto rows = static_cast<std::ptrdiff_t>(bytes / (width * sizeof(float)));
+    const std::size_t size = (static_cast<std::size_t>(bytes) / page + 1) * page;
+    auto* const memory = static_cast<float*>(std::aligned_alloc(page, size));
+    if (memory == nullptr) throw std::bad_alloc();
+#ifdef __linux__
+    madvise(memory, size, MADV_HUGEPAGE);
+#endif
+    std::fill_n(memory, rows * width, 1.0f);
+    constexpr int tokens = 64;
+    double best = INFINITY, total = 0;
+    for (int trial = 0; trial < 4; ++trial) {
         const auto start = std::chrono::steady_clock::now();
         std::vector<float> found(static_cast<std::size_t>(threads));
         on_threads(threads, [&](int thread) {
             float sums[width] = {};
-            for (std::ptrdiff_t row = rows * thread / threads; row < rows * (thread + 1) / threads; ++row)
-                for (std::ptrdiff_t i = 0; i < width; ++i)
-                    sums[i] += memory[static_cast<std::size_t>(row * width + i)];
+            for (int pass = 0; pass < tokens; ++pass)
+                for (std::ptrdiff_t row = rows * thread / threads; row < rows * (thread + 1) / threads; ++row) {
+                    const float* const at = memory + row * width;
+                    for (std::ptrdiff_t i = 0; i < width; i += 16) __builtin_prefetch(at + ahead + i);
+                    for (std::ptrdiff_t i = 0; i < width; ++i) sums[i] += at[i];
+                }
             for (const float sum : sums) found[static_cast<std::size_t>(thread)] += sum;
         });
         for (const float sum : found) total += sum;
         const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        best = std::max(best, static_cast<double>(rows * width) * sizeof(float) / time);
+        best = std::min(best, time / tokens);
     }
-    return total > 0 ? best : 0;  // uses the sums, so that they are computed
+    std::free(memory);
+    return total > 0 ? best : INFINITY;  // uses the sums, so that they are computed
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     CLI::App app("Time the matrix products of a workload and print one line of JSON");
-    std::string name;
+    std::string name, weights = "float32";
     int threads = 2;
     std::vector<std::string> names;
     for (const auto& [key, sizes] : workloads) names.push_back(key);
     app.add_option("workload", name)->required()->check(CLI::IsMember(names));
     app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
+    app.add_option("--weights", weights, "their format, where they are only read")
+        ->check(CLI::IsMember(bits_of_weights));
     CLI11_PARSE(app, argc, argv);
 
+    const Sizes s = workloads.at(name);
     nlohmann::ordered_json line;
     line["workload"] = name;
     line["peer"] = "floor";
     line["threads"] = threads;
     line["kernels"] = openblas_get_corename();
-    if (name == "decode") {
-        const Sizes s = workloads.at(name);
-        const double rate = bytes_per_second(threads),
-                     bytes = static_cast<double>((s.layers * 12 * s.C * s.C + s.V * s.C) * 4);
-        line["min_ms"] = std::round(bytes / rate * 1e6) / 1e3;
-        line["gb_per_s"] = std::round(rate / 1e7) / 1e2;
-        line["tokens_per_s"] = std::round(rate / bytes * 1e2) / 1e2;
+    if (s.T == 1) {
+        const long per_layer = 10 * s.C + 2 * s.C / s.num_heads * s.kv_heads;  // weights over C
+        const double bytes =
+            static_cast<double>((s.layers * per_layer + s.V) * s.C) * bits_of_weights.at(weights) / 8;
+        const double time = seconds_to_read(bytes, threads);
+        line["weights"] = weights;
+        line["weights_mb"] = std::round(bytes / 1e5) / 10;
+        line["min_ms"] = std::round(time * 1e6) / 1e3;
+        line["gb_per_s"] = std::round(bytes / time / 1e7) / 1e2;
+        line["tokens_per_s"] = std::round(1e2 / time) / 1e2;
         std::cout << line.dump() << "\n";
         return 0;
     }
 
     openblas_set_num_threads(1);
     double total = 0, flop = 0;
-    for (const Product& p : products_of(workloads.at(name))) {
+    for (const Product& p : products_of(s)) {
         total += seconds(p, threads) * p.times;
         flop += p.flop() * p.times;
     }
     line["min_ms"] = std::round(total * 1e6) / 1e3;
     line["gflop"] = std::round(flop / 1e6) / 1e3;
     line["gflops_per_s"] = std::round(flop / 1e8 / total) / 10;
+    if (s.passes == 1) line["tokens_per_s"] = std::round(static_cast<double>(s.B * s.T) / total * 1e2) / 1e2;
     std::cout << line.dump() << "\n";
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """PyTorch on Weft's workloads: the same shapes, the same whole step, one line of JSON.
 
-    torch_peer.py WORKLOAD [--threads N] [--reps N] [--compile]
+    torch_peer.py WORKLOAD [--threads N] [--reps N] [--compile] [--weights bfloat16]
 
 With --compile the model is compiled by torch.compile, which needs a C++ compiler, and decode's weights are frozen into
-it; compiling belongs to the warm-up. B batch, T tokens, S keys of a cache, C = d_model, H heads, V vocabulary. Needs torch; Weft itself does not.
+it; compiling belongs to the warm-up. With --weights bfloat16 all of decode is computed in bfloat16.
+B batch, T tokens, S keys of a cache, C = d_model, H heads, V vocabulary. Needs torch; Weft itself does not.
 """
 import argparse
 import json
@@ -107,14 +108,14 @@ def attention_step(compiled, B, T):
     return step
 
 
-def decoder(compiled, rates):
-    model = GPT(12, 12, 768, 1024, 50257, True).eval()
+def decoder(compiled, dtype, rates):
+    model = GPT(12, 12, 768, 1024, 50257, True).eval().to(dtype)
     following = compiled(model.next)
     prompt = torch.randint(50257, (1, 64))
 
     @torch.inference_mode()
     def step():
-        caches = [[torch.zeros(1, 12, 128, 64) for _ in "kv"] for _ in model.blocks]
+        caches = [[torch.zeros(1, 12, 128, 64, dtype=dtype) for _ in "kv"] for _ in model.blocks]
         new = model.next(prompt, torch.arange(64), caches)
         start = time.perf_counter()
         for i in range(64, 128):
@@ -130,6 +131,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--reps", type=int, default=0)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--weights", choices=["float32", "bfloat16"], default="float32")
     asked = parser.parse_args()
     compiled = torch.compile if asked.compile else lambda function: function
     if asked.compile:
@@ -145,7 +147,7 @@ def main():
         *sizes, repetitions, warm_up = ATTENTION[asked.workload]
         step = attention_step(compiled, *sizes)
     else:
-        step, repetitions, warm_up = decoder(compiled, rates), 3, 1
+        step, repetitions, warm_up = decoder(compiled, getattr(torch, asked.weights), rates), 3, 1
 
     times = []
     for i in range(warm_up + (asked.reps or repetitions)):
@@ -162,7 +164,9 @@ def main():
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
     }
     if rates:
-        line["tokens_per_s"] = round(max(rates), 2)
+        line["weights"] = asked.weights
+        line["tokens_per_s"] = round(max(rates[warm_up:]), 2)
+        line["median_tokens_per_s"] = round(statistics.median(rates[warm_up:]), 2)
     print(json.dumps(line))
 
 

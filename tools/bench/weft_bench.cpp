@@ -1,6 +1,6 @@
 // Times Weft on one workload and prints one line of JSON in the format of torch_peer.py:
 //
-//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P]
+//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P] [--weights FORMAT]
 //     weft_bench WORKLOAD --span [LINES]    its work, its span and its speed-up on more cores (span.h)
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     CLI::App app("Time Weft on one workload and print one line of JSON");
     std::string name;
     int threads = 2, repetitions = 0, lines = 0;
-    double dropout = 0;
+    bench::Options options;
     bool composed = false;
     std::vector<std::string> names;
     for (const auto& w : bench::workloads()) names.push_back(w.name);
@@ -44,7 +44,10 @@ int main(int argc, char** argv) {
     app.add_option("--reps", repetitions, "number of timed steps; 0: the workload's default")
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--composed", composed, "use reference implementations instead of fused operations");
-    app.add_option("--dropout", dropout, "dropout of the modules that have it")->check(CLI::Range(0.0, 0.99));
+    app.add_option("--dropout", options.dropout, "dropout of the modules that have it")
+        ->check(CLI::Range(0.0, 0.99));
+    app.add_option("--weights", options.weights, "what decode, smol and prompt store their weights in")
+        ->check(CLI::IsMember(bench::weight_formats()));
     const auto* span = app.add_option("--span", lines, "print work, span and speed-ups; list so many loops")
                            ->expected(0, 1)
                            ->check(CLI::NonNegativeNumber);
@@ -55,11 +58,11 @@ int main(int argc, char** argv) {
     if (composed) guard.emplace();
     const auto& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
                                          [&](const auto& w) { return w.name == name; });
-    const std::function<double()> step = workload.make(dropout);
-    for (int i = 0; i < workload.warm_up; ++i) step();
+    const bench::Step step = workload.make(options);
+    for (int i = 0; i < workload.warm_up; ++i) step.run();
     if (repetitions == 0) repetitions = workload.repetitions;
     if (span->count() > 0) {
-        const bench::Span s = bench::measure_span(step, repetitions, lines, std::cerr);
+        const bench::Span s = bench::measure_span(step.run, repetitions, lines, std::cerr);
         nlohmann::ordered_json line{{"workload", name},
                                     {"work_ms", rounded(s.work, 1e3)},
                                     {"span_ms", rounded(s.span, 1e3)},
@@ -68,11 +71,10 @@ int main(int argc, char** argv) {
         std::cout << line.dump() << "\n";
         return 0;
     }
-    std::vector<double> times;  // in milliseconds
-    double tokens_per_s = 0;
+    std::vector<double> times, rates;  // in milliseconds, and in tokens per second
     for (int i = 0; i < repetitions; ++i) {
         const auto start = std::chrono::steady_clock::now();
-        tokens_per_s = std::max(tokens_per_s, step());
+        rates.push_back(step.run());
         times.push_back(bench::ms_since(start));
     }
 
@@ -81,11 +83,16 @@ int main(int argc, char** argv) {
     line["workload"] = name;
     line["peer"] = composed ? "weft composed" : "weft";
     line["threads"] = threads;
-    if (dropout > 0) line["dropout"] = dropout;
+    if (options.dropout > 0) line["dropout"] = options.dropout;
     line["min_ms"] = rounded(*std::min_element(times.begin(), times.end()), 1e3);
     line["median_ms"] = rounded(median, 1e3);
     line["peak_rss_mb"] = rounded(training::peak_memory(), 10);
-    if (tokens_per_s > 0) line["tokens_per_s"] = rounded(tokens_per_s, 1e2);
+    if (step.weight_bytes > 0) {
+        line["weights"] = options.weights;
+        line["weights_mb"] = rounded(static_cast<double>(step.weight_bytes) / 1e6, 10);
+        line["tokens_per_s"] = rounded(*std::max_element(rates.begin(), rates.end()), 1e2);
+        line["median_tokens_per_s"] = rounded(bench::median(rates), 1e2);
+    }
     if (workload.B > 0)
         line["batch_percent_of_step"] = rounded(100 * batch_ms(workload.B, workload.T) / median, 1e5);
     std::cout << line.dump() << "\n";

@@ -20,50 +20,55 @@ Training training(lm::GPTConfig config, std::int64_t B, std::int64_t T, double d
 Workload training_workload(const char* name, int repetitions, int warm_up, const lm::GPTConfig& config,
                            std::int64_t B, std::int64_t T) {
     const auto make = [=](std::int64_t batch, double p) { return training(config, batch, T, p); };
-    const auto step = [=](double p) -> std::function<double()> {
-        return [t = make(B, p)] {
+    const auto step = [=](const Options& options) {
+        return Step{[t = make(B, options.dropout)] {
             cross_entropy((*t.model)(t.x), t.y).backward();
             t.update();
             return 0.0;
-        };
+        }};
     };
     return {name, repetitions, warm_up, step, B, T, make};
 }
 
 // Causal attention alone: forward and backward from a given gradient.
-std::function<double()> attention(std::int64_t B, std::int64_t T, double dropout) {
+Step attention(std::int64_t B, std::int64_t T, double dropout) {
     Rng rng(0);
     auto layer = std::make_shared<nn::CausalMultiHeadAttention>(
         768, 12, rng, nn::AttentionConfig{.max_seq_len = T, .bias = true, .dropout = dropout});
     auto x = std::make_shared<Tensor>(randn({B, T, 768}, rng).requires_grad_());
     const Tensor dy = randn({B, T, 768}, rng);
-    return [=] {
+    return {[=] {
         x->zero_grad();
         layer->zero_grad();
         (*layer)(*x).backward(dy);
         return 0.0;
-    };
+    }};
 }
 
-// Greedy generation: a prompt of T tokens, then T new ones, one at a time with a key/value cache. Only the new
-// ones count in the tokens per second.
-std::function<double()> decoding(lm::GPTConfig config, std::int64_t T) {
-    Rng rng(0);
-    auto model = std::make_shared<lm::GPT>(config, rng);
-    model->eval();
-    const Tensor prompt = randint(0, config.vocab_size, {1, T}, rng);
-    return [=] {
-        NoGrad values;
-        auto caches = model->make_caches();
-        const auto next = [&](const Tensor& ids) {  // (1, T) → (1, 1)
-            return argmax((*model)(ids, caches).select(1, -1), 1, true);
+// Greedy generation: a prompt of T tokens, then T_new new ones, one at a time with a key/value cache. Only the
+// new ones count in the tokens per second, or the prompt's if there are none.
+Workload generation(const char* name, const lm::GPTConfig& config, std::int64_t T, std::int64_t T_new) {
+    const auto make = [=](const Options& options) {
+        Rng rng(0);
+        auto model = std::make_shared<lm::GPT>(config, rng);
+        model->eval();
+        store_weights(*model, options.weights);
+        const Tensor prompt = randint(0, config.vocab_size, {1, T}, rng);
+        const auto step = [=] {
+            NoGrad values;
+            auto caches = model->make_caches();
+            const auto next = [&](const Tensor& ids) {  // (1, T) → (1, 1)
+                return argmax((*model)(ids, caches).select(1, -1), 1, true);
+            };
+            auto start = std::chrono::steady_clock::now();
+            Tensor id = next(prompt);
+            if (T_new > 0) start = std::chrono::steady_clock::now();
+            for (std::int64_t i = 0; i < T_new; ++i) id = next(id);
+            return 1e3 * static_cast<double>(T_new > 0 ? T_new : T) / ms_since(start);
         };
-        Tensor id = next(prompt);
-        const auto start = std::chrono::steady_clock::now();
-        for (std::int64_t i = 0; i < T; ++i) id = next(id);
-        return static_cast<double>(T) /
-               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        return Step{step, weight_bytes(*model)};
     };
+    return {name, 3, 1, make};
 }
 
 }  // namespace
@@ -84,15 +89,43 @@ const std::vector<Workload>& workloads() {
                       .bias = true};
     const Config toy{.vocab_size = 32, .block_size = 16, .num_layers = 1, .num_heads = 2, .d_model = 32};
     const Config chars{.vocab_size = 65, .block_size = 64, .num_layers = 4, .num_heads = 4, .d_model = 128};
+    const Config smol{.vocab_size = 49152,
+                      .block_size = 2048,
+                      .num_layers = 30,
+                      .num_heads = 9,
+                      .d_model = 576,
+                      .attention = {.num_kv_heads = 3, .rotary_base = 1e5}};
     static const std::vector<Workload> all{
         training_workload("toy", 200, 20, toy, 8, 16),
         training_workload("char", 60, 5, chars, 12, 64),
         training_workload("gpt2", 4, 1, gpt2, 4, 64),
-        {"attention", 8, 2, [](double p) { return attention(4, 1024, p); }},
-        {"long", 4, 1, [](double p) { return attention(1, 4096, p); }},
-        {"decode", 3, 1, [=](double) { return decoding(gpt2, 64); }},
+        {"attention", 8, 2, [](const Options& o) { return attention(4, 1024, o.dropout); }},
+        {"long", 4, 1, [](const Options& o) { return attention(1, 4096, o.dropout); }},
+        generation("decode", gpt2, 64, 64),
+        generation("smol", smol, 64, 64),
+        generation("prompt", smol, 448, 0),
     };
     return all;
+}
+
+const std::vector<std::string>& weight_formats() {
+    static const std::vector<std::string> all{"float32", "bfloat16", "float16", "Q8_0", "Q4_0", "Q4_1"};
+    return all;
+}
+
+void store_weights(nn::Module& module, const std::string& format) {
+    for (const DType half : {bfloat16, float16})
+        if (format == name(half)) module.to(half);
+    for (const BlockFormat blocks : {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFormat::Q4_1})
+        if (format == name(blocks)) module.pack(blocks);
+}
+
+std::int64_t weight_bytes(const nn::Module& module) {
+    std::int64_t bytes = 0;
+    for (const Tensor& p : module.parameters())
+        bytes += p.packed() != nullptr ? std::ssize(p.packed()->bytes())
+                                       : p.numel() * static_cast<std::int64_t>(itemsize(p.dtype()));
+    return bytes;
 }
 
 double ms_since(std::chrono::steady_clock::time_point start) {

@@ -20,19 +20,39 @@ struct Training {
     void update() const;
 };
 
+// How a workload is built: dropout is that of the attention weights, and of a GPT's other places; weights are
+// in one of weight_formats(), and in float32 where they are trained.
+struct Options {
+    double dropout = 0;
+    std::string weights = "float32";
+};
+
+// One step, which returns the tokens generated or read per second, or 0.
+struct Step {
+    std::function<double()> run;
+    std::int64_t weight_bytes = 0;  // if it generates or reads
+};
+
 struct Workload {
     std::string name;
     int repetitions, warm_up;  // defaults
-    // Builds the workload and returns one step. A step returns the tokens generated per second, or 0.
-    // Dropout is that of the attention weights, and of a GPT's other places.
-    std::function<std::function<double()>(double dropout)> make;
+    std::function<Step(const Options&)> make;
     std::int64_t B = 0, T = 0;  // of the batches that it trains on, if it does
     // Builds what it trains, with a batch of its own size or another.
     std::function<Training(std::int64_t B, double dropout)> training = {};
 };
 
-// toy, char, gpt2, attention, long, decode.
+// toy, char, gpt2, attention, long, decode, smol, prompt.
 const std::vector<Workload>& workloads();
+
+// float32, bfloat16, float16, Q8_0, Q4_0, Q4_1.
+const std::vector<std::string>& weight_formats();
+
+// Rounds the weights of float32 to one of these formats.
+void store_weights(nn::Module& module, const std::string& format);
+
+// The bytes of all parameters, tied ones once.
+std::int64_t weight_bytes(const nn::Module& module);
 
 // Milliseconds since then.
 double ms_since(std::chrono::steady_clock::time_point start);

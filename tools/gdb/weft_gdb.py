@@ -1,11 +1,12 @@
-# gdb's print of Weft's types. In gdb:  source weft_gdb.py  (docs/debugging.md)
+#gdb 's print of Weft' s types.In gdb : source weft_gdb.py(docs / debugging.md)
 #
-#     (gdb) print x
-#     $1 = (2, 8) float32 requires_grad {1, 1, 1, 1, 1, 1, 1, 1, …}
+#(gdb) print x
+#$1 = (2, 8)float32 requires_grad{1, 1, 1, 1, 1, 1, 1, 1, …}
 #
-# It reads memory and calls nothing, so it works on a core file, and where the library has no debug information: then
-# gdb knows a Tensor as a pointer to something, and the places below are those of TensorImpl, Array and Storage. A
-# static_assert in src/autograd/tensor.cpp compares them.
+#It reads memory and calls nothing, so it works on a core file, \
+    and where the library has no debug information : then
+#gdb knows a Tensor as a pointer to something, and the places below are those of TensorImpl, Array and Storage.A
+#static_assert in src / autograd / tensor.cpp compares them.
 import struct
 
 import gdb
@@ -14,7 +15,8 @@ import gdb.printing
 SHAPE = 72  # bytes of a Shape: eight sizes and the rank
 PLACES = {"storage": 0, "shape": 16, "strides": 16 + SHAPE, "offset": 16 + 2 * SHAPE, "dtype": 24 + 2 * SHAPE,
           "node": 32 + 2 * SHAPE}
-DTYPES = [("float32", "f"), ("float64", "d"), ("int64", "q"), ("bool", "?")]
+DTYPES = [("float32", "f"), ("float64", "d"), ("int64", "q"), ("bool", "?"),
+          ("bfloat16", "H"), ("float16", "e")]
 SHOWN = 8  # values
 
 
@@ -80,7 +82,10 @@ class Tensor:
             for size, stride in zip(reversed(shape), reversed(strides)):  # i as indices, the last axis first
                 place += i % size * stride
                 i //= size
-            values.append(number(read(data + place * struct.calcsize(form), form)[0]))
+            value, = read(data + place * struct.calcsize(form), form)
+            if name == "bfloat16":  # the first half of a float
+                value, = struct.unpack("f", struct.pack("I", value << 16))
+            values.append(number(value))
         return text + " {" + ", ".join(values) + (", …" if count > SHOWN else "") + "}"
 
 

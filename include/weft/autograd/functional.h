@@ -65,8 +65,8 @@ private:
 // outside, whose history is not recorded; if create_graph is true it is, and results are in the graph. Outputs
 // that do not depend on the inputs have a derivative of 0. Products nest: f may call jvp, vjp, grad or
 // backward. In-place changes of what depends on the inputs are refused (GraphError). DTypeError for inputs and
-// outputs of int64 or bool; ValueError, ShapeError or DTypeError unless v fits; GraphError for an operation
-// whose gradient rule is not recorded.
+// outputs that are neither float32 nor float64; ValueError, ShapeError or DTypeError unless v fits; GraphError
+// for an operation whose gradient rule is not recorded.
 std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f,
                                                         const std::vector<Tensor>& inputs,
                                                         const std::vector<Tensor>& v,

@@ -59,8 +59,8 @@ using Jvp = std::function<Tensor(const Saved& saved, const std::vector<Tensor>& 
 // changed in place since. A rule of Weft's own operations can be differentiated again, and so gives jvp the
 // tangent of y; it must not capture y, which would own itself. Undefined tensors are allowed in `inputs`, and
 // in `save_for_backward`, where they come back undefined. `operation` must outlive the graph: pass a string
-// literal. If no input is in the graph, if y is int64 or bool, or under NoGrad, nothing is recorded and y is
-// returned as it is.
+// literal. If no input is in the graph, if y is neither float32 nor float64, or under NoGrad, nothing is
+// recorded and y is returned as it is.
 Tensor record(const char* operation, Tensor y, const std::vector<Tensor>& inputs,
               const std::vector<Tensor>& save_for_backward, Vjp vjp, Jvp jvp = nullptr);
 // The same where ∂y_i/∂x_j = ∂y_j/∂x_i, as in any function of one element: then the gradient rule, with the

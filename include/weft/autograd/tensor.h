@@ -21,9 +21,10 @@
 
 namespace weft {
 
-struct Array;       // storage, shape and strides of the values   (src/tensor/array.h)
-struct TensorImpl;  // an Array and its node in the graph         (src/autograd/node.h)
-struct Node;        // a node of the graph                        (src/autograd/node.h)
+struct Array;        // storage, shape and strides of the values   (src/tensor/array.h)
+struct TensorImpl;   // an Array and its node in the graph         (src/autograd/node.h)
+struct Node;         // a node of the graph                        (src/autograd/node.h)
+class PackedMatrix;  // a weight in blocks                        (include/weft/tensor/packed_matrix.h)
 struct ValuesIndices;
 
 // Values of one type with a shape and, if it takes part in the graph, a node there. A Tensor is a handle, as
@@ -39,6 +40,9 @@ public:
     // A copy is the same tensor.
     Tensor(const Tensor&) = default;
     Tensor(Tensor&&) noexcept = default;
+    // A weight that is held in blocks: a float32 matrix that `linear` and `embedding` read, and every other
+    // operation refuses with a DTypeError. It takes no gradient. See `pack`.
+    explicit Tensor(const PackedMatrix& blocks);
     // Makes this handle refer to the other tensor.
     Tensor& operator=(const Tensor&) & = default;
     Tensor& operator=(Tensor&&) & noexcept = default;
@@ -59,8 +63,9 @@ public:
     const Strides& strides() const;                         // in elements
     bool is_contiguous() const;                             // row-major without gaps
     bool shares_storage(const Tensor& other) const;         // whether both are views of one memory
-    std::uint64_t version() const;  // version of the storage; in-place changes increment it
-    std::string str() const;        // the values, printed as by NumPy's str()
+    const PackedMatrix* packed() const;  // the blocks that hold the values; null for most tensors
+    std::uint64_t version() const;       // version of the storage; in-place changes increment it
+    std::string str() const;             // the values, printed as by NumPy's str()
     // str() with what it leaves out: "tensor([1 2], shape=(2,), dtype=float32, requires_grad=true)".
     std::string repr() const;
 
@@ -89,8 +94,10 @@ public:
     }
 
     // The same values in another type, differentiable between float32 and float64; the tensor itself if it
-    // has that type (under NoGrad, detached). int64 drops the fraction; ValueError, with the position, for NaN
-    // and what int64 does not hold. bool is true for every number except 0.
+    // has that type (under NoGrad, detached). bfloat16 and float16 take the nearest number, ties to even;
+    // ValueError, with the position, for one that would become infinite, and GraphError for a tensor in the
+    // graph, except under NoGrad. int64 drops the fraction; ValueError for NaN and what int64 does not hold.
+    // bool is true for every number except 0.
     Tensor to(DType dtype) const;
     Tensor clone() const;  // a contiguous copy in storage of its own; differentiable
 
@@ -220,7 +227,8 @@ public:
     // recorded: GraphError, except under NoGrad, if this tensor or the operand is in the graph, and always for
     // an expanded tensor, whose elements share memory. The operand has this tensor's type or one that it
     // promotes to it (see operator+), or DTypeError, and broadcasts to its shape (ShapeError); the type must
-    // hold a plain number (int64: not 0.5, nor 2⁵³).
+    // hold a plain number (int64: not 0.5, nor 2⁵³; float16: none beyond 65504). Of these, bfloat16 and float16
+    // take fill_, zero_ and copy_.
     //
     //     const NoGrad off;
     //     w.add_(w.grad(), -0.1);  // a step of gradient descent
@@ -245,16 +253,16 @@ public:
 
     // Gives this leaf, in every copy of the handle, a contiguous copy of other's values, with other's shape and
     // type: a new leaf without a gradient, which requires one as before and keeps its hooks. GraphError unless
-    // it is a leaf; DTypeError if a tensor that requires a gradient would become int64 or bool.
+    // it is a leaf; DTypeError if a tensor that requires a gradient would become a type that takes none.
     Tensor& set_data(const Tensor& other);
     Tensor& bump_version();  // increments version(); call it after writing through data()
 
     // ---- the graph: leaves behave as in PyTorch
     bool requires_grad() const;  // whether it takes part in the graph
-    // Adds a leaf to the graph or takes it out. DTypeError for int64 and bool. For a non-leaf true changes
-    // nothing and false is a GraphError, because its inputs require a gradient. A leaf that is taken out and
-    // added again is the same leaf, with its hooks and its gradient; in between, grad() is undefined and
-    // backward leaves no gradient.
+    // Adds a leaf to the graph or takes it out. DTypeError unless float32 or float64. For a non-leaf true
+    // changes nothing and false is a GraphError, because its inputs require a gradient. A leaf that is taken
+    // out and added again is the same leaf, with its hooks and its gradient; in between, grad() is undefined
+    // and backward leaves no gradient.
     Tensor& requires_grad_(bool wanted = true);
     bool is_leaf() const;  // whether no recorded operation computed it
     Tensor grad() const;   // ∂(root)/∂(this), summed over the calls of backward; undefined before the first

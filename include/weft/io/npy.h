@@ -12,12 +12,14 @@ namespace weft::io {
 //
 //     io::save_npy(path, arange(6).reshape({2, 3}));
 //     const Tensor x = io::load_npy(path);  // int64 (2, 3); np.load(path) in Python
+//
+// DTypeError for bfloat16, which NumPy does not have.
 void save_npy(const std::filesystem::path& path, const Tensor& x);
 
 // Reads an .npy of version 1.0, 2.0 or 3.0, row-major or column-major, in either byte order. float32, float64,
-// int64 and bool keep their type; float16 becomes float32, and int8, int16, int32, uint8, uint16 and uint32
-// become int64, all exactly. Refuses every other type (uint64, complex, text, objects, structured ones), more
-// than 8 axes, and a file that is shorter or longer than its header says.
+// float16, int64 and bool keep their type; int8, int16, int32, uint8, uint16 and uint32 become int64, all
+// exactly. Refuses every other type (uint64, complex, text, objects, structured ones), more than 8 axes, and a
+// file that is shorter or longer than its header says.
 Tensor load_npy(const std::filesystem::path& path);
 
 }  // namespace weft::io

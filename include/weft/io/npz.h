@@ -14,8 +14,8 @@ namespace weft::io {
 //     io::save_npz(path, {{"x", ones({2, 3})}, {"y", arange(4)}}, /*compressed=*/true);
 //     const io::NamedTensors arrays = io::load_npz(path);  // "x" (2, 3), "y" (4,)
 //
-// ValueError for a name that is repeated, contains a zero byte or is not UTF-8, and for an archive of 4 GiB or
-// 65535 tensors.
+// DTypeError for bfloat16; ValueError for a name that is repeated, contains a zero byte or is not UTF-8, and
+// for an archive of 4 GiB or 65535 tensors.
 void save_npz(const std::filesystem::path& path, const NamedTensors& tensors, bool compressed = false);
 
 // Reads what numpy.savez and numpy.savez_compressed write, in the archive's order, each array as load_npy does.

@@ -37,10 +37,10 @@ struct SafeTensors {
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const Metadata& metadata = {});
 
-// Reads F32, F64, I64 and BOOL tensors. Refuses a file that is missing, is shorter than its header says, or has
-// a header above 100 MB; a header that is not one JSON object from its first byte to its last, repeats a name,
-// or holds anything but tensors and a __metadata__ of strings; an unknown type; a shape that does not fit its
-// bytes; values that overlap, leave holes or reach past the end.
+// Reads F32, F64, F16, BF16, I64 and BOOL tensors. Refuses a file that is missing, is shorter than its header
+// says, or has a header above 100 MB; a header that is not one JSON object from its first byte to its last,
+// repeats a name, or holds anything but tensors and a __metadata__ of strings; an unknown type; a shape that
+// does not fit its bytes; values that overlap, leave holes or reach past the end.
 SafeTensors load_safetensors(const std::filesystem::path& path);
 
 // Writes module.state_dict() as save_safetensors does, for load(), or for load_file of Python's safetensors.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "weft/lm/gpt.h"
 #include "weft/lm/language_model.h"
@@ -18,6 +19,7 @@ struct GenerateOptions {
     // positions: nothing cached applies, and each new token costs a pass over block_size. A model without
     // caches computes all tokens.
     bool use_cache = true;  // logits with and without agree to 1e-5 of the largest in float32, 1e-12 in float64
+    std::optional<DType> cache_dtype = {};  // bfloat16 or float16: half the memory, keys and values rounded
 };
 
 // The ids that follow a prompt, without the prompt. Each is sampled from the model's logits for the ids before

@@ -2,6 +2,9 @@
 // multitask learners", 2019, §2.3). B batch, T tokens, C = d_model, V vocabulary.
 #pragma once
 
+#include <optional>
+#include <variant>
+
 #include "weft/lm/sample.h"
 #include "weft/nn/embedding.h"
 #include "weft/nn/module_list.h"
@@ -63,7 +66,8 @@ struct GPT : nn::Module {
     // ValueError unless there is one cache per block, all of one length; ShapeError if S + T > block_size;
     // GraphError if keys would enter the graph: call it under NoGrad. If it throws, the caches are unchanged.
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
-    std::vector<nn::KeyValueCache> make_caches() const;  // one empty cache of block_size tokens for each block
+    // One empty cache of block_size tokens for each block; of bfloat16 or float16 if wanted.
+    std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {}) const;
 
     // ids (T,) or (B, T), T ≥ 1, → (T + n,) or (B, T + n), n = max_new_tokens: appends n ids, each sampled from
     // the logits of the last block_size ids before it, with caches as weft::lm::generate.
@@ -78,6 +82,16 @@ private:
     GPT(const GPTConfig& config, const nn::RngGuard& rng);
     Tensor embedded(const Tensor& ids, std::int64_t past) const;
 };
+
+// What a GPT takes in memory, in bytes.
+//
+//     const lm::GPTMemory memory = lm::memory_of({.d_model = 64}, bfloat16);
+struct GPTMemory {
+    std::int64_t weights, cache;  // of the parameters, and of a cache of block_size tokens
+};
+// That of GPT(config) after to() or pack(), and of make_caches(cache). Allocates nothing.
+GPTMemory memory_of(const GPTConfig& config, std::variant<DType, BlockFormat> weights = float32,
+                    std::optional<DType> cache = {});
 
 // Refuses what GPT(config).load_state_dict(state) would, with the same errors, without making that GPT: sizes
 // of unknown origin cost no memory before names, shapes and types (float32) are checked.

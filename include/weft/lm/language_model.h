@@ -4,6 +4,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "weft/nn/kv_cache.h"
@@ -53,7 +54,11 @@ public:
         : LanguageModel(module_of(model), {model.config.vocab_size, model.config.block_size, model, {}, {}}) {
         if constexpr (CachingModel<M>) {
             const M& held = *target<M>();  // lives as long as what holds the two functions
-            functions_->make_caches = [&held] { return held.make_caches(); };
+            functions_->make_caches = [&held](std::optional<DType> stored_as) {
+                if constexpr (requires { held.make_caches(stored_as); }) return held.make_caches(stored_as);
+                if (stored_as) throw ValueError("LanguageModel: the model's make_caches() takes no type");
+                return held.make_caches();
+            };
             functions_->cached = [&held](const Tensor& ids, std::vector<nn::KeyValueCache>& caches) {
                 return held(ids, caches);
             };
@@ -69,7 +74,9 @@ public:
     // The logits of the T tokens in ids (B, T) that follow those in the caches, which then hold them too. The
     // same errors, after which the caches are as before; ValueError unless has_caches().
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
-    std::vector<nn::KeyValueCache> make_caches() const;  // empty caches; ValueError unless has_caches()
+    // Empty caches, of bfloat16 or float16 if wanted. ValueError unless has_caches(), and for a type if the
+    // model's own make_caches takes none.
+    std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {}) const;
     bool has_caches() const { return functions_->cached != nullptr; }  // whether the model is a CachingModel
 
     // The model if its type is M, else null: for what one kind of model has.
@@ -86,7 +93,7 @@ private:
         std::int64_t vocab_size, context_length;
         std::function<Tensor(const Tensor&)> logits;  // the model itself
         std::function<Tensor(const Tensor&, std::vector<nn::KeyValueCache>&)> cached;
-        std::function<std::vector<nn::KeyValueCache>()> make_caches;
+        std::function<std::vector<nn::KeyValueCache>(std::optional<DType>)> make_caches;
     };
     std::shared_ptr<Functions> functions_;
 

@@ -16,6 +16,9 @@ struct Embedding : Module {
 
     Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
               Rng& rng = default_rng());  // draws weight from `rng`
+    // Uses a table (num_embeddings, embedding_dim), tied if it is a parameter elsewhere; half or in blocks as
+    // Linear's weight. ShapeError at other ranks.
+    explicit Embedding(Tensor weight);
     Embedding() : Module("Embedding") {}  // without a table: `weight` is undefined
     // ids (…) → (…, embedding_dim).
     Tensor operator()(const Tensor& ids) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "weft/autograd/tensor.h"
@@ -21,17 +22,18 @@ namespace weft::nn {
 class KeyValueCache {
 public:
     KeyValueCache() = default;  // has no limit: storage doubles when full
-    // Holds at most `capacity` tokens, in storage allocated once. ValueError below 1.
-    explicit KeyValueCache(std::int64_t capacity);
+    // Holds at most `capacity` tokens, in storage allocated once. With bfloat16 or float16 for `stored_as` keys
+    // and values of float32 are rounded to it. ValueError below 1; DTypeError for another type.
+    explicit KeyValueCache(std::int64_t capacity, std::optional<DType> stored_as = {});
     // Moves the tokens, which leaves the other empty. Not copyable: two caches would write to one storage.
     KeyValueCache(KeyValueCache&& other) noexcept { *this = std::move(other); }
     KeyValueCache& operator=(KeyValueCache&& other) noexcept;  // the same
 
     // Appends T tokens, k (B, G, T, d_k) and v (B, G, T, d_v), or (G, T, ·) without B, and returns the keys
     // (B, G, S, d_k) and values (B, G, S, d_v) of all S = length() tokens so far. They are views of the
-    // storage, which is copied only when it doubles. ShapeError unless k and v differ only in width, and from
-    // the cached tokens only in number; ShapeError beyond the capacity; DTypeError when types differ;
-    // GraphError when k or v requires a gradient: use NoGrad.
+    // storage, which is copied only when it doubles; where it is half, float32 copies. ShapeError unless k and
+    // v differ only in width, and from the cached tokens only in number; ShapeError beyond the capacity;
+    // DTypeError when types differ; GraphError when k or v requires a gradient: use NoGrad.
     std::array<Tensor, 2> append(const Tensor& k, const Tensor& v);
 
     std::int64_t length() const { return length_; }      // S, initially 0
@@ -44,10 +46,11 @@ public:
 
 private:
     std::int64_t capacity_ = 0, length_ = 0;
+    std::optional<DType> stored_as_;
     Tensor keys_, values_;  // (B, G, at least length_, ·)
 
     void check(const Tensor& k, const Tensor& v) const;
-    Tensor grown(const Tensor& cached, const Tensor& x) const;
+    Tensor appended(Tensor& cached, const Tensor& x) const;
 };
 
 }  // namespace weft::nn

@@ -20,8 +20,11 @@ struct Linear : Module {
     // The same from default_rng().
     Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true)
         : Linear(in_features, out_features, default_rng(), bias) {}
-    // Uses a weight (out, in), tied if it is a parameter elsewhere, without bias. ShapeError at other ranks.
-    explicit Linear(Tensor weight);
+    // Uses a weight (out, in), tied if it is a parameter elsewhere, and a bias (out,) or none. The weight may
+    // be half or in blocks (weft/ops/packed.h): then only the bias is trained. ShapeError at other ranks.
+    //
+    //     const nn::Linear small(Tensor(pack(layer.weight, BlockFormat::Q8_0)), layer.bias);
+    explicit Linear(Tensor weight, Tensor bias = {});
     // x (…, in) → (…, out).
     Tensor operator()(const Tensor& x) const {
         return located(*this, [&] { return linear(x, weight, bias); });

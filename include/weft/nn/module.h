@@ -116,9 +116,19 @@ public:
     void eval() { train(false); }  // the same as train(false)
     bool training() const;         // whether in training mode; false while an EvalMode is active
 
-    // Converts every floating parameter and buffer in place; a converted parameter loses its gradient.
-    // DTypeError unless dtype is floating; GraphError if a buffer was made by an operation in the graph.
+    // Converts every floating parameter and buffer in place; a converted parameter loses its gradient. With
+    // bfloat16 or float16 only the weights of Linear and Embedding become half, which takes no gradient, and
+    // all else float32, in which they are computed; a weight that was half or in blocks becomes whole again
+    // with float32 or float64, and is trained if it was. DTypeError unless dtype is floating; GraphError if a
+    // buffer was made by an operation in the graph; ValueError for a value that float16 does not hold. Nothing
+    // has changed when it throws.
     void to(DType dtype);
+    // Rounds the weights of Linear and Embedding to blocks, which take no gradient (weft::pack). What pack
+    // refuses is refused for all of them at once, with their names, and nothing has changed.
+    //
+    //     lm::GPT model({.d_model = 64}, rng);
+    //     model.pack(BlockFormat::Q8_0);
+    void pack(BlockFormat format);
     void zero_grad();                     // makes every parameter's gradient undefined
     std::int64_t num_parameters() const;  // elements of all parameters, tied ones once
     // Returns where it is in the model that it was first registered in, "GPT.blocks[3].attn"; its kind() if in
@@ -138,6 +148,9 @@ protected:
     // Registers a trainable tensor and returns it, contiguous and requiring a gradient. GraphError on the
     // result of an operation, DTypeError unless floating. A parameter of another module becomes tied.
     Parameter register_parameter(const std::string& name, Tensor value);
+    // The same for a matrix that `linear` and `embedding` alone read, so that to() may keep it in half and
+    // pack() in blocks. A value that is so already is not trained.
+    Parameter register_weight(const std::string& name, Tensor value);
     // Registers a tensor that is state but not trained, and returns it. It is in the state_dict if persistent.
     Buffer register_buffer(const std::string& name, Tensor value, bool persistent = true);
     // Returns the buffer of that name, undefined if there is none: for buffers made on first use.

@@ -6,9 +6,9 @@
 namespace weft {
 
 // a + b, a − b, a · b, a / b and −x, elementwise. Of two types the operand of the smaller takes the larger one,
-// in the order bool, int64, floating, here and in pow, maximum, where and the comparisons. DTypeError for
-// float32 beside float64, for an int64 that the floating type would round, for two of bool, and for int64 /
-// int64.
+// in the order bool, int64, floating, here and in pow, maximum, where and the comparisons; bfloat16 and float16
+// become float32, or float64 beside it. DTypeError for float32 beside float64, for an int64 that the floating
+// type would round, for two of bool, and for int64 / int64.
 //
 //     const Tensor x = tensor({{1.0, 3}, {2, 6}});
 //     const Tensor total = sum(x, 1, keepdim);  // (2, 1): [[4], [8]]
@@ -39,7 +39,8 @@ Tensor maximum(const Tensor& a, const Tensor& b);
 //     const Tensor y = minimum(tensor({1.0, 5}), tensor({4.0, 2}));  // [1, 2]
 Tensor minimum(const Tensor& a, const Tensor& b);
 
-// condition ? a : b, elementwise; all three broadcast. DTypeError unless condition is bool.
+// condition ? a : b, elementwise; all three broadcast. Two of one type keep it, bfloat16 and float16 too.
+// DTypeError unless condition is bool.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 // x, with `value` and gradient 0 where mask (bool) is true, whatever x holds there. ShapeError unless mask
 // broadcasts to x; DTypeError unless x's type holds `value`.

@@ -42,7 +42,7 @@ Tensor ones_like(const Tensor& x);
 Tensor eye(std::int64_t n, DType dtype = float32);                  // (n, n), ones on the diagonal
 Tensor eye(std::int64_t n, std::int64_t m, DType dtype = float32);  // (n, m), likewise
 // (⌈(end − start) / step⌉,): start, start + step, … before end. ValueError if step is 0, points away from
-// end, or is too small to count the steps; DTypeError for bool.
+// end, or is too small to count the steps; DTypeError for bool, bfloat16 and float16.
 Tensor arange(double start, double end, double step = 1, DType dtype = float32);
 Tensor arange(std::int64_t end);  // int64: 0 … end − 1
 
@@ -77,6 +77,8 @@ Tensor from_vector(const std::vector<float>& values, const Shape& shape);
 Tensor from_vector(const std::vector<double>& values, const Shape& shape);
 Tensor from_vector(const std::vector<std::int64_t>& values, const Shape& shape);
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
+Tensor from_vector(const std::vector<BFloat16>& values, const Shape& shape);
+Tensor from_vector(const std::vector<Float16>& values, const Shape& shape);
 // The same as (n,). Integers become int64.
 template <class T>
 Tensor from_vector(const std::vector<T>& values) {

@@ -11,7 +11,7 @@ namespace weft {
 template <template <class> class Among, class F>
 auto visit_among(DType dtype, F&& f) -> decltype(f(float{})) {
     return visit(dtype, [&]<class S, class C>(Element<S, C>) -> decltype(f(float{})) {
-        if constexpr (Among<C>::value)
+        if constexpr (Among<S>::value)
             return f(S{});
         else
             throw DTypeError("visit: ", name(dtype),
@@ -19,13 +19,18 @@ auto visit_among(DType dtype, F&& f) -> decltype(f(float{})) {
     });
 }
 
-// Whether a type is a number.
-template <class C>
-using IsNumber = std::negation<std::is_same<C, bool>>;
+// Whether a type is a number of C++, and so is computed in as it is stored.
+template <class S>
+using IsNumber = std::conjunction<std::is_arithmetic<S>, std::negation<std::is_same<S, bool>>>;
 
 template <class F>
 decltype(auto) visit_floating(DType dtype, F&& f) {
     return visit_among<std::is_floating_point>(dtype, f);
+}
+// All but bfloat16 and float16.
+template <class F>
+decltype(auto) visit_computed(DType dtype, F&& f) {
+    return visit_among<std::is_arithmetic>(dtype, f);
 }
 template <class F>
 decltype(auto) visit_numeric(DType dtype, F&& f) {
