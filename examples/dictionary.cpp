@@ -500,6 +500,11 @@ void traps() {
     refused<DTypeError>("float32 + float64", [] { return x + x.to(float64); });
     holds((x + at.select(0, 0).sum()).dtype() == float32, "int64 + float32");
     holds(!any(ids == 0.5), "ids == 0.5");
+    holds((x.to(bfloat16) + x.to(bfloat16)).dtype() == float32, "bfloat16 + bfloat16");
+    refused<DTypeError>("exp of bfloat16", [] { return exp(x.to(bfloat16)); });
+    refused<DTypeError>("sum of float16", [] { return sum(x.to(float16)); });
+    refused<DTypeError>("a gradient of bfloat16", [] { return x.to(bfloat16).requires_grad_(); });
+    refused<ValueError>("70000 as float16", [] { return tensor(70000.0).to(float16); });
 
     Tensor z = x.clone(), row = z[0];
     row = v * 10;

@@ -1,5 +1,5 @@
 // Chapter 16: a trained GPT writes.
-// T characters so far, V characters in the vocabulary.
+// T characters so far, V characters in the vocabulary, B pieces of text.
 #include "chapter.h"
 
 #include <algorithm>
@@ -213,6 +213,168 @@ void cache_counted(const lm::GPT& model, const Corpus& corpus) {
                 token_by_token(model, prompt) < 1e-12 ? "the same" : "different");
 }
 
+// ---- half the bits
+
+// The sign, the exponent and the fraction of a number of 1 + exponent + fraction bits.
+std::string drawn(std::uint32_t bits, int exponent, int fraction) {
+    std::string said;
+    for (int i = exponent + fraction; i >= 0; --i) {
+        said += (bits >> i & 1) != 0 ? '1' : '0';
+        if (i == exponent + fraction || i == fraction) said += ' ';
+    }
+    return said;
+}
+std::string drawn(float x) { return drawn(std::bit_cast<std::uint32_t>(x), 8, 23); }
+std::string drawn(BFloat16 x) { return drawn(x.bits, 8, 7); }
+std::string drawn(Float16 x) { return drawn(x.bits, 5, 10); }
+
+// Numbers in three formats, bit by bit.
+void formats_drawn() {
+    std::printf("                sign, exponent, fraction            the number\n");
+    for (const float x : {0.1F, 65504.0F, 1e-7F}) {
+        const auto line = [&](const char* format, const auto& number) {
+            std::printf("%-6g %-8s %-35s %.9g\n", x, format, drawn(number).c_str(), static_cast<float>(number));
+        };
+        line("float32", x), line("bfloat16", BFloat16(x)), line("float16", Float16(x));
+    }
+}
+
+// What bfloat16 keeps of a float32, and what it cuts off.
+void rounding_drawn() {
+    std::printf("               kept                cut off            bfloat16\n");
+    const std::vector<std::pair<const char*, float>> numbers = {{"1 + 1/256", 1 + 0x1p-8F},
+                                                                {"1 + 1/256 + ...", 1 + 0x1p-8F + 0x1p-23F},
+                                                                {"1 + 3/256", 1 + 3 * 0x1p-8F}};
+    for (const auto& [name, x] : numbers) {
+        const std::string bits = drawn(x);
+        std::printf("%-15s %s  %s   %s\n", name, bits.substr(0, 18).c_str(), bits.substr(18).c_str(),
+                    drawn(BFloat16(x)).c_str());
+    }
+}
+
+// 1 + 1 + … with n ones, where each sum is rounded to the type.
+double ones_added(std::int64_t n, DType type) {
+    Tensor sum = zeros({}, type);
+    for (std::int64_t i = 0; i < n; ++i) sum = (sum + 1).to(type);  // added in float32, then rounded
+    return sum.item();
+}
+
+void where_halves_fail() {
+    for (const double x : {65519.0, -1e9}) try {
+            std::printf("%g becomes %.0f\n", x, tensor(x).to(float16).item());
+        } catch (const ValueError& error) {
+            std::printf("%s\n", error.what());
+        }
+    std::printf("5000 ones added in float32 %.0f, in float16 %.0f, in bfloat16 %.0f\n",
+                ones_added(5000, float32), ones_added(5000, float16), ones_added(5000, bfloat16));
+}
+
+// The scale of the first block of a matrix, and its 32 whole numbers.
+struct Block {
+    Float16 d;
+    std::vector<int> q;
+};
+Block first_block(const PackedMatrix& w) {
+    const std::span<const std::byte> bytes = w.bytes();
+    const auto byte = [&](std::size_t i) { return std::to_integer<int>(bytes[i]); };
+    Block block;
+    block.d.bits = static_cast<std::uint16_t>(byte(0) | byte(1) << 8);
+    for (std::size_t i = 0; i < 32; ++i)
+        block.q.push_back(w.format() == BlockFormat::Q8_0
+                              ? static_cast<std::int8_t>(byte(2 + i))
+                              : (byte(2 + i % 16) >> (i < 16 ? 0 : 4) & 15) - 8);  // Q4_0: two in a byte
+    return block;
+}
+
+// The first half of the vector of the character a, (1, 32): one block.
+Tensor some_weights(const lm::GPT& model, const Corpus& corpus) {
+    const std::int64_t a = corpus.characters.encode("a")[0];
+    return model.token_embedding.weight.detach().slice(0, a, a + 1).slice(1, 0, 32).to(float32);
+}
+
+void blocks_drawn(const Tensor& weights) {  // (1, 32)
+    const auto row = [](const char* name, const Tensor& values, const char* number) {
+        std::printf("%-16s", name);
+        for (std::int64_t i = 0; i < 8; ++i) std::printf(number, values.at({0, i}));
+        std::printf("\n");
+    };
+    row("8 of 32 weights", weights, " %7.4f");
+    for (const BlockFormat format : {BlockFormat::Q8_0, BlockFormat::Q4_0}) {
+        const PackedMatrix packed = pack(weights, format);
+        const Block block = first_block(packed);
+        std::printf("%s, %d bytes: d = %s = %.7f\n", name(format), static_cast<int>(block_bytes(format)),
+                    drawn(block.d).c_str(), static_cast<float>(block.d));
+        std::vector<double> q(block.q.begin(), block.q.end());
+        row("q", from_vector(q, {1, 32}), " %7.0f");
+        row("d times q", dequantize(packed), " %7.4f");
+    }
+}
+
+// The largest error of the first 31 weights of a block.
+double block_error(const Tensor& weights, BlockFormat format) {
+    const Tensor error = abs(dequantize(pack(weights, format)) - weights);  // (1, 32)
+    return max(error.slice(1, 0, 31)).item();
+}
+
+void block_errors(const Tensor& weights) {  // (1, 32)
+    const Tensor far = weights.clone();
+    far.slice(1, 31, 32).fill_(4);
+    std::printf("largest error of 31 weights    Q8_0    Q4_0    Q4_1\n");
+    const std::vector<std::pair<const char*, Tensor>> blocks = {
+        {"as trained", weights}, {"with 1 added to each", weights + 1}, {"beside a weight of 4", far}};
+    for (const auto& [what, block] : blocks)
+        std::printf("%-26s %8.4f %7.4f %7.4f\n", what, block_error(block, BlockFormat::Q8_0),
+                    block_error(block, BlockFormat::Q4_0), block_error(block, BlockFormat::Q4_1));
+}
+
+// A model in six forms.
+const std::vector<std::pair<const char*, void (*)(lm::GPT&)>> forms = {
+    {"float32", [](lm::GPT& model) { model.to(float32); }},
+    {"bfloat16", [](lm::GPT& model) { model.to(bfloat16); }},
+    {"float16", [](lm::GPT& model) { model.to(float16); }},
+    {"Q8_0", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q8_0); }},
+    {"Q4_1", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q4_1); }},
+    {"Q4_0", [](lm::GPT& model) { model.to(float32), model.pack(BlockFormat::Q4_0); }}};
+
+std::int64_t bytes_of(const lm::GPT& model) {
+    std::int64_t bytes = 0;
+    for (const Tensor& p : model.parameters())
+        bytes += p.packed() != nullptr ? std::ssize(p.packed()->bytes())
+                                       : p.numel() * static_cast<std::int64_t>(itemsize(p.dtype()));
+    return bytes;
+}
+
+void every_format(const lm::GPT& trained, const Corpus& corpus) {
+    const NoGrad off;
+    const Batch validation = corpus.validation_batch();
+    Tensor whole;  // the probabilities (B, T, V) of the first form
+    std::printf("           bytes   perplexity   probability moved\n");
+    for (const auto& [name, change] : forms) {
+        lm::GPT model = nn::clone(trained);
+        change(model);
+        const Tensor logits = model(validation.inputs), p = softmax(logits, -1);  // (B, T, V)
+        if (!whole.defined()) whole = p;
+        const Tensor moved = sum(abs(p - whole), -1) / 2;  // (B, T)
+        std::printf("%-8s %7lld %12.3f %19.4f\n", name, static_cast<long long>(bytes_of(model)),
+                    std::exp(cross_entropy(logits, validation.targets).item()), mean(moved).item());
+    }
+}
+
+// Packed weights, token by token and all at once, give the logits of the numbers that they stand for.
+void packed_is_widened(const lm::GPT& trained, const Corpus& corpus) {
+    const NoGrad off;
+    const text::Ids prompt = corpus.characters.encode("the weaver said ");
+    const Tensor ids = from_vector(prompt, {16});  // (T,)
+    lm::GPT packed = nn::clone(trained);
+    packed.to(float32);
+    packed.pack(BlockFormat::Q8_0);
+    lm::GPT widened = nn::clone(packed);
+    widened.to(float32);
+    const double difference = max(abs(packed(ids) - widened(ids))).item();
+    std::printf("logits of Q8_0 token by token, all at once and widened first: %s to 1e-5\n",
+                std::max(difference, token_by_token(packed, prompt)) < 1e-5 ? "the same" : "different");
+}
+
 struct Continued {
     std::string text;
     double difference = 0;  // the largest, between the logits used and those of one pass over the text
@@ -322,6 +484,45 @@ std::string cache_figure() {
     return d.svg();
 }
 
+// The bits of three formats, and the bytes of two blocks.
+std::string bits_figure() {
+    viz::Drawing d(660, 232, "Where the bits of a weight go");
+    const std::string sign = "#fbd9a8", exponent = "#e8f5ee", fraction = "#eef3fa";
+    double y = 20;
+    const auto row = [&](const char* name, const std::vector<std::pair<int, std::string>>& parts) {
+        d.text(100, y + 12, name, {.size = 14, .anchor = "end"});
+        double x = 110;
+        for (const auto& [bits, fill] : parts)
+            for (int i = 0; i < bits; ++i, x += 15)
+                d.box(x, y, 15, 24, "", {.fill = fill, .stroke = {"#777", 1, false}, .radius = 0});
+        y += 36;
+    };
+    row("float32", {{1, sign}, {8, exponent}, {23, fraction}});
+    row("bfloat16", {{1, sign}, {8, exponent}, {7, fraction}});
+    row("float16", {{1, sign}, {5, exponent}, {10, fraction}});
+    double x = 400;
+    for (const auto& [fill, what] : {std::pair{sign, "sign"}, {exponent, "exponent"}, {fraction, "fraction"}}) {
+        d.box(x, 82, 15, 24, "", {.fill = fill, .stroke = {"#777", 1, false}, .radius = 0});
+        d.text(x + 22, 94, what, {.anchor = "start"});
+        x += what == std::string("sign") ? 70 : 95;
+    }
+    const auto block = [&](const char* name, double width, const char* size) {
+        d.text(100, y + 12, name, {.size = 14, .anchor = "end"});
+        d.box(110, y, 24, 24, "d", {.fill = exponent, .stroke = {"#777", 1, false}, .radius = 0});
+        for (int i = 0; i < 32; ++i)
+            d.box(134 + width * i, y, width, 24, "",
+                  {.fill = fraction, .stroke = {"#777", 1, false}, .radius = 0});
+        d.text(134 + 32 * width + 10, y + 12, size, {.anchor = "start"});
+        y += 36;
+    };
+    y += 30;
+    d.text(110, y - 14, "a block of 32 weights: a scale d in float16, and 32 whole numbers q",
+           {.anchor = "start"});
+    block("Q8_0", 12, "34 bytes");
+    block("Q4_0", 6, "18 bytes");
+    return d.svg();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -341,9 +542,24 @@ int main(int argc, char** argv) {
     pairs_write(corpus);
     chapter.section("The cache");
     cache_counted(model, corpus);
+    chapter.section("Half the bits");
+    formats_drawn();
+    std::printf("\n");
+    rounding_drawn();
+    std::printf("\n");
+    where_halves_fail();
+    chapter.section("Blocks");
+    const Tensor weights = some_weights(model, corpus);  // (1, 32)
+    blocks_drawn(weights);
+    std::printf("\n");
+    block_errors(weights);
+    chapter.section("The model in every format");
+    every_format(model, corpus);
+    packed_is_widened(model, corpus);
     chapter.section("Break it: a character that is read twice");
     break_it(model, corpus);
 
     chapter.figure("16_writing", writing_figure(model, corpus));
     chapter.figure("16_cache", cache_figure());
+    chapter.figure("16_bits", bits_figure());
 }

@@ -3,6 +3,7 @@
 
 #include "bind.h"
 #include "nn/registry.h"
+#include "tensor/array.h"
 
 namespace {
 
@@ -17,7 +18,7 @@ const char* const others =
     "a.astype(np.int64) or t.to(torch.int64)";
 
 void* address_of(T x) {
-    return visit(x.dtype(), [&]<class S, class C>(Element<S, C>) -> void* { return x.data<S>(); });
+    return static_cast<char*>(x.array().storage->data) + x.array().offset * I(itemsize(x.dtype()));
 }
 std::string type_of(const py::object& x, const char* otherwise) {
     return py::str(py::getattr(x, "dtype", py::str(otherwise)));
@@ -28,8 +29,7 @@ py::buffer_info buffer_of(T x) {
     const auto size = static_cast<I>(itemsize(x.dtype()));
     std::vector<I> shape(x.shape().begin(), x.shape().end()), strides(x.strides().begin(), x.strides().end());
     for (I& stride : strides) stride *= size;
-    const char* const format = formats[static_cast<int>(x.dtype())];
-    return py::buffer_info(address_of(x), size, format, x.rank(), shape, strides, nn::is_expanded(x));
+    return {address_of(x), size, formats[int(x.dtype())], x.rank(), shape, strides, nn::is_expanded(x)};
 }
 int get_buffer(PyObject* self, Py_buffer* view, int flags) try {
     view->obj = nullptr;
@@ -56,17 +56,17 @@ py::object to_dlpack(T x, const py::object& stream, const py::object&, const py:
     if (!stream.is_none() || !(device.is_none() || device.equal(py::make_tuple(int(kDLCPU), 0))))
         throw py::buffer_error("Weft's memory is the processor's; pass no stream and no other device");
     auto* const held = new Held{copy ? x.clone() : x.detach()};
-    DLTensor& t = held->dl.dl_tensor;
-    t.data = address_of(held->x), t.device = {kDLCPU, 0}, t.ndim = x.rank();
-    t.dtype = {codes[static_cast<int>(x.dtype())], static_cast<std::uint8_t>(8 * itemsize(x.dtype())), 1};
-    t.shape = held->shape.begin(), t.strides = held->strides.begin();
+    const auto bits = static_cast<std::uint8_t>(8 * itemsize(x.dtype()));
+    held->dl.dl_tensor = {
+        address_of(held->x), {kDLCPU, 0},           x.rank(), {codes[int(x.dtype())], bits, 1},
+        held->shape.begin(), held->strides.begin(), 0};
     held->dl.manager_ctx = held;
     held->dl.deleter = [](DLManagedTensor* dl) { delete static_cast<Held*>(dl->manager_ctx); };
-    return py::reinterpret_steal<py::object>(PyCapsule_New(&held->dl, "dltensor", [](PyObject* capsule) {
+    return py::capsule(&held->dl, "dltensor", [](PyObject* capsule) {
         if (!PyCapsule_IsValid(capsule, "dltensor")) return;  // it was taken
         auto* const dl = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
         dl->deleter(dl);
-    }));
+    });
 }
 
 // ---- in. The last tensor of the memory may go on any thread, and after Python.

@@ -1,5 +1,9 @@
-// The module weft._weft: errors, types, random numbers, modes and Tensor; the other files add the rest.
+// The module weft._weft: errors, types, random numbers, modes, Tensor, the base of modules, and files.
+#include <any>
+
 #include "bind.h"
+#include "nn/attributes.h"
+#include "tensor/array.h"
 
 namespace {
 
@@ -66,34 +70,71 @@ void harden(const py::object& scope) {
 }
 
 void bind_tensor(py::module_& autograd, py::class_<Tensor>& t) {
-    t.def_property_readonly("shape", [](T x) { return x.shape(); })
-        .def_property_readonly("dtype", &Tensor::dtype)
-        .def_property_readonly("T", &Tensor::T)
-        .def_property_readonly("is_leaf", &Tensor::is_leaf)
-        .def_property("requires_grad", &Tensor::requires_grad, &Tensor::requires_grad_)
-        .def_property("grad", &Tensor::grad, &Tensor::set_grad)
-        .def(py::init<T>(), Signature("Tensor(data)"));
-    def(t, "stride(self)", &Tensor::strides);
-    def(t, "__float__(self)", [](T x) { return x.item(); });
+    t.def(py::init<T>(), Signature("Tensor(data)"));
+    t.def(py::init([](const py::args& data) {
+        return py::module_::import("weft.tensors").attr("made")(*data).cast<Tensor>();
+    }));
     def(t, "__hash__(self)", [](T x) { return reinterpret_cast<std::uintptr_t>(x.handle().get()); });
-    def(t, "__str__(self)", [](T x) { return x.str(); });
+    // whether nothing else, neither a view nor the graph nor a module, has x's memory or x itself
+    def(t, "_is_alone(self)",
+        [](T x) { return x.handle().use_count() == 1 && x.array().storage.use_count() == 1; });
+    def(t, "_become(self, other)", [](Tensor& x, T other) { x = other; });
+    def(t, "_set_data(self, other)", [](Tensor& x, T other) { (void)x.set_data(other); });
     def(autograd, "_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)",
         [](const List& y, const List& x, const List& dy, bool retain, bool create, bool unused) {
             return grad(y, x, dy, {create, retain, unused});
         });
 }
 
+// The base of modules, which keeps what is assigned to attributes.
+void bind_module(const py::object& nn) {
+    py::class_<nn::Module> type(nn, "Module", py::dynamic_attr());
+    using A = nn::Attributes;
+    type.def(py::init<std::string>(), Signature("Module(kind='Module')"));
+    def(type, "_kind(self, name)", [](const py::object& self, const std::string& name) {  // "" before __init__
+        auto* const instance = reinterpret_cast<py::detail::instance*>(self.ptr());
+        return instance->get_value_and_holder().holder_constructed() ? A::kind(self.cast<nn::Module&>(), name)
+                                                                     : "";
+    });
+    def(type, "_set_parameter(self, name, value)", A::set_parameter);
+    def(type, "_set_buffer(self, name, value, persistent=None)", A::set_buffer);
+    def(type, "_set_child(self, name, value)", A::set_child);
+    def(type, "_remove(self, name)", A::remove);
+}
+// What the headers do not say.
+void bind_rest(py::module_& m, const py::object& nn) {
+    def(nn.attr("MixtureOfExperts"), "with_routing(self, x)", [](const nn::MixtureOfExperts& f, T x) {
+        const nn::RoutingResult y = f.with_routing(x);
+        return py::make_tuple(y.output, y.load_balancing_loss, y.tokens_per_expert);
+    });
+    def(nn.attr("GPT"),
+        "generate(self, ids, max_new_tokens, temperature=1.0, top_k=0, top_p=1.0, generator=default_generator)",
+        [](lm::GPT& f, T ids, I n, double temperature, I k, double p, Rng& rng) {
+            return f.generate(ids, n, {temperature, k, &rng, p});
+        });
+    using Path = const std::filesystem::path&;
+    def(nn, "load_gpt2(folder)", [](Path folder) { return lm::load_gpt2(folder); });
+    def(m, "save_safetensors(path, tensors, metadata={})", io::save_safetensors);
+    def(m, "_load(path)", [](Path path) {
+        const io::SafeTensors file = io::load_safetensors(path);
+        return py::make_tuple(dict_of(file.tensors), file.metadata);
+    });
+    def(m.attr("check"), "_gradcheck(second, func, inputs, eps, tolerance, parameters)",
+        [](bool second, const check::Function& f, const List& x, double eps, double tolerance, const List& p) {
+            const auto check = second ? check::gradgradcheck : check::gradcheck;
+            return check("func", f, x, {.eps = eps, .tolerance = tolerance, .parameters = p}).message;
+        });
+    def(m.attr("Mask"), "__or__(self, other)", [](const Mask& a, const Mask& b) { return a | b; });
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_weft, m) {
-    Signature::globals = m.attr("__dict__");
+    Signature::globals = m.attr("__dict__"), m.attr("_signatures") = py::dict();
     py::register_exception<Error>(m, "Error");
-    error<ShapeError>(m, "ShapeError", PyExc_ValueError);
-    error<DTypeError>(m, "DTypeError", PyExc_TypeError);
-    error<IndexError>(m, "IndexError", PyExc_IndexError);
-    error<ValueError>(m, "ValueError", PyExc_ValueError);
-    error<GraphError>(m, "GraphError", PyExc_RuntimeError);
-    error<IoError>(m, "IoError", PyExc_OSError);
+    error<ShapeError>(m, "ShapeError", PyExc_ValueError), error<DTypeError>(m, "DTypeError", PyExc_TypeError);
+    error<IndexError>(m, "IndexError", PyExc_IndexError), error<ValueError>(m, "ValueError", PyExc_ValueError);
+    error<GraphError>(m, "GraphError", PyExc_RuntimeError), error<IoError>(m, "IoError", PyExc_OSError);
 
     py::enum_<DType> dtype(m, "dtype");
     for (DType type : {float32, float64, int64, boolean, bfloat16, float16})
@@ -114,25 +155,16 @@ PYBIND11_MODULE(_weft, m) {
     def(m, "_composed()", [] { return std::any(std::make_shared<Composed>()); });
     def(m, "_eval_mode()", [] { return std::any(std::make_shared<nn::EvalMode>()); });
 
-    py::class_<Mask> mask(m, "Mask");
-    mask.def(py::init()).def_static("causal", &Mask::causal).def_static("padding", &Mask::padding);
-    mask.def_static("blocked", &Mask::blocked).def_static("allowed", &Mask::allowed);
-    mask.def_static("keys", &Mask::keys).def_static("documents", &Mask::documents);
-    def(mask, "__or__(self, other)", [](const Mask& a, const Mask& b) { return a | b; });
-    def(mask, "materialize(self, B, H, T, S)",
-        [](const Mask& f, I B, I H, I T, I S) { return f.materialize(B, H, T, S); });
-
     py::class_<Tensor> tensor(m, "Tensor", py::buffer_protocol());
-    py::module_ autograd = m.def_submodule("autograd"), nn = m.def_submodule("nn"),
-                optim = m.def_submodule("optim");
+    py::module_ autograd = m.def_submodule("autograd"), nn = m.def_submodule("nn");
+    for (const char* name : {"optim", "viz", "check"}) (void)m.def_submodule(name);
     (void)nn.def_submodule("utils"), (void)nn.def_submodule("init");
     bind_tensor(autograd, tensor);
     bind_exchange(m, tensor);
-    py::class_<nn::Module> module(nn, "Module", py::dynamic_attr());
-    bind_declared_0(m, tensor, nn, optim);
-    bind_declared_1(m, tensor, nn, optim);
-    bind_modules(m, nn, module);
-    bind_names(m, tensor);
+    bind_module(nn);
+    bind_declared_0(m, tensor);
+    bind_declared_1(m, tensor);
+    bind_rest(m, nn);
     of_pybind = PyCFunction_GetFunction(py::object(m.attr("manual_seed")).ptr());
     harden(m);
 }

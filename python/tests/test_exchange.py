@@ -130,11 +130,11 @@ class Exchange(Refusals):
         self.assertEqual(x.tolist(), [1, 1])
 
     def test_what_is_no_array_of_a_type_of_ours_is_refused(self):
-        for a in [np.zeros(2, np.int32), np.zeros(2, np.float16), np.zeros(2, ">f8"), np.zeros(2, np.complex64), np.zeros(2, np.uint8)]:
+        for a in [np.zeros(2, np.int32), np.zeros(2, ">f8"), np.zeros(2, np.complex64), np.zeros(2, np.uint8)]:
             for make in [weft.from_numpy, weft.tensor]:
                 self.refused(weft.DTypeError, [str(a.dtype), "astype(np.int64)"], make, a)
                 self.refused(TypeError, [], make, a)
-        self.refused(weft.DTypeError, ["int32", "float32, float64, int64 and bool"], weft.from_dlpack, np.zeros(2, np.int32))
+        self.refused(weft.DTypeError, ["int32", "float32, float64, bfloat16, float16, int64 and bool"], weft.from_dlpack, np.zeros(2, np.int32))
         a = np.arange(6.0).reshape(2, 3)
         self.refused(weft.ValueError, ["run backwards", "copy"], weft.from_numpy, a[:, ::-1])
         self.refused(weft.ValueError, ["two elements at one address"], weft.from_numpy,
@@ -152,9 +152,23 @@ class Exchange(Refusals):
             b.resize(5, refcheck=True)
         del x
 
+    def test_numpy_has_float16_and_no_bfloat16(self):
+        x = weft.tensor([0.1, -2.5], dtype=weft.float16)
+        a = x.numpy()
+        self.assertEqual((a.dtype, a.tolist()), (np.float16, [float(np.float16(0.1)), -2.5]))
+        a[1] = 3
+        self.assertEqual(x[1].item(), 3)
+        self.assertEqual(weft.from_numpy(a).data_ptr(), x.data_ptr())
+        x = weft.tensor([0.1, -2.5], dtype=weft.bfloat16)
+        for share in [np.asarray, np.array, lambda t: t.numpy()]:
+            self.refused(weft.DTypeError, ["no bfloat16", "to(weft.float32)"], share, x)
+        self.refused(BufferError, ["no bfloat16", "to(weft.float32)"], memoryview, x)
+        self.assertEqual(x.to(weft.float32).numpy().tolist(), [0.10009765625, -2.5])
+        self.assertEqual((str(x.dtype), (x + x).dtype), ("weft.bfloat16", weft.float32))
+
     def test_tensor_copies_numbers_lists_and_arrays(self):
         a = np.arange(6.0).reshape(2, 3)
-        for b in [a, a[:, ::-1], a.T, np.broadcast_to(a, (2, 2, 3)), a > 2, a.astype(np.int64)]:
+        for b in [a, a[:, ::-1], a.T, np.broadcast_to(a, (2, 2, 3)), a > 2, a.astype(np.int64), a.astype(np.float16)]:
             x = weft.tensor(b)
             self.assertNotEqual(x.data_ptr(), address(b))
             np.testing.assert_array_equal(np.asarray(x), b)
@@ -181,7 +195,8 @@ class Exchange(Refusals):
 
     @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_pytorch_shares_by_dlpack(self):
-        for ours, theirs in [(weft.float32, torch.float32), (weft.float64, torch.float64), (weft.int64, torch.int64), (weft.bool, torch.bool)]:
+        for ours, theirs in [(weft.float32, torch.float32), (weft.float64, torch.float64), (weft.int64, torch.int64), (weft.bool, torch.bool),
+                             (weft.bfloat16, torch.bfloat16), (weft.float16, torch.float16)]:
             x = weft.zeros(2, 3, dtype=ours)
             t = torch.from_dlpack(x.T)
             self.assertEqual((t.data_ptr(), t.dtype, tuple(t.shape), t.stride()), (x.data_ptr(), theirs, (3, 2), (1, 3)))
@@ -194,7 +209,7 @@ class Exchange(Refusals):
             self.assertEqual(y.data_ptr(), t.data_ptr())
             del t
             self.assertEqual(y.tolist(), [1, 1])
-        self.refused(weft.DTypeError, ["torch.float16"], weft.from_dlpack, torch.zeros(2, dtype=torch.float16))
+        self.refused(weft.DTypeError, ["torch.int32"], weft.from_dlpack, torch.zeros(2, dtype=torch.int32))
         self.refused(BufferError, ["detach"], weft.from_dlpack, torch.zeros(2, requires_grad=True))
         self.refused(BufferError, ["detach"], torch.from_dlpack, weft.zeros(2, requires_grad=True))
         t = torch.arange(3.0, requires_grad=True)

@@ -14,10 +14,10 @@ def namespace(name, **members):
     return module
 
 
-globals().update(tensors.NAMES, **graph.MODES, save=data.save, load=data.load)
-nn.functional, optim.lr_scheduler = functional, namespace("optim.lr_scheduler", LRScheduler=optimisers.LRScheduler, **optimisers.SCHEDULES)
+globals().update(tensors.NAMES, **graph.MODES, **data.FILES)
+nn.functional, optim.lr_scheduler = functional, namespace("optim.lr_scheduler", **optimisers.SCHEDULES)
 nn.utils.clip_grad_norm_ = lambda parameters, max_norm: tensor(optim.clip_grad_norm(parameters, max_norm))
-utils, cuda = namespace("utils", data=namespace("utils.data", **data.DATA)), SimpleNamespace(is_available=lambda: False)
-backends = SimpleNamespace(mps=cuda)
-for _name, _module in {"autograd": autograd, "check": check, "nn": nn, "nn.functional": functional, "nn.utils": nn.utils, "nn.init": nn.init, "optim": optim}.items():
-    sys.modules["weft." + _name] = _module
+utils, backends = namespace("utils", data=namespace("utils.data", **data.DATA)), SimpleNamespace()
+backends.mps = cuda = SimpleNamespace(is_available=lambda: False)
+for _module in (autograd, check, nn, nn.utils, nn.init, optim, functional):
+    sys.modules[_module.__name__.replace("._weft", "").replace("weft.func", "weft.nn.func")] = _module

@@ -1,10 +1,9 @@
-"""The arguments of torch.nn.functional for Weft's functions of neural networks; also in weft itself."""
+"""The arguments of torch.nn.functional for Weft's functions; also in weft itself."""
 from . import _weft as _w
-from ._weft import (batch_norm, binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, gelu, huber_loss, kl_div, l1_loss, linear, mse_loss, nll_loss, one_hot,
-                    pad, sigmoid, smooth_l1_loss, tanh)
-from .tensors import FUNCTIONS as _functions, refuse as _refuse, update as _update
+from .tensors import fail as _fail, refuse as _refuse, single as _single, update as _update
 
-globals().update({name: getattr(_w, name) for name in _w._activations}, softmax=_functions["softmax"], log_softmax=_functions["log_softmax"])
+globals().update({name: f for name, f in vars(_w).items() if name[0] != "_" and type(f) is type(_w.exp)})
+_pair = lambda size: (size, size) if isinstance(size, int) else size
 
 
 def _activation(name):
@@ -17,53 +16,42 @@ def _activation(name):
 def _normalised(name):
     """PyTorch's normalized_shape: Weft normalises the last axis."""
     def normalise(input, normalized_shape, weight=None, *args, **options):
-        if tuple(normalized_shape if hasattr(normalized_shape, "__len__") else (normalized_shape,)) != tuple(input.shape[-1:]):
-            raise _w.ShapeError(f"{name}: normalized_shape {normalized_shape} of a tensor {input.shape}; give the size of its last axis")
-        return getattr(_w, name)(input, weight, *args, **options)
+        shape = tuple(normalized_shape if hasattr(normalized_shape, "__len__") else (normalized_shape,))
+        return getattr(_w, name)(input, weight, *args, **options) if shape == input.shape[-1:] else _fail(
+            _w.ShapeError, f"{name}: normalized_shape {normalized_shape} of a tensor {input.shape}; "
+                           "give the size of its last axis")
     return normalise
 
 
-def _pool(name):
-    return lambda input, kernel_size, stride=None, padding=0: getattr(_w, name)(input, *_pair(kernel_size), stride or 0, padding)
-
-
-def _attention(name):
-    return lambda query, key, value, *args, **options: getattr(_w, name)(query, key, value, *_options(*args, **options))
-
-
-def _options(attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
-    """attn_mask: a Mask, or as in PyTorch a bool tensor, true where a query may attend, or a bias; of rank 3 it is (H, T, S)."""
+def _attention(attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
+    """attn_mask: a Mask, a bool tensor, true where a query may attend, or a bias, as in PyTorch; rank 3: (H, T, S)."""
     if is_causal and attn_mask is not None:
-        raise _w.ValueError("scaled_dot_product_attention: attn_mask should not be set when is_causal is; combine them: attn_mask=mask | Mask.causal(), or -inf in a bias")
-    mask, bias = attn_mask if isinstance(attn_mask, _w.Mask) else _w.Mask(), None
-    if isinstance(attn_mask, _w.Tensor):
-        ranked = attn_mask.unsqueeze(0) if attn_mask.ndim == 3 else attn_mask
-        mask, bias = (_w.Mask.allowed(ranked), None) if ranked.dtype == _w.bool else (mask, ranked)
+        raise _w.ValueError("scaled_dot_product_attention: attn_mask should not be set when is_causal is; "
+                            "combine them: attn_mask=mask | Mask.causal(), or -inf in a bias")
+    mask, bias = (_w.Mask(), attn_mask) if isinstance(attn_mask, _w.Tensor) else (attn_mask or _w.Mask(), None)
+    bias = bias.unsqueeze(0) if bias is not None and bias.ndim == 3 else bias
+    mask, bias = (_w.Mask.allowed(bias), None) if bias is not None and bias.dtype == _w.bool else (mask, bias)
     return mask | _w.Mask.causal() if is_causal else mask, bias, scale, dropout_p, _w.default_generator
 
 
-def _square(what, name, value):
-    """One number of PyTorch's (3, 3)."""
-    if not isinstance(value, (tuple, list)):
-        return value
-    _refuse(what, **{name: (tuple(value), (value[0],) * len(value))})
-    return value[0]
-
-
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    return _w.conv2d(input, weight, bias, _square("conv2d", "stride", stride), _square("conv2d", "padding", padding), _square("conv2d", "dilation", dilation), groups)
-
-
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    _refuse("embedding", padding_idx=(padding_idx, None), max_norm=(max_norm, None), scale_grad_by_freq=(scale_grad_by_freq, False), sparse=(sparse, False))
-    return _w.embedding(weight, input)
-
-
-_pair = lambda size: (size, size) if isinstance(size, int) else size
 relu, leaky_relu, elu, silu = map(_activation, ["relu", "leaky_relu", "elu", "silu"])
-layer_norm, rms_norm, max_pool2d, avg_pool2d = _normalised("layer_norm"), _normalised("rms_norm"), _pool("max_pool2d"), _pool("avg_pool2d")
-dropout = lambda input, p=0.5, training=True, generator=_w.default_generator: _w.dropout(input, p, generator, training)
-unfold = lambda input, kernel_size, dilation=1, padding=0, stride=1: _w.unfold(input, *_pair(kernel_size), stride, padding, dilation)
-fold = lambda input, output_size, kernel_size, dilation=1, padding=0, stride=1: _w.fold(input, *_pair(output_size), *_pair(kernel_size), stride, padding, dilation)
-scaled_dot_product_attention, scaled_dot_product_attention_with_weights = map(_attention, ["scaled_dot_product_attention", "scaled_dot_product_attention_with_weights"])
-multi_head_attention = lambda qkv, num_heads, *args, **options: _w.multi_head_attention(qkv, num_heads, *_options(*args, **options))
+layer_norm, rms_norm = map(_normalised, ["layer_norm", "rms_norm"])
+conv2d = lambda input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1: _w.conv2d(
+    input, weight, bias, groups=groups, **_single("conv2d", stride=stride, padding=padding, dilation=dilation))
+embedding = lambda input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, \
+    sparse=False: _refuse("embedding", padding_idx=(padding_idx, None), max_norm=(max_norm, None), sparse=(
+        sparse, False), scale_grad_by_freq=(scale_grad_by_freq, False)) or _w.embedding(weight, input)
+max_pool2d, avg_pool2d = [
+    lambda input, kernel_size, stride=None, padding=0, f=f: f(input, *_pair(kernel_size), stride or 0, padding)
+    for f in (_w.max_pool2d, _w.avg_pool2d)]
+dropout = lambda input, p=0.5, training=True, generator=_w.default_generator: (
+    _w.dropout(input, p, generator, training))
+unfold = lambda input, kernel_size, dilation=1, padding=0, stride=1: (
+    _w.unfold(input, *_pair(kernel_size), stride, padding, dilation))
+fold = lambda input, output_size, kernel_size, dilation=1, padding=0, stride=1: (
+    _w.fold(input, *_pair(output_size), *_pair(kernel_size), stride, padding, dilation))
+scaled_dot_product_attention, scaled_dot_product_attention_with_weights = [
+    lambda query, key, value, *args, f=f, **options: f(query, key, value, *_attention(*args, **options))
+    for f in (_w.scaled_dot_product_attention, _w.scaled_dot_product_attention_with_weights)]
+multi_head_attention = lambda qkv, num_heads, *args, **options: (
+    _w.multi_head_attention(qkv, num_heads, *_attention(*args, **options)))

@@ -2,26 +2,29 @@
 from . import _weft as w
 from ._weft import Tensor, viz
 
-
-def escaped(text):
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+SIGNS = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+escaped = lambda text: text.translate(str.maketrans(SIGNS))
 
 
 class AttentionMap:
     """The weights of one head (T, S), of heads (H, T, S), or of a list of layers, with the tokens beside them."""
-
     def __init__(self, weights, queries=(), keys=(), mask=w.Mask(), title=""):
-        layers = [weights] if isinstance(weights, Tensor) else weights
-        self.svg = viz._attention_svg([x.detach() for x in layers], list(queries), list(keys), mask, title)
-
+        layers = [x.detach() for x in ([weights] if isinstance(weights, Tensor) else weights)]
+        one = len(layers) == 1 and layers[0].ndim == 2
+        draw, x = (viz.attention_svg, layers[0]) if one else (viz.attention_grid_svg, layers)
+        self.svg = draw(x, list(queries), list(keys), mask, title=title)
     _repr_svg_ = lambda self: self.svg
 
 
 def tensor_html(x):
     """A title, and the values: as coloured cells up to 1,000 of a matrix or vector, else as text."""
-    title, values = f"{tuple(x.shape)} {x.dtype}{', requires a gradient' * x.requires_grad}", x.detach().to(w.float64)
-    drawn = x.ndim in (1, 2) and 0 < x.numel() <= 1000 and bool(w.isfinite(values).all())
-    return f"<div><code>{title}</code><br>{viz._cells_svg(values, title) if drawn else f'<pre>{escaped(str(x.detach()))}</pre>'}</div>"
+    title, values = f"{x.shape} {x.dtype}{', requires a gradient' * x.requires_grad}", x.detach().double()
+    shown = f"<pre>{escaped(str(x.detach()))}</pre>"
+    if x.ndim in (1, 2) and 0 < x.numel() <= 1000 and w.isfinite(values).all():
+        side, texts = (48, ()) if x.numel() <= 100 else (12, [" "] * x.numel())
+        drawing = viz.Drawing(x.size(-1) * side + 2, x.numel() // x.size(-1) * side + 2, title)
+        shown = drawing.cells(1, 1, side, side, values, texts, viridis=True).svg()
+    return f"<div><code>{title}</code><br>{shown}</div>"
 
 
 Tensor._repr_html_, viz.Plot._repr_svg_, viz.AttentionMap = tensor_html, viz.Plot.svg, AttentionMap

@@ -142,7 +142,7 @@ DType Tensor::dtype() const { return impl().array.dtype; }
 const Strides& Tensor::strides() const { return impl().array.strides; }
 bool Tensor::is_contiguous() const { return impl().array.is_contiguous(); }
 bool Tensor::shares_storage(const Tensor& other) const { return array().storage == other.array().storage; }
-std::uint64_t Tensor::version() const { return array().storage->version; }
+std::uint64_t Tensor::version() const { return packed() ? 0 : array().storage->version; }
 std::string Tensor::str() const {
     return packed() ? "blocks of " + std::string(name(packed()->format())) : format(array());
 }

@@ -222,6 +222,17 @@ Array copy_of(const Array& x, DType dtype);
 inline Array copy_of(const Array& x) { return copy_of(x, x.dtype); }
 Array contiguous(const Array& x);
 
+// What the kernels read of a matrix of bfloat16 or float16, which is contiguous, and of blocks.
+CompactMatrix compact(const Array& half);
+CompactMatrix compact(const PackedMatrix& blocks);
+
+// Whether a format is written, and not only read. Then a matrix of float32 whose rows divide into its blocks
+// can become blocks, unless one has a NaN, an infinity or a scale that float16 does not hold: the first element
+// of the first such block, or −1.
+bool is_written(BlockFormat format);
+std::int64_t first_unpackable(const Array& w, BlockFormat format);
+PackedMatrix pack(const Array& w, BlockFormat format);
+
 // A new array of one value. Refuses what make_array does, naming `operation`.
 Array filled(const Shape& shape, double value, DType dtype, const char* operation = "full");
 

@@ -3,7 +3,6 @@
 
 #include <map>
 
-#include "autograd/node.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/base/error_list.h"
 #include "weft/base/utf8.h"
@@ -17,6 +16,9 @@ void Module::Registry::check_name(const std::string& name, const char* what) con
     if (const auto taken = names.find(name); taken != names.end())
         throw ValueError(it, ": there is a ", taken->second, " of that name already");
 }
+
+// Whether a float32 or float64 tensor takes such values, exactly, though it has another type.
+static bool widens(DType dtype) { return is_floating_point(dtype) && !takes_gradient(dtype); }
 
 void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,
                  const NamedTensors& state, bool strict) {
@@ -35,7 +37,7 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
         const Tensor value = found.mapped();
         if (!(value.shape() == shape))
             shapes.add(name + ": shape " + value.shape().str() + ", but the module's is " + shape.str());
-        else if (value.dtype() != dtype && (takes_gradient(value.dtype()) || !promotes(value.dtype(), dtype)))
+        else if (value.dtype() != dtype && !(widens(value.dtype()) && takes_gradient(dtype)))
             types.add(name + ": " + weft::name(value.dtype()) + ", but the module's is " + weft::name(dtype) +
                       " (Module::to converts it)");
     }
@@ -70,6 +72,11 @@ void check_load(const Module& module, const NamedTensors& state, bool strict) {
     for (const auto& [name, value] : own) expected.push_back({name, value.shape(), value.dtype()});
     check_state(module.kind(), expected, state, strict);
     const std::map<std::string, Tensor> given(state.begin(), state.end());
+    for (const auto& [name, value] : own)
+        if (value.packed() && given.contains(name))
+            throw DTypeError("load_state_dict: ", name, " of this ", module.kind(), " is held in blocks of ",
+                             weft::name(value.packed()->format()),
+                             ", which never change; make it whole first: to(float32)");
     std::map<const TensorImpl*, std::string> first;  // the first name of each tensor
     ErrorList wrong;
     for (const auto& [name, value] : own) {

@@ -1,8 +1,5 @@
 #include "weft/ops/packed.h"
 
-#include <algorithm>
-
-#include "kernels/reference/packed_formats.h"
 #include "ops/common.h"
 #include "ops/packed.h"
 
@@ -16,56 +13,33 @@ Array as_rows(const Tensor& x, std::int64_t rows) {
     return view_of(dense, {rows, x.size(-1)}, {x.size(-1), 1}, dense.offset);
 }
 
-// f(format) for a format that is written, by its plain reading.
-template <class Function>
-void visit_written(BlockFormat format, const Function& f) {
-    namespace plain = kernels::reference;
-    switch (format) {
-        case BlockFormat::Q8_0:
-            return f(plain::Q8_0{});
-        case BlockFormat::Q4_0:
-            return f(plain::Q4_0{});
-        case BlockFormat::Q4_1:
-            return f(plain::Q4_1{});
-        default:
-            throw ValueError("pack: ", name(format),
-                             " is read from files and not written; use Q8_0, Q4_0 or Q4_1");
-    }
-}
-
 }  // namespace
 
 std::optional<CompactWeight> compact(const Tensor& weight) {
-    if (const PackedMatrix* w = weight.packed())
-        return CompactWeight{{w->format(), w->bytes().data(), w->rows(), w->columns(), w->row_bytes()},
-                             w->memory()};
+    if (const PackedMatrix* blocks = weight.packed())
+        return CompactWeight{kernels::compact(*blocks), blocks->memory()};
     if (computed_in(weight.dtype()) == weight.dtype() || weight.rank() != 2) return {};
-    const Array w = kernels::contiguous(weight.array());
-    const std::int64_t n = w.shape[0], k = w.shape[1];
-    return CompactWeight{{w.dtype, reinterpret_cast<const std::byte*>(w.data<BFloat16>()), n, k, 2 * k},
-                         w.storage};
+    const Array half = kernels::contiguous(weight.array());
+    return CompactWeight{kernels::compact(half), half.storage};
 }
 
 PackedMatrix pack(const Tensor& w, BlockFormat format) {
-    check_floating("pack", w);
+    if (!is_floating_point(w.dtype()))
+        throw DTypeError("pack: takes a floating type, not ", name(w.dtype()), "; convert it with to(float32)");
     if (w.rank() != 2) throw ShapeError("pack: a weight of shape ", w.shape(), "; it must be a matrix (n, k)");
-    const Array in = kernels::contiguous(w.detach().to(float32).array());
-    const std::int64_t k = w.size(1);
-    return PackedMatrix(format, w.size(0), k, [&](std::span<std::byte> bytes) {
-        visit_written(format, [&]<class Format>(Format) {
-            std::byte* to = bytes.data();
-            for (std::int64_t i = 0; i < in.numel(); i += Format::length, to += Format::bytes) {
-                const float* from = in.data<float>() + i;
-                if (!Format::fits(from))
-                    throw ValueError(
-                        "pack: the ", +Format::length, " weights from ", format_index(i, w.shape()),
-                        " on have a NaN, an infinity or a scale that float16 does not hold, and ", name(format),
-                        " needs finite ones; look for it with isfinite, or keep this "
-                        "weight in float32");
-                Format::pack(from, to);
-            }
-        });
-    });
+    if (!kernels::is_written(format))
+        throw ValueError("pack: ", name(format), " is read from files and not written; use Q8_0, Q4_0 or Q4_1");
+    const std::int64_t length = block_length(format);
+    if (w.size(1) % length != 0)
+        throw ShapeError("pack: rows of ", w.size(1), " weights do not divide into blocks of ", length,
+                         ", which ", name(format), " has; keep this matrix in bfloat16 for half the bytes");
+    const Array x = w.detach().to(float32).array();
+    if (const std::int64_t wrong = kernels::first_unpackable(x, format); wrong >= 0)
+        throw ValueError("pack: the ", length, " weights from ", format_index(wrong, w.shape()),
+                         " on have a NaN, an infinity or a scale that float16 does not hold, and ",
+                         name(format),
+                         " needs finite ones; look for it with isfinite, or keep this weight in float32");
+    return kernels::pack(x, format);
 }
 
 Tensor dequantize(const PackedMatrix& w) { return rows_at(*compact(Tensor(w)), arange(w.rows())); }

@@ -22,6 +22,7 @@ struct Storage {
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
 
+    std::byte* begin() const { return static_cast<std::byte*>(data); }
     bool is_foreign() const { return bytes == 0; }  // blocks of ours have at least 64
 
     void* data = nullptr;

@@ -40,14 +40,13 @@ PackedMatrix::PackedMatrix(BlockFormat format, std::int64_t rows, std::int64_t c
     (void)check_sizes({rows, columns}, float32, "PackedMatrix");  // as a tensor, which it can become
     const auto bytes = static_cast<std::size_t>(rows * checked_row(format, columns));
     storage_ = std::make_shared<Storage>(bytes);
-    fill({static_cast<std::byte*>(storage_->data), bytes});
+    fill({storage_->begin(), bytes});
 }
 
 std::int64_t PackedMatrix::row_bytes() const { return columns_ / block_length(format_) * block_bytes(format_); }
 
 std::span<const std::byte> PackedMatrix::bytes() const {
-    return {static_cast<const std::byte*>(storage_->data) + first_,
-            static_cast<std::size_t>(rows_ * row_bytes())};
+    return {storage_->begin() + first_, static_cast<std::size_t>(rows_ * row_bytes())};
 }
 
 PackedMatrix PackedMatrix::slice(std::int64_t begin, std::int64_t end) const {

@@ -1,6 +1,7 @@
 // The examples in the headers of what has none beside its relatives: options, results, and small functions.
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -51,11 +52,25 @@ TEST_CASE("example: visit", "[header-examples]") {
 
 TEST_CASE("example: types", "[header-examples]") {
     const std::size_t bytes = itemsize(float64);   // 8
-    const bool trains = is_floating_point(int64);  // false
+    const bool trains = takes_gradient(bfloat16);  // false
+    const DType wider = computed_in(bfloat16);     // float32
     const DType same = dtype_of<double>();         // float64
+    CHECK(wider == float32);
     CHECK(bytes == 8);
     CHECK_FALSE(trains);
     CHECK(same == float64);
+}
+
+TEST_CASE("example: BFloat16", "[header-examples]") {
+    const BFloat16 tenth(0.1);
+    const float value = static_cast<float>(tenth);  // 0.100097656
+    CHECK(std::abs(value - 0.100097656F) < 1e-9F);
+}
+
+TEST_CASE("example: Float16", "[header-examples]") {
+    const Float16 tenth(0.1);
+    const float value = static_cast<float>(tenth);  // 0.0999755859
+    CHECK(std::abs(value - 0.0999755859F) < 1e-9F);
 }
 
 // ---- core/error.h

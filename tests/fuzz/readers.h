@@ -12,6 +12,7 @@
 
 #include "report/content.h"
 #include "scratch.h"
+#include "weft/autograd/raw.h"
 #include "weft/base/numbers.h"
 #include "weft/base/table.h"
 #include "weft/base/utf8.h"
@@ -69,17 +70,7 @@ std::string refusal_of(Act act) {
     return "";
 }
 
-inline bool same(const Tensor& a, const Tensor& b) {
-    if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
-    const Tensor x = a.contiguous(), y = b.contiguous();
-    const auto equal = [&]<class T>(T) {
-        return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(x.numel()) * sizeof(T)) == 0;
-    };
-    if (x.numel() == 0) return true;
-    if (x.dtype() == float32) return equal(float{});
-    if (x.dtype() == float64) return equal(double{});
-    return x.dtype() == int64 ? equal(std::int64_t{}) : equal(bool{});
-}
+inline bool same(const Tensor& a, const Tensor& b) { return weft::same_bits(a, b); }
 
 inline void promise_same(const io::NamedTensors& a, const io::NamedTensors& b) {
     require(a.size() == b.size(), "as many tensors after writing");

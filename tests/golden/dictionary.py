@@ -81,6 +81,7 @@ np.array([1., 2.]).dtype == np.float64 and torch.arange(0, 4).dtype == torch.int
 torch.is_floating_point(ids * 0.5) and torch.is_floating_point(ids / 2) and (np.array([1]) / 2).dtype == np.float64
 (ids + x[0, :2]).dtype == torch.float32 and (np.arange(2) + np.zeros(2, np.float32)).dtype == np.float64
 not (ids == 0.5).any()
+(x.bfloat16() + x.bfloat16()).dtype == torch.bfloat16 and torch.isinf(torch.tensor(70000.).half()) and np.isinf(np.float32(70000).astype(np.float16))
 fails(lambda: torch.ones(2).requires_grad_().add_(1)) and fails(lambda: x.T.view(6))
 torch.isnan(torch.softmax(torch.tensor([-torch.inf, -torch.inf]), 0)).all()
 (F.scaled_dot_product_attention(q, k, v, attn_mask=torch.zeros(3, 3) == 1) == 0).all()

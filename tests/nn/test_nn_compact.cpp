@@ -158,7 +158,7 @@ TEST_CASE("what cannot be held in fewer bits is refused, and nothing has changed
     } model;
     const std::string message = message_of<ValueError>([&] { model.pack(BlockFormat::Q8_0); });
     INFO(message);
-    CHECK(contains(message, "b.weight (64, 40): PackedMatrix: rows of 40 weights do not divide"));
+    CHECK(contains(message, "b.weight (64, 40): pack: rows of 40 weights do not divide"));
     CHECK(contains(message, "c.weight (3, 33)"));
     CHECK_FALSE(contains(message, "a.weight"));
     CHECK(compact_names(model).empty());
@@ -175,8 +175,12 @@ TEST_CASE("what cannot be held in fewer bits is refused, and nothing has changed
     Odd whole;
     whole.load_state_dict(model.state_dict());  // half widens exactly
     CHECK(source::same_bits(whole.a.weight, model.a.weight.to(float32)));
+    model.to(float32);
     model.a.pack(BlockFormat::Q4_0);
-    CHECK(contains(message_of<DTypeError>([&] { model.load_state_dict(Odd().state_dict()); }), "a.weight"));
+    const std::vector<float> before = model.b.weight.to_vector<float>();
+    CHECK(contains(message_of<DTypeError>([&] { model.load_state_dict(Odd().state_dict()); }),
+                   "load_state_dict: a.weight of this Module is held in blocks of Q4_0, which never change"));
+    CHECK(model.b.weight.to_vector<float>() == before);
 }
 
 TEST_CASE("a cache of half size rounds keys and values, and takes half the memory", "[nn][packed]") {

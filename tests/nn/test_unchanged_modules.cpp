@@ -14,6 +14,7 @@ struct Box : nn::Module {
     using Module::register_generator;
     using Module::register_module;
     using Module::register_parameter;
+    using Module::register_weight;
 };
 
 // A weight, a buffer, a child with dropout, and gradients.
@@ -62,7 +63,8 @@ std::vector<Row> module_rows() {
              c.refuses(all, [&] { kaiming_normal_(w, {.a = NAN}, rng); });
              c.refuses(all, [&] { orthogonal_(w, -1, rng); });
          }},
-        {"Module::register_parameter Module::register_buffer Module::register_generator "
+        {"Module::register_parameter Module::register_weight Module::register_buffer "
+         "Module::register_generator "
          "Module::register_module "
          "ModuleList::append",
          [](Check& c) {
@@ -73,6 +75,7 @@ std::vector<Row> module_rows() {
              const State all = watch(box, rng, w, ids);
              for (const char* name : {"", "a.b", "weight", "mean", "drop"}) {
                  c.refuses(all, [&] { box.register_parameter(name, w); });
+                 c.refuses(all, [&] { box.register_weight(name, w); });
                  c.refuses(all, [&] { box.register_buffer(name, w); });
                  c.refuses(all, [&] { box.register_generator(name, rng); });
                  c.refuses(all, [&] { box.register_module(name, Box()); });
@@ -123,7 +126,7 @@ std::vector<Row> module_rows() {
              c.refuses(watch(box), [&] { io::load(box, scratch / "missing"); });
              c.changes(watch(box), [&] { box.load_state_dict(right, false); });
          }},
-        {"Module::to Module::zero_grad Module::train Module::eval",
+        {"Module::to Module::pack Module::zero_grad Module::train Module::eval",
          [](Check& c) {
              Box box = filled();
              const Tensor w = box.register_parameter("last", ones({2}));
@@ -135,6 +138,13 @@ std::vector<Row> module_rows() {
              c.changes(watch(box), [&] { box.train(); });
              c.changes(watch(box), [&] { box.zero_grad(); });
              c.changes(watch(box), [&] { box.to(float64); });
+             Box odd;  // its second weight cannot become blocks
+             odd.register_module("first", nn::Linear(32, 2));
+             odd.register_module("second", nn::Linear(3, 2));
+             c.refuses(watch(odd), [&] { odd.pack(BlockFormat::Q8_0); });
+             Box whole;
+             whole.register_module("first", nn::Linear(32, 2));
+             c.changes(watch(whole), [&] { whole.pack(BlockFormat::Q8_0); });
          }},
         {"KeyValueCache::append KeyValueCache::truncate KeyValueCache::clear KeyValueCache::KeyValueCache",
          [](Check& c) {

@@ -249,10 +249,12 @@ TEST_CASE("what a weight in fewer bits does not do is refused", "[packed][fault]
          }},
     });
     check_refusals<ShapeError>({
-        {"PackedMatrix: rows of 48 weights do not divide into blocks of 32, which Q8_0 has",
+        {"pack: rows of 48 weights do not divide into blocks of 32, which Q8_0 has",
          [] {
              pack(ones({3, 48}), BlockFormat::Q8_0);
          }},
+        {"PackedMatrix: rows of 48 weights do not divide into blocks of 32, which Q8_0 has",
+         [] { PackedMatrix(BlockFormat::Q8_0, 2, 48, [](auto) {}); }},
         {"pack: a weight of shape (64,); it must be a matrix", [] { pack(ones({64}), BlockFormat::Q8_0); }},
         {"linear: x (2, 32), weight (4, 64)",
          [&] {

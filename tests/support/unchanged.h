@@ -28,11 +28,11 @@ inline std::string state(const Rng& rng) {
 }
 inline std::string values(const Tensor& x) {
     const NoGrad off;
+    if (x.packed() != nullptr) return x.str();
     const Tensor dense = x.detach().contiguous();
-    const auto* bytes = x.dtype() == float32   ? reinterpret_cast<const char*>(dense.data<float>())
-                        : x.dtype() == float64 ? reinterpret_cast<const char*>(dense.data<double>())
-                        : x.dtype() == int64   ? reinterpret_cast<const char*>(dense.data<std::int64_t>())
-                                               : reinterpret_cast<const char*>(dense.data<bool>());
+    const auto* bytes = visit(x.dtype(), [&]<class S, class C>(Element<S, C>) {
+        return reinterpret_cast<const char*>(dense.data<S>());
+    });
     return x.shape().str() + name(x.dtype()) +
            std::string(bytes, static_cast<std::size_t>(x.numel()) * itemsize(x.dtype()));
 }

@@ -17,9 +17,9 @@ namespace weft::io {
 void save_npy(const std::filesystem::path& path, const Tensor& x);
 
 // Reads an .npy of version 1.0, 2.0 or 3.0, row-major or column-major, in either byte order. float32, float64,
-// float16, int64 and bool keep their type; int8, int16, int32, uint8, uint16 and uint32 become int64. Refuses
-// every other type (uint64, complex, text, objects, structured ones), more than 8 axes, and a file that is
-// shorter or longer than its header says.
+// float16, int64 and bool keep their type; int8, int16, int32, uint8, uint16 and uint32 become int64, all
+// exactly. Refuses every other type (uint64, complex, text, objects, structured ones), more than 8 axes, and a
+// file that is shorter or longer than its header says.
 Tensor load_npy(const std::filesystem::path& path);
 
 }  // namespace weft::io

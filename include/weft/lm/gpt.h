@@ -85,12 +85,11 @@ private:
 
 // What a GPT takes in memory, in bytes.
 //
-//     const lm::GPTMemory small = lm::memory_of({.d_model = 64}, bfloat16);  // the weights' bytes are half
+//     const lm::GPTMemory memory = lm::memory_of({.d_model = 64}, bfloat16);
 struct GPTMemory {
-    std::int64_t weights, cache;  // of all parameters, and of a cache of block_size tokens
+    std::int64_t weights, cache;  // of the parameters, and of a cache of block_size tokens
 };
-// That of GPT(config) after to() or pack(), and of make_caches(cache). Every rank-2 parameter is a weight that
-// these convert. Nothing is allocated.
+// That of GPT(config) after to() or pack(), and of make_caches(cache). Allocates nothing.
 GPTMemory memory_of(const GPTConfig& config, std::variant<DType, BlockFormat> weights = float32,
                     std::optional<DType> cache = {});
 

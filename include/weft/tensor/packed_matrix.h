@@ -53,7 +53,7 @@ public:
     PackedMatrix(BlockFormat format, std::int64_t rows, std::int64_t columns,
                  const std::function<void(std::span<std::byte>)>& fill);
 
-    BlockFormat format() const { return format_; }     // of every block
+    BlockFormat format() const { return format_; }     // of the blocks
     std::int64_t rows() const { return rows_; }        // the outputs of a layer, or a vocabulary
     std::int64_t columns() const { return columns_; }  // the inputs, or a width
     Shape shape() const { return {rows_, columns_}; }  // as a tensor's

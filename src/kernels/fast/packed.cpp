@@ -69,11 +69,11 @@ Run load_run(const float* x, std::int64_t first, std::int64_t n) {
 }
 
 float sum(const Floats& v) {
-    float lanes[16];
-    store(lanes, v);
-    for (int n = 8; n > 0; n /= 2)
-        for (int i = 0; i < n; ++i) lanes[i] += lanes[i + n];
-    return lanes[0];
+    using Four = float __attribute__((vector_size(16)));
+    Four parts[4];
+    std::memcpy(parts, &v, sizeof v);
+    const Four s = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+    return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
 template <class Format>

@@ -66,15 +66,21 @@ inline Floats floats(Halves x) {
 #endif
 }
 
-// The half at `from` in every lane.
-inline Floats spread(const std::byte* from) {
-    const auto half = load_number<std::uint16_t>(from);
+// Half `number` of the four at `from` in every lane.
+template <int number = 0>
+Floats spread(const std::byte* from) {
 #if defined(__AVX512F__)
-    return std::bit_cast<Floats>(_mm512_cvtph_ps(_mm256_set1_epi16(static_cast<short>(half))));
-#elif defined(__AVX2__) && defined(__F16C__)
+    const __m512 four =
+        _mm512_castps128_ps512(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+    return std::bit_cast<Floats>(number == 0 ? _mm512_broadcastss_ps(_mm512_castps512_ps128(four))
+                                             : _mm512_permutexvar_ps(_mm512_set1_epi32(number), four));
+#else
+    const auto half = load_number<std::uint16_t>(from + 2 * number);
+#if defined(__AVX2__) && defined(__F16C__)
     return _cvtsh_ss(half) - Floats{};
 #else
     return floats(half - Halves{});
+#endif
 #endif
 }
 
@@ -87,6 +93,23 @@ struct Nibbles {
     }
     Bytes low, high;
 };
+
+constexpr Ints lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+// weight(q) for the low and the high four bits q of 16 bytes. A register of AVX-512 holds the weights of all q,
+// from which one instruction chooses 16.
+template <class Weight>
+Run weights_of_nibbles(const std::byte* from, const Weight& weight) {
+#if defined(__AVX512F__)
+    const auto all = std::bit_cast<__m512>(weight(floats(lane)));
+    const __m512i q = _mm512_cvtepu8_epi32(load<__m128i>(from));
+    return {std::bit_cast<Floats>(_mm512_permutexvar_ps(q, all)),
+            std::bit_cast<Floats>(_mm512_permutexvar_ps(_mm512_srli_epi32(q, 4), all))};
+#else
+    const Nibbles q(from);
+    return {weight(floats(q.low)), weight(floats(q.high))};
+#endif
+}
 
 // Each format: how many weights a block has, its bytes, and the weights 32 · part … 32 · part + 31.
 
@@ -112,20 +135,17 @@ struct Q4_0 {
     static constexpr int length = 32, bytes = 18;
     static Run widen(const std::byte* b, int) {
         const Floats d = spread(b);
-        const Nibbles q(b + 2);
-        return {d * floats(q.low - 8), d * floats(q.high - 8)};
+        return weights_of_nibbles(b + 2, [&](const Floats& q) { return d * (q - 8); });
     }
 };
 struct Q4_1 {
     static constexpr int length = 32, bytes = 20;
     static Run widen(const std::byte* b, int) {
-        const Floats d = spread(b), m = spread(b + 2);
-        const Nibbles q(b + 4);
-        return {d * floats(q.low) + m, d * floats(q.high) + m};
+        const Floats d = spread(b), m = spread<1>(b);
+        return weights_of_nibbles(b + 4, [&](const Floats& q) { return d * q + m; });
     }
 };
 
-constexpr Ints lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 // 16 where a bit of 16 is set, else 0.
 inline Ints fifth_bits(std::uint32_t bits) {
     return ((static_cast<std::int32_t>(bits & 0xffff) - Ints{}) >> lane & 1) << 4;
@@ -144,7 +164,7 @@ struct Q5_0 {
 struct Q5_1 {
     static constexpr int length = 32, bytes = 24;
     static Run widen(const std::byte* b, int) {
-        const Floats d = spread(b), m = spread(b + 2);
+        const Floats d = spread(b), m = spread<1>(b);
         const auto fifth = load_number<std::uint32_t>(b + 4);
         const Nibbles q(b + 8);
         return {d * floats(widened(q.low) | fifth_bits(fifth)) + m,
@@ -174,7 +194,7 @@ struct Q4_K {
     static Run widen(const std::byte* b, int part) {
         const SixBits six(b + 4, part);
         const Floats d = spread(b) * static_cast<float>(six.scale),
-                     m = spread(b + 2) * static_cast<float>(six.minimum);
+                     m = spread<1>(b) * static_cast<float>(six.minimum);
         const std::byte* q = b + 16 + part / 2 * 32;
         const bool high = part % 2 == 1;
         return {d * floats(nibbles(q, high)) - m, d * floats(nibbles(q + 16, high)) - m};
@@ -185,7 +205,7 @@ struct Q5_K {
     static Run widen(const std::byte* b, int part) {
         const SixBits six(b + 4, part);
         const Floats d = spread(b) * static_cast<float>(six.scale),
-                     m = spread(b + 2) * static_cast<float>(six.minimum);
+                     m = spread<1>(b) * static_cast<float>(six.minimum);
         const std::byte *fifth = b + 16, *q = b + 48 + part / 2 * 32;
         const auto with_fifth = [&](int i) {
             const auto bit = load<UnsignedBytes>(fifth + i) >> static_cast<std::uint8_t>(part) & 1;
@@ -205,7 +225,8 @@ struct Q6_K {
         const auto sixteen = [&](int i) {
             const auto two = load<UnsignedBytes>(upper + i) >> static_cast<std::uint8_t>(2 * quarter) & 3;
             const Bytes six = nibbles(q + i, quarter >= 2) | std::bit_cast<Bytes>(two << 4);
-            const Floats d = spread(b + 208) * static_cast<float>(std::to_integer<std::int8_t>(scales[i / 16]));
+            const Floats d =
+                spread<3>(b + 202) * static_cast<float>(std::to_integer<std::int8_t>(scales[i / 16]));
             return d * floats(six - 32);
         };
         return {sixteen(0), sixteen(16)};
