@@ -19,7 +19,7 @@ int main(int argc, char** argv) try {
     app.add_option("--text", text, "what it trained on; default: train_gpt's")->check(CLI::ExistingFile);
     CLI11_PARSE(app, argc, argv);
 
-    const auto file = training::Checkpoint::load(std::filesystem::path(folder) / "best.safetensors");
+    const auto file = training::Checkpoint::load(std::filesystem::path(folder) / "model.safetensors");
     const auto size = [&](const char* name) { return file.number<std::int64_t>(name, 1'000'000); };
     const text::Characters characters(file.meta("vocabulary"));
     lm::GPT model({.vocab_size = characters.vocab_size(),
