@@ -195,7 +195,8 @@ void Module::pack(BlockFormat format) {
             }
     });
     if (!wrong.empty())
-        throw ValueError("Module::pack: weights of this ", kind(), " cannot be ", weft::name(format), ":", wrong);
+        throw ValueError("Module::pack: weights of this ", kind(), " cannot be ", weft::name(format), ":",
+                         wrong);
     for_each_tensor(*registry_, [&](const std::string&, Registry::Entry& entry, bool) {
         if (const auto found = packed.extract(entry.value.handle().get())) entry.become(Tensor(found.mapped()));
     });

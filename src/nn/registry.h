@@ -15,8 +15,8 @@ struct Module::Registry : LeafOwner {
         std::string name;
         Tensor value;
         Role role;
-        bool is_weight = false;   // may be half or in blocks
-        bool was_trained = false;  // before it was
+        bool is_weight = false;        // may be half or in blocks
+        bool was_trained = false;      // before it was
         void become(const Tensor& x);  // takes its values and their form
     };
     std::string kind;

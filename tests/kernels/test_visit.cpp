@@ -10,7 +10,8 @@ TEST_CASE("visit reaches the type of every dtype, for its storage and for arithm
         INFO(name(dtype));
         CHECK(visit(dtype, []<class S, class C>(Element<S, C>) { return dtype_of<S>(); }) == dtype);
         CHECK(visit_any(dtype, []<class T>(T) { return dtype_of<T>(); }) == dtype);
-        CHECK(visit(dtype, []<class S, class C>(Element<S, C>) { return dtype_of<C>(); }) == computed_in(dtype));
+        CHECK(visit(dtype, []<class S, class C>(Element<S, C>) { return dtype_of<C>(); }) ==
+              computed_in(dtype));
         CHECK(takes_gradient(dtype) == (dtype == float32 || dtype == float64));
         CHECK(is_floating_point(dtype) == (dtype != int64 && dtype != boolean));
     }

@@ -36,8 +36,8 @@ std::string types_of(std::string parameters) {
 }
 
 // Every "Type name(parameters);" at the level of the namespace: bodies in braces go first, innermost to
-// outermost. Functions of weights in blocks, which have neither float64 nor golden gradients of the weight, are in
-// tests/ops/test_packed.cpp.
+// outermost. Functions of weights in blocks, which have neither float64 nor golden gradients of the weight, are
+// in tests/ops/test_packed.cpp.
 std::set<std::string> functions_of(std::string text) {
     text = replace_all(text, R"(=\s*(\{\}|\w+\(\)))", "");  // default arguments
     text = replace_all(text, R"(namespace weft\s*\{)", "");
