@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 here = Path(__file__).parent
 rng = np.random.default_rng(16)
-#bits of the fraction, the exponent of the smallest unit, the largest finite pattern
+# bits of the fraction, the exponent of the smallest unit, the largest finite pattern
 FORMATS = {"bfloat16": (7, -133, 0x7F7F), "float16": (10, -24, 0x7BFF)}
 
 
@@ -73,12 +73,11 @@ def patterns(name, numbers):
 
 def main():
     doubles, integers = hard_doubles(), hard_integers()
-    arrays = {
-    "doubles" : doubles, "integers" : integers, "bfloat16" : values("bfloat16")}
+    arrays = {"doubles": doubles, "integers": integers, "bfloat16": values("bfloat16")}
     for name in FORMATS:
         arrays[f"{name}_of_doubles"] = patterns(name, doubles)
         arrays[f"{name}_of_integers"] = patterns(name, integers)
-#The fractions agree with NumPy on doubles, and with PyTorch on floats : it rounds a double to a float first.
+    # The fractions agree with NumPy on doubles, and with PyTorch on floats: it rounds a double to a float first.
     with np.errstate(over="ignore"):
         assert (doubles.astype(np.float16).view(np.uint16) == arrays["float16_of_doubles"]).all()
         floats = doubles.astype(np.float32)
@@ -87,7 +86,7 @@ def main():
     assert exact.sum() > 1000 and (by_torch == arrays["bfloat16_of_doubles"][exact]).all()
     twice = torch.from_numpy(floats).bfloat16().view(torch.int16).numpy().view(np.uint16)
     assert (twice != arrays["bfloat16_of_doubles"]).sum() > 100
-#What str() gives for every positive float16.
+    # What str() gives for every positive float16.
     texts = [str(x) for x in np.arange(0x7C00, dtype=np.uint16).view(np.float16)]
     arrays["float16_texts"] = np.frombuffer("\n".join(texts).encode(), dtype=np.uint8)
     np.savez_compressed(here / "half.npz", **arrays)

@@ -154,6 +154,8 @@ TEST_CASE("every flag of generate at both ends of its range writes two tokens or
                     number("seed", "0", "1000000000000000", "1000000000000001"),
                     number("threads", "0", "1024", "1025"),
                     {"dtype", {"float32", "float64"}, {"float16", "''"}},
+                    {"weights", {"bfloat16", "float16"}, {"float32", "q4", "q8_0 --dtype float64"}},
+                    {"cache", {"bfloat16", "float16"}, {"float32", "q8_0"}},
                     toggle("no_cache"),
                     toggle("ignore_eos"),
                     toggle("stats"),

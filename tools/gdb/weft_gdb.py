@@ -1,12 +1,11 @@
-#gdb 's print of Weft' s types.In gdb : source weft_gdb.py(docs / debugging.md)
+# gdb's print of Weft's types. In gdb:  source weft_gdb.py  (docs/debugging.md)
 #
-#(gdb) print x
-#$1 = (2, 8)float32 requires_grad{1, 1, 1, 1, 1, 1, 1, 1, …}
+#     (gdb) print x
+#     $1 = (2, 8) float32 requires_grad {1, 1, 1, 1, 1, 1, 1, 1, …}
 #
-#It reads memory and calls nothing, so it works on a core file, \
-    and where the library has no debug information : then
-#gdb knows a Tensor as a pointer to something, and the places below are those of TensorImpl, Array and Storage.A
-#static_assert in src / autograd / tensor.cpp compares them.
+# It reads memory and calls nothing, so it works on a core file, and where the library has no debug information: then
+# gdb knows a Tensor as a pointer to something, and the places below are those of TensorImpl, Array and Storage. A
+# static_assert in src/autograd/tensor.cpp compares them.
 import struct
 
 import gdb
