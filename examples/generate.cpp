@@ -89,7 +89,7 @@ bool parse_settings(int argc, char** argv, Settings& s) {
     (void)weight_type(s);
     (void)cache_type(s);
     if (s.dtype == "float64" && !(s.weights.empty() && s.cache.empty()))
-        throw UsageError("--weights and --cache are computed in float32; leave out --dtype float64");
+        throw UsageError("--dtype: float64 does not go with --weights and --cache, which float32 computes");
     return true;
 }
 
