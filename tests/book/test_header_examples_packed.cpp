@@ -13,6 +13,8 @@ bool same_bits(const Tensor& a, const Tensor& b) { return a.to_vector<float>() =
 TEST_CASE("example of PackedMatrix", "[header-examples]") {
     const double bits = 8.0 * block_bytes(BlockFormat::Q4_0) / block_length(BlockFormat::Q4_0);  // 4.5
     CHECK(bits == 4.5);
+    const std::string format = name(BlockFormat::Q4_K);  // "Q4_K"
+    CHECK(format == "Q4_K");
 
     const PackedMatrix w = pack(randn({8, 64}), BlockFormat::Q4_0);  // 8 · 2 blocks of 18 bytes
     const Tensor y = linear(randn({3, 64}), w);                      // (3, 64) → (3, 8)

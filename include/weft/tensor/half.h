@@ -42,6 +42,7 @@ constexpr std::uint16_t bfloat16_bits(float x) {
     const std::uint32_t to_even = bits + 0x7FFF + (bits >> 16 & 1), quiet = bits | 0x400000;
     return static_cast<std::uint16_t>((x == x ? to_even : quiet) >> 16);
 }
+// The number that they are.
 constexpr float from_bfloat16(std::uint16_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
@@ -60,6 +61,7 @@ constexpr std::uint16_t float16_bits(float x) {
     if (x != x) result = 0x7E00 | (size >> 13 & 0x3FF);                   // NaN, quiet
     return static_cast<std::uint16_t>(sign | result);
 }
+// The number that they are.
 constexpr float from_float16(std::uint16_t bits) {
     const std::uint32_t sign = (bits & 0x8000U) << 16, size = bits & 0x7FFFU;
     if (size < 0x400) {

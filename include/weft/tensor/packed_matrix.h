@@ -30,6 +30,8 @@ enum class BlockFormat : std::uint8_t {
 };
 
 // "Q8_0", …
+//
+//     const std::string format = name(BlockFormat::Q4_K);  // "Q4_K"
 const char* name(BlockFormat format);
 // The weights of one block: 32, or 256 in a _K format.
 std::int64_t block_length(BlockFormat format);
