@@ -87,6 +87,8 @@ constexpr std::size_t itemsize(DType dtype) {
 }
 
 // True for float32, float64, bfloat16 and float16.
+//
+//     const bool is_real = is_floating_point(float16);  // true
 constexpr bool is_floating_point(DType dtype) {
     return visit(dtype, []<class S, class C>(Element<S, C>) { return std::is_floating_point_v<C>; });
 }
