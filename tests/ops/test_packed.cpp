@@ -106,8 +106,10 @@ TEST_CASE("linear of a weight in fewer bits is linear of what it widens to, in v
         for (const DType half : {bfloat16, float16})
             weights.emplace_back(name(half), (random({37, k}, 2, float32) * 0.1).to(half));
     weights.emplace_back("columns of bfloat16", (random({768, 37}, 2, float32) * 0.1).to(bfloat16).T());
-    for (const auto& [title, w] : weights)
+    for (const auto& entry : weights)
         for (const std::int64_t rows : {1, 3, 5, 70}) {
+            const std::string& title = entry.first;
+            const Tensor& w = entry.second;
             INFO(title << " " << w.shape().str() << ", " << rows << " rows");
             const Tensor wide = w.packed() ? dequantize(*w.packed()) : w.to(float32);
             const Tensor x = random({rows, w.size(1)}, 7, float32).requires_grad_(),
