@@ -51,16 +51,17 @@ TEST_CASE("example: visit", "[header-examples]") {
 }
 
 TEST_CASE("example: types", "[header-examples]") {
-    const std::size_t bytes = itemsize(float64);      // 8
-    const bool trains = takes_gradient(bfloat16);     // false
-    const DType wider = computed_in(bfloat16);        // float32
-    const DType same = dtype_of<double>();            // float64
-    const bool is_real = is_floating_point(float16);  // true
-    CHECK(is_real);
+    const std::size_t bytes = itemsize(float64);   // 8
+    const bool trains = takes_gradient(bfloat16);  // false
+    const DType wider = computed_in(bfloat16);     // float32
+    const DType same = dtype_of<double>();         // float64
     CHECK(wider == float32);
     CHECK(bytes == 8);
     CHECK_FALSE(trains);
     CHECK(same == float64);
+
+    const bool is_real = is_floating_point(float16);  // true
+    CHECK(is_real);
 }
 
 TEST_CASE("example: BFloat16", "[header-examples]") {
