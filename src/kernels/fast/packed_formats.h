@@ -14,6 +14,9 @@
 #include <immintrin.h>
 #endif
 
+// In which registers these vectors are passed depends on the flags, but no call leaves its file.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 namespace weft::kernels::fast {
 
 using Floats = float __attribute__((vector_size(64)));
