@@ -199,7 +199,8 @@ Language load(const Settings& s, Stats& stats) {
     if (type != fs::file_type::directory) return load_trained(path, s, stats);
     if (contains("config.json")) {
         stats.plan(lm::gpt2_config(path / "config.json"), s);
-        return {held(lm::load_gpt2(path), s), text::BytePairs::load(path)};
+        const DType read_as = s.dtype == "float64" ? float64 : float32;
+        return {held(lm::load_gpt2(path, {.dtype = read_as}), s), text::BytePairs::load(path)};
     }
     if (contains("model.safetensors")) return load_trained(path / "model.safetensors", s, stats);
     throw IoError(
