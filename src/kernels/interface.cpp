@@ -6,6 +6,7 @@
 
 #include "kernels/reference/packed_formats.h"
 #include "kernels/threads/parallel.h"
+#include "kernels/visit_block.h"
 #include "weft/kernels/reference_kernels.h"
 
 namespace weft {
@@ -78,9 +79,7 @@ namespace {
 // f(format) for one that is written.
 template <class Function>
 void visit_written(BlockFormat format, const Function& f) {
-    if (format == BlockFormat::Q8_0) f(reference::Q8_0{});
-    if (format == BlockFormat::Q4_0) f(reference::Q4_0{});
-    if (format == BlockFormat::Q4_1) f(reference::Q4_1{});
+    visit_block<reference::Q8_0, reference::Q4_0, reference::Q4_1>(format, f);
 }
 
 }  // namespace

@@ -167,20 +167,22 @@ Tensor widened(const Tensor& x) { return x.packed() ? dequantize(*x.packed()) : 
 void Module::to(DType dtype) {
     if (!is_floating_point(dtype)) throw DTypeError("Module::to: takes a floating type, not ", name(dtype));
     const NoGrad off;
-    const auto convert = [&](const auto& use) {
+    const auto for_each_that_changes = [&](const auto& use) {
         for_each_tensor(*registry_, [&](const std::string& name, Registry::Entry& entry, bool is_weight) {
             const DType wanted = is_weight ? dtype : computed_in(dtype);
             const Tensor& x = entry.value;
-            if (x.packed() || (is_floating_point(x.dtype()) && x.dtype() != wanted))
-                use(name, entry, widened(x).to(wanted));
+            if (x.packed() || (is_floating_point(x.dtype()) && x.dtype() != wanted)) use(name, entry, wanted);
         });
     };
-    convert([&](const std::string& name, const Registry::Entry& entry, const Tensor&) {
+    for_each_that_changes([&](const std::string& name, const Registry::Entry& entry, DType wanted) {
+        if (!takes_gradient(wanted)) (void)widened(entry.value).to(wanted);  // refuses what would be infinite
         if (!entry.value.is_leaf())
             throw GraphError("Module::to: '", name, "' of this ", kind(), " was made by ",
                              operation_of(entry.value), " in the graph; register its detach()");
     });
-    convert([](const std::string&, Registry::Entry& entry, const Tensor& x) { entry.become(x); });
+    for_each_that_changes([](const std::string&, Registry::Entry& entry, DType wanted) {
+        entry.become(widened(entry.value).to(wanted));
+    });
 }
 
 void Module::pack(BlockFormat format) {

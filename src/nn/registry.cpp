@@ -17,9 +17,6 @@ void Module::Registry::check_name(const std::string& name, const char* what) con
         throw ValueError(it, ": there is a ", taken->second, " of that name already");
 }
 
-// Whether a float32 or float64 tensor takes such values, exactly, though it has another type.
-static bool widens(DType dtype) { return is_floating_point(dtype) && !takes_gradient(dtype); }
-
 void check_state(const std::string& kind, const std::vector<ExpectedTensor>& expected,
                  const NamedTensors& state, bool strict) {
     std::map<std::string, Tensor> given;
@@ -37,7 +34,8 @@ void check_state(const std::string& kind, const std::vector<ExpectedTensor>& exp
         const Tensor value = found.mapped();
         if (!(value.shape() == shape))
             shapes.add(name + ": shape " + value.shape().str() + ", but the module's is " + shape.str());
-        else if (value.dtype() != dtype && !(widens(value.dtype()) && takes_gradient(dtype)))
+        else if (value.dtype() != dtype &&
+                 !(computed_in(value.dtype()) != value.dtype() && takes_gradient(dtype)))
             types.add(name + ": " + weft::name(value.dtype()) + ", but the module's is " + weft::name(dtype) +
                       " (Module::to converts it)");
     }

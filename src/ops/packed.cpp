@@ -5,15 +5,10 @@
 
 namespace weft {
 
-namespace {
-
-// x (…, n) as (rows, n), in x's memory if it is contiguous.
-Array as_rows(const Tensor& x, std::int64_t rows) {
-    const Array dense = kernels::contiguous(x.array());
-    return view_of(dense, {rows, x.size(-1)}, {x.size(-1), 1}, dense.offset);
+Array as_rows(const Array& x, std::int64_t rows) {
+    const Array dense = kernels::contiguous(x);
+    return view_of(dense, {rows, x.shape[-1]}, {x.shape[-1], 1}, dense.offset);
 }
-
-}  // namespace
 
 std::optional<CompactWeight> compact(const Tensor& weight) {
     if (const PackedMatrix* blocks = weight.packed())
@@ -50,26 +45,27 @@ Tensor rows_at(const CompactWeight& weight, const Tensor& ids) {
     return Tensor(rows);
 }
 
-Tensor compact_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Shape& shape,
-                      std::int64_t rows) {
+Tensor compact_linear(const Tensor& x, const Tensor& weight, const CompactWeight& w, const Tensor& bias,
+                      const Shape& shape, std::int64_t rows) {
     if (x.dtype() != float32)
         throw DTypeError("linear: a weight in half or in blocks is computed in float32, and x is ",
                          name(x.dtype()), "; convert x with to(float32), or the weight: to(), dequantize()");
-    const CompactWeight w = *compact(weight);
     return fused(
         "linear", {x, bias, weight.packed() == nullptr ? weight : Tensor()},
         [w](const std::vector<Tensor>& in) { return linear(in[0], rows_at(w, arange(w.matrix.n)), in[1]); },
         [&] {  // y = x Wᵀ + b
             const Tensor y = empty(shape, float32);
             if (bias.defined()) kernels::active().copy(y.array(), broadcast_view(bias.array(), shape));
-            kernels::active().packed_linear(as_rows(y, rows), as_rows(x, rows), w.matrix, bias.defined());
+            kernels::active().packed_linear(as_rows(y.array(), rows), as_rows(x.array(), rows), w.matrix,
+                                            bias.defined());
             return FusedResult{y};
         },
         [w, rows](const Saved& saved, const Tensor& dy) {
             Grads grads(3);
             if (saved.needs_input_grad(0)) {
                 grads[0] = empty(saved[0].shape(), float32);  // dx = dy W
-                kernels::active().packed_linear_backward(as_rows(grads[0], rows), as_rows(dy, rows), w.matrix);
+                kernels::active().packed_linear_backward(as_rows(grads[0].array(), rows),
+                                                         as_rows(dy.array(), rows), w.matrix);
             }
             if (saved.needs_input_grad(1)) grads[1] = sum_to(dy, saved[1].shape());
             return grads;

@@ -73,12 +73,6 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-// x (…, n) as (rows, n), in x's memory if it is contiguous.
-Array as_rows(const Array& x, std::int64_t rows) {
-    const Array dense = kernels::contiguous(x);
-    return view_of(dense, {rows, x.shape[-1]}, {x.shape[-1], 1}, dense.offset);
-}
-
 Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Tensor y = matmul(x, weight.T());
     return bias.defined() ? y + bias : y;
@@ -88,8 +82,8 @@ Tensor linear_reference(const Tensor& x, const Tensor& weight, const Tensor& bia
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check_floating("linear", x);
-    const bool is_compact = compact(weight).has_value();
-    if (!is_compact) check_same_dtype("linear", x, weight);
+    const std::optional<CompactWeight> compact_weight = compact(weight);
+    if (!compact_weight) check_same_dtype("linear", x, weight);
     const auto sizes = [&] { return "x " + x.shape().str() + ", weight " + weight.shape().str(); };
     if (x.rank() < 1 || weight.rank() != 2 || x.size(-1) != weight.size(1))
         throw ShapeError("linear: ", sizes(), ": x must be (…, in) and weight (out, in), with the same in");
@@ -101,7 +95,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     shape[-1] = out;
     const std::int64_t rows = in == 0 ? shape.numel() / std::max<std::int64_t>(out, 1) : x.numel() / in;
     kernels::check_gemm_sizes("linear", rows, out, in);
-    if (is_compact) return compact_linear(x, weight, bias, shape, rows);
+    if (compact_weight) return compact_linear(x, weight, *compact_weight, bias, shape, rows);
     return fused(
         "linear", {x, weight, bias},
         [](const std::vector<Tensor>& in) { return linear_reference(in[0], in[1], in[2]); },

@@ -6,6 +6,7 @@
 #include "kernels/fast/sizes.h"
 #include "kernels/interface.h"
 #include "kernels/threads/parallel.h"
+#include "kernels/visit_block.h"
 
 namespace weft::kernels::fast {
 namespace {
@@ -18,24 +19,7 @@ constexpr std::int64_t tile = 1 << 20;  // weights of one tile
 template <class Function>
 void visit_format(const CompactMatrix& w, const Function& f) {
     if (const DType* half = std::get_if<DType>(&w.format)) return *half == bfloat16 ? f(BF16{}) : f(F16{});
-    switch (std::get<BlockFormat>(w.format)) {
-        case BlockFormat::Q8_0:
-            return f(Q8_0{});
-        case BlockFormat::Q4_0:
-            return f(Q4_0{});
-        case BlockFormat::Q4_1:
-            return f(Q4_1{});
-        case BlockFormat::Q5_0:
-            return f(Q5_0{});
-        case BlockFormat::Q5_1:
-            return f(Q5_1{});
-        case BlockFormat::Q4_K:
-            return f(Q4_K{});
-        case BlockFormat::Q5_K:
-            return f(Q5_K{});
-        case BlockFormat::Q6_K:
-            return f(Q6_K{});
-    }
+    visit_block<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K>(std::get<BlockFormat>(w.format), f);
 }
 
 // f(weights, first) for the runs of a row of k weights, with the column at which each begins. A row of halves

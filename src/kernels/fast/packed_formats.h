@@ -38,11 +38,6 @@ V load(const void* from) {
     return v;
 }
 
-template <class T>
-T load_number(const std::byte* from) {
-    return load<T>(from);
-}
-
 inline Ints widened(Bytes x) {
 #if defined(__AVX512F__)
     return std::bit_cast<Ints>(_mm512_cvtepi8_epi32(std::bit_cast<__m128i>(x)));
@@ -78,7 +73,7 @@ Floats spread(const std::byte* from) {
     return std::bit_cast<Floats>(number == 0 ? _mm512_broadcastss_ps(_mm512_castps512_ps128(four))
                                              : _mm512_permutexvar_ps(_mm512_set1_epi32(number), four));
 #else
-    const auto half = load_number<std::uint16_t>(from + 2 * number);
+    const auto half = load<std::uint16_t>(from + 2 * number);
 #if defined(__AVX2__) && defined(__F16C__)
     return _cvtsh_ss(half) - Floats{};
 #else
@@ -158,7 +153,7 @@ struct Q5_0 {
     static constexpr int length = 32, bytes = 22;
     static Run widen(const std::byte* b, int) {
         const Floats d = spread(b);
-        const auto fifth = load_number<std::uint32_t>(b + 2);
+        const auto fifth = load<std::uint32_t>(b + 2);
         const Nibbles q(b + 6);
         return {d * floats((widened(q.low) | fifth_bits(fifth)) - 16),
                 d * floats((widened(q.high) | fifth_bits(fifth >> 16)) - 16)};
@@ -168,22 +163,24 @@ struct Q5_1 {
     static constexpr int length = 32, bytes = 24;
     static Run widen(const std::byte* b, int) {
         const Floats d = spread(b), m = spread<1>(b);
-        const auto fifth = load_number<std::uint32_t>(b + 4);
+        const auto fifth = load<std::uint32_t>(b + 4);
         const Nibbles q(b + 8);
         return {d * floats(widened(q.low) | fifth_bits(fifth)) + m,
                 d * floats(widened(q.high) | fifth_bits(fifth >> 16)) + m};
     }
 };
 
-// Scale and minimum of a part, each of six bits: those of parts 4 … 7 have their upper two bits above those of
-// parts 0 … 3.
-struct SixBits {
-    SixBits(const std::byte* from, int part) {
-        const auto byte = [&](int i) { return std::to_integer<int>(from[i]); };
-        scale = part < 4 ? byte(part) & 63 : (byte(part + 4) & 15) | byte(part - 4) >> 6 << 4;
-        minimum = part < 4 ? byte(part + 4) & 63 : byte(part + 4) >> 4 | byte(part) >> 6 << 4;
+// Scale and minimum of a part, as d and m times six bits: those of parts 4 … 7 have their upper two bits above
+// those of parts 0 … 3.
+struct PartScale {
+    PartScale(const std::byte* b, int part) {
+        const auto byte = [&](int i) { return std::to_integer<int>(b[4 + i]); };
+        const int scale = part < 4 ? byte(part) & 63 : (byte(part + 4) & 15) | byte(part - 4) >> 6 << 4,
+                  minimum = part < 4 ? byte(part + 4) & 63 : byte(part + 4) >> 4 | byte(part) >> 6 << 4;
+        d = spread(b) * static_cast<float>(scale);
+        m = spread<1>(b) * static_cast<float>(minimum);
     }
-    int scale, minimum;
+    Floats d, m;
 };
 
 // 16 of the nibbles that a part has, the low or the high ones of its 32 bytes.
@@ -195,9 +192,7 @@ inline Bytes nibbles(const std::byte* from, bool high) {
 struct Q4_K {
     static constexpr int length = 256, bytes = 144;
     static Run widen(const std::byte* b, int part) {
-        const SixBits six(b + 4, part);
-        const Floats d = spread(b) * static_cast<float>(six.scale),
-                     m = spread<1>(b) * static_cast<float>(six.minimum);
+        const auto [d, m] = PartScale(b, part);
         const std::byte* q = b + 16 + part / 2 * 32;
         const bool high = part % 2 == 1;
         return {d * floats(nibbles(q, high)) - m, d * floats(nibbles(q + 16, high)) - m};
@@ -206,9 +201,7 @@ struct Q4_K {
 struct Q5_K {
     static constexpr int length = 256, bytes = 176;
     static Run widen(const std::byte* b, int part) {
-        const SixBits six(b + 4, part);
-        const Floats d = spread(b) * static_cast<float>(six.scale),
-                     m = spread<1>(b) * static_cast<float>(six.minimum);
+        const auto [d, m] = PartScale(b, part);
         const std::byte *fifth = b + 16, *q = b + 48 + part / 2 * 32;
         const auto with_fifth = [&](int i) {
             const auto bit = load<UnsignedBytes>(fifth + i) >> static_cast<std::uint8_t>(part) & 1;

@@ -5,54 +5,29 @@
 #include "kernels/reference/element.h"
 #include "kernels/reference/packed_formats.h"
 #include "kernels/threads/parallel.h"
+#include "kernels/visit_block.h"
 
 namespace weft::kernels::reference {
 namespace {
-
-template <class Format>
-void widen_blocks(const std::byte* row, std::int64_t k, float* out) {
-    for (std::int64_t i = 0; i < k; i += Format::length, row += Format::bytes) Format::widen(row, out + i);
-}
 
 // Row i of W.
 std::vector<float> row(const CompactMatrix& w, std::int64_t i) {
     std::vector<float> out(static_cast<std::size_t>(w.k));
     const std::byte* from = w.data + i * w.row_bytes;
-    if (const DType* half = std::get_if<DType>(&w.format)) {
+    if (const DType* type = std::get_if<DType>(&w.format)) {
         for (float& value : out) {
             std::uint16_t bits;
             std::memcpy(&bits, from, 2);
             from += 2;
-            value = *half == float16 ? half_to_float(bits)
-                                     : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+            value = *type == float16 ? half::from_float16(bits) : half::from_bfloat16(bits);
         }
         return out;
     }
-    switch (std::get<BlockFormat>(w.format)) {
-        case BlockFormat::Q8_0:
-            widen_blocks<Q8_0>(from, w.k, out.data());
-            break;
-        case BlockFormat::Q4_0:
-            widen_blocks<Q4_0>(from, w.k, out.data());
-            break;
-        case BlockFormat::Q4_1:
-            widen_blocks<Q4_1>(from, w.k, out.data());
-            break;
-        case BlockFormat::Q5_0:
-            widen_blocks<Q5_0>(from, w.k, out.data());
-            break;
-        case BlockFormat::Q5_1:
-            widen_blocks<Q5_1>(from, w.k, out.data());
-            break;
-        case BlockFormat::Q4_K:
-            widen_blocks<Q4_K>(from, w.k, out.data());
-            break;
-        case BlockFormat::Q5_K:
-            widen_blocks<Q5_K>(from, w.k, out.data());
-            break;
-        case BlockFormat::Q6_K:
-            widen_blocks<Q6_K>(from, w.k, out.data());
-    }
+    visit_block<Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K>(
+        std::get<BlockFormat>(w.format), [&]<class Format>(Format) {
+            for (std::int64_t p = 0; p < w.k; p += Format::length, from += Format::bytes)
+                Format::widen(from, out.data() + p);
+        });
     return out;
 }
 

@@ -12,41 +12,20 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+
+#include "weft/tensor/half_bits.h"
 
 namespace weft::kernels::reference {
 
 // ---- halves: a sign, 5 bits of exponent (bias 15), 10 bits of fraction
 
-// Exact: float32 has every value of a half. A NaN keeps its sign and its bits.
-inline float half_to_float(std::uint16_t half) {
-    const std::uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31u, fraction = half & 0x3ffu;
-    if (exponent == 0) {  // zero or subnormal: fraction·2⁻²⁴
-        const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-        return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
-    }
-    const std::uint32_t wide = exponent == 31 ? 255 : exponent + (127 - 15);  // 31: ∞ and NaN
-    return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
+// Exact: float32 has every value of a half.
+inline float half_to_float(std::uint16_t bits) { return half::from_float16(bits); }
 // The nearest half; of two that are equally near, the one whose last bit is 0. From 65520 on, it is ∞.
-inline std::uint16_t float_to_half(float x) {
-    const auto bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & 0x7fffffffu,
-               sign = bits >> 16 & 0x8000u;
-    std::uint32_t half;
-    if (magnitude > 0x7f800000u)  // NaN: quiet, with the upper bits of its fraction
-        half = 0x7e00u | (magnitude >> 13 & 0x1ffu);
-    else if (magnitude >= 0x47800000u)  // 2¹⁶
-        half = 0x7c00u;
-    else if (magnitude < 0x38800000u)  // below 2⁻¹⁴: halves are 2⁻²⁴ apart there, as floats are from 0.5 to 1
-        half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
-    else  // 13 bits fewer; a carry runs into the exponent, as it should
-        half = (magnitude + 0xfffu + (magnitude >> 13 & 1u) - (112u << 23)) >> 13;
-    return static_cast<std::uint16_t>(sign | half);
-}
+inline std::uint16_t float_to_half(float x) { return half::float16_bits(x); }
 
 inline float read_half(const std::byte* from) {
     const auto low = std::to_integer<unsigned>(from[0]), high = std::to_integer<unsigned>(from[1]);
@@ -295,11 +274,12 @@ struct Q5_K {
 //
 // Each half h = 0, 1 of the block has four quarters of 32 weights, 0 to 3; with j = 0 … 31,
 //
-//     byte                 7 6 5 4 3 2 1 0
-//     64·h + j             C C C C A A A A    bits 3 to 0 of q of weight j of quarter 0 (A) and of quarter 2
-//     (C) 64·h + 32 + j        D D D D B B B B    … of quarter 1 (B) and of quarter 3 (D) 128 + 32·h + j D D C
-//     C B B A A    bits 5 and 4 of the same four weights 192 + g              s s s s s s s s    group g = 0 …
-//     15, in two's complement 208, 209             d d d d d d d d
+//     byte               7 6 5 4 3 2 1 0
+//     64·h + j           C C C C A A A A    bits 3 to 0 of weight j of quarters 0 (A) and 2 (C)
+//     64·h + 32 + j      D D D D B B B B    bits 3 to 0 of weight j of quarters 1 (B) and 3 (D)
+//     128 + 32·h + j     D D C C B B A A    bits 5 and 4 of the same four weights
+//     192 + g            s s s s s s s s    group g = 0 … 15, in two's complement
+//     208, 209           d d d d d d d d
 //
 // The products are multiplied in this order: d·(s·(q − 32)) would lose the sign of a zero.
 struct Q6_K {
