@@ -199,7 +199,11 @@ TEST_CASE("DataParallel refuses what would not give one result", "[dist][refusal
         {"broadcast: there is no process 1; use 0 to 0", [&] { group.broadcast("text", 1); }},
         {"Group: there is no process -1; use 0 to 0", [&] { group.host(-1); }},
     });
-    check_refusals<DTypeError>({{"bool does not add", [&] { group.all_reduce(ones({2}, boolean)); }}});
+    check_refusals<DTypeError>({
+        {"bool does not add", [&] { group.all_reduce(ones({2}, boolean)); }},
+        {"all_reduce: bfloat16 stores, and arithmetic is in float32; convert it with to(float32)",
+         [&] { group.all_reduce(ones({2}, bfloat16)); }},
+    });
     CHECK_NOTHROW(parallel.backward([&](std::int64_t) { return sum(net(ones({1, 5}))); }));
 }
 

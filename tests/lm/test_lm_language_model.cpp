@@ -205,6 +205,8 @@ TEST_CASE("a handle refuses sizes below 1, logits of a wrong shape, and caches t
 
     const lm::LanguageModel wrong = Short(5);  // only with caches
     const NoGrad off;
+    CHECK(message_of<ValueError>([&] { return wrong.make_caches(bfloat16); }) ==
+          "LanguageModel: the model's make_caches() takes no type");
     caches = wrong.make_caches();
     CHECK(contains(message_of<ShapeError>([&] {
                        return wrong(tensor({{1, 2}}), caches);

@@ -245,6 +245,10 @@ TEST_CASE("what a weight in fewer bits does not do is refused", "[packed][fault]
          [&] {
              linear(x.to(float64), ones({4, 64}).to(bfloat16));
          }},
+        {"pack: takes a floating type, not int64",
+         [] {
+             pack(zeros({2, 32}, int64), BlockFormat::Q8_0);
+         }},
         {"set_data: a tensor that requires a gradient cannot become blocks of Q4_0",
          [&] {
              ones({4, 64}).requires_grad_().set_data(blocks);
