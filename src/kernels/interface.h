@@ -171,7 +171,8 @@ struct QkvArrays {
 
 struct AttentionParams {
     double scale = 1;
-    bool causal = false;  // query i attends to key j only if j ≤ i + (S − T)
+    bool causal = false;                  // query i attends to key j only if j ≤ i + (S − T)
+    std::int64_t window = INT64_MAX / 2;  // and only if j > i + (S − T) − window
     // int64 (B, S), the last stride 1: query i, which is token i + (S − T), attends to tokens of its id only,
     // in each of these. T ≤ S if there are any.
     std::vector<Array> documents;

@@ -72,6 +72,8 @@ AttentionOptions completed(const char* caller, AttentionOptions o, const Qkv& qk
     const Shape scores = shape_of_scores(qkv);
     o.scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, qkv[0].size(-1)))));
     if (!std::isfinite(*o.scale)) throw ValueError(caller, ": a scale of ", *o.scale, "; it must be finite");
+    if (o.softcap && !(*o.softcap > 0 && std::isfinite(*o.softcap)))
+        throw ValueError(caller, ": a softcap of ", *o.softcap, "; it must be finite and above 0");
     if (!(o.dropout >= 0 && o.dropout < 1))
         throw ValueError(caller, ": dropout is ", o.dropout, "; use 0 ≤ p < 1");
     if (o.rng == nullptr) o.rng = &default_rng();
@@ -110,6 +112,7 @@ AttentionResult attention_reference(const char* caller, const Qkv& qkv, const At
     if (!o.mask.blocks_nothing()) mask = o.mask.materialize(shape[0], shape[1], shape[2], shape[3], caller);
     Tensor scores =
         traced("scores", masked_matmul(q, k.transpose(-2, -1), mask, Pairs::in_y) * *o.scale);  // (B, H, T, S)
+    if (o.softcap) scores = traced("capped scores", tanh(scores / *o.softcap) * *o.softcap);
     if (o.bias.defined()) scores = traced("biased scores", scores + o.bias);
     traced("mask", mask);
     if (mask.defined()) scores = traced("masked scores", masked_fill(scores, mask, -INFINITY));
@@ -142,6 +145,7 @@ AttentionResult attention_fused(const char* caller, const Heads& heads, const Qk
     const Shape shape = shape_of_scores(qkv), per_query{shape[0], shape[1], shape[2]};
     kernels::AttentionParams params{*o.scale,
                                     o.mask.is_causal(),
+                                    o.mask.width().value_or(kernels::AttentionParams().window),
                                     {},
                                     {},
                                     o.bias.defined() ? broadcast_view(o.bias.array(), shape) : Array()};
@@ -250,7 +254,7 @@ AttentionResult Heads::attend(const char* caller, const AttentionOptions& option
     const AttentionOptions o = completed(caller, options, qkv);
 
     // The kernel cannot scale by 0, because BLAS does not read what it would multiply by 0, and so misses NaN.
-    const bool is_fused = !composed_mode() && static_cast<float>(*o.scale) != 0;
+    const bool is_fused = !composed_mode() && !o.softcap && static_cast<float>(*o.scale) != 0;
     const AttentionResult result = is_fused ? attention_fused(caller, heads, qkv, o, wants_weights, w)
                                             : attention_reference(caller, heads.qkv(), o, w);
     return {in_shape(result.output, y), result.weights};

@@ -59,6 +59,15 @@ Mask Mask::causal() {
     return mask;
 }
 
+Mask Mask::window(std::int64_t width) {
+    if (width < 1)
+        throw ValueError("Mask::window: a width of ", width,
+                         "; a query sees itself at least, so use 1 or more");
+    Mask mask;
+    mask.width_ = width;
+    return mask;
+}
+
 Mask Mask::padding(const std::vector<std::int64_t>& lengths) {
     for (std::size_t b = 0; b < lengths.size(); ++b)
         if (lengths[b] < 0)
@@ -109,6 +118,7 @@ Mask operator|(const Mask& a, const Mask& b) {
     Mask mask = a;
     const auto append = [](auto& to, const auto& more) { to.insert(to.end(), more.begin(), more.end()); };
     mask.causal_ = a.causal_ || b.causal_;
+    if (b.width_) mask.width_ = std::min(*b.width_, a.width_.value_or(*b.width_));
     append(mask.paddings_, b.paddings_);
     append(mask.parts_, b.parts_);
     append(mask.keys_, b.keys_);
@@ -158,10 +168,9 @@ std::vector<Tensor> Mask::document_ids(std::int64_t B, std::int64_t T, std::int6
 Tensor Mask::materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                          const char* caller) const {
     std::vector<Tensor> parts = rest(B, H, T, S, caller);
-    if (causal_) {
-        const Tensor last_visible = arange(T).unsqueeze(1) + integer(S - T);  // (T, 1)
-        parts.push_back((arange(S) > last_visible).reshape({1, 1, T, S}));
-    }
+    const Tensor own = arange(T).unsqueeze(1) + integer(S - T);  // (T, 1)
+    if (causal_) parts.push_back((arange(S) > own).reshape({1, 1, T, S}));
+    if (width_) parts.push_back((arange(S) <= own - integer(*width_)).reshape({1, 1, T, S}));
     for (const Tensor& ids : document_ids(B, T, S, caller)) {
         const Tensor of_queries = ids.slice(1, S - T, S).unsqueeze(-1);  // (B|1, T, 1)
         parts.push_back((of_queries != ids.unsqueeze(1)).unsqueeze(1));  // (B|1, 1, T, S)

@@ -13,11 +13,14 @@ struct AttentionOptions {
     Mask mask = {};                    // which keys a query may not attend to
     Tensor bias = {};                  // added to the scores, see below
     std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
-    double dropout = 0;                // probability for the weights, after softmax, in [0, 1) or ValueError
-    Rng* rng = nullptr;                // generator of dropout; default_rng() if null
+    std::optional<double> softcap =
+        {};              // each score s becomes softcap · tanh(s / softcap); ValueError unless > 0
+    double dropout = 0;  // probability for the weights, after softmax, in [0, 1) or ValueError
+    Rng* rng = nullptr;  // generator of dropout; default_rng() if null
 };
 
-// softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1).
+// softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1). A softcap
+// bounds the scores before the bias (Gemma Team, "Gemma 2", 2024, §2); attention then runs step by step.
 //
 //     const AttentionOptions options = {.mask = Mask::causal()};
 //     const Tensor y = scaled_dot_product_attention(q, k, v, options);  // (B, H, T, d_v)
@@ -32,7 +35,7 @@ struct AttentionOptions {
 // its value change nothing for that query, even if they are NaN or infinite.
 //
 // Memory grows with T + S, and with T × S only if weights are asked for, the mask or the bias holds a tensor of
-// that size, the scale is 0 in float32, or a Composed guard is active.
+// that size, the scale is 0 in float32, there is a softcap, or a Composed guard is active.
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 // The output of attention, and its weights.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "weft/autograd/tensor.h"
@@ -23,6 +24,14 @@ public:
     // Blocks key j for query i if j > i + (S − T): the last query attends to every key, so queries that
     // follow cached keys attend to all of those. If S < T, the first T − S rows are fully masked.
     static Mask causal();
+
+    // Blocks key j for query i if j ≤ i + (S − T) − width: a query attends to the last `width` tokens, itself
+    // included, and to what follows unless causal() blocks it (Beltagy et al., "Longformer", 2020, §3.1; Jiang
+    // et al., "Mistral 7B", 2023, §2). ValueError unless width ≥ 1.
+    //
+    //     const Mask last_two = Mask::causal() | Mask::window(2);
+    //     const Tensor blocked = last_two.materialize(1, 1, 3, 3)[0][0];  // [[0, 1, 1], [0, 0, 1], [1, 0, 0]]
+    static Mask window(std::int64_t width);
 
     // `lengths` has one entry per sample: keys j ≥ lengths[b] of sample b are padding and blocked. ValueError
     // for a negative length; ShapeError when used unless there are B lengths, none above S.
@@ -58,6 +67,7 @@ public:
 
     bool blocks_nothing() const { return !causal_ && is_plain(); }  // it is Mask()
     bool is_causal() const { return causal_; }                      // Mask::causal() is part of it
+    std::optional<std::int64_t> width() const { return width_; }    // of the narrowest window() in it
     // Whether it is Mask::causal() and nothing else.
     bool only_causal() const { return causal_ && is_plain(); }
 
@@ -75,10 +85,10 @@ public:
     // bool (B|1, H|1, T, S), true = blocked. ShapeError, beginning with `caller`, if a part does not fit.
     Tensor materialize(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                        const char* caller = "Mask::materialize") const;
-    // The same without causal() and documents(), which the attention kernel handles itself, as bool tensors
-    // (B|1, H|1, T|1, S|1): what is blocked is what any of them blocks. Masks that block a key for every query,
-    // such as padding, are joined; the others are views of the tensors passed. So nothing new has an axis of T
-    // queries.
+    // The same without causal(), window() and documents(), which the attention kernel handles itself, as bool
+    // tensors (B|1, H|1, T|1, S|1): what is blocked is what any of them blocks. Masks that block a key for
+    // every query, such as padding, are joined; the others are views of the tensors passed. So nothing new has
+    // an axis of T queries.
     std::vector<Tensor> rest(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t S,
                              const char* caller = "Mask::rest") const;
     // The ids of each documents() in it, int64 (B|1, S) with a last stride of 1. ShapeError, beginning with
@@ -88,12 +98,13 @@ public:
 
 private:
     bool causal_ = false;
+    std::optional<std::int64_t> width_;
     std::vector<std::vector<std::int64_t>> paddings_;
     std::vector<Tensor> parts_;      // bool, true = blocked
     std::vector<Tensor> keys_;       // bool (B, S) or (S,), true = blocked
     std::vector<Tensor> documents_;  // int64 (B, S) or (S,)
     bool is_plain() const {          // Mask() or Mask::causal()
-        return parts_.empty() && paddings_.empty() && keys_.empty() && documents_.empty();
+        return !width_ && parts_.empty() && paddings_.empty() && keys_.empty() && documents_.empty();
     }
 };
 

@@ -63,17 +63,21 @@ struct Head {
     const std::int64_t* query_ids(const Array& documents, std::int64_t i) const {
         return ids(documents, i + (S - T_));
     }
-    // Whether the ids of a tile's queries all lie below those of its keys, or above: then no query sees a key.
+    // The first key in the window of query i; none before it is visible.
+    std::int64_t first_key(std::int64_t i) const { return i + (S - T_) + 1 - params.window; }
+    // Whether a tile's keys all lie before the window of its first query, or the ids of its queries all lie
+    // below those of its keys, or above: then no query sees a key.
     bool is_apart(std::int64_t i0, std::int64_t n_q, std::int64_t j0, std::int64_t n_k) const {
-        return std::any_of(params.documents.begin(), params.documents.end(), [&](const Array& documents) {
-            const std::int64_t *q = query_ids(documents, i0), *k = ids(documents, j0);
-            const auto [q_low, q_high] = std::minmax_element(q, q + n_q);
-            const auto [k_low, k_high] = std::minmax_element(k, k + n_k);
-            return *q_high < *k_low || *k_high < *q_low;
-        });
+        return j0 + n_k <= first_key(i0) ||
+               std::any_of(params.documents.begin(), params.documents.end(), [&](const Array& documents) {
+                   const std::int64_t *q = query_ids(documents, i0), *k = ids(documents, j0);
+                   const auto [q_low, q_high] = std::minmax_element(q, q + n_q);
+                   const auto [k_low, k_high] = std::minmax_element(k, k + n_k);
+                   return *q_high < *k_low || *k_high < *q_low;
+               });
     }
     bool is_visible(std::int64_t i, std::int64_t j) const {
-        return !(params.causal && j > i + (S - T_)) &&
+        return !(params.causal && j > i + (S - T_)) && j >= first_key(i) &&
                std::all_of(params.documents.begin(), params.documents.end(),
                            [&](const Array& ids_of) { return *query_ids(ids_of, i) == *ids(ids_of, j); }) &&
                std::none_of(params.blocked.begin(), params.blocked.end(),
@@ -100,6 +104,7 @@ struct Head {
                 for (std::int64_t j = 0; j < n_k; ++j)
                     if (of_keys[j] != own) row[j] = -INFINITY;
             }
+            std::fill_n(row, std::clamp<std::int64_t>(first_key(i0 + i) - j0, 0, n_k), -INFINITY);
             if (params.causal)
                 for (std::int64_t j = std::max<std::int64_t>(0, i0 + i + (S - T_) + 1 - j0); j < n_k; ++j)
                     row[j] = -INFINITY;

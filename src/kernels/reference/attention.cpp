@@ -20,7 +20,7 @@ struct Query {
     // Whether it may attend to key j.
     bool sees(std::int64_t j) const {
         const std::int64_t own = i + (S - T_);  // its place among the keys
-        if (params.causal && j > own) return false;
+        if ((params.causal && j > own) || j <= own - params.window) return false;
         for (const Array& ids : params.documents)
             if (at<std::int64_t>(ids, b, own) != at<std::int64_t>(ids, b, j)) return false;
         return std::none_of(params.blocked.begin(), params.blocked.end(),

@@ -1,0 +1,228 @@
+// Decoder: one causal transformer whose options are what published models differ in.
+// B batch, T tokens, S tokens so far, C = d_model, V vocabulary, H heads, G key-value heads, D = head_dim, F
+// width of the MLP.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/lm/gpt.h"
+#include "weft/nn/rotary.h"
+
+namespace weft::lm {
+
+// How a norm scales a token x.
+enum class NormKind {
+    rms,  // x / √(mean x² + ε) · w (Zhang and Sennrich, "Root mean square layer normalization", 2019)
+    rms_plus_one,  // the same · (1 + w), so that w = 0 changes nothing (Gemma Team, "Gemma", 2024)
+    layer          // (x − mean) / √(var + ε) · w + b (Ba, Kiros and Hinton, "Layer normalization", 2016)
+};
+// Where a block h = x + f(x) has its norms, for f attention and MLP.
+enum class NormPlace {
+    before,  // x + f(norm x) (Xiong et al., "On layer normalization in the transformer architecture", 2020)
+    around,  // x + norm f(norm x) (Gemma Team, "Gemma 2", 2024, §2)
+    after    // x + norm f(x) (OLMo Team, "2 OLMo 2 furious", 2025, §3.1)
+};
+// What an MLP does between its layers.
+enum class Activation {
+    silu,         // x · σ(x)
+    gelu,         // x · Φ(x)
+    gelu_tanh,    // its tanh form, as in GPT-2 and Gemma
+    relu_squared  // max(x, 0)² (So et al., "Primer", 2021, §4)
+};
+
+// What may differ from layer to layer.
+struct DecoderLayerOptions {
+    std::optional<nn::RotaryOptions> rotary = nn::RotaryOptions{.pairs = nn::RotaryPairs::halves};  // or none
+    std::optional<std::int64_t> window = {};  // a query sees the last `window` tokens, itself included [all]
+    bool operator==(const DecoderLayerOptions&) const = default;
+};
+
+// The sizes and options of a Decoder; the defaults are those of Llama (Touvron et al., 2023), in small.
+//
+//     lm::DecoderConfig config{.vocab_size = 100, .num_layers = 2, .num_heads = 4, .num_kv_heads = 2, .d_model
+//     = 32}; config.qk_norm = true;                      // as in Qwen3 config.layers = {{.window = 16}, {}};
+//     // the first sees 16 tokens, the second all const lm::Decoder model(config, rng);
+struct DecoderConfig {
+    std::int64_t vocab_size = 256;     // V
+    std::int64_t block_size = 64;      // the tokens of its training; only learned positions end there
+    std::int64_t num_layers = 4;       // the number of blocks
+    std::int64_t num_heads = 4;        // H
+    std::int64_t num_kv_heads = 0;     // G, which divides H [H]
+    std::int64_t d_model = 128;        // C
+    std::int64_t head_dim = 0;         // D [C / H]
+    std::int64_t dim_feedforward = 0;  // F [4 C]
+
+    NormKind norm = NormKind::rms;               // of every norm
+    double norm_eps = 1e-5;                      // ε
+    NormPlace norm_place = NormPlace::before;    // in every block
+    bool norm_bias = false;                      // of NormKind::layer
+    bool qk_norm = false;                        // a norm of each query's and key's head, before rotary (Qwen3)
+    std::vector<DecoderLayerOptions> layers = {};    // one for each block, or one for all [the defaults]
+    bool learned_positions = false;              // a table (block_size, C) is added to the embeddings
+    std::optional<double> attention_scale = {};  // of the scores [1/√D]
+    bool scale_by_layer = false;                 // scores of block i are also divided by i + 1 (GPT-2's option)
+    std::optional<double> attention_softcap = {};  // of the scores, as AttentionOptions::softcap (Gemma 2)
+    std::optional<double> logits_softcap = {};     // c · tanh(logits / c)
+    bool qkv_bias = false;                         // of q_proj, k_proj and v_proj
+    bool output_bias = false;                      // of o_proj
+    bool mlp_bias = false;                         // of the MLP's layers
+    bool fused_qkv = false;                        // one qkv_proj with the rows of all three
+    Activation activation = Activation::silu;      // of the MLP
+    bool gated = true;  // down(act(gate x) ⊙ up x) (Shazeer, "GLU variants", 2020), else down(act(up x))
+    double embedding_scale = 1;  // multiplies the embeddings; Gemma's is √C
+    bool tied_head = true;       // lm_head has the weight of embed_tokens
+    bool operator==(const DecoderConfig&) const = default;
+};
+
+// A parameter of a Decoder: its name in state_dict(), and its shape.
+struct DecoderParameter {
+    std::string name;
+    Shape shape;
+    bool is_weight;  // of a linear layer or an embedding: may be half or in blocks
+};
+// All of Decoder(config), a tied head once; allocates nothing. ValueError for sizes and options that do not
+// fit.
+//
+//     const std::size_t n = lm::decoder_parameters({.num_layers = 1}).size();  // 11
+std::vector<DecoderParameter> decoder_parameters(const DecoderConfig& config);
+
+class DecoderState;  // the tensors that parts are made of (src/lm/decoder.cpp)
+
+// A norm of a Decoder, over the last axis: (…, n) → (…, n).
+struct DecoderNorm : nn::Module {
+    nn::Parameter weight, bias;  // (n,); bias only where NormKind::layer has one
+    const NormKind norm;         // the formula
+    const double eps;            // ε
+    DecoderNorm(const DecoderConfig& config, const DecoderState& state);  // made by Decoder
+    Tensor operator()(const Tensor& x) const;                             // the formula
+};
+
+// What attention, an MLP and a block register their parts with.
+struct DecoderPart : nn::Module {
+protected:
+    using nn::Module::Module;
+    nn::Linear linear(const DecoderState& state,
+                      const std::string& name);  // of state's name.weight and name.bias
+    // The same, and a norm, if wanted.
+    std::optional<nn::Linear> linear_if(bool wanted, const DecoderState& state, const std::string& name);
+    std::optional<DecoderNorm> norm_if(bool wanted, const DecoderConfig& config, const DecoderState& state,
+                                       const std::string& name);
+};
+
+// What the blocks of one pass are given beside x.
+struct DecoderPass {
+    Mask mask = {};                           // which pairs of tokens are blocked
+    const nn::RotaryTable* rotary = nullptr;  // of the layer's options, if it has any
+    nn::KeyValueCache* cache = nullptr;       // the layer's, if there is one
+    // Whether the cache keeps keys as they are before rotary, because angles depend on the length of the
+    // sequence: the table is then that of all S tokens.
+    bool turns_all_keys = false;
+};
+
+// o_proj of the heads of attention, whose queries and keys are normed, then rotated. (B, T, C) → (B, T, C).
+struct DecoderAttention : DecoderPart {
+    const std::int64_t num_heads, num_kv_heads, head_dim;  // H, G, D
+    const AttentionOptions options;                        // the scale and the softcap
+    std::optional<nn::Linear> qkv_proj;                    // C → (H + 2G) D, if fused
+    std::optional<nn::Linear> q_proj, k_proj, v_proj;      // C → H D, G D and G D, if not
+    std::optional<DecoderNorm> q_norm, k_norm;             // over D, if there is qk_norm
+    nn::Linear o_proj;                                     // H D → C
+    DecoderAttention(const DecoderConfig& config, std::int64_t layer, const DecoderState& state);  // by Decoder
+    Tensor operator()(const Tensor& x, const DecoderPass& pass) const;                             // as above
+};
+
+// down_proj(act(gate_proj x) ⊙ up_proj x), or down_proj(act(up_proj x)). (…, C) → (…, C).
+struct DecoderMLP : DecoderPart {
+    const Activation activation;                                         // act
+    std::optional<nn::Linear> gate_proj;                                 // C → F, if gated
+    nn::Linear up_proj;                                                  // C → F
+    nn::Linear down_proj;                                                // F → C
+    DecoderMLP(const DecoderConfig& config, const DecoderState& state);  // made by Decoder
+    Tensor operator()(const Tensor& x) const;                            // as above
+};
+
+// h = x + attention, y = h + MLP, with norms as NormPlace says. (B, T, C) → (B, T, C).
+struct DecoderBlock : DecoderPart {
+    const DecoderLayerOptions options;  // of this layer
+    // Named as in transformers: post_attention_layernorm is before the MLP, or after attention where sublayers
+    // have norms after them.
+    std::optional<DecoderNorm> input_layernorm;
+    DecoderAttention self_attn;
+    std::optional<DecoderNorm> post_attention_layernorm, pre_feedforward_layernorm;
+    DecoderMLP mlp;
+    std::optional<DecoderNorm> post_feedforward_layernorm;
+    DecoderBlock(const DecoderConfig& config, std::int64_t layer,
+                 const DecoderState& state);                            // made by Decoder
+    Tensor operator()(const Tensor& x, const DecoderPass& pass) const;  // as above
+};
+
+// Options of one pass of a Decoder.
+struct DecoderPassOptions {
+    // Which of the S tokens are real, those in the caches included: bool (B, S), false for padding, which
+    // stands on the left so that the last token is each sample's last. Padding changes no logit of a real
+    // token.
+    Tensor attention_mask = {};
+    bool last_only = false;  // compute the logits of the last token alone, (B, 1, V)
+};
+
+// logits = lm_head(norm(blocks(embed_tokens(ids)))), as DecoderConfig says. ids int64 (B, T) or (T,) → (B, T,
+// V) or (T, V). A GPT is a Decoder, too: decoder_config(gpt.config) and decoder_state(gpt.state_dict()) give
+// its bits.
+//
+//     Rng rng(1);
+//     const lm::Decoder model({.vocab_size = 65, .num_heads = 4, .num_kv_heads = 2, .d_model = 64}, rng);
+//     const Tensor ids = randint(0, 65, {2, 16}, rng);  // (B, T)
+//     const Tensor logits = model(ids);                 // (B, T, V)
+//
+// Names of parameters are those of transformers, without "model.". ShapeError for ids of another rank, more
+// tokens than learned positions, or a mask that does not fit; IndexError for an id out of range.
+struct Decoder : nn::Module {
+    const DecoderConfig config;           // the constructor's argument
+    nn::Embedding embed_tokens;           // (V, C)
+    nn::Embedding embed_positions;        // (block_size, C), undefined without learned positions
+    nn::ModuleList<DecoderBlock> layers;  // num_layers of them
+    DecoderNorm norm;                     // after the last block
+    nn::Linear lm_head;                   // C → V
+
+    // Initial values from `rng` as GPT's: normal, with a deviation of 0.02 for embeddings and 1/√n for a layer
+    // of n inputs, divided by √(2 · num_layers) where it adds to x. ValueError for what decoder_parameters
+    // refuses.
+    explicit Decoder(const DecoderConfig& config, Rng& rng = default_rng());
+    // Made of the tensors in `state`, which have the names and shapes of decoder_parameters, without copying
+    // them; weights may be half or in blocks. ValueError that lists every missing, unexpected or repeated name,
+    // wrong shape and wrong type.
+    Decoder(const DecoderConfig& config, const nn::NamedTensors& state);
+
+    Tensor operator()(const Tensor& ids, const DecoderPassOptions& options = {}) const;  // (B, T) → (B, T, V)
+    // ids (B, T) of the T tokens that follow those in the caches → their logits (B, T, V), to rounding the last
+    // T of a pass over all. ValueError unless there is one cache for each block, all of one length; GraphError
+    // if keys would enter the graph: call it under NoGrad. If it throws, the caches are unchanged.
+    Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches,
+                      const DecoderPassOptions& options = {}) const;
+    // One empty cache for each block, of `capacity` tokens [block_size]; of bfloat16 or float16 if wanted.
+    std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {},
+                                               std::optional<std::int64_t> capacity = {}) const;
+
+private:
+    std::vector<nn::RotaryOptions> rotaries_;  // each different one of the layers
+    Decoder(const DecoderConfig& config, const DecoderState& state);
+    Tensor forward(const Tensor& ids, std::vector<nn::KeyValueCache>* caches,
+                   const DecoderPassOptions& options) const;
+};
+
+// The options with which a Decoder is that GPT, which has neither dropout nor options of attention beside
+// grouped heads, widths and rotary positions. ValueError for a GPT with others.
+DecoderConfig decoder_config(const GPTConfig& config);
+// A GPT's state_dict with the names of a Decoder.
+//
+//     const lm::GPT gpt({.vocab_size = 65, .d_model = 64, .bias = true}, rng);
+//     const lm::Decoder same(lm::decoder_config(gpt.config), lm::decoder_state(gpt.state_dict()));
+nn::NamedTensors decoder_state(const nn::NamedTensors& state);
+
+// That of Decoder(config) after to() or pack(), and of its caches.
+GPTMemory memory_of(const DecoderConfig& config, std::variant<DType, BlockFormat> weights = float32,
+                    std::optional<DType> cache = {});
+
+}  // namespace weft::lm

@@ -1,0 +1,53 @@
+// Published models as lm::Decoder: their config.json, their tensors in safetensors or GGUF files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "weft/io/gguf.h"
+#include "weft/lm/decoder.h"
+
+namespace weft::lm {
+
+// Options of what reads published models.
+struct PretrainedOptions {
+    std::optional<DType> dtype = {};  // of the weights, converted as Module::to() does [as in the file]
+    std::vector<std::string> ignore_keys =
+        {};  // of config.json, at your own risk: what they say is not computed
+};
+
+// The Decoder that a config.json of Hugging Face's transformers describes, of the families "gpt2", "llama",
+// "qwen2", "qwen3", "mistral" and "gemma3_text".
+//
+//     const lm::DecoderConfig config = lm::pretrained_config(folder / "config.json");
+//
+// IoError, naming the path and everything that is wrong at once: another model_type, a size that is missing or
+// no whole number above 0, an option that the family's model has and Decoder does not compute, and every key
+// that the family neither has nor is known to ignore. A key whose value is null counts as absent.
+DecoderConfig pretrained_config(const std::filesystem::path& path, const PretrainedOptions& options = {});
+
+// The Decoder that the metadata of a GGUF file describes, of the architectures "llama", "qwen2", "qwen3",
+// "gemma3" and "gpt2". IoError, naming the file and the key, as above.
+DecoderConfig pretrained_config(const io::Gguf& file);
+
+// A model in evaluation mode, from a folder with config.json and model.safetensors or its shards, or from a
+// GGUF file. Its tensors are those of the file, where no other type is asked for: half weights and weights in
+// blocks stay so. Rows of q and k that a GGUF of llama has for pairs of neighbours are put back in their order
+// for halves.
+//
+//     lm::Decoder model = lm::load_pretrained(folder, {.dtype = float32});
+//
+// IoError, naming the file, for what pretrained_config, io::load_sharded_checkpoint, io::load_gguf or Decoder's
+// constructor refuses.
+Decoder load_pretrained(const std::filesystem::path& path, const PretrainedOptions& options = {});
+
+// Writes config.json and model.safetensors in the folder, as from_pretrained of transformers reads them: of the
+// first family that has the model's options. Creates the folder if it is missing. ValueError if no family has
+// them, or if weights are in blocks, which the format does not hold; IoError if it cannot write; files of
+// before are unchanged.
+//
+//     lm::save_pretrained(folder, model);
+void save_pretrained(const std::filesystem::path& folder, const Decoder& model);
+
+}  // namespace weft::lm
