@@ -24,14 +24,14 @@ using GgufValue = std::variant<std::int64_t, double, bool, std::string, std::vec
 // named for a type return the value of a key, or `otherwise` if it is given and the file lacks the key; they
 // throw IoError, naming the file and the key, if the key is missing or has a value of another type.
 //
+//     const std::vector<std::string> tokens = {"a", "b"};
 //     const io::GgufMetadata meta("model.gguf", {{"general.architecture", "llama"},
 //                                                {"llama.block_count", std::int64_t{30}},
-//                                                {"tokenizer.ggml.tokens", std::vector<std::string>{"a",
-//                                                "b"}}});
-//     const std::string architecture = meta.text("general.architecture");        // "llama"
-//     const std::int64_t layers = meta.integer("llama.block_count");             // 30
-//     const double base = meta.number("llama.rope.freq_base", 10000);            // 10000: the file lacks it
-//     const std::size_t tokens = meta.strings("tokenizer.ggml.tokens").size();   // 2
+//                                                {"tokenizer.ggml.tokens", tokens}});
+//     const std::string architecture = meta.text("general.architecture");       // "llama"
+//     const std::int64_t layers = meta.integer("llama.block_count");            // 30
+//     const double base = meta.number("llama.rope.freq_base", 10000);           // 10000: the file lacks it
+//     const std::size_t vocabulary = meta.strings("tokenizer.ggml.tokens").size();  // 2
 class GgufMetadata {
 public:
     // Of the file that messages name.
@@ -53,7 +53,7 @@ private:
     std::map<std::string, GgufValue> values_;
 
     template <class T>
-    const T& get(const std::string& key, const char* type) const;
+    const T& get(const std::string& key) const;
 };
 
 // The contents of a GGUF file.
