@@ -6,6 +6,7 @@
 
 #include "weft/core.h"
 #include "weft/io/files.h"
+#include "weft/io/gguf.h"
 #include "weft/io/npy.h"
 #include "weft/io/npz.h"
 #include "weft/io/safetensors.h"

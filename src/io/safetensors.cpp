@@ -24,13 +24,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t max_header_size = 100'000'000;  // that of the reference implementation
 constexpr const char* metadata_key = "__metadata__";
 
-struct TypeName {
-    const char* name;
-    DType dtype;
-};
-constexpr TypeName types[] = {{"F64", float64}, {"I64", int64},     {"F32", float32},
-                              {"F16", float16}, {"BF16", bfloat16}, {"BOOL", boolean}};
-
 // The header's entry of one tensor.
 struct Entry {
     std::string name;
@@ -113,8 +106,8 @@ private:
             !value.contains("data_offsets"))
             refuse(name, "its entry must have dtype, shape and data_offsets, and nothing else");
         const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
-        const auto* type = std::ranges::find_if(types, [&](const TypeName& t) { return dtype == t.name; });
-        if (type == std::end(types))
+        const auto* type = std::ranges::find_if(type_names, [&](const TypeName& t) { return dtype == t.name; });
+        if (type == std::end(type_names))
             refuse(name,
                    "its type is " + excerpt(dtype.dump()) + "; F32, F64, F16, BF16, I64 and BOOL are read");
         Entry entry{.name = name, .dtype = type->dtype};
@@ -187,10 +180,11 @@ void save_safetensors(const fs::path& path, const NamedTensors& tensors, const M
         if (!names.insert(name).second)
             throw ValueError("save_safetensors: the name \"", name, "\" is taken; every tensor needs its own");
         const std::uint64_t end = begin + byte_count(x);
-        entries.emplace_back(name, nlohmann::ordered_json{
-                                       {"dtype", std::ranges::find(types, x.dtype(), &TypeName::dtype)->name},
-                                       {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
-                                       {"data_offsets", {begin, end}}});
+        entries.emplace_back(
+            name,
+            nlohmann::ordered_json{{"dtype", std::ranges::find(type_names, x.dtype(), &TypeName::dtype)->name},
+                                   {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
+                                   {"data_offsets", {begin, end}}});
         begin = end;
     }
     std::string text;

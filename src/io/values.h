@@ -6,11 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/tensor/dtype.h"
 #include "weft/tensor/shape.h"
 
 namespace weft::io {
 
 static_assert(std::endian::native == std::endian::little, "the values of the file formats are little-endian");
+
+// The types of values by the names that safetensors and GGUF give them.
+struct TypeName {
+    const char* name;
+    DType dtype;
+};
+inline constexpr TypeName type_names[] = {{"F64", float64}, {"I64", int64},     {"F32", float32},
+                                          {"F16", float16}, {"BF16", bfloat16}, {"BOOL", boolean}};
 
 // bytes = ∏ sizes · width. False if the product of the sizes that are not 0, times the 8 bytes of the widest
 // type, overflows 63 bits, which no tensor may.

@@ -197,12 +197,11 @@ nn::NamedTensors from_gpt2(const nn::NamedTensors& state, const GPTConfig& confi
 GPT load_gpt2(const std::filesystem::path& folder, const GPT2Options& options) {
     GPTConfig config = gpt2_config(folder / "config.json");
     config.dropout = options.dropout;
-    const std::filesystem::path path = folder / "model.safetensors";
     nn::NamedTensors state;
     try {
-        state = from_gpt2(io::load_safetensors(path).tensors, config);
+        state = from_gpt2(io::load_sharded_checkpoint(folder), config);
     } catch (const ValueError& error) {
-        throw IoError("cannot load ", path.string(), ": ", error.what());
+        throw IoError("cannot load ", folder.string(), ": ", error.what());
     }
     for (auto& [name, value] : state) value = value.to(options.dtype);
     Rng rng = Rng::skip_init();

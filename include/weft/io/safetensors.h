@@ -43,6 +43,21 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 // does not fit its bytes; values that overlap, leave holes or reach past the end.
 SafeTensors load_safetensors(const std::filesystem::path& path);
 
+// The tensors of a folder that transformers' save_pretrained wrote: those of model.safetensors if it is there,
+// or those of the shards that model.safetensors.index.json names
+// (https://huggingface.co/docs/transformers/big_models, "Sharded checkpoints").
+//
+//     io::save_safetensors(folder / "one.safetensors", {{"w", ones({2, 3})}});
+//     io::save_safetensors(folder / "two.safetensors", {{"b", zeros({3})}});
+//     io::save_text(folder / "model.safetensors.index.json",
+//                   R"({"weight_map": {"w": "one.safetensors", "b": "two.safetensors"}})");
+//     const io::NamedTensors state = io::load_sharded_checkpoint(folder);  // "w" (2, 3), "b" (3,)
+//
+// IoError if the folder has neither file, if load_safetensors refuses one, if the index is not JSON with a
+// "weight_map" from names of tensors to names of files in the folder, or if a shard lacks a tensor that the
+// index says it has, or has another.
+NamedTensors load_sharded_checkpoint(const std::filesystem::path& folder);
+
 // Writes module.state_dict() as save_safetensors does, for load(), or for load_file of Python's safetensors.
 //
 //     io::save(net, path);

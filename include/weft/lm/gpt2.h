@@ -46,7 +46,7 @@ struct GPT2Options {
 //     const lm::GenerateOptions greedy = {.max_new_tokens = 5, .sampling = {.temperature = 0}};
 //     const std::string text = lm::generate_text(model, tokenizer, "The loom", {.generate = greedy}).text;
 //
-// IoError, naming the file, for what gpt2_config, from_gpt2 or io::load_safetensors refuses.
+// IoError, naming the file, for what gpt2_config, from_gpt2 or io::load_sharded_checkpoint refuses.
 GPT load_gpt2(const std::filesystem::path& folder, const GPT2Options& options = {});
 
 }  // namespace weft::lm
