@@ -18,11 +18,12 @@ namespace {
 
 using Names = std::vector<std::pair<std::string, std::string>>;  // in a file, in Decoder
 
-// The name with what a row has in a file's names replaced; the rows are tried in their order.
+// The name with what a row has in a file's names replaced, at the beginning where it has no dot before it.
 std::string renamed(std::string name, const Names& names, bool to_file = false) {
     for (auto [from, to] : names) {
         if (to_file) std::swap(from, to);
-        if (const std::size_t at = name.find(from); at != std::string::npos) name.replace(at, from.size(), to);
+        const std::size_t at = from[0] == '.' || name.starts_with(from) ? name.find(from) : std::string::npos;
+        if (at != std::string::npos) name.replace(at, from.size(), to);
     }
     return name;
 }
@@ -58,9 +59,7 @@ const Names gguf_names = {{"token_embd.", "embed_tokens."},
 bool is_gpt2(const DecoderConfig& config) { return config.learned_positions; }
 
 // GPT-2's layers are x W + b.
-bool is_transposed(const std::string& name) {
-    return name.ends_with("_proj.weight");
-}
+bool is_transposed(const std::string& name) { return name.ends_with("_proj.weight"); }
 
 // A tied head may be in a file, too; it is then the embedding's.
 void drop_tied_head(nn::NamedTensors& state, const DecoderConfig& config) {
@@ -72,7 +71,8 @@ void drop_tied_head(nn::NamedTensors& state, const DecoderConfig& config) {
                              ? std::ranges::equal(a.packed()->bytes(), b.packed()->bytes())
                              : !a.packed() && !b.packed() && a.dtype() == b.dtype() && same_bits(a, b);
     if (!is_same)
-        throw ValueError("lm_head.weight: its values differ from those of the embedding, to which the config ties it");
+        throw ValueError(
+            "lm_head.weight: its values differ from those of the embedding, to which the config ties it");
     state.erase(head);
 }
 
@@ -83,16 +83,19 @@ nn::NamedTensors from_transformers(const nn::NamedTensors& file, const DecoderCo
         for (const char* prefix : {"model.", "transformer."})
             if (name.starts_with(prefix)) name = name.substr(std::strlen(prefix));
         // Tables that older files have beside the parameters they are made of.
-        if (name.ends_with(".rotary_emb.inv_freq") || (is_gpt2(config) && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"))))
+        if (name.ends_with(".rotary_emb.inv_freq") ||
+            (is_gpt2(config) && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"))))
             continue;
         if (is_gpt2(config)) name = renamed(name, gpt2_names);
-        state.emplace_back(name, is_gpt2(config) && is_transposed(name) && value.rank() == 2 ? value.T() : value);
+        state.emplace_back(name,
+                           is_gpt2(config) && is_transposed(name) && value.rank() == 2 ? value.T() : value);
     }
     drop_tied_head(state, config);
     return state;
 }
 
-// Rows of a head's neighbours 0, d/2, 1, d/2 + 1, … put back in the order 0, 1, …: llama's GGUF files have them so.
+// Rows of a head's neighbours 0, d/2, 1, d/2 + 1, … put back in the order 0, 1, …: llama's GGUF files have them
+// so.
 Tensor in_halves(const Tensor& x, std::int64_t heads) {
     if (!x.packed()) {
         const std::int64_t rows = x.size(0) / heads;
@@ -107,33 +110,36 @@ Tensor in_halves(const Tensor& x, std::int64_t heads) {
         for (std::int64_t row = 0; row < w.rows(); ++row) {
             const std::int64_t head = row / rows, at = row % rows, half = rows / 2;
             const std::int64_t from = head * rows + at % half * 2 + at / half;
-            std::memcpy(to.data() + static_cast<std::size_t>(row) * bytes, w.bytes().data() + static_cast<std::size_t>(from) * bytes, bytes);
+            std::memcpy(to.data() + static_cast<std::size_t>(row) * bytes,
+                        w.bytes().data() + static_cast<std::size_t>(from) * bytes, bytes);
         }
     }));
 }
 
-nn::NamedTensors from_gguf(const io::Gguf& file, const DecoderConfig& config) {
+nn::NamedTensors from_gguf(io::Gguf file, const DecoderConfig& config) {
     const std::string architecture = file.metadata.text("general.architecture");
     const bool has_norms_after = config.norm_place == NormPlace::around;
     nn::NamedTensors state;
     for (const auto& [in_file, value] : file.tensors) {
         if (in_file == "rope_freqs.weight") continue;  // read by pretrained_config
         std::string name = in_file == "output.weight" ? "lm_head.weight" : renamed(in_file, gguf_names);
-        const auto norms = has_norms_after
-                               ? Names{{".post_attention_norm.", ".post_attention_layernorm."}, {".ffn_norm.", ".pre_feedforward_layernorm."}}
-                               : Names{{".ffn_norm.", ".post_attention_layernorm."}};
+        const auto norms = has_norms_after ? Names{{".post_attention_norm.", ".post_attention_layernorm."},
+                                                   {".ffn_norm.", ".pre_feedforward_layernorm."}}
+                                           : Names{{".ffn_norm.", ".post_attention_layernorm."}};
         name = renamed(name, norms);
         const bool is_q = name.find(".self_attn.q_proj.") != std::string::npos,
                    is_k = name.find(".self_attn.k_proj.") != std::string::npos;
         const std::int64_t heads = is_q ? config.num_heads : config.num_kv_heads;
         const bool divides = value.shape().rank() > 0 && value.size(0) % (2 * heads) == 0;
-        state.emplace_back(name, architecture == "llama" && (is_q || is_k) && divides ? in_halves(value, heads) : value);
+        state.emplace_back(
+            name, architecture == "llama" && (is_q || is_k) && divides ? in_halves(value, heads) : value);
     }
     drop_tied_head(state, config);
     return state;
 }
 
-Decoder loaded(const std::filesystem::path& path, const DecoderConfig& config, const auto& make_state, const PretrainedOptions& options) {
+Decoder loaded(const std::filesystem::path& path, const DecoderConfig& config, const auto& make_state,
+               const PretrainedOptions& options) {
     try {
         Decoder model(config, make_state());
         if (options.dtype) model.to(*options.dtype);
@@ -149,13 +155,17 @@ Decoder loaded(const std::filesystem::path& path, const DecoderConfig& config, c
 DecoderConfig pretrained_config(const io::Gguf& file) {
     const io::GgufMetadata& meta = file.metadata;
     const std::string architecture = meta.text("general.architecture"), prefix = architecture + ".";
-    const auto refuse = [&](const auto&... why) { throw IoError("cannot read the model in this GGUF file: ", why...); };
+    const auto refuse = [&](const auto&... why) {
+        throw IoError("cannot read the model in this GGUF file: ", why...);
+    };
     const auto is = [&](const char* name) { return architecture == name; };
     if (!is("llama") && !is("qwen2") && !is("qwen3") && !is("gemma3") && !is("gpt2"))
-        refuse("its architecture is \"", architecture, "\", and Decoder computes llama, qwen2, qwen3, gemma3 and gpt2");
+        refuse("its architecture is \"", architecture,
+               "\", and Decoder computes llama, qwen2, qwen3, gemma3 and gpt2");
     const auto size = [&](const std::string& key, std::optional<std::int64_t> otherwise = {}) {
         const std::int64_t n = meta.integer(prefix + key, otherwise);
-        if (n < 1 || n > 1'000'000'000) refuse(prefix, key, " is ", n, ", not a whole number in 1 … 1000000000");
+        if (n < 1 || n > 1'000'000'000)
+            refuse(prefix, key, " is ", n, ", not a whole number in 1 … 1000000000");
         return n;
     };
     if (!file.has("token_embd.weight") || file.at("token_embd.weight").shape().rank() != 2)
@@ -181,60 +191,83 @@ DecoderConfig pretrained_config(const io::Gguf& file) {
     c.qkv_bias = has("attn_q.bias"), c.output_bias = has("attn_output.bias"), c.mlp_bias = has("ffn_up.bias");
     c.qk_norm = is("qwen3") || is("gemma3");
     if (size("rope.dimension_count", c.head_dim) != c.head_dim)
-        refuse(prefix, "rope.dimension_count is ", size("rope.dimension_count"), ", and heads are ", c.head_dim, " wide");
-    DecoderLayerOptions layer{.rotary = nn::RotaryOptions{.base = meta.number(prefix + "rope.freq_base", is("gemma3") ? 1e6 : 1e4), .pairs = nn::RotaryPairs::halves}};
+        refuse(prefix, "rope.dimension_count is ", size("rope.dimension_count"), ", and heads are ", c.head_dim,
+               " wide");
+    DecoderLayerOptions layer{
+        .rotary = nn::RotaryOptions{.base = meta.number(prefix + "rope.freq_base", is("gemma3") ? 1e6 : 1e4),
+                                    .pairs = nn::RotaryPairs::halves}};
     nn::RotaryScaling& scaling = layer.rotary->scaling;
-    const std::string type = meta.has(prefix + "rope.scaling.type") ? meta.text(prefix + "rope.scaling.type") : "none";
+    const std::string type =
+        meta.has(prefix + "rope.scaling.type") ? meta.text(prefix + "rope.scaling.type") : "none";
     if (type == "linear") {
         scaling.kind = nn::RotaryScaling::linear;
         scaling.factor = meta.number(prefix + "rope.scaling.factor");
     } else if (type == "yarn") {
-        scaling = {.kind = nn::RotaryScaling::yarn, .factor = meta.number(prefix + "rope.scaling.factor"),
+        scaling = {.kind = nn::RotaryScaling::yarn,
+                   .factor = meta.number(prefix + "rope.scaling.factor"),
                    .original_length = size("rope.scaling.original_context_length")};
     } else if (type != "none") {
-        refuse(prefix, "rope.scaling.type is \"", type, "\", and Decoder computes none, linear and yarn of a GGUF file");
+        refuse(prefix, "rope.scaling.type is \"", type,
+               "\", and Decoder computes none, linear and yarn of a GGUF file");
     }
     if (file.has("rope_freqs.weight")) {  // what divides each pair's rate: Llama 3's scaling, worked out
         const Tensor factors = file.at("rope_freqs.weight");
-        if (factors.packed() || factors.shape() != Shape{c.head_dim / 2}) refuse("rope_freqs.weight does not have ", c.head_dim / 2, " numbers");
+        if (factors.packed() || factors.shape() != Shape{c.head_dim / 2})
+            refuse("rope_freqs.weight does not have ", c.head_dim / 2, " numbers");
         const std::vector<double> list = factors.to(float64).to_vector<double>();
-        scaling = {.kind = nn::RotaryScaling::longrope, .original_length = c.block_size, .short_factor = list,
-                   .long_factor = list, .attention_factor = 1};
+        scaling = {.kind = nn::RotaryScaling::longrope,
+                   .original_length = c.block_size,
+                   .short_factor = list,
+                   .long_factor = list,
+                   .attention_factor = 1};
     }
     c.layers = {layer};
     if (is("gemma3")) {
         // The file's weights of norms are 1 + w.
         c.norm_place = NormPlace::around, c.activation = Activation::gelu_tanh;
         c.embedding_scale = static_cast<double>(std::sqrt(static_cast<float>(c.d_model)));
-        DecoderLayerOptions local{.rotary = nn::RotaryOptions{.base = meta.number(prefix + "rope.freq_base_swa", 1e4), .pairs = nn::RotaryPairs::halves},
-                                  .window = size("attention.sliding_window")};
+        DecoderLayerOptions local{
+            .rotary = nn::RotaryOptions{.base = meta.number(prefix + "rope.freq_base_swa", 1e4),
+                                        .pairs = nn::RotaryPairs::halves},
+            .window = size("attention.sliding_window")};
         c.layers.clear();
-        for (std::int64_t i = 0; i < std::min<std::int64_t>(c.num_layers, 10'000); ++i) c.layers.push_back((i + 1) % 6 == 0 ? layer : local);
-        if (c.num_layers == 62) c.attention_scale = 1 / std::sqrt(static_cast<double>(c.d_model) / static_cast<double>(c.num_heads));  // the 27B model's
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(c.num_layers, 10'000); ++i)
+            c.layers.push_back((i + 1) % 6 == 0 ? layer : local);
+        if (c.num_layers == 62)
+            c.attention_scale = 1 / std::sqrt(static_cast<double>(c.d_model) /
+                                              static_cast<double>(c.num_heads));  // the 27B model's
     }
     return c;
 }
 
 Decoder load_pretrained(const std::filesystem::path& path, const PretrainedOptions& options) {
     if (!std::filesystem::is_directory(path)) {
-        const io::Gguf file = io::load_gguf(path);
+        io::Gguf file = io::load_gguf(path);
         const DecoderConfig config = pretrained_config(file);
-        return loaded(path, config, [&] { return from_gguf(file, config); }, options);
+        return loaded(
+            path, config, [&] { return from_gguf(std::move(file), config); }, options);
     }
     const DecoderConfig config = pretrained_config(path / "config.json", options);
-    return loaded(path, config, [&] { return from_transformers(io::load_sharded_checkpoint(path), config); }, options);
+    return loaded(
+        path, config, [&] { return from_transformers(io::load_sharded_checkpoint(path), config); }, options);
 }
 
 void save_pretrained(const std::filesystem::path& folder, const Decoder& model) {
     const std::optional<nlohmann::json> config = describing_json(model.config);
     if (!config)
-        throw ValueError("save_pretrained: no family of transformers that Weft knows has all the options of this Decoder; io::save keeps its parameters");
+        throw ValueError(
+            "save_pretrained: no family of transformers that Weft knows has all the options of this Decoder; "
+            "io::save keeps its parameters");
     nn::NamedTensors tensors;
     for (const auto& [name, value] : model.named_parameters()) {
-        if (value.packed()) throw ValueError("save_pretrained: ", name, " is in blocks of ", weft::name(value.packed()->format()), ", which safetensors does not hold; use to(float32) or to(bfloat16) before");
+        if (value.packed())
+            throw ValueError("save_pretrained: ", name, " is in blocks of ",
+                             weft::name(value.packed()->format()),
+                             ", which safetensors does not hold; use to(float32) or to(bfloat16) before");
         const bool is_head = name == "lm_head.weight";
         if (is_gpt2(model.config))
-            tensors.emplace_back(is_head ? name : "transformer." + renamed(name, gpt2_names, true), is_transposed(name) ? value.T() : value);
+            tensors.emplace_back(is_head ? name : "transformer." + renamed(name, gpt2_names, true),
+                                 is_transposed(name) ? value.T() : value);
         else
             tensors.emplace_back(is_head ? name : "model." + name, value);
     }

@@ -54,15 +54,15 @@ struct DecoderConfig {
     std::int64_t head_dim = 0;         // D [C / H]
     std::int64_t dim_feedforward = 0;  // F [4 C]
 
-    NormKind norm = NormKind::rms;               // of every norm
-    double norm_eps = 1e-5;                      // ε
-    NormPlace norm_place = NormPlace::before;    // in every block
-    bool norm_bias = false;                      // of NormKind::layer
-    bool qk_norm = false;                        // a norm of each query's and key's head, before rotary (Qwen3)
-    std::vector<DecoderLayerOptions> layers = {};    // one for each block, or one for all [the defaults]
-    bool learned_positions = false;              // a table (block_size, C) is added to the embeddings
-    std::optional<double> attention_scale = {};  // of the scores [1/√D]
-    bool scale_by_layer = false;                 // scores of block i are also divided by i + 1 (GPT-2's option)
+    NormKind norm = NormKind::rms;             // of every norm
+    double norm_eps = 1e-5;                    // ε
+    NormPlace norm_place = NormPlace::before;  // in every block
+    bool norm_bias = false;                    // of NormKind::layer
+    bool qk_norm = false;                      // a norm of each query's and key's head, before rotary (Qwen3)
+    std::vector<DecoderLayerOptions> layers = {};  // one for each block, or one for all [the defaults]
+    bool learned_positions = false;                // a table (block_size, C) is added to the embeddings
+    std::optional<double> attention_scale = {};    // of the scores [1/√D]
+    bool scale_by_layer = false;  // scores of block i are also divided by i + 1 (GPT-2's option)
     std::optional<double> attention_softcap = {};  // of the scores, as AttentionOptions::softcap (Gemma 2)
     std::optional<double> logits_softcap = {};     // c · tanh(logits / c)
     bool qkv_bias = false;                         // of q_proj, k_proj and v_proj

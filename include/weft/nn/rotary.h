@@ -29,14 +29,14 @@ struct RotaryScaling {
         llama3     // between the two by the wavelength (Grattafiori et al., "The Llama 3 herd", 2024, §3.2)
     };
     Kind kind = none;
-    double factor = 1;                     // how much longer sequences become
-    std::int64_t original_length = 0;      // L
-    double low_freq_factor = 1;            // llama3: wavelengths above L / low_freq_factor are scaled,
-    double high_freq_factor = 4;           // and those below L / high_freq_factor are not
-    double beta_fast = 32, beta_slow = 1;  // yarn: the turns at which scaling begins and is whole
-    bool truncate = true;                  // yarn: the pairs of these turns are rounded outwards
-    std::vector<double> short_factor;      // longrope: r/2 of them
-    std::vector<double> long_factor;       // longrope: r/2 of them
+    double factor = 1;                      // how much longer sequences become
+    std::int64_t original_length = 0;       // L
+    double low_freq_factor = 1;             // llama3: wavelengths above L / low_freq_factor are scaled,
+    double high_freq_factor = 4;            // and those below L / high_freq_factor are not
+    double beta_fast = 32, beta_slow = 1;   // yarn: the turns at which scaling begins and is whole
+    bool truncate = true;                   // yarn: the pairs of these turns are rounded outwards
+    std::vector<double> short_factor = {};  // longrope: r/2 of them
+    std::vector<double> long_factor = {};   // longrope: r/2 of them
     std::optional<double> attention_factor =
         {};  // multiplies cos and sin [yarn, longrope: the paper's; else 1]
     bool operator==(const RotaryScaling&) const = default;  // equal in everything
