@@ -36,8 +36,8 @@ public:
         const json& value = take(name);
         if (value.is_null() && otherwise) return *otherwise;
         if (value.is_null()) return wrong(path_ + name + " is missing"), 1;
-        const std::uint64_t n = value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-        if (n >= 1 && n <= static_cast<std::uint64_t>(largest)) return static_cast<std::int64_t>(n);
+        const bool is_small = value.is_number_integer() && value <= largest;
+        if (is_small && value >= 1) return value.get<std::int64_t>();
         wrong(path_ + name + " is " + shown(value) + ", not a whole number in 1 … " + std::to_string(largest));
         return otherwise.value_or(1);
     }

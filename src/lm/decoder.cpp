@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "lm/pretrained.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/autograd/raw.h"
 #include "weft/base/error_list.h"
@@ -61,17 +62,6 @@ void check(const DecoderConfig& c) {
     }
 }
 
-DecoderConfig checked(DecoderConfig config) {
-    check(config);
-    if (config.num_kv_heads == 0) config.num_kv_heads = config.num_heads;
-    if (config.head_dim == 0) config.head_dim = config.d_model / config.num_heads;
-    if (config.dim_feedforward == 0) config.dim_feedforward = 4 * config.d_model;
-    auto& layers = config.layers;  // one for all where they are equal
-    if (layers.empty()) layers.emplace_back();
-    if (std::ranges::all_of(layers, [&](const auto& layer) { return layer == layers[0]; })) layers.resize(1);
-    return config;
-}
-
 std::int64_t qkv_rows(const DecoderConfig& c) { return (c.num_heads + 2 * c.num_kv_heads) * c.head_dim; }
 
 Tensor activated(Activation kind, const Tensor& x) {
@@ -92,6 +82,17 @@ Tensor activated(Activation kind, const Tensor& x) {
 Tensor softcapped(const Tensor& x, std::optional<double> cap) { return cap ? tanh(x / *cap) * *cap : x; }
 
 }  // namespace
+
+DecoderConfig checked(DecoderConfig config) {
+    check(config);
+    if (config.num_kv_heads == 0) config.num_kv_heads = config.num_heads;
+    if (config.head_dim == 0) config.head_dim = config.d_model / config.num_heads;
+    if (config.dim_feedforward == 0) config.dim_feedforward = 4 * config.d_model;
+    auto& layers = config.layers;  // one for all where they are equal
+    if (layers.empty()) layers.emplace_back();
+    if (std::ranges::all_of(layers, [&](const auto& layer) { return layer == layers[0]; })) layers.resize(1);
+    return config;
+}
 
 std::vector<DecoderParameter> decoder_parameters(const DecoderConfig& given) {
     const DecoderConfig c = checked(given);
@@ -256,15 +257,9 @@ Tensor DecoderAttention::operator()(const Tensor& x, const DecoderPass& pass) co
         if (q_norm || pass.rotary != nullptr || pass.cache != nullptr) {
             auto [q, k, v] = heads.qkv();  // (B, H, T, D), (B, G, T, D), (B, G, T, D)
             if (q_norm) q = (*q_norm)(q), k = (*k_norm)(k);
-            if (pass.rotary != nullptr) {
-                const auto& [cos, sin, pairs] = *pass.rotary;  // of the T tokens, or of all S
-                const std::int64_t T = x.size(-2), S = cos.size(0);
-                q = nn::rotary(q, {cos.slice(0, S - T, S), sin.slice(0, S - T, S), pairs});
-                if (!pass.turns_all_keys) k = nn::rotary(k, *pass.rotary);
-            }
+            if (pass.rotary != nullptr) q = nn::rotary(q, *pass.rotary), k = nn::rotary(k, *pass.rotary);
             if (pass.cache != nullptr)
                 std::tie(k, v) = std::tuple_cat(pass.cache->append(k, v));  // (B, G, S, D)
-            if (pass.turns_all_keys) k = nn::rotary(k, *pass.rotary);
             heads = std::array{q, k, v};
         }
         AttentionOptions with_mask = options;
@@ -349,6 +344,10 @@ Tensor Decoder::forward(const Tensor& ids, std::vector<nn::KeyValueCache>* cache
         throw ShapeError("Decoder: an attention_mask ", real.shape(), " for ids ", ids.shape(),
                          (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()),
                          "; it must be (B, S), a bool for every token so far");
+    if (past > 0 && !caches_apply(past, S))
+        throw ShapeError(
+            "Decoder: rotary angles change between ", past, " and ", S,
+            " tokens, so what the caches hold no longer applies; clear() them and pass all tokens");
     if (config.learned_positions && S > config.block_size)
         throw ShapeError("Decoder: ", S, " tokens, but there are positions for ", config.block_size,
                          "; pass the last block_size tokens");
@@ -364,13 +363,8 @@ Tensor Decoder::forward(const Tensor& ids, std::vector<nn::KeyValueCache>* cache
     traced("embedded", x);
 
     std::vector<nn::RotaryTable> tables;
-    const auto turns_all_keys = [&](const nn::RotaryOptions& rotary) {
-        return caches != nullptr && rotary.scaling.depends_on_length();
-    };
-    for (const nn::RotaryOptions& rotary : rotaries_) {
-        const std::int64_t first = turns_all_keys(rotary) ? 0 : past;
-        tables.push_back(nn::rotary_table(first, S - first, config.head_dim, rotary, x.dtype(), S));
-    }
+    for (const nn::RotaryOptions& rotary : rotaries_)
+        tables.push_back(nn::rotary_table(past, T, config.head_dim, rotary, x.dtype(), S));
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const auto& [rotary, window] = layers[i].options;
         DecoderPass pass{.mask = Mask::causal(), .cache = caches == nullptr ? nullptr : &(*caches)[i]};
@@ -379,7 +373,6 @@ Tensor Decoder::forward(const Tensor& ids, std::vector<nn::KeyValueCache>* cache
         if (rotary) {
             const auto at = std::ranges::find(rotaries_, *rotary) - rotaries_.begin();
             pass.rotary = &tables[static_cast<std::size_t>(at)];
-            pass.turns_all_keys = turns_all_keys(*rotary);
         }
         x = layers[i](x, pass);  // (B, T, C)
     }
@@ -402,6 +395,12 @@ Tensor Decoder::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& ca
                              " tokens; all must hold the same ones: clear() them");
     const nn::CacheGuard guard(caches);
     return nn::located(*this, [&] { return forward(ids, &caches, options); });
+}
+
+bool Decoder::caches_apply(std::int64_t past, std::int64_t S) const {
+    return std::ranges::all_of(rotaries_, [&](const nn::RotaryOptions& rotary) {
+        return past == S || nn::rotary_length(rotary, past) == nn::rotary_length(rotary, S);
+    });
 }
 
 std::vector<nn::KeyValueCache> Decoder::make_caches(std::optional<DType> stored_as,

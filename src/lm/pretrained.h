@@ -8,6 +8,9 @@
 
 namespace weft::lm {
 
+// The config with its defaults filled in, and one entry in `layers` where all are equal. ValueError if it does
+// not fit.
+DecoderConfig checked(DecoderConfig config);
 // A config.json of the first family that has all of the config's options; none if no family has.
 std::optional<nlohmann::json> describing_json(const DecoderConfig& config);
 

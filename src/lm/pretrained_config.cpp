@@ -150,8 +150,6 @@ void read_windows(ConfigReader& file, DecoderConfig& c, const DecoderLayerOption
             return file.wrong("layer_types has \"sliding_attention\", but sliding_window is missing");
         c.layers.push_back(layer);
     }
-    if (std::ranges::all_of(c.layers, [&](const auto& layer) { return layer == c.layers[0]; }))
-        c.layers.resize(1);
 }
 
 std::optional<std::int64_t> read_window(ConfigReader& file, std::optional<std::int64_t> otherwise = {}) {
@@ -210,7 +208,6 @@ DecoderConfig read_gemma3(ConfigReader& file) {
     c.attention_scale = 1 / std::sqrt(file.number("query_pre_attn_scalar", 256));
     // transformers keeps the root in float32.
     c.embedding_scale = static_cast<double>(std::sqrt(static_cast<float>(c.d_model)));
-    c.attention_softcap = file.optional_number("attn_logit_softcapping");
     c.logits_softcap = file.optional_number("final_logit_softcapping");
     DecoderLayerOptions full, sliding;
     const double local = file.number("rope_local_base_freq", 10000);
@@ -286,7 +283,7 @@ DecoderConfig read_config(const json& object, ErrorList& errors, const std::vect
     DecoderConfig config = families[type].read(file);
     file.finish();
     if (errors.empty()) try {
-            (void)decoder_parameters(config);
+            return checked(config);
         } catch (const ValueError& error) {
             errors.add(error.what());
         }
@@ -362,7 +359,6 @@ json config_json(const std::string& type, const DecoderConfig& c) {
         const double scalar = 1 / (c.attention_scale.value_or(1) * c.attention_scale.value_or(1));
         object["query_pre_attn_scalar"] =
             std::abs(scalar - std::round(scalar)) < 1e-6 ? std::round(scalar) : scalar;
-        if (c.attention_softcap) object["attn_logit_softcapping"] = *c.attention_softcap;
         if (c.logits_softcap) object["final_logit_softcapping"] = *c.logits_softcap;
     } else {
         object["rope_parameters"] = rotary_json(*any.rotary);
@@ -396,7 +392,8 @@ std::optional<json> describing_json(const DecoderConfig& config) {
     for (const Family& family : families) {
         const json object = config_json(family.model_type, config);
         ErrorList errors;
-        if (read_config(object, errors, {}) == config && errors.empty()) return object;
+        if (read_config(object, errors, {}) == config && errors.empty())
+            return std::optional<json>(std::in_place, object);
     }
     return {};
 }

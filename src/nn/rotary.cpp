@@ -109,6 +109,13 @@ double attention_factor(const RotaryScaling& s) {
 
 }  // namespace
 
+std::int64_t rotary_length(const RotaryOptions& options, std::int64_t length) {
+    const RotaryScaling& s = options.scaling;
+    if (length <= s.original_length) return 0;
+    if (s.kind == RotaryScaling::longrope) return s.short_factor != s.long_factor;
+    return s.kind == RotaryScaling::dynamic ? length : 0;
+}
+
 RotaryTable rotary_table(std::int64_t first_position, std::int64_t T, std::int64_t d,
                          const RotaryOptions& options, DType dtype, std::optional<std::int64_t> length) {
     if (!takes_gradient(dtype)) throw DTypeError("rotary: takes float32 or float64, not ", name(dtype));

@@ -61,7 +61,7 @@ FAMILIES = {
     "qwen3": COMMON | {"attention_bias": [False, True], "head_dim": [4, 6], "windows": ["none", "by max_window_layers", "by layer_types"]},
     "gemma3_text": {"tie_word_embeddings": [True, False], "num_key_value_heads": [4, 2, 1], "head_dim": [4, 6],
                     "hidden_activation": ["gelu_pytorch_tanh", "silu"], "rms_norm_eps": [1e-6, 1e-2], "attention_bias": [False, True],
-                    "query_pre_attn_scalar": [256, 9], "attn_logit_softcapping": [None, 0.7], "final_logit_softcapping": [None, 1.5],
+                    "query_pre_attn_scalar": [256, 9], "final_logit_softcapping": [None, 1.5],
                     "rope_type": ["default", "linear"], "rope_theta": [1e6, 300.0], "rope_local_base_freq": [10000.0, 50.0],
                     "sliding_window": [4, 6], "pattern": [2, 3], "old_keys": [False, True]},
     "gpt2": {"n_inner": [None, 24], "activation_function": ["gelu_new", "gelu"], "scale_attn_weights": [True, False],
@@ -141,9 +141,10 @@ def weights(model, seed):
 
 
 def build(config, dtype):
-    config = dict(config)
+    config = json.loads(json.dumps(config))  # transformers adds to what it is given
     kind = config.pop("model_type")
     made = transformers.AutoConfig.for_model(kind, **config)
+    made.pad_token_id = None  # Gemma's is 0, and PyTorch gives the embedding of a padding token no gradient
     made._attn_implementation = "eager"
     return transformers.AutoModelForCausalLM.from_config(made, attn_implementation="eager").to(dtype).eval()
 

@@ -116,9 +116,6 @@ struct DecoderPass {
     Mask mask = {};                           // which pairs of tokens are blocked
     const nn::RotaryTable* rotary = nullptr;  // of the layer's options, if it has any
     nn::KeyValueCache* cache = nullptr;       // the layer's, if there is one
-    // Whether the cache keeps keys as they are before rotary, because angles depend on the length of the
-    // sequence: the table is then that of all S tokens.
-    bool turns_all_keys = false;
 };
 
 // o_proj of the heads of attention, whose queries and keys are normed, then rotated. (B, T, C) → (B, T, C).
@@ -198,9 +195,14 @@ struct Decoder : nn::Module {
     Tensor operator()(const Tensor& ids, const DecoderPassOptions& options = {}) const;  // (B, T) → (B, T, V)
     // ids (B, T) of the T tokens that follow those in the caches → their logits (B, T, V), to rounding the last
     // T of a pass over all. ValueError unless there is one cache for each block, all of one length; GraphError
-    // if keys would enter the graph: call it under NoGrad. If it throws, the caches are unchanged.
+    // if keys would enter the graph: call it under NoGrad; ShapeError where the caches do not apply. If it
+    // throws, the caches are unchanged.
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches,
                       const DecoderPassOptions& options = {}) const;
+    // Whether what the caches hold of `past` tokens applies in a sequence of S. It does not where rotary angles
+    // depend on the length (RotaryScaling's dynamic and longrope) and that makes a difference: every token then
+    // changes.
+    bool caches_apply(std::int64_t past, std::int64_t S) const;
     // One empty cache for each block, of `capacity` tokens [block_size]; of bfloat16 or float16 if wanted.
     std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {},
                                                std::optional<std::int64_t> capacity = {}) const;

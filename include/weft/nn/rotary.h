@@ -40,8 +40,6 @@ struct RotaryScaling {
     std::optional<double> attention_factor =
         {};  // multiplies cos and sin [yarn, longrope: the paper's; else 1]
     bool operator==(const RotaryScaling&) const = default;  // equal in everything
-    // Whether the rates depend on the length of the sequence.
-    bool depends_on_length() const { return kind == dynamic || kind == longrope; }
 };
 
 // Options of rotary positions.
@@ -70,6 +68,10 @@ struct RotaryTable {
 // computed in float64: float32 would lose the fractions of large ones.
 RotaryTable rotary_table(std::int64_t first_position, std::int64_t T, std::int64_t d,
                          const RotaryOptions& options, DType dtype, std::optional<std::int64_t> length = {});
+
+// A number that is equal for two lengths of a sequence exactly if the angles are: 0 where they do not depend on
+// it.
+std::int64_t rotary_length(const RotaryOptions& options, std::int64_t length);
 
 // Rotates each pair (a, b) of the token at position p by the angle φ = p · θᵢ: a cos φ − b sin φ, a sin φ + b
 // cos φ. The dot product of a query at position i and a key at position j then depends on i − j only. x (…, T,
