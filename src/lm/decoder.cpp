@@ -344,9 +344,9 @@ Tensor Decoder::forward(const Tensor& ids, std::vector<nn::KeyValueCache>* cache
         throw ShapeError("Decoder: an attention_mask ", real.shape(), " for ids ", ids.shape(),
                          (past > 0 ? " after " + std::to_string(past) + " in the caches" : std::string()),
                          "; it must be (B, S), a bool for every token so far");
-    if (past > 0 && !caches_apply(past, S))
+    if (past > 0 && !caches_apply((*caches)[0].longest(), S))
         throw ShapeError(
-            "Decoder: rotary angles change between ", past, " and ", S,
+            "Decoder: rotary angles change between ", (*caches)[0].longest(), " and ", S,
             " tokens, so what the caches hold no longer applies; clear() them and pass all tokens");
     if (config.learned_positions && S > config.block_size)
         throw ShapeError("Decoder: ", S, " tokens, but there are positions for ", config.block_size,

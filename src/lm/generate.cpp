@@ -4,41 +4,98 @@
 #include "weft/ops/creation.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft::lm {
 
 namespace {
 
-// prompt (B, T), T ≥ 1 → (B, T + n), n ≤ max_new_tokens. `each` gets a step's B new ids; false ends generation.
-Tensor generate_ids(const LanguageModel& model, const Tensor& prompt, const GenerateOptions& options,
-                    const std::function<bool(const text::Ids&)>& each) {
+// What the next id of a sequence is drawn from. (V,) → (V,).
+Tensor processed(const Tensor& logits, const text::Ids& ids, const GenerateOptions& options) {
+    Tensor z = logits;
+    if (const double penalty = options.repetition_penalty; penalty != 1) {
+        const Tensor seen = from_vector(ids, {static_cast<std::int64_t>(ids.size())}),
+                     of_seen = z.gather(0, seen);
+        z = scatter(z, 0, seen, where(of_seen > 0, of_seen / penalty, of_seen * penalty));
+    }
+    return options.logits ? options.logits(z, ids) : z;
+}
+
+// How many of the prompt's tokens, but the last, the caches hold; they then hold no others.
+std::int64_t kept_tokens(const LanguageModel& model, PromptCache& kept, const Tensor& prompt) {
+    const text::Ids ids = prompt.select(0, 0).to_vector<std::int64_t>();
+    const auto differs = std::mismatch(kept.ids.begin(), kept.ids.end(), ids.begin(), ids.end() - 1).first;
+    std::int64_t past = differs - kept.ids.begin();
+    if (kept.caches.empty() ||
+        !model.caches_apply(kept.caches[0].longest(), static_cast<std::int64_t>(ids.size())))
+        past = 0;
+    for (nn::KeyValueCache& cache : kept.caches) cache.truncate(past);
+    kept.ids.clear();  // until they are known again
+    return past;
+}
+
+// prompt (B, T), T ≥ 1, of which `real` (B, T) are no padding, or undefined → (B, T + n), n ≤ max_new_tokens.
+// `each` gets a step's B new ids; false ends generation.
+Tensor generate_ids(const LanguageModel& model, const Tensor& prompt, const Tensor& real,
+                    const GenerateOptions& options, const std::function<bool(const text::Ids&)>& each) {
     if (options.max_new_tokens < 0)
         throw ValueError("generate: max_new_tokens must be at least 0, not ", options.max_new_tokens);
+    if (!(options.repetition_penalty > 0) || !std::isfinite(options.repetition_penalty))
+        throw ValueError("generate: repetition_penalty must be finite and above 0, not ",
+                         options.repetition_penalty);
     NoGrad off;
     (void)embedding(zeros({model.vocab_size(), 0}), prompt);  // refuses ids that the model does not have
     const std::int64_t B = prompt.size(0), given = prompt.size(1), block = model.context_length();
+    if (options.kept != nullptr && B != 1)
+        throw ValueError("generate: a PromptCache is of one prompt, not of ", B);
     const std::int64_t end =
         given + std::min(options.max_new_tokens, INT64_MAX - given);  // empty() refuses an overflow
     const Tensor all = empty({B, end}, int64);
     all.slice(1, 0, given).copy_(prompt);
     const bool use_cache = options.use_cache && model.has_caches();
-    std::vector<nn::KeyValueCache> caches;
-    if (use_cache) caches = model.make_caches(options.cache_dtype);
-    for (std::int64_t T = given; T < end; ++T) {
+    PromptCache own, &kept = options.kept != nullptr ? *options.kept : own;
+    std::int64_t past = 0;
+    if (use_cache) {
+        past = kept_tokens(model, kept, prompt);
+        if (kept.caches.empty()) kept.caches = model.make_caches(options.cache_dtype);
+    }
+    std::vector<bool> has_ended(static_cast<std::size_t>(B));
+    std::int64_t T = given;
+    for (bool goes_on = true; goes_on && T < end; ++T) {
         // Beyond block_size the window slides: every token gets a new position, so nothing cached applies.
         const bool cached = use_cache && T <= block;
-        const Tensor all_logits = [&] {    // (B, ·, V)
+        const Tensor logits = [&] {        // (B, V)
             const nn::EvalMode eval_mode;  // not during `each`
-            return cached ? model(all.slice(1, T == given ? 0 : T - 1, T), caches)
-                          : model(all.slice(1, std::max<std::int64_t>(0, T - block), T));
+            if (!cached) return model(all.slice(1, std::max<std::int64_t>(0, T - block), T)).select(1, -1);
+            if (past > 0 && !model.caches_apply(kept.caches[0].longest(), T)) {
+                for (nn::KeyValueCache& cache : kept.caches) cache.clear();
+                past = 0;
+            }
+            const Tensor mask = real.defined() ? cat({real, ones({B, T - given}, boolean)}, 1) : Tensor();
+            return model.last_logits(all.slice(1, past, T), kept.caches, mask);
         }();
-        const Tensor logits = all_logits.select(1, -1);  // (B, V)
+        if (cached) past = T;
         text::Ids next;
-        for (std::int64_t b = 0; b < B; ++b) next.push_back(sample(logits[b], options.sampling));
+        for (std::int64_t b = 0; b < B; ++b) {
+            const auto at = static_cast<std::size_t>(b);
+            if (has_ended[at]) {
+                next.push_back(options.end_ids[0]);  // stands in the tensor, and in no result
+                continue;
+            }
+            const std::int64_t padding =
+                real.defined() ? given - static_cast<std::int64_t>(sum(real[b].to(int64)).item()) : 0;
+            const bool needs_ids = options.logits || options.repetition_penalty != 1;
+            next.push_back(sample(
+                needs_ids ? processed(logits[b], all[b].slice(0, padding, T).to_vector<std::int64_t>(), options)
+                          : logits[b],
+                options.sampling));
+            has_ended[at] = std::ranges::count(options.end_ids, next.back()) > 0;
+        }
         all.slice(1, T, T + 1).copy_(from_vector(next, {B, 1}));
-        if (!each(next)) return all.slice(1, 0, T + 1);
+        goes_on = each(next) && std::ranges::count(has_ended, false) > 0;
     }
-    return all;
+    if (use_cache && B == 1) kept.ids = all[0].slice(0, 0, past).to_vector<std::int64_t>();
+    return all.slice(1, 0, T);
 }
 
 // Text that grows until `stop` occurs in it.
@@ -77,7 +134,7 @@ private:
 Tensor GPT::generate(const Tensor& ids, std::int64_t max_new_tokens, const SampleOptions& options) {
     if ((ids.rank() != 1 && ids.rank() != 2) || ids.size(-1) == 0)
         throw ShapeError("generate: ids must be (T,) or (B, T) with T ≥ 1, not ", ids.shape());
-    const Tensor all = generate_ids(*this, ids.rank() == 1 ? ids.unsqueeze(0) : ids,
+    const Tensor all = generate_ids(*this, ids.rank() == 1 ? ids.unsqueeze(0) : ids, {},
                                     {.max_new_tokens = max_new_tokens, .sampling = options},
                                     [](const text::Ids&) { return true; });
     return ids.rank() == 1 ? all.squeeze(0) : all;
@@ -87,9 +144,49 @@ text::Ids generate(const LanguageModel& model, const text::Ids& prompt, const Ge
                    const std::function<bool(std::int64_t)>& each) {
     const auto given = static_cast<std::int64_t>(prompt.size());
     if (given == 0) throw ValueError("generate: the prompt is empty; give it at least one token");
-    const Tensor all = generate_ids(model, from_vector(prompt, {1, given}), options,
+    const Tensor all = generate_ids(model, from_vector(prompt, {1, given}), {}, options,
                                     [&](const text::Ids& next) { return !each || each(next[0]); });  // (1, T)
     return all.slice(1, given, all.size(1)).to_vector<std::int64_t>();
+}
+
+std::vector<text::Ids> generate_batch(const LanguageModel& model, const std::vector<text::Ids>& prompts,
+                                      const GenerateOptions& options) {
+    std::size_t longest = 0, shortest = SIZE_MAX;
+    for (const text::Ids& prompt : prompts) {
+        longest = std::max(longest, prompt.size());
+        shortest = std::min(shortest, prompt.size());
+    }
+    if (prompts.empty() || shortest == 0)
+        throw ValueError("generate_batch: ", prompts.empty() ? "there are no prompts" : "a prompt is empty",
+                         "; give each at least one token");
+    const auto B = static_cast<std::int64_t>(prompts.size()), T = static_cast<std::int64_t>(longest);
+    const bool is_padded = shortest < longest;
+    const bool fits = options.use_cache && model.has_masks() &&
+                      options.max_new_tokens <= model.context_length() - T;  // padding does not slide
+    if (is_padded && !fits) {
+        std::vector<text::Ids> results;
+        for (const text::Ids& prompt : prompts) results.push_back(generate(model, prompt, options));
+        return results;
+    }
+    text::Ids rows;
+    std::vector<std::int64_t> padding;
+    for (const text::Ids& prompt : prompts) {
+        padding.push_back(T - static_cast<std::int64_t>(prompt.size()));
+        rows.insert(rows.end(), longest - prompt.size(), prompt[0]);
+        rows.insert(rows.end(), prompt.begin(), prompt.end());
+    }
+    const Tensor real = is_padded ? arange(T) >= from_vector(padding, {B, 1}) : Tensor();  // (B, T)
+    std::vector<text::Ids> results(prompts.size());
+    const auto each = [&](const text::Ids& next) {
+        for (std::size_t b = 0; b < results.size(); ++b) {
+            const bool ended =
+                !results[b].empty() && std::ranges::count(options.end_ids, results[b].back()) > 0;
+            if (!ended) results[b].push_back(next[b]);
+        }
+        return true;
+    };
+    (void)generate_ids(model, from_vector(rows, {B, T}), real, options, each);
+    return results;
 }
 
 GeneratedText generate_text(const LanguageModel& model, const text::Tokenizer& tokenizer,

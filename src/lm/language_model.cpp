@@ -34,6 +34,15 @@ Tensor LanguageModel::operator()(const Tensor& ids, std::vector<nn::KeyValueCach
     return checked(ids, caching().cached(ids, caches));
 }
 
+Tensor LanguageModel::last_logits(const Tensor& ids, std::vector<nn::KeyValueCache>& caches,
+                                  const Tensor& attention_mask) const {
+    if (!has_masks() && attention_mask.defined())
+        throw ValueError(kind(), ": the model takes no attention_mask; give it samples of one length");
+    if (!has_masks()) return (*this)(ids, caches).select(1, -1);
+    const nn::CacheGuard guard(caches);
+    return checked(ids.slice(1, -1, ids.size(1)), functions_->last(ids, caches, attention_mask)).select(1, 0);
+}
+
 std::vector<nn::KeyValueCache> LanguageModel::make_caches(std::optional<DType> stored_as) const {
     return caching().make_caches(stored_as);
 }

@@ -16,6 +16,8 @@ void check(const Tensor& logits, const SampleOptions& options) {
     if (options.top_k < 0) throw ValueError("sample: top_k must be at least 0 (all), not ", options.top_k);
     if (!(options.top_p > 0 && options.top_p <= 1))
         throw ValueError("sample: top_p must be above 0 and at most 1 (all), not ", options.top_p);
+    if (!(options.min_p >= 0 && options.min_p <= 1))
+        throw ValueError("sample: min_p must be at least 0 (all) and at most 1, not ", options.min_p);
     if (logits.rank() != 1 || logits.numel() == 0)
         throw ShapeError("sample: logits must be (V,) with V ≥ 1, not ", logits.shape());
     if (!takes_gradient(logits.dtype()))
@@ -69,6 +71,8 @@ std::int64_t sample(const Tensor& logits, const SampleOptions& options) {
         throw ValueError("sample: every logit is -inf; at least one token must be possible");
     if (options.temperature == 0) return best - scores.begin();
     for (double& score : scores) score = std::exp((score - highest) / options.temperature);
+    for (double& score : scores)
+        if (score < options.min_p) score = 0;  // the largest is 1
     apply_top_k_top_p(scores, options);
     return (options.rng ? *options.rng : default_rng()).categorical(scores);
 }

@@ -38,6 +38,7 @@ KeyValueCache& KeyValueCache::operator=(KeyValueCache&& other) noexcept {
     capacity_ = other.capacity_;
     stored_as_ = other.stored_as_;
     length_ = std::exchange(other.length_, 0);
+    longest_ = std::exchange(other.longest_, 0);
     keys_ = std::exchange(other.keys_, {});
     values_ = std::exchange(other.values_, {});
     return *this;
@@ -92,7 +93,7 @@ std::array<Tensor, 2> KeyValueCache::append(const Tensor& k, const Tensor& v) {
     const NoGrad off;
     Tensor keys = keys_, values = values_;
     const std::array<Tensor, 2> all{appended(keys, k), appended(values, v)};
-    keys_ = keys, values_ = values, length_ += k.size(-2);
+    keys_ = keys, values_ = values, length_ += k.size(-2), longest_ = std::max(longest_, length_);
     return all;
 }
 
@@ -100,6 +101,7 @@ void KeyValueCache::truncate(std::int64_t length) {
     if (length < 0 || length > length_)
         throw ValueError("KeyValueCache: cannot truncate to ", length, " tokens; it holds ", length_);
     length_ = length;
+    if (length == 0) longest_ = 0;
 }
 
 }  // namespace weft::nn

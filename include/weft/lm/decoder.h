@@ -199,7 +199,7 @@ struct Decoder : nn::Module {
     // throws, the caches are unchanged.
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches,
                       const DecoderPassOptions& options = {}) const;
-    // Whether what the caches hold of `past` tokens applies in a sequence of S. It does not where rotary angles
+    // Whether caches whose longest() is `past` apply in a sequence of S tokens. They do not where rotary angles
     // depend on the length (RotaryScaling's dynamic and longrope) and that makes a difference: every token then
     // changes.
     bool caches_apply(std::int64_t past, std::int64_t S) const;

@@ -10,6 +10,19 @@
 
 namespace weft::lm {
 
+// Keys and values of tokens that a model has read, kept between calls of generate: of the next prompt only what
+// differs from them is computed. ids are those tokens. It belongs to one model.
+//
+//     lm::PromptCache kept;
+//     text::Ids ids = lm::generate(model, {1, 2, 3}, {.max_new_tokens = 2, .kept = &kept});
+//     ids.insert(ids.begin(), {1, 2, 3});
+//     const text::Ids more = lm::generate(model, ids, {.max_new_tokens = 2, .kept = &kept});  // reads one
+//     token
+struct PromptCache {
+    std::vector<nn::KeyValueCache> caches = {};
+    text::Ids ids = {};
+};
+
 // Options of generate.
 struct GenerateOptions {
     std::int64_t max_new_tokens = 200;  // ValueError if negative
@@ -19,7 +32,14 @@ struct GenerateOptions {
     // positions: nothing cached applies, and each new token costs a pass over block_size. A model without
     // caches computes all tokens.
     bool use_cache = true;  // logits with and without agree to 1e-5 of the largest in float32, 1e-12 in float64
-    std::optional<DType> cache_dtype = {};  // bfloat16 or float16: half the memory, keys and values rounded
+    std::optional<DType> cache_dtype = {};   // bfloat16 or float16: half the memory, keys and values rounded
+    PromptCache* kept = nullptr;             // for one prompt: used, and filled for the next call
+    std::vector<std::int64_t> end_ids = {};  // ids that end a sequence, which they are the last of
+    // Above 1: logits of ids that a sequence has are divided by it where positive, else multiplied (Keskar et
+    // al., "CTRL", 2019, §4.1). ValueError unless above 0 and finite.
+    double repetition_penalty = 1;
+    // Called with the logits (V,) before each id is drawn, and the ids so far; returns the logits to draw from.
+    std::function<Tensor(const Tensor&, const text::Ids&)> logits = {};
 };
 
 // The ids that follow a prompt, without the prompt. Each is sampled from the model's logits for the ids before
@@ -35,6 +55,15 @@ struct GenerateOptions {
 // for an id that is not in 0 … V − 1; and what `sample` refuses.
 text::Ids generate(const LanguageModel& model, const text::Ids& prompt, const GenerateOptions& options,
                    const std::function<bool(std::int64_t)>& on_token = {});
+
+// The same for several prompts at once: their ids, each up to its own end. Prompts of several lengths are
+// padded on the left, for a model that has_masks(), else computed one after the other. Each is what it is
+// alone, to rounding.
+//
+//     const std::vector<text::Ids> both = lm::generate_batch(model, {{1, 2, 3}, {4}}, {.sampling =
+//     {.temperature = 0}});
+std::vector<text::Ids> generate_batch(const LanguageModel& model, const std::vector<text::Ids>& prompts,
+                                      const GenerateOptions& options);
 
 // Options of generate_text.
 struct GenerateTextOptions {

@@ -51,7 +51,8 @@ public:
     // are at least 1.
     template <class M>
     requires(!std::derived_from<M, LanguageModel> && CausalModel<M>) LanguageModel(const M& model)
-        : LanguageModel(module_of(model), {model.config.vocab_size, model.config.block_size, model, {}, {}}) {
+        : LanguageModel(module_of(model),
+                        {model.config.vocab_size, model.config.block_size, model, {}, {}, {}, {}}) {
         if constexpr (CachingModel<M>) {
             const M& held = *target<M>();  // lives as long as what holds the two functions
             functions_->make_caches = [&held](std::optional<DType> stored_as) {
@@ -62,6 +63,17 @@ public:
             functions_->cached = [&held](const Tensor& ids, std::vector<nn::KeyValueCache>& caches) {
                 return held(ids, caches);
             };
+            if constexpr (requires(const Tensor& x, std::vector<nn::KeyValueCache>& c) {
+                              held(x, c, {.attention_mask = x, .last_only = true});
+                          })
+                functions_->last = [&held](const Tensor& ids, std::vector<nn::KeyValueCache>& caches,
+                                           const Tensor& attention_mask) {
+                    return held(ids, caches, {.attention_mask = attention_mask, .last_only = true});
+                };
+            if constexpr (requires { held.caches_apply(0, 0); })
+                functions_->caches_apply = [&held](std::int64_t past, std::int64_t S) {
+                    return held.caches_apply(past, S);
+                };
         }
     }
 
@@ -74,6 +86,17 @@ public:
     // The logits of the T tokens in ids (B, T) that follow those in the caches, which then hold them too. The
     // same errors, after which the caches are as before; ValueError unless has_caches().
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const;
+    // The logits of the last of these tokens alone, (B, V). `attention_mask` says which of the S tokens so far
+    // are real, bool (B, S), for samples of several lengths that are padded on the left. ValueError for a mask
+    // unless has_masks().
+    Tensor last_logits(const Tensor& ids, std::vector<nn::KeyValueCache>& caches,
+                       const Tensor& attention_mask = {}) const;
+    bool has_masks() const { return functions_->last != nullptr; }  // as a Decoder has
+    // Whether caches whose longest() is `past` apply in a sequence of S tokens: true unless the model says
+    // otherwise.
+    bool caches_apply(std::int64_t past, std::int64_t S) const {
+        return !functions_->caches_apply || functions_->caches_apply(past, S);
+    }
     // Empty caches, of bfloat16 or float16 if wanted. ValueError unless has_caches(), and for a type if the
     // model's own make_caches takes none.
     std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {}) const;
@@ -94,6 +117,8 @@ private:
         std::function<Tensor(const Tensor&)> logits;  // the model itself
         std::function<Tensor(const Tensor&, std::vector<nn::KeyValueCache>&)> cached;
         std::function<std::vector<nn::KeyValueCache>(std::optional<DType>)> make_caches;
+        std::function<Tensor(const Tensor&, std::vector<nn::KeyValueCache>&, const Tensor&)> last;
+        std::function<bool(std::int64_t, std::int64_t)> caches_apply;
     };
     std::shared_ptr<Functions> functions_;
 

@@ -38,14 +38,15 @@ public:
 
     std::int64_t length() const { return length_; }      // S, initially 0
     std::int64_t capacity() const { return capacity_; }  // 0 means no limit
+    std::int64_t longest() const { return longest_; }    // the largest length since it was empty
     // Drops the tokens from position `length` on. The next tokens overwrite them, also in views returned
     // before. ValueError unless 0 ≤ length ≤ length().
     void truncate(std::int64_t length);
     // Drops all tokens; the next may have other shapes. Storage that fits is reused.
-    void clear() { length_ = 0; }
+    void clear() { length_ = longest_ = 0; }
 
 private:
-    std::int64_t capacity_ = 0, length_ = 0;
+    std::int64_t capacity_ = 0, length_ = 0, longest_ = 0;
     std::optional<DType> stored_as_;
     Tensor keys_, values_;  // (B, G, at least length_, ·)
 
