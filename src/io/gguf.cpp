@@ -8,9 +8,7 @@
 #include <unordered_set>
 
 #include "io/values.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
-#include "weft/ops/creation.h"
 #include "weft/tensor/packed_matrix.h"
 
 namespace weft::io {
@@ -161,15 +159,12 @@ private:
     }
 
     Tensor values_of(const Entry& entry) {
-        const auto fill = [&](std::span<std::byte> values) {
-            if (values.empty()) return;
-            file_.in.seek(entry.begin);
-            file_.in.take(values.data(), values.size());
-        };
-        if (entry.packed) return Tensor(PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], fill));
-        const Tensor x = empty(entry.shape, entry.dense->dtype);
-        fill({bytes_at(x), entry.bytes});
-        return x;
+        if (entry.dense) return read_tensor(file_.in, entry.begin, entry.shape, entry.dense->dtype);
+        return Tensor(
+            PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], [&](std::span<std::byte> blocks) {
+                file_.in.seek(entry.begin);
+                file_.in.take(blocks.data(), blocks.size());
+            }));
     }
 };
 
