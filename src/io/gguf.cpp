@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By ggml_type. The empty ones are no longer in use.
+// By ggml_type. Those without a name are no longer in use.
 constexpr const char* tensor_types[] = {
     "F32",    "F16",   "Q4_0",  "Q4_1",   "",      "",      "Q5_0",    "Q5_1",   "Q8_0",    "Q8_1",
     "Q2_K",   "Q3_K",  "Q4_K",  "Q5_K",   "Q6_K",  "Q8_K",  "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S",
@@ -31,9 +31,9 @@ constexpr BlockFormat formats[] = {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFo
 struct Entry {
     std::string name;
     Shape shape = {};
-    const TypeName* dense = nullptr;  // or
-    const BlockFormat* packed = nullptr;
-    std::uint64_t begin = 0, bytes = 0;  // begin counts from the file's first byte
+    const TypeName* dense = nullptr;      // the type of plain values, or null:
+    const BlockFormat* packed = nullptr;  // the format of blocks
+    std::uint64_t begin = 0, bytes = 0;   // of the values; begin counts as the file does until they are located
 };
 
 class Reader {
@@ -128,8 +128,8 @@ private:
         entry.bytes = entry.bytes / static_cast<std::uint64_t>(length) * static_cast<std::uint64_t>(bytes);
     }
 
-    // Makes `begin` count from the file's first byte. Every byte that follows the entries belongs to one tensor
-    // or is padding.
+    // Makes `begin` count from the file's first byte, and checks that every byte after the entries belongs to
+    // one tensor or is padding.
     void locate(std::vector<Entry>& entries, std::int64_t alignment) {
         if (alignment < 1 || !std::has_single_bit(static_cast<std::uint64_t>(alignment)))
             refuse("its general.alignment is " + std::to_string(alignment) + ", which is no power of two");
