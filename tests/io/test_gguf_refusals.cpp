@@ -79,10 +79,10 @@ TEST_CASE("gguf: counts and lengths that the file cannot hold are refused before
         const std::string shown = std::to_string(claim);
         GgufWriter keys = small();
         keys.keys = claim;
-        CHECK(contains(refusal(keys), "it claims " + shown + " entries of metadata, and "));
+        CHECK(refusal(keys).starts_with("it claims " + shown + " entries of metadata, and "));
         GgufWriter tensors = small();
         tensors.tensors = claim;
-        CHECK(contains(refusal(tensors), "it claims " + shown + " tensors, and "));
+        CHECK(refusal(tensors).starts_with("it claims " + shown + " tensors, and "));
         const std::string cut = "GGUF" + number(3) + number(std::uint64_t{0}) + number(std::uint64_t{1});
         CHECK(refusal(cut + number(claim) + std::string(16, 'k')) ==
               "key 0 of its metadata: it claims " + shown + " bytes of a string, and 16 bytes follow");
@@ -206,6 +206,13 @@ TEST_CASE("gguf: values that do not cover the file once, in steps of the alignme
     CHECK(contains(with(std::uint64_t{1} << 63, 8, 32), "reach past the file's end"));
     CHECK(contains(with(32, std::uint64_t{1} << 58, 32), "its 1152921504606846976 bytes at 32 reach past"));
     CHECK(with(32, 8, 64) == "32 bytes follow its last tensor");
+    GgufWriter dense;
+    dense.alignment = 1;
+    dense.add("general.alignment", std::int64_t{1});
+    dense.info("a", {1}, 0, 0);
+    dense.info("b", {1}, 0, 3);
+    dense.values = "1234567";
+    CHECK(refusal(dense) == "tensor \"b\": its values overlap those of another tensor");
     GgufWriter late;
     late.info("a", {1}, 0, 32);
     late.values = std::string(64, 'a');

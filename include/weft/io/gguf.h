@@ -28,9 +28,9 @@ using GgufValue = std::variant<std::int64_t, double, bool, std::string, std::vec
 //     const io::GgufMetadata meta("model.gguf", {{"general.architecture", "llama"},
 //                                                {"llama.block_count", std::int64_t{30}},
 //                                                {"tokenizer.ggml.tokens", tokens}});
-//     const std::string architecture = meta.text("general.architecture");           // "llama"
-//     const std::int64_t layers = meta.integer("llama.block_count");                // 30
-//     const double base = meta.number("llama.rope.freq_base", 10000);               // 10000: the file lacks it
+//     const std::string architecture = meta.text("general.architecture");  // "llama"
+//     const std::int64_t layers = meta.integer("llama.block_count");       // 30
+//     const double base = meta.number("llama.rope.freq_base", 10000);      // 10000: the file lacks it
 //     const std::size_t vocabulary = meta.strings("tokenizer.ggml.tokens").size();  // 2
 class GgufMetadata {
 public:
