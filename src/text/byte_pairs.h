@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +39,8 @@ void for_each_piece(std::string_view text, const std::function<void(std::string_
 
 // GPT-2 writes a printable byte (! … ~, ¡ … ¬, ® … ÿ) as itself and the others, in order, as U+0100 and up.
 std::string to_printable(const std::string& bytes);
+// The inverse; empty if one of the characters is of no byte.
+std::optional<std::string> from_printable(const std::string& name);
 // Each byte as a string, in the order of those characters, with which trained vocabularies begin.
 const std::vector<std::string>& single_bytes();
 
