@@ -140,7 +140,8 @@ std::optional<std::string> from_printable(const std::string& name) {
     std::string bytes;
     for (std::size_t at = 0; at < name.size();) {
         const Decoded c = decode_at(name, at);
-        if (c.kind != Decoded::character || c.value >= byte_of.size() || byte_of[c.value] < 0) return std::nullopt;
+        if (c.kind != Decoded::character || c.value >= byte_of.size() || byte_of[c.value] < 0)
+            return std::nullopt;
         bytes.push_back(static_cast<char>(byte_of[c.value]));
         at += c.length;
     }

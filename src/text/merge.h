@@ -63,7 +63,7 @@ public:
 private:
     struct Candidate {
         std::int64_t rank, result, at;
-        std::size_t length;                              // of both symbols when it was pushed
+        std::size_t length;                             // of both symbols when it was pushed
         bool operator<(const Candidate& other) const {  // the top of the queue has the lowest rank
             return rank != other.rank ? rank > other.rank : at > other.at;
         }

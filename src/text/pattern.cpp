@@ -56,8 +56,8 @@ Pattern::Pattern(const std::string& pcre2) {
     if (!compiled->code) {
         std::array<PCRE2_UCHAR, 200> reason{};
         pcre2_get_error_message(error, reason.data(), reason.size());
-        refuse_pattern(pcre2, std::string("is not one of PCRE2's: ") +
-                                  reinterpret_cast<const char*>(reason.data()));
+        refuse_pattern(pcre2,
+                       std::string("is not one of PCRE2's: ") + reinterpret_cast<const char*>(reason.data()));
     }
     if (pcre2_jit_compile(compiled->code.get(), PCRE2_JIT_COMPLETE) == 0) compiled->match = pcre2_jit_match;
     compiled_ = std::move(compiled);
@@ -99,7 +99,8 @@ Pattern Pattern::of_oniguruma(const std::string& pattern) {
             const auto begins = [&](std::string_view group) { return rest.starts_with(group); };
             if (!begins("?:") && !begins("?i:") && !begins("?=") && !begins("?!") && !begins("?<=") &&
                 !begins("?<!") && !begins("?>"))
-                refuse_pattern(pattern, "has a group (" + excerpt(rest.substr(0, 2)) + ", which is not supported");
+                refuse_pattern(pattern,
+                               "has a group (" + excerpt(rest.substr(0, 2)) + ", which is not supported");
         } else if (c == '}' && next == '+') {
             refuse_pattern(pattern, "repeats a repetition, which is not supported");
         }
@@ -141,8 +142,8 @@ void Pattern::split(std::string_view text, const std::function<void(std::string_
 }
 
 const Pattern& gpt2_pattern() {
-    static const Pattern pattern = Pattern::of_oniguruma(
-        R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
+    static const Pattern pattern =
+        Pattern::of_oniguruma(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
     return pattern;
 }
 
