@@ -17,12 +17,13 @@ std::size_t before(std::string_view text, std::size_t at) {
     return at;
 }
 
-// Regular expressions' \w, but for letters in circles.
+// \w of Rust's regular expressions.
 bool is_word(std::string_view text, std::size_t at) {
     const char32_t c = decode_at(text, at).value;
     const auto kind = utf8proc_category(static_cast<utf8proc_int32_t>(c));
     return (kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_NL) || kind == UTF8PROC_CATEGORY_PC ||
-           c == 0x200C || c == 0x200D;
+           c == 0x200C || c == 0x200D || (c >= 0x24B6 && c <= 0x24E9) ||  // joiners; letters in circles
+           (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }
 
 bool is_space(std::string_view text, std::size_t at) {

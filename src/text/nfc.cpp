@@ -30,8 +30,9 @@ void append_composed(std::string& result, std::string_view text) {
         std::stable_sort(i, end, [&](auto a, auto b) { return mark(a) < mark(b); });
         i = end == points.end() ? end : end + 1;
     }
-    const utf8proc_ssize_t n = utf8proc_normalize_utf32(
-        points.data(), static_cast<utf8proc_ssize_t>(points.size()), UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    const utf8proc_ssize_t n =
+        utf8proc_normalize_utf32(points.data(), static_cast<utf8proc_ssize_t>(points.size()),
+                                 static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
     for (utf8proc_ssize_t i = 0; i < n; ++i)
         append_utf8(result, static_cast<char32_t>(points[static_cast<std::size_t>(i)]));
 }

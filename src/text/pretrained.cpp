@@ -132,15 +132,14 @@ private:
             if (id < 0) return std::nullopt;
             return Merger::Merge{model_.ranks[static_cast<std::size_t>(id)], id};
         };
+        was_unknown = false;
         const auto visit = [&](const Symbol& symbol) {
-            if (symbol.id >= 0) return ids_.push_back(symbol.id);
-            for (std::size_t i = 0; i < symbol.length; ++i) {
-                const std::int64_t id = byte_id(word[symbol.begin + i]);
-                if (id >= 0)
-                    ids_.push_back(id);
-                else if (i == 0 && model_.unknown)
-                    ids_.push_back(*model_.unknown);
-            }
+            const bool is_unknown = symbol.id < 0 && byte_id(word[symbol.begin]) < 0;
+            if (symbol.id >= 0) ids_.push_back(symbol.id);
+            for (std::size_t i = 0; symbol.id < 0 && !is_unknown && i < symbol.length; ++i)
+                ids_.push_back(byte_id(word[symbol.begin + i]));
+            if (is_unknown && !was_unknown && model_.unknown) ids_.push_back(*model_.unknown);
+            was_unknown = is_unknown;
         };
         if (model_.ranks.empty())
             merger_.run(by_pair, visit);

@@ -151,8 +151,9 @@ private:
         std::int64_t next = 0;
         for (auto& [score, rank] : ranks) rank = next++;
         for (const double score : scores) model_->ranks.push_back(ranks.at(score));
-        if (model_->missing_bytes() > 0 && !model_->unknown)
-            refuse("its tokenizer has neither a token for every byte nor one for what is unknown");
+        const std::size_t missing = model_->missing_bytes();
+        if ((missing > 0 && missing < 256) || (missing > 0 && !model_->unknown))
+            refuse("its tokenizer has neither a token for every byte nor one of the type unknown instead");
         adds_bos_ = true;
         if (metadata_.boolean(key("add_space_prefix"), true)) {
             model_->normalizers.push_back({Model::Normalizer::prepend, {}, "\u2581"});
