@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "text/ids.h"
-#include "text/merge.h"
 
 namespace weft::text {
 
@@ -34,10 +33,8 @@ private:
         merger_.clear();
         for (std::size_t i = 0; i < piece.size(); ++i)
             merger_.add(model_.byte_ids[static_cast<unsigned char>(piece[i])], i, 1);
-        const auto find = [&](const Symbol& left, const Symbol& right) -> std::optional<Merger::Merge> {
-            const auto found = model_.ranks.find(pair_key(left.id, right.id));
-            if (found == model_.ranks.end()) return std::nullopt;
-            return Merger::Merge{static_cast<std::int64_t>(found->second), model_.merges[found->second].result};
+        const auto find = [&](const Symbol& left, const Symbol& right) {
+            return model_.ranks.find(pair_key(left.id, right.id));
         };
         merger_.run(find, [&](const Symbol& symbol) { ids_.push_back(symbol.id); });
     }
@@ -57,7 +54,8 @@ void BytePairs::Model::add_piece(const std::string& piece) {
 }
 
 void BytePairs::Model::add_merge(const Merge& merge) {
-    ranks.emplace(pair_key(merge.left, merge.right), merges.size());
+    ranks.try_emplace(pair_key(merge.left, merge.right),
+                      {static_cast<std::int32_t>(merges.size()), static_cast<std::int32_t>(merge.result)});
     merges.push_back(merge);
 }
 

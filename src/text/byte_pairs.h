@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/merge.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft::text {
@@ -17,21 +18,17 @@ struct BytePairs::Model {
     struct Merge {
         std::int64_t left, right, result;  // ids
     };
-    std::vector<std::string> pieces;                       // the bytes of each token, by id
-    std::unordered_map<std::string, std::int64_t> ids;     // id of each piece
-    std::array<std::int64_t, 256> byte_ids;                // ids of the tokens that are one byte
-    std::vector<Merge> merges;                             // in the order in which they were learned
-    std::unordered_map<std::uint64_t, std::size_t> ranks;  // pair_key → index in merges
+    std::vector<std::string> pieces;                    // the bytes of each token, by id
+    std::unordered_map<std::string, std::int64_t> ids;  // id of each piece
+    std::array<std::int64_t, 256> byte_ids;             // ids of the tokens that are one byte
+    std::vector<Merge> merges;                          // in the order in which they were learned
+    Merges ranks;                                       // the rank is the index in merges
     std::vector<std::string> special;
 
     bool is_special(const std::string& piece) const;
     void add_piece(const std::string& piece);  // gives the piece the next id
     void add_merge(const Merge& merge);
 };
-
-inline std::uint64_t pair_key(std::int64_t left, std::int64_t right) {
-    return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
-}
 
 // Visits the pieces of a text, one after the other, by GPT-2's pattern (openai/gpt-2, encoder.py), which
 // matches at every position. Bytes that are not UTF-8 count as neither letter, number nor space.

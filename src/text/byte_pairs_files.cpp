@@ -98,7 +98,8 @@ void read_merges(const fs::path& path, Model& model) {
         };
         const std::string left = line.substr(0, space), right = line.substr(space + 1);
         const Model::Merge merge{id_of(left, true), id_of(right, true), id_of(left + right, false)};
-        if (model.ranks.contains(pair_key(merge.left, merge.right))) refuse_line("the merge is repeated");
+        if (model.ranks.find(pair_key(merge.left, merge.right)) != nullptr)
+            refuse_line("the merge is repeated");
         made.insert(model.pieces[static_cast<std::size_t>(merge.result)]);
         model.add_merge(merge);
     }

@@ -96,7 +96,7 @@ private:
     }
 
     std::int64_t id_of(std::string_view text) const {
-        const auto found = model_.ids.find(std::string(text));
+        const auto found = model_.ids.find(text);
         return found == model_.ids.end() ? -1 : found->second;
     }
     std::int64_t byte_id(char byte) const { return model_.byte_ids[static_cast<unsigned char>(byte)]; }
@@ -113,7 +113,7 @@ private:
             const std::int64_t id = model_.byte_level ? byte_id(word[at]) : id_of(word.substr(at, n));
             const bool as_bytes =
                 !model_.byte_level && byte_id(word[at]) >= 0;  // there is a token for every byte
-            if (id >= 0 || !model_.ranks.empty())
+            if (id >= 0 || !model_.by_score.empty())
                 merger_.add(id, at, n);
             else if (as_bytes)
                 for (std::size_t i = 0; i < n; ++i) merger_.add(byte_id(word[at + i]), at + i, 1);
@@ -122,15 +122,13 @@ private:
             was_unknown = id < 0 && !as_bytes;
             at += n;
         }
-        const auto by_pair = [&](const Symbol& left, const Symbol& right) -> std::optional<Merger::Merge> {
-            const auto found = model_.merges.find(pair_key(left.id, right.id));
-            return found == model_.merges.end() ? std::nullopt : std::optional(found->second);
+        const auto by_pair = [&](const Symbol& left, const Symbol& right) {
+            return model_.merges.find(pair_key(left.id, right.id));
         };
-        const auto by_score = [&](const Symbol& left, const Symbol& right) -> std::optional<Merger::Merge> {
+        const auto by_score = [&](const Symbol& left, const Symbol& right) {
             const std::size_t n = left.length + right.length;
             const std::int64_t id = n > model_.longest ? -1 : id_of(word.substr(left.begin, n));
-            if (id < 0) return std::nullopt;
-            return Merger::Merge{model_.ranks[static_cast<std::size_t>(id)], id};
+            return id < 0 ? nullptr : &model_.by_score[static_cast<std::size_t>(id)];
         };
         was_unknown = false;
         const auto visit = [&](const Symbol& symbol) {
@@ -141,7 +139,7 @@ private:
             if (is_unknown && !was_unknown && model_.unknown) ids_.push_back(*model_.unknown);
             was_unknown = is_unknown;
         };
-        if (model_.ranks.empty())
+        if (model_.by_score.empty())
             merger_.run(by_pair, visit);
         else
             merger_.run(by_score, visit);

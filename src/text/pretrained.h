@@ -13,6 +13,10 @@
 
 namespace weft::text {
 
+struct TextHash : std::hash<std::string_view> {
+    using is_transparent = void;
+};
+
 struct PreTrainedTokenizer::Model {
     struct Normalizer {
         enum Kind { composed, prepend, replace } kind;
@@ -28,13 +32,14 @@ struct PreTrainedTokenizer::Model {
         bool first_only = false;    // the prefix only where the text begins
     };
 
-    std::vector<std::string> pieces;                          // what each id adds to a decoded text
-    std::vector<bool> is_added, is_taken;                     // by id; an id that is not taken has no token
-    std::unordered_map<std::string, std::int64_t> ids;        // of the tokens that pieces of text become
+    std::vector<std::string> pieces;       // what each id adds to a decoded text
+    std::vector<bool> is_added, is_taken;  // by id; an id that is not taken has no token
+    std::unordered_map<std::string, std::int64_t, TextHash, std::equal_to<>>
+        ids;                                                  // of the tokens that pieces of text become
     std::unordered_map<std::string, std::int64_t> piece_ids;  // by what decoding shows; added tokens first
-    std::unordered_map<std::uint64_t, Merger::Merge> merges;  // by pair_key
-    std::vector<std::int64_t> ranks;  // by id, of SentencePiece's scores: the highest is 0. Else empty
-    std::size_t longest = 0;          // bytes of the longest token with a rank
+    Merges merges;
+    std::vector<Merge> by_score;  // by id: itself, with SentencePiece's scores as ranks. Else empty
+    std::size_t longest = 0;      // bytes of the longest token with a rank
     std::array<std::int64_t, 256> byte_ids = no_bytes();  // of the tokens of one byte, −1: there is none
     bool byte_level = false;                              // symbols are bytes, not characters
     bool ignore_merges = false;  // a piece that is a token is not merged from its parts

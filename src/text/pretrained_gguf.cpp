@@ -135,22 +135,22 @@ private:
             if (right.empty() || a == ids.end() || b == ids.end() || ab == ids.end())
                 refuse("merge " + std::to_string(rank) + ", \"" + excerpt(merge) +
                        "\", is not of two tokens that make a third");
-            model_->merges.try_emplace(pair_key(a->second, b->second),
-                                       Merger::Merge{static_cast<std::int64_t>(rank), ab->second});
+            model_->merges.try_emplace(pair_key(a->second, b->second), {static_cast<std::int32_t>(rank),
+                                                                        static_cast<std::int32_t>(ab->second)});
         }
     }
 
     void read_scores() {
         const std::vector<double>& scores = metadata_.numbers(key("scores"));
         if (scores.size() != tokens_.size()) refuse_size("scores", scores.size());
-        std::map<double, std::int64_t, std::greater<>> ranks;
+        std::map<double, std::int32_t, std::greater<>> ranks;
         for (const double score : scores) {
             if (std::isnan(score)) refuse(key("scores") + " has a NaN");
             ranks.emplace(score, 0);
         }
-        std::int64_t next = 0;
+        std::int32_t next = 0, id = 0;
         for (auto& [score, rank] : ranks) rank = next++;
-        for (const double score : scores) model_->ranks.push_back(ranks.at(score));
+        for (const double score : scores) model_->by_score.push_back({ranks.at(score), id++});
         const std::size_t missing = model_->missing_bytes();
         if ((missing > 0 && missing < 256) || (missing > 0 && !model_->unknown))
             refuse("its tokenizer has neither a token for every byte nor one of the type unknown instead");

@@ -259,10 +259,10 @@ private:
             model_->unknown = found->second;
         }
         for (std::size_t rank = 0; rank < merges.size(); ++rank)
-            read_merge(merges[rank], static_cast<std::int64_t>(rank));
+            read_merge(merges[rank], static_cast<std::int32_t>(rank));
     }
 
-    void read_merge(const json& merge, std::int64_t rank) {
+    void read_merge(const json& merge, std::int32_t rank) {
         std::string left, right;
         if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
             left = merge[0], right = merge[1];
@@ -277,8 +277,8 @@ private:
             ab == vocabulary_.end())
             refuse("merge " + std::to_string(rank) + ", " + excerpt(merge.dump()) +
                    ", is not of two tokens that make a third");
-        model_->merges[pair_key(a->second, b->second)] = {rank,
-                                                          ab->second};  // of equal ones the last, as there
+        const Merge found = {rank, static_cast<std::int32_t>(ab->second)};
+        *model_->merges.try_emplace(pair_key(a->second, b->second), found).first = found;  // the last counts
     }
 
     void read_added(const json& added) {
