@@ -3,11 +3,13 @@
 tokenizer_text.txt, with the ids and texts that Hugging Face's tokenizers and SentencePiece give:
 
     python3 make_tokenizer_golden.py       needs tokenizers 0.23.3, sentencepiece 0.2.3, Python 3.11 (Unicode 14)
-    python3 make_tokenizer_golden.py FILE  prints the hashes of another tokenizer.json, for WEFT_TOKENIZERS (see the test)
+    python3 make_tokenizer_golden.py FILE  prints the hashes of another tokenizer.json
 
 NAME.json      a tokenizer.json, or for sentencepiece*.json the tokenizer.ggml keys of a GGUF file
 cases.json     hard texts, each with its ids by each tokenizer (parsed: special tokens in the text are tokens; plain: they are
                text, without those around it) and the decoded text; and for 10,000 drawn texts a hash of each hundred's ids
+real.json      such hashes of published tokenizers, which are not here: gpt2.json, the tokenizer.json of openai-community/gpt2, and
+               smollm2.gguf, SmolLM2-135M-Instruct for llama.cpp (its vocabulary and merges, read by tokenizers)
 """
 import json
 import pathlib
