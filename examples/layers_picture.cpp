@@ -19,7 +19,7 @@ int main(int argc, char** argv) try {
         {"weft::report", "the page of a run", "JSON", "#f4e7d8"},
         {"weft::viz", "pictures in the terminal and as SVG, stories", "", "#f4e7d8"},
         {"weft::lm", "GPT, GPT-2, generation", "JSON", "#fbf6d9"},
-        {"weft::io", "files of tensors; tokenisers", "JSON, zlib, PCRE2", "#fbf6d9"},
+        {"weft::io", "files of tensors; tokenisers", "JSON, zlib, PCRE2, utf8proc", "#fbf6d9"},
         {"weft::dist", "training on several processes and machines", "MPI, if it is there", "#e6e9f5"},
         {"weft::nn", "modules, attention, optimisers, checks", "", "#e3f1e6"},
     };

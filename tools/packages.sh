@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 # Debian's names.
 compiler="g++"
 base="g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-pthread-dev libtbb-dev catch2 libcli11-dev
-      nlohmann-json3-dev zlib1g-dev libpcre2-dev pkgconf"
+      nlohmann-json3-dev zlib1g-dev libpcre2-dev libutf8proc-dev pkgconf"
 bench="libbenchmark-dev"
 browser="chromium chromium-driver python3-selenium python3-numpy"
 debs="dpkg-dev file lintian mmdebstrap"
@@ -24,7 +24,7 @@ proofs="python3-sympy python3-numpy"
 python="$base pybind11-dev libdlpack-dev python3-dev python3-numpy python3-nbconvert python3-ipykernel"
 ci="$fuzz $growth $bench $format $proofs git gdb"
 # Homebrew's, where it has all that the group needs. Zlib comes with macOS, xtensor-blas from its authors.
-brew_base="cmake ninja xtensor xsimd openblas tbb catch2 cli11 nlohmann-json pcre2 pkgconf"
+brew_base="cmake ninja xtensor xsimd openblas tbb catch2 cli11 nlohmann-json pcre2 utf8proc pkgconf"
 brew_bench="google-benchmark"
 brew_growth="$brew_base"
 brew_mpi="$brew_base open-mpi"
@@ -59,7 +59,7 @@ elif [ "$(uname)" = Darwin ] && [ -n "$by_brew" ] && command -v brew >/dev/null;
         git clone -q --depth 1 --branch 0.23.0 https://github.com/xtensor-stack/xtensor-blas build/xtensor-blas
 elif [ "$*" = base ]; then
     echo "Weft needs GCC 12 or clang 14, CMake 3.25, Ninja, xtensor, xsimd, xtensor-blas, OpenBLAS, oneTBB, Catch2, CLI11," \
-        "nlohmann/json, zlib, PCRE2 and pkgconf. Install them and go on with: make … PACKAGES="
+        "nlohmann/json, zlib, PCRE2, utf8proc and pkgconf. Install them and go on with: make … PACKAGES="
     exit 1
 else
     echo "Weft needs what Debian calls" $names". Install it and go on with: make … PACKAGES="

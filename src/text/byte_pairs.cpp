@@ -2,7 +2,6 @@
 #include "text/byte_pairs.h"
 
 #include <algorithm>
-#include <queue>
 
 #include "text/ids.h"
 
@@ -12,79 +11,32 @@ namespace {
 
 using Model = BytePairs::Model;
 
-// Encodes piece by piece, and remembers the ids of each distinct piece.
+// Encodes piece by piece.
 class Encoder {
 public:
-    explicit Encoder(const Model& model) : model_(model) {}
+    Encoder(const Model& model, Ids& ids) : model_(model), ids_(ids), seen_(ids) {}
 
-    void append(std::string_view text, Ids& ids) {
+    void append(std::string_view text) {
         for_each_piece(text, [&](std::string_view piece) {
-            const auto [known, is_new] = seen_.try_emplace(piece, IdRange{ids.size(), 0});
-            if (is_new) {
-                merge(piece, ids);
-                known->second.count = ids.size() - known->second.begin;
-            } else {
-                const IdRange seen = known->second;
-                for (std::size_t i = 0; i < seen.count; ++i) ids.push_back(ids[seen.begin + i]);
-            }
+            seen_.append(piece, [&](std::string_view word) { merge(word); });
         });
     }
 
 private:
-    struct IdRange {
-        std::size_t begin, count;
-    };
-    // A token of a piece and the positions of its neighbours, −1 if there is none. Its id is −1 once it has
-    // been merged into its left neighbour.
-    struct Symbol {
-        std::int64_t id, left, right;
-    };
-    struct Candidate {
-        std::size_t rank;
-        std::int64_t at, left, right;  // position of the left symbol, and the ids when it was pushed
-        bool operator<(const Candidate& other) const {  // the top of the queue has the lowest rank
-            return rank != other.rank ? rank > other.rank : at > other.at;
-        }
-    };
-
     const Model& model_;
-    std::unordered_map<std::string_view, IdRange> seen_;
-    std::vector<Symbol> symbols_;
-    std::priority_queue<Candidate> queue_;
+    Ids& ids_;
+    PieceCache seen_;
+    Merger merger_;
 
-    Symbol& symbol(std::int64_t at) { return symbols_[static_cast<std::size_t>(at)]; }
-
-    // Pushes the pair that begins at this position, if it can be merged.
-    void push_pair(std::int64_t at) {
-        if (at < 0 || symbol(at).right < 0) return;
-        const std::int64_t left = symbol(at).id, right = symbol(symbol(at).right).id;
-        const auto found = model_.ranks.find(pair_key(left, right));
-        if (found != model_.ranks.end()) queue_.push({found->second, at, left, right});
-    }
-
-    void merge(std::string_view piece, Ids& ids) {
-        symbols_.clear();
-        const auto n = static_cast<std::int64_t>(piece.size());
-        for (std::int64_t i = 0; i < n; ++i) {
-            const auto byte = static_cast<unsigned char>(piece[static_cast<std::size_t>(i)]);
-            symbols_.push_back({model_.byte_ids[byte], i - 1, i + 1 < n ? i + 1 : -1});
-        }
-        for (std::int64_t i = 0; i + 1 < n; ++i) push_pair(i);
-        while (!queue_.empty()) {
-            const Candidate best = queue_.top();
-            queue_.pop();
-            Symbol& left = symbol(best.at);
-            if (left.id != best.left || left.right < 0) continue;  // merged since it was pushed
-            Symbol& right = symbol(left.right);
-            if (right.id != best.right) continue;
-            left.id = model_.merges[best.rank].result;
-            left.right = right.right;
-            right.id = -1;
-            if (left.right >= 0) symbol(left.right).left = best.at;
-            push_pair(left.left);
-            push_pair(best.at);
-        }
-        for (std::int64_t i = n > 0 ? 0 : -1; i >= 0; i = symbol(i).right) ids.push_back(symbol(i).id);
+    void merge(std::string_view piece) {
+        using Symbol = Merger::Symbol;
+        merger_.clear();
+        for (std::size_t i = 0; i < piece.size(); ++i)
+            merger_.add(model_.byte_ids[static_cast<unsigned char>(piece[i])], i, 1);
+        const auto find = [&](const Symbol& left, const Symbol& right) {
+            return model_.ranks.find(pair_key(left.id, right.id));
+        };
+        merger_.run(find, [&](const Symbol& symbol) { ids_.push_back(symbol.id); });
     }
 };
 
@@ -102,7 +54,8 @@ void BytePairs::Model::add_piece(const std::string& piece) {
 }
 
 void BytePairs::Model::add_merge(const Merge& merge) {
-    ranks.emplace(pair_key(merge.left, merge.right), merges.size());
+    ranks.try_emplace(pair_key(merge.left, merge.right),
+                      {static_cast<std::int32_t>(merges.size()), static_cast<std::int32_t>(merge.result)});
     merges.push_back(merge);
 }
 
@@ -116,13 +69,13 @@ std::optional<std::int64_t> BytePairs::id_of(const std::string& piece) const {
 
 Ids BytePairs::encode_ordinary(const std::string& text) const {
     Ids ids;
-    Encoder(*model_).append(text, ids);
+    Encoder(*model_, ids).append(text);
     return ids;
 }
 
 Ids BytePairs::encode(const std::string& text) const {
     Ids ids;
-    Encoder encoder(*model_);
+    Encoder encoder(*model_, ids);
     const std::string_view all = text;
     std::size_t done = 0;
     std::vector<std::size_t> found;  // the next position of each special token
@@ -136,7 +89,7 @@ Ids BytePairs::encode(const std::string& text) const {
             if (found[i] < at || (found[i] == at && next != nullptr && special.size() > next->size()))
                 at = found[i], next = &special;
         }
-        encoder.append(all.substr(done, at == std::string::npos ? at : at - done), ids);
+        encoder.append(all.substr(done, at == std::string::npos ? at : at - done));
         if (next == nullptr) return ids;
         ids.push_back(model_->ids.at(*next));
         done = at + next->size();

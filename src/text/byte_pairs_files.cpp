@@ -32,19 +32,6 @@ constexpr auto printable = [] {  // the character of each byte
     return all;
 }();
 
-// The inverse of to_printable; empty if one of the characters is of no byte.
-std::optional<std::string> from_printable(const std::string& name) {
-    std::string bytes;
-    for (std::size_t at = 0; at < name.size();) {
-        const Decoded c = decode_at(name, at);
-        const auto found = std::find(printable.begin(), printable.end(), c.value);
-        if (c.kind != Decoded::character || found == printable.end()) return std::nullopt;
-        bytes.push_back(static_cast<char>(found - printable.begin()));
-        at += c.length;
-    }
-    return bytes;
-}
-
 // Up to five names, and how many more there are.
 std::string first_of(const std::vector<std::string>& names) {
     std::string text;
@@ -111,7 +98,8 @@ void read_merges(const fs::path& path, Model& model) {
         };
         const std::string left = line.substr(0, space), right = line.substr(space + 1);
         const Model::Merge merge{id_of(left, true), id_of(right, true), id_of(left + right, false)};
-        if (model.ranks.contains(pair_key(merge.left, merge.right))) refuse_line("the merge is repeated");
+        if (model.ranks.find(pair_key(merge.left, merge.right)) != nullptr)
+            refuse_line("the merge is repeated");
         made.insert(model.pieces[static_cast<std::size_t>(merge.result)]);
         model.add_merge(merge);
     }
@@ -141,6 +129,24 @@ std::string to_printable(const std::string& bytes) {
     std::string name;
     for (const char c : bytes) append_utf8(name, printable[static_cast<unsigned char>(c)]);
     return name;
+}
+
+std::optional<std::string> from_printable(const std::string& name) {
+    static const auto byte_of = [] {  // the byte of each character, −1: none
+        std::array<int, 0x144> bytes{};
+        bytes.fill(-1);
+        for (unsigned byte = 0; byte < 256; ++byte) bytes[printable[byte]] = static_cast<int>(byte);
+        return bytes;
+    }();
+    std::string bytes;
+    for (std::size_t at = 0; at < name.size();) {
+        const Decoded c = decode_at(name, at);
+        if (c.kind != Decoded::character || c.value >= byte_of.size() || byte_of[c.value] < 0)
+            return std::nullopt;
+        bytes.push_back(static_cast<char>(byte_of[c.value]));
+        at += c.length;
+    }
+    return bytes;
 }
 
 BytePairs BytePairs::load(const fs::path& folder, const std::vector<std::string>& special) {

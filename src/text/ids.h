@@ -12,9 +12,11 @@ void check_id(std::int64_t id, std::int64_t size, const std::string& what);
 
 template <class Kind>
 std::string decode_ids(const Kind& kind, const Ids& ids, const std::string& name) {
+    const std::int64_t size = kind.vocab_size();
     std::string text;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        check_id(ids[i], kind.vocab_size(), name + ": the id at position " + std::to_string(i));
+        if (ids[i] < 0 || ids[i] >= size)
+            check_id(ids[i], size, name + ": the id at position " + std::to_string(i));
         text += kind.piece(ids[i]);
     }
     return text;

@@ -1,7 +1,11 @@
-// GPT-2's pattern. Byte pairs are merged only within a piece.
+// Patterns by PCRE2. Byte pairs are merged only within a piece.
+#include "text/pattern.h"
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
+#include <array>
 #include <new>
 
 #include "text/byte_pairs.h"
@@ -9,31 +13,20 @@
 
 namespace weft::text {
 
+struct Pattern::Compiled {
+    std::string text;
+    std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code;
+    decltype(&pcre2_match) match;  // or pcre2_jit_match, twice as fast, where the system lets it make its code
+};
+
 namespace {
 
-// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ with Unicode's White_Space for \s,
-// to which PCRE2 would add U+180E.
-constexpr char pattern[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\t-\r\x{85}\p{Z}\p{L}\p{N}]+)"
-                           R"(|[\t-\r\x{85}\p{Z}]+(?![^\t-\r\x{85}\p{Z}])|[\t-\r\x{85}\p{Z}]+)";
-
-using Code = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
 using Match = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
-struct Compiled {
-    Code code;
-    decltype(&pcre2_match) match;  // or pcre2_jit_match, twice as fast, where the system lets it make its code
-};
-
-Compiled compile() {
-    int error = 0;
-    PCRE2_SIZE at = 0;
-    Code code(pcre2_compile(units(pattern), PCRE2_ZERO_TERMINATED, PCRE2_UTF, &error, &at, nullptr),
-              pcre2_code_free);
-    if (!code) throw std::bad_alloc();  // the only error that this pattern can have
-    const bool has_jit = pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) == 0;
-    return {std::move(code), has_jit ? pcre2_jit_match : pcre2_match};
+[[noreturn]] void refuse_pattern(const std::string& pattern, const std::string& reason) {
+    throw ValueError("the pattern \"", excerpt(pattern), "\" ", reason);
 }
 
 // The text with an exclamation mark, neither letter, number nor space, for each byte that is not UTF-8.
@@ -47,21 +40,118 @@ std::string repaired(std::string_view text) {
     return valid;
 }
 
+bool is_one_of(char c, std::string_view set) { return set.find(c) != set.npos; }  // '\0' is in no set
+
 }  // namespace
 
-void for_each_piece(std::string_view text, const std::function<void(std::string_view)>& visit) {
-    static const Compiled compiled = compile();
-    const std::string subject = repaired(text);
+Pattern::Pattern(const std::string& pcre2) {
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    constexpr auto options = PCRE2_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    auto compiled = std::make_shared<Compiled>(
+        pcre2,
+        std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>(
+            pcre2_compile(units(pcre2), pcre2.size(), options, &error, &at, nullptr), pcre2_code_free),
+        pcre2_match);
+    if (!compiled->code) {
+        std::array<PCRE2_UCHAR, 200> reason{};
+        pcre2_get_error_message(error, reason.data(), reason.size());
+        refuse_pattern(pcre2,
+                       std::string("is not one of PCRE2's: ") + reinterpret_cast<const char*>(reason.data()));
+    }
+    if (pcre2_jit_compile(compiled->code.get(), PCRE2_JIT_COMPLETE) == 0) compiled->match = pcre2_jit_match;
+    compiled_ = std::move(compiled);
+}
+
+Pattern Pattern::of_oniguruma(const std::string& pattern) {
+    const std::string space = white_space;
+    std::string result;
+    bool in_class = false;
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+        const char c = pattern[i];
+        const std::string_view rest = std::string_view(pattern).substr(i + 1);
+        const char next = rest.empty() ? '\0' : rest[0];
+        if (c == '\\') {
+            ++i;
+            if (next == 's')
+                result += in_class ? space : "[" + space + "]";
+            else if (next == 'S' && !in_class)
+                result += "[^" + space + "]";
+            else if (next == 'd' || next == 'D')
+                result += next == 'd' ? "\\p{Nd}" : "\\P{Nd}";
+            else if (const std::size_t end = rest.find('}'); (next == 'p' || next == 'P') && end != rest.npos) {
+                result.append(pattern, i - 1, end + 2);
+                i += end;
+            } else if (is_one_of(next, "rntf!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
+                result += {c, next};
+            else
+                refuse_pattern(pattern, "uses \\" + excerpt(rest.substr(0, 1)) + ", which is not supported");
+            continue;
+        }
+        if (in_class) {
+            if (c == '[' || (c == '&' && next == '&'))
+                refuse_pattern(pattern, "has a class inside a class, which is not supported");
+            in_class = c != ']';
+        } else if (c == '[') {
+            in_class = true;
+            if (next == ']' || rest.starts_with("^]")) refuse_pattern(pattern, "has an empty class");
+        } else if (c == '(' && (next == '*' || next == '?')) {
+            const auto begins = [&](std::string_view group) { return rest.starts_with(group); };
+            if (!begins("?:") && !begins("?i:") && !begins("?=") && !begins("?!") && !begins("?<=") &&
+                !begins("?<!") && !begins("?>"))
+                refuse_pattern(pattern,
+                               "has a group (" + excerpt(rest.substr(0, 2)) + ", which is not supported");
+        } else if (c == '}' && next == '+') {
+            refuse_pattern(pattern, "repeats a repetition, which is not supported");
+        }
+        result += c;
+    }
+    return Pattern(result);
+}
+
+Pattern Pattern::of_words(const std::string& literal) {
+    std::string result;
+    for (const char c : literal) {
+        if (is_one_of(c, "\\^$.[]|()?*+{}#-")) result += '\\';
+        result += c;
+    }
+    return Pattern(result);
+}
+
+void Pattern::split(std::string_view text, const std::function<void(std::string_view, bool)>& visit) const {
     const Match match(pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
     if (!match) throw std::bad_alloc();
-    for (std::size_t at = 0; at < text.size();) {
-        if (compiled.match(compiled.code.get(), units(subject), subject.size(), at, PCRE2_NO_UTF_CHECK,
-                           match.get(), nullptr) < 0)
-            throw std::bad_alloc();  // the pattern matches everywhere
-        const std::size_t end = pcre2_get_ovector_pointer(match.get())[1];
-        visit(text.substr(at, end - at));
-        at = end;
+    std::size_t done = 0, at = 0;
+    while (at <= text.size()) {
+        const auto run = [&](decltype(&pcre2_match) function, std::uint32_t options) {
+            return function(compiled_->code.get(), units(text), text.size(), at, options, match.get(), nullptr);
+        };
+        int found = run(compiled_->match, PCRE2_NO_UTF_CHECK);
+        if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(pcre2_match, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT);
+        if (found == PCRE2_ERROR_NOMATCH) break;
+        if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
+        if (found < 0) refuse_pattern(compiled_->text, "takes too many steps on this text");
+        const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(match.get());
+        const std::size_t begin = ends[0], end = ends[1];
+        if (begin > done) visit(text.substr(done, begin - done), false);
+        if (end > begin) visit(text.substr(begin, end - begin), true);
+        done = at = end;
+        if (begin == end) at += at < text.size() ? decode_at(text, at).length : 1;
     }
+    if (done < text.size()) visit(text.substr(done), false);
+}
+
+const Pattern& gpt2_pattern() {
+    static const Pattern pattern =
+        Pattern::of_oniguruma(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
+    return pattern;
+}
+
+void for_each_piece(std::string_view text, const std::function<void(std::string_view)>& visit) {
+    const std::string subject = repaired(text);
+    gpt2_pattern().split(subject, [&](std::string_view piece, bool) {
+        visit(text.substr(static_cast<std::size_t>(piece.data() - subject.data()), piece.size()));
+    });
 }
 
 }  // namespace weft::text

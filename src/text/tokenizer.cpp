@@ -99,6 +99,7 @@ std::string Tokenizer::decode(const Ids& ids) const {
     return std::visit([&](const auto& kind) { return kind.decode(ids); }, kind_);
 }
 std::optional<std::int64_t> Tokenizer::eos_token_id() const {
+    if (pre_trained() != nullptr) return pre_trained()->eos_token_id();
     const auto* pairs = std::get_if<BytePairs>(&kind_);
     return pairs != nullptr ? pairs->id_of(BytePairs::eos_token) : std::nullopt;
 }

@@ -23,7 +23,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weft-config.cmake ${CMAKE_CURRENT_BINA
 list(REVERSE libraries)
 list(TRANSFORM libraries PREPEND "-l")
 list(JOIN libraries " " WEFT_PC_LIBS)
-set(called -ltbb -lz -lpcre2-8)
+set(called -ltbb -lz -lpcre2-8 -lutf8proc)
 if(WEFT_BLAS STREQUAL openblas)
   list(APPEND called -lopenblas)
 endif()

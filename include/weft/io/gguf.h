@@ -38,6 +38,7 @@ public:
     explicit GgufMetadata(std::filesystem::path file = {}, std::map<std::string, GgufValue> values = {})
         : file_(std::move(file)), values_(std::move(values)) {}
 
+    const std::filesystem::path& file() const { return file_; }               // the file that messages name
     bool has(const std::string& key) const { return values_.contains(key); }  // whether there is such a key
     // The value of an integer, of any width.
     std::int64_t integer(const std::string& key, std::optional<std::int64_t> otherwise = {}) const;

@@ -1,6 +1,7 @@
 // Tokenisers: texts as the ids that a language model reads, and back. V = vocab_size(); ids are 0 … V − 1. Each
 // has encode(text) → ids and decode(ids) → text, the concatenated pieces of the ids, with
-// decode(encode(text)) == text. IndexError for another id; that of decode names its position.
+// decode(encode(text)) == text, except for a PreTrainedTokenizer that changes the text. IndexError for another
+// id; that of decode names its position.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,10 @@
 #include <vector>
 
 #include "weft/base/error.h"
+
+namespace weft::io {
+class GgufMetadata;
+}
 
 namespace weft::text {
 
@@ -100,7 +105,60 @@ private:
     explicit BytePairs(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 };
 
-// Any of the three, with the functions and errors of the one it holds.
+// What PreTrainedTokenizer::encode does with special tokens, such as <|im_start|> (transformers' and
+// llama.cpp's names).
+struct EncodeOptions {
+    bool add_special_tokens = true;  // adds those that the file puts before and after a text
+    bool parse_special = false;      // a special token's name in the text is that token, not ordinary text
+};
+
+// The tokenizer of a published model, by the rules in its file: byte pair encoding of bytes (GPT-2, Llama 3,
+// Qwen, SmolLM) or of characters (Llama 2, Gemma), or SentencePiece's pieces with scores. Ids are those of
+// Hugging Face's tokenizers or, from a GGUF file, of llama.cpp. What is not UTF-8 in a text is read as U+FFFD,
+// as Utf8Stream shows it. Characters newer than Unicode 14 may be cut otherwise than there.
+//
+//     const auto tokenizer = text::PreTrainedTokenizer::load(folder / "tokenizer.json");
+//     const text::Ids ids = tokenizer.encode("the weft");  // as transformers' tokenizer("the weft").input_ids
+//     const text::Ids chat = tokenizer.encode("<|end|>", {.add_special_tokens = false, .parse_special = true});
+//     const std::string text = tokenizer.decode(ids);      // "the weft"
+class PreTrainedTokenizer {
+public:
+    // Reads a tokenizer.json of Hugging Face's tokenizers, and from a tokenizer_config.json beside it, if there
+    // is one, bos_token and eos_token. Model: BPE. Normalizers: NFC, Prepend, Replace of a string.
+    // Pre-tokenizers: Split, Digits, Metaspace, ByteLevel as the last. Post-processors: ByteLevel,
+    // TemplateProcessing. Decoders: ByteLevel, ByteFallback, Fuse, Replace of a string, Strip after Fuse,
+    // Metaspace. Sequences of these. IoError, naming the path and the part, for any other part or option,
+    // truncation and padding too; for a merge of what is no token, two tokens of one id, an id beyond twice the
+    // number of tokens, a pattern that PCRE2 cannot match as Oniguruma does, an added token longer than 1024
+    // bytes. An id that no token has is "".
+    static PreTrainedTokenizer load(const std::filesystem::path& path);
+    // Reads the tokenizer.ggml keys of a GGUF file: of the model "gpt2" with a `pre` of default, gpt-2, smollm,
+    // qwen2, llama-bpe or another name for one of these, or "llama". IoError for any other, and as above.
+    // Unlike in llama.cpp, text never becomes a control token unless it is parsed.
+    static PreTrainedTokenizer load(const io::GgufMetadata& metadata);
+
+    std::int64_t vocab_size() const;  // V, one more than the largest id
+    // The ids of a text. ValueError if the file's pattern needs ten million steps to find one piece of it.
+    Ids encode(const std::string& text, EncodeOptions options = {}) const;
+    std::string piece(
+        std::int64_t id) const;  // what the token adds to a decoded text; a special token, its name
+    std::string decode(
+        const Ids& ids) const;  // of all pieces, without the space that encode put before the text
+    std::optional<std::int64_t> id_of(const std::string& piece) const;  // the token with this piece
+
+    std::optional<std::int64_t> bos_token_id() const;  // begins a text, if the file names such a token
+    std::optional<std::int64_t> eos_token_id() const;  // ends a text
+    const Ids& end_token_ids() const;  // eos_token_id and those that end a turn of a chat, such as <|im_end|>
+    bool adds_bos_token() const;       // whether encode puts bos_token_id before a text
+
+    struct Model;  // src/text/pretrained.h
+
+private:
+    std::shared_ptr<const Model> model_;
+    explicit PreTrainedTokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+};
+
+// Any of the four, with the functions and errors of the one it holds.
 //
 //     const text::Tokenizer tokenizer = text::Characters("hello");
 //     const std::int64_t V = tokenizer.vocab_size();  // 4
@@ -110,16 +168,19 @@ public:
     Tokenizer(Characters kind) : kind_(std::move(kind)) {}
     Tokenizer(Bytes kind) : kind_(kind) {}
     Tokenizer(BytePairs kind) : kind_(std::move(kind)) {}
+    Tokenizer(PreTrainedTokenizer kind) : kind_(std::move(kind)) {}
 
     std::int64_t vocab_size() const;                   // V
     Ids encode(const std::string& text) const;         // the ids of a text
     std::string piece(std::int64_t id) const;          // the text of one id
     std::string decode(const Ids& ids) const;          // the text of ids
-    std::optional<std::int64_t> eos_token_id() const;  // the id of <|endoftext|>, if there is one
+    std::optional<std::int64_t> eos_token_id() const;  // the id that ends a text, if there is one
     const Characters* characters() const { return std::get_if<Characters>(&kind_); }  // null: it holds another
+    // Null if it holds another.
+    const PreTrainedTokenizer* pre_trained() const { return std::get_if<PreTrainedTokenizer>(&kind_); }
 
 private:
-    std::variant<Characters, Bytes, BytePairs> kind_;
+    std::variant<Characters, Bytes, BytePairs, PreTrainedTokenizer> kind_;
 };
 
 // Turns pieces of tokens into whole characters, for display while they arrive. An unfinished character waits

@@ -1,0 +1,13 @@
+// Unicode's composed form.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft::text {
+
+// Normalization Form C of a UTF-8 text (Unicode Standard Annex #15): é, whether written as one character or as
+// e with an accent, as one.
+std::string nfc(std::string_view text);
+
+}  // namespace weft::text
