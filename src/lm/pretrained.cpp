@@ -9,7 +9,9 @@
 #include "weft/autograd/raw.h"
 #include "weft/base/error_list.h"
 #include "weft/io/atomic_file.h"
+#include "weft/io/files.h"
 #include "weft/io/input_file.h"
+#include "weft/io/json.h"
 #include "weft/ops/packed.h"
 
 namespace weft::lm {
@@ -150,6 +152,28 @@ Decoder loaded(const std::filesystem::path& path, const DecoderConfig& config, c
     }
 }
 
+Decoder of_folder(const std::filesystem::path& folder, const PretrainedOptions& options) {
+    const DecoderConfig config = pretrained_config(folder / "config.json", options);
+    return loaded(
+        folder, config, [&] { return from_transformers(io::load_sharded_checkpoint(folder), config); },
+        options);
+}
+
+Decoder of_gguf(const std::filesystem::path& path, io::Gguf file, const PretrainedOptions& options) {
+    const DecoderConfig config = pretrained_config(file);
+    return loaded(
+        path, config, [&] { return from_gguf(std::move(file), config); }, options);
+}
+
+std::string chat_template_of(const std::filesystem::path& folder) {
+    if (std::filesystem::exists(folder / "chat_template.jinja"))
+        return io::load_text(folder / "chat_template.jinja");
+    if (!std::filesystem::exists(folder / "tokenizer_config.json")) return "";
+    const nlohmann::json file = io::load_json(folder / "tokenizer_config.json");
+    const auto found = file.find("chat_template");
+    return found != file.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 }  // namespace
 
 DecoderConfig pretrained_config(const io::Gguf& file) {
@@ -241,15 +265,26 @@ DecoderConfig pretrained_config(const io::Gguf& file) {
 }
 
 Decoder load_pretrained(const std::filesystem::path& path, const PretrainedOptions& options) {
-    if (!std::filesystem::is_directory(path)) {
+    return std::filesystem::is_directory(path) ? of_folder(path, options)
+                                               : of_gguf(path, io::load_gguf(path), options);
+}
+
+Pretrained load_language(const std::filesystem::path& path, const PretrainedOptions& options) {
+    Pretrained all = [&]() -> Pretrained {
+        if (std::filesystem::is_directory(path))
+            return {of_folder(path, options), text::PreTrainedTokenizer::load(path / "tokenizer.json"),
+                    chat_template_of(path)};
         io::Gguf file = io::load_gguf(path);
-        const DecoderConfig config = pretrained_config(file);
-        return loaded(
-            path, config, [&] { return from_gguf(std::move(file), config); }, options);
-    }
-    const DecoderConfig config = pretrained_config(path / "config.json", options);
-    return loaded(
-        path, config, [&] { return from_transformers(io::load_sharded_checkpoint(path), config); }, options);
+        const auto tokenizer = text::PreTrainedTokenizer::load(file.metadata);
+        const char* const key = "tokenizer.chat_template";
+        const std::string chat = file.metadata.has(key) ? file.metadata.text(key) : "";
+        return {of_gguf(path, std::move(file), options), tokenizer, chat};
+    }();
+    if (all.tokenizer.vocab_size() > all.model.config.vocab_size)
+        throw IoError("cannot load ", io::display_path(path), ": the tokenizer has ",
+                      all.tokenizer.vocab_size(), " tokens and the model ", all.model.config.vocab_size,
+                      "; are both of one model?");
+    return all;
 }
 
 void save_pretrained(const std::filesystem::path& folder, const Decoder& model) {

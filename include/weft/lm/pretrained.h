@@ -7,6 +7,7 @@
 
 #include "weft/io/gguf.h"
 #include "weft/lm/decoder.h"
+#include "weft/text/tokenizer.h"
 
 namespace weft::lm {
 
@@ -41,6 +42,23 @@ DecoderConfig pretrained_config(const io::Gguf& file);
 // IoError, naming the file, for what pretrained_config, io::load_sharded_checkpoint, io::load_gguf or Decoder's
 // constructor refuses.
 Decoder load_pretrained(const std::filesystem::path& path, const PretrainedOptions& options = {});
+
+// A model with its tokenizer, and its template for chats in Jinja, empty if it has none.
+struct Pretrained {
+    Decoder model;                        // as load_pretrained gives it
+    text::PreTrainedTokenizer tokenizer;  // of tokenizer.json, or the GGUF file's own
+    std::string chat_template = {};       // for ChatTemplate::of
+};
+// Both, and the template of chat_template.jinja or tokenizer_config.json, or of the GGUF file, which is read
+// once.
+//
+//     const lm::Pretrained published = lm::load_language(folder);
+//     const text::Ids ids = published.tokenizer.encode("The loom");
+//     const text::Ids more = lm::generate(published.model, ids, {.max_new_tokens = 5});
+//
+// IoError for what load_pretrained and PreTrainedTokenizer::load refuse, and if the tokenizer has more tokens
+// than the model.
+Pretrained load_language(const std::filesystem::path& path, const PretrainedOptions& options = {});
 
 // Writes config.json and model.safetensors in the folder, as from_pretrained of transformers reads them: of the
 // first family that has the model's options. Creates the folder if it is missing. ValueError if no family has
