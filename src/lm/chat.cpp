@@ -46,13 +46,15 @@ ChatTemplate ChatTemplate::of(const std::string& jinja) {
         throw ValueError("ChatTemplate: the model's template is none that Weft knows; name the one to use: ",
                          known);
     ChatTemplate form(found[0]);
-    // chatml's templates write a message of their own where the chat has none:
+    // chatml's templates write a message of their own where a chat has none:
     // '<|im_start|>system\n…<|im_end|>\n'.
-    const std::string begin = "<|im_start|>system\\n";
-    const std::size_t at = jinja.find(begin);
-    const std::size_t end = at == std::string::npos ? at : jinja.find("<|im_end|>", at);
+    std::string text = jinja;  // a line break stands in it as one or as \n
+    for (std::size_t at = 0; (at = text.find("\\n", at)) != std::string::npos;) text.replace(at, 2, "\n");
+    const std::string begin = "<|im_start|>system\n";
+    const std::size_t at = text.find(begin);
+    const std::size_t end = at == std::string::npos ? at : text.find("<|im_end|>", at);
     if (form.name_ == "chatml" && end != std::string::npos) {
-        const std::string message = jinja.substr(at + begin.size(), end - at - begin.size());
+        const std::string message = text.substr(at + begin.size(), end - at - begin.size());
         if (message.find('\'') == std::string::npos) form.system = message;  // not made of pieces
     }
     return form;
