@@ -244,28 +244,29 @@ DecoderAttention::DecoderAttention(const DecoderConfig& c, std::int64_t layer, c
       v_proj(linear_if(!c.fused_qkv, state, "v_proj")),
       q_norm(norm_if(c.qk_norm, c, state, "q_norm")),
       k_norm(norm_if(c.qk_norm, c, state, "k_norm")),
+      heads(register_module("heads", nn::Identity())),
       o_proj(linear(state, "o_proj")) {}
 
 Tensor DecoderAttention::operator()(const Tensor& x, const DecoderPass& pass) const {  // (B, T, C)
     return nn::located(*this, [&] {
-        Heads heads = [&]() -> Heads {
+        Heads qkv = [&]() -> Heads {
             if (qkv_proj) return PackedHeads{(*qkv_proj)(x), num_heads, num_kv_heads, head_dim};
             return std::array{nn::split_heads((*q_proj)(x), num_heads),
                               nn::split_heads((*k_proj)(x), num_kv_heads),
                               nn::split_heads((*v_proj)(x), num_kv_heads)};
         }();
         if (q_norm || pass.rotary != nullptr || pass.cache != nullptr) {
-            auto [q, k, v] = heads.qkv();  // (B, H, T, D), (B, G, T, D), (B, G, T, D)
+            auto [q, k, v] = qkv.qkv();  // (B, H, T, D), (B, G, T, D), (B, G, T, D)
             if (q_norm) q = (*q_norm)(q), k = (*k_norm)(k);
             if (pass.rotary != nullptr) q = nn::rotary(q, *pass.rotary), k = nn::rotary(k, *pass.rotary);
             if (pass.cache != nullptr)
                 std::tie(k, v) = std::tuple_cat(pass.cache->append(k, v));  // (B, G, S, D)
-            heads = std::array{q, k, v};
+            qkv = std::array{q, k, v};
         }
         AttentionOptions with_mask = options;
         with_mask.mask = pass.mask;
-        const Tensor y = heads.attend("Decoder", with_mask).output;  // (B, H, T, D)
-        return o_proj(traced("merged", nn::merge_heads(y)));         // (B, T, C)
+        const Tensor y = qkv.attend("Decoder", with_mask).output;    // (B, H, T, D)
+        return o_proj(heads(traced("merged", nn::merge_heads(y))));  // (B, T, C)
     });
 }
 

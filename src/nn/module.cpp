@@ -6,6 +6,7 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include "nn/registry.h"
@@ -14,6 +15,7 @@
 #include "weft/autograd/trace.h"
 #include "weft/base/error_list.h"
 #include "weft/base/table.h"
+#include "weft/base/utf8.h"
 
 namespace weft::nn {
 
@@ -294,6 +296,44 @@ std::string Module::path() const {
     const std::string& name = registry_->name;
     const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
     return Module(parent).path() + (is_number ? "[" + name + "]" : "." + name);
+}
+
+ForwardHook Module::hook(const std::string& path, std::function<Tensor(const Tensor&)> f) const {
+    std::shared_ptr<Registry> at = registry_;
+    std::string names = path;  // "blocks[3].attn" as "blocks.3.attn"
+    std::erase(names, ']');
+    std::ranges::replace(names, '[', '.');
+    std::istringstream parts(names.substr(names.starts_with('.')));
+    for (std::string part; std::getline(parts, part, '.');) {
+        const auto found = std::ranges::find(at->children, part, [](const auto& child) { return child.first; });
+        if (found == at->children.end()) {
+            std::string known;
+            for (const auto& [name, child] : at->children) known += (known.empty() ? "" : ", ") + name;
+            throw IndexError("Module::hook: ", Module(at).path(), " has no part \"", excerpt(part),
+                             "\"; its parts are ", known.empty() ? "none" : known);
+        }
+        at = found->second;
+    }
+    std::erase_if(at->hooks, [](const auto& hook) { return hook.expired(); });
+    const auto function = std::make_shared<const ForwardHook::Function>(std::move(f));
+    at->hooks.push_back(function);
+    return ForwardHook(function);
+}
+
+Tensor Module::hooked(Tensor y) const {
+    for (std::size_t i = 0; i < registry_->hooks.size(); ++i) {  // f may add others
+        const auto hook = registry_->hooks[i].lock();
+        if (!hook) continue;
+        const Tensor result = (*hook)(y);
+        if (result.shape() != y.shape())
+            throw ShapeError("hook: the result has the shape ", result.shape(), ", and what it replaces ",
+                             y.shape());
+        if (result.dtype() != y.dtype())
+            throw DTypeError("hook: the result is ", name(result.dtype()), ", and what it replaces ",
+                             name(y.dtype()));
+        y = result;
+    }
+    return y;
 }
 
 std::optional<Module> Ownership::owner_of(const GraphNode& leaf) {

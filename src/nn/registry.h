@@ -1,6 +1,7 @@
 // What a module registers; shared by its copies.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -24,6 +25,7 @@ struct Module::Registry : LeafOwner {
     std::vector<Entry> tensors;  // parameters, then buffers
     NamedGenerators generators;
     std::vector<std::pair<std::string, std::shared_ptr<Registry>>> children;
+    std::vector<std::weak_ptr<const std::function<Tensor(const Tensor&)>>> hooks;  // of the module's results
     std::weak_ptr<Registry> parent;  // the first that it was registered with, under this name
     std::string name;
     std::map<std::string, const char*> names;  // all names, and what each one names: "parameter", "child", …

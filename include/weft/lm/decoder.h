@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/lm/gpt.h"
+#include "weft/nn/activations.h"
 #include "weft/nn/rotary.h"
 
 namespace weft::lm {
@@ -125,7 +126,8 @@ struct DecoderAttention : DecoderPart {
     std::optional<nn::Linear> qkv_proj;                    // C → (H + 2G) D, if fused
     std::optional<nn::Linear> q_proj, k_proj, v_proj;      // C → H D, G D and G D, if not
     std::optional<DecoderNorm> q_norm, k_norm;             // over D, if there is qk_norm
-    nn::Linear o_proj;                                     // H D → C
+    nn::Identity heads;  // of the heads' outputs side by side, (B, T, H D): for hooks
+    nn::Linear o_proj;   // H D → C
     DecoderAttention(const DecoderConfig& config, std::int64_t layer, const DecoderState& state);  // by Decoder
     Tensor operator()(const Tensor& x, const DecoderPass& pass) const;                             // as above
 };

@@ -51,7 +51,7 @@ struct Flatten : Module {
 //     const Tensor y = nn::Identity()(x);  // x itself
 struct Identity : Module {
     Identity() : Module("Identity") {}
-    Tensor operator()(const Tensor& x) const { return x; }  // x
+    Tensor operator()(const Tensor& x) const { return hooked(x); }  // x
 };
 
 }  // namespace weft::nn

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -74,6 +75,22 @@ public:
     ~EvalMode();
     EvalMode(const EvalMode&) = delete;
     EvalMode& operator=(const EvalMode&) = delete;
+};
+
+// A function of a module's results, as Module::hook makes it; it acts as long as this lives.
+//
+//     std::vector<Tensor> seen;
+//     {
+//         const nn::ForwardHook hook = model.hook("0", [&](const Tensor& y) { return seen.emplace_back(y); });
+//         (void)model(x);  // seen has what model's first module returned
+//     }
+//     (void)model(x);  // nothing more
+class [[nodiscard]] ForwardHook {
+private:
+    friend class Module;
+    using Function = std::function<Tensor(const Tensor&)>;
+    std::shared_ptr<const Function> function_;
+    explicit ForwardHook(std::shared_ptr<const Function> function) : function_(std::move(function)) {}
 };
 
 // The base class of layers and models. Dots in a name separate modules: "blocks.0.attn.W_out.weight".
@@ -137,6 +154,17 @@ public:
     //     const nn::Sequential model{nn::Linear(4, 3), nn::Linear(3, 2)};
     //     const std::string path = model.named_children()[1].second.path();  // "Sequential[1]"
     std::string path() const;
+    // Calls f(y) with what the module at `path` within this one returns, whenever it runs, and goes on with the
+    // result instead of y: return y to only look. `path` is as path() writes it, "blocks[3].attn", and "" this
+    // module itself. Several act in the order in which they were added. A module's hooks are those of all
+    // copies, not of clones; it has them if it is one of Weft's or calls located(), and returns a tensor (of an
+    // AttentionResult, the output). IndexError if there is no such module; when it runs, ShapeError or
+    // DTypeError if f's result is not like y. (torch.nn.Module.register_forward_hook.)
+    //
+    //     const nn::ForwardHook off = gpt.hook("blocks[0].attn", [](const Tensor& y) { return zeros_like(y);
+    //     });
+    ForwardHook hook(const std::string& path, std::function<Tensor(const Tensor&)> f) const;
+    Tensor hooked(Tensor y) const;    // y after this module's hooks; located() calls it
     const std::string& kind() const;  // "Linear", "GPT", …
 
     // Returns a table: a row per module and parameter with shape and count, then the totals.
@@ -175,8 +203,8 @@ private:
 
 // Returns f(). An error of Weft's that passes through has module.path() before its message, unless a module
 // within has put its own there, or this module is in no other: "GPT.blocks[3].attn: …". A Profile counts what f
-// calls as the module's. Weft's layers call their operations so; a module of your own does where it calls
-// operations itself.
+// calls as the module's, and the module's hooks act. Weft's layers call their operations so; a module of your
+// own does where it calls operations itself.
 //
 //     struct Scale : nn::Module {
 //         nn::Parameter weight = register_parameter("weight", ones({3}));
@@ -188,7 +216,15 @@ template <class F>
 decltype(auto) located(const Module& module, const F& f) {
     const Profile::ModuleCall call(Profile::current() != nullptr ? module.path() : std::string());
     try {
-        return f();
+        using Result = std::remove_cvref_t<decltype(f())>;
+        if constexpr (std::is_same_v<Result, Tensor>) {
+            return module.hooked(f());
+        } else if constexpr (std::is_same_v<Result, AttentionResult>) {
+            AttentionResult result = f();
+            return AttentionResult{module.hooked(result.output), result.weights};
+        } else {
+            return f();
+        }
     } catch (Error& error) {
         if (const std::string path = module.path(); path != module.kind()) error.locate(path);
         throw;
