@@ -48,19 +48,17 @@ Pattern::Pattern(const std::string& pcre2) {
     int error = 0;
     PCRE2_SIZE at = 0;
     constexpr auto options = PCRE2_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-    auto compiled = std::make_shared<Compiled>(
-        pcre2,
-        std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>(
-            pcre2_compile(units(pcre2), pcre2.size(), options, &error, &at, nullptr), pcre2_code_free),
-        pcre2_match);
-    if (!compiled->code) {
+    std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code(
+        pcre2_compile(units(pcre2), pcre2.size(), options, &error, &at, nullptr), pcre2_code_free);
+    if (!code) {
         std::array<PCRE2_UCHAR, 200> reason{};
         pcre2_get_error_message(error, reason.data(), reason.size());
         refuse_pattern(pcre2,
                        std::string("is not one of PCRE2's: ") + reinterpret_cast<const char*>(reason.data()));
     }
-    if (pcre2_jit_compile(compiled->code.get(), PCRE2_JIT_COMPLETE) == 0) compiled->match = pcre2_jit_match;
-    compiled_ = std::move(compiled);
+    const bool has_jit = pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) == 0;
+    compiled_ =
+        std::make_shared<Compiled>(Compiled{pcre2, std::move(code), has_jit ? pcre2_jit_match : pcre2_match});
 }
 
 Pattern Pattern::of_oniguruma(const std::string& pattern) {

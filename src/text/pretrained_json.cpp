@@ -102,7 +102,8 @@ private:
     // The text of {"String": text}, or with is_regex the pattern of {"Regex": text}.
     std::string literal(const json& part) const {
         const json& pattern = member(part, "pattern");
-        if (!pattern.is_object() || pattern.size() != 1 || text_of(pattern, "String").empty())
+        if (!pattern.is_object() || pattern.size() != 1 || !pattern.contains("String") ||
+            text_of(pattern, "String").empty())
             refuse_value("pattern", pattern);
         return text_of(pattern, "String");
     }

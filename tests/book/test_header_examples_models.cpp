@@ -199,6 +199,17 @@ TEST_CASE("tokenizer.h: characters, bytes and byte pairs, and the tokeniser that
         CHECK(tokenizer.num_merges() >= 2);
         CHECK(same.encode("low") == ids);
     }
+    {
+        std::filesystem::copy(golden / "tokenizers/gpt4o.json", folder / "tokenizer.json");
+        const auto tokenizer = text::PreTrainedTokenizer::load(folder / "tokenizer.json");
+        const text::Ids ids = tokenizer.encode("the weft");  // as transformers' tokenizer("the weft").input_ids
+        const std::string text = tokenizer.decode(ids);      // "the weft"
+        const text::Ids end = tokenizer.encode("<|end|>", {.parse_special = true});  // one token
+        CHECK(text == "the weft");
+        CHECK(end.size() == 1);
+        const text::EncodeOptions chat{.add_special_tokens = false, .parse_special = true};
+        CHECK(tokenizer.encode("<|end|>", chat) == end);
+    }
     const text::Tokenizer tokenizer = text::Characters("hello");
     const std::int64_t V = tokenizer.vocab_size();  // 4
     CHECK(V == 4);

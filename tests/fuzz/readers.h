@@ -293,13 +293,40 @@ inline std::string gzip(const std::string& bytes) {
     });
 }
 
+// A tokenizer.json.
+inline std::string pretrained(const std::string& bytes) {
+    const File file(bytes);
+    return refusal_of([&] {
+        const auto tokenizer = text::PreTrainedTokenizer::load(file.path());
+        const std::int64_t V = tokenizer.vocab_size();
+        for (const std::string text :
+             {"The loom's thread \u2014 1,204 <s> e\u0301\n\n \xFF", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaab"})
+            for (const bool parse : {false, true}) {
+                const text::Ids ids =
+                    tokenizer.encode(text, {.add_special_tokens = parse, .parse_special = parse});
+                for (const std::int64_t id : ids) require(id >= 0 && id < V, "ids of the vocabulary");
+                tokenizer.decode(ids);
+            }
+        require(tokenizer.end_token_ids().empty() == !tokenizer.eos_token_id(), "an end where a text ends");
+    });
+}
+
 struct Reader {
     const char* name;  // folder of its corpus
     std::string (*read)(const std::string& bytes);
 };
-inline constexpr Reader readers[] = {
-    {"npy", npy},     {"npz", npz},       {"safetensors", safetensors}, {"gguf", gguf},
-    {"index", index}, {"config", config}, {"byte_pairs", byte_pairs},   {"tokenizer", tokenizer},
-    {"utf8", utf8},   {"report", report}, {"page_model", page_model},   {"gzip", gzip}};
+inline constexpr Reader readers[] = {{"npy", npy},
+                                     {"npz", npz},
+                                     {"safetensors", safetensors},
+                                     {"gguf", gguf},
+                                     {"index", index},
+                                     {"config", config},
+                                     {"byte_pairs", byte_pairs},
+                                     {"tokenizer", tokenizer},
+                                     {"utf8", utf8},
+                                     {"report", report},
+                                     {"page_model", page_model},
+                                     {"gzip", gzip},
+                                     {"pretrained", pretrained}};
 
 }  // namespace fuzz

@@ -27,6 +27,14 @@ const text::BytePairs& pairs() {
     return tokenizer;
 }
 
+text::PreTrainedTokenizer pre_trained() {
+    io::save_text(scratch("tokenizer.json"),
+                  R"({"model": {"vocab": {"a": 0, "aa": 1, "aaaa": 2, "Ì": 3, "e": 4},
+        "merges": ["a a", "aa aa"]}, "normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "ByteLevel"},
+        "decoder": {"type": "ByteLevel"}, "added_tokens": [{"id": 5, "content": "<end>"}]})");
+    return text::PreTrainedTokenizer::load(scratch("tokenizer.json"));
+}
+
 }  // namespace
 
 std::vector<growth::Case> growth::texts() {
@@ -49,6 +57,25 @@ std::vector<growth::Case> growth::texts() {
          }},
         {"Bytes: encode and decode", 4000,
          [](auto n) { return [text = words(n)] { (void)text::Bytes().decode(text::Bytes().encode(text)); }; }},
+        {"PreTrainedTokenizer: encode and decode", 2000,
+         [](auto n) {
+             const auto tokenizer = pre_trained();
+             return [tokenizer, text = words(n)] { (void)tokenizer.decode(tokenizer.encode(text)); };
+         }},
+        {"PreTrainedTokenizer: encode a long word", 2000,
+         [](auto n) {
+             const auto tokenizer = pre_trained();
+             return [tokenizer, text = std::string(static_cast<std::size_t>(n), 'a')] {
+                 (void)tokenizer.encode(text);
+             };
+         }},
+        {"PreTrainedTokenizer: encode marks out of order", 2000,
+         [](auto n) {
+             const auto tokenizer = pre_trained();
+             std::string text;
+             for (std::int64_t i = 0; i < n; ++i) text += i % 2 == 0 ? "\u0301" : "\u0316";
+             return [tokenizer, text] { (void)tokenizer.encode(text); };
+         }},
         {"BytePairs: train, words", 500,
          [](auto n) { return [text = words(n)] { (void)text::BytePairs::train(text, 400); }; }},
         {"BytePairs: train, a long word", 500,

@@ -14,14 +14,12 @@ struct ChatMessage {
     text::Ids ids = {};         // of an answer: its ids as they were generated, used in place of its content
 };
 
-// One of the forms that published models were trained on, by its name in llama.cpp:
-//
-//     chatml    <|im_start|>user\n…<|im_end|>\n<|im_start|>assistant\n           SmolLM2, Qwen
-//     llama3    <|start_header_id|>user<|end_header_id|>\n\n…<|eot_id|>          Llama 3; spaces around … are
-//     cut gemma     <start_of_turn>user\n…<end_of_turn>\n<start_of_turn>model\n      Gemma; the same, and the
-//     system's
-//               message stands before the first user's
-//     mistral   [INST] … [/INST]                                                Mistral 7B Instruct; likewise
+// One of the forms that published models were trained on, by its name in llama.cpp. `chatml` (SmolLM2, Qwen) is
+// "<|im_start|>user\n…<|im_end|>\n" for each message and "<|im_start|>assistant\n" before an answer; `llama3`
+// has
+// "<|start_header_id|>user<|end_header_id|>\n\n…<|eot_id|>", without the spaces around …; `gemma` likewise
+// "<start_of_turn>user\n…<end_of_turn>\n", with the system's message before the first user's; `mistral` (7B
+// Instruct) likewise "[INST] … [/INST]".
 //
 //     const lm::ChatTemplate form = lm::ChatTemplate::named("chatml");
 //     const text::Ids ids = form.encode(tokenizer, {{"user", "What is 1 + 1?"}});

@@ -42,9 +42,10 @@ struct DecoderLayerOptions {
 
 // The sizes and options of a Decoder; the defaults are those of Llama (Touvron et al., 2023), in small.
 //
-//     lm::DecoderConfig config{.vocab_size = 100, .num_layers = 2, .num_heads = 4, .num_kv_heads = 2, .d_model
-//     = 32}; config.qk_norm = true;                      // as in Qwen3 config.layers = {{.window = 16}, {}};
-//     // the first sees 16 tokens, the second all const lm::Decoder model(config, rng);
+//     lm::DecoderConfig config{.vocab_size = 100, .num_layers = 2, .num_kv_heads = 2, .d_model = 32};
+//     config.qk_norm = true;                 // as in Qwen3
+//     config.layers = {{.window = 16}, {}};  // the first block sees 16 tokens, the second all
+//     const lm::Decoder model(config, rng);
 struct DecoderConfig {
     std::int64_t vocab_size = 256;     // V
     std::int64_t block_size = 64;      // the tokens of its training; only learned positions end there

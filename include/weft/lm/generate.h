@@ -60,8 +60,9 @@ text::Ids generate(const LanguageModel& model, const text::Ids& prompt, const Ge
 // padded on the left, for a model that has_masks(), else computed one after the other. Each is what it is
 // alone, to rounding.
 //
-//     const std::vector<text::Ids> both = lm::generate_batch(model, {{1, 2, 3}, {4}}, {.sampling =
-//     {.temperature = 0}});
+//     const std::vector<text::Ids> both = lm::generate_batch(model, {{1, 2, 3}, {4}}, {.max_new_tokens = 5});
+//
+// ValueError if there are no prompts or one is empty, or for a PromptCache; and what generate refuses.
 std::vector<text::Ids> generate_batch(const LanguageModel& model, const std::vector<text::Ids>& prompts,
                                       const GenerateOptions& options);
 

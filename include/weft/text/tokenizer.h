@@ -105,45 +105,48 @@ private:
     explicit BytePairs(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 };
 
-// What PreTrainedTokenizer::encode does with special tokens, such as <|im_start|> (transformers' and
-// llama.cpp's names).
+// What PreTrainedTokenizer::encode does with special tokens, such as <|im_start|>. The names are those of
+// transformers and llama.cpp.
+//
+//     const text::EncodeOptions chat{.add_special_tokens = false, .parse_special = true};
 struct EncodeOptions {
     bool add_special_tokens = true;  // adds those that the file puts before and after a text
     bool parse_special = false;      // a special token's name in the text is that token, not ordinary text
 };
 
 // The tokenizer of a published model, by the rules in its file: byte pair encoding of bytes (GPT-2, Llama 3,
-// Qwen, SmolLM) or of characters (Llama 2, Gemma), or SentencePiece's pieces with scores. Ids are those of
-// Hugging Face's tokenizers or, from a GGUF file, of llama.cpp. What is not UTF-8 in a text is read as U+FFFD,
-// as Utf8Stream shows it. Characters newer than Unicode 14 may be cut otherwise than there.
+// Qwen, SmolLM) or of characters (Llama 2, Gemma), or SentencePiece's pieces with scores. The ids are those of
+// Hugging Face's tokenizers or, from a GGUF file, of llama.cpp. Bytes that are not UTF-8 are read as U+FFFD,
+// which is how Utf8Stream shows them. Characters newer than Unicode 14 may be split differently there.
 //
 //     const auto tokenizer = text::PreTrainedTokenizer::load(folder / "tokenizer.json");
 //     const text::Ids ids = tokenizer.encode("the weft");  // as transformers' tokenizer("the weft").input_ids
-//     const text::Ids chat = tokenizer.encode("<|end|>", {.add_special_tokens = false, .parse_special = true});
 //     const std::string text = tokenizer.decode(ids);      // "the weft"
+//     const text::Ids end = tokenizer.encode("<|end|>", {.parse_special = true});  // one token
 class PreTrainedTokenizer {
 public:
-    // Reads a tokenizer.json of Hugging Face's tokenizers, and from a tokenizer_config.json beside it, if there
-    // is one, bos_token and eos_token. Model: BPE. Normalizers: NFC, Prepend, Replace of a string.
-    // Pre-tokenizers: Split, Digits, Metaspace, ByteLevel as the last. Post-processors: ByteLevel,
-    // TemplateProcessing. Decoders: ByteLevel, ByteFallback, Fuse, Replace of a string, Strip after Fuse,
-    // Metaspace. Sequences of these. IoError, naming the path and the part, for any other part or option,
-    // truncation and padding too; for a merge of what is no token, two tokens of one id, an id beyond twice the
-    // number of tokens, a pattern that PCRE2 cannot match as Oniguruma does, an added token longer than 1024
-    // bytes. An id that no token has is "".
+    // Reads a tokenizer.json of Hugging Face's tokenizers, and bos_token and eos_token from a
+    // tokenizer_config.json in the same folder, if there is one. It may have: the model BPE; the normalizers
+    // NFC, Prepend, and Replace of a string; the pre-tokenizers Split, Digits, Metaspace, and ByteLevel at the
+    // end; the post-processors ByteLevel and TemplateProcessing; the decoders ByteLevel, Metaspace,
+    // ByteFallback, Fuse, Replace of a string, and Strip after Fuse; sequences of them. IoError, naming the
+    // path and the part, for any other part or option, and for truncation and padding; for a merge that names
+    // no token, two tokens with one id, an id at or above twice the number of tokens, a pattern that PCRE2
+    // would match differently than Oniguruma, an added token longer than 1024 bytes. The piece of an id without
+    // a token is "".
     static PreTrainedTokenizer load(const std::filesystem::path& path);
-    // Reads the tokenizer.ggml keys of a GGUF file: of the model "gpt2" with a `pre` of default, gpt-2, smollm,
-    // qwen2, llama-bpe or another name for one of these, or "llama". IoError for any other, and as above.
-    // Unlike in llama.cpp, text never becomes a control token unless it is parsed.
+    // Reads the tokenizer.ggml keys of a GGUF file. The model is "llama", or "gpt2" with `pre` default, gpt-2,
+    // smollm, qwen2, llama-bpe or another name of one of these; IoError for another, and as above. Text does
+    // not become a control token unless it is parsed; in llama.cpp merges may make one.
     static PreTrainedTokenizer load(const io::GgufMetadata& metadata);
 
     std::int64_t vocab_size() const;  // V, one more than the largest id
     // The ids of a text. ValueError if the file's pattern needs ten million steps to find one piece of it.
     Ids encode(const std::string& text, EncodeOptions options = {}) const;
-    std::string piece(
-        std::int64_t id) const;  // what the token adds to a decoded text; a special token, its name
-    std::string decode(
-        const Ids& ids) const;  // of all pieces, without the space that encode put before the text
+    // What a token adds to a decoded text: its bytes, with spaces for ▁; of a special token, its name.
+    std::string piece(std::int64_t id) const;
+    // The pieces, without a space that encode puts before a text.
+    std::string decode(const Ids& ids) const;
     std::optional<std::int64_t> id_of(const std::string& piece) const;  // the token with this piece
 
     std::optional<std::int64_t> bos_token_id() const;  // begins a text, if the file names such a token
