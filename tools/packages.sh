@@ -19,6 +19,7 @@ fuzz="$base clang-14 libclang-rt-14-dev"
 growth="$base valgrind"
 mpi="$base libopenmpi-dev openmpi-bin"
 mpich="$base mpich libmpich-dev"
+pip="python3-pip"
 proofs="python3-sympy python3-numpy"
 python="$base pybind11-dev libdlpack-dev python3-dev python3-numpy python3-nbconvert python3-ipykernel"
 ci="$fuzz $growth $bench $format $proofs git gdb"
@@ -31,7 +32,7 @@ brew_mpi="$brew_base open-mpi"
 names="" brew_names="" by_brew=1
 for group in "$@"; do
     case $group in
-        compiler | base | bench | browser | debs | docs | format | fuzz | growth | mpi | mpich | proofs | python | ci) ;;
+        compiler | base | bench | browser | debs | docs | format | fuzz | growth | mpi | mpich | pip | proofs | python | ci) ;;
         *) echo "there is no group of packages $group"; exit 2 ;;
     esac
     brew_group=brew_$group

@@ -8,9 +8,7 @@
 #include <unordered_set>
 
 #include "io/values.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
-#include "weft/ops/creation.h"
 #include "weft/tensor/packed_matrix.h"
 
 namespace weft::io {
@@ -19,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By ggml_type. The empty ones are no longer in use.
+// By ggml_type. Those without a name are no longer in use.
 constexpr const char* tensor_types[] = {
     "F32",    "F16",   "Q4_0",  "Q4_1",   "",      "",      "Q5_0",    "Q5_1",   "Q8_0",    "Q8_1",
     "Q2_K",   "Q3_K",  "Q4_K",  "Q5_K",   "Q6_K",  "Q8_K",  "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S",
@@ -33,9 +31,9 @@ constexpr BlockFormat formats[] = {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFo
 struct Entry {
     std::string name;
     Shape shape = {};
-    const TypeName* dense = nullptr;  // or
-    const BlockFormat* packed = nullptr;
-    std::uint64_t begin = 0, bytes = 0;  // begin counts from the file's first byte
+    const TypeName* dense = nullptr;      // the type of plain values, or null:
+    const BlockFormat* packed = nullptr;  // the format of blocks
+    std::uint64_t begin = 0, bytes = 0;   // of the values; begin counts as the file does until they are located
 };
 
 class Reader {
@@ -130,8 +128,8 @@ private:
         entry.bytes = entry.bytes / static_cast<std::uint64_t>(length) * static_cast<std::uint64_t>(bytes);
     }
 
-    // Makes `begin` count from the file's first byte. Every byte that follows the entries belongs to one tensor
-    // or is padding.
+    // Makes `begin` count from the file's first byte, and checks that every byte after the entries belongs to
+    // one tensor or is padding.
     void locate(std::vector<Entry>& entries, std::int64_t alignment) {
         if (alignment < 1 || !std::has_single_bit(static_cast<std::uint64_t>(alignment)))
             refuse("its general.alignment is " + std::to_string(alignment) + ", which is no power of two");
@@ -161,15 +159,12 @@ private:
     }
 
     Tensor values_of(const Entry& entry) {
-        const auto fill = [&](std::span<std::byte> values) {
-            if (values.empty()) return;
-            file_.in.seek(entry.begin);
-            file_.in.take(values.data(), values.size());
-        };
-        if (entry.packed) return Tensor(PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], fill));
-        const Tensor x = empty(entry.shape, entry.dense->dtype);
-        fill({bytes_at(x), entry.bytes});
-        return x;
+        if (entry.dense) return read_tensor(file_.in, entry.begin, entry.shape, entry.dense->dtype);
+        return Tensor(
+            PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], [&](std::span<std::byte> blocks) {
+                file_.in.seek(entry.begin);
+                file_.in.take(blocks.data(), blocks.size());
+            }));
     }
 };
 

@@ -85,7 +85,7 @@ T GgufParts::element(std::uint32_t type) {
         return take_string();
     } else if constexpr (std::is_same_v<T, bool>) {
         const auto byte = take<std::byte>();
-        if (!all_valid_bools(&byte, 1)) refuse("it holds a bool that is neither 0 nor 1");
+        if (!all_valid_bools({&byte, 1})) refuse("it holds a bool that is neither 0 nor 1");
         return byte == std::byte{1};
     } else if constexpr (std::is_same_v<T, double>) {
         return type == f32 ? static_cast<double>(take<float>()) : take<double>();

@@ -126,7 +126,7 @@ Tensor read_npy(ByteSource& source) {
     if (type.convert != nullptr)
         for (std::uint64_t i = 0; i * type.bytes < bytes; ++i)
             type.convert(read + i * type.bytes, values + i * itemsize(type.dtype));
-    if (type.dtype == boolean && !all_valid_bools(values, bytes))
+    if (type.dtype == boolean && !all_valid_bools({values, bytes}))
         source.refuse("it holds a byte that is neither 0 nor 1");
     if (!header.fortran_order || x.rank() < 2) return x;
     Shape axes;

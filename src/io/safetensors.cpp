@@ -6,13 +6,10 @@
 #include <unordered_set>
 
 #include "io/values.h"
-#include "weft/autograd/raw.h"
 #include "weft/base/utf8.h"
 #include "weft/io/atomic_file.h"
-#include "weft/io/input_file.h"
 #include "weft/io/json.h"
 #include "weft/io/safetensors.h"
-#include "weft/ops/creation.h"
 
 namespace weft::io {
 
@@ -152,13 +149,8 @@ private:
     }
 
     Tensor values_of(const Entry& entry) {
-        Tensor x = empty(entry.shape, entry.dtype);
-        const std::uint64_t bytes = entry.end - entry.begin;
-        if (bytes == 0) return x;
-        std::byte* values = bytes_at(x);
-        in_.seek(8 + header_size_ + entry.begin);
-        in_.take(values, bytes);
-        if (entry.dtype == boolean && !all_valid_bools(values, bytes))
+        const Tensor x = read_tensor(in_, 8 + header_size_ + entry.begin, entry.shape, entry.dtype);
+        if (entry.dtype == boolean && !all_valid_bools(std::as_bytes(std::span(raw_values(x)))))
             refuse(entry.name, "it holds a byte that is neither 0 nor 1");
         return x;
     }

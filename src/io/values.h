@@ -1,13 +1,15 @@
-// What files are asked before their values become tensors.
+// What the readers of files share: what is asked of values before they become tensors, and how they do.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
-#include "weft/tensor/dtype.h"
-#include "weft/tensor/shape.h"
+#include "weft/autograd/raw.h"
+#include "weft/io/input_file.h"
+#include "weft/ops/creation.h"
 
 namespace weft::io {
 
@@ -35,8 +37,18 @@ inline bool bytes_of(const Shape& shape, std::size_t width, std::uint64_t& bytes
 }
 
 // Whether each byte is 0 or 1.
-inline bool all_valid_bools(const std::byte* values, std::uint64_t bytes) {
-    return std::all_of(values, values + bytes, [](std::byte b) { return b <= std::byte{1}; });
+inline bool all_valid_bools(std::span<const std::byte> bytes) {
+    return std::ranges::all_of(bytes, [](std::byte b) { return b <= std::byte{1}; });
+}
+
+// The tensor whose values begin at this byte of the file, in row-major order. The caller has compared its size
+// with the file's.
+inline Tensor read_tensor(InputFile& file, std::uint64_t begin, const Shape& shape, DType dtype) {
+    const Tensor x = empty(shape, dtype);
+    if (x.numel() == 0) return x;
+    file.seek(begin);
+    file.take(bytes_at(x), byte_count(x));
+    return x;
 }
 
 }  // namespace weft::io

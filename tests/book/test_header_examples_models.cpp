@@ -1,5 +1,6 @@
 // The examples in the headers of weft::lm, word for word, and what they claim.
 #include "catch.h"
+#include "gguf_writer.h"
 #include "places.h"
 #include "scratch.h"
 #include "weft/lm.h"
@@ -132,6 +133,45 @@ TEST_CASE("io.h: files of tensors and of text are read back", "[header-examples]
     io::save_text(path, "one\ntwo\n");
     const std::string text = io::load_text(path);
     CHECK(text == "one\ntwo\n");
+}
+
+TEST_CASE("gguf.h and safetensors.h: a model in GGUF, and one in shards", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch.folder(), path = scratch / "model.gguf";
+    {
+        const std::vector<std::string> tokens = {"a", "b"};
+        const io::GgufMetadata meta("model.gguf", {{"general.architecture", "llama"},
+                                                   {"llama.block_count", std::int64_t{30}},
+                                                   {"tokenizer.ggml.tokens", tokens}});
+        const std::string architecture = meta.text("general.architecture");  // "llama"
+        const std::int64_t layers = meta.integer("llama.block_count");       // 30
+        const double base = meta.number("llama.rope.freq_base", 10000);      // 10000: the file lacks it
+        const std::size_t vocabulary = meta.strings("tokenizer.ggml.tokens").size();  // 2
+        CHECK((architecture == "llama" && layers == 30 && base == 10000 && vocabulary == 2));
+    }
+    GgufWriter writer;
+    writer.add("general.architecture", "llama");
+    writer.add("blk.0.attn_q.weight", Tensor(pack(ones({32, 64}), BlockFormat::Q4_1)));
+    io::save_text(path, writer.bytes());
+    {
+        const io::Gguf file = io::load_gguf(path);
+        const std::string architecture = file.metadata.text("general.architecture");  // "llama"
+        const Tensor w = file.at("blk.0.attn_q.weight");                              // (32, 64), of Q4_1
+        const Tensor y = linear(ones({3, 64}), w);                                    // (3, 64) → (3, 32)
+        CHECK(architecture == "llama");
+        CHECK(w.packed()->format() == BlockFormat::Q4_1);
+        CHECK(w.shape() == Shape{32, 64});
+        CHECK(all(y == 64));
+        CHECK(y.shape() == Shape{3, 32});
+    }
+    io::save_safetensors(folder / "one.safetensors", {{"w", ones({2, 3})}});
+    io::save_safetensors(folder / "two.safetensors", {{"b", zeros({3})}});
+    io::save_text(folder / "model.safetensors.index.json",
+                  R"({"weight_map": {"w": "one.safetensors", "b": "two.safetensors"}})");
+    const io::NamedTensors state = io::load_sharded_checkpoint(folder);  // "w" (2, 3), "b" (3,)
+    REQUIRE(state.size() == 2);
+    CHECK((state[0].first == "w" && state[0].second.shape() == Shape{2, 3}));
+    CHECK((state[1].first == "b" && state[1].second.shape() == Shape{3}));
 }
 
 TEST_CASE("tokenizer.h: characters, bytes and byte pairs, and the tokeniser that holds any of them",

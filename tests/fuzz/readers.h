@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "gguf_writer.h"
 #include "report/content.h"
 #include "scratch.h"
 #include "weft/autograd/raw.h"
@@ -107,6 +108,48 @@ inline std::string safetensors(const std::string& bytes) {
         const io::SafeTensors again = io::load_safetensors(folder() / "x.safetensors");
         require(again.metadata == file.metadata, "the same metadata after writing");
         for (const auto& [name, x] : file.tensors) require(same(again.at(name), x), "the same tensor");
+    });
+}
+
+inline std::string written(const io::Gguf& file) {
+    GgufWriter writer;
+    writer.alignment = static_cast<std::uint64_t>(file.metadata.integer("general.alignment", 32));
+    if (!file.tensors.empty()) writer.padding.resize(writer.alignment);
+    for (const auto& [key, value] : file.metadata.values()) writer.add(key, value);
+    for (const auto& [name, x] : file.tensors) writer.add(name, x);
+    return writer.bytes();
+}
+
+inline std::string gguf(const std::string& bytes) {
+    return refusal_of([&] {
+        const io::Gguf file = io::load_gguf(File(bytes).path());
+        std::size_t size = 0;
+        for (const auto& [name, x] : file.tensors) {
+            size += x.packed() ? x.packed()->bytes().size() : byte_count(x);
+            if (x.packed()) require(dequantize(*x.packed()).shape() == x.shape(), "as many weights in floats");
+        }
+        require(size <= bytes.size(), "tensors that take no more than the file");
+        const std::string once = written(file);
+        require(written(io::load_gguf(File(once).path())) == once, "the same file after writing");
+    });
+}
+
+// model.safetensors.index.json, beside two shards.
+inline std::string index(const std::string& bytes) {
+    const std::filesystem::path here = folder() / "sharded", name = here / "model.safetensors.index.json";
+    if (std::filesystem::create_directories(here)) {
+        io::save_safetensors(here / "a.safetensors", {{"x", ones({2})}, {"y", ones({3})}});
+        io::save_safetensors(here / "b.safetensors", {{"z", ones({4})}});
+    }
+    const File file(bytes);
+    std::filesystem::remove(name);
+    std::filesystem::create_symlink(file.path(), name);
+    return refusal_of([&] {
+        std::int64_t values = 0;
+        for (const auto& [tensor, x] : io::load_sharded_checkpoint(here)) values += x.numel();
+        const auto map = nlohmann::json::parse(bytes)["weight_map"];
+        require(values == (map.contains("x") ? 5 : 0) + (map.contains("z") ? 4 : 0),
+                "the tensors of whole shards");
     });
 }
 
@@ -275,6 +318,8 @@ struct Reader {
 inline constexpr Reader readers[] = {{"npy", npy},
                                      {"npz", npz},
                                      {"safetensors", safetensors},
+                                     {"gguf", gguf},
+                                     {"index", index},
                                      {"config", config},
                                      {"byte_pairs", byte_pairs},
                                      {"tokenizer", tokenizer},

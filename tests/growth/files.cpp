@@ -1,3 +1,4 @@
+#include "gguf_writer.h"
 #include "growth.h"
 
 namespace {
@@ -28,6 +29,31 @@ std::vector<growth::Case> growth::files() {
          [](auto n) {
              io::save_safetensors(scratch("a"), {}, metadata_of(n));
              return [] { (void)io::load_safetensors(scratch("a")); };
+         }},
+        {"load_gguf: tensors", 1000,
+         [](auto n) {
+             GgufWriter file;
+             for (const auto& [name, x] : named(n)) file.add(name, x);
+             io::save_text(scratch("a"), file.bytes());
+             return [] { (void)io::load_gguf(scratch("a")); };
+         }},
+        {"load_gguf: metadata", 1000,
+         [](auto n) {
+             GgufWriter file;
+             for (const auto& [key, value] : metadata_of(n)) file.add(key, value);
+             file.add("tokens", std::vector<std::string>(static_cast<std::size_t>(n), "token"));
+             io::save_text(scratch("a"), file.bytes());
+             return [] { (void)io::load_gguf(scratch("a")); };
+         }},
+        {"load_sharded_checkpoint: shards", 100,
+         [](auto n) {
+             std::string index;
+             for (const auto& [name, x] : named(n)) {
+                 io::save_safetensors(scratch(name), {{name, x}});
+                 index += (index.empty() ? "\"" : ", \"") + name + "\": \"" + name + "\"";
+             }
+             io::save_text(scratch("model.safetensors.index.json"), "{\"weight_map\": {" + index + "}}");
+             return [] { (void)io::load_sharded_checkpoint(scratch("a").parent_path()); };
          }},
         {"save_npz: members", 200,
          [](auto n) { return [state = named(n)] { io::save_npz(scratch("a"), state); }; }},

@@ -294,8 +294,9 @@ TEST_CASE("weights that are not those of config.json are refused with all that d
         state.emplace_back("h.0.ln_1.bias", zeros({24}));
     });
     const std::string refusal = other.refusal();
+    CHECK(refusal.starts_with("cannot load " + other.folder().string() + ": from_gpt2: "));
     for (const char* part :
-         {"model.safetensors", "ln_f.bias: int64, but it has to be floating",
+         {"ln_f.bias: int64, but it has to be floating",
           "h.1.mlp.c_fc.weight: shape (96, 24), but it has to be (24, 96)", "missing: wpe.weight (24, 24)",
           "unexpected: model.embed_positions.weight (24, 24)", "repeated: h.0.ln_1.bias"}) {
         INFO(part);
@@ -330,11 +331,32 @@ TEST_CASE("a GPT-2 whose head is not its token embedding is refused", "[gpt2]") 
     CHECK(contains(narrow.refusal(), "lm_head.weight: shape (384, 12), but it has to be (384, 24)"));
 }
 
+TEST_CASE("a GPT-2 in shards is the one in a single file", "[gpt2]") {
+    const Changed whole, shards;
+    const std::filesystem::path one = shards.folder() / "model.safetensors";
+    nn::NamedTensors first = io::load_safetensors(one).tensors, rest(first.begin() + 5, first.end());
+    first.resize(5);
+    std::filesystem::remove(one);
+    std::string index;
+    for (const auto& [file, tensors] : {std::pair("1.safetensors", first), std::pair("2.safetensors", rest)}) {
+        io::save_safetensors(shards.folder() / file, tensors);
+        for (const auto& [name, x] : tensors)
+            index += (index.empty() ? "\"" : ", \"") + name + "\": \"" + file + "\"";
+    }
+    io::save_text(shards.folder() / "model.safetensors.index.json", "{\"weight_map\": {" + index + "}}");
+    const nn::NamedTensors a = whole.load().state_dict(), b = shards.load().state_dict();
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+        CHECK((a[i].first == b[i].first && same_bits(a[i].second, b[i].second)));
+}
+
 TEST_CASE("a folder without a whole GPT-2 is refused by the file that is missing or broken", "[gpt2]") {
     for (const char* file : {"config.json", "model.safetensors"}) {
         Changed other;
         std::filesystem::remove(other.folder() / file);
-        CHECK(contains(other.refusal(), std::string(file) + ": no such file"));
+        const bool is_config = file == std::string("config.json");
+        CHECK(contains(other.refusal(),
+                       is_config ? "config.json: no such file" : "it has neither model.safetensors"));
         std::filesystem::create_directory(other.folder() / file);
         CHECK(contains(other.refusal(), std::string(file) + ": it is a directory"));
         std::filesystem::remove(other.folder() / file);

@@ -28,26 +28,27 @@ using GgufValue = std::variant<std::int64_t, double, bool, std::string, std::vec
 //     const io::GgufMetadata meta("model.gguf", {{"general.architecture", "llama"},
 //                                                {"llama.block_count", std::int64_t{30}},
 //                                                {"tokenizer.ggml.tokens", tokens}});
-//     const std::string architecture = meta.text("general.architecture");       // "llama"
-//     const std::int64_t layers = meta.integer("llama.block_count");            // 30
-//     const double base = meta.number("llama.rope.freq_base", 10000);           // 10000: the file lacks it
+//     const std::string architecture = meta.text("general.architecture");  // "llama"
+//     const std::int64_t layers = meta.integer("llama.block_count");       // 30
+//     const double base = meta.number("llama.rope.freq_base", 10000);      // 10000: the file lacks it
 //     const std::size_t vocabulary = meta.strings("tokenizer.ggml.tokens").size();  // 2
 class GgufMetadata {
 public:
-    // Of the file that messages name.
+    // The values by key, and the file that messages name.
     explicit GgufMetadata(std::filesystem::path file = {}, std::map<std::string, GgufValue> values = {})
         : file_(std::move(file)), values_(std::move(values)) {}
 
     const std::filesystem::path& file() const { return file_; }               // the file that messages name
     bool has(const std::string& key) const { return values_.contains(key); }  // whether there is such a key
+    // The value of an integer, of any width.
     std::int64_t integer(const std::string& key, std::optional<std::int64_t> otherwise = {}) const;
-    double number(const std::string& key, std::optional<double> otherwise = {}) const;  // or an integer's value
-    bool boolean(const std::string& key, std::optional<bool> otherwise = {}) const;
-    const std::string& text(const std::string& key) const;
-    const std::vector<std::int64_t>& integers(const std::string& key) const;
-    const std::vector<double>& numbers(const std::string& key) const;  // of an array of floats
-    const std::vector<std::string>& strings(const std::string& key) const;
-    const std::map<std::string, GgufValue>& values() const { return values_; }  // by key
+    double number(const std::string& key, std::optional<double> otherwise = {}) const;  // float or integer
+    bool boolean(const std::string& key, std::optional<bool> otherwise = {}) const;     // a bool
+    const std::string& text(const std::string& key) const;                              // a string
+    const std::vector<std::int64_t>& integers(const std::string& key) const;            // an array of integers
+    const std::vector<double>& numbers(const std::string& key) const;                   // an array of floats
+    const std::vector<std::string>& strings(const std::string& key) const;              // an array of strings
+    const std::map<std::string, GgufValue>& values() const { return values_; }          // by key
 
 private:
     std::filesystem::path file_;
@@ -60,7 +61,7 @@ private:
 // The contents of a GGUF file.
 struct Gguf {
     NamedTensors tensors;   // in the file's order
-    GgufMetadata metadata;  // every key
+    GgufMetadata metadata;  // by key
 
     bool has(const std::string& name) const;          // whether there is a tensor of this name
     const Tensor& at(const std::string& name) const;  // the tensor; IndexError if there is none
@@ -79,10 +80,10 @@ struct Gguf {
 // Each tensor is read once, into its own memory, which adds up to at most the size of the file; an array of the
 // metadata takes up to eight times its size in the file. Strings of the metadata are not checked to be UTF-8.
 // IoError for a file that is missing, cut short, big-endian or of another version; a key or a name that is
-// empty, repeated or not UTF-8; an array within an array, a bool other than 0 and 1, an integer above 2⁶³ − 1;
-// an alignment that is no power of two; another type of tensor, more than four dimensions, blocks in anything
-// but a matrix, rows that do not divide into blocks; values that are not aligned, overlap, reach past the end,
-// or leave more bytes unused than the alignment needs.
+// empty, repeated or not UTF-8; an array of arrays, a bool other than 0 and 1, an integer above 2⁶³ − 1; an
+// alignment that is no power of two; another type of tensor, more than four dimensions, blocks outside a
+// matrix, rows that do not divide into blocks; values that are not aligned, overlap, reach past the end, or
+// leave more bytes unused than the alignment needs.
 Gguf load_gguf(const std::filesystem::path& path);
 
 }  // namespace weft::io
