@@ -187,8 +187,6 @@ DecoderState checked_state(const DecoderConfig& config, const nn::NamedTensors& 
             wrong.add(name + ": shape " + value.shape().str() + ", but it has to be " + shape.str());
         else if (!is_floating_point(value.dtype()))
             wrong.add(name + ": " + weft::name(value.dtype()) + ", but it has to be floating");
-        else if (value.packed() && !is_weight)
-            wrong.add(name + ": in blocks, but only weights of layers and embeddings may be");
         else
             fitting.emplace_back(name, is_weight ? value : value.to(computed_in(value.dtype())));
     }

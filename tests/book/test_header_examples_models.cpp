@@ -224,3 +224,88 @@ TEST_CASE("tokenizer.h: an unfinished character waits for the next piece", "[hea
     CHECK(second == "é");
     CHECK(rest.empty());
 }
+
+TEST_CASE("module.h: a hook of a GPT's block", "[header-examples]") {
+    Rng rng(1);
+    const lm::GPT gpt({.vocab_size = 9, .block_size = 8, .num_layers = 1, .d_model = 8}, rng);
+    const Tensor ids = tensor({{1, 2, 3}}), before = gpt(ids);
+    const nn::ForwardHook off = gpt.hook("blocks[0].attn", [](const Tensor& y) { return 0 * y; });
+    CHECK(max(abs(gpt(ids) - before)).item() > 1e-4);
+}
+
+TEST_CASE("decoder.h: options, parameters, and a GPT that is a Decoder", "[header-examples]") {
+    Rng rng(1);
+    {
+        lm::DecoderConfig config{.vocab_size = 100, .num_layers = 2, .num_kv_heads = 2, .d_model = 32};
+        config.qk_norm = true;                 // as in Qwen3
+        config.layers = {{.window = 16}, {}};  // the first block sees 16 tokens, the second all
+        const lm::Decoder model(config, rng);
+        CHECK(model.layers[0].options.window == 16);
+        CHECK_FALSE(model.layers[1].options.window);
+    }
+    const std::size_t n = lm::decoder_parameters({.num_layers = 1}).size();  // 11
+    CHECK(n == 11);
+    {
+        Rng rng(1);
+        const lm::Decoder model({.vocab_size = 65, .num_heads = 4, .num_kv_heads = 2, .d_model = 64}, rng);
+        const Tensor ids = randint(0, 65, {2, 16}, rng);  // (B, T)
+        const Tensor logits = model(ids);                 // (B, T, V)
+        CHECK(logits.shape() == Shape{2, 16, 65});
+    }
+    const lm::GPT gpt({.vocab_size = 65, .d_model = 64, .bias = true}, rng);
+    const lm::Decoder same(lm::decoder_config(gpt.config), lm::decoder_state(gpt.state_dict()));
+    const Tensor ids = randint(0, 65, {2, 16}, rng);
+    CHECK(max(abs(same(ids) - gpt(ids))).item() == 0);
+}
+
+TEST_CASE("generate.h: what is kept of a prompt, and two prompts", "[header-examples]") {
+    Rng rng(1);
+    const lm::Decoder model({.vocab_size = 9, .num_layers = 1, .d_model = 16}, rng);
+    lm::PromptCache kept;
+    text::Ids ids = lm::generate(model, {1, 2, 3}, {.max_new_tokens = 2, .kept = &kept});
+    ids.insert(ids.begin(), {1, 2, 3});
+    const text::Ids more = lm::generate(model, ids, {.max_new_tokens = 2, .kept = &kept});
+    CHECK(kept.ids.size() == 6);
+    CHECK(more.size() == 2);
+
+    const std::vector<text::Ids> both = lm::generate_batch(model, {{1, 2, 3}, {4}}, {.max_new_tokens = 5});
+    CHECK(both[1].size() == 5);
+}
+
+TEST_CASE("likelihood.h: the perplexity of four tokens", "[header-examples]") {
+    Rng rng(1);
+    const lm::LanguageModel model = lm::Decoder({.vocab_size = 3, .num_layers = 1, .d_model = 8}, rng);
+    const lm::Likelihood found = lm::log_likelihood(model, {1, 2, 0, 1});
+    const double perplexity = std::exp(found.mean());
+    CHECK(found.tokens == 3);
+    CHECK(perplexity > 1);
+}
+
+TEST_CASE("chat.h and pretrained.h: a model with its tokenizer, written and read", "[header-examples]") {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch / "model";
+    {
+        Rng rng(1);
+        lm::DecoderConfig sizes{.vocab_size = 600, .num_layers = 1, .d_model = 16};
+        const lm::Decoder model(sizes, rng);
+        lm::save_pretrained(folder, model);
+    }
+    std::filesystem::copy_file(golden / "tokenizers/qwen2.json", folder / "tokenizer.json");
+
+    const lm::DecoderConfig config = lm::pretrained_config(folder / "config.json");
+    CHECK(config.d_model == 16);
+    {
+        lm::Decoder model = lm::load_pretrained(folder, {.dtype = float32});
+        CHECK(model.config == config);
+    }
+    const lm::Pretrained published = lm::load_language(folder);
+    {
+        const text::Ids ids = published.tokenizer.encode("The loom");
+        const text::Ids more = lm::generate(published.model, ids, {.max_new_tokens = 5});
+        CHECK(more.size() == 5);
+    }
+    const text::PreTrainedTokenizer& tokenizer = published.tokenizer;
+    const lm::ChatTemplate form = lm::ChatTemplate::named("chatml");
+    const text::Ids ids = form.encode(tokenizer, {{"user", "What is 1 + 1?"}});
+    CHECK(ids.size() > 10);
+}

@@ -786,3 +786,34 @@ TEST_CASE("example of clip_grad_norm", "[header-examples]") {
     CHECK(norm > 1);
     CHECK(optim::clip_grad_norm(model, 1.0) == Approx(1));
 }
+
+TEST_CASE("examples of RotaryOptions and RotaryTable", "[header-examples]") {
+    const Tensor q = source::random({2, 4, 8, 16}, 1, float32), k = source::random({2, 4, 8, 16}, 2, float32);
+    const Tensor of_llama = [&] {
+        const nn::RotaryOptions llama{.base = 500000, .pairs = nn::RotaryPairs::halves};
+        const Tensor y = nn::rotary(q, 0, llama);  // (B, H, T, d_k)
+        return y;
+    }();
+    CHECK(of_llama.shape() == q.shape());
+
+    const nn::RotaryTable table = nn::rotary_table(0, 8, 16, {}, float32);  // 8 positions, heads of width 16
+    const Tensor y = nn::rotary(q, table), z = nn::rotary(k, table);        // (B, H, 8, 16)
+    CHECK(source::same_bits(y, nn::rotary(q)));
+    CHECK(source::same_bits(z, nn::rotary(k)));
+}
+
+TEST_CASE("examples of ForwardHook and Module::hook", "[header-examples]") {
+    Rng rng(1);
+    const nn::Sequential model{nn::Linear(3, 4, rng), nn::Linear(4, 2, rng)};
+    const Tensor x = ones({5, 3});
+
+    std::vector<Tensor> seen;
+    {
+        const nn::ForwardHook hook = model.hook("0", [&](const Tensor& y) { return seen.emplace_back(y); });
+        (void)model(x);  // seen has what model's first module returned
+    }
+    (void)model(x);  // nothing more
+
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].shape() == Shape{5, 4});
+}

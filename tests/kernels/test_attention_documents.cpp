@@ -1,6 +1,6 @@
-// Documents that share a row: attention gives the bits of the matrix that Mask::documents stands for, what each
-// document gives alone, and computes the tiles where documents meet.
-// B samples, H heads of queries, G of keys, T queries, S keys.
+// Documents that share a row, and windows: attention gives the bits of the matrix that Mask::documents or
+// Mask::window stands for, what each document gives alone, and computes the tiles where a query sees a key. B
+// samples, H heads of queries, G of keys, T queries, S keys.
 #include <cmath>
 #include <functional>
 
@@ -27,6 +27,8 @@ struct Documents {
     const char* name;
     std::function<Tensor(const Case&)> ids;
 };
+
+const std::vector<std::int64_t> widths{1, 3, 64, 200, 5000};
 
 const std::vector<Documents> kinds{
     {"texts of 37 tokens", [](const Case& c) { return in_texts(c.S, 37); }},
@@ -103,6 +105,45 @@ TEST_CASE("documents give the bits of the matrix that they stand for, by every k
             const Composed path;
             CHECK(all_same(everything(c, documents), everything(c, matrix)));
         }
+}
+
+TEST_CASE("a window gives the bits of the matrix that it stands for, by every kernel", "[attention][window]") {
+    for (const Case& c : cases)
+        for (const std::int64_t width : widths) {
+            INFO(c.T << " queries, " << c.S << " keys, a window of " << width);
+            for (const Mask& mask :
+                 {Mask::window(width), Mask::window(width) | Mask::documents(in_texts(c.S, 90)),
+                  Mask::window(9000) | Mask::window(width)}) {
+                const Mask matrix = matrix_of(mask, c);
+                for (const bool weights : {false, true})
+                    CHECK(all_same(everything(c, mask, weights), everything(c, matrix, weights)));
+                if (c.T * c.S > 100'000) continue;
+                const ReferenceKernels plain;
+                CHECK(all_same(everything(c, mask), everything(c, matrix)));
+                const Composed path;
+                CHECK(all_same(everything(c, mask), everything(c, matrix)));
+            }
+            const Tensor blocked = Mask::window(width).materialize(1, 1, c.T, c.S)[0][0];
+            const Tensor own = arange(c.T).unsqueeze(1) + static_cast<double>(c.S - c.T);
+            CHECK(all(blocked == (arange(c.S) <= own - static_cast<double>(width))));
+        }
+    const Case c{1, 3, 1, 600, 600, float32, true, true, 0.1};
+    const std::vector<Tensor> expected = everything(c, Mask::window(100));
+    for (const int n : {1, 2, 3, 16}) {
+        const Threads threads(n);
+        CHECK(all_same(everything(c, Mask::window(100)), expected));
+    }
+    // Tiles before the window cost nothing: far fewer products than with all keys.
+    const Tensor x = random({1, 1, 2048, 8}, 1, float32);
+    const auto count = [&](const Mask& mask) {
+        return source::multiply_adds([&] { (void)scaled_dot_product_attention(x, x, x, {.mask = mask}); });
+    };
+    CHECK(count(Mask::causal() | Mask::window(64)) * 5 < count(Mask::causal()));
+    CHECK(message_of<ValueError>([] { (void)Mask::window(0); }) ==
+          "Mask::window: a width of 0; a query sees itself at least, so use 1 or more");
+    CHECK_FALSE(Mask::window(4).blocks_nothing());
+    CHECK_FALSE((Mask::causal() | Mask::window(4)).only_causal());
+    CHECK((Mask::window(7) | Mask::window(4)).width() == 4);
 }
 
 TEST_CASE("the kernel writes weights of 0 where documents do not meet, over whatever was there",

@@ -122,3 +122,75 @@ TEST_CASE("rotary attention refuses cross-attention, odd widths and senseless ba
         contains(message_of<ValueError>([&] { nn::CausalMultiHeadAttention(8, 2, rng, {.rotary_base = -1}); }),
                  "rotary_base must be finite and above 0, not -1"));
 }
+
+TEST_CASE("pairs of halves are pairs of neighbours in another order, and columns beyond the width stay",
+          "[nn][rotary]") {
+    const Tensor x = random({2, 3, 8});
+    const Tensor order = tensor({0, 4, 1, 5, 2, 6, 3, 7}, int64);  // neighbours of halves
+    const Tensor halves = nn::rotary(x, 3, nn::RotaryOptions{.base = 50, .pairs = nn::RotaryPairs::halves});
+    CHECK(distance(index_select(halves, -1, order), nn::rotary(index_select(x, -1, order), 3, 50)) < 1e-15);
+    for (const nn::RotaryPairs pairs : {nn::RotaryPairs::neighbours, nn::RotaryPairs::halves}) {
+        const Tensor part = nn::rotary(x, 3, nn::RotaryOptions{.base = 50, .pairs = pairs, .width = 4});
+        CHECK(source::same_bits(part.slice(-1, 4, 8), x.slice(-1, 4, 8)));
+        CHECK(
+            source::same_bits(part.slice(-1, 0, 4),
+                              nn::rotary(x.slice(-1, 0, 4), 3, nn::RotaryOptions{.base = 50, .pairs = pairs})));
+        const auto turn = [&](const std::vector<Tensor>& in) {
+            return nn::rotary(in[0], 2, nn::RotaryOptions{.base = 50, .pairs = pairs, .width = 4});
+        };
+        CHECK(check::gradcheck("rotary", turn, {random({2, 3, 6}).requires_grad_()}).message == "");
+        CHECK(check::gradgradcheck("rotary", turn, {random({2, 3, 6}).requires_grad_()}).message == "");
+    }
+    const nn::RotaryTable table = nn::rotary_table(0, 3, 8, {}, float64);
+    CHECK(contains(message_of<ShapeError>([&] {
+                       (void)nn::rotary(random({4, 8}), table);
+                   }),
+                   "takes (…, 3, d) with d at least 8"));
+    CHECK(contains(message_of<ValueError>([] { (void)nn::rotary_table(0, 3, 8, {.width = 3}, float64); }),
+                   "a width of 3 of 8"));
+}
+
+TEST_CASE("scalings change the rates as their papers say", "[nn][rotary]") {
+    // The angles of position 1 are the rates; their cosines tell them for small ones.
+    const auto rates = [](nn::RotaryScaling scaling, std::int64_t length = 1) {
+        const nn::RotaryTable t =
+            nn::rotary_table(1, 1, 8, {.base = 10000, .scaling = scaling}, float64, length);
+        std::vector<double> found;
+        for (std::int64_t i = 0; i < 4; ++i) found.push_back(std::atan2(t.sin.at({0, i}), t.cos.at({0, i})));
+        return std::pair(found, std::hypot(t.sin.at({0, 0}), t.cos.at({0, 0})));
+    };
+    using Scaling = nn::RotaryScaling;
+    const std::vector<double> plain = rates({}).first;  // 1, 0.1, 0.01, 0.001
+    for (std::size_t i = 0; i < 4; ++i) CHECK(plain[i] == Approx(std::pow(10, -static_cast<double>(i))));
+    for (std::size_t i = 0; i < 4; ++i)
+        CHECK(rates({.kind = Scaling::linear, .factor = 4}).first[i] == Approx(plain[i] / 4));
+    const Scaling dynamic{.kind = Scaling::dynamic, .factor = 2, .original_length = 10};
+    CHECK(rates(dynamic, 10).first == plain);
+    for (std::size_t i = 0; i < 4; ++i)  // base · 3^(8/6), as 2 · 20/10 − 1 = 3
+        CHECK(rates(dynamic, 20).first[i] ==
+              Approx(std::pow(10000 * std::pow(3, 8.0 / 6), -static_cast<double>(i) / 4)));
+    const Scaling longrope{.kind = Scaling::longrope,
+                           .factor = 4,
+                           .original_length = 10,
+                           .short_factor = {1, 1, 2, 2},
+                           .long_factor = {1, 2, 3, 4}};
+    CHECK(rates(longrope, 10).first[2] == Approx(plain[2] / 2));
+    CHECK(rates(longrope, 11).first[2] == Approx(plain[2] / 3));
+    CHECK(rates(longrope, 11).second == Approx(std::sqrt(1 + std::log(4) / std::log(10))));
+    // llama3: 8192 tokens; wavelengths 6.28, 62.8, 628 and 6283 against 8192 and 2048: the last is in between.
+    const auto [llama, one] = rates({.kind = Scaling::llama3, .factor = 8, .original_length = 8192});
+    const double share = (8192 * plain[3] / (2 * std::acos(-1)) - 1) / 3;
+    CHECK(llama[2] == Approx(plain[2]));
+    CHECK(llama[3] == Approx(share * plain[3] + (1 - share) * plain[3] / 8));
+    CHECK(one == Approx(1));
+    const auto [yarn, factor] = rates({.kind = Scaling::yarn, .factor = 16, .original_length = 4096});
+    CHECK(factor == Approx(0.1 * std::log(16) + 1));
+    CHECK(yarn[0] == Approx(plain[0]));
+    CHECK(yarn[3] == Approx(plain[3] / 16));
+    for (const Scaling& bad :
+         {Scaling{.kind = Scaling::linear, .factor = 0}, Scaling{.kind = Scaling::yarn, .factor = 2},
+          Scaling{.kind = Scaling::yarn, .factor = 2, .original_length = 9, .beta_fast = 0.5},
+          Scaling{.kind = Scaling::yarn, .factor = 2, .original_length = 9, .attention_factor = -1}})
+        CHECK_THROWS_AS(rates(bad), ValueError);
+    CHECK_THROWS_AS(nn::rotary_table(0, 1, 2, {.scaling = dynamic}, float64), ValueError);
+}

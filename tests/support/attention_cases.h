@@ -52,6 +52,7 @@ inline Mask random_mask(std::int64_t B, std::int64_t H, std::int64_t T, std::int
         for (std::int64_t b = 0; b < B; ++b) lengths.push_back(rng.randint(0, S + 1));
         mask = mask | Mask::padding(lengths);
     }
+    if (coin(0.2)) mask = mask | Mask::window(rng.randint(1, S + 2));
     if (coin(0.2)) mask = mask | Mask::blocked(bools({T, S}, share(), rng));
     if (coin(0.2)) mask = mask | Mask::allowed(bools({B, T, S}, 1 - share(), rng));
     if (coin(0.2))

@@ -11,13 +11,13 @@
 namespace weft::lm {
 
 // Keys and values of tokens that a model has read, kept between calls of generate: of the next prompt only what
-// differs from them is computed. ids are those tokens. It belongs to one model.
+// differs from them is computed: here, one token the second time. ids are those tokens. It belongs to one
+// model.
 //
 //     lm::PromptCache kept;
 //     text::Ids ids = lm::generate(model, {1, 2, 3}, {.max_new_tokens = 2, .kept = &kept});
 //     ids.insert(ids.begin(), {1, 2, 3});
-//     const text::Ids more = lm::generate(model, ids, {.max_new_tokens = 2, .kept = &kept});  // reads one
-//     token
+//     const text::Ids more = lm::generate(model, ids, {.max_new_tokens = 2, .kept = &kept});
 struct PromptCache {
     std::vector<nn::KeyValueCache> caches = {};
     text::Ids ids = {};

@@ -117,7 +117,8 @@ struct EncodeOptions {
 // The tokenizer of a published model, by the rules in its file: byte pair encoding of bytes (GPT-2, Llama 3,
 // Qwen, SmolLM) or of characters (Llama 2, Gemma), or SentencePiece's pieces with scores. The ids are those of
 // Hugging Face's tokenizers or, from a GGUF file, of llama.cpp. Bytes that are not UTF-8 are read as U+FFFD,
-// which is how Utf8Stream shows them. Characters newer than Unicode 14 may be split differently there.
+// which is how Utf8Stream shows them. The ids may differ for characters that Unicode 15 or later added or
+// changed.
 //
 //     const auto tokenizer = text::PreTrainedTokenizer::load(folder / "tokenizer.json");
 //     const text::Ids ids = tokenizer.encode("the weft");  // as transformers' tokenizer("the weft").input_ids

@@ -1,0 +1,242 @@
+// What the readers of published models refuse: keys, sizes, tensors and GGUF files; and the options of Decoder.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "gguf_writer.h"
+#include "refusal.h"
+#include "scratch.h"
+#include "source.h"
+
+using namespace weft;
+using nlohmann::json;
+
+namespace {
+
+const json llama = {{"model_type", "llama"},      {"vocab_size", 7},          {"hidden_size", 8},
+                    {"num_hidden_layers", 1},     {"num_attention_heads", 2}, {"num_key_value_heads", 1},
+                    {"intermediate_size", 12},    {"hidden_act", "silu"},     {"max_position_embeddings", 16},
+                    {"tie_word_embeddings", true}};
+
+// The config with these keys; null takes one out.
+std::string refused(json changes, const lm::PretrainedOptions& options = {}) {
+    const Scratch scratch;
+    json config = llama;
+    config.update(changes);
+    std::ofstream(scratch / "config.json") << config;
+    const std::string message =
+        message_of<IoError>([&] { (void)lm::pretrained_config(scratch / "config.json", options); });
+    CHECK(contains(message,
+                   (scratch / "config.json").string() + " does not describe a model that Decoder computes:"));
+    return message;
+}
+
+lm::DecoderConfig accepted(json changes, const lm::PretrainedOptions& options = {}) {
+    const Scratch scratch;
+    json config = llama;
+    config.update(changes);
+    std::ofstream(scratch / "config.json") << config;
+    return lm::pretrained_config(scratch / "config.json", options);
+}
+
+}  // namespace
+
+TEST_CASE("config.json: what a family does not have is refused by name, all at once",
+          "[lm][pretrained][fault]") {
+    const std::pair<json, std::string> cases[] = {
+        {{{"quantization_config", {{"bits", 4}}}},
+         "quantization_config is {\"bits\":4}, and Decoder does not know this key"},
+        {{{"no_rope_layers", {1}}}, "no_rope_layers is [1], and Decoder does not know this key"},
+        {{{"sliding_window", 4}}, "sliding_window is 4, and Decoder does not know this key"},
+        {{{"model_type", "mixtral"}}, "model_type is \"mixtral\", and Decoder computes \"llama\", \"qwen2\""},
+        {{{"model_type", nullptr}}, "model_type is missing"},
+        {{{"hidden_size", nullptr}}, "hidden_size is missing"},
+        {{{"num_hidden_layers", 0}}, "num_hidden_layers is 0, not a whole number in 1 … 10000"},
+        {{{"num_hidden_layers", 2.5}}, "num_hidden_layers is 2.5, not a whole number"},
+        {{{"vocab_size", -4}}, "vocab_size is -4, not a whole number"},
+        {{{"vocab_size", 18446744073709551615u}}, "vocab_size is 18446744073709551615, not a whole number"},
+        {{{"rms_norm_eps", 0}}, "rms_norm_eps is 0, not a number above 0"},
+        {{{"rms_norm_eps", "small"}}, "rms_norm_eps is \"small\", not a number above 0"},
+        {{{"attention_bias", 1}}, "attention_bias is 1, neither true nor false"},
+        {{{"hidden_act", "swish9"}}, "hidden_act is \"swish9\", and Decoder computes \"silu\", \"gelu\""},
+        {{{"num_key_value_heads", 3}}, "num_key_value_heads is 3, not a whole number in 1 … 2"},
+        {{{"num_attention_heads", 3}, {"num_key_value_heads", 2}},
+         "hidden_size 8 does not divide into num_attention_heads 3"},
+        {{{"num_attention_heads", 3}, {"num_key_value_heads", 2}, {"head_dim", 4}},
+         "3 query heads cannot share 2 key-value heads"},
+        {{{"head_dim", 5}}, "a width of 5 of 5 columns; pairs need an even number"},
+        {{{"rope_scaling", {{"type", "ntk-by-parts"}, {"factor", 2}}}},
+         "rope_scaling.type is \"ntk-by-parts\", and Decoder computes \"default\", \"linear\""},
+        {{{"rope_scaling", {{"type", "linear"}}}}, "rope_scaling.factor is missing"},
+        {{{"rope_scaling", {{"type", "linear"}, {"factor", 2}, {"warp", 1}}}},
+         "rope_scaling.warp is 1, and Decoder does not know this key"},
+        {{{"rope_scaling", 4}}, "rope_scaling is 4, not an object"},
+        {{{"rope_parameters", {{"rope_type", "default"}}},
+          {"rope_scaling", {{"type", "linear"}, {"factor", 2}}}},
+         "rope_parameters and rope_scaling are both there"},
+        {{{"rope_parameters",
+           {{"rope_type", "longrope"}, {"factor", 2}, {"short_factor", {1, 2}}, {"long_factor", "x"}}}},
+         "long_factor is \"x\", not a list of numbers"},
+        {{{"rope_parameters",
+           {{"rope_type", "longrope"}, {"factor", 2}, {"short_factor", {1}}, {"long_factor", {1, 2}}}}},
+         "longrope needs 2 numbers above 0"},
+        {{{"rope_parameters",
+           {{"rope_type", "llama3"}, {"factor", 2}, {"low_freq_factor", 4}, {"high_freq_factor", 1}}}},
+         "high_freq_factor is 1; it must be finite and above low_freq_factor"},
+        {{{"partial_rotary_factor", 0.5}}, "partial_rotary_factor is 0.5, and Decoder does not know this key"},
+        {{{"model_type", "qwen3"}, {"layer_types", {"full_attention", "full_attention"}}},
+         "layer_types is [\"full_attention\",\"full_attention\"], not a list of 1"},
+        {{{"model_type", "qwen3"}, {"layer_types", {"chunked_attention"}}},
+         "layer_types has \"chunked_attention\", and Decoder computes \"full_attention\" and"},
+        {{{"model_type", "qwen3"}, {"layer_types", {"sliding_attention"}}},
+         "layer_types has \"sliding_attention\", but sliding_window is missing"},
+        {{{"model_type", "gpt2"}, {"n_layer", 1}, {"n_head", 3}, {"n_embd", 8}, {"n_positions", 4}},
+         "n_embd 8 does not divide into n_head 3 heads"},
+    };
+    for (const auto& [changes, words] : cases) {
+        INFO(changes.dump());
+        const std::string message = refused(changes);
+        INFO(message);
+        CHECK(contains(message, words));
+    }
+    const std::string both = refused({{"hidden_size", 0}, {"chunks", true}});
+    CHECK(contains(both, "hidden_size is 0"));
+    CHECK(contains(both, "chunks is true"));
+    // A key at one's own risk, null as absent, and what is known to change nothing.
+    CHECK(accepted({{"chunks", true}}, {.ignore_keys = {"chunks"}}) == accepted(json::object()));
+    CHECK(accepted({{"chunks", nullptr}, {"attention_dropout", 0.1}, {"torch_dtype", "bfloat16"}}) ==
+          accepted(json::object()));
+    CHECK(accepted({{"rope_theta", 500}}) ==
+          accepted({{"rope_parameters", {{"rope_theta", 500}, {"rope_type", "default"}}}}));
+    CHECK(accepted({{"rope_theta", 500}}) != accepted(json::object()));
+}
+
+TEST_CASE("a published model's tensors must be those of its config", "[lm][pretrained][fault]") {
+    const Scratch scratch;
+    std::ofstream(scratch / "config.json") << llama;
+    const lm::Decoder model(accepted(json::object()));
+    lm::save_pretrained(scratch.folder(), model);
+    const io::NamedTensors whole = io::load_safetensors(scratch / "model.safetensors").tensors;
+    const auto message = [&](const std::function<void(io::NamedTensors&)>& change) {
+        io::NamedTensors changed = whole;
+        change(changed);
+        io::save_safetensors(scratch / "model.safetensors", changed);
+        const std::string text = message_of<IoError>([&] { (void)lm::load_pretrained(scratch.folder()); });
+        CHECK(text.starts_with("cannot load " + scratch.folder().string() + ": "));
+        return text;
+    };
+    CHECK(contains(message([](auto& t) { t.erase(t.begin() + 2); }),
+                   "missing: layers.0.self_attn.q_proj.weight (8, 8)"));
+    CHECK(
+        contains(message([](auto& t) { t.emplace_back("model.extra", ones({2})); }), "unexpected: extra (2,)"));
+    CHECK(contains(message([](auto& t) {
+                       t[2].second = ones({8, 4});
+                   }),
+                   "q_proj.weight: shape (8, 4), but it has to be (8, 8)"));
+    CHECK(contains(message([](auto& t) {
+                       t[2].second = ones({8, 8}, int64);
+                   }),
+                   "q_proj.weight: int64, but it has to be floating"));
+    CHECK(
+        contains(message([](auto& t) { t.emplace_back("norm.weight", ones({8})); }), "repeated: norm.weight"));
+    CHECK(
+        contains(message([](auto& t) {
+                     t.emplace_back("lm_head.weight", ones({7, 8}));
+                 }),
+                 "lm_head.weight: its values differ from those of the embedding, to which the config ties it"));
+    io::NamedTensors tied = whole;  // the same values are fine, and so is a table that old files have
+    tied.emplace_back("lm_head.weight", whole[0].second);
+    tied.emplace_back("model.layers.0.self_attn.rotary_emb.inv_freq", ones({2}));
+    io::save_safetensors(scratch / "model.safetensors", tied);
+    CHECK(source::same_bits(lm::load_pretrained(scratch.folder())(tensor({1, 2})), model(tensor({1, 2}))));
+
+    check_refusals<ValueError>({
+        {"0 tensors are too few for 1 layers", [&] { (void)lm::Decoder(model.config, nn::NamedTensors{}); }},
+        {"norm.weight: shape (1, 32), but it has to be (32,)",
+         [&] {
+             const lm::Decoder wide({.vocab_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 32});
+             nn::NamedTensors state = wide.named_parameters();
+             state.back().second = Tensor(pack(ones({1, 32}), BlockFormat::Q8_0));
+             (void)lm::Decoder(wide.config, state);
+         }},
+    });
+    lm::Decoder packed({.vocab_size = 4, .num_layers = 1, .num_heads = 1, .d_model = 32});
+    packed.pack(BlockFormat::Q8_0);
+    const lm::Decoder odd({.vocab_size = 4, .num_layers = 1, .d_model = 8, .norm_place = lm::NormPlace::after});
+    check_refusals<ValueError>({
+        {"is in blocks of Q8_0, which safetensors does not hold",
+         [&] { lm::save_pretrained(scratch / "p", packed); }},
+        {"no family of transformers that Weft knows has all the options of this Decoder",
+         [&] { lm::save_pretrained(scratch / "p", odd); }},
+    });
+    CHECK_FALSE(std::filesystem::exists(scratch / "p"));
+    std::ofstream(scratch / "file") << "";
+    check_refusals<IoError>(
+        {{"cannot make the folder", [&] { lm::save_pretrained(scratch / "file/folder", model); }}});
+}
+
+TEST_CASE("Decoder refuses sizes and options that do not fit, and passes that do not", "[lm][decoder][fault]") {
+    using Config = lm::DecoderConfig;
+    const auto with = [](const std::function<void(Config&)>& change) {
+        return [change] {
+            Config config{.vocab_size = 5, .num_layers = 2, .d_model = 8};
+            change(config);
+            (void)lm::Decoder(config);
+        };
+    };
+    check_refusals<ValueError>({
+        {"Decoder: vocab_size must be at least 1, not 0", with([](Config& c) { c.vocab_size = 0; })},
+        {"Decoder: num_layers must be at least 1, not 0", with([](Config& c) { c.num_layers = 0; })},
+        {"Decoder: head_dim must be at least 1, or 0 for the default, not -2",
+         with([](Config& c) { c.head_dim = -2; })},
+        {"4 query heads cannot share 3 key-value heads", with([](Config& c) { c.num_kv_heads = 3; })},
+        {"options of 3 layers for 2 blocks", with([](Config& c) { c.layers.resize(3); })},
+        {"norm_eps must be finite and above 0, not 0", with([](Config& c) { c.norm_eps = 0; })},
+        {"logits_softcap must be finite and above 0, not -1", with([](Config& c) { c.logits_softcap = -1; })},
+        {"norm_bias is an option of NormKind::layer", with([](Config& c) { c.norm_bias = true; })},
+        {"Mask::window: a width of 0", with([](Config& c) { c.layers = {{.window = 0}}; })},
+        {"a Decoder has no dropout", [] { (void)lm::decoder_config({.dropout = 0.1}); }},
+        {"the base is -1; it must be finite and above 0",
+         with([](Config& c) { c.layers = {{.rotary = nn::RotaryOptions{.base = -1}}}; })},
+    });
+    const NoGrad off;
+    lm::DecoderConfig config{.vocab_size = 5, .block_size = 4, .num_layers = 2, .d_model = 8};
+    config.learned_positions = true;
+    const lm::Decoder model(config);
+    auto caches = model.make_caches();
+    check_refusals<ShapeError>({
+        {"Decoder: ids must be (B, T) or (T,), not (1, 1, 1)",
+         [&] {
+             (void)model(zeros({1, 1, 1}, int64));
+         }},
+        {"Decoder: 5 tokens, but there are positions for 4",
+         [&] {
+             (void)model(zeros({1, 5}, int64));
+         }},
+        {"Decoder: an attention_mask (1, 2) for ids (1, 3); it must be (B, S)",
+         [&] {
+             (void)model(zeros({1, 3}, int64), {.attention_mask = ones({1, 2}, boolean)});
+         }},
+    });
+    std::vector<nn::KeyValueCache> few(1);
+    std::vector<nn::KeyValueCache> uneven = model.make_caches();
+    (void)model(zeros({1, 2}, int64), uneven);
+    uneven[1].truncate(1);
+    check_refusals<ValueError>({
+        {"Decoder: 1 caches for 2 blocks",
+         [&] {
+             (void)model(zeros({1, 1}, int64), few);
+         }},
+        {"Decoder: caches of 2 and of 1 tokens",
+         [&] {
+             (void)model(zeros({1, 1}, int64), uneven);
+         }},
+    });
+    check_refusals<ValueError>({
+        {"a softcap of 0; it must be finite and above 0",
+         [&] {
+             const Tensor q = ones({1, 2, 4});
+             (void)scaled_dot_product_attention(q, q, q, {.softcap = 0});
+         }},
+    });
+}
