@@ -341,12 +341,12 @@ class SiteTest(unittest.TestCase):
     def test_a_class_or_function_without_an_example_is_noticed(self):
         """The build fails for what `without_example` returns."""
         found = names.Names(entities.read(ROOT / "build/docs/doxygen"))
-        header = "weft/nn/linear.h"
+        header = "weft/nn/embedding.h"
         self.assertEqual(reference.Page(found, None, header).without_example(), [])
-        linear = next(entity for entity in found.headers[header] if entity.short == "Linear")
-        linear.text = linear.text.split("\n\n")[0]
+        embedding = next(entity for entity in found.headers[header] if entity.short == "Embedding")
+        embedding.text = embedding.text.split("\n\n")[0]
         page = reference.Page(found, None, header)
-        self.assertEqual([entity.short for entity in page.without_example()], ["Linear"])
+        self.assertEqual([entity.short for entity in page.without_example()], ["Embedding"])
 
     def test_the_keyboard_shows_where_it_is(self):
         for size in [DESKTOP, PHONE]:
