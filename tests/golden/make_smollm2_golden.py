@@ -1,6 +1,6 @@
 """Writes smollm2.json: what transformers computes with the weights of a real model, in float32.
 
-    pip install torch==2.13.0 transformers==5.24.0 gguf==0.19.0
+    pip install torch==2.13.0 transformers==5.24.0 gguf==0.19.0 accelerate
     make smollm
     python tests/golden/make_smollm2_golden.py build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
