@@ -87,6 +87,7 @@ std::shared_ptr<Module::Registry> Module::Registry::copied(const std::shared_ptr
         auto to = std::make_shared<Registry>(from);
         to->parent.reset();
         to->name.clear();
+        to->hooks.clear();
         for (Entry& entry : to->tensors) {
             entry.value = cloned(entry.value);
             if (entry.role == parameter && entry.value.requires_grad()) set_owner(entry.value, to);
