@@ -310,8 +310,9 @@ ForwardHook Module::hook(const std::string& path, std::function<Tensor(const Ten
         if (found == at->children.end()) {
             std::string known;
             for (const auto& [name, child] : at->children) known += (known.empty() ? "" : ", ") + name;
+            if (known.empty()) known = "none";
             throw IndexError("Module::hook: ", Module(at).path(), " has no part \"", excerpt(part),
-                             "\"; its parts are ", known.empty() ? "none" : known);
+                             "\"; its parts are ", known);
         }
         at = found->second;
     }
