@@ -7,6 +7,7 @@
 #include "weft/lm/generate.h"
 #include "weft/lm/gpt.h"
 #include "weft/lm/gpt2.h"
+#include "weft/lm/inside.h"
 #include "weft/lm/language_model.h"
 #include "weft/lm/likelihood.h"
 #include "weft/lm/pretrained.h"

@@ -87,6 +87,7 @@ std::shared_ptr<Module::Registry> Module::Registry::copied(const std::shared_ptr
         auto to = std::make_shared<Registry>(from);
         to->parent.reset();
         to->name.clear();
+        to->hooks.clear();
         for (Entry& entry : to->tensors) {
             entry.value = cloned(entry.value);
             if (entry.role == parameter && entry.value.requires_grad()) set_owner(entry.value, to);
@@ -309,8 +310,9 @@ ForwardHook Module::hook(const std::string& path, std::function<Tensor(const Ten
         if (found == at->children.end()) {
             std::string known;
             for (const auto& [name, child] : at->children) known += (known.empty() ? "" : ", ") + name;
+            if (known.empty()) known = "none";
             throw IndexError("Module::hook: ", Module(at).path(), " has no part \"", excerpt(part),
-                             "\"; its parts are ", known.empty() ? "none" : known);
+                             "\"; its parts are ", known);
         }
         at = found->second;
     }

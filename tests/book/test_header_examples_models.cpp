@@ -225,14 +225,6 @@ TEST_CASE("tokenizer.h: an unfinished character waits for the next piece", "[hea
     CHECK(rest.empty());
 }
 
-TEST_CASE("module.h: a hook of a GPT's block", "[header-examples]") {
-    Rng rng(1);
-    const lm::GPT gpt({.vocab_size = 9, .block_size = 8, .num_layers = 1, .d_model = 8}, rng);
-    const Tensor ids = tensor({{1, 2, 3}}), before = gpt(ids);
-    const nn::ForwardHook off = gpt.hook("blocks[0].attn", [](const Tensor& y) { return 0 * y; });
-    CHECK(max(abs(gpt(ids) - before)).item() > 1e-4);
-}
-
 TEST_CASE("decoder.h: options, parameters, and a GPT that is a Decoder", "[header-examples]") {
     Rng rng(1);
     {

@@ -173,7 +173,7 @@ TEST_CASE("every other program that takes arguments runs or refuses them, and is
     const std::set<std::string>
         with_steps = {"data_parallel", "encoder_decoder", "encoder_padding", "induction", "iris", "lenet"},
         with_file = {"attention_maps", "graph_picture", "layers_picture", "specialised_heads"};
-    std::set<std::string> known = {"train_gpt", "generate"};
+    std::set<std::string> known = {"train_gpt", "generate", "chat", "evaluate", "inside"};
     known.insert(with_steps.begin(), with_steps.end());
     known.insert(with_file.begin(), with_file.end());
     CHECK(found == known);

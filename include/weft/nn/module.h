@@ -161,7 +161,8 @@ public:
     // AttentionResult, the output). IndexError if there is no such module; when it runs, ShapeError or
     // DTypeError if f's result is not like y. (torch.nn.Module.register_forward_hook.)
     //
-    //     const nn::ForwardHook off = gpt.hook("blocks[0].attn", [](const Tensor& y) { return 0 * y; });
+    //     const auto zeros = [](const Tensor& y) { return zeros_like(y); };
+    //     const nn::ForwardHook off = gpt.hook("blocks[0].attn", zeros);
     ForwardHook hook(const std::string& path, std::function<Tensor(const Tensor&)> f) const;
     Tensor hooked(Tensor y) const;    // y after this module's hooks; located() calls it
     const std::string& kind() const;  // "Linear", "GPT", …
