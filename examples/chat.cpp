@@ -82,7 +82,7 @@ public:
                 static_cast<double>(w.packed() ? static_cast<std::int64_t>(w.packed()->bytes().size())
                                                : w.numel() * static_cast<std::int64_t>(itemsize(w.dtype())));
         const lm::DecoderConfig& config = published_.model.config;
-        const auto cache = static_cast<double>(lm::memory_of(config, float32, cache_type()).cache);
+        const auto cache = static_cast<double>(lm::decoder_memory(config, float32, cache_type()).cache);
         return {weights / 0x1p20,
                 cache / static_cast<double>(config.block_size) * static_cast<double>(context_) / 0x1p20};
     }

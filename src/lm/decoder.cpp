@@ -136,6 +136,10 @@ public:
     explicit DecoderState(const nn::NamedTensors& tensors)
         : tensors_(std::make_shared<std::map<std::string, Tensor>>(tensors.begin(), tensors.end())) {}
     DecoderState operator/(const std::string& part) const { return {tensors_, prefix_ + part + "."}; }
+    nn::Linear linear(const std::string& name) const {  // of name.weight and name.bias
+        const DecoderState part = *this / name;
+        return nn::Linear(part["weight"], part["bias"]);
+    }
     Tensor operator[](const std::string& name) const {  // undefined if there is none
         const auto found = tensors_->find(prefix_ + name);
         return found == tensors_->end() ? Tensor() : found->second;
@@ -213,37 +217,22 @@ Tensor DecoderNorm::operator()(const Tensor& x) const {
     });
 }
 
-nn::Linear DecoderPart::linear(const DecoderState& state, const std::string& name) {
-    const DecoderState part = state / name;
-    return register_module(name, nn::Linear(part["weight"], part["bias"]));
-}
-
-std::optional<nn::Linear> DecoderPart::linear_if(bool wanted, const DecoderState& state,
-                                                 const std::string& name) {
-    return wanted ? std::optional(linear(state, name)) : std::nullopt;
-}
-
-std::optional<DecoderNorm> DecoderPart::norm_if(bool wanted, const DecoderConfig& config,
-                                                const DecoderState& state, const std::string& name) {
-    return wanted ? std::optional(register_module(name, DecoderNorm(config, state / name))) : std::nullopt;
-}
-
 DecoderAttention::DecoderAttention(const DecoderConfig& c, std::int64_t layer, const DecoderState& state)
-    : DecoderPart("DecoderAttention"),
+    : nn::Module("DecoderAttention"),
       num_heads(c.num_heads),
       num_kv_heads(c.num_kv_heads),
       head_dim(c.head_dim),
       options{.scale = c.attention_scale.value_or(1 / std::sqrt(static_cast<double>(head_dim))) /
                        (c.scale_by_layer ? static_cast<double>(layer + 1) : 1.0),
               .softcap = c.attention_softcap},
-      qkv_proj(linear_if(c.fused_qkv, state, "qkv_proj")),
-      q_proj(linear_if(!c.fused_qkv, state, "q_proj")),
-      k_proj(linear_if(!c.fused_qkv, state, "k_proj")),
-      v_proj(linear_if(!c.fused_qkv, state, "v_proj")),
-      q_norm(norm_if(c.qk_norm, c, state, "q_norm")),
-      k_norm(norm_if(c.qk_norm, c, state, "k_norm")),
+      qkv_proj(register_module_if(c.fused_qkv, "qkv_proj", [&] { return state.linear("qkv_proj"); })),
+      q_proj(register_module_if(!c.fused_qkv, "q_proj", [&] { return state.linear("q_proj"); })),
+      k_proj(register_module_if(!c.fused_qkv, "k_proj", [&] { return state.linear("k_proj"); })),
+      v_proj(register_module_if(!c.fused_qkv, "v_proj", [&] { return state.linear("v_proj"); })),
+      q_norm(register_module_if(c.qk_norm, "q_norm", [&] { return DecoderNorm(c, state / "q_norm"); })),
+      k_norm(register_module_if(c.qk_norm, "k_norm", [&] { return DecoderNorm(c, state / "k_norm"); })),
       heads(register_module("heads", nn::Identity())),
-      o_proj(linear(state, "o_proj")) {}
+      o_proj(register_module("o_proj", state.linear("o_proj"))) {}
 
 Tensor DecoderAttention::operator()(const Tensor& x, const DecoderPass& pass) const {  // (B, T, C)
     return nn::located(*this, [&] {
@@ -269,11 +258,11 @@ Tensor DecoderAttention::operator()(const Tensor& x, const DecoderPass& pass) co
 }
 
 DecoderMLP::DecoderMLP(const DecoderConfig& c, const DecoderState& state)
-    : DecoderPart("DecoderMLP"),
+    : nn::Module("DecoderMLP"),
       activation(c.activation),
-      gate_proj(linear_if(c.gated, state, "gate_proj")),
-      up_proj(linear(state, "up_proj")),
-      down_proj(linear(state, "down_proj")) {}
+      gate_proj(register_module_if(c.gated, "gate_proj", [&] { return state.linear("gate_proj"); })),
+      up_proj(register_module("up_proj", state.linear("up_proj"))),
+      down_proj(register_module("down_proj", state.linear("down_proj"))) {}
 
 Tensor DecoderMLP::operator()(const Tensor& x) const {
     return nn::located(*this, [&] {
@@ -283,16 +272,21 @@ Tensor DecoderMLP::operator()(const Tensor& x) const {
 }
 
 DecoderBlock::DecoderBlock(const DecoderConfig& c, std::int64_t layer, const DecoderState& state)
-    : DecoderPart("DecoderBlock"),
+    : nn::Module("DecoderBlock"),
       options(options_of(c, layer)),
-      input_layernorm(norm_if(c.norm_place != NormPlace::after, c, state, "input_layernorm")),
+      input_layernorm(register_module_if(c.norm_place != NormPlace::after, "input_layernorm",
+                                         [&] { return DecoderNorm(c, state / "input_layernorm"); })),
       self_attn(register_module("self_attn", DecoderAttention(c, layer, state / "self_attn"))),
-      post_attention_layernorm(norm_if(true, c, state, "post_attention_layernorm")),
+      post_attention_layernorm(
+          register_module_if(true, "post_attention_layernorm",
+                             [&] { return DecoderNorm(c, state / "post_attention_layernorm"); })),
       pre_feedforward_layernorm(
-          norm_if(c.norm_place == NormPlace::around, c, state, "pre_feedforward_layernorm")),
+          register_module_if(c.norm_place == NormPlace::around, "pre_feedforward_layernorm",
+                             [&] { return DecoderNorm(c, state / "pre_feedforward_layernorm"); })),
       mlp(register_module("mlp", DecoderMLP(c, state / "mlp"))),
       post_feedforward_layernorm(
-          norm_if(c.norm_place != NormPlace::before, c, state, "post_feedforward_layernorm")) {}
+          register_module_if(c.norm_place != NormPlace::before, "post_feedforward_layernorm",
+                             [&] { return DecoderNorm(c, state / "post_feedforward_layernorm"); })) {}
 
 Tensor DecoderBlock::operator()(const Tensor& x, const DecoderPass& pass) const {  // (B, T, C)
     return nn::located(*this, [&] {
@@ -462,8 +456,8 @@ nn::NamedTensors decoder_state(const nn::NamedTensors& state) {
     return renamed;
 }
 
-GPTMemory memory_of(const DecoderConfig& given, std::variant<DType, BlockFormat> weights,
-                    std::optional<DType> cache) {
+GPTMemory decoder_memory(const DecoderConfig& given, std::variant<DType, BlockFormat> weights,
+                         std::optional<DType> cache) {
     const DecoderConfig config = checked(given);
     const DType* const dtype = std::get_if<DType>(&weights);
     const DType computed = dtype != nullptr ? computed_in(*dtype) : float32;

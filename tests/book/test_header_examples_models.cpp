@@ -290,13 +290,13 @@ TEST_CASE("chat.h and pretrained.h: a model with its tokenizer, written and read
         lm::Decoder model = lm::load_pretrained(folder, {.dtype = float32});
         CHECK(model.config == config);
     }
-    const lm::Pretrained published = lm::load_language(folder);
-    {
+    const text::PreTrainedTokenizer tokenizer = [&] {
+        const lm::Pretrained published = lm::load_language(folder);
         const text::Ids ids = published.tokenizer.encode("The loom");
         const text::Ids more = lm::generate(published.model, ids, {.max_new_tokens = 5});
         CHECK(more.size() == 5);
-    }
-    const text::PreTrainedTokenizer& tokenizer = published.tokenizer;
+        return published.tokenizer;
+    }();
     const lm::ChatTemplate form = lm::ChatTemplate::named("chatml");
     const text::Ids ids = form.encode(tokenizer, {{"user", "What is 1 + 1?"}});
     CHECK(ids.size() > 10);

@@ -319,7 +319,7 @@ TEST_CASE("a Decoder with a GPT's options has its bits", "[lm][decoder]") {
                 for (std::int64_t t = 0; t < 24; t += 6)
                     CHECK(source::same_bits(same(ids.slice(1, t, t + 6), one),
                                             gpt(ids.slice(1, t, t + 6), other)));
-                CHECK(lm::memory_of(same.config, dtype).weights == lm::memory_of(config, dtype).weights);
-                CHECK(lm::memory_of(same.config, dtype).cache == lm::memory_of(config, dtype).cache);
+                CHECK(lm::decoder_memory(same.config, dtype).weights == lm::memory_of(config, dtype).weights);
+                CHECK(lm::decoder_memory(same.config, dtype).cache == lm::memory_of(config, dtype).cache);
             }
 }

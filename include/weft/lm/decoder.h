@@ -36,7 +36,8 @@ enum class Activation {
 // What may differ from layer to layer.
 struct DecoderLayerOptions {
     std::optional<nn::RotaryOptions> rotary = nn::RotaryOptions{.pairs = nn::RotaryPairs::halves};  // or none
-    std::optional<std::int64_t> window = {};  // a query sees the last `window` tokens, itself included [all]
+    std::optional<std::int64_t> window =
+        {};  // a query sees the last `window` tokens, itself included [no limit]
     bool operator==(const DecoderLayerOptions&) const = default;
 };
 
@@ -48,7 +49,7 @@ struct DecoderLayerOptions {
 //     const lm::Decoder model(config, rng);
 struct DecoderConfig {
     std::int64_t vocab_size = 256;     // V
-    std::int64_t block_size = 64;      // the tokens of its training; only learned positions end there
+    std::int64_t block_size = 64;      // the tokens of its training; learned positions end there
     std::int64_t num_layers = 4;       // the number of blocks
     std::int64_t num_heads = 4;        // H
     std::int64_t num_kv_heads = 0;     // G, which divides H [H]
@@ -56,12 +57,12 @@ struct DecoderConfig {
     std::int64_t head_dim = 0;         // D [C / H]
     std::int64_t dim_feedforward = 0;  // F [4 C]
 
-    NormKind norm = NormKind::rms;             // of every norm
+    NormKind norm = NormKind::rms;             // of the norms
     double norm_eps = 1e-5;                    // ε
-    NormPlace norm_place = NormPlace::before;  // in every block
+    NormPlace norm_place = NormPlace::before;  // in the blocks
     bool norm_bias = false;                    // of NormKind::layer
     bool qk_norm = false;                      // a norm of each query's and key's head, before rotary (Qwen3)
-    std::vector<DecoderLayerOptions> layers = {};  // one for each block, or one for all [the defaults]
+    std::vector<DecoderLayerOptions> layers = {};  // one for each block, or one [the defaults]
     bool learned_positions = false;                // a table (block_size, C) is added to the embeddings
     std::optional<double> attention_scale = {};    // of the scores [1/√D]
     bool scale_by_layer = false;  // scores of block i are also divided by i + 1 (GPT-2's option)
@@ -70,7 +71,7 @@ struct DecoderConfig {
     bool qkv_bias = false;                         // of q_proj, k_proj and v_proj
     bool output_bias = false;                      // of o_proj
     bool mlp_bias = false;                         // of the MLP's layers
-    bool fused_qkv = false;                        // one qkv_proj with the rows of all three
+    bool fused_qkv = false;                        // one qkv_proj with the rows of q, k and v
     Activation activation = Activation::silu;      // of the MLP
     bool gated = true;  // down(act(gate x) ⊙ up x) (Shazeer, "GLU variants", 2020), else down(act(up x))
     double embedding_scale = 1;  // multiplies the embeddings; Gemma's is √C
@@ -84,7 +85,7 @@ struct DecoderParameter {
     Shape shape;
     bool is_weight;  // of a linear layer or an embedding: may be half or in blocks
 };
-// All of Decoder(config), a tied head once; allocates nothing. ValueError for sizes and options that do not
+// Those of Decoder(config), a tied head once; allocates nothing. ValueError for sizes and options that do not
 // fit.
 //
 //     const std::size_t n = lm::decoder_parameters({.num_layers = 1}).size();  // 11
@@ -94,23 +95,11 @@ class DecoderState;  // the tensors that parts are made of (src/lm/decoder.cpp)
 
 // A norm of a Decoder, over the last axis: (…, n) → (…, n).
 struct DecoderNorm : nn::Module {
-    nn::Parameter weight, bias;  // (n,); bias only where NormKind::layer has one
+    nn::Parameter weight, bias;  // (n,); bias where NormKind::layer has one
     const NormKind norm;         // the formula
     const double eps;            // ε
     DecoderNorm(const DecoderConfig& config, const DecoderState& state);  // made by Decoder
     Tensor operator()(const Tensor& x) const;                             // the formula
-};
-
-// What attention, an MLP and a block register their parts with.
-struct DecoderPart : nn::Module {
-protected:
-    using nn::Module::Module;
-    nn::Linear linear(const DecoderState& state,
-                      const std::string& name);  // of state's name.weight and name.bias
-    // The same, and a norm, if wanted.
-    std::optional<nn::Linear> linear_if(bool wanted, const DecoderState& state, const std::string& name);
-    std::optional<DecoderNorm> norm_if(bool wanted, const DecoderConfig& config, const DecoderState& state,
-                                       const std::string& name);
 };
 
 // What the blocks of one pass are given beside x.
@@ -121,7 +110,7 @@ struct DecoderPass {
 };
 
 // o_proj of the heads of attention, whose queries and keys are normed, then rotated. (B, T, C) → (B, T, C).
-struct DecoderAttention : DecoderPart {
+struct DecoderAttention : nn::Module {
     const std::int64_t num_heads, num_kv_heads, head_dim;  // H, G, D
     const AttentionOptions options;                        // the scale and the softcap
     std::optional<nn::Linear> qkv_proj;                    // C → (H + 2G) D, if fused
@@ -134,7 +123,7 @@ struct DecoderAttention : DecoderPart {
 };
 
 // down_proj(act(gate_proj x) ⊙ up_proj x), or down_proj(act(up_proj x)). (…, C) → (…, C).
-struct DecoderMLP : DecoderPart {
+struct DecoderMLP : nn::Module {
     const Activation activation;                                         // act
     std::optional<nn::Linear> gate_proj;                                 // C → F, if gated
     nn::Linear up_proj;                                                  // C → F
@@ -144,7 +133,7 @@ struct DecoderMLP : DecoderPart {
 };
 
 // h = x + attention, y = h + MLP, with norms as NormPlace says. (B, T, C) → (B, T, C).
-struct DecoderBlock : DecoderPart {
+struct DecoderBlock : nn::Module {
     const DecoderLayerOptions options;  // of this layer
     // Named as in transformers: post_attention_layernorm is before the MLP, or after attention where sublayers
     // have norms after them.
@@ -191,20 +180,19 @@ struct Decoder : nn::Module {
     // refuses.
     explicit Decoder(const DecoderConfig& config, Rng& rng = default_rng());
     // Made of the tensors in `state`, which have the names and shapes of decoder_parameters, without copying
-    // them; weights may be half or in blocks. ValueError that lists every missing, unexpected or repeated name,
-    // wrong shape and wrong type.
+    // them; weights may be half or in blocks. ValueError with a line for each missing, unexpected or repeated
+    // name, wrong shape and wrong type.
     Decoder(const DecoderConfig& config, const nn::NamedTensors& state);
 
     Tensor operator()(const Tensor& ids, const DecoderPassOptions& options = {}) const;  // (B, T) → (B, T, V)
     // ids (B, T) of the T tokens that follow those in the caches → their logits (B, T, V), to rounding the last
-    // T of a pass over all. ValueError unless there is one cache for each block, all of one length; GraphError
-    // if keys would enter the graph: call it under NoGrad; ShapeError where the caches do not apply. If it
-    // throws, the caches are unchanged.
+    // T of a pass over S + T. ValueError unless there is one cache for each block, of one length; GraphError if
+    // keys would enter the graph: call it under NoGrad; ShapeError where the caches do not apply. If it throws,
+    // the caches are unchanged.
     Tensor operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches,
                       const DecoderPassOptions& options = {}) const;
     // Whether caches whose longest() is `past` apply in a sequence of S tokens. They do not where rotary angles
-    // depend on the length (RotaryScaling's dynamic and longrope) and that makes a difference: every token then
-    // changes.
+    // depend on the length (RotaryScaling's dynamic and longrope) and differ.
     bool caches_apply(std::int64_t past, std::int64_t S) const;
     // One empty cache for each block, of `capacity` tokens [block_size]; of bfloat16 or float16 if wanted.
     std::vector<nn::KeyValueCache> make_caches(std::optional<DType> stored_as = {},
@@ -227,7 +215,7 @@ DecoderConfig decoder_config(const GPTConfig& config);
 nn::NamedTensors decoder_state(const nn::NamedTensors& state);
 
 // That of Decoder(config) after to() or pack(), and of its caches.
-GPTMemory memory_of(const DecoderConfig& config, std::variant<DType, BlockFormat> weights = float32,
-                    std::optional<DType> cache = {});
+GPTMemory decoder_memory(const DecoderConfig& config, std::variant<DType, BlockFormat> weights = float32,
+                         std::optional<DType> cache = {});
 
 }  // namespace weft::lm

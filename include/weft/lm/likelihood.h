@@ -11,7 +11,7 @@ namespace weft::lm {
 // What log_likelihood found.
 struct Likelihood {
     double nats = 0;          // −Σ ln p(token | those before it)
-    std::int64_t tokens = 0;  // the terms of the sum: all but the first
+    std::int64_t tokens = 0;  // the terms of the sum: the first id has none
     // The mean, and the perplexity e^mean (Jelinek et al., 1977).
     double mean() const { return nats / static_cast<double>(tokens); }
 };

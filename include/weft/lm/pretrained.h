@@ -62,8 +62,7 @@ Pretrained load_language(const std::filesystem::path& path, const PretrainedOpti
 
 // Writes config.json and model.safetensors in the folder, as from_pretrained of transformers reads them: of the
 // first family that has the model's options. Creates the folder if it is missing. ValueError if no family has
-// them, or if weights are in blocks, which the format does not hold; IoError if it cannot write; files of
-// before are unchanged.
+// them, or if weights are in blocks, which the format does not hold; IoError if it is not possible to write.
 //
 //     lm::save_pretrained(folder, model);
 void save_pretrained(const std::filesystem::path& folder, const Decoder& model);

@@ -14,7 +14,7 @@ struct SampleOptions {
     // "The curious case of neural text degeneration", 2020, §3.1); 1 keeps all. ValueError unless 0 < p ≤ 1.
     double top_p = 1;
     // Keep those whose probability is at least min_p times the largest (Nguyen et al., "Turning up the heat:
-    // min-p sampling", 2024, §3), before top_k and top_p; 0 keeps all. ValueError unless 0 ≤ min_p ≤ 1.
+    // min-p sampling", 2024, §3), before top_k and top_p; 0 sets no limit. ValueError unless 0 ≤ min_p ≤ 1.
     double min_p = 0;
 };
 

@@ -26,6 +26,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -190,6 +191,12 @@ protected:
     M register_module(const std::string& name, M module) {
         add_child(name, module);
         return module;
+    }
+
+    // The same of what make() returns, if it is wanted; else none.
+    template <class Make>
+    auto register_module_if(bool wanted, const std::string& name, const Make& make) {
+        return wanted ? std::optional(register_module(name, make())) : std::nullopt;
     }
 
 private:

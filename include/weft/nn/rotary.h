@@ -16,8 +16,8 @@ enum class RotaryPairs {
 };
 
 // How the rates θᵢ = base^(−2i/r) are changed for sequences longer than those of the first training, with the
-// names of Hugging Face's configs ("rope_scaling", transformers' modeling_rope_utils.py). In all of them but
-// `none` and `linear`, L is original_length.
+// names of Hugging Face's configs ("rope_scaling", transformers' modeling_rope_utils.py). L is original_length,
+// which `none` and `linear` do without.
 struct RotaryScaling {
     // Which formula.
     enum Kind {
@@ -54,7 +54,7 @@ struct RotaryOptions {
     bool operator==(const RotaryOptions&) const = default;
 };
 
-// The cosines and sines of T positions, which all layers with the same options share.
+// The cosines and sines of T positions, which layers with the same options share.
 //
 //     const nn::RotaryTable table = nn::rotary_table(0, 8, 16, {}, float32);  // 8 positions, heads of width 16
 //     const Tensor y = nn::rotary(q, table), z = nn::rotary(k, table);        // (B, H, 8, 16)
