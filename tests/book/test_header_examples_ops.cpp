@@ -73,3 +73,9 @@ TEST_CASE("example: logaddexp", "[header-examples]") {
     const Tensor y = logaddexp(tensor({1000.0}), tensor({1000.0}));  // 1000 + ln 2
     CHECK(y.item() == Approx(1000 + std::log(2.0)));
 }
+
+TEST_CASE("example of Mask::window", "[header-examples]") {
+    const Mask last_two = Mask::causal() | Mask::window(2);
+    const Tensor blocked = last_two.materialize(1, 1, 3, 3)[0][0];  // [[0, 1, 1], [0, 0, 1], [1, 0, 0]]
+    CHECK(all(blocked == (tensor({{0, 1, 1}, {0, 0, 1}, {1, 0, 0}}) == 1)));
+}
