@@ -45,7 +45,10 @@ public:
         const json& value = take(name);
         if (value.is_null() && otherwise) return *otherwise;
         if (value.is_number() && value.get<double>() > 0) return value.get<double>();
-        wrong(path_ + name + " is " + (value.is_null() ? "missing" : shown(value) + ", not a number above 0"));
+        if (value.is_null())
+            wrong(path_ + name + " is missing");
+        else
+            wrong(path_ + name + " is " + shown(value) + ", not a number above 0");
         return otherwise.value_or(1);
     }
     std::optional<double> optional_number(const std::string& name) {

@@ -27,33 +27,35 @@ const DecoderLayerOptions& options_of(const DecoderConfig& config, std::int64_t 
 }
 
 void check(const DecoderConfig& c) {
-    const auto refuse = [](const auto&... why) { throw ValueError("Decoder: ", why...); };
     const std::pair<const char*, std::int64_t> sizes[] = {{"vocab_size", c.vocab_size},
                                                           {"block_size", c.block_size},
                                                           {"num_layers", c.num_layers},
                                                           {"num_heads", c.num_heads},
                                                           {"d_model", c.d_model}};
     for (const auto& [name, size] : sizes)
-        if (size < 1) refuse(name, " must be at least 1, not ", size);
+        if (size < 1) throw ValueError("Decoder: ", name, " must be at least 1, not ", size);
     const std::pair<const char*, std::int64_t> defaults[] = {
         {"num_kv_heads", c.num_kv_heads}, {"head_dim", c.head_dim}, {"dim_feedforward", c.dim_feedforward}};
     for (const auto& [name, size] : defaults)
-        if (size < 0) refuse(name, " must be at least 1, or 0 for the default, not ", size);
+        if (size < 0)
+            throw ValueError("Decoder: ", name, " must be at least 1, or 0 for the default, not ", size);
     if (c.head_dim == 0) nn::head_dim(c.d_model, c.num_heads, "Decoder");
     if (c.num_kv_heads > 0 && c.num_heads % c.num_kv_heads != 0)
-        refuse(c.num_heads, " query heads cannot share ", c.num_kv_heads,
-               " key-value heads; num_kv_heads must divide num_heads");
+        throw ValueError("Decoder: ", c.num_heads, " query heads cannot share ", c.num_kv_heads,
+                         " key-value heads; num_kv_heads must divide num_heads");
     if (c.layers.size() > 1 && static_cast<std::int64_t>(c.layers.size()) != c.num_layers)
-        refuse("options of ", c.layers.size(), " layers for ", c.num_layers,
-               " blocks; give one for each, one for all, or none");
+        throw ValueError("Decoder: options of ", c.layers.size(), " layers for ", c.num_layers,
+                         " blocks; give one for each, one for all, or none");
     const std::pair<const char*, double> numbers[] = {{"norm_eps", c.norm_eps},
                                                       {"attention_scale", c.attention_scale.value_or(1)},
                                                       {"attention_softcap", c.attention_softcap.value_or(1)},
                                                       {"logits_softcap", c.logits_softcap.value_or(1)},
                                                       {"embedding_scale", c.embedding_scale}};
     for (const auto& [name, value] : numbers)
-        if (!(value > 0 && std::isfinite(value))) refuse(name, " must be finite and above 0, not ", value);
-    if (c.norm_bias && c.norm != NormKind::layer) refuse("norm_bias is an option of NormKind::layer");
+        if (!(value > 0 && std::isfinite(value)))
+            throw ValueError("Decoder: ", name, " must be finite and above 0, not ", value);
+    if (c.norm_bias && c.norm != NormKind::layer)
+        throw ValueError("Decoder: norm_bias is an option of NormKind::layer");
     const std::int64_t D = c.head_dim == 0 ? c.d_model / c.num_heads : c.head_dim;
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(c.layers.size()); ++i) {
         const DecoderLayerOptions& layer = options_of(c, i);

@@ -156,9 +156,8 @@ std::vector<text::Ids> generate_batch(const LanguageModel& model, const std::vec
         longest = std::max(longest, prompt.size());
         shortest = std::min(shortest, prompt.size());
     }
-    if (prompts.empty() || shortest == 0)
-        throw ValueError("generate_batch: ", prompts.empty() ? "there are no prompts" : "a prompt is empty",
-                         "; give each at least one token");
+    if (prompts.empty()) throw ValueError("generate_batch: there are no prompts; give one at least");
+    if (shortest == 0) throw ValueError("generate_batch: a prompt is empty; give each at least one token");
     const auto B = static_cast<std::int64_t>(prompts.size()), T = static_cast<std::int64_t>(longest);
     const bool is_padded = shortest < longest;
     const bool fits = options.use_cache && model.has_masks() &&

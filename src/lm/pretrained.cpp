@@ -177,23 +177,21 @@ std::string chat_template_of(const std::filesystem::path& folder) {
 }  // namespace
 
 DecoderConfig pretrained_config(const io::Gguf& file) {
+    const std::string here = "cannot read the model in " + io::display_path(file.metadata.file()) + ": ";
     const io::GgufMetadata& meta = file.metadata;
     const std::string architecture = meta.text("general.architecture"), prefix = architecture + ".";
-    const auto refuse = [&](const auto&... why) {
-        throw IoError("cannot read the model in this GGUF file: ", why...);
-    };
     const auto is = [&](const char* name) { return architecture == name; };
     if (!is("llama") && !is("qwen2") && !is("qwen3") && !is("gemma3") && !is("gpt2"))
-        refuse("its architecture is \"", architecture,
-               "\", and Decoder computes llama, qwen2, qwen3, gemma3 and gpt2");
+        throw IoError(here, "its architecture is \"", architecture,
+                      "\", and Decoder computes llama, qwen2, qwen3, gemma3 and gpt2");
     const auto size = [&](const std::string& key, std::optional<std::int64_t> otherwise = {}) {
         const std::int64_t n = meta.integer(prefix + key, otherwise);
         if (n < 1 || n > 1'000'000'000)
-            refuse(prefix, key, " is ", n, ", not a whole number in 1 … 1000000000");
+            throw IoError(here, prefix, key, " is ", n, ", not a whole number in 1 … 1000000000");
         return n;
     };
     if (!file.has("token_embd.weight") || file.at("token_embd.weight").shape().rank() != 2)
-        refuse("there is no matrix token_embd.weight");
+        throw IoError(here, "it has no matrix token_embd.weight");
     DecoderConfig c{.vocab_size = file.at("token_embd.weight").shape()[0],
                     .block_size = size("context_length"),
                     .num_layers = size("block_count"),
@@ -215,8 +213,8 @@ DecoderConfig pretrained_config(const io::Gguf& file) {
     c.qkv_bias = has("attn_q.bias"), c.output_bias = has("attn_output.bias"), c.mlp_bias = has("ffn_up.bias");
     c.qk_norm = is("qwen3") || is("gemma3");
     if (size("rope.dimension_count", c.head_dim) != c.head_dim)
-        refuse(prefix, "rope.dimension_count is ", size("rope.dimension_count"), ", and heads are ", c.head_dim,
-               " wide");
+        throw IoError(here, prefix, "rope.dimension_count is ", size("rope.dimension_count"),
+                      ", and heads are ", c.head_dim, " wide");
     DecoderLayerOptions layer{
         .rotary = nn::RotaryOptions{.base = meta.number(prefix + "rope.freq_base", is("gemma3") ? 1e6 : 1e4),
                                     .pairs = nn::RotaryPairs::halves}};
@@ -231,13 +229,13 @@ DecoderConfig pretrained_config(const io::Gguf& file) {
                    .factor = meta.number(prefix + "rope.scaling.factor"),
                    .original_length = size("rope.scaling.original_context_length")};
     } else if (type != "none") {
-        refuse(prefix, "rope.scaling.type is \"", type,
-               "\", and Decoder computes none, linear and yarn of a GGUF file");
+        throw IoError(here, prefix, "rope.scaling.type is \"", type,
+                      "\", and Decoder computes none, linear and yarn of a GGUF file");
     }
     if (file.has("rope_freqs.weight")) {  // what divides each pair's rate: Llama 3's scaling, worked out
         const Tensor factors = file.at("rope_freqs.weight");
         if (factors.packed() || factors.shape() != Shape{c.head_dim / 2})
-            refuse("rope_freqs.weight does not have ", c.head_dim / 2, " numbers");
+            throw IoError(here, "rope_freqs.weight does not have ", c.head_dim / 2, " numbers");
         const std::vector<double> list = factors.to(float64).to_vector<double>();
         scaling = {.kind = nn::RotaryScaling::longrope,
                    .original_length = c.block_size,

@@ -195,7 +195,7 @@ TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
          refusal("llama.rope.scaling.type", std::string("longrope"))},
         {"llama.rope.dimension_count is 4, and heads are 6 wide",
          refusal("llama.rope.dimension_count", std::int64_t{4})},
-        {"there is no matrix token_embd.weight",
+        {"it has no matrix token_embd.weight",
          [] {
              io::Gguf file;
              file.metadata = io::GgufMetadata("f", {{"general.architecture", std::string("llama")}});

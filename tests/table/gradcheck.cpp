@@ -113,6 +113,46 @@ int main() {
     modules["lm::GPT"] =
         of_module(lm::GPT({.vocab_size = 5, .block_size = 4, .num_layers = 1, .num_heads = 2, .d_model = 4}),
                   on_x, {ids});
+    // Each option of a Decoder is in one of these.
+    const nn::RotaryOptions halves{.base = 50, .pairs = nn::RotaryPairs::halves};
+    lm::DecoderConfig small{.vocab_size = 5,
+                            .num_layers = 1,
+                            .num_heads = 2,
+                            .num_kv_heads = 1,
+                            .d_model = 4,
+                            .dim_feedforward = 5,
+                            .norm_eps = 0.01};
+    const auto decoder = [&](const char* name, const std::function<void(lm::DecoderConfig&)>& change) {
+        lm::DecoderConfig config = small;
+        change(config);
+        lm::Decoder model(config);
+        const NoGrad off;
+        for (auto [parameter, p] : model.named_parameters())
+            p.copy_(0.5 * randn(p.shape()));  // norms of 1 hide much
+        modules[name] = of_module(model, on_x, {ids});
+    };
+    decoder("lm::Decoder", [](auto&) {});
+    decoder("lm::Decoder: as Qwen 3", [&](auto& c) {
+        c.qk_norm = c.qkv_bias = c.output_bias = c.mlp_bias = true;
+        c.tied_head = false, c.head_dim = 4;
+        c.layers = {{.rotary = halves, .window = 2}};
+    });
+    decoder("lm::Decoder: as Gemma 3", [&](auto& c) {
+        c.norm = lm::NormKind::rms_plus_one, c.norm_place = lm::NormPlace::around, c.qk_norm = true;
+        c.activation = lm::Activation::gelu_tanh, c.embedding_scale = 2, c.attention_scale = 0.3;
+        c.attention_softcap = 1.5, c.logits_softcap = 2;
+    });
+    decoder("lm::Decoder: as GPT-2", [&](auto& c) {
+        c.norm = lm::NormKind::layer, c.norm_bias = c.learned_positions = c.fused_qkv = c.scale_by_layer = true;
+        c.activation = lm::Activation::gelu, c.gated = false, c.layers = {{.rotary = std::nullopt}};
+    });
+    decoder("lm::Decoder: norms after", [&](auto& c) {
+        c.norm_place = lm::NormPlace::after;
+        nn::RotaryOptions yarn = halves;
+        yarn.width = 2;
+        yarn.scaling = {.kind = nn::RotaryScaling::yarn, .factor = 4, .original_length = 2};
+        c.head_dim = 4, c.layers = {{.rotary = yarn}};
+    });
 
     Line all;
     std::size_t checked = 0;
