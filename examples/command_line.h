@@ -249,7 +249,7 @@ inline bool parse_command_line(CLI::App& app, const std::string& config, int arg
 // Warns of each tensor that contains NaN or an infinity, naming `source`, the tensor and the index.
 inline void warn_of_nonfinite(const std::string& source, const weft::nn::NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) try {
-            weft::check::check_finite(tensor, name);
+            if (!tensor.packed()) weft::check::check_finite(tensor, name);
         } catch (const weft::ValueError& error) {
             weft::training::warn(source + ": " + error.what());
         }

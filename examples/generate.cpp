@@ -55,8 +55,9 @@ bool parse_settings(int argc, char** argv, Settings& s) {
         "  generate --model out --prompt Chapter\n"
         "  generate --model gpt2 --prompt \"Once upon a time\" --top_p 0.9");
     add_text(app, "--model", s.model,
-             "folder written by train_gpt, or one of its .safetensors files, or a folder with\n"
-             "GPT-2's config.json, model.safetensors, vocab.json and merges.txt",
+             "folder written by train_gpt, or one of its .safetensors files; a published model: a\n"
+             ".gguf file, or a folder with config.json, model.safetensors and tokenizer.json, or\n"
+             "of a GPT-2 with vocab.json and merges.txt",
              true);
     add_text(app, "--prompt", s.prompt,
              "text to continue; default: start a new one; the model sees the last tokens that\n"
@@ -99,11 +100,14 @@ public:
     explicit Stats(bool enabled) : enabled_(enabled), last_(Clock::now()) {}
 
     // Before anything is allocated.
-    void plan(const lm::GPTConfig& config, const Settings& s) {
-        const lm::GPTMemory memory = lm::memory_of(config, weight_type(s), cache_type(s));
+    void plan(const lm::GPTMemory& memory, std::int64_t context, const std::string& type) {
         print("weights   %.1f MiB in %s, and %.1f MiB for keys and values of %lld tokens\n",
-              static_cast<double>(memory.weights) / 0x1p20, (s.weights.empty() ? s.dtype : s.weights).c_str(),
-              static_cast<double>(memory.cache) / 0x1p20, static_cast<long long>(config.block_size));
+              static_cast<double>(memory.weights) / 0x1p20, type.c_str(),
+              static_cast<double>(memory.cache) / 0x1p20, static_cast<long long>(context));
+    }
+    void plan(const lm::GPTConfig& config, const Settings& s) {
+        plan(lm::memory_of(config, weight_type(s), cache_type(s)), config.block_size,
+             s.weights.empty() ? s.dtype : s.weights);
     }
     void model(const nn::Module& model) {
         print("model     %lld parameters, made in %.2f s\n", static_cast<long long>(model.num_parameters()),
@@ -187,6 +191,18 @@ Language load_trained(const fs::path& path, const Settings& s, Stats& stats) {
     }
 }
 
+// A model of today, with its weights as its file has them where nothing else is asked for.
+Language load_published(const fs::path& path, const Settings& s, Stats& stats) {
+    const bool is_as_stored = s.weights.empty() && s.dtype == "float32";
+    lm::Pretrained published = lm::load_language(path);
+    stats.plan(lm::decoder_memory(published.model.config, weight_type(s), cache_type(s)),
+               published.model.config.block_size,
+               is_as_stored        ? "float32, or less as its file has them"
+               : s.weights.empty() ? s.dtype
+                                   : s.weights);
+    return {is_as_stored ? published.model : held(published.model, s), published.tokenizer};
+}
+
 Language load(const Settings& s, Stats& stats) {
     const fs::path path = s.model;
     std::error_code unreadable;  // reading will report it
@@ -196,6 +212,7 @@ Language load(const Settings& s, Stats& stats) {
     };
     if (type == fs::file_type::not_found)
         throw IoError(path.string(), " does not exist; set --model to a folder with a model");
+    if (path.extension() == ".gguf" || contains("tokenizer.json")) return load_published(path, s, stats);
     if (type != fs::file_type::directory) return load_trained(path, s, stats);
     if (contains("config.json")) {
         stats.plan(lm::gpt2_config(path / "config.json"), s);
