@@ -13,7 +13,7 @@
 
 namespace py = pybind11;
 using namespace weft;
-using nn::NamedTensors, nn::init::FanMode, nn::init::Nonlinearity, optim::Anneal, viz::Run;
+using nn::NamedTensors, nn::RotaryPairs, nn::init::FanMode, nn::init::Nonlinearity, optim::Anneal, viz::Run;
 using I = std::int64_t;
 using T = const Tensor&;
 using List = std::vector<Tensor>;
