@@ -23,14 +23,14 @@ OF_ONE = {"operator()": {"extra_mask": "mask"}, "with_weights": {"extra_mask": "
 TYPED = {"sum", "mean", "prod", "cumsum", "cumprod", "softmax", "log_softmax"}
 # What is in module.cpp and exchange.cpp, and what Python has no use for.
 OTHERWISE = {"tensor", "from_blob", "from_vector", "defined", "zero_grad", "str", "rank", "at", "begin", "end", "impl", "version", "set_data",
-             "print", "repr", "path", "kind"}
+             "print", "repr", "path", "kind", "hook", "hooked"}
 # Types that Python does not have; classes and where they are; Python's names of methods.
 UNKNOWN = r"\b(Label|Stroke|BoxStyle|ReportRun|PageModel|Characters|NamedGenerators|AttentionSubject|Array|Group|Options)\b"
 CLASSES = {"Mask": "weft", "Drawing": "viz", "Plot": "viz", "Report": "report", "FlowReport": "check", "AttentionReport": "check"}
 OF_PLACE = {"optim": "_lr$| clip_grad_norm$", "nn": " from_torch_multi", "check": "Report | check_finite$", "viz": " (attention_.*|mask_grid|graph|save_svg)$"}
 METHODS = {"str": "__str__", "summary": "__repr__", "item": "__float__", "passed": "__bool__", "operator()": "forward"}
 # The arguments that take the words of an enumeration, and PyTorch's words that are no members' names.
-ENUMERATIONS = {"Reduction": "reduction", "Gelu": "approximate", "Anneal": "anneal_strategy", "FanMode": "mode", "Nonlinearity": "nonlinearity", "BlockFormat": "format"}
+ENUMERATIONS = {"Reduction": "reduction", "Gelu": "approximate", "Anneal": "anneal_strategy", "FanMode": "mode", "Nonlinearity": "nonlinearity", "BlockFormat": "format", "RotaryPairs": "pairs"}
 WORDS = {"Gelu::exact": ["none"], "Nonlinearity::linear": ["linear", "conv1d", "conv2d"]}
 OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
              "||": "or", "&&": "and", "!": "invert"}

@@ -13,7 +13,7 @@
 
 namespace py = pybind11;
 using namespace weft;
-using nn::NamedTensors, nn::init::FanMode, nn::init::Nonlinearity, optim::Anneal, viz::Run;
+using nn::NamedTensors, nn::RotaryPairs, nn::init::FanMode, nn::init::Nonlinearity, optim::Anneal, viz::Run;
 using I = std::int64_t;
 using T = const Tensor&;
 using List = std::vector<Tensor>;
@@ -165,10 +165,11 @@ void def(const py::object& scope, const std::string& signature, F f) {
     if (dim != std::string::npos && signature.substr(dim - 5, 5) == ", dim")
         def(scope, std::string(signature).replace(dim - 3, 3, "axis"), f);
 }
-// Each adds its part to the module; the last two are made by generate.py from the headers, and come first.
+// Each adds its part to the module; two are made by generate.py from the headers.
 void bind_exchange(py::module_& m, py::class_<Tensor>& t);
 void bind_declared_0(py::module_& m, py::class_<Tensor>& t);
 void bind_declared_1(py::module_& m, py::class_<Tensor>& t);
+void bind_language(py::module_& m, const py::object& nn);
 // What Python gets for a pair of tensors: max(x, 1).values
 inline py::object pair_of(const AttentionResult& y) { return py::make_tuple(y.output, y.weights); }
 inline py::object pair_of(const UniqueResult& y) { return py::make_tuple(y.values, y.inverse, y.counts); }

@@ -41,6 +41,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) try {
     throw py::buffer_error(fits ? in_graph : "the tensor is not contiguous; share x.contiguous()");
 } catch (const py::builtin_exception& error) {  // of an object without __init__, too
     return error.set_error(), -1;
+} catch (const Error& error) {  // of a weight in blocks
+    return PyErr_SetString(PyExc_BufferError, error.what()), -1;
 }
 
 struct Held {

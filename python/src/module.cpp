@@ -79,6 +79,7 @@ void bind_tensor(py::module_& autograd, py::class_<Tensor>& t) {
     def(t, "_is_alone(self)",
         [](T x) { return x.handle().use_count() == 1 && x.array().storage.use_count() == 1; });
     def(t, "_become(self, other)", [](Tensor& x, T other) { x = other; });
+    def(t, "dequantize(self)", [](T x) { return x.packed() ? dequantize(*x.packed()) : x; });
     def(t, "_set_data(self, other)", [](Tensor& x, T other) { (void)x.set_data(other); });
     def(autograd, "_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)",
         [](const List& y, const List& x, const List& dy, bool retain, bool create, bool unused) {
@@ -163,6 +164,7 @@ PYBIND11_MODULE(_weft, m) {
     bind_declared_0(m, tensor);
     bind_declared_1(m, tensor);
     bind_rest(m, nn);
+    bind_language(m, nn);
     of_pybind = PyCFunction_GetFunction(py::object(m.attr("manual_seed")).ptr());
     harden(m);
 }

@@ -45,7 +45,7 @@ class Hardening(Refusals):
                 self.assertIn("__init__() must be called when overriding __init__", said)
 
     def test_an_object_that_was_not_made_is_an_error(self):
-        for name in ["Tensor", "Generator", "Mask", "nn.Linear", "nn.GPT", "optim.SGD"]:
+        for name in ["Tensor", "Generator", "Mask", "nn.Linear", "nn.GPT", "nn.Decoder", "PreTrainedTokenizer", "optim.SGD"]:
             for use in ["repr(x)", "str(x)", "memoryview(x)", "x.grad = None", "x.shape", "x.lr", "weft.exp(x)", "hash(x)", "x.step()", "x.manual_seed(1)", "x | x", "x.__reduce__()"]:
                 self.program(f"from weft import optim\nx = {name.replace('nn', 'weft.nn').replace('optim', 'weft.optim') if '.' in name else 'weft.' + name}\nx = x.__new__(x)\n"
                              f"try:\n    {use}\nexcept (AttributeError, TypeError, BufferError) as error:\n    pass")

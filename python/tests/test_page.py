@@ -1,19 +1,27 @@
-"""The Python on docs/python.md runs from top to bottom."""
+"""The Python on docs/python.md runs from top to bottom, and prints what the page shows."""
+import contextlib
+import io
 import re
 import unittest
 
 from common import ROOT, torch
 
+MODEL = ROOT / "build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"  # by make smollm
+
 
 class Page(unittest.TestCase):
     def test_every_block_of_the_page_runs(self):
-        blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+        blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", (ROOT / "docs/python.md").read_text(), re.DOTALL)
         self.assertGreaterEqual(len(blocks), 3)
         names = {}
-        for block in blocks:
+        for block, output in blocks:
             if not torch and "import torch" in block:
                 block = "import weft"
-            exec(block, names)
+            if output and not MODEL.exists():  # what uses it shows its output
+                continue
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(block.replace("build/smollm2", str(MODEL.parent)), names)
+            self.assertEqual(printed.getvalue(), output)
 
     def test_the_layer_has_no_more_lines_than_the_page_says(self):
         page = (ROOT / "docs/python.md").read_text()

@@ -35,6 +35,11 @@ print((time.perf_counter() - start) * 1e3, *sorted(set(sys.modules) - before))""
             np.testing.assert_allclose(x.grad, t.grad, atol=1e-12)
         self.assertEqual(x.grad.shape, (2, 3, 8))
 
+    def test_scores_are_capped_as_gemma_2_does(self):
+        q, k, v = (weft.randn(2, 3, 8) for _ in range(3))
+        weights = weft.softmax(weft.tanh(q @ k.transpose(-2, -1) / 8**0.5 / 0.7) * 0.7, -1)
+        same(F.scaled_dot_product_attention(q, k, v, softcap=0.7), weights @ v, "softcap", 1e-5)
+
     def test_types_of_sums_words_of_reductions_and_what_unique_returns(self):
         x = weft.tensor([[1.0, 2.0], [3.0, 4.0]])
         for name, arguments in [("sum", ()), ("mean", (1,)), ("prod", (0,)), ("cumsum", (0,)), ("softmax", (-1,)), ("log_softmax", (-1,))]:

@@ -2,9 +2,10 @@
 import sys
 from types import ModuleType, SimpleNamespace
 
-from . import functional, graph, tensors, modules, optimisers, data, notebook
+from . import functional, graph, tensors, modules, optimisers, data, language, notebook
 from ._weft import *
 from .functional import *
+from .language import Chat, load_pretrained
 
 
 def namespace(name, **members):

@@ -23,7 +23,7 @@ def _normalised(name):
     return normalise
 
 
-def _attention(attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
+def _attention(attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, softcap=None):
     """attn_mask: a Mask, a bool tensor, true where a query may attend, or a bias, as in PyTorch; rank 3: (H, T, S)."""
     if is_causal and attn_mask is not None:
         raise _w.ValueError("scaled_dot_product_attention: attn_mask should not be set when is_causal is; "
@@ -31,7 +31,7 @@ def _attention(attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
     mask, bias = (_w.Mask(), attn_mask) if isinstance(attn_mask, _w.Tensor) else (attn_mask or _w.Mask(), None)
     bias = bias.unsqueeze(0) if bias is not None and bias.ndim == 3 else bias
     mask, bias = (_w.Mask.allowed(bias), None) if bias is not None and bias.dtype == _w.bool else (mask, bias)
-    return mask | _w.Mask.causal() if is_causal else mask, bias, scale, dropout_p, _w.default_generator
+    return mask | _w.Mask.causal() if is_causal else mask, bias, scale, softcap, dropout_p, _w.default_generator
 
 
 relu, leaky_relu, elu, silu = map(_activation, ["relu", "leaky_relu", "elu", "silu"])

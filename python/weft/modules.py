@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 from . import _weft as w, functional as F
 from ._weft import Tensor, nn
+from .graph import Mode, returning
 from .tensors import extends, fail, mover, refuse, single
 
 Module = nn.Module
@@ -108,6 +109,13 @@ class Methods:
     def _hook(self, when, hook):
         hooks = vars(self).setdefault(when, [])
         return hooks.append(hook) or SimpleNamespace(remove=lambda: hook in hooks and hooks.remove(hook))
+    def hook(self, path, f):
+        """with model.hook("layers[3].mlp", f): inside, f gets what that module returns, and may return another."""
+        at = dict(self.named_modules()).get(path.replace("[", ".").replace("]", ""))
+        if not type(at).__module__.startswith("weft._weft") and at is not None:
+            raise w.ValueError(f"hook: {path!r} is a module written in Python, {type(at).__name__}; "
+                               "use its register_forward_hook")
+        return Mode(lambda: self._hook_at(path, returning(f)))
     def __reduce_ex__(self, protocol):
         """For pickle and deepcopy: how it was made, the values inside, and what was assigned, with its kind."""
         own, persistent, modules = vars(self), self.state_dict(), list(self.modules())

@@ -18,7 +18,7 @@ class AttentionMap:
 
 def tensor_html(x):
     """A title, and the values: as coloured cells up to 1,000 of a matrix or vector, else as text."""
-    title, values = f"{x.shape} {x.dtype}{', requires a gradient' * x.requires_grad}", x.detach().double()
+    title, values = f"{x.shape} {x.dtype}{', requires a gradient' * x.requires_grad}", x.detach().dequantize().double()
     shown = f"<pre>{escaped(str(x.detach()))}</pre>"
     if x.ndim in (1, 2) and 0 < x.numel() <= 1000 and w.isfinite(values).all():
         side, texts = (48, ()) if x.numel() <= 100 else (12, [" "] * x.numel())

@@ -261,6 +261,7 @@ class Methods:
             raise w.GraphError("numpy: a tensor that requires a gradient shares no memory; share x.detach()")
         if x.dtype == w.bfloat16:
             raise w.DTypeError("numpy: NumPy has no bfloat16; share x.to(weft.float32)")
+        x.data_ptr()  # refuses a weight in blocks
         import numpy as np
         return np.array(x, *args, **kwargs) if args or kwargs else np.asarray(x)
     def __reduce__(x):
