@@ -114,7 +114,7 @@ bench: bench-packages configure  ## Weft beside the floor and, where torch is in
 	$(CMAKE) --build $(BUILD) --target compare kernels_bench
 	@set -o pipefail; bash tools/bench/record.sh $(BUILD) compare $(ARGS) | tee build/bench.txt
 	@echo "build/bench.txt has this, to be kept in docs/measured, whose tables docs/performance.md shows"
-examples: configure  ## build the examples and run all but train_gpt and generate
+examples: configure  ## build the examples and run all but train_gpt and those that need a model
 	$(CMAKE) --build $(BUILD)
 	@tools/examples.sh $(BUILD)
 lines:  ## the lines of each room, and of the core in the order in which to read it (docs/architecture.md)

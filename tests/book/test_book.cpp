@@ -15,6 +15,8 @@ namespace {
 const std::vector<std::string> parts = {"## The idea",    "## The formula", "## The code",      "## Break it",
                                         "## To remember", "## Exercises",   "## Where to go on"};
 
+const std::string smollm = "build/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+
 std::string number_of(const fs::path& chapter) { return chapter.filename().string().substr(0, 2); }
 
 }  // namespace
@@ -195,7 +197,13 @@ TEST_CASE("the chapters' programs print and draw what the chapters show", "[prog
             for (const Block& block : blocks_of(text)) {
                 if (block.language() != "text") continue;
                 std::string output = printed.output;
-                if (!block.output_of.empty()) {
+                if (contains(block.output_of, smollm)) {
+                    if (!fs::exists(root / smollm)) {
+                        skip("make smollm has not fetched its model: the output of " + block.output_of);
+                        continue;
+                    }
+                    output = run(block.output_of, "cd " + root.string()).output;
+                } else if (!block.output_of.empty()) {
                     const Scratch elsewhere;
                     output = run(block.output_of, "cd " + elsewhere.folder().string()).output;
                 }

@@ -112,7 +112,6 @@ TEST_CASE("inside prints and draws what the library finds, in 80 columns", "[lm]
 TEST_CASE("inside shows what comes next without one head", "[lm][programs]") {
     const Published published;
     const lm::Pretrained loaded = lm::load_language(published.scratch / "model");
-    const std::int64_t answer = Published::best(loaded.model, published.ids);
     const nn::ForwardHook off = loaded.model.hook("layers[2].self_attn.heads", [](const Tensor& y) {
         Tensor without = y.clone();
         without.slice(2, 8, 16).fill_(0);
@@ -125,7 +124,6 @@ TEST_CASE("inside shows what comes next without one head", "[lm][programs]") {
     REQUIRE(lines.size() == 4);
     CHECK(numbers_of(lines[3]).back() == Approx(p.topk(3).values[2].item()).margin(6e-4));
     CHECK(lines[2] != lines[3]);
-    CHECK(answer >= 0);
 }
 
 TEST_CASE("inside refuses what it cannot look at before it prints", "[lm][programs]") {
