@@ -68,6 +68,29 @@ std::vector<Row> file_rows() {
              const lm::GPT model = small_gpt();
              writes(c, [&](const auto& path) { io::save(model, path); });
          }},
+        {"save_pretrained",
+         [](Check& c) {
+             const lm::Decoder model({.vocab_size = 3, .num_layers = 1, .num_heads = 2, .d_model = 4}),
+                 odd({.vocab_size = 3,
+                      .num_layers = 1,
+                      .num_heads = 2,
+                      .d_model = 4,
+                      .norm_place = lm::NormPlace::after});
+             const Scratch scratch;
+             io::save_text(scratch / "file", "a file");
+             lm::save_pretrained(scratch / "old", model);
+             std::filesystem::create_directories(scratch / "folders/model.safetensors");
+             lm::Decoder packed({.vocab_size = 3, .num_layers = 1, .num_heads = 1, .d_model = 32});
+             packed.pack(BlockFormat::Q8_0);
+             for (const char* folder : {"old", "new"}) {
+                 c.refuses(watch(scratch), [&] { lm::save_pretrained(scratch / folder, odd); });
+                 c.refuses(watch(scratch), [&] { lm::save_pretrained(scratch / folder, packed); });
+             }
+             c.refuses(watch(scratch), [&] { lm::save_pretrained(scratch / "file", model); });
+             c.refuses(watch(scratch), [&] { lm::save_pretrained(scratch / "file/within", model); });
+             c.refuses(watch(scratch), [&] { lm::save_pretrained(scratch / "folders", model); });
+             c.changes(watch(scratch), [&] { lm::save_pretrained(scratch / "new", model); });
+         }},
         {"Checkpoint::save",
          [](Check& c) {
              const lm::GPT model = small_gpt();

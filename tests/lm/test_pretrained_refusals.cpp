@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "gguf_writer.h"
+#include "places.h"
 #include "refusal.h"
 #include "scratch.h"
 #include "source.h"
@@ -173,6 +174,21 @@ TEST_CASE("a published model's tensors must be those of its config", "[lm][pretr
     std::ofstream(scratch / "file") << "";
     check_refusals<IoError>(
         {{"cannot make the folder", [&] { lm::save_pretrained(scratch / "file/folder", model); }}});
+}
+
+TEST_CASE("a tokenizer with more tokens than its model is refused", "[lm][pretrained][fault]") {
+    const Scratch scratch;
+    const std::filesystem::path tokenizer = std::filesystem::path(places::golden()) / "tokenizers/qwen2.json";
+    lm::save_pretrained(scratch.folder(), lm::Decoder({.vocab_size = 421, .num_layers = 1, .d_model = 8}));
+    std::filesystem::copy_file(tokenizer, scratch / "tokenizer.json");
+    CHECK(message_of<IoError>([&] { (void)lm::load_language(scratch.folder()); }) ==
+          "cannot load " + scratch.folder().string() +
+              ": the tokenizer has 422 tokens and the model 421; are both of one model?");
+    std::ofstream(scratch / "tokenizer_config.json") << R"({"chat_template": "<|im_start|> …"})";
+    lm::save_pretrained(scratch.folder(), lm::Decoder({.vocab_size = 422, .num_layers = 1, .d_model = 8}));
+    CHECK(lm::load_language(scratch.folder()).chat_template == "<|im_start|> …");
+    std::ofstream(scratch / "chat_template.jinja") << "[INST] …";
+    CHECK(lm::load_language(scratch.folder()).chat_template == "[INST] …");
 }
 
 TEST_CASE("Decoder refuses sizes and options that do not fit, and passes that do not", "[lm][decoder][fault]") {

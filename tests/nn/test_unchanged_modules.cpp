@@ -13,6 +13,7 @@ struct Box : nn::Module {
     using Module::register_buffer;
     using Module::register_generator;
     using Module::register_module;
+    using Module::register_module_if;
     using Module::register_parameter;
     using Module::register_weight;
 };
@@ -65,7 +66,7 @@ std::vector<Row> module_rows() {
          }},
         {"Module::register_parameter Module::register_weight Module::register_buffer "
          "Module::register_generator "
-         "Module::register_module "
+         "Module::register_module Module::register_module_if "
          "ModuleList::append",
          [](Check& c) {
              Box box = filled();
@@ -79,6 +80,7 @@ std::vector<Row> module_rows() {
                  c.refuses(all, [&] { box.register_buffer(name, w); });
                  c.refuses(all, [&] { box.register_generator(name, rng); });
                  c.refuses(all, [&] { box.register_module(name, Box()); });
+                 c.refuses(all, [&] { (void)box.register_module_if(true, name, [] { return Box(); }); });
              }
              c.refuses(all, [&] { box.register_parameter("new", result); });
              c.refuses(all, [&] { box.register_parameter("new", ids); });
@@ -208,6 +210,29 @@ std::vector<Row> module_rows() {
              c.refuses(part, [&] { block(ones({1, 3, 8}), cache); });
              c.refuses(part, [&] { block(ones({1, 1, 8}, float64), cache); });
              c.changes(part, [&] { block(x, cache); });
+         }},
+        {"Decoder::operator() LanguageModel::last_logits",
+         [](Check& c) {
+             Rng rng(1);
+             lm::DecoderConfig config{
+                 .vocab_size = 5, .block_size = 4, .num_layers = 2, .num_heads = 2, .d_model = 8};
+             config.learned_positions = true;
+             const lm::Decoder model(config, rng);
+             std::vector<nn::KeyValueCache> caches = model.make_caches();
+             const Tensor two = tensor({{1, 2}}), three = tensor({{1, 2, 3}});
+             const State all = watch(model, caches);
+             c.refuses(all, [&] { model(two, caches); });  // the graph is on
+             const NoGrad off;
+             c.changes(all, [&] { model(two, caches); });
+             const lm::LanguageModel handle = model;
+             for (const Tensor& ids : {three, tensor({{5}}), tensor({{1}, {2}}), ones({1, 1})}) {
+                 c.refuses(all, [&] { model(ids, caches); });
+                 c.refuses(all, [&] { handle.last_logits(ids, caches); });
+             }
+             c.refuses(all, [&] { model(tensor({{1}}), caches, {.attention_mask = ones({1, 1}, boolean)}); });
+             std::vector<nn::KeyValueCache> few(1);
+             c.refuses(watch(few), [&] { model(two, few); });
+             c.changes(all, [&] { handle.last_logits(tensor({{1}}), caches); });
          }},
         {"CausalMultiHeadAttention::set_mask",
          [](Check& c) {
@@ -339,6 +364,18 @@ std::vector<Row> constructor_rows() {
          gpt([](lm::GPTConfig& o) { o.dim_feedforward = huge; }),
          gpt([](lm::GPTConfig& o) { o.layer_norm_eps = 0; }),
          gpt([](lm::GPTConfig& o) { o.vocab_size = huge; })});
+    const auto decoder = [](const std::function<void(lm::DecoderConfig&)>& change) {
+        lm::DecoderConfig config{.vocab_size = 5, .num_layers = 1, .num_heads = 2, .d_model = 4};
+        change(config);
+        return [config](Rng& r) { lm::Decoder(config, r); };
+    };
+    add("Decoder", decoder([](lm::DecoderConfig&) {}),
+        {decoder([](lm::DecoderConfig& o) { o.vocab_size = 0; }),
+         decoder([](lm::DecoderConfig& o) { o.num_layers = 0; }),
+         decoder([](lm::DecoderConfig& o) { o.num_heads = 3; }),
+         decoder([](lm::DecoderConfig& o) { o.norm_eps = 0; }),
+         decoder([](lm::DecoderConfig& o) { o.dim_feedforward = huge; }),
+         decoder([](lm::DecoderConfig& o) { o.vocab_size = huge; })});
     add("DataLoader",
         [](Rng& r) { training::DataLoader(std::vector<Tensor>{ones({2})}, {.shuffle = true}, r); },
         {[](Rng& r) { training::DataLoader(std::vector<Tensor>{}, {.shuffle = true}, r); },

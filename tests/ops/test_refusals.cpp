@@ -185,7 +185,7 @@ TEST_CASE("refusals of values", "[fault]") {
          [] {
              nn::rotary(zeros({2, 2}), -1);
          }},
-        {"rotary: the base must be finite and above 0",
+        {"rotary: the base is 0; it must be finite and above 0",
          [] {
              nn::rotary(zeros({2, 2}), 0, 0);
          }},
