@@ -165,9 +165,12 @@ public:
             for (const auto& [id, probability] : tokens_)
                 std::printf("%8lld  %5.1f %%  %s\n", static_cast<long long>(id), 100 * probability,
                             quoted(published_.tokenizer.piece(id)).c_str());
+        } else if (name == "/attention") {
+            write_attention(value.empty() ? "attention.html" : value);
         } else {
             std::printf(
-                "commands: /system TEXT  /reset  /temperature X  /tokens  /quit; Ctrl-C stops an answer\n");
+                "commands: /system TEXT  /reset  /temperature X  /tokens  /attention [FILE]  /quit\n"
+                "Ctrl-C stops an answer\n");
         }
         return true;
     }
@@ -186,6 +189,29 @@ private:
     std::optional<DType> cache_type() const {
         if (s_.cache.empty()) return {};
         return s_.cache == "float16" ? float16 : bfloat16;
+    }
+    // The explorer's page of what the model has read and written last.
+    void write_attention(const std::string& path) {
+        constexpr std::size_t most = 256;  // tokens; the page takes half a byte for each pair in each head
+        text::Ids ids = kept_.ids;
+        if (ids.empty()) return (void)std::printf("(nothing has been said yet)\n");
+        if (ids.size() > most) ids.erase(ids.begin(), ids.end() - most);
+        std::vector<std::string> pieces;
+        for (const std::int64_t id : ids) {
+            text::Utf8Stream characters;
+            const std::string piece = characters.push(published_.tokenizer.piece(id));
+            pieces.push_back(piece + characters.finish());
+        }
+        const auto run = [&](const Tensor& x) { return published_.model(x); };
+        try {
+            report::Report page("A talk with " + s_.model, 64'000'000);
+            page.attention(0, pieces, viz::attention_weights(run, from_vector(ids, {1, std::ssize(ids)})));
+            page.save(path);
+            std::printf("(wrote %s: what each head of %lld layers looked at)\n", path.c_str(),
+                        static_cast<long long>(published_.model.config.num_layers));
+        } catch (const Error& error) {
+            std::printf("(%s)\n", error.what());
+        }
     }
     void make_caches() { kept_.caches = published_.model.make_caches(cache_type(), context_); }
     bool ends(std::int64_t id) const {
