@@ -117,7 +117,10 @@ def one_by_one(code):
             parts.append("")
         else:
             parts[-1] += c
-    kind = re.match(r"(.*?)\s\w+(\s*=.*|\s*\{.*)?$", parts[0]).group(1) if len(parts) > 1 else ""
+    first = re.match(r"(.*?)\s\w+(\s*=.*|\s*\{.*)?$", parts[0])
+    if first is None:  # a line of another declaration
+        return [code]
+    kind = first.group(1)
     return [parts[0] + ";"] + [f"{kind} {part.strip()};" for part in parts[1:]]
 
 

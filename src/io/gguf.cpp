@@ -28,7 +28,7 @@ constexpr BlockFormat formats[] = {BlockFormat::Q8_0, BlockFormat::Q4_0, BlockFo
                                    BlockFormat::Q5_1, BlockFormat::Q4_K, BlockFormat::Q5_K, BlockFormat::Q6_K};
 
 // What the file says of one tensor.
-struct Entry {
+struct GgufEntry {
     std::string name;
     Shape shape = {};
     const TypeName* dense = nullptr;      // the type of plain values, or null:
@@ -36,9 +36,9 @@ struct Entry {
     std::uint64_t begin = 0, bytes = 0;   // of the values; begin counts as the file does until they are located
 };
 
-class Reader {
+class GgufReader {
 public:
-    explicit Reader(const fs::path& path) : file_(path) {}
+    explicit GgufReader(const fs::path& path) : file_(path) {}
 
     Gguf read() {
         if (file_.left() < 24)
@@ -52,9 +52,9 @@ public:
         Gguf result;
         result.metadata = file_.take_metadata(keys);
         file_.check_count(tensors, 25, "tensors");  // a name of one byte, and no sizes
-        std::vector<Entry> entries = take_entries(tensors);
+        std::vector<GgufEntry> entries = take_entries(tensors);
         locate(entries, result.metadata.integer("general.alignment", 32));
-        for (const Entry& entry : entries) result.tensors.emplace_back(entry.name, values_of(entry));
+        for (const GgufEntry& entry : entries) result.tensors.emplace_back(entry.name, values_of(entry));
         return result;
     }
 
@@ -70,8 +70,8 @@ private:
             refuse("its version is " + std::to_string(version) + "; 2 and 3 are read");
     }
 
-    std::vector<Entry> take_entries(std::uint64_t count) {
-        std::vector<Entry> entries;
+    std::vector<GgufEntry> take_entries(std::uint64_t count) {
+        std::vector<GgufEntry> entries;
         std::unordered_set<std::string> names;
         for (std::uint64_t i = 0; i < count; ++i) {
             file_.part = "tensor " + std::to_string(i) + ": ";
@@ -86,8 +86,8 @@ private:
 
     void begin(const std::string& name) { file_.part = "tensor \"" + excerpt(name) + "\": "; }
 
-    Entry take_entry(std::string name) {
-        Entry entry{.name = std::move(name)};
+    GgufEntry take_entry(std::string name) {
+        GgufEntry entry{.name = std::move(name)};
         const auto rank = file_.take<std::uint32_t>();
         if (rank > 4) refuse("it has " + std::to_string(rank) + " dimensions, and GGUF allows 4");
         std::int64_t sizes[4] = {};
@@ -104,7 +104,7 @@ private:
         return entry;
     }
 
-    void set_type(Entry& entry, std::uint32_t type) const {
+    void set_type(GgufEntry& entry, std::uint32_t type) const {
         const std::string name = type < std::size(tensor_types) ? tensor_types[type] : "";
         for (const TypeName& dense : type_names)
             if (name == dense.name) entry.dense = &dense;
@@ -117,7 +117,7 @@ private:
     }
 
     // A matrix whose rows divide into blocks.
-    void set_blocks(Entry& entry) const {
+    void set_blocks(GgufEntry& entry) const {
         const std::int64_t length = block_length(*entry.packed), bytes = block_bytes(*entry.packed);
         const std::string of = entry.shape.str() + " of " + weft::name(*entry.packed);
         if (entry.shape.rank() != 2)
@@ -130,16 +130,16 @@ private:
 
     // Makes `begin` count from the file's first byte, and checks that every byte after the entries belongs to
     // one tensor or is padding.
-    void locate(std::vector<Entry>& entries, std::int64_t alignment) {
+    void locate(std::vector<GgufEntry>& entries, std::int64_t alignment) {
         if (alignment < 1 || !std::has_single_bit(static_cast<std::uint64_t>(alignment)))
             refuse("its general.alignment is " + std::to_string(alignment) + ", which is no power of two");
         const auto step = static_cast<std::uint64_t>(alignment);
         std::uint64_t next = file_.at();
         const std::uint64_t first = (next + step - 1) / step * step, end = file_.in.size();
-        std::vector<Entry*> sorted;
-        for (Entry& entry : entries) sorted.push_back(&entry);
-        std::ranges::stable_sort(sorted, {}, [](const Entry* e) { return std::pair(e->begin, e->bytes); });
-        for (Entry* entry : sorted) {
+        std::vector<GgufEntry*> sorted;
+        for (GgufEntry& entry : entries) sorted.push_back(&entry);
+        std::ranges::stable_sort(sorted, {}, [](const GgufEntry* e) { return std::pair(e->begin, e->bytes); });
+        for (GgufEntry* entry : sorted) {
             begin(entry->name);
             const std::string at = std::to_string(entry->begin);
             if (entry->begin % step != 0)
@@ -158,7 +158,7 @@ private:
         if (end - next >= step) refuse(std::to_string(end - next) + " bytes follow its last tensor");
     }
 
-    Tensor values_of(const Entry& entry) {
+    Tensor values_of(const GgufEntry& entry) {
         if (entry.dense) return read_tensor(file_.in, entry.begin, entry.shape, entry.dense->dtype);
         return Tensor(
             PackedMatrix(*entry.packed, entry.shape[0], entry.shape[1], [&](std::span<std::byte> blocks) {
@@ -170,7 +170,7 @@ private:
 
 }  // namespace
 
-Gguf load_gguf(const fs::path& path) { return Reader(path).read(); }
+Gguf load_gguf(const fs::path& path) { return GgufReader(path).read(); }
 
 bool Gguf::has(const std::string& name) const {
     return std::ranges::find(tensors, name, &NamedTensors::value_type::first) != tensors.end();

@@ -14,12 +14,11 @@ namespace weft::text {
 
 namespace {
 
-using Model = PreTrainedTokenizer::Model;
 constexpr std::string_view word_mark = "\u2581";  // ▁, SentencePiece's space
 
-class Encoder {
+class TokenEncoder {
 public:
-    Encoder(const Model& model, Ids& ids) : model_(model), ids_(ids), seen_(ids) {}
+    TokenEncoder(const TokenizerModel& model, Ids& ids) : model_(model), ids_(ids), seen_(ids) {}
 
     void append(std::string_view text, bool parse_special) {
         const auto on_token = [&](std::int64_t id) { ids_.push_back(id); };
@@ -37,7 +36,7 @@ public:
     }
 
 private:
-    const Model& model_;
+    const TokenizerModel& model_;
     Ids& ids_;
     PieceCache seen_;
     std::deque<std::string> kept_;  // texts of which seen_ knows pieces
@@ -49,7 +48,7 @@ private:
     void pre_tokenize(std::size_t step, std::string_view text, bool is_first) {
         if (text.empty()) return;
         if (step == model_.pre_tokenizers.size()) return append_words(text);
-        const Model::PreTokenizer& by = model_.pre_tokenizers[step];
+        const TokenizerModel::PreTokenizer& by = model_.pre_tokenizers[step];
         if (!by.space.empty()) text = keep(replaced(text, " ", by.space));
         if (!text.starts_with(by.prefix) && (is_first || !by.first_only))
             text = keep(by.prefix + std::string(text));
@@ -64,12 +63,12 @@ private:
         };
         by.pattern->split(text, [&](std::string_view part, bool matches) {
             const bool is_match = matches != by.invert;
-            if (by.behavior == Model::PreTokenizer::removed && is_match) return;
-            const bool joins = by.behavior == Model::PreTokenizer::contiguous ? is_match == was_match
-                               : by.behavior == Model::PreTokenizer::merged_with_previous
-                                   ? is_match && !was_match
-                               : by.behavior == Model::PreTokenizer::merged_with_next ? !is_match && was_match
-                                                                                      : false;
+            if (by.behavior == TokenizerModel::PreTokenizer::removed && is_match) return;
+            const bool joins =
+                by.behavior == TokenizerModel::PreTokenizer::contiguous             ? is_match == was_match
+                : by.behavior == TokenizerModel::PreTokenizer::merged_with_previous ? is_match && !was_match
+                : by.behavior == TokenizerModel::PreTokenizer::merged_with_next     ? !is_match && was_match
+                                                                                    : false;
             if (joins && !pending.empty()) {
                 pending = {pending.data(), pending.size() + part.size()};
             } else {
@@ -172,12 +171,12 @@ std::string replaced(std::string_view text, const std::string& from, const std::
     return result.append(text.substr(done));
 }
 
-std::string normalized(const Model& model, std::string_view text) {
+std::string normalized(const TokenizerModel& model, std::string_view text) {
     std::string result(text);
-    for (const Model::Normalizer& by : model.normalizers) {
-        if (by.kind == Model::Normalizer::composed)
+    for (const TokenizerModel::Normalizer& by : model.normalizers) {
+        if (by.kind == TokenizerModel::Normalizer::composed)
             result = nfc(result);
-        else if (by.kind == Model::Normalizer::replace)
+        else if (by.kind == TokenizerModel::Normalizer::replace)
             result = replaced(result, by.from, by.to);
         else if (!result.empty())
             result = by.to + result;
@@ -185,7 +184,7 @@ std::string normalized(const Model& model, std::string_view text) {
     return result;
 }
 
-bool Model::add(std::int64_t id, const std::string& piece, bool is_an_added) {
+bool TokenizerModel::add(std::int64_t id, const std::string& piece, bool is_an_added) {
     const auto i = static_cast<std::size_t>(id);
     if (i >= pieces.size()) pieces.resize(i + 1), is_added.resize(i + 1), is_taken.resize(i + 1);
     if (is_taken[i]) return false;
@@ -193,7 +192,7 @@ bool Model::add(std::int64_t id, const std::string& piece, bool is_an_added) {
     return true;
 }
 
-void Model::set(std::int64_t id, const std::string& piece, bool is_an_added) {
+void TokenizerModel::set(std::int64_t id, const std::string& piece, bool is_an_added) {
     const auto i = static_cast<std::size_t>(id);
     pieces[i] = piece;
     is_taken[i] = true;
@@ -204,7 +203,7 @@ void Model::set(std::int64_t id, const std::string& piece, bool is_an_added) {
         piece_ids.try_emplace(piece, id);
 }
 
-void Model::finish() {
+void TokenizerModel::finish() {
     // The tokens that end a text or a turn of a chat in published models (llama.cpp, src/llama-vocab.cpp).
     for (const char* name : {"<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>",
                              "<|end|>", "<end_of_turn>", "<eos>", "</s>"}) {
@@ -234,7 +233,7 @@ Ids PreTrainedTokenizer::encode(const std::string& text, EncodeOptions options) 
     Ids ids;
     if (options.add_special_tokens) ids = model_->before;
     const std::string valid = is_utf8(text) ? std::string() : repaired(text);
-    Encoder(*model_, ids).append(valid.empty() ? text : valid, options.parse_special);
+    TokenEncoder(*model_, ids).append(valid.empty() ? text : valid, options.parse_special);
     if (options.add_special_tokens) ids.insert(ids.end(), model_->after.begin(), model_->after.end());
     return ids;
 }

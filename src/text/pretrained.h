@@ -73,6 +73,8 @@ struct PreTrainedTokenizer::Model {
     void finish();
 };
 
+using TokenizerModel = PreTrainedTokenizer::Model;
+
 // The byte of a token <0x00> … <0xFF>, −1: it is another.
 int byte_of(const std::string& token);
 std::string replaced(std::string_view text, const std::string& from, const std::string& to);

@@ -13,8 +13,6 @@ namespace weft::text {
 
 namespace {
 
-using Model = PreTrainedTokenizer::Model;
-
 enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
 // What a name in tokenizer.ggml.pre stands for.
@@ -41,12 +39,12 @@ const std::vector<Pre>& pres() {
     return all;
 }
 
-class Reader {
+class GgufReader {
 public:
-    explicit Reader(const io::GgufMetadata& metadata)
+    explicit GgufReader(const io::GgufMetadata& metadata)
         : metadata_(metadata), tokens_(metadata.strings(key("tokens"))), types_(tokens_.size(), normal) {}
 
-    std::shared_ptr<const Model> read() {
+    std::shared_ptr<const TokenizerModel> read() {
         const std::string kind = metadata_.text(key("model"));
         if (kind != "gpt2" && kind != "llama")
             refuse("its tokenizer is of the model \"" + excerpt(kind) +
@@ -69,7 +67,7 @@ private:
     const io::GgufMetadata& metadata_;
     const std::vector<std::string>& tokens_;
     std::vector<std::int64_t> types_;
-    std::shared_ptr<Model> model_ = std::make_shared<Model>();
+    std::shared_ptr<TokenizerModel> model_ = std::make_shared<TokenizerModel>();
     bool adds_bos_ = false;
 
     static std::string key(const char* name) { return std::string("tokenizer.ggml.") + name; }
@@ -156,10 +154,10 @@ private:
             refuse("its tokenizer has neither a token for every byte nor one of the type unknown instead");
         adds_bos_ = true;
         if (metadata_.boolean(key("add_space_prefix"), true)) {
-            model_->normalizers.push_back({Model::Normalizer::prepend, {}, "\u2581"});
+            model_->normalizers.push_back({TokenizerModel::Normalizer::prepend, {}, "\u2581"});
             model_->strip_left = " ";
         }
-        model_->normalizers.push_back({Model::Normalizer::replace, " ", "\u2581"});
+        model_->normalizers.push_back({TokenizerModel::Normalizer::replace, " ", "\u2581"});
     }
 
     std::optional<std::int64_t> id_of(const char* name, std::optional<std::int64_t> otherwise = {}) const {
@@ -190,7 +188,7 @@ private:
 }  // namespace
 
 PreTrainedTokenizer PreTrainedTokenizer::load(const io::GgufMetadata& metadata) {
-    return PreTrainedTokenizer(Reader(metadata).read());
+    return PreTrainedTokenizer(GgufReader(metadata).read());
 }
 
 }  // namespace weft::text

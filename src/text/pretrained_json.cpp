@@ -15,15 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Model = PreTrainedTokenizer::Model;
-using PreTokenizer = Model::PreTokenizer;
+using PreTokenizer = TokenizerModel::PreTokenizer;
 constexpr std::size_t most_steps = 64;  // normalizers, pre-tokenizers or decoders
 
-class Reader {
+class JsonReader {
 public:
-    explicit Reader(const fs::path& path) : path_(path) {}
+    explicit JsonReader(const fs::path& path) : path_(path) {}
 
-    std::shared_ptr<const Model> read() {
+    std::shared_ptr<const TokenizerModel> read() {
         const json file = io::load_json(path_);
         check_keys(file, "the file",
                    {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
@@ -31,15 +30,15 @@ public:
         for (const char* name : {"truncation", "padding"})
             if (file.contains(name) && !file[name].is_null())
                 refuse(std::string("it sets ") + name + ", which is not supported; set it to null");
-        each(member(file, "normalizer"), "normalizer", "normalizers", &Reader::read_normalizer);
-        each(member(file, "pre_tokenizer"), "pre-tokenizer", "pretokenizers", &Reader::read_pre_tokenizer);
-        each(member(file, "decoder"), "decoder", "decoders", &Reader::read_decoder);
+        each(member(file, "normalizer"), "normalizer", "normalizers", &JsonReader::read_normalizer);
+        each(member(file, "pre_tokenizer"), "pre-tokenizer", "pretokenizers", &JsonReader::read_pre_tokenizer);
+        each(member(file, "decoder"), "decoder", "decoders", &JsonReader::read_decoder);
         if (decoder_ != (model_->byte_level ? "ByteLevel" : decoder_) || decoder_.empty() ||
             (decoder_ == "ByteLevel" && !model_->byte_level))
             refuse("its decoder does not belong to its pre-tokenizer; ByteLevel must be both or neither");
         read_model(member(file, "model"), member(file, "added_tokens"));
         read_added(member(file, "added_tokens"));
-        each(member(file, "post_processor"), "post-processor", "processors", &Reader::read_post_processor);
+        each(member(file, "post_processor"), "post-processor", "processors", &JsonReader::read_post_processor);
         read_config(path_.parent_path() / "tokenizer_config.json");
         model_->finish();
         return model_;
@@ -47,7 +46,7 @@ public:
 
 private:
     const fs::path& path_;
-    std::shared_ptr<Model> model_ = std::make_shared<Model>();
+    std::shared_ptr<TokenizerModel> model_ = std::make_shared<TokenizerModel>();
     std::unordered_map<std::string, std::int64_t> vocabulary_;       // as written
     std::vector<std::pair<std::string, std::string>> replacements_;  // by the decoder, in each token
     std::string decoder_;
@@ -86,7 +85,7 @@ private:
 
     // Reads a part, or those of a Sequence.
     void each(const json& part, const char* what, const char* list,
-              void (Reader::*read)(const std::string&, const json&)) {
+              void (JsonReader::*read)(const std::string&, const json&)) {
         if (part.is_null()) return;
         if (!part.is_object()) refuse_value(what, part);
         const std::string type = text_of(part, "type");
@@ -118,14 +117,14 @@ private:
     void read_normalizer(const std::string& type, const json& part) {
         if (type == "NFC") {
             check_keys(part, type, {"type"});
-            model_->normalizers.push_back({Model::Normalizer::composed, {}, {}});
+            model_->normalizers.push_back({TokenizerModel::Normalizer::composed, {}, {}});
         } else if (type == "Prepend") {
             check_keys(part, type, {"type", "prepend"});
-            model_->normalizers.push_back({Model::Normalizer::prepend, {}, text_of(part, "prepend")});
+            model_->normalizers.push_back({TokenizerModel::Normalizer::prepend, {}, text_of(part, "prepend")});
         } else if (type == "Replace") {
             check_keys(part, type, {"type", "pattern", "content"});
             model_->normalizers.push_back(
-                {Model::Normalizer::replace, literal(part), text_of(part, "content")});
+                {TokenizerModel::Normalizer::replace, literal(part), text_of(part, "content")});
         } else {
             refuse_part("normalizer", type);
         }
@@ -364,7 +363,7 @@ private:
 }  // namespace
 
 PreTrainedTokenizer PreTrainedTokenizer::load(const std::filesystem::path& path) {
-    return PreTrainedTokenizer(Reader(path).read());
+    return PreTrainedTokenizer(JsonReader(path).read());
 }
 
 }  // namespace weft::text

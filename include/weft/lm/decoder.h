@@ -38,7 +38,7 @@ struct DecoderLayerOptions {
     std::optional<nn::RotaryOptions> rotary = nn::RotaryOptions{.pairs = nn::RotaryPairs::halves};  // or none
     std::optional<std::int64_t> window =
         {};  // a query sees the last `window` tokens, itself included [no limit]
-    bool operator==(const DecoderLayerOptions&) const = default;
+    bool operator==(const DecoderLayerOptions&) const = default;  // equal in each option
 };
 
 // The sizes and options of a Decoder; the defaults are those of Llama (Touvron et al., 2023), in small.
@@ -74,16 +74,16 @@ struct DecoderConfig {
     bool fused_qkv = false;                        // one qkv_proj with the rows of q, k and v
     Activation activation = Activation::silu;      // of the MLP
     bool gated = true;  // down(act(gate x) ⊙ up x) (Shazeer, "GLU variants", 2020), else down(act(up x))
-    double embedding_scale = 1;  // multiplies the embeddings; Gemma's is √C
-    bool tied_head = true;       // lm_head has the weight of embed_tokens
-    bool operator==(const DecoderConfig&) const = default;
+    double embedding_scale = 1;                             // multiplies the embeddings; Gemma's is √C
+    bool tied_head = true;                                  // lm_head has the weight of embed_tokens
+    bool operator==(const DecoderConfig&) const = default;  // equal in each option
 };
 
 // A parameter of a Decoder: its name in state_dict(), and its shape.
 struct DecoderParameter {
-    std::string name;
-    Shape shape;
-    bool is_weight;  // of a linear layer or an embedding: may be half or in blocks
+    std::string name;  // "layers.0.mlp.up_proj.weight"
+    Shape shape;       // of its values
+    bool is_weight;    // of a linear layer or an embedding: may be half or in blocks
 };
 // Those of Decoder(config), a tied head once; allocates nothing. ValueError for sizes and options that do not
 // fit.
@@ -135,13 +135,14 @@ struct DecoderMLP : nn::Module {
 // h = x + attention, y = h + MLP, with norms as NormPlace says. (B, T, C) → (B, T, C).
 struct DecoderBlock : nn::Module {
     const DecoderLayerOptions options;  // of this layer
-    // Named as in transformers: post_attention_layernorm is before the MLP, or after attention where sublayers
-    // have norms after them.
-    std::optional<DecoderNorm> input_layernorm;
-    DecoderAttention self_attn;
-    std::optional<DecoderNorm> post_attention_layernorm, pre_feedforward_layernorm;
-    DecoderMLP mlp;
-    std::optional<DecoderNorm> post_feedforward_layernorm;
+    // The parts have the names of transformers.
+    std::optional<DecoderNorm> input_layernorm;  // before attention, unless norms are after
+    DecoderAttention self_attn;                  // of the tokens in x
+    std::optional<DecoderNorm>
+        post_attention_layernorm;  // before the MLP; after attention where norms are after
+    std::optional<DecoderNorm> pre_feedforward_layernorm;   // before the MLP, where norms are around
+    DecoderMLP mlp;                                         // of each token
+    std::optional<DecoderNorm> post_feedforward_layernorm;  // after the MLP, unless norms are before
     DecoderBlock(const DecoderConfig& config, std::int64_t layer,
                  const DecoderState& state);                            // made by Decoder
     Tensor operator()(const Tensor& x, const DecoderPass& pass) const;  // as above

@@ -19,8 +19,8 @@ namespace weft::lm {
 //     ids.insert(ids.begin(), {1, 2, 3});
 //     const text::Ids more = lm::generate(model, ids, {.max_new_tokens = 2, .kept = &kept});
 struct PromptCache {
-    std::vector<nn::KeyValueCache> caches = {};
-    text::Ids ids = {};
+    std::vector<nn::KeyValueCache> caches = {};  // one for each block; none before the first call
+    text::Ids ids = {};                          // whose keys and values they hold
 };
 
 // Options of generate.

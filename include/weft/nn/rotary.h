@@ -28,7 +28,7 @@ struct RotaryScaling {
         longrope,  // θᵢ / long_factor[i] if S > L, else / short_factor[i] (Ding et al., "LongRoPE", 2024)
         llama3     // between the two by the wavelength (Grattafiori et al., "The Llama 3 herd", 2024, §3.2)
     };
-    Kind kind = none;
+    Kind kind = none;                       // the formula
     double factor = 1;                      // how much longer sequences become
     std::int64_t original_length = 0;       // L
     double low_freq_factor = 1;             // llama3: wavelengths above L / low_freq_factor are scaled,
@@ -47,11 +47,11 @@ struct RotaryScaling {
 //     const nn::RotaryOptions llama{.base = 500000, .pairs = nn::RotaryPairs::halves};
 //     const Tensor y = nn::rotary(q, 0, llama);  // (B, H, T, d_k)
 struct RotaryOptions {
-    double base = 10000;                          // of the rates
-    RotaryPairs pairs = RotaryPairs::neighbours;  // the columns of a pair
-    std::int64_t width = 0;                       // r, the first columns, which are rotated [d]
-    RotaryScaling scaling = {};                   // for longer sequences
-    bool operator==(const RotaryOptions&) const = default;
+    double base = 10000;                                    // of the rates
+    RotaryPairs pairs = RotaryPairs::neighbours;            // the columns of a pair
+    std::int64_t width = 0;                                 // r, the first columns, which are rotated [d]
+    RotaryScaling scaling = {};                             // for longer sequences
+    bool operator==(const RotaryOptions&) const = default;  // equal in everything
 };
 
 // The cosines and sines of T positions, which layers with the same options share.
