@@ -235,8 +235,26 @@ TEST_CASE("decoder.h: options, parameters, and a GPT that is a Decoder", "[heade
         CHECK(model.layers[0].options.window == 16);
         CHECK_FALSE(model.layers[1].options.window);
     }
-    const std::size_t n = lm::decoder_parameters({.num_layers = 1}).size();  // 11
-    CHECK(n == 11);
+    const std::vector<lm::DecoderParameter> all = lm::decoder_parameters({.num_layers = 1});  // 11
+    CHECK(all.size() == 11);
+
+    const lm::GPTMemory memory = lm::decoder_memory({.d_model = 64}, bfloat16);
+    CHECK(memory.weights < lm::decoder_memory({.d_model = 64}).weights * 0.51);
+    {
+        Rng rng(1);
+        const lm::Decoder decoder({.vocab_size = 9, .num_layers = 1, .d_model = 8}, rng);
+        const Tensor tokens = tensor({{1, 2, 3}}), x = randn({1, 3, 8}, rng);
+        lm::DecoderPassOptions options{.last_only = true};
+        const Tensor last = decoder(tokens, options);  // (B, T) → (B, 1, V)
+        CHECK(last.shape() == Shape{1, 1, 9});
+
+        const lm::DecoderPass pass{.mask = Mask::causal()};  // without rotary positions and cache
+        const lm::DecoderBlock& block = decoder.layers[0];
+        const lm::DecoderMLP& mlp = block.mlp;
+        const Tensor y = block(x, pass), z = mlp(x);  // (B, T, C) → (B, T, C), both
+        CHECK(y.shape() == x.shape());
+        CHECK(z.shape() == x.shape());
+    }
     {
         Rng rng(1);
         const lm::Decoder model({.vocab_size = 65, .num_heads = 4, .num_kv_heads = 2, .d_model = 64}, rng);
@@ -297,6 +315,8 @@ TEST_CASE("chat.h and pretrained.h: a model with its tokenizer, written and read
         CHECK(more.size() == 5);
         return published.tokenizer;
     }();
+    const std::vector<lm::ChatMessage> chat{{"system", "Be brief."}, {"user", "Hello"}};
+    CHECK(chat[1].role == "user");
     const lm::ChatTemplate form = lm::ChatTemplate::named("chatml");
     const text::Ids ids = form.encode(tokenizer, {{"user", "What is 1 + 1?"}});
     CHECK(ids.size() > 10);

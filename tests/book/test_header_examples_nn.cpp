@@ -800,4 +800,12 @@ TEST_CASE("examples of RotaryOptions and RotaryTable", "[header-examples]") {
     const Tensor y = nn::rotary(q, table), z = nn::rotary(k, table);        // (B, H, 8, 16)
     CHECK(source::same_bits(y, nn::rotary(q)));
     CHECK(source::same_bits(z, nn::rotary(k)));
+
+    nn::RotaryOptions longer;
+    longer.scaling = {.kind = nn::RotaryScaling::dynamic, .factor = 2, .original_length = 64};
+
+    const std::int64_t at_64 = nn::rotary_length(longer, 64);  // 0
+    const std::int64_t at_65 = nn::rotary_length(longer, 65);  // 65: other angles
+    CHECK(at_64 == 0);
+    CHECK(at_65 == 65);
 }

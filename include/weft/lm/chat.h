@@ -9,6 +9,8 @@
 namespace weft::lm {
 
 // One message of a chat.
+//
+//     const std::vector<lm::ChatMessage> chat{{"system", "Be brief."}, {"user", "Hello"}};
 struct ChatMessage {
     std::string role, content;  // "system", "user" or "assistant", and what it says
     text::Ids ids = {};         // of an answer: its ids as they were generated, used in place of its content

@@ -88,7 +88,7 @@ struct DecoderParameter {
 // Those of Decoder(config), a tied head once; allocates nothing. ValueError for sizes and options that do not
 // fit.
 //
-//     const std::size_t n = lm::decoder_parameters({.num_layers = 1}).size();  // 11
+//     const std::vector<lm::DecoderParameter> all = lm::decoder_parameters({.num_layers = 1});  // 11
 std::vector<DecoderParameter> decoder_parameters(const DecoderConfig& config);
 
 class DecoderState;  // the tensors that parts are made of (src/lm/decoder.cpp)
@@ -103,6 +103,11 @@ struct DecoderNorm : nn::Module {
 };
 
 // What the blocks of one pass are given beside x.
+//
+//     const lm::DecoderPass pass{.mask = Mask::causal()};  // without rotary positions and cache
+//     const lm::DecoderBlock& block = decoder.layers[0];
+//     const lm::DecoderMLP& mlp = block.mlp;
+//     const Tensor y = block(x, pass), z = mlp(x);  // (B, T, C) → (B, T, C), both
 struct DecoderPass {
     Mask mask = {};                           // which pairs of tokens are blocked
     const nn::RotaryTable* rotary = nullptr;  // of the layer's options, if it has any
@@ -149,6 +154,9 @@ struct DecoderBlock : nn::Module {
 };
 
 // Options of one pass of a Decoder.
+//
+//     lm::DecoderPassOptions options{.last_only = true};
+//     const Tensor last = decoder(tokens, options);  // (B, T) → (B, 1, V)
 struct DecoderPassOptions {
     // Which of the S tokens are real, those in the caches included: bool (B, S), false for padding, which
     // stands on the left so that the last token is each sample's last. Padding changes no logit of a real
@@ -216,6 +224,8 @@ DecoderConfig decoder_config(const GPTConfig& config);
 nn::NamedTensors decoder_state(const nn::NamedTensors& state);
 
 // That of Decoder(config) after to() or pack(), and of its caches.
+//
+//     const lm::GPTMemory memory = lm::decoder_memory({.d_model = 64}, bfloat16);
 GPTMemory decoder_memory(const DecoderConfig& config, std::variant<DType, BlockFormat> weights = float32,
                          std::optional<DType> cache = {});
 

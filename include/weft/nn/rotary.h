@@ -18,6 +18,9 @@ enum class RotaryPairs {
 // How the rates θᵢ = base^(−2i/r) are changed for sequences longer than those of the first training, with the
 // names of Hugging Face's configs ("rope_scaling", transformers' modeling_rope_utils.py). L is original_length,
 // which `none` and `linear` do without.
+//
+//     nn::RotaryOptions longer;
+//     longer.scaling = {.kind = nn::RotaryScaling::dynamic, .factor = 2, .original_length = 64};
 struct RotaryScaling {
     // Which formula.
     enum Kind {
@@ -71,6 +74,9 @@ RotaryTable rotary_table(std::int64_t first_position, std::int64_t T, std::int64
 
 // A number that is equal for two lengths of a sequence exactly if the angles are: 0 where they do not depend on
 // it.
+//
+//     const std::int64_t at_64 = nn::rotary_length(longer, 64);  // 0
+//     const std::int64_t at_65 = nn::rotary_length(longer, 65);  // 65: other angles
 std::int64_t rotary_length(const RotaryOptions& options, std::int64_t length);
 
 // Rotates each pair (a, b) of the token at position p by the angle φ = p · θᵢ: a cos φ − b sin φ, a sin φ + b
