@@ -13,25 +13,10 @@ namespace {
 
 const fs::path golden = fs::path(places::golden()) / "io/python.gguf";  // by make_gguf_golden.py
 
-io::Gguf load(const std::string& bytes) {
-    const Scratch scratch;
-    io::save_text(scratch / "file", bytes);
-    return io::load_gguf(scratch / "file");
-}
-
 template <class T>
 std::string number(T value) {
     return GgufWriter::number(value);
 }
-// A file of a key and two tensors, of which one is in blocks.
-GgufWriter small() {
-    GgufWriter file;
-    file.add("general.architecture", "llama");
-    file.add("x", tensor({{1.0, 2, 3}, {4, 5, 6}}));
-    file.add("w", Tensor(pack(ones({2, 64}), BlockFormat::Q4_0)));
-    return file;
-}
-
 // Whether two tensors hold the same bits, in blocks or not.
 bool same(const Tensor& a, const Tensor& b) {
     if (!a.packed() || !b.packed()) return !a.packed() && !b.packed() && same_bits(a, b);
@@ -101,7 +86,7 @@ TEST_CASE("gguf: a file of the tests' writer is read back, in the file's order",
     writer.alignment = 64;
     for (const auto& [key, value] : file.metadata.values()) writer.add(key, value);
     for (auto x = file.tensors.rbegin(); x != file.tensors.rend(); ++x) writer.add(x->first, x->second);
-    const io::Gguf again = load(writer.bytes());
+    const io::Gguf again = load_bytes(writer.bytes());
     CHECK(again.metadata.values() == file.metadata.values());
     REQUIRE(again.tensors.size() == file.tensors.size());
     for (std::size_t i = 0; i < file.tensors.size(); ++i) {
@@ -119,7 +104,7 @@ TEST_CASE("gguf: values stand in any order, with padding of any bytes, and the l
     file.info("first", {2}, 0, 0);
     file.values = number(1.0F) + number(2.0F) + std::string(24, 'p') + number(3.0F);
     for (const std::size_t padding : {0, 1, 31}) {
-        const io::Gguf read = load(file.bytes() + std::string(padding, 'p'));
+        const io::Gguf read = load_bytes(file.bytes() + std::string(padding, 'p'));
         CHECK(read.tensors[0].first == "second");
         CHECK(same_bits(read.at("second"), tensor({3.0})));
         CHECK(same_bits(read.at("first"), tensor({1.0, 2})));
@@ -127,9 +112,9 @@ TEST_CASE("gguf: values stand in any order, with padding of any bytes, and the l
 }
 
 TEST_CASE("gguf: version 2, other alignments, scalars and tensors without elements are read", "[io][gguf]") {
-    GgufWriter file = small();
+    GgufWriter file = small_gguf();
     file.version = 2;
-    CHECK(load(file.bytes()).at("x").at(1, 2) == 6);
+    CHECK(load_bytes(file.bytes()).at("x").at(1, 2) == 6);
     for (const std::uint64_t alignment : {1, 2, 8, 256}) {
         GgufWriter other;
         other.alignment = alignment;
@@ -140,7 +125,7 @@ TEST_CASE("gguf: version 2, other alignments, scalars and tensors without elemen
         other.add("no rows", {32, 0}, 8, "");
         other.add("no columns", {0, 2}, 8, "");
         other.add("b", {1}, 28, number(7.0));
-        const io::Gguf read = load(other.bytes());
+        const io::Gguf read = load_bytes(other.bytes());
         CHECK(read.at("a").at(2) == 3);
         CHECK(read.at("scalar").item() == 5);
         CHECK(read.at("scalar").rank() == 0);
@@ -149,17 +134,17 @@ TEST_CASE("gguf: version 2, other alignments, scalars and tensors without elemen
         CHECK(read.at("no columns").shape() == Shape{2, 0});
         CHECK(read.at("b").item() == 7);
     }
-    const io::Gguf empty = load(GgufWriter().bytes());
+    const io::Gguf empty = load_bytes(GgufWriter().bytes());
     CHECK((empty.tensors.empty() && empty.metadata.values().empty()));
 }
 
 TEST_CASE("gguf: what the metadata lacks or has as another type is refused with file and key", "[io][gguf]") {
-    GgufWriter file = small();
+    GgufWriter file = small_gguf();
     file.add("n", std::int64_t{3});
     file.add("f", 2.5);
     file.add("b", false);
     file.add("empty", std::vector<std::string>{});
-    const io::Gguf read = load(file.bytes());
+    const io::Gguf read = load_bytes(file.bytes());
     const io::GgufMetadata& meta = read.metadata;
     CHECK((meta.has("n") && !meta.has("m")));
     CHECK((read.has("x") && !read.has("y")));
@@ -194,5 +179,5 @@ TEST_CASE("gguf: a model in blocks runs as Weft's own blocks do", "[io][gguf]") 
     const PackedMatrix own = pack(randn({8, 64}, rng), BlockFormat::Q8_0);
     GgufWriter file;
     file.add("w", Tensor(own));
-    CHECK(same_bits(linear(x, load(file.bytes()).at("w")), linear(x, own)));
+    CHECK(same_bits(linear(x, load_bytes(file.bytes()).at("w")), linear(x, own)));
 }

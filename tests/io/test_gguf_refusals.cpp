@@ -19,31 +19,16 @@ std::string refusal(const std::string& bytes) {
 }
 std::string refusal(const GgufWriter& file) { return refusal(file.bytes()); }
 
-io::Gguf load(const std::string& bytes) {
-    const Scratch scratch;
-    io::save_text(scratch / "file", bytes);
-    return io::load_gguf(scratch / "file");
-}
-
 template <class T>
 std::string number(T value) {
     return GgufWriter::number(value);
 }
 std::string string_of(const std::string& value) { return GgufWriter::text(value); }
 
-// A file of a key and two tensors, of which one is in blocks.
-GgufWriter small() {
-    GgufWriter file;
-    file.add("general.architecture", "llama");
-    file.add("x", tensor({{1.0, 2, 3}, {4, 5, 6}}));
-    file.add("w", Tensor(pack(ones({2, 64}), BlockFormat::Q4_0)));
-    return file;
-}
-
 }  // namespace
 
 TEST_CASE("gguf: a file cut at any length is refused", "[fault][io][gguf]") {
-    const std::string bytes = small().bytes();
+    const std::string bytes = small_gguf().bytes();
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         INFO(size);
         const std::string reason = refusal(bytes.substr(0, size));
@@ -60,7 +45,7 @@ TEST_CASE("gguf: a file that is none, or of another version, is refused", "[faul
     CHECK(contains(message_of<IoError>([&] { io::load_gguf(scratch / "none"); }), "none: no such file"));
     CHECK(contains(message_of<IoError>([&] { io::load_gguf(scratch.folder()); }), "it is a directory"));
     CHECK(refusal("GGML" + std::string(20, '\0')) == "it is not a GGUF file: it does not begin with \"GGUF\"");
-    GgufWriter file = small();
+    GgufWriter file = small_gguf();
     for (const std::uint32_t version : {0, 1, 4}) {
         file.version = version;
         CHECK(refusal(file) == "its version is " + std::to_string(version) + "; 2 and 3 are read");
@@ -77,10 +62,10 @@ TEST_CASE("gguf: counts and lengths that the file cannot hold are refused before
     for (const std::uint64_t claim : {std::uint64_t{100}, std::uint64_t{1} << 40, std::uint64_t{1} << 61,
                                       std::uint64_t{1} << 63, UINT64_MAX}) {
         const std::string shown = std::to_string(claim);
-        GgufWriter keys = small();
+        GgufWriter keys = small_gguf();
         keys.keys = claim;
         CHECK(refusal(keys).starts_with("it claims " + shown + " entries of metadata, and "));
-        GgufWriter tensors = small();
+        GgufWriter tensors = small_gguf();
         tensors.tensors = claim;
         CHECK(refusal(tensors).starts_with("it claims " + shown + " tensors, and "));
         const std::string cut = "GGUF" + number(3) + number(std::uint64_t{0}) + number(std::uint64_t{1});
@@ -96,13 +81,14 @@ TEST_CASE("gguf: counts and lengths that the file cannot hold are refused before
     // Seven float64 need 56 bytes, and eight need 64.
     const std::string start = "GGUF" + number(3) + number(std::uint64_t{0}) + number(std::uint64_t{1}) +
                               string_of("k") + number(9) + number(12);
-    CHECK(load(start + number(std::uint64_t{7}) + std::string(60, '\0')).metadata.numbers("k").size() == 7);
+    CHECK(load_bytes(start + number(std::uint64_t{7}) + std::string(60, '\0')).metadata.numbers("k").size() ==
+          7);
     CHECK(contains(refusal(start + number(std::uint64_t{8}) + std::string(60, '\0')), "it claims 8 elements"));
 }
 
 TEST_CASE("gguf: metadata that is not the format's is refused by key", "[fault][io][gguf]") {
     const auto with = [](const std::string& key, std::uint32_t type, const std::string& value) {
-        GgufWriter file = small();
+        GgufWriter file = small_gguf();
         file.entry(key, type, value);
         return refusal(file);
     };
@@ -133,7 +119,7 @@ TEST_CASE("gguf: metadata that is not the format's is refused by key", "[fault][
 TEST_CASE("gguf: a tensor that is not the format's, or that Weft has no type for, is refused by name",
           "[fault][io][gguf]") {
     const auto with = [](const std::string& name, const std::vector<std::uint64_t>& sizes, std::uint32_t type) {
-        GgufWriter file = small();
+        GgufWriter file = small_gguf();
         file.add(name, sizes, type, std::string(64, '\0'));
         return refusal(file);
     };
@@ -141,7 +127,7 @@ TEST_CASE("gguf: a tensor that is not the format's, or that Weft has no type for
     CHECK(with("a\xC2", {1}, 0) == "tensor 2: its name \"a\\xc2\" is not UTF-8");
     CHECK(with("x", {1}, 0) == "tensor \"x\": it is there twice");
     CHECK(with("t", {1, 1, 1, 1, 1}, 0) == "tensor \"t\": it has 5 dimensions, and GGUF allows 4");
-    GgufWriter deep = small();
+    GgufWriter deep = small_gguf();
     deep.info("t", {}, 0, 0);
     std::string bytes = deep.bytes();
     const std::size_t rank = bytes.find(string_of("t")) + 9;
@@ -218,7 +204,7 @@ TEST_CASE("gguf: values that do not cover the file once, in steps of the alignme
     late.values = std::string(64, 'a');
     CHECK(refusal(late) == "tensor \"a\": a hole of 39 bytes stands before its values");
     CHECK(refusal(GgufWriter().bytes() + std::string(32, 'a')) == "32 bytes follow its last tensor");
-    CHECK(load(GgufWriter().bytes() + std::string(31, 'a')).tensors.empty());
+    CHECK(load_bytes(GgufWriter().bytes() + std::string(31, 'a')).tensors.empty());
     GgufWriter in_blocks;
     in_blocks.info("w", {64, 3}, 3, 0);
     in_blocks.values = std::string(119, 'a');

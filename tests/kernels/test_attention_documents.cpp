@@ -79,6 +79,20 @@ bool all_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
     return true;
 }
 
+// A mask gives the bits of the matrix that it stands for, by every kernel.
+void check_matrix(const Case& c, const Mask& mask) {
+    const Mask matrix = matrix_of(mask, c);
+    for (const bool weights : {false, true}) {
+        CAPTURE(weights);
+        CHECK(all_same(everything(c, mask, weights), everything(c, matrix, weights)));
+    }
+    if (c.T * c.S > 100'000) return;
+    const ReferenceKernels plain;
+    CHECK(all_same(everything(c, mask), everything(c, matrix)));
+    const Composed path;
+    CHECK(all_same(everything(c, mask), everything(c, matrix)));
+}
+
 const std::vector<Case> cases{{2, 2, 1, 7, 9},
                               {1, 1, 1, 150, 601, float32},
                               {2, 2, 2, 300, 300, float64, true},
@@ -94,16 +108,7 @@ TEST_CASE("documents give the bits of the matrix that they stand for, by every k
     for (const Case& c : cases)
         for (const Documents& kind : kinds) {
             INFO(c.T << " queries, " << c.S << " keys, " << kind.name);
-            const Mask documents = Mask::documents(kind.ids(c)), matrix = matrix_of(documents, c);
-            for (const bool weights : {false, true}) {
-                CAPTURE(weights);
-                CHECK(all_same(everything(c, documents, weights), everything(c, matrix, weights)));
-            }
-            if (c.T * c.S > 100'000) continue;
-            const ReferenceKernels plain;
-            CHECK(all_same(everything(c, documents), everything(c, matrix)));
-            const Composed path;
-            CHECK(all_same(everything(c, documents), everything(c, matrix)));
+            check_matrix(c, Mask::documents(kind.ids(c)));
         }
 }
 
@@ -113,16 +118,8 @@ TEST_CASE("a window gives the bits of the matrix that it stands for, by every ke
             INFO(c.T << " queries, " << c.S << " keys, a window of " << width);
             for (const Mask& mask :
                  {Mask::window(width), Mask::window(width) | Mask::documents(in_texts(c.S, 90)),
-                  Mask::window(9000) | Mask::window(width)}) {
-                const Mask matrix = matrix_of(mask, c);
-                for (const bool weights : {false, true})
-                    CHECK(all_same(everything(c, mask, weights), everything(c, matrix, weights)));
-                if (c.T * c.S > 100'000) continue;
-                const ReferenceKernels plain;
-                CHECK(all_same(everything(c, mask), everything(c, matrix)));
-                const Composed path;
-                CHECK(all_same(everything(c, mask), everything(c, matrix)));
-            }
+                  Mask::window(9000) | Mask::window(width)})
+                check_matrix(c, mask);
             const Tensor blocked = Mask::window(width).materialize(1, 1, c.T, c.S)[0][0];
             const Tensor own = arange(c.T).unsqueeze(1) + static_cast<double>(c.S - c.T);
             CHECK(all(blocked == (arange(c.S) <= own - static_cast<double>(width))));

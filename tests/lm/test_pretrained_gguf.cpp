@@ -156,9 +156,7 @@ TEST_CASE("weights in blocks stay as the GGUF file has them, with q and k in the
     GgufWriter blocks;
     // The same file with the matrices in blocks.
     {
-        const Scratch scratch;
-        io::save_text(scratch / "f", file.bytes());
-        const io::Gguf read = io::load_gguf(scratch / "f");
+        const io::Gguf read = load_bytes(file.bytes());
         for (const auto& [key, value] : read.metadata.values()) blocks.add(key, value);
         for (const auto& [name, x] : read.tensors)
             blocks.add(name, x.rank() == 2 ? Tensor(pack(x, BlockFormat::Q4_1)) : x);
@@ -177,13 +175,10 @@ TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
     const lm::Decoder model = model_of(llama());
     const auto refusal = [&](const std::string& key, const io::GgufValue& value) {
         return [&model, key, value] {
-            const std::string bytes = written("llama", model).bytes();
-            const Scratch scratch;
-            io::save_text(scratch / "f", bytes);
-            io::Gguf file = io::load_gguf(scratch / "f");
+            io::Gguf file = load_bytes(written("llama", model).bytes());
             std::map<std::string, io::GgufValue> values = file.metadata.values();
             values[key] = value;
-            file.metadata = io::GgufMetadata(scratch / "f", values);
+            file.metadata = io::GgufMetadata("f", values);
             (void)lm::pretrained_config(file);
         };
     };
@@ -205,8 +200,7 @@ TEST_CASE("what Decoder does not compute of a GGUF file is refused by its key",
          [&] {
              const Scratch scratch;
              GgufWriter file;
-             io::save_text(scratch / "f", written("llama", model).bytes());
-             const io::Gguf read = io::load_gguf(scratch / "f");
+             const io::Gguf read = load_bytes(written("llama", model).bytes());
              for (const auto& [key, value] : read.metadata.values()) file.add(key, value);
              for (const auto& [name, x] : read.tensors)
                  if (name != "output_norm.weight") file.add(name, x);

@@ -25,16 +25,6 @@ Tensor input() {
     return randn({5, 3}, rng);
 }
 
-template <class E, class F>
-std::string message_of(const F& f) {
-    try {
-        f();
-    } catch (const E& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
-
 Tensor same(const Tensor& y) { return y; }
 
 }  // namespace

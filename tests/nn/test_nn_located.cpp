@@ -19,16 +19,6 @@ struct Outer : nn::Module {
     }
 };
 
-template <class E, class F>
-std::string message_of(const F& f) {
-    try {
-        f();
-    } catch (const E& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
-
 }  // namespace
 
 TEST_CASE("an error names the path of the module in its model", "[nn][fault]") {

@@ -6,8 +6,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "scratch.h"
 #include "weft/autograd/raw.h"
+#include "weft/io/files.h"
 #include "weft/io/gguf.h"
+#include "weft/ops.h"
+#include "weft/ops/packed.h"
 #include "weft/tensor/packed_matrix.h"
 
 class GgufWriter {
@@ -112,3 +116,19 @@ private:
             return number(value);
     }
 };
+
+// What load_gguf reads of a file of these bytes.
+inline weft::io::Gguf load_bytes(const std::string& bytes) {
+    const Scratch scratch;
+    weft::io::save_text(scratch / "file", bytes);
+    return weft::io::load_gguf(scratch / "file");
+}
+
+// A file of a key and two tensors, of which one is in blocks.
+inline GgufWriter small_gguf() {
+    GgufWriter file;
+    file.add("general.architecture", "llama");
+    file.add("x", weft::tensor({{1.0, 2, 3}, {4, 5, 6}}));
+    file.add("w", weft::Tensor(weft::pack(weft::ones({2, 64}), weft::BlockFormat::Q4_0)));
+    return file;
+}
