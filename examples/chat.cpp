@@ -71,7 +71,7 @@ public:
           context_(std::min(s_.context > 0 ? s_.context : 4096, model_.context_length())),
           rng_(static_cast<std::uint64_t>(s_.seed)) {
         if (!s_.system.empty()) form_.system = s_.system;
-        make_caches();
+        kept_.caches = published_.model.make_caches(cache_type(), context_);
     }
 
     // Weights, and keys and values of a whole context, in MiB.
@@ -213,7 +213,6 @@ private:
             std::printf("(%s)\n", error.what());
         }
     }
-    void make_caches() { kept_.caches = published_.model.make_caches(cache_type(), context_); }
     bool ends(std::int64_t id) const {
         return std::ranges::count(published_.tokenizer.end_token_ids(), id) > 0;
     }

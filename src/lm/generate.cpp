@@ -82,13 +82,13 @@ Tensor generate_ids(const LanguageModel& model, const Tensor& prompt, const Tens
                 next.push_back(options.end_ids[0]);  // stands in the tensor, and in no result
                 continue;
             }
-            const std::int64_t padding =
-                real.defined() ? given - static_cast<std::int64_t>(sum(real[b].to(int64)).item()) : 0;
-            const bool needs_ids = options.logits || options.repetition_penalty != 1;
-            next.push_back(sample(
-                needs_ids ? processed(logits[b], all[b].slice(0, padding, T).to_vector<std::int64_t>(), options)
-                          : logits[b],
-                options.sampling));
+            const auto from = [&] {  // what the next id is drawn from
+                if (!options.logits && options.repetition_penalty == 1) return logits[b];
+                const auto own =
+                    real.defined() ? static_cast<std::int64_t>(sum(real[b].to(int64)).item()) : given;
+                return processed(logits[b], all[b].slice(0, given - own, T).to_vector<std::int64_t>(), options);
+            };
+            next.push_back(sample(from(), options.sampling));
             has_ended[at] = std::ranges::count(options.end_ids, next.back()) > 0;
         }
         all.slice(1, T, T + 1).copy_(from_vector(next, {B, 1}));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "lm/caches.h"
 #include "weft/autograd/grad_mode.h"
 #include "weft/nn/cache_guard.h"
 #include "weft/nn/init.h"
@@ -91,14 +92,8 @@ Tensor GPT::operator()(const Tensor& ids) const {  // (B, T)
 }
 
 Tensor GPT::operator()(const Tensor& ids, std::vector<nn::KeyValueCache>& caches) const {  // (B, T)
-    if (caches.size() != blocks.size())
-        throw ValueError("GPT: ", caches.size(), " caches for ", blocks.size(),
-                         " blocks; make_caches() makes one for each");
+    check_caches("GPT", caches, blocks.size());
     const std::int64_t past = caches[0].length();
-    for (const nn::KeyValueCache& cache : caches)
-        if (cache.length() != past)
-            throw ValueError("GPT: caches of ", past, " and of ", cache.length(),
-                             " tokens; all must hold the same ones: clear() them");
     const nn::CacheGuard guard(caches);
     return nn::located(*this, [&] {
         Tensor x = embedded(ids, past);                                               // (B, T, C)

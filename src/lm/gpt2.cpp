@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "lm/pretrained.h"
 #include "weft/autograd/raw.h"
 #include "weft/base/error_list.h"
 #include "weft/base/utf8.h"
@@ -123,20 +124,14 @@ GPTConfig gpt2_config(const std::filesystem::path& path) {
 
 GPTMemory memory_of(const GPTConfig& config, std::variant<DType, BlockFormat> weights,
                     std::optional<DType> cache) {
-    const DType* const dtype = std::get_if<DType>(&weights);
-    const DType computed = dtype != nullptr ? computed_in(*dtype) : float32;
-    const auto size = [](DType type) { return static_cast<std::int64_t>(itemsize(type)); };
-    const auto bytes = [&](const Shape& shape) {
-        if (shape.rank() < 2) return shape.numel() * size(computed);
-        if (dtype != nullptr) return shape.numel() * size(*dtype);
-        const BlockFormat format = std::get<BlockFormat>(weights);
-        return shape.numel() / block_length(format) * block_bytes(format);
-    };
     GPTMemory memory{};
-    for (const GPTEntry& entry : gpt_entries(config)) memory.weights += bytes(entry.shape);
+    for (const GPTEntry& entry : gpt_entries(config))
+        memory.weights += bytes_as(weights, entry.shape, entry.shape.rank() >= 2);
+    const DType* const dtype = std::get_if<DType>(&weights);
+    const DType kept = cache.value_or(dtype != nullptr ? computed_in(*dtype) : float32);
     const auto [d_k, d_v, groups] = widths(config);
-    memory.cache =
-        config.num_layers * groups * (d_k + d_v) * config.block_size * size(cache.value_or(computed));
+    memory.cache = config.num_layers * groups * (d_k + d_v) * config.block_size *
+                   static_cast<std::int64_t>(itemsize(kept));
     return memory;
 }
 

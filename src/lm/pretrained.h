@@ -3,7 +3,12 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "weft/io/gguf.h"
 #include "weft/lm/decoder.h"
 
 namespace weft::lm {
@@ -11,6 +16,16 @@ namespace weft::lm {
 // The config with its defaults filled in, and one entry in `layers` where all are equal. ValueError if it does
 // not fit.
 DecoderConfig checked(DecoderConfig config);
+// Names of tensors, or parts of them, in a file and in Decoder.
+using Names = std::vector<std::pair<std::string, std::string>>;
+// The name with what a row has in a file's names replaced, at the beginning where it has no dot before it.
+std::string renamed(std::string name, const Names& names, bool to_file = false);
+// The state without a tied head, which may be in a file, too. ValueError if its values are not the embedding's.
+nn::NamedTensors without_tied_head(nn::NamedTensors state, const DecoderConfig& config);
+// The bytes of a parameter of this shape after to() or pack(); is_weight: of a linear layer or an embedding.
+std::int64_t bytes_as(const std::variant<DType, BlockFormat>& weights, const Shape& shape, bool is_weight);
+// The tensors of a GGUF file with the names and layouts of Decoder.
+nn::NamedTensors from_gguf(io::Gguf file, const DecoderConfig& config);
 // A config.json of the first family that has all of the config's options; none if no family has.
 std::optional<nlohmann::json> describing_json(const DecoderConfig& config);
 

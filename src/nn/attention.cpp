@@ -114,21 +114,19 @@ MultiHeadAttention::MultiHeadAttention(const char* name, std::int64_t d_model, s
       vdim(all.vdim),
       dropout(*all.dropout),
       rotary_base(checked_rotary(all.rotary_base, d_k, name)),
-      W_qkv(projection(all.fused, "W_qkv", d_model, num_heads * d_k + num_kv_heads * (d_k + d_v), rng,
-                       *all.bias)),
-      W_q(projection(!all.fused, "W_q", d_model, num_heads * d_k, rng, *all.bias)),
-      W_k(projection(!all.fused, "W_k", kdim, num_kv_heads * d_k, rng, *all.bias)),
-      W_v(projection(!all.fused, "W_v", vdim, num_kv_heads * d_v, rng, *all.bias)),
+      W_qkv(register_module_if(
+          all.fused, "W_qkv",
+          [&] { return Linear(d_model, num_heads * d_k + num_kv_heads * (d_k + d_v), rng, *all.bias); })),
+      W_q(register_module_if(!all.fused, "W_q",
+                             [&] { return Linear(d_model, num_heads * d_k, rng, *all.bias); })),
+      W_k(register_module_if(!all.fused, "W_k",
+                             [&] { return Linear(kdim, num_kv_heads * d_k, rng, *all.bias); })),
+      W_v(register_module_if(!all.fused, "W_v",
+                             [&] { return Linear(vdim, num_kv_heads * d_v, rng, *all.bias); })),
       W_out(register_module("W_out", Linear(num_heads * d_v, d_model, rng, *all.bias))),
       name_(name),
       max_seq_len_(all.max_seq_len.value_or(0)),
       rng_(dropout > 0 ? register_generator("rng", rng) : nullptr) {}
-
-std::optional<Linear> MultiHeadAttention::projection(bool wanted, const char* name, std::int64_t in,
-                                                     std::int64_t out, Rng& rng, bool bias) {
-    if (!wanted) return std::nullopt;
-    return register_module(name, Linear(in, out, rng, bias));
-}
 
 // Returns q (B, H, T, d_k), k (B, G, S, d_k) and v (B, G, S, d_v), after those of the cache's tokens.
 Heads MultiHeadAttention::heads(const Tensor& query, const Tensor& key, const Tensor& value,

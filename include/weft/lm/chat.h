@@ -17,11 +17,10 @@ struct ChatMessage {
 };
 
 // One of the forms that published models were trained on, by its name in llama.cpp. `chatml` (SmolLM2, Qwen) is
-// "<|im_start|>user\n…<|im_end|>\n" for each message and "<|im_start|>assistant\n" before an answer;
-// `llama3` has "<|start_header_id|>user<|end_header_id|>\n\n…<|eot_id|>", without the spaces around …; `gemma`
-// likewise
-// "<start_of_turn>user\n…<end_of_turn>\n", with the system's message before the first user's; `mistral` (7B
-// Instruct) likewise "[INST] … [/INST]".
+// "<|im_start|>user\n…<|im_end|>\n" for each message and "<|im_start|>assistant\n" before an answer. The others
+// leave out the spaces around a text: `llama3` has "<|start_header_id|>user<|end_header_id|>\n\n…<|eot_id|>",
+// `gemma` "<start_of_turn>user\n…<end_of_turn>\n" with the system's message before the first user's, and
+// `mistral` (7B Instruct), likewise, "[INST] … [/INST]".
 //
 //     const lm::ChatTemplate form = lm::ChatTemplate::named("chatml");
 //     const text::Ids ids = form.encode(tokenizer, {{"user", "What is 1 + 1?"}});

@@ -36,8 +36,7 @@ enum class Activation {
 // What may differ from layer to layer.
 struct DecoderLayerOptions {
     std::optional<nn::RotaryOptions> rotary = nn::RotaryOptions{.pairs = nn::RotaryPairs::halves};  // or none
-    std::optional<std::int64_t> window =
-        {};  // a query sees the last `window` tokens, itself included [no limit]
+    std::optional<std::int64_t> window = {};  // the tokens that a query sees, itself included [no limit]
     bool operator==(const DecoderLayerOptions&) const = default;  // equal in each option
 };
 
@@ -143,8 +142,7 @@ struct DecoderBlock : nn::Module {
     // The parts have the names of transformers.
     std::optional<DecoderNorm> input_layernorm;  // before attention, unless norms are after
     DecoderAttention self_attn;                  // of the tokens in x
-    std::optional<DecoderNorm>
-        post_attention_layernorm;  // before the MLP; after attention where norms are after
+    DecoderNorm post_attention_layernorm;        // before the MLP; after attention where norms are after
     std::optional<DecoderNorm> pre_feedforward_layernorm;   // before the MLP, where norms are around
     DecoderMLP mlp;                                         // of each token
     std::optional<DecoderNorm> post_feedforward_layernorm;  // after the MLP, unless norms are before

@@ -113,8 +113,6 @@ private:
     Shared<Rng> rng_;                 // dropout draws from it
     MultiHeadAttention(const char* name, std::int64_t d_model, std::int64_t num_heads,
                        const AttentionConfig& all, const RngGuard& rng);
-    std::optional<Linear> projection(bool wanted, const char* name, std::int64_t in, std::int64_t out, Rng& rng,
-                                     bool bias);
     Heads heads(const Tensor& query, const Tensor& key, const Tensor& value, KeyValueCache* cache) const;
     Mask causal_mask(std::int64_t T, const KeyValueCache* cache) const;
     AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask,

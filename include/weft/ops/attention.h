@@ -10,17 +10,17 @@ namespace weft {
 
 // Options of attention.
 struct AttentionOptions {
-    Mask mask = {};                    // which keys a query may not attend to
-    Tensor bias = {};                  // added to the scores, see below
-    std::optional<double> scale = {};  // 1/√d_k if not given; ValueError unless finite
-    std::optional<double> softcap =
-        {};              // each score s becomes softcap · tanh(s / softcap); ValueError unless > 0
-    double dropout = 0;  // probability for the weights, after softmax, in [0, 1) or ValueError
-    Rng* rng = nullptr;  // generator of dropout; default_rng() if null
+    Mask mask = {};                      // which keys a query may not attend to
+    Tensor bias = {};                    // added to the scores, see below
+    std::optional<double> scale = {};    // 1/√d_k if not given; ValueError unless finite
+    std::optional<double> softcap = {};  // bounds the scores, see below; ValueError unless above 0
+    double dropout = 0;                  // probability for the weights, after softmax, in [0, 1) or ValueError
+    Rng* rng = nullptr;                  // generator of dropout; default_rng() if null
 };
 
-// softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1). A softcap
-// bounds the scores before the bias (Gemma Team, "Gemma 2", 2024, §2); attention then runs step by step.
+// softmax(q kᵀ · scale + bias, masked) v (Vaswani et al., "Attention is all you need", 2017, §3.2.1). With a
+// softcap c each score s becomes c · tanh(s / c) before the bias (Gemma Team, "Gemma 2", 2024, §2), and
+// attention runs step by step.
 //
 //     const AttentionOptions options = {.mask = Mask::causal()};
 //     const Tensor y = scaled_dot_product_attention(q, k, v, options);  // (B, H, T, d_v)
