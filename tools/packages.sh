@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 # Debian's names.
 compiler="g++"
 base="g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-pthread-dev libtbb-dev catch2 libcli11-dev
-      nlohmann-json3-dev zlib1g-dev libpcre2-dev libutf8proc-dev pkgconf"
+      nlohmann-json3-dev zlib1g-dev libpcre2-dev libutf8proc-dev libdnnl-dev pkgconf"
 bench="libbenchmark-dev"
 browser="chromium chromium-driver python3-selenium python3-numpy"
 debs="dpkg-dev file lintian mmdebstrap"

@@ -16,6 +16,7 @@
 #include "weft/base/read_number.h"
 #include "weft/base/scoped.h"
 #include "weft/base/utf8.h"
+#include "weft/kernels/matmul_precision.h"
 #include "weft/kernels/reference_kernels.h"
 #include "weft/kernels/threads.h"
 #include "weft/ops.h"

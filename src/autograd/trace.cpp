@@ -15,11 +15,11 @@ void Trace::add(const char* name, const Tensor& x) {
 NoTrace::NoTrace() : none_(Trace::current_, nullptr) {}
 NoTrace::~NoTrace() = default;
 
-CountMultiplyAdds::CountMultiplyAdds() : outer_(std::exchange(kernels::multiply_adds, &count_)) {}
+CountMultiplyAdds::CountMultiplyAdds() : outer_(std::exchange(kernels::multiply_adds, counts_)) {}
 
 CountMultiplyAdds::~CountMultiplyAdds() {
     kernels::multiply_adds = outer_;
-    if (outer_ != nullptr) *outer_ += count_;
+    for (int i = 0; i < 2 && outer_ != nullptr; ++i) outer_[i] += counts_[i];
 }
 
 namespace {

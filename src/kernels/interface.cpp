@@ -3,21 +3,54 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <iostream>
+#include <mutex>
+#include <numeric>
 
+#include "kernels/fast/half/half_gemm.h"
 #include "kernels/reference/packed_formats.h"
 #include "kernels/threads/parallel.h"
 #include "kernels/visit_block.h"
+#include "weft/kernels/matmul_precision.h"
 #include "weft/kernels/reference_kernels.h"
 
 namespace weft {
 
 namespace {
-thread_local bool reads_reference = false;
+thread_local bool reads_reference = false, rounds_operands = false;
+
+bool is_medium(std::string_view precision) {
+    if (precision != "medium" && precision != "highest")
+        throw ValueError("set_float32_matmul_precision: \"", precision, "\"; use \"highest\" or \"medium\"");
+    if (precision == "medium" && !has_bfloat16_products()) {
+        static std::once_flag said;
+        std::call_once(said, [] {
+            std::cerr << "weft: products in bfloat16 are not faster here: they need oneDNN (Debian's "
+                         "libdnnl-dev, when "
+                         "Weft is built) and a processor with AVX512-BF16 or AMX\n";
+        });
+    }
+    return precision == "medium";
 }
+}  // namespace
 
 ReferenceKernels::ReferenceKernels(bool reference) : mode_(reads_reference, reference) {}
 
 bool reference_kernels() { return reads_reference; }
+
+void set_float32_matmul_precision(std::string_view precision) { rounds_operands = is_medium(precision); }
+std::string get_float32_matmul_precision() { return rounds_operands ? "medium" : "highest"; }
+Float32MatmulPrecision::Float32MatmulPrecision(std::string_view precision)
+    : mode_(rounds_operands, is_medium(precision)) {}
+bool has_bfloat16_products() { return kernels::fast::has_half_gemm(); }
+
+// What kept_operand keeps: the array, and of which view of the memory at which version.
+struct Rounded {
+    Array array;
+    Strides strides;
+    std::int64_t offset;
+    std::uint64_t version;
+};
 
 namespace kernels {
 
@@ -132,6 +165,40 @@ bool is_matrix(const Array& x) {
 }
 
 Array gemm_layout(const Array& x) { return is_matrix(x) ? x : contiguous(x); }
+
+Array operand(const Array& x) {
+    if (!rounds_operands || x.dtype != float32) return x;
+    // Copied in the order of its memory: the axes with the largest strides first.
+    std::vector<int> axes(static_cast<std::size_t>(x.rank()));
+    std::iota(axes.begin(), axes.end(), 0);
+    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return x.strides[a] > x.strides[b]; });
+    Array ordered = x;
+    for (int i = 0; i < x.rank(); ++i) {
+        ordered.shape[i] = x.shape[axes[static_cast<std::size_t>(i)]];
+        ordered.strides[i] = x.strides[axes[static_cast<std::size_t>(i)]];
+    }
+    const Array rounded = copy_of(ordered, bfloat16);
+    Strides strides = x.strides;
+    for (int i = 0; i < x.rank(); ++i) strides[axes[static_cast<std::size_t>(i)]] = rounded.strides[i];
+    return view_of(rounded, x.shape, strides, 0);
+}
+
+Array kept_operand(const Array& weight) {
+    if (!rounds_operands || weight.dtype != float32 || weight.storage->is_foreign()) return operand(weight);
+    static std::mutex mutex;
+    Storage& storage = *weight.storage;
+    {
+        const std::lock_guard lock(mutex);
+        if (const auto& kept = storage.rounded;
+            kept && kept->version == storage.version && kept->offset == weight.offset &&
+            kept->array.shape == weight.shape && kept->strides == weight.strides)
+            return kept->array;
+    }
+    const Rounded made{operand(weight), weight.strides, weight.offset, storage.version};
+    const std::lock_guard lock(mutex);
+    storage.rounded = std::make_shared<const Rounded>(made);
+    return made.array;
+}
 
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k) {
     for (std::int64_t size : {m, n, k})

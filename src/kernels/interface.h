@@ -1,6 +1,8 @@
 // What each kernel promises. Every kernel is there twice: reference/ has the formula as plain loops, for
 // reading; fast/ has what runs. A folder for another device would hold the same families. Arrays are strided;
-// inputs have out's shape (broadcast_view makes it) and type unless stated otherwise. int64 wraps on overflow,
+// inputs have out's shape (broadcast_view makes it) and type unless stated otherwise. What Products and
+// Attention multiply (a and b; q, k, v and dy) may be bfloat16 where the other arrays are float32: then what
+// attention multiplies them with is rounded to bfloat16 too, and the sums are float32. int64 wraps on overflow,
 // as in NumPy. A family is a struct of pointers to functions, so that active() can return either set at every
 // call: that choice, and the one by type inside a kernel (visit_floating), are all the dispatch there is.
 #pragma once
@@ -241,6 +243,12 @@ Array filled(const Shape& shape, double value, DType dtype, const char* operatio
 // are, else a contiguous copy.
 bool is_matrix(const Array& x);
 Array gemm_layout(const Array& x);
+
+// What a product reads of x: x itself, or under set_float32_matmul_precision("medium") a copy of float32 that
+// is rounded to bfloat16, with its axes in x's order in memory. That of a weight is kept, in its storage, until
+// the weight changes.
+Array operand(const Array& x);
+Array kept_operand(const Array& weight);
 
 // ShapeError for a size that BLAS's 32-bit integers cannot hold.
 void check_gemm_sizes(const char* operation, std::int64_t m, std::int64_t n, std::int64_t k);

@@ -37,8 +37,9 @@ Tensor product(const Tensor& a, const Tensor& b) {
         return shape;
     };
     Array y = make_array(matrices(m, n), a.dtype());
-    kernels::active().matmul(y, broadcast_view(kernels::gemm_layout(a.array()), matrices(m, k)),
-                             broadcast_view(kernels::gemm_layout(b.array()), matrices(k, n)));
+    kernels::active().matmul(y,
+                             broadcast_view(kernels::gemm_layout(kernels::operand(a.array())), matrices(m, k)),
+                             broadcast_view(kernels::gemm_layout(kernels::operand(b.array())), matrices(k, n)));
     // y = a b:  da = dy bᵀ,  db = aᵀ dy
     return record(
         "matmul", Tensor(std::move(y)), {a, b}, {a, b},
@@ -100,29 +101,32 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         "linear", {x, weight, bias},
         [](const std::vector<Tensor>& in) { return linear_reference(in[0], in[1], in[2]); },
         [&] {  // y = x Wᵀ + b
-            const Array y = make_array(shape, x.dtype()), w = kernels::gemm_layout(weight.array());
+            const Array y = make_array(shape, x.dtype()),
+                        w = kernels::gemm_layout(kernels::kept_operand(weight.array()));
             if (bias.defined()) kernels::active().copy(y, broadcast_view(bias.array(), shape));
-            const kernels::Product product{as_rows(y, rows), as_rows(x.array(), rows), transposed_view(w, 0, 1),
-                                           bias.defined()};
+            const kernels::Product product{as_rows(y, rows), kernels::operand(as_rows(x.array(), rows)),
+                                           transposed_view(w, 0, 1), bias.defined()};
             kernels::active().products({&product, 1});
             return FusedResult{Tensor(y)};
         },
         [rows](const Saved& saved, const Tensor& dy) {
             // dx = dy W,  dW = dyᵀ x,  db = Σ dy; the products are one region, which has more tasks
             const Tensor &x = saved[0], &weight = saved[1];
-            const Array d = as_rows(dy.array(), rows);
+            const Array dy_rows = as_rows(dy.array(), rows), d = kernels::operand(dy_rows);
             Grads grads(3);
             std::vector<kernels::Product> products;
             if (saved.needs_input_grad(0)) {
                 grads[0] = empty(x.shape(), x.dtype());
-                products.push_back({as_rows(grads[0].array(), rows), d, kernels::gemm_layout(weight.array())});
+                products.push_back({as_rows(grads[0].array(), rows), d,
+                                    kernels::gemm_layout(kernels::kept_operand(weight.array()))});
             }
             if (saved.needs_input_grad(1)) {
                 grads[1] = empty(weight.shape(), x.dtype());
-                products.push_back({grads[1].array(), transposed_view(d, 0, 1), as_rows(x.array(), rows)});
+                products.push_back(
+                    {grads[1].array(), transposed_view(d, 0, 1), kernels::operand(as_rows(x.array(), rows))});
             }
             kernels::active().products(products);
-            if (saved.needs_input_grad(2)) grads[2] = sum(Tensor(d), 0);
+            if (saved.needs_input_grad(2)) grads[2] = sum(Tensor(dy_rows), 0);
             return grads;
         });
 }

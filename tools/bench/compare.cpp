@@ -44,7 +44,7 @@ Result run(const std::string& command) {
 
 // The best of several runs of one program.
 struct Best {
-    double ms = INFINITY, megabytes = 0, weights = 0, tokens_per_s = 0;
+    double ms = INFINITY, megabytes = 0, weights = 0, tokens_per_s = 0, percent_in_bfloat16 = 0;
     std::string kernels;
     void take(const Result& r) {
         if (!r || r->is_discarded()) return;
@@ -52,6 +52,7 @@ struct Best {
         megabytes = std::max(megabytes, r->value("peak_rss_mb", 0.0));
         weights = r->value("weights_mb", weights);
         tokens_per_s = std::max(tokens_per_s, r->value("tokens_per_s", 0.0));
+        percent_in_bfloat16 = r->value("percent_in_bfloat16", percent_in_bfloat16);
         kernels = r->value("kernels", kernels);
     }
 };
@@ -222,7 +223,7 @@ int main(int argc, char** argv) {
         return 0;
     }
 
-    std::vector<std::vector<std::string>> of_tokens;
+    std::vector<std::vector<std::string>> of_tokens, in_bfloat16;
     std::string kernels;
     row({"workload", "threads", "Weft ms", "floor ms", "Weft / floor", "composed ms", "composed / Weft",
          "PyTorch ms", "Weft / PyTorch", "compiled ms", "Weft / compiled", "Weft MB", "PyTorch MB"});
@@ -230,7 +231,7 @@ int main(int argc, char** argv) {
     for (const std::string& name : names)
         for (const int n : threads) {
             struct Programs {
-                Best weft, floor, composed, torch, compiled, llama;
+                Best weft, floor, composed, torch, compiled, llama, medium, autocast, autocast_compiled;
             };
             std::map<std::string, Programs> by_format;
             for (int round = 0; round < rounds; ++round)
@@ -242,10 +243,15 @@ int main(int argc, char** argv) {
                     best.torch.take(torch(name, weights, rest));
                     best.compiled.take(torch(name, weights, rest + " --compile"));
                     best.llama.take(llama(name, rest));
-                    if (!is_of_tokens(name)) best.composed.take(weft(rest + " --composed"));
+                    if (is_of_tokens(name)) continue;
+                    best.composed.take(weft(rest + " --composed"));
+                    best.medium.take(weft(rest + " --precision medium"));
+                    best.autocast.take(torch(name, weights, rest + " --autocast"));
+                    best.autocast_compiled.take(torch(name, weights, rest + " --autocast --compile"));
                 }
             for (const std::string& weights : formats_of(name)) {
-                const auto& [weft, floor, composed, torch, compiled, llama] = by_format[weights];
+                const auto& [weft, floor, composed, torch, compiled, llama, medium, autocast,
+                             autocast_compiled] = by_format[weights];
                 kernels = floor.kernels;
                 const double rate = weft.tokens_per_s;
                 if (is_of_tokens(name))
@@ -257,13 +263,27 @@ int main(int argc, char** argv) {
                                          number(compiled.tokens_per_s), ratio(rate, compiled.tokens_per_s),
                                          number(weft.weights), number(llama.weights), number(weft.megabytes),
                                          number(std::max(llama.megabytes, torch.megabytes))});
-                else
-                    row({name, std::to_string(n), number(weft.ms), number(floor.ms), ratio(weft.ms, floor.ms),
-                         number(composed.ms), ratio(composed.ms, weft.ms), number(torch.ms),
-                         ratio(weft.ms, torch.ms), number(compiled.ms), ratio(weft.ms, compiled.ms),
-                         number(weft.megabytes), number(torch.megabytes)});
+                if (is_of_tokens(name)) continue;
+                const double best = std::min(
+                    {torch.ms, compiled.ms, autocast.ms, autocast_compiled.ms});  // PyTorch at its best
+                in_bfloat16.push_back({name, std::to_string(n), number(medium.ms), ratio(medium.ms, weft.ms),
+                                       number(autocast.ms), number(autocast_compiled.ms), number(best),
+                                       ratio(weft.ms, best), ratio(medium.ms, best),
+                                       number(medium.percent_in_bfloat16, " %"), number(medium.megabytes)});
+                row({name, std::to_string(n), number(weft.ms), number(floor.ms), ratio(weft.ms, floor.ms),
+                     number(composed.ms), ratio(composed.ms, weft.ms), number(torch.ms),
+                     ratio(weft.ms, torch.ms), number(compiled.ms), ratio(weft.ms, compiled.ms),
+                     number(weft.megabytes), number(torch.megabytes)});
             }
         }
+    if (!in_bfloat16.empty()) {
+        std::cout << "\nwith products in bfloat16 (--precision medium, torch.autocast):\n\n";
+        row({"workload", "threads", "Weft medium ms", "/ float32", "autocast ms", "autocast compiled ms",
+             "PyTorch's best ms", "Weft float32 / best", "Weft medium / best", "multiply-adds in bfloat16",
+             "Weft MB"});
+        row(std::vector<std::string>(11, "---"));
+        for (const auto& cells : in_bfloat16) row(cells);
+    }
     if (!of_tokens.empty()) {
         std::cout << "\nin tokens a second, and megabytes:\n\n";
         row({"workload", "weights", "threads", "Weft", "/ float32", "floor", "Weft / floor", "llama.cpp",

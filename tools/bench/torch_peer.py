@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """PyTorch on Weft's workloads: the same shapes, the same whole step, one line of JSON.
 
-    torch_peer.py WORKLOAD [--threads N] [--reps N] [--compile] [--weights bfloat16]
+    torch_peer.py WORKLOAD [--threads N] [--reps N] [--compile] [--autocast] [--weights bfloat16]
 
 With --compile the model is compiled by torch.compile, which needs a C++ compiler, and decode's weights are frozen into
-it; compiling belongs to the warm-up. With --weights bfloat16 all of decode is computed in bfloat16.
+it; compiling belongs to the warm-up. With --autocast the forward
+pass of training runs under torch.autocast, in bfloat16 where PyTorch deems it safe. With --weights bfloat16 all of decode is computed in bfloat16.
 B batch, T tokens, S keys of a cache, C = d_model, H heads, V vocabulary. Needs torch; Weft itself does not.
 """
 import argparse
@@ -80,14 +81,20 @@ class GPT(nn.Module):
         return F.linear(self.norm(x[:, -1:]), self.tokens.weight).argmax(-1)
 
 
-def training_step(compiled, layers, heads, C, block, V, bias, B, T):
+def autocast(enabled):
+    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled)
+
+
+def training_step(compiled, casts, layers, heads, C, block, V, bias, B, T):
     model = GPT(layers, heads, C, block, V, bias)
     loss_of = compiled(lambda: F.cross_entropy(model(ids).flatten(0, 1), targets.flatten()))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)
     ids, targets = torch.randint(V, (B, T)), torch.randint(V, (B, T))
 
     def step():
-        loss_of().backward()
+        with autocast(casts):
+            loss = loss_of()
+        loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -95,7 +102,7 @@ def training_step(compiled, layers, heads, C, block, V, bias, B, T):
     return step
 
 
-def attention_step(compiled, B, T):
+def attention_step(compiled, casts, B, T):
     layer = Attention(768, 12, True)
     forward = compiled(layer)
     x, dy = torch.randn(B, T, 768, requires_grad=True), torch.randn(B, T, 768)
@@ -103,7 +110,9 @@ def attention_step(compiled, B, T):
     def step():
         x.grad = None
         layer.zero_grad(set_to_none=True)
-        forward(x).backward(dy)
+        with autocast(casts):
+            y = forward(x)
+        y.backward(dy.to(y.dtype))
 
     return step
 
@@ -131,6 +140,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--reps", type=int, default=0)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--autocast", action="store_true")
     parser.add_argument("--weights", choices=["float32", "bfloat16"], default="float32")
     asked = parser.parse_args()
     compiled = torch.compile if asked.compile else lambda function: function
@@ -142,10 +152,10 @@ def main():
     rates = []
     if asked.workload in TRAINING:
         *sizes, repetitions, warm_up = TRAINING[asked.workload]
-        step = training_step(compiled, *sizes)
+        step = training_step(compiled, asked.autocast, *sizes)
     elif asked.workload in ATTENTION:
         *sizes, repetitions, warm_up = ATTENTION[asked.workload]
-        step = attention_step(compiled, *sizes)
+        step = attention_step(compiled, asked.autocast, *sizes)
     else:
         step, repetitions, warm_up = decoder(compiled, getattr(torch, asked.weights), rates), 3, 1
 
@@ -157,7 +167,7 @@ def main():
             times.append((time.perf_counter() - start) * 1e3)
     line = {
         "workload": asked.workload,
-        "peer": "pytorch " + torch.__version__ + (" compiled" if asked.compile else ""),
+        "peer": "pytorch " + torch.__version__ + (" compiled" if asked.compile else "") + (" autocast" if asked.autocast else ""),
         "threads": asked.threads,
         "min_ms": round(min(times), 3),
         "median_ms": round(statistics.median(times), 3),

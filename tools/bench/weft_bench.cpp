@@ -1,7 +1,7 @@
 // Times Weft on one workload and prints one line of JSON in the format of torch_peer.py:
 //
-//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P] [--weights FORMAT]
-//     weft_bench WORKLOAD --span [LINES]    its work, its span and its speed-up on more cores (span.h)
+//     weft_bench WORKLOAD [--threads N] [--reps N] [--composed] [--dropout P] [--weights FORMAT] [--precision
+//     medium] weft_bench WORKLOAD --span [LINES]    its work, its span and its speed-up on more cores (span.h)
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -48,12 +48,16 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0.0, 0.99));
     app.add_option("--weights", options.weights, "what decode, smol and prompt store their weights in")
         ->check(CLI::IsMember(bench::weight_formats()));
+    std::string precision = "highest";
+    app.add_option("--precision", precision, "of products of float32: highest or medium (bfloat16)")
+        ->check(CLI::IsMember({"highest", "medium"}));
     const auto* span = app.add_option("--span", lines, "print work, span and speed-ups; list so many loops")
                            ->expected(0, 1)
                            ->check(CLI::NonNegativeNumber);
     CLI11_PARSE(app, argc, argv);
 
     set_num_threads(threads);
+    set_float32_matmul_precision(precision);
     std::optional<Composed> guard;
     if (composed) guard.emplace();
     const auto& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
@@ -71,6 +75,7 @@ int main(int argc, char** argv) {
         std::cout << line.dump() << "\n";
         return 0;
     }
+    const CountMultiplyAdds counter;
     std::vector<double> times, rates;  // in milliseconds, and in tokens per second
     for (int i = 0; i < repetitions; ++i) {
         const auto start = std::chrono::steady_clock::now();
@@ -86,6 +91,11 @@ int main(int argc, char** argv) {
     if (options.dropout > 0) line["dropout"] = options.dropout;
     line["min_ms"] = rounded(*std::min_element(times.begin(), times.end()), 1e3);
     line["median_ms"] = rounded(median, 1e3);
+    if (precision == "medium") {
+        line["precision"] = precision;
+        line["percent_in_bfloat16"] = rounded(
+            100 * static_cast<double>(counter.count_bfloat16()) / static_cast<double>(counter.count()), 1e2);
+    }
     line["peak_rss_mb"] = rounded(training::peak_memory(), 10);
     if (step.weight_bytes > 0) {
         line["weights"] = options.weights;

@@ -92,10 +92,11 @@ public:
     CountMultiplyAdds(const CountMultiplyAdds&) = delete;
     CountMultiplyAdds& operator=(const CountMultiplyAdds&) = delete;
 
-    std::int64_t count() const { return count_; }  // so far
+    std::int64_t count() const { return counts_[0]; }           // so far
+    std::int64_t count_bfloat16() const { return counts_[1]; }  // those whose operands were bfloat16
 
 private:
-    std::atomic<std::int64_t> count_{0};
+    std::atomic<std::int64_t> counts_[2] = {0, 0};
     std::atomic<std::int64_t>* const outer_;
 };
 

@@ -9,15 +9,15 @@
 namespace weft::kernels::fast {
 namespace {
 
-// Computes y of the queries i0 …, and their weights; s is scratch memory for a tile of scores. Returns false if
-// the first row of y is not finite: v may hold NaN or ±∞, even at masked keys, so it must run again with
-// handle_nonfinite.
-template <class T>
-bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& stats, const Array& weights,
-                      std::int64_t i0, T* s, bool handle_nonfinite) {
+// Computes y of the queries i0 …, and their weights; s and `rounded` are scratch memory for a tile of scores.
+// Returns false if the first row of y is not finite: v may hold NaN or ±∞, even at masked keys, so it must run
+// again with handle_nonfinite.
+template <class T, class E>
+bool forward_tile_row(const Head<T, E>& head, const Array& y, const SoftmaxStats& stats, const Array& weights,
+                      std::int64_t i0, T* s, E* rounded, bool handle_nonfinite) {
     const std::int64_t n_q = std::min(head.tile.queries, head.T_ - i0), keys = head.visible_keys(i0 + n_q),
                        width = head.tile.keys;
-    const auto out = head.rows(y, i0);
+    const auto out = head.template rows<T>(y, i0);
     const std::int64_t row0 = head.row(i0);
     T* max = stats.max.data<T>() + row0;
     T* inverse_sum = stats.inverse_sum.data<T>() + row0;
@@ -58,12 +58,12 @@ bool forward_tile_row(const Head<T>& head, const Array& y, const SoftmaxStats& s
                 multiply_rows(n_k, row, factors);
             }
         }
-        const Matrix<T> p{s, width, 1}, values = head.rows(head.in.v, j0);
+        const Matrix<const E> p = as_operand(s, n_q, width, rounded), values = head.rows(head.in.v, j0);
         if (handle_nonfinite)
-            masked_gemm<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out,
-                           [&](auto i, auto j) { return head.is_visible(i0 + i, j0 + j); });
+            masked_gemm<T, E>(n_q, head.d_v, n_k, T(1), p, values, T(1), out,
+                              [&](auto i, auto j) { return head.is_visible(i0 + i, j0 + j); });
         else
-            gemm<T>(n_q, head.d_v, n_k, T(1), p, values, T(1), out);
+            gemm<T, E>(n_q, head.d_v, n_k, T(1), p, values, T(1), out);
         if (!wanted) continue;
         for (std::int64_t i = 0; i < n_q; ++i)
             std::copy(s + i * width, s + i * width + n_k, wanted + i * head.S + j0);
@@ -96,15 +96,16 @@ void attention(const Array& y, const SoftmaxStats& stats, const Array& weights, 
     if (heads == 0 || T_ == 0) return;
     const Tile tile(T_, S);
     const std::int64_t rows = ceil_div(T_, tile.queries);
-    visit_floating(y.dtype, [&]<class T>(T) {
+    visit_product(inputs.q.dtype, [&]<class T, class E>(T, E) {
         const std::int64_t grain = items_of_a_task(tile.queries * S * inputs.q.shape[3], attention_grain);
         parallel_blocks(heads * rows, grain, [&](std::int64_t begin, std::int64_t end) {
             const auto s = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(tile.size()));
+            const auto rounded = memory_of_operands<E, T>(tile.size());
             for (std::int64_t row = begin; row < end; ++row) {
-                const Head<T> head(row / rows, inputs, params);
+                const Head<T, E> head(row / rows, inputs, params);
                 const std::int64_t i0 = row % rows * tile.queries;
-                if (!forward_tile_row(head, y, stats, weights, i0, s.get(), false))
-                    forward_tile_row(head, y, stats, weights, i0, s.get(), true);
+                if (!forward_tile_row(head, y, stats, weights, i0, s.get(), rounded.get(), false))
+                    forward_tile_row(head, y, stats, weights, i0, s.get(), rounded.get(), true);
             }
         });
     });

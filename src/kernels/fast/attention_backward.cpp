@@ -1,5 +1,6 @@
 // The gradients of attention.
 #include <memory>
+#include <vector>
 
 #include "kernels/fast/attention_head.h"
 #include "kernels/fast/dropout.h"
@@ -22,8 +23,8 @@ struct Backward {
 };
 
 // Adds the n_k elements of ds of query i, from key j on, to the gradient of the bias.
-template <class T>
-void add_dbias(const Head<T>& head, const Array& dbias, std::int64_t i, std::int64_t j, std::int64_t n_k,
+template <class T, class E>
+void add_dbias(const Head<T, E>& head, const Array& dbias, std::int64_t i, std::int64_t j, std::int64_t n_k,
                const T* ds) {
     double* to = head.template element<double>(dbias, i, j);
     if (dbias.strides[3] == 0)
@@ -32,43 +33,61 @@ void add_dbias(const Head<T>& head, const Array& dbias, std::int64_t i, std::int
         for (std::int64_t k = 0; k < n_k; ++k) to[k] += static_cast<double>(ds[k]);
 }
 
-// Adds what the queries i0 … i0 + n_q − 1 and the keys of a part contribute; `scratch` holds two tiles.
+// Memory for two tiles, and where the operands are of another type, for the same rounded.
+template <class T, class E>
+struct Scratch {
+    std::unique_ptr<T[]> tiles;
+    std::unique_ptr<E[]> rounded;
+    explicit Scratch(std::int64_t size)
+        : tiles(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(2 * size))),
+          rounded(memory_of_operands<E, T>(2 * size)) {}
+};
+
+// Σ a_i · b_i.
+template <class T, class E>
+double dot(std::int64_t n, const E* a, const T* b) {
+    if constexpr (std::is_same_v<T, E>) {
+        return row_sum_of<T>([](auto p, auto q) { return p * q; }, n, a, b);
+    } else {
+        const std::vector<T> wide(a, a + n);
+        return dot(n, wide.data(), b);
+    }
+}
+
+// Adds what the queries i0 … i0 + n_q − 1 and the keys of a part contribute.
 //   p = e^(s − max) · inverse_sum and the factors f of dropout: y = (p ∘ f) v,  dv = (p ∘ f)ᵀ dy,
 //   dp = f ∘ (dy vᵀ),  ds = p ∘ (dp − dy·y),  dbias = ds,  dq = scale · ds k,  dk = scale · dsᵀ q
 // With handle_nonfinite, what is not finite reaches only the pairs that are not masked, and a query whose dy is
 // 0 passes none of it on.
-template <class T>
-void backward_tile_row(const Head<T>& head, const Backward& to, std::int64_t i0, std::int64_t n_q,
-                       const Part& part, T* scratch, bool handle_nonfinite) {
+template <class T, class E>
+void backward_tile_row(const Head<T, E>& head, const Backward& to, std::int64_t i0, std::int64_t n_q,
+                       const Part& part, const Scratch<T, E>& scratch, bool handle_nonfinite) {
     const std::int64_t keys = std::min(head.visible_keys(i0 + n_q), part.keys_end), width = head.tile.keys;
     if (keys <= part.first_key) return;
-    const auto dout = head.rows(to.dy, i0), out = head.rows(to.y, i0);
+    const Matrix<const E> dout = head.rows(to.dy, i0), queries = head.rows(head.in.q, i0);
+    const auto out = head.template rows<T>(to.y, i0), dqr = head.template rows<T>(to.gradients.q, i0);
     const T scale = static_cast<T>(head.params.scale);
-    const auto queries = head.rows(head.in.q, i0);
-    T *const p = scratch, *const ds = scratch + head.tile.size();
+    T *const p = scratch.tiles.get(), *const ds = p + head.tile.size();
     T delta[tile_max_queries], factors[tile_max_keys];
     std::fill(factors, factors + tile_max_keys, T(1));
     bool unused[tile_max_queries] = {};  // queries that are not finite and whose dy is 0
     for (std::int64_t i = 0; i < n_q && handle_nonfinite; ++i) {
-        const T* row = dout.data + i * dout.row;
-        unused[i] = std::all_of(row, row + head.d_v, [](T d) { return d == 0; }) &&
+        const E* row = dout.data + i * dout.row;
+        unused[i] = std::all_of(row, row + head.d_v, [](E d) { return computed(d) == 0; }) &&
                     !(is_finite(head.d_v, out.data + i * out.row) &&
                       is_finite(head.d_k, queries.data + i * queries.row));
     }
     for (std::int64_t i = 0; i < n_q; ++i)
-        delta[i] = static_cast<T>(row_sum_of<T>([](auto a, auto b) { return a * b; }, head.d_v,
-                                                dout.data + i * dout.row, out.data + i * out.row));
+        delta[i] = static_cast<T>(dot(head.d_v, dout.data + i * dout.row, out.data + i * out.row));
     const std::int64_t row0 = head.row(i0);
     const T* max = to.stats.max.data<T>() + row0;
     const T* inverse_sum = to.stats.inverse_sum.data<T>() + row0;
-    const auto dqr = head.rows(to.gradients.q, i0);
 
     for (std::int64_t j0 = part.first_key; j0 < keys; j0 += width) {
         const std::int64_t n_k = std::min(width, keys - j0);
         if (head.is_apart(i0, n_q, j0, n_k)) continue;
-        const Matrix<T> weights{p, width, 1}, dscores{ds, width, 1};
         head.scores(p, i0, n_q, j0, n_k);
-        gemm<T>(n_q, n_k, head.d_v, T(1), dout, head.rows(head.in.v, j0).transposed(), T(0), dscores);
+        gemm<T, E>(n_q, n_k, head.d_v, T(1), dout, head.rows(head.in.v, j0).transposed(), T(0), {ds, width, 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = p + i * width;
             T* d = ds + i * width;
@@ -85,26 +104,30 @@ void backward_tile_row(const Head<T>& head, const Backward& to, std::int64_t i0,
             if (unused[i]) std::fill(row, row + n_k, T(0)), std::fill(d, d + n_k, T(0));
             if (to.dbias.storage) add_dbias(head, to.dbias, i0 + i, j0, n_k, d);
         }
-        const auto pt = weights.transposed(), dst = dscores.transposed(), keys_here = head.rows(head.in.k, j0),
-                   dvr = head.rows(to.gradients.v, j0), dkr = head.rows(to.gradients.k, j0);
+        const Matrix<const E> weights = as_operand(p, n_q, width, scratch.rounded.get()),
+                              dscores = as_operand(ds, n_q, width, scratch.rounded.get() + head.tile.size()),
+                              pt = weights.transposed(), dst = dscores.transposed(),
+                              keys_here = head.rows(head.in.k, j0);
+        const auto dvr = head.template rows<T>(to.gradients.v, j0),
+                   dkr = head.template rows<T>(to.gradients.k, j0);
         if (handle_nonfinite) {
             const auto is_visible = [&](auto i, auto j) {
                 return !unused[i] && head.is_visible(i0 + i, j0 + j);
             };
             const auto is_visible_transposed = [&](auto j, auto i) { return is_visible(i, j); };
-            masked_gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr, is_visible_transposed);
-            masked_gemm<T>(n_q, head.d_k, n_k, scale, dscores, keys_here, T(1), dqr, is_visible);
-            masked_gemm<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr, is_visible_transposed);
+            masked_gemm<T, E>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr, is_visible_transposed);
+            masked_gemm<T, E>(n_q, head.d_k, n_k, scale, dscores, keys_here, T(1), dqr, is_visible);
+            masked_gemm<T, E>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr, is_visible_transposed);
         } else {
-            gemm<T>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr);
-            gemm<T>(n_q, head.d_k, n_k, scale, dscores, keys_here, T(1), dqr);
-            gemm<T>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr);
+            gemm<T, E>(n_k, head.d_v, n_q, T(1), pt, dout, T(1), dvr);
+            gemm<T, E>(n_q, head.d_k, n_k, scale, dscores, keys_here, T(1), dqr);
+            gemm<T, E>(n_k, head.d_k, n_q, scale, dst, queries, T(1), dkr);
         }
     }
 }
 
-template <class T>
-void backward_part(const Head<T>& head, const Backward& to, const Part& part, T* scratch,
+template <class T, class E>
+void backward_part(const Head<T, E>& head, const Backward& to, const Part& part, const Scratch<T, E>& scratch,
                    bool handle_nonfinite) {
     for (std::int64_t i0 = part.first_query; i0 < part.queries_end; i0 += head.tile.queries)
         backward_tile_row(head, to, i0, std::min(head.tile.queries, part.queries_end - i0), part, scratch,
@@ -112,10 +135,10 @@ void backward_part(const Head<T>& head, const Backward& to, const Part& part, T*
 }
 
 // Sets what a head adds to to 0.
-template <class T>
-void clear(const Head<T>& head, const Backward& to) {
+template <class T, class E>
+void clear(const Head<T, E>& head, const Backward& to) {
     for (const Array* x : {&to.gradients.q, &to.gradients.k, &to.gradients.v}) {
-        const auto all = head.rows(*x, 0);
+        const auto all = head.template rows<T>(*x, 0);
         for (std::int64_t i = 0; i < x->shape[2]; ++i)
             std::fill(all.data + i * all.row, all.data + i * all.row + x->shape[3], T(0));
     }
@@ -126,14 +149,14 @@ void clear(const Head<T>& head, const Backward& to) {
 
 // Whether the gradients of a head met finite numbers only. Every query of a tile is multiplied with every key,
 // so the first key of each column of tiles and the first query of each row tell for all, whichever are skipped.
-template <class T>
-bool all_finite(const Head<T>& head, const QkvArrays& gradients) {
+template <class T, class E>
+bool all_finite(const Head<T, E>& head, const QkvArrays& gradients) {
     for (std::int64_t j0 = 0; j0 < head.S; j0 += head.tile.keys)
-        if (!is_finite(head.d_v, head.rows(gradients.v, j0).data) ||
-            !is_finite(head.d_k, head.rows(gradients.k, j0).data))
+        if (!is_finite(head.d_v, head.template rows<T>(gradients.v, j0).data) ||
+            !is_finite(head.d_k, head.template rows<T>(gradients.k, j0).data))
             return false;
     for (std::int64_t i0 = 0; i0 < head.T_; i0 += head.tile.queries)
-        if (!is_finite(head.d_k, head.rows(gradients.q, i0).data)) return false;
+        if (!is_finite(head.d_k, head.template rows<T>(gradients.q, i0).data)) return false;
     return true;
 }
 
@@ -193,25 +216,22 @@ void attention_backward(const QkvArrays& gradients, const Array& dbias, const Ar
     }
     const Tile tile(T_, S);
     const Parts parts(units.count, tile, T_, S, dbias);
-    visit_floating(y.dtype, [&]<class T>(T) {
-        const auto scratch = [&] {
-            return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(2 * tile.size()));
-        };
+    visit_product(inputs.q.dtype, [&]<class T, class E>(T, E) {
         const auto heads = [&](std::int64_t unit, const auto& f) {
-            units.for_each(unit, [&](std::int64_t index) { f(Head<T>(index, inputs, params)); });
+            units.for_each(unit, [&](std::int64_t index) { f(Head<T, E>(index, inputs, params)); });
         };
         const auto clear_unit = [&](std::int64_t unit) {
-            heads(unit, [&](const Head<T>& head) { clear(head, to); });
+            heads(unit, [&](const Head<T, E>& head) { clear(head, to); });
         };
-        const auto add = [&](std::int64_t unit, std::int64_t k, std::int64_t round, T* memory,
+        const auto add = [&](std::int64_t unit, std::int64_t k, std::int64_t round, const Scratch<T, E>& memory,
                              bool handle_nonfinite) {
-            heads(unit, [&](const Head<T>& head) {
+            heads(unit, [&](const Head<T, E>& head) {
                 backward_part(head, to, parts.of(k, round), memory, handle_nonfinite);
             });
         };
-        const auto repeat_unless_finite = [&](std::int64_t unit, T* memory) {
+        const auto repeat_unless_finite = [&](std::int64_t unit, const Scratch<T, E>& memory) {
             bool finite = true;
-            heads(unit, [&](const Head<T>& head) { finite = finite && all_finite(head, gradients); });
+            heads(unit, [&](const Head<T, E>& head) { finite = finite && all_finite(head, gradients); });
             if (finite) return;
             clear_unit(unit);
             for (std::int64_t round = 0; round < parts.count; ++round)
@@ -221,11 +241,11 @@ void attention_backward(const QkvArrays& gradients, const Array& dbias, const Ar
         const std::int64_t grain = items_of_a_task(pairs * parts.queries * parts.keys, attention_grain);
         if (parts.count == 1) {
             parallel_blocks(units.count, grain, [&](std::int64_t unit, std::int64_t end) {
-                const auto memory = scratch();
+                const Scratch<T, E> memory(tile.size());
                 for (; unit < end; ++unit) {
                     clear_unit(unit);
-                    add(unit, 0, 0, memory.get(), false);
-                    repeat_unless_finite(unit, memory.get());
+                    add(unit, 0, 0, memory, false);
+                    repeat_unless_finite(unit, memory);
                 }
             });
             return;
@@ -233,12 +253,12 @@ void attention_backward(const QkvArrays& gradients, const Array& dbias, const Ar
         parallel_blocks(units.count, 1, [&](std::int64_t unit, std::int64_t) { clear_unit(unit); });
         for (std::int64_t round = 0; round < parts.count; ++round)
             parallel_blocks(units.count * parts.count, grain, [&](std::int64_t task, std::int64_t end) {
-                const auto memory = scratch();
-                for (; task < end; ++task)
-                    add(task / parts.count, task % parts.count, round, memory.get(), false);
+                const Scratch<T, E> memory(tile.size());
+                for (; task < end; ++task) add(task / parts.count, task % parts.count, round, memory, false);
             });
-        parallel_blocks(units.count, 1,
-                        [&](std::int64_t unit, std::int64_t) { repeat_unless_finite(unit, scratch().get()); });
+        parallel_blocks(units.count, 1, [&](std::int64_t unit, std::int64_t) {
+            repeat_unless_finite(unit, Scratch<T, E>(tile.size()));
+        });
     });
 }
 

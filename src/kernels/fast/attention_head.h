@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <memory>
 
 #include "kernels/fast/gemm.h"
 #include "kernels/fast/simd.h"
@@ -27,9 +28,9 @@ struct Tile {
     std::int64_t size() const { return queries * keys; }
 };
 
-// One (sample, head): its matrices, and which keys its queries attend to. T is the element type, T_ the number
-// of queries.
-template <class T>
+// One (sample, head): its matrices, and which keys its queries attend to. T is the type it computes in, E that
+// of the products' operands, T_ the number of queries.
+template <class T, class E>
 struct Head {
     const QkvArrays& in;
     const AttentionParams& params;
@@ -43,9 +44,10 @@ struct Head {
 
     // The number of query i among all (B, H, T).
     std::int64_t row(std::int64_t i) const { return (b * H + h) * T_ + i; }
-    Matrix<T> rows(const Array& x, std::int64_t first) const {  // rows of x (B, H or G, n, d), from row `first`
+    template <class U = E>
+    Matrix<U> rows(const Array& x, std::int64_t first) const {  // rows of x (B, H or G, n, d), from row `first`
         const std::int64_t own = h / (H / x.shape[1]);          // a head of keys serves H / G heads of queries
-        return {x.data<T>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
+        return {x.data<U>() + b * x.strides[0] + own * x.strides[1] + first * x.strides[2], x.strides[2], 1};
     }
     // How many keys, counted from the first, the queries before `end` may attend to.
     std::int64_t visible_keys(std::int64_t end) const {
@@ -86,8 +88,8 @@ struct Head {
     // s = scale · q kᵀ + bias, −∞ where masked: n_q queries from i0 on, n_k keys from j0 on, in rows tile.keys
     // apart.
     void scores(T* s, std::int64_t i0, std::int64_t n_q, std::int64_t j0, std::int64_t n_k) const {
-        gemm<T>(n_q, n_k, d_k, static_cast<T>(params.scale), rows(in.q, i0), rows(in.k, j0).transposed(), T(0),
-                {s, tile.keys, 1});
+        gemm<T, E>(n_q, n_k, d_k, static_cast<T>(params.scale), rows(in.q, i0), rows(in.k, j0).transposed(),
+                   T(0), {s, tile.keys, 1});
         for (std::int64_t i = 0; i < n_q; ++i) {
             T* row = s + i * tile.keys;
             if (params.bias.storage) {
@@ -130,9 +132,22 @@ void exp_row(std::int64_t n, T* p, T shift, T factor = 1) {
     simd_run([=](auto v) { return xsimd::select(v == blocked, none, xsimd::exp(v - m) * f); }, n, p, p);
 }
 
-template <class T>
-bool is_finite(std::int64_t n, const T* x) {
-    return std::all_of(x, x + n, [](T value) { return std::isfinite(value); });
+template <class E>
+bool is_finite(std::int64_t n, const E* x) {
+    return std::all_of(x, x + n, [](E value) { return std::isfinite(computed(value)); });
+}
+
+// A tile of n rows, `width` apart, as an operand of products: itself, or rounded in the memory of `rounded`.
+template <class E, class T>
+Matrix<const E> as_operand(const T* tile, std::int64_t n, std::int64_t width, E* rounded) {
+    if constexpr (std::is_same_v<T, E>) return {tile, width, 1};
+    for (std::int64_t i = 0; i < n * width; ++i) rounded[i] = E(tile[i]);
+    return {rounded, width, 1};
+}
+// The memory for so many tiles; none where they are operands themselves.
+template <class E, class T>
+std::unique_ptr<E[]> memory_of_operands(std::int64_t size) {
+    return std::make_unique_for_overwrite<E[]>(std::is_same_v<T, E> ? 0 : static_cast<std::size_t>(size));
 }
 
 // attention_backward of kernels/interface.h.

@@ -2,10 +2,12 @@
 
 #include <climits>
 #include <cmath>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernels/fast/blas/blas.h"
+#include "kernels/fast/half/half_gemm.h"
 #include "kernels/fast/masked_gemm.h"
 #include "kernels/fast/simd.h"
 #include "kernels/fast/sizes.h"
@@ -31,10 +33,27 @@ bool is_transposed(const Matrix<T>& x, std::int64_t columns) {
     return x.column != 1 && columns != 1;
 }
 
+// A matrix (rows, columns) in bfloat16, and where it lies as floats.
+struct Widened {
+    std::unique_ptr<float[]> memory;
+    Matrix<const float> matrix;
+    Widened(const Matrix<const BFloat16>& x, std::int64_t rows, std::int64_t columns, bool transposed) {
+        const std::int64_t lines = transposed ? columns : rows, length = transposed ? rows : columns,
+                           stride = transposed ? x.column : x.row;
+        memory = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(lines * length));
+        for (std::int64_t line = 0; line < lines; ++line)
+            for (std::int64_t i = 0; i < length; ++i)
+                memory[static_cast<std::size_t>(line * length + i)] =
+                    static_cast<float>(x.data[line * stride + i]);
+        matrix = transposed ? Matrix<const float>{memory.get(), 1, length}
+                            : Matrix<const float>{memory.get(), length, 1};
+    }
+};
+
 }  // namespace
 
-template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
+template <class T, class E>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const E> a, Matrix<const E> b, T beta,
           Matrix<T> c) {
     if (m == 0 || n == 0) return;
     if (k == 0) {
@@ -43,24 +62,36 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const 
                 c.data[i * c.row + j] = beta == 0 ? T(0) : beta * c.data[i * c.row + j];
         return;
     }
-    count_multiply_adds(m * n * k);
+    constexpr bool is_half = !std::is_same_v<T, E>;
+    count_multiply_adds(m * n * k, is_half);
     const bool ta = is_transposed(a, k), tb = is_transposed(b, n);
-    blas_gemm(ta, tb, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a.data,
-              leading(a, m, k, ta), b.data, leading(b, k, n, tb), beta, c.data, leading(c, m, n, false));
+    const int rows = static_cast<int>(m), columns = static_cast<int>(n), inner = static_cast<int>(k),
+              lda = leading(a, m, k, ta), ldb = leading(b, k, n, tb), ldc = leading(c, m, n, false);
+    if constexpr (!is_half) {
+        blas_gemm(ta, tb, rows, columns, inner, alpha, a.data, lda, b.data, ldb, beta, c.data, ldc);
+    } else if (m >= least_half_rows && has_half_gemm()) {
+        half_gemm({rows, columns, inner, ta, tb, alpha, beta, lda, ldb, ldc}, a.data, b.data, c.data);
+    } else {
+        const Widened wide_a(a, m, k, ta), wide_b(b, k, n, tb);
+        blas_gemm(ta, tb, rows, columns, inner, alpha, wide_a.matrix.data, leading(wide_a.matrix, m, k, ta),
+                  wide_b.matrix.data, leading(wide_b.matrix, k, n, tb), beta, c.data, ldc);
+    }
 }
 
 template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<const float>, Matrix<const float>,
                    float, Matrix<float>);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<const double>, Matrix<const double>,
                    double, Matrix<double>);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<const BFloat16>,
+                   Matrix<const BFloat16>, float, Matrix<float>);
 
 namespace {
 
 // A product c = a b + beta · c with its sizes.
-template <class T>
+template <class T, class E>
 struct Sized {
     std::int64_t m, n, k;
-    Matrix<const T> a, b;
+    Matrix<const E> a, b;
     T beta;
     Matrix<T> c;
 };
@@ -90,8 +121,8 @@ std::int64_t border(std::int64_t n, std::int64_t parts, std::int64_t i) {
 // Halves the blocks where it costs least, for as long as twice as many tasks are worth it. BLAS copies the
 // lines of both operands for every block, which costs as much as so many multiply-adds for each element copied,
 // and every part of the sum passes over c. (Measured with OpenBLAS's kernels for AVX-512: docs/performance.md.)
-template <class T>
-Cut cut(const Sized<T>& p, std::size_t products) {
+template <class T, class E>
+Cut cut(const Sized<T, E>& p, std::size_t products) {
     const bool ta = is_transposed(p.a, p.k), tb = is_transposed(p.b, p.n);
     // A block more along m copies b once more, a block more along n copies a. Measured: 20 for each element,
     // but 12 or 9 for b where b or a alone is transposed, and 3 for a beside a transposed b, which is how
@@ -119,15 +150,17 @@ Cut cut(const Sized<T>& p, std::size_t products) {
 // Independent products on all threads. They are cut into blocks of c, and where k is large also of the sum,
 // whose parts are added in order. The borders depend on the sizes, the layouts and the number of products
 // alone.
-template <class T>
-void gemm_parallel(std::span<const Sized<T>> products) {
+template <class T, class E>
+void gemm_parallel(std::span<const Sized<T, E>> products) {
     if (products.empty()) return;
     std::int64_t work = 0;
-    for (const Sized<T>& p : products) work += p.m * p.n * p.k;
-    if (const Sized<T>& p = products[0]; products.size() == 1 && p.m == 1 && p.b.row == 1 && p.a.column == 1)
-        return dot_rows(p.n, p.k, p.a.data, p.b.data, p.b.column, p.beta, p.c.data);
+    for (const Sized<T, E>& p : products) work += p.m * p.n * p.k;
+    if constexpr (std::is_same_v<T, E>)
+        if (const Sized<T, E>& p = products[0];
+            products.size() == 1 && p.m == 1 && p.b.row == 1 && p.a.column == 1)
+            return dot_rows(p.n, p.k, p.a.data, p.b.data, p.b.column, p.beta, p.c.data);
     if (work < least_parallel) {
-        for (const auto& [m, n, k, a, b, beta, c] : products) gemm<T>(m, n, k, T(1), a, b, beta, c);
+        for (const auto& [m, n, k, a, b, beta, c] : products) gemm<T, E>(m, n, k, T(1), a, b, beta, c);
         return;
     }
     struct Blocks {
@@ -137,7 +170,7 @@ void gemm_parallel(std::span<const Sized<T>> products) {
     };
     std::vector<Blocks> blocks;
     std::int64_t tasks = 0;
-    for (const Sized<T>& p : products) {
+    for (const Sized<T, E>& p : products) {
         const Cut c = cut(p, products.size());
         blocks.push_back({c, tasks, c.k == 1 ? Array() : make_array({c.k - 1, p.m, p.n}, dtype_of<T>())});
         tasks += c.blocks();
@@ -154,13 +187,14 @@ void gemm_parallel(std::span<const Sized<T>> products) {
                            k0 = border(k, parts.k, part);
         Matrix<T> y = c;
         if (part > 0) y = {blocks[i].parts.template data<T>() + (part - 1) * m * n, n, 1};
-        gemm<T>(border(m, parts.m, row + 1) - m0, border(n, parts.n, column + 1) - n0,
-                border(k, parts.k, part + 1) - k0, T(1), {a.data + m0 * a.row + k0 * a.column, a.row, a.column},
-                {b.data + k0 * b.row + n0 * b.column, b.row, b.column}, part == 0 ? beta : T(0),
-                {y.data + m0 * y.row + n0, y.row, 1});
+        gemm<T, E>(border(m, parts.m, row + 1) - m0, border(n, parts.n, column + 1) - n0,
+                   border(k, parts.k, part + 1) - k0, T(1),
+                   {a.data + m0 * a.row + k0 * a.column, a.row, a.column},
+                   {b.data + k0 * b.row + n0 * b.column, b.row, b.column}, part == 0 ? beta : T(0),
+                   {y.data + m0 * y.row + n0, y.row, 1});
     });
     for (std::size_t i = 0; i < products.size(); ++i) {
-        const Sized<T>& p = products[i];
+        const Sized<T, E>& p = products[i];
         const std::int64_t parts = blocks[i].cut.k - 1;
         if (parts == 0) continue;
         const T* part = blocks[i].parts.template data<T>();
@@ -179,19 +213,19 @@ void matmul(const Array& out, const Array& a, const Array& b) {
     const std::int64_t m = out.shape[r - 2], n = out.shape[r - 1], k = a.shape[r - 1];
     if (out.numel() == 0) return;
     const std::int64_t batches = out.numel() / (m * n);
-    visit_floating(out.dtype, [&]<class T>(T) {
+    visit_product(a.dtype, [&]<class T, class E>(T, E) {
         const auto product = [&](std::int64_t i) {
-            return Sized<T>{
-                m, n, k, matrix_of<T>(a, i), matrix_of<T>(b, i), T(0), {out.data<T>() + i * m * n, n, 1}};
+            return Sized<T, E>{
+                m, n, k, matrix_of<E>(a, i), matrix_of<E>(b, i), T(0), {out.data<T>() + i * m * n, n, 1}};
         };
         if (batches == 1 || (batches < most_blocks && m * n * k >= least_block)) {
-            std::vector<Sized<T>> products;
+            std::vector<Sized<T, E>> products;
             for (std::int64_t i = 0; i < batches; ++i) products.push_back(product(i));
-            return gemm_parallel<T>(products);
+            return gemm_parallel<T, E>(products);
         }
         parallel_for(batches, m * n * k, batch_grain, [&](std::int64_t i) {
-            const Sized<T> p = product(i);
-            gemm<T>(m, n, k, T(1), p.a, p.b, T(0), p.c);
+            const Sized<T, E> p = product(i);
+            gemm<T, E>(m, n, k, T(1), p.a, p.b, T(0), p.c);
         });
     });
 }
@@ -200,17 +234,22 @@ namespace {
 
 void products(std::span<const Product> independent) {
     if (independent.empty()) return;
-    visit_floating(independent[0].c.dtype, [&]<class T>(T) {
-        std::vector<Sized<T>> sized;
+    // A few rows with a weight that is stored by rows of W: one pass over it.
+    if (const auto& [c, a, b, adds] = independent[0];
+        independent.size() == 1 && a.dtype == bfloat16 && a.shape[0] <= few_rows && a.is_contiguous() &&
+        c.is_contiguous() && transposed_view(b, 0, 1).is_contiguous())
+        return few_rows_linear(c, a, compact(transposed_view(b, 0, 1)), adds);
+    visit_product(independent[0].a.dtype, [&]<class T, class E>(T, E) {
+        std::vector<Sized<T, E>> sized;
         for (const Product& p : independent)
             sized.push_back({p.c.shape[0],
                              p.c.shape[1],
                              p.a.shape[1],
-                             matrix_of<T>(p.a),
-                             matrix_of<T>(p.b),
+                             matrix_of<E>(p.a),
+                             matrix_of<E>(p.b),
                              T(p.adds),
                              {p.c.data<T>(), p.c.strides[0], 1}});
-        gemm_parallel<T>(sized);
+        gemm_parallel<T, E>(sized);
     });
 }
 

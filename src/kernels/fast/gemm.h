@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "tensor/array.h"
+#include "kernels/interface.h"
+#include "weft/tensor/half.h"
 
 namespace weft::kernels::fast {
 
@@ -18,10 +19,27 @@ struct Matrix {
 };
 
 // c (m, n) = alpha · a (m, k) · b (k, n) + beta · c, on the calling thread; c's column stride is 1. With k = 0
-// that is beta · c. beta = 0 overwrites c, whatever it held.
-template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
+// that is beta · c. beta = 0 overwrites c, whatever it held. The elements of the operands, E, are T, or
+// BFloat16 where T is float; then beta is 0 or 1.
+template <class T, class E>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, Matrix<const E> a, Matrix<const E> b, T beta,
           Matrix<T> c);
+
+// The number that an operand's element is.
+template <class E>
+auto computed(E x) {
+    if constexpr (std::is_same_v<E, BFloat16>)
+        return static_cast<float>(x);
+    else
+        return x;
+}
+
+// f(T, E) of a product whose operands have this type.
+template <class F>
+void visit_product(DType operands, const F& f) {
+    if (operands == bfloat16) return f(float(), BFloat16());
+    visit_floating(operands, [&]<class T>(T zero) { f(zero, zero); });
+}
 
 // Matrix `index` of x (…, rows, columns), for which is_matrix holds. An axis of size 1 may have any stride;
 // here it is 1 where that tells gemm how the other is stored.
@@ -38,6 +56,10 @@ Matrix<T> matrix_of(const Array& x, std::int64_t index = 0) {
     if (x.shape[r - 2] == 1 && matrix.column != 1) matrix.row = 1;
     return matrix;
 }
+
+// packed_linear of kernels/interface.h for at most few_rows rows of float32 or bfloat16, which meet the weights
+// in registers.
+void few_rows_linear(const Array& y, const Array& x, const CompactMatrix& w, bool adds);
 
 // matmul of kernels/interface.h.
 void matmul(const Array& out, const Array& a, const Array& b);

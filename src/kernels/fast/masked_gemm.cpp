@@ -30,14 +30,14 @@ Array rewritten(const Array& x, const F& f) {
 
 void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs) {
     const std::int64_t m = out.shape[2], n = out.shape[3], k = a.shape[3];
-    visit_floating(out.dtype, [&]<class T>(T) {
-        const Array weights = rewritten<T>(pairs == Pairs::in_a ? a : b, [&](T x, auto... where) {
-            return at<bool>(blocked, where...) ? T(0) : x;
+    visit_product(a.dtype, [&]<class T, class E>(T, E) {
+        const Array weights = rewritten<E>(pairs == Pairs::in_a ? a : b, [&](E x, auto... where) {
+            return at<bool>(blocked, where...) ? E(0) : x;
         });
         const Array finite =
-            rewritten<T>(pairs == Pairs::in_a ? b : a, [](T x, auto...) { return finite_or_one(x); });
+            rewritten<E>(pairs == Pairs::in_a ? b : a, [](E x, auto...) { return finite_or_one(x); });
         const auto matrix = [](const Array& x, std::int64_t s, std::int64_t h) {
-            return Matrix<T>{&at<T>(x, s, h, 0, 0), x.strides[2], x.strides[3]};
+            return Matrix<E>{&at<E>(x, s, h, 0, 0), x.strides[2], x.strides[3]};
         };
         if (pairs == Pairs::in_a)
             matmul(out, weights, finite);
@@ -45,14 +45,15 @@ void masked_matmul(const Array& out, const Array& a, const Array& b, const Array
             matmul(out, finite, weights);
         for (std::int64_t s = 0; s < out.shape[0]; ++s)
             for (std::int64_t h = 0; h < out.shape[1]; ++h) {
-                const auto w = matrix(weights, s, h), y = matrix(out, s, h);
+                const auto w = matrix(weights, s, h);
+                const Matrix<T> y{&at<T>(out, s, h, 0, 0), out.strides[2], out.strides[3]};
                 if (pairs == Pairs::in_a)
-                    add_not_finite<T>(m, n, k, T(1), w, matrix(b, s, h), y,
-                                      [&](auto i, auto j) { return !at<bool>(blocked, s, h, i, j); });
+                    add_not_finite<T, E>(m, n, k, T(1), w, matrix(b, s, h), y,
+                                         [&](auto i, auto j) { return !at<bool>(blocked, s, h, i, j); });
                 else  // yᵀ = bᵀ aᵀ
-                    add_not_finite<T>(n, m, k, T(1), w.transposed(), matrix(a, s, h).transposed(),
-                                      y.transposed(),
-                                      [&](auto j, auto i) { return !at<bool>(blocked, s, h, i, j); });
+                    add_not_finite<T, E>(n, m, k, T(1), w.transposed(), matrix(a, s, h).transposed(),
+                                         y.transposed(),
+                                         [&](auto j, auto i) { return !at<bool>(blocked, s, h, i, j); });
             }
     });
 }

@@ -2,6 +2,7 @@
 // takes is the time to read them. Many rows share tiles of widened weights, which BLAS multiplies.
 #include <algorithm>
 
+#include "kernels/fast/gemm.h"
 #include "kernels/fast/packed_formats.h"
 #include "kernels/fast/sizes.h"
 #include "kernels/interface.h"
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::int64_t run = 32;        // weights that are widened at once
 constexpr std::int64_t ahead = 2048;    // bytes: how far before its use memory is asked for
-constexpr std::int64_t few_rows = 4;    // as many rows meet the weights in registers
 constexpr std::int64_t tile = 1 << 20;  // weights of one tile
 
 template <class Function>
@@ -100,20 +100,30 @@ void for_tiles(const CompactMatrix& w, const Function& f) {
     }
 }
 
+}  // namespace
+
+void few_rows_linear(const Array& y, const Array& operand, const CompactMatrix& w, bool adds) {
+    const Array x = operand.dtype == bfloat16 ? copy_of(operand, float32) : operand;
+    const std::int64_t rows = x.shape[0];
+    count_multiply_adds(rows * w.n * w.k, operand.dtype == bfloat16);
+    visit_format(w, [&]<class Format>(Format) {
+        parallel_for(w.n, rows * w.k, dot_grain, [&](std::int64_t j) {
+            for (std::int64_t i = 0; i < rows; ++i) {
+                float& out = y.data<float>()[i * w.n + j];
+                out =
+                    dot<Format>(w.data + j * w.row_bytes, x.data<float>() + i * w.k, w.k) + (adds ? out : 0.f);
+            }
+        });
+    });
+}
+
+namespace {
+
 void packed_linear(const Array& y, const Array& x, const CompactMatrix& w, bool adds) {
     const std::int64_t rows = x.shape[0];
     if (y.numel() == 0) return;
+    if (rows <= few_rows) return few_rows_linear(y, x, w, adds);
     visit_format(w, [&]<class Format>(Format) {
-        if (rows <= few_rows) {
-            count_multiply_adds(rows * w.n * w.k);
-            return parallel_for(w.n, rows * w.k, dot_grain, [&](std::int64_t j) {
-                for (std::int64_t i = 0; i < rows; ++i) {
-                    float& out = y.data<float>()[i * w.n + j];
-                    out = dot<Format>(w.data + j * w.row_bytes, x.data<float>() + i * w.k, w.k) +
-                          (adds ? out : 0.f);
-                }
-            });
-        }
         for_tiles<Format>(w, [&](const Array& part, std::int64_t first) {
             const Product product{view_of(y, {rows, part.shape[0]}, {w.n, 1}, y.offset + first), x,
                                   transposed_view(part, 0, 1), adds};

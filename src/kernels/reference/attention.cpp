@@ -52,8 +52,9 @@ void for_queries(const QkvArrays& in, const AttentionParams& params, const F& f)
             for (std::int64_t i = 0; i < in.q.shape[2]; ++i) f(Query{in, params, b, h, h / (H / G), i});
 }
 
-void attention(const Array& y, const SoftmaxStats& stats, const Array& weights, const QkvArrays& in,
+void attention(const Array& y, const SoftmaxStats& stats, const Array& weights, const QkvArrays& inputs,
                const AttentionParams& params) {
+    const QkvArrays in{widened(inputs.q), widened(inputs.k), widened(inputs.v)};
     const std::int64_t S = in.v.shape[2], d_v = in.v.shape[3];
     visit_floating(y.dtype, [&]<class T>(T) {
         for_queries(in, params, [&](const Query& q) {
@@ -91,8 +92,10 @@ void attention(const Array& y, const SoftmaxStats& stats, const Array& weights, 
 
 //   p = e^(s − max) · inverse_sum and the factors f of dropout: y = (p ∘ f) v,  dv = (p ∘ f)ᵀ dy,
 //   dp = f ∘ (dy vᵀ),  ds = p ∘ (dp − dy·y),  dbias = ds,  dq = scale · ds k,  dk = scale · dsᵀ q
-void attention_backward(const QkvArrays& gradients, const Array& dbias, const Array& dy, const Array& y,
-                        const SoftmaxStats& stats, const QkvArrays& in, const AttentionParams& params) {
+void attention_backward(const QkvArrays& gradients, const Array& dbias, const Array& dout, const Array& y,
+                        const SoftmaxStats& stats, const QkvArrays& inputs, const AttentionParams& params) {
+    const QkvArrays in{widened(inputs.q), widened(inputs.k), widened(inputs.v)};
+    const Array dy = widened(dout);
     const std::int64_t S = in.v.shape[2], d_k = in.q.shape[3], d_v = in.v.shape[3];
     const Array of_bias =
         dbias.storage ? broadcast_view(dbias, {in.q.shape[0], in.q.shape[1], in.q.shape[2], S}) : Array();

@@ -25,6 +25,9 @@ double value(const Array& x, Index... index) {
     return static_cast<double>(at<T>(x, index...));
 }
 
+// A product's operand, as numbers to compute with.
+inline Array widened(const Array& x) { return x.dtype == bfloat16 ? copy_of(x, float32) : x; }
+
 // Element i of x in row-major order.
 template <class T>
 T& element(const Array& x, std::int64_t i) {

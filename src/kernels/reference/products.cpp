@@ -7,9 +7,10 @@ namespace {
 
 // c (m, n) = Σ_p a (m, k) · b (k, n) + beta · c, in double.
 template <class T>
-void product(const Array& c, const Array& a, const Array& b, double beta) {
+void product(const Array& c, const Array& left, const Array& right, double beta) {
+    const Array a = widened(left), b = widened(right);
     const std::int64_t m = c.shape[0], n = c.shape[1], k = a.shape[1];
-    count_multiply_adds(m * n * k);
+    count_multiply_adds(m * n * k, left.dtype == bfloat16);
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
             double total = beta == 0 ? 0 : beta * value<T>(c, i, j);
@@ -39,7 +40,8 @@ void products(std::span<const Product> independent) {
         visit_floating(p.c.dtype, [&]<class T>(T) { product<T>(p.c, p.a, p.b, p.adds); });
 }
 
-void masked_matmul(const Array& out, const Array& a, const Array& b, const Array& blocked, Pairs pairs) {
+void masked_matmul(const Array& out, const Array& left, const Array& right, const Array& blocked, Pairs pairs) {
+    const Array a = widened(left), b = widened(right);
     const std::int64_t k = a.shape[3];
     visit_floating(out.dtype, [&]<class T>(T) {
         for (std::int64_t s = 0; s < out.shape[0]; ++s)

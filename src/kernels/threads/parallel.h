@@ -32,12 +32,14 @@ inline constinit thread_local LoopObserver loop_observer = nullptr;
 // folder that its paths begin at.
 int cgroup_processors(const std::string& groups, const std::string& mounted);
 
-// Where this thread's products add their multiply-adds (CountMultiplyAdds, weft/autograd/trace.h), or null.
-// Tasks have that of the thread which runs them.
+// Where this thread's products add their multiply-adds, and behind it those of operands in bfloat16
+// (CountMultiplyAdds, weft/autograd/trace.h); or null. Tasks have that of the thread which runs them.
 inline constinit thread_local std::atomic<std::int64_t>* multiply_adds = nullptr;
-inline void count_multiply_adds(std::int64_t n) {
-    if (multiply_adds != nullptr) [[unlikely]]
-        multiply_adds->fetch_add(n, std::memory_order_relaxed);
+inline void count_multiply_adds(std::int64_t n, bool in_bfloat16 = false) {
+    if (multiply_adds == nullptr) [[likely]]
+        return;
+    multiply_adds[0].fetch_add(n, std::memory_order_relaxed);
+    if (in_bfloat16) multiply_adds[1].fetch_add(n, std::memory_order_relaxed);
 }
 
 // Runs f(begin, end) over 0 … n in blocks of `grain` items. Loop::body is Body.

@@ -1,5 +1,4 @@
 // OpenBLAS, through xtensor-blas.
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -19,6 +18,7 @@
 #include <xtensor-blas/xblas.hpp>
 
 #include "kernels/fast/blas/blas.h"
+#include "kernels/fast/blas/one_thread.h"
 
 extern "C" {
 void openblas_set_num_threads(int);
@@ -32,20 +32,7 @@ namespace weft::kernels::fast {
 namespace {
 
 // The number of threads belongs to the process where OpenBLAS has threads of its own, and to the calling thread
-// where it uses OpenMP, which is then in the process, too. The caller's is restored.
-struct OneThread {
-    using Get = int (*)();
-    using Set = void (*)(int);
-    static inline const Get get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
-    static inline const Set set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-    const int before = set != nullptr ? get() : 1;
-    OneThread() {
-        if (before != 1) set(1);
-    }
-    ~OneThread() {
-        if (before != 1) set(before);
-    }
-};
+// where it uses OpenMP, which is then in the process, too.
 const bool blas_is_single_threaded = [] {
     const OneThread restored;
     openblas_set_num_threads(1);
